@@ -16,6 +16,7 @@ mod edges;
 pub mod exchange;
 mod feedback;
 mod guide;
+mod held;
 mod inspect;
 mod intake;
 mod journal;
@@ -33,6 +34,7 @@ mod worker;
 
 pub use collect::{Collector, Intention, Owed, Row};
 pub use guide::Directory;
+pub use held::Held;
 pub use render::{build_template, connect_request};
 pub use schedule::Share;
 pub use setup::{

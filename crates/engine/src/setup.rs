@@ -40,8 +40,10 @@ pub fn endpoint_key(url: &Url) -> String {
 /// Clients that each have an address of their own, behind a path of their own.
 #[derive(Clone, Debug)]
 pub struct Crowd {
-    /// The address of client 0; those of the others follow it.
-    pub first: Ipv4Addr,
+    /// The addresses of the first clients, never empty. Those of the others follow them: with two of
+    /// them client 2 comes behind client 0, and client 3 behind client 1. As workers are given users
+    /// in turn, each can have a network of its own.
+    pub firsts: Arc<[Ipv4Addr]>,
     /// Kind of each client; never empty.
     pub kinds: Arc<[u32]>,
 }
@@ -57,7 +59,10 @@ impl Crowd {
     }
 
     pub(crate) fn address(&self, id: u64) -> IpAddr {
-        Ipv4Addr::from(u32::from(self.first).wrapping_add(self.client(id) as u32)).into()
+        let (client, networks) = (self.client(id), self.firsts.len().max(1));
+        let first = self.firsts.get(client % networks).copied();
+        let first = u32::from(first.unwrap_or(Ipv4Addr::UNSPECIFIED));
+        Ipv4Addr::from(first.wrapping_add((client / networks) as u32)).into()
     }
 }
 

@@ -3,9 +3,11 @@
 
 use conduit::{Io, Peer, TlsFactory};
 use engine::exchange::{self, Exchange, Heard, Outgoing, Pause, Request, Trouble};
+use ownstack::OwnNetwork;
 use reactor::Reactor;
 use sample::FailureClass;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use units::Nanos;
 use url::Url;
 
@@ -15,6 +17,8 @@ const SIGNAL_CHECK: Nanos = Nanos::from_millis(50);
 /// Makes exchanges, each on a connection of its own.
 pub(crate) struct Caller {
     pub(crate) reactor: Reactor,
+    /// Connections are of our own TCP, over this network and with this seed of its links.
+    own: Option<(Arc<OwnNetwork>, u64)>,
     connect: Nanos,
     /// Addresses by host and port, or why there are none.
     known: BTreeMap<(String, u16), Result<Vec<Peer>, String>>,
@@ -30,7 +34,14 @@ impl Caller {
     pub(crate) fn new(connect: Nanos, settings: tls::Settings) -> Result<Caller, String> {
         let reactor = Reactor::new(Nanos::ZERO)
             .map_err(|error| format!("cannot wait for sockets: {error}"))?;
-        Ok(Caller { reactor, connect, known: BTreeMap::new(), settings, tls: None })
+        let known = BTreeMap::new();
+        Ok(Caller { reactor, own: None, connect, known, settings, tls: None })
+    }
+
+    /// The same over our own TCP; nothing else may use the first worker's device meanwhile.
+    pub(crate) fn over(mut self, own: Option<(Arc<OwnNetwork>, u64)>) -> Caller {
+        self.own = own;
+        self
     }
 
     /// Reading the system's certificates takes a while: only where TLS is spoken.
@@ -81,19 +92,29 @@ impl Caller {
     fn talk(&mut self, requests: Vec<Request>) -> Vec<Heard> {
         let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
         let mut machine = Exchange::new(requests, self.connect, factory);
-        let (io, mut ready) = (&mut self.reactor, Vec::new());
-        while let Pause::Until(at) = machine.turn(io) {
-            let nap = io.now() + SIGNAL_CHECK;
-            io.wait(at.min(nap), &mut ready);
-            for event in &ready {
-                machine.handle(io, *event);
-            }
-            if crate::signals::caught() > 0 {
-                machine.abandon(io);
-                break;
-            }
+        let own = self.own.as_ref().map(|(network, seed)| network.worker(0, *seed, Nanos::ZERO));
+        match own {
+            None => until_told(&mut machine, &mut self.reactor),
+            Some(Ok(mut io)) => until_told(&mut machine, &mut io),
+            // no descriptor is left: no kernel's connection stands in for it
+            Some(Err(_)) => machine.abandon(&mut self.reactor),
         }
         machine.finish()
+    }
+}
+
+fn until_told(machine: &mut Exchange<'_>, io: &mut impl Io) {
+    let mut ready = Vec::new();
+    while let Pause::Until(at) = machine.turn(io) {
+        let nap = io.now() + SIGNAL_CHECK;
+        io.wait(at.min(nap), &mut ready);
+        for event in &ready {
+            machine.handle(io, *event);
+        }
+        if crate::signals::caught() > 0 {
+            machine.abandon(io);
+            return;
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! the network of the calling thread, servers on 127.0.0.1 included.
 
 use crate::device::{self, Furniture, Tun};
-use crate::path::{CLIENTS_MASK, NetBlock};
+use crate::path::{self, CLIENTS_MASK, NetBlock};
 use crate::raw;
 use crate::trouble::PathTrouble;
 use std::net::Ipv4Addr;
@@ -25,39 +25,103 @@ pub struct PacketDevice {
     pub first: Ipv4Addr,
     /// How many there are.
     pub addresses: u32,
+    /// What is read and written is a packet, as `kind` says.
+    pub queue: OwnedFd,
+    pub kind: PacketKind,
+}
+
+/// What goes through a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PacketKind {
     /// Each packet that is read or written has a virtio header of 10 bytes before it, checksums and
     /// segmentation are left to its reader.
-    pub queue: OwnedFd,
+    #[default]
+    Virtio,
+    /// Packets as a wire would carry them: none above the MTU, every checksum right.
+    Real,
+}
+
+/// Which addresses all devices' networks have together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Addresses {
+    network: u32,
+    /// A power of two.
+    count: u32,
+    /// The devices' own; without one each takes the last of its part.
+    gateway: Option<Ipv4Addr>,
+}
+
+impl Addresses {
+    /// A block that is set aside for tests.
+    fn of_block(block: NetBlock) -> Addresses {
+        let network = block.network().to_bits();
+        Addresses { network, count: BLOCK, gateway: Some(block.server()) }
+    }
+
+    /// Those that agree with `network` in the first `bits` bits.
+    fn chosen(network: Ipv4Addr, bits: u8) -> Result<Addresses, PathTrouble> {
+        let mask = !(u32::MAX >> bits);
+        if let Some(taken) = path::taken(network, Ipv4Addr::from_bits(mask)) {
+            return Err(PathTrouble::Taken { prefix: format!("{network}/{bits}"), by: taken });
+        }
+        Ok(Addresses { network: network.to_bits(), count: !mask + 1, gateway: None })
+    }
 }
 
 impl PacketDevice {
-    /// Makes `count` devices in the calling thread's network; their addresses are equal parts of one
-    /// block.
+    /// Makes `count` devices in the calling thread's network; their addresses are equal parts of the
+    /// prefix `of`, its first address and its bits, or of a block that is set aside for tests.
     ///
     /// # Errors
-    /// What this machine or this user cannot do, each with the way out.
-    pub fn open(count: u32) -> Result<Vec<PacketDevice>, PathTrouble> {
-        let claim = NetBlock::claim().ok_or(PathTrouble::Addresses)?;
-        let block = claim.block;
+    /// What this machine or this user cannot do, each with the way out; a prefix that is in use, or
+    /// too small.
+    pub fn open(
+        count: u32,
+        kind: PacketKind,
+        of: Option<(Ipv4Addr, u8)>,
+    ) -> Result<Vec<PacketDevice>, PathTrouble> {
+        // others keep off a block until the devices' routes stand
+        let (all, _claim) = match of {
+            None => {
+                let claim = NetBlock::claim().ok_or(PathTrouble::Addresses)?;
+                (Addresses::of_block(claim.block), Some(claim))
+            }
+            Some((network, bits)) => (Addresses::chosen(network, bits)?, None),
+        };
+        let count = count.clamp(1, DEVICES_MAX);
         // a network's size is a power of two
-        let size = BLOCK / count.clamp(1, DEVICES_MAX).next_power_of_two();
-        (0..count.min(DEVICES_MAX)).map(|row| PacketDevice::make(block, row, size)).collect()
+        let size = all.count / count.next_power_of_two();
+        if size < 4 {
+            return Err(PathTrouble::FewAddresses { addresses: all.count, parts: count });
+        }
+        (0..count).map(|row| PacketDevice::make(&all, row, size, kind)).collect()
     }
 
     /// The device of the network with this row, of `size` addresses.
-    fn make(block: NetBlock, row: u32, size: u32) -> Result<PacketDevice, PathTrouble> {
-        let device = Tun::make_with("loadstone%d", raw::IFF_VNET_HDR)?;
-        raw::offload(device.as_fd())
-            .map_err(PathTrouble::other("the network device takes no virtio header"))?;
-        let network = block.network().to_bits() + row * size;
+    fn make(
+        all: &Addresses,
+        row: u32,
+        size: u32,
+        kind: PacketKind,
+    ) -> Result<PacketDevice, PathTrouble> {
+        let flags = if kind == PacketKind::Virtio { raw::IFF_VNET_HDR } else { 0 };
+        let device = Tun::make_with("loadstone%d", flags)?;
+        if kind == PacketKind::Virtio {
+            raw::offload(device.as_fd())
+                .map_err(PathTrouble::other("the network device takes no virtio header"))?;
+        }
+        let network = all.network + row * size;
         let mask = Ipv4Addr::from_bits(!(size - 1));
         let routes = vec![(Ipv4Addr::from_bits(network), mask)];
-        device::furnish(&device, &Furniture { address: block.server(), routes })?;
+        let last = Ipv4Addr::from_bits(network + size - 2);
+        let address = all.gateway.unwrap_or(last);
+        device::furnish(&device, &Furniture { address, routes })?;
         Ok(PacketDevice {
             name: device.name.clone(),
             first: Ipv4Addr::from_bits(network + 1),
-            addresses: size - 2,
+            addresses: size - if all.gateway.is_some() { 2 } else { 3 },
             queue: OwnedFd::from(device),
+            kind,
         })
     }
 }

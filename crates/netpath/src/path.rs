@@ -1,7 +1,8 @@
 //! A path that stands: two ends, the thread between them, and what it has counted.
 
 use crate::device::{self, Furniture, Tun};
-use crate::forward::{Clients, Ear, ForwardOrder, Forwarder, SPIN};
+use crate::forward::{Ear, ForwardOrder, Forwarder, SPIN};
+use crate::lanes::LaneClients;
 use crate::namespace::Namespace;
 use crate::tally::Tally;
 use crate::trouble::PathTrouble;
@@ -130,15 +131,57 @@ pub(crate) struct BlockClaim {
 
 /// Destinations and masks of /proc/net/route.
 fn routes(table: &str) -> Vec<(u32, u32)> {
+    named_routes(table).into_iter().map(|(_, to, mask)| (to, mask)).collect()
+}
+
+/// The same with the devices that they lead through.
+fn named_routes(table: &str) -> Vec<(&str, u32, u32)> {
     let field = |row: &[&str], at: usize| {
         let number = row.get(at).and_then(|hex| u32::from_str_radix(hex, 16).ok())?;
         Some(number.swap_bytes())
     };
-    let row = |line: &str| {
-        let row: Vec<&str> = line.split_whitespace().collect();
-        Some((field(&row, 1)?, field(&row, 7)?))
+    fn row(line: &str) -> Vec<&str> {
+        line.split_whitespace().collect()
+    }
+    let read = |line| {
+        let row: Vec<&str> = row(line);
+        Some((*row.first()?, field(&row, 1)?, field(&row, 7)?))
     };
-    table.lines().skip(1).filter_map(row).collect()
+    table.lines().skip(1).filter_map(read).collect()
+}
+
+/// Who has addresses of a network already, in the calling thread's network: a route other than the
+/// default one, or an address of this host. `None`: nobody.
+pub(crate) fn taken(network: Ipv4Addr, mask: Ipv4Addr) -> Option<String> {
+    let read = |name: &str| {
+        std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
+    };
+    let route = routed(&read("route"), network.to_bits(), mask.to_bits());
+    route.or_else(|| local(&read("fib_trie"), network.to_bits(), mask.to_bits()))
+}
+
+fn routed(table: &str, network: u32, mask: u32) -> Option<String> {
+    let overlaps = |to: u32, of: u32| of != 0 && (network ^ to) & mask & of == 0;
+    let route = named_routes(table).into_iter().find(|(_, to, of)| overlaps(*to, *of));
+    route.map(|(device, to, of)| {
+        format!("a route to {}/{} goes through {device}", Ipv4Addr::from_bits(to), of.count_ones())
+    })
+}
+
+/// Addresses of this host, by lines like `|-- 127.0.0.1` with `/32 host LOCAL` behind them.
+fn local(trie: &str, network: u32, mask: u32) -> Option<String> {
+    let mut latest = None;
+    for line in trie.lines() {
+        if let Some((_, address)) = line.split_once("|-- ") {
+            latest = address.trim().parse::<Ipv4Addr>().ok();
+        } else if line.contains("/32 host LOCAL")
+            && let Some(address) = latest
+            && address.to_bits() & mask == network
+        {
+            return Some(format!("{address} is an address of this host"));
+        }
+    }
+    None
 }
 
 impl NetPath {
@@ -159,9 +202,10 @@ impl NetPath {
         let dealt = ask.population.deal(clients, Seed(ask.seed));
         let devices = [near_end.name.clone(), far_end.name.clone()];
         let (line, ear) = line()?;
-        let inhabitants = Clients {
+        let inhabitants = LaneClients {
             first: block.first_client(),
             kinds: dealt.clone(),
+            numbers: (0, 1),
             paths: ask.population.parts.iter().map(|part| part.path.clone()).collect(),
         };
         let spin = match std::thread::available_parallelism() {
@@ -330,6 +374,29 @@ mod tests {
                 (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED),
                 (Ipv4Addr::new(198, 18, 0, 0), Ipv4Addr::new(255, 255, 192, 0))
             ]
+        );
+    }
+
+    #[test]
+    fn addresses_that_are_somebodys_are_found() {
+        let table = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\n\
+                     eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\n\
+                     eth0\t0001090A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\n";
+        let trie = "Local:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 10.7.0.2\n        /32 host LOCAL\n     |-- \
+                    10.7.255.255\n        /32 link BROADCAST\n";
+        let bits = |text: &str| text.parse::<Ipv4Addr>().expect("an address").to_bits();
+        let mask = |bits: u8| !(u32::MAX >> bits);
+        let through = Some("a route to 10.9.1.0/24 goes through eth0".to_owned());
+        // what is wider than the route, and what is narrower
+        assert_eq!(routed(table, bits("10.9.0.0"), mask(16)), through);
+        assert_eq!(routed(table, bits("10.9.1.64"), mask(26)), through);
+        assert_eq!(routed(table, bits("10.9.2.0"), mask(24)), None);
+        let ours = Some("10.7.0.2 is an address of this host".to_owned());
+        assert_eq!(local(trie, bits("10.7.0.0"), mask(16)), ours);
+        assert_eq!(
+            local(trie, bits("10.7.128.0"), mask(17)),
+            None,
+            "a broadcast address is no one's"
         );
     }
 }

@@ -6,7 +6,8 @@ use units::Nanos;
 use wan::{Direction, LinkCounts, PathSpec, Population, PopulationPart, describe};
 
 /// Counted since the watch was last read.
-pub(crate) struct Tally {
+#[derive(Clone, Debug)]
+pub struct Tally {
     /// For each kind of clients, up and down.
     pub(crate) kinds: Vec<[LinkCounts; 2]>,
     pub(crate) late: Histogram<u64>,
@@ -41,8 +42,23 @@ impl Tally {
         self.late.saturating_record(by.0.max(1));
     }
 
+    /// Adds what another worker carried of the same population.
+    pub fn add(&mut self, other: &Tally) {
+        for (row, more) in self.kinds.iter_mut().zip(&other.kinds) {
+            row[0] += more[0];
+            row[1] += more[1];
+        }
+        self.late.add(&other.late).expect("all tallies have the same bounds");
+        self.overflowed += other.overflowed;
+        self.foreign += other.foreign;
+        self.spun += other.spun;
+        self.slept += other.slept;
+        self.span += other.span;
+        self.broken = self.broken.take().or_else(|| other.broken.clone());
+    }
+
     /// `clients`: how many there are of each kind.
-    pub(crate) fn facts(&self, population: &Population, clients: &[u32], seed: u64) -> PathFacts {
+    pub fn facts(&self, population: &Population, clients: &[u32], seed: u64) -> PathFacts {
         let quantile = |q| match self.late.is_empty() {
             true => Nanos::ZERO,
             false => Nanos(self.late.value_at_quantile(q)),

@@ -14,6 +14,12 @@ pub enum PathTrouble {
     Host(io::Error),
     /// Every block of addresses meant for this is in use.
     Addresses,
+    /// Addresses that were asked for are somebody's already.
+    Taken { prefix: String, by: String },
+    /// Too few addresses to give each of so many threads a part.
+    FewAddresses { addresses: u32, parts: u32 },
+    /// More clients than one worker's part of the addresses has room for.
+    TooManyClients { clients: u32, workers: u32, room: u32 },
     /// Something else; what was tried stands first.
     Other(String, io::Error),
 }
@@ -51,6 +57,21 @@ impl fmt::Display for PathTrouble {
             PathTrouble::Addresses => f.write_str(
                 "all addresses of 198.18.0.0/15, where paths live (RFC 2544), are routed elsewhere \
                  on this host; way out: end other paths, or take a route off (`ip route`)",
+            ),
+            PathTrouble::Taken { prefix, by } => write!(
+                f,
+                "{prefix} is in use on this host: {by}; way out: choose a prefix that `ip route` does \
+                 not show and no address of `ip address` is in"
+            ),
+            PathTrouble::FewAddresses { addresses, parts } => write!(
+                f,
+                "{addresses} addresses are too few for {parts} threads, each of which has a part of at \
+                 least 4; way out: a prefix with fewer bits, or fewer --threads"
+            ),
+            PathTrouble::TooManyClients { clients, workers, room } => write!(
+                f,
+                "{clients} clients have no room in {workers} parts of {room} addresses, one part for \
+                 each thread; way out: fewer --threads, or fewer clients"
             ),
             PathTrouble::Other(what, error) => write!(f, "{what}: {error}"),
         }

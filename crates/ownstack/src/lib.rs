@@ -3,19 +3,24 @@
 #![forbid(unsafe_code)]
 
 mod shared;
+mod socket;
 
-pub use shared::{OwnCounts, OwnNetwork};
+pub use shared::{InsidePaths, NetworkAsk, OwnNetwork};
+pub use socket::OwnSocket;
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use netpath::Lanes;
 use reactor::monotonic;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use sample::{FailureClass, SocketFacts};
-use std::net::{IpAddr, SocketAddr};
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tcp::{End, NotDone, TcpStack, VNET_HEAD};
 use units::Nanos;
+use wan::Direction;
 
 /// Packets that are read before the worker gets its turn.
 const BATCH: usize = 256;
@@ -24,14 +29,22 @@ const PENDING_MAX: usize = 32;
 /// A segment of 64 KiB with its heads; one buffer, which stays in the cache.
 const BUFFER: usize = 70_000;
 
+/// As the forwarder of emulated paths has it.
+const LANES_SPIN: Nanos = Nanos::from_micros(60);
+
 /// The connections of one worker.
 pub struct OwnStack {
     stack: TcpStack,
     queue: OwnedFd,
+    /// The emulated links that all packets go through, where there are some. The device then carries
+    /// real packets, without virtio headers.
+    lanes: Option<Lanes>,
     buffer: Vec<u8>,
     shared: Arc<OwnNetwork>,
     now: Nanos,
     spin_span: Nanos,
+    /// How long before a packet on a link is due the worker spins instead of sleeping.
+    lanes_spin: Nanos,
     spun: Nanos,
     /// Packets that the device did not take.
     refused: u64,
@@ -47,29 +60,77 @@ impl OwnStack {
     pub(crate) fn new(
         stack: TcpStack,
         queue: OwnedFd,
+        lanes: Option<Lanes>,
         shared: Arc<OwnNetwork>,
         spin_span: Nanos,
     ) -> OwnStack {
         let (buffer, now) = (vec![0; BUFFER], monotonic());
-        OwnStack { stack, queue, buffer, shared, now, spin_span, spun: Nanos::ZERO, refused: 0 }
+        let (spun, refused) = (Nanos::ZERO, 0);
+        // on a single core spinning would take the server's time
+        let lanes_spin = match std::thread::available_parallelism() {
+            Ok(cores) if cores.get() > 1 && lanes.is_some() => LANES_SPIN,
+            _ => Nanos::ZERO,
+        };
+        OwnStack { stack, queue, lanes, buffer, shared, now, spin_span, lanes_spin, spun, refused }
+    }
+
+    /// The first of the addresses that connections come from.
+    pub fn first_address(&self) -> Ipv4Addr {
+        self.stack.first_address()
+    }
+
+    /// Connections that are not over, those that nobody owns any more too.
+    pub fn connections(&self) -> usize {
+        self.stack.connections()
     }
 
     /// Hands over what is to be sent. What the device does not take is lost, as on any link.
     fn flush(&mut self) {
+        if self.lanes.is_some() {
+            return self.carry();
+        }
         for packet in self.stack.outgoing().packets() {
-            let written = loop {
-                match rustix::io::write(&self.queue, packet) {
-                    Err(Errno::INTR) => {}
-                    other => break other,
-                }
-            };
-            self.refused += u64::from(written.is_err());
+            self.refused += u64::from(!write(&self.queue, packet));
         }
         self.stack.sent();
     }
 
+    /// Puts what is to be sent on its links, and hands over what is due on any of them, until nothing
+    /// more comes of that.
+    fn carry(&mut self) {
+        let OwnStack { lanes: Some(lanes), stack, queue, refused, .. } = self else { return };
+        loop {
+            let mut now = monotonic();
+            for packet in stack.outgoing().packets() {
+                match lanes.take() {
+                    None => lanes.overflow(),
+                    Some(number) => {
+                        lanes.room(number)[..packet.len()].copy_from_slice(packet);
+                        lanes.put(now, Direction::Up, number, packet.len());
+                    }
+                }
+            }
+            stack.sent();
+            let done: Result<(), Infallible> =
+                lanes.hand_over(&mut now, monotonic, |now, direction, packet| {
+                    match direction {
+                        Direction::Up => *refused += u64::from(!write(queue, packet)),
+                        Direction::Down => stack.deliver(now, packet, false),
+                    }
+                    Ok(())
+                });
+            let Ok(()) = done;
+            if stack.outgoing().is_empty() {
+                return;
+            }
+        }
+    }
+
     /// Takes packets in; true when there were any.
     fn receive(&mut self) -> bool {
+        if self.lanes.is_some() {
+            return self.receive_onto_links();
+        }
         for row in 0..BATCH {
             match rustix::io::read(&self.queue, &mut self.buffer[..]) {
                 Ok(length) if length > VNET_HEAD => {
@@ -79,6 +140,28 @@ impl OwnStack {
                     self.stack.deliver(self.now, packet, checked);
                 }
                 Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return row > 0,
+            }
+        }
+        true
+    }
+
+    /// The same where there are emulated links: each packet begins its way at the instant of its
+    /// reading.
+    fn receive_onto_links(&mut self) -> bool {
+        let Some(lanes) = &mut self.lanes else { return false };
+        for row in 0..BATCH {
+            match rustix::io::read(&self.queue, &mut self.buffer[..]) {
+                Ok(length) => match lanes.take() {
+                    None => lanes.overflow(),
+                    Some(number) => {
+                        let room = lanes.room(number);
+                        let length = length.min(room.len());
+                        room[..length].copy_from_slice(&self.buffer[..length]);
+                        lanes.put(monotonic(), Direction::Down, number, length);
+                    }
+                },
+                Err(Errno::INTR) => {}
                 Err(_) => return row > 0,
             }
         }
@@ -100,12 +183,26 @@ impl OwnStack {
     fn turn(&mut self, ready: &mut Vec<Ready>) {
         self.now = monotonic();
         self.receive();
+        self.carry();
         self.stack.tick(self.now);
         self.gather(ready);
     }
 
+    /// When the next packet on a link is due.
+    fn carried_at(&mut self) -> Nanos {
+        self.lanes.as_mut().and_then(Lanes::next_due).unwrap_or(Nanos::NEVER)
+    }
+
+    /// Time was spun away.
+    fn spent(&mut self, span: Nanos) {
+        self.spun += span;
+        if let Some(lanes) = &mut self.lanes {
+            lanes.rested(Nanos::ZERO, span);
+        }
+    }
+
     /// Sleeps until a packet comes or `until`.
-    fn sleep(&self, until: Nanos) {
+    fn sleep(&mut self, until: Nanos) {
         let span = (until != Nanos::NEVER).then(|| {
             let left = until - monotonic();
             Timespec {
@@ -116,7 +213,25 @@ impl OwnStack {
         let mut wanted = [PollFd::new(&self.queue, PollFlags::IN)];
         // interrupted, or a queue that is gone: the next turn tells
         poll(&mut wanted, span.as_ref()).ok();
+        if let Some(lanes) = &mut self.lanes {
+            lanes.rested(monotonic() - self.now, Nanos::ZERO);
+        }
     }
+}
+
+/// Hands one packet over; false: the device did not take it.
+fn write(queue: &OwnedFd, packet: &[u8]) -> bool {
+    loop {
+        match rustix::io::write(queue, packet) {
+            Err(Errno::INTR) => {}
+            other => return other.is_ok(),
+        }
+    }
+}
+
+/// So long before an instant, if it ever comes.
+fn early(instant: Nanos, span: Nanos) -> Nanos {
+    if instant == Nanos::NEVER { instant } else { instant - span }
 }
 
 fn error(not: NotDone) -> IoError {
@@ -187,18 +302,25 @@ impl Io for OwnStack {
             return;
         }
         self.flush();
-        let wake = if until == Nanos::NEVER { until } else { until - self.spin_span };
-        let due = wake.min(self.stack.next());
+        let wake = early(until, self.spin_span);
+        let carried = self.carried_at();
+        let due = wake.min(self.stack.next()).min(early(carried, self.lanes_spin));
         if due > self.now {
             self.sleep(due);
             self.turn(ready);
+        } else if carried <= self.now + self.lanes_spin {
+            // a packet of a link is due that soon: a turn of the loop is the spinning
+            let start = self.now;
+            self.turn(ready);
+            self.spent(self.now - start);
+            return;
         }
         let start = self.now;
         while until != Nanos::NEVER && self.now >= wake && self.now < until && ready.is_empty() {
             self.flush();
             self.turn(ready);
         }
-        self.spun += self.now - start;
+        self.spent(self.now - start);
     }
 
     fn spin(&self) -> Nanos {
@@ -207,10 +329,12 @@ impl Io for OwnStack {
 }
 
 impl Drop for OwnStack {
-    /// No server is left waiting for a connection of ours.
+    /// No server is left waiting for a connection of ours. What ends connections goes past the links:
+    /// what is measured is over.
     fn drop(&mut self) {
         self.flush();
-        self.shared.add(self.stack.counts(), self.refused);
+        let carried = self.lanes.take().map(|mut lanes| lanes.tell(monotonic()));
+        self.shared.add(self.stack.counts(), self.refused, carried);
         self.stack.abandon(monotonic());
         self.flush();
     }

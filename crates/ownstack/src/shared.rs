@@ -1,26 +1,58 @@
-//! What the workers of a run have in common: their devices, and what all have counted.
+//! What the workers of a run have in common: their devices, the clients behind emulated paths, and
+//! what all have counted.
 
 use crate::OwnStack;
-use netpath::{PacketDevice, PathTrouble};
+use netpath::{LaneClients, Lanes, PacketDevice, PacketKind, PathTrouble, Tally};
+use reactor::monotonic;
+use sample::{PathFacts, StackFacts};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tcp::{Checksums, Sources, TcpCounts, TcpSettings, TcpStack};
 use units::{Nanos, Seed};
+use wan::Population;
 
-/// What all workers have done, summed up as they end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OwnCounts {
-    pub tcp: TcpCounts,
-    /// Packets that the devices did not take.
-    pub refused: u64,
+/// What a network is to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NetworkAsk {
+    /// Threads with connections, each of which gets a device of its own.
+    pub workers: u32,
+    /// Decides which client is of which kind.
+    pub seed: u64,
+    /// Emulated paths that all packets go through.
+    pub paths: Option<InsidePaths>,
+    /// The first address and the bits of the prefix that connections come from; `None`: a part of
+    /// 198.18.0.0/16 that is free.
+    pub prefix: Option<(Ipv4Addr, u8)>,
+}
+
+/// Emulated paths in this process: no forwarder, no namespace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InsidePaths {
+    pub population: Population,
+    /// Clients with an address and links of their own; a multiple of the workers, so that each client
+    /// belongs to one of them.
+    pub clients: u32,
 }
 
 /// The devices of a run, one for each worker; they go with the last worker and this.
 #[derive(Debug)]
 pub struct OwnNetwork {
     devices: Vec<PacketDevice>,
+    ask: NetworkAsk,
+    /// Row of each client's kind.
+    dealt: Vec<u32>,
+    told: Mutex<Told>,
+}
+
+/// What workers that have ended have told and nobody has asked for.
+#[derive(Debug, Default)]
+struct Told {
+    counts: TcpCounts,
+    /// Packets that the devices did not take.
+    refused: u64,
+    carried: Option<Tally>,
+    /// Of the links that carried it.
     seed: u64,
-    counts: Mutex<OwnCounts>,
 }
 
 impl OwnNetwork {
@@ -28,9 +60,23 @@ impl OwnNetwork {
     ///
     /// # Errors
     /// What this machine or this user cannot do, each with the way out.
-    pub fn open(workers: u32, seed: u64) -> Result<Arc<OwnNetwork>, PathTrouble> {
-        let devices = PacketDevice::open(workers.max(1))?;
-        Ok(Arc::new(OwnNetwork { devices, seed, counts: Mutex::default() }))
+    pub fn open(ask: NetworkAsk) -> Result<Arc<OwnNetwork>, PathTrouble> {
+        // a packet is lost or delayed as a wire would have it, not one of 64 KiB
+        let kind = if ask.paths.is_some() { PacketKind::Real } else { PacketKind::Virtio };
+        let devices = PacketDevice::open(ask.workers.max(1), kind, ask.prefix)?;
+        let clients = ask.paths.as_ref().map_or(0, |paths| paths.clients);
+        let room = devices.iter().map(|device| device.addresses).min().unwrap_or(0);
+        if clients.div_ceil(devices.len().max(1) as u32) > room {
+            return Err(PathTrouble::TooManyClients { clients, workers: ask.workers, room });
+        }
+        let dealt = ask.paths.as_ref().map(|paths| paths.population.deal(clients, Seed(ask.seed)));
+        let dealt = dealt.unwrap_or_default();
+        Ok(Arc::new(OwnNetwork { devices, ask, dealt, told: Mutex::default() }))
+    }
+
+    /// What it was asked to be.
+    pub fn ask(&self) -> &NetworkAsk {
+        &self.ask
     }
 
     /// The devices' names.
@@ -40,20 +86,44 @@ impl OwnNetwork {
 
     /// The first and the last address that connections come from.
     pub fn sources(&self) -> (Ipv4Addr, Ipv4Addr) {
-        let ends = |device: &PacketDevice| {
-            let first = device.first.to_bits();
-            (device.first, Ipv4Addr::from_bits(first + device.addresses - 1))
-        };
-        let first = self.devices.first().map_or(Ipv4Addr::UNSPECIFIED, |device| ends(device).0);
-        let last = self.devices.last().map_or(Ipv4Addr::UNSPECIFIED, |device| ends(device).1);
+        let first = self.devices.first().map_or(Ipv4Addr::UNSPECIFIED, |device| device.first);
+        let last = self.devices.len().saturating_sub(1);
+        let last = self.devices.get(last).map_or(Ipv4Addr::UNSPECIFIED, |device| {
+            let addresses = self.addresses(device, self.devices.len() as u32 - 1);
+            Ipv4Addr::from_bits(device.first.to_bits() + addresses.max(1) - 1)
+        });
         (first, last)
     }
 
-    /// The connections of worker `id`, with a device and addresses of their own.
+    /// The first address of each worker's clients.
+    pub fn firsts(&self) -> Arc<[Ipv4Addr]> {
+        self.devices.iter().map(|device| device.first).collect()
+    }
+
+    /// The part of the population that each client belongs to; none without paths.
+    pub fn dealt(&self) -> &[u32] {
+        &self.dealt
+    }
+
+    /// How many addresses worker `id` has.
+    fn addresses(&self, device: &PacketDevice, id: u32) -> u32 {
+        match &self.ask.paths {
+            None => device.addresses,
+            Some(_) => self.clients_of(id).count() as u32,
+        }
+    }
+
+    /// The kinds of the clients of worker `id`.
+    fn clients_of(&self, id: u32) -> impl Iterator<Item = u32> {
+        self.dealt.iter().skip(id as usize).step_by(self.devices.len().max(1)).copied()
+    }
+
+    /// The connections of worker `id`, with a device and addresses of their own. `seed` is that of the
+    /// links.
     ///
     /// # Errors
     /// There is no such worker, or no descriptor left.
-    pub fn worker(self: &Arc<Self>, id: u32, spin: Nanos) -> std::io::Result<OwnStack> {
+    pub fn worker(self: &Arc<Self>, id: u32, seed: u64, spin: Nanos) -> std::io::Result<OwnStack> {
         let device = self.devices.get(id as usize);
         let none = || std::io::Error::other("there is no network device for this worker");
         let device = device.ok_or_else(none)?;
@@ -61,23 +131,73 @@ impl OwnNetwork {
         let queue = device.queue.try_clone()?;
         let sources = Sources {
             first: device.first,
-            addresses: device.addresses,
+            addresses: self.addresses(device, id),
             port_first: 1_024,
             port_last: u16::MAX,
         };
-        let settings = TcpSettings::default();
-        let stack = TcpStack::new(settings, sources, Checksums::Device, Seed(self.seed));
-        Ok(OwnStack::new(stack, queue, self.clone(), spin))
+        let checksums = match device.kind {
+            PacketKind::Virtio => Checksums::Device,
+            PacketKind::Real => Checksums::Ours,
+        };
+        let stack = TcpStack::new(TcpSettings::default(), sources, checksums, Seed(self.ask.seed));
+        let lanes = self.ask.paths.as_ref().map(|paths| {
+            let clients = LaneClients {
+                first: device.first,
+                kinds: self.clients_of(id).collect(),
+                numbers: (u64::from(id), self.devices.len() as u64),
+                paths: paths.population.parts.iter().map(|part| part.path.clone()).collect(),
+            };
+            Lanes::new(clients, seed, monotonic())
+        });
+        self.lock().seed = seed;
+        Ok(OwnStack::new(stack, queue, lanes, self.clone(), spin))
     }
 
-    pub(crate) fn add(&self, tcp: TcpCounts, refused: u64) {
-        let mut sum = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        sum.tcp += tcp;
-        sum.refused += refused;
+    fn lock(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the workers that have ended have counted.
-    pub fn counts(&self) -> OwnCounts {
-        *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn add(&self, counts: TcpCounts, refused: u64, carried: Option<Tally>) {
+        let mut told = self.lock();
+        told.counts += counts;
+        told.refused += refused;
+        match (&mut told.carried, carried) {
+            (Some(sum), Some(more)) => sum.add(&more),
+            (sum @ None, more) => *sum = more,
+            (Some(_), None) => {}
+        }
+    }
+
+    /// What the workers that have ended since this was last asked have counted: of TCP, and of the
+    /// paths.
+    pub fn facts(&self) -> (StackFacts, Option<PathFacts>) {
+        let told = std::mem::take(&mut *self.lock());
+        let stack = facts(&told.counts, told.refused);
+        let path = told.carried.zip(self.ask.paths.as_ref()).map(|(tally, paths)| {
+            let kinds = paths.population.parts.len() as u32;
+            let count = |kind| self.dealt.iter().filter(|one| **one == kind).count() as u32;
+            let counts: Vec<u32> = (0..kinds).map(count).collect();
+            tally.facts(&paths.population, &counts, told.seed)
+        });
+        (stack, path)
+    }
+}
+
+fn facts(counts: &TcpCounts, refused: u64) -> StackFacts {
+    StackFacts {
+        sent: counts.sent,
+        received: counts.received,
+        retransmitted: counts.retransmitted,
+        syn_retransmitted: counts.syn_retransmitted,
+        timeouts: counts.timeouts,
+        recoveries: counts.recoveries,
+        out_of_order: counts.out_of_order,
+        duplicate: counts.duplicate,
+        challenges: counts.challenges,
+        resets_sent: counts.resets_sent,
+        resets_received: counts.resets_received,
+        established: counts.established,
+        tuples_out: counts.tuples_out,
+        refused,
     }
 }

@@ -46,6 +46,7 @@ impl Plan {
                 nice: None,
                 spin: Nanos::from_micros(100),
                 stack: StackChoice::Auto,
+                sources: None,
             },
             seed: 1,
         }
@@ -107,6 +108,7 @@ impl Default for ConnectionPlan {
             addresses: AddressOrder::InTurn,
             path: None,
             clients: None,
+            idle: None,
         }
     }
 }

@@ -281,7 +281,12 @@ pub struct ConnectionPlan {
     pub path: Option<PathSpec>,
     /// Each user, or session, is a client behind a path of its own.
     pub clients: Option<Population>,
+    /// Connections that are held open while the load runs, and never used: 1 to [`IDLE_MAX`].
+    pub idle: Option<u32>,
 }
+
+/// More connections that are held open than a machine has memory for.
+pub const IDLE_MAX: u32 = 10_000_000;
 
 /// What our side of an HTTP/2 connection announces; of HTTP/3 the two windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -585,6 +590,23 @@ pub struct DriverPlan {
     pub spin: Nanos,
     /// Whose TCP the connections are of.
     pub stack: StackChoice,
+    /// Where the connections of our own TCP come from; `None`: Loadstone's choice.
+    pub sources: Option<SourcePrefix>,
+}
+
+/// IPv4 addresses that agree in their first bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourcePrefix {
+    /// The first of them; the other bits are 0.
+    pub network: std::net::Ipv4Addr,
+    /// How many bits they have in common: 8 to 30.
+    pub bits: u8,
+}
+
+impl std::fmt::Display for SourcePrefix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.network, self.bits)
+    }
 }
 
 /// Whose TCP connections are of.

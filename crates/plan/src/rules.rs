@@ -1,7 +1,7 @@
 //! The small grammars of options: what `--expect-status`, `--abort-if`, `--bind`, `--think` and
 //! their like take. Text in, value or a sentence out; the plan file uses the same ones.
 
-use crate::{AbortRule, Auth, BodyRule, ResolveRule, Think, Visit, VisitGroup};
+use crate::{AbortRule, Auth, BodyRule, ResolveRule, SourcePrefix, Think, Visit, VisitGroup};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -349,6 +349,32 @@ impl wan::TraceSource for NoTrace {
 /// What is no path; one of a trace, whose file a plan does not hold.
 pub fn parse_path(text: &str) -> Result<wan::PathSpec, ParseError> {
     wan::PathSpec::parse(text, &NoTrace).map_err(|fault| ParseError(fault.0))
+}
+
+/// `10.9.0.0/16`: addresses that connections can come from.
+///
+/// # Errors
+/// No prefix, one with bits behind it, one that is too short or too long, or one whose addresses are no
+/// single machines' of a network.
+pub fn parse_sources(text: &str) -> Result<SourcePrefix, ParseError> {
+    let bad = |why: &str| bad(text, "a prefix of addresses", why, "10.9.0.0/16");
+    let (network, bits) = text.trim().split_once('/').ok_or_else(|| bad("it has no /BITS"))?;
+    let network: Ipv4Addr =
+        network.parse().map_err(|_| bad(&format!("{} is no IPv4 address", quoted(network))))?;
+    let bits: u8 = bits
+        .parse()
+        .ok()
+        .filter(|bits| (8..=30).contains(bits))
+        .ok_or_else(|| bad(&format!("{} is no number of bits from 8 to 30", quoted(bits))))?;
+    let inside = network.to_bits() & (u32::MAX >> bits);
+    if inside != 0 {
+        let first = Ipv4Addr::from_bits(network.to_bits() & !(u32::MAX >> bits));
+        return Err(bad(&format!("the first of its addresses is {first}")));
+    }
+    if network.is_loopback() || network.octets()[0] == 0 || network.octets()[0] >= 224 {
+        return Err(bad("no packet of a network comes from there"));
+    }
+    Ok(SourcePrefix { network, bits })
 }
 
 /// Kinds of clients with their shares: `dsl:60%, 3g:40%`.

@@ -1,7 +1,10 @@
 //! A run as it was measured, with its plan and its verdict: what every output of a run is made of.
 
 use plan::Plan;
-use sample::{Environment, FailureClass, FleetFacts, PathDirection, PathFacts, SutSeries};
+use sample::{
+    Environment, FailureClass, FleetFacts, HeldFacts, PathDirection, PathFacts, StackFacts,
+    SutSeries,
+};
 use stats::diagnosis::Confidence;
 use stats::{Measurement, Metric, Objective, Second, State, Verdict};
 use std::net::IpAddr;
@@ -34,6 +37,10 @@ pub struct RunReport {
     pub sut: Option<SutSeries>,
     /// What the emulated path did that all of it went through (`--path`).
     pub path: Option<PathFacts>,
+    /// What our own TCP did, where it measured (`--stack own`).
+    pub stack: Option<StackFacts>,
+    /// What became of connections that were held beside the load (`--idle`); of the last run.
+    pub held: Option<HeldFacts>,
     /// The machines that carried it out together (`loadstone fleet`).
     pub fleet: Option<FleetFacts>,
 }
@@ -234,6 +241,14 @@ pub fn merged_paths(runs: impl Iterator<Item = PathFacts>) -> Option<PathFacts> 
         all.spun += run.spun;
         all.overflowed += run.overflowed;
         all.foreign += run.foreign;
+        all
+    })
+}
+
+/// What our own TCP did over several runs.
+pub fn merged_stacks(runs: impl Iterator<Item = StackFacts>) -> Option<StackFacts> {
+    runs.reduce(|mut all, run| {
+        all += run;
         all
     })
 }

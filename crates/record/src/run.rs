@@ -7,7 +7,7 @@ mod read_back;
 
 pub use crate::finished::{
     Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult, in_window,
-    merged, merged_paths, per_second,
+    merged, merged_paths, merged_stacks, per_second,
 };
 pub use measured::{HistogramRecord, MeasuredRecord};
 pub use published::*;

@@ -6,7 +6,7 @@ pub(crate) mod verified;
 
 use crate::figures::FigureKind;
 use crate::words::{self, counted};
-use crate::{Figures, RunReport, figures, fleet, path};
+use crate::{Figures, RunReport, figures, fleet, held, path, stack};
 use sample::FailureClass;
 use stats::{Counts, Snapshot};
 use std::collections::BTreeMap;
@@ -108,6 +108,8 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
     facts.extend(http3::facts(&report.measurement.total.connections.http3));
     facts.extend(tls(report).into_iter().map(|text| ("TLS", text)));
     facts.extend(tcp(report).map(|text| ("TCP", text)));
+    facts.extend(report.held.as_ref().map(|held| ("Held", held::fact(held))));
+    facts.extend(report.stack.iter().flat_map(stack::facts));
     facts.extend(report.path.iter().flat_map(path::facts));
     facts.extend(report.fleet.iter().flat_map(fleet::facts));
     facts.extend(report.sut.as_ref().map(|sut| ("Server", server(sut))));

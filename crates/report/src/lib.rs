@@ -10,12 +10,14 @@ mod csv;
 mod facts;
 mod fleet;
 mod hdr;
+mod held;
 mod html;
 mod log;
 mod many;
 mod markdown;
 pub mod path;
 pub mod ramp;
+mod stack;
 pub mod survey;
 mod text;
 pub mod torture;
@@ -33,7 +35,7 @@ pub(crate) use record::figures;
 pub use record::figures::{Figures, QuantileRow};
 pub use record::run::{
     Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult, merged,
-    merged_paths,
+    merged_paths, merged_stacks,
 };
 pub use record::{findings, ramp_findings};
 pub use text::picture::histogram_lines;

@@ -73,6 +73,8 @@ pub(crate) fn run(mut begun: Begun, mut live: Vec<LiveTrial>) -> RunReport {
         findings: Vec::new(),
         sut: None,
         path: None,
+        stack: None,
+        held: None,
         fleet: None,
         plan: begun.plan,
         measurement,

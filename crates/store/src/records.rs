@@ -10,8 +10,9 @@ use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use record::server::Conduct;
 use sample::{
-    AgentFacts, BodyPrint, Environment, FailureClass, FleetFacts, Http2Facts, Http3Facts,
-    PathDirection, PathFacts, PathKind, QuicFacts, SutRow, SutSeries, TlsFacts, WrongBody,
+    AgentFacts, BodyPrint, Environment, FailureClass, FleetFacts, HeldFacts, Http2Facts,
+    Http3Facts, PathDirection, PathFacts, PathKind, QuicFacts, StackFacts, SutRow, SutSeries,
+    TlsFacts, WrongBody,
 };
 use serde_json::{Map, Value};
 use stats::curve::{
@@ -95,7 +96,14 @@ record! {
     Finding { id, confidence, evidence, advice }
     RunReport {
         name, plan, plan_toml, started_unix_s, environment, measurement, verdict, driver, resolved,
-        first_call, runs, slo, findings, sut, path, fleet,
+        first_call, runs, slo, findings, sut, path, stack, held, fleet,
+    }
+    HeldFacts {
+        wanted, stood, failed, peak, open, closed, reset, bytes, setup, age_min, age_p50, age_max,
+    }
+    StackFacts {
+        sent, received, retransmitted, syn_retransmitted, timeouts, recoveries, out_of_order,
+        duplicate, challenges, resets_sent, resets_received, established, tuples_out, refused,
     }
     PathFacts {
         spec, seed, span, kinds, late_p50, late_p99, late_max, busy, spun, overflowed, foreign,

@@ -449,19 +449,34 @@ impl Tcb {
             _ => {
                 let seq =
                     later(self.snd_nxt, self.cold.as_ref().map_or(self.snd_nxt, |x| x.snd_max));
-                let head = Head {
-                    seq,
-                    ack: self.rcv_nxt,
-                    flags: flag::RST | flag::ACK,
-                    stamps: self.stamps(c),
-                    ..Head::default()
-                };
-                c.out.push(&self.flow(c), &head, [&[], &[]]);
-                c.counts.resets_sent += 1;
-                c.counts.sent += 1;
+                self.send_reset(seq, c);
             }
         }
         self.state = State::Done;
+    }
+
+    fn send_reset(&self, seq: u32, c: &mut Context<'_>) {
+        let head = Head {
+            seq,
+            ack: self.rcv_nxt,
+            flags: flag::RST | flag::ACK,
+            stamps: self.stamps(c),
+            ..Head::default()
+        };
+        c.out.push(&self.flow(c), &head, [&[], &[]]);
+        c.counts.resets_sent += 1;
+        c.counts.sent += 1;
+    }
+
+    /// Ends the connection for good, when nobody will be there to answer. Whether what is under way
+    /// arrives is not known: the reset comes with the number that the peer expects if it does, and if
+    /// it does not (RFC 5961 section 3.2 believes no other).
+    pub(crate) fn abandon(&mut self, c: &mut Context<'_>) {
+        let stands = !matches!(self.state, State::SynSent | State::TimeWait | State::Done);
+        if stands && self.snd_una != self.snd_nxt {
+            self.send_reset(self.snd_una, c);
+        }
+        self.abort(c);
     }
 
     /// The connection is broken: its owner is told so.

@@ -604,10 +604,15 @@ impl TcpStack {
         for index in 0..self.rows.len() as u32 {
             self.rows[index as usize].owner = NOBODY;
             if self.rows[index as usize].connection.state != State::Done {
-                self.with(now, index, |connection, c| connection.abort(c));
+                self.with(now, index, |connection, c| connection.abandon(c));
             }
         }
         self.slots.fill(NOBODY);
+    }
+
+    /// The first of the addresses that connections come from.
+    pub fn first_address(&self) -> Ipv4Addr {
+        self.sources.first
     }
 
     /// Packets that are to go out.

@@ -501,6 +501,7 @@ impl ConnectionArgs {
         set_some(&mut connection.proxy, self.proxy);
         set_some(&mut connection.path, self.path);
         set_some(&mut connection.clients, self.clients);
+        set_some(&mut connection.idle, self.idle);
         if self.ipv4 {
             connection.prefer = AddressFamily::V4;
         }
@@ -570,6 +571,7 @@ impl DriverArgs {
             StackName::Auto => StackChoice::Auto,
         });
         set(&mut driver.stack, stack);
+        set_some(&mut driver.sources, self.sources);
     }
 }
 

@@ -257,6 +257,9 @@ pub(super) struct ConnectionArgs {
     /// Each user behind an emulated path of its own: 'dsl:60%, 3g:30%, satellite:10%' (needs root)
     #[arg(long, value_name = "SHARES", value_parser = rules::parse_clients)]
     pub(super) clients: Option<wan::Population>,
+    /// Hold this many further connections open while the load runs, and count who ends them
+    #[arg(long, value_name = "N", value_parser = parse::count::<u32>, hide_short_help = true)]
+    pub(super) idle: Option<u32>,
     /// Use a proxy: http://[name:password@]host:port
     #[arg(long, value_name = "URL", value_parser = plan::parse_proxy, hide_short_help = true)]
     pub(super) proxy: Option<url::Url>,
@@ -377,6 +380,9 @@ pub(super) struct DriverArgs {
         hide_possible_values = true
     )]
     pub(super) stack: Option<StackName>,
+    /// Addresses that connections of --stack own come from [default: a part of 198.18.0.0/16]
+    #[arg(long, value_name = "PREFIX", value_parser = rules::parse_sources, hide_short_help = true)]
+    pub(super) sources: Option<plan::SourcePrefix>,
 }
 
 #[derive(Args, Clone, Debug, Default)]

@@ -389,6 +389,8 @@ const VALUES: &[(&str, &str)] = &[
     ("cpus", "1"),
     ("nice", "5"),
     ("stack", "own"),
+    ("sources", "10.9.0.0/16 --stack own"),
+    ("idle", "9"),
     ("json", "f"),
     ("html", "f"),
     ("csv", "f"),

@@ -1,7 +1,7 @@
 //! `loadstone fleet agent`: waits for plans, carries its part of them out, sends what it counted.
 
 use super::bundle::Bundle;
-use super::convoy::plan_hash;
+use super::convoy::{plan_hash, refusal};
 use super::parcel::Parcel;
 use crate::args::FleetAgentArgs;
 use crate::calibration::Calibration;
@@ -292,6 +292,9 @@ fn ready(bytes: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPla
                     loadstone on both"
                 .into(),
         );
+    }
+    if let Some(why) = refusal(&plan) {
+        return Err(why.into());
     }
     consent.check(&plan)?;
     let prepared = parcel.prepare(&plan).map_err(|error| format!("{error:#}"))?;

@@ -59,6 +59,17 @@ pub(super) fn plan_hash(plan: &Plan) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// What only one machine can do.
+pub(super) fn refusal(plan: &Plan) -> Option<&'static str> {
+    if plan.connection.idle.is_some() {
+        return Some("--idle connections are held by one machine: leave it out");
+    }
+    if plan.connection.clients.is_some() && plan.driver.stack == plan::StackChoice::Own {
+        return Some("--clients over --stack own is carried by one machine: leave --stack out");
+    }
+    None
+}
+
 impl Convoy {
     pub(super) fn new(wire: Wire, on_loss: OnLoss, beginning: Beginning) -> Convoy {
         Convoy(Arc::new(Mutex::new(wire)), on_loss, beginning)
@@ -79,6 +90,9 @@ impl Convoy {
         calibration: Option<&Calibration>,
         watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
     ) -> Result<Measured> {
+        if let Some(why) = refusal(plan) {
+            bail!("{why}");
+        }
         let mut wire = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (start, parts) = match self.2 {
             Beginning::Fresh => {
@@ -117,7 +131,17 @@ impl Convoy {
             Seen { busiest: cost.busiest, foreign: None, path: path.as_ref(), fleet: Some(&fleet) };
         let verdict = verdict(plan, prepared, &measurement, seen, calibration);
         let fleet = Some(fleet);
-        Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path, fleet })
+        Ok(Measured {
+            measurement,
+            verdict,
+            cost,
+            started_unix_s,
+            sut,
+            path,
+            stack: None,
+            held: None,
+            fleet,
+        })
     }
 }
 

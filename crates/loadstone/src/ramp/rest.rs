@@ -117,8 +117,9 @@ impl Rest {
             let mut endpoint = target.prepared.endpoints[template.endpoint as usize].clone();
             let tls = target.prepared.tls.as_ref();
             let route = target.prepared.route.as_deref();
-            let made =
-                path::through(route, || first_call::make(&plan, &mut endpoint, tls, template));
+            let own = target.prepared.own.as_ref();
+            let call = || first_call::make(&plan, &mut endpoint, tls, own, template);
+            let made = path::through(route, call);
             // nobody listens any more once a signal has come
             tell.send(made).ok();
         };

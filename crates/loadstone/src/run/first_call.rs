@@ -7,12 +7,14 @@ mod over_http3;
 
 use conduit::{Peer, TlsError, TlsFactory, TlsSession};
 use engine::{Endpoint, build_template, endpoint_key, open_options, redirect_method};
+use ownstack::{OwnNetwork, OwnSocket};
 use plan::{HttpVersion, Plan};
 use report::FirstCall;
 use sample::FailureClass;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 use units::Nanos;
 use url::Url;
@@ -59,30 +61,35 @@ pub(crate) fn make(
     plan: &Plan,
     endpoint: &mut Endpoint,
     tls: Option<&tls::Client>,
+    own: Option<&Arc<OwnNetwork>>,
     template: &Template,
 ) -> Found {
     let start = reactor::monotonic();
     let over_tcp = |endpoint: &mut Endpoint| -> Result<_, Trouble> {
-        let stream = connect(plan, endpoint)?;
+        let stream = connect(plan, endpoint, own)?;
         let mut call = Call::new(plan, stream, start);
         call.establish(plan, endpoint, tls)?;
-        let (first, location) = call.exchange(plan, template)?;
+        let (mut first, location) = call.exchange(plan, template)?;
+        // closing the connection is no part of the call
+        first.took = reactor::monotonic() - start;
         Ok((first, location, call.streams_max))
     };
     let outcome = match plan.request.version {
         #[cfg(feature = "h3")]
-        HttpVersion::Http3 => over_http3::call(plan, endpoint, tls, template),
+        HttpVersion::Http3 => {
+            let outcome = over_http3::call(plan, endpoint, tls, template);
+            let took = reactor::monotonic() - start;
+            outcome.map(|(first, location, most)| (FirstCall { took, ..first }, location, most))
+        }
         _ => over_tcp(endpoint),
     };
-    let took = reactor::monotonic() - start;
     match outcome {
-        Ok((mut call, location, streams_max)) => {
-            call.took = took;
+        Ok((call, location, streams_max)) => {
             Found { call, unreachable: false, location, streams_max }
         }
         Err(trouble) => Found {
             call: FirstCall {
-                took,
+                took: reactor::monotonic() - start,
                 failure: Some((trouble.class, trouble.text)),
                 way_out: trouble.way_out.map(str::to_owned),
                 ..FirstCall::default()
@@ -100,8 +107,9 @@ pub(crate) fn preference(
     plan: &Plan,
     endpoint: &mut Endpoint,
     tls: Option<&tls::Client>,
+    own: Option<&Arc<OwnNetwork>>,
 ) -> Option<Option<String>> {
-    let stream = connect(plan, endpoint).ok()?;
+    let stream = connect(plan, endpoint, own).ok()?;
     let mut call = Call::new(plan, stream, reactor::monotonic());
     call.establish(plan, endpoint, tls).ok()?;
     let facts = call.session.as_ref()?.facts()?;
@@ -135,33 +143,48 @@ pub(crate) fn request_for(plan: &Plan, url: &Url, row: u32, absolute: bool) -> O
 }
 
 trait Stream: Read + Write + Send {
-    fn limit(&self, left: Duration) -> std::io::Result<()>;
+    fn limit(&mut self, left: Duration) -> std::io::Result<()>;
 }
 
 impl Stream for TcpStream {
-    fn limit(&self, left: Duration) -> std::io::Result<()> {
+    fn limit(&mut self, left: Duration) -> std::io::Result<()> {
         self.set_read_timeout(Some(left))?;
         self.set_write_timeout(Some(left))
     }
 }
 
 impl Stream for UnixStream {
-    fn limit(&self, left: Duration) -> std::io::Result<()> {
+    fn limit(&mut self, left: Duration) -> std::io::Result<()> {
         self.set_read_timeout(Some(left))?;
         self.set_write_timeout(Some(left))
     }
 }
 
-/// Connects to the first address that takes it.
-fn connect(plan: &Plan, endpoint: &mut Endpoint) -> Result<Box<dyn Stream>, Trouble> {
+impl Stream for OwnSocket {
+    fn limit(&mut self, left: Duration) -> std::io::Result<()> {
+        OwnSocket::limit(self, left);
+        Ok(())
+    }
+}
+
+/// Connects to the first address that takes it, over our own TCP where that is to measure.
+fn connect(
+    plan: &Plan,
+    endpoint: &mut Endpoint,
+    own: Option<&Arc<OwnNetwork>>,
+) -> Result<Box<dyn Stream>, Trouble> {
     let options = open_options(plan, 0);
     let mut trouble = None;
     for peer in endpoint.peers.clone() {
-        let stream: std::io::Result<Box<dyn Stream>> = match &peer {
-            Peer::Tcp(address) => reactor::connect_tcp(*address, &options, plan.timeouts.connect)
-                .map(|tcp| Box::new(tcp) as _),
-            Peer::Unix(path) => UnixStream::connect(path).map(|unix| Box::new(unix) as _),
-            Peer::Udp(_) | Peer::Quic { .. } => Err(ErrorKind::Unsupported.into()),
+        let within = plan.timeouts.connect;
+        let stream: std::io::Result<Box<dyn Stream>> = match (&peer, own) {
+            (_, Some(own)) => OwnSocket::connect(own, plan.seed, &peer, &options, within)
+                .map(|socket| Box::new(socket) as _),
+            (Peer::Tcp(address), None) => {
+                reactor::connect_tcp(*address, &options, within).map(|tcp| Box::new(tcp) as _)
+            }
+            (Peer::Unix(path), None) => UnixStream::connect(path).map(|unix| Box::new(unix) as _),
+            (Peer::Udp(_) | Peer::Quic { .. }, None) => Err(ErrorKind::Unsupported.into()),
         };
         match stream {
             Ok(stream) => {
@@ -386,7 +409,7 @@ impl Call {
         self.stream.write_all(bytes).map_err(|error| self.silence(&error))
     }
 
-    fn limit(&self) -> Result<(), Trouble> {
+    fn limit(&mut self) -> Result<(), Trouble> {
         let now = reactor::monotonic();
         let end = self.patience.map_or(self.deadline, |(at, _)| at.min(self.deadline));
         if now >= end {

@@ -78,7 +78,9 @@ fn errands(
     let mut settings = prepare::tls_settings(plan);
     // single exchanges speak HTTP/1.1, whatever the run does
     settings.alpn = vec!["http/1.1".to_owned()];
-    let mut caller = Caller::new(plan.timeouts.connect, settings).map_err(Failure::usage)?;
+    let own = prepared.own.clone().map(|network| (network, plan.seed));
+    let caller = Caller::new(plan.timeouts.connect, settings).map_err(Failure::usage)?;
+    let mut caller = caller.over(own);
     for endpoint in prepared.endpoints.iter().filter(|endpoint| endpoint.tunnel.is_none()) {
         caller.know(&endpoint.key, &endpoint.peers);
     }

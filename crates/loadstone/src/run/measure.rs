@@ -1,5 +1,6 @@
 //! One measurement: a prepared plan runs, and what is needed to judge it is gathered around it.
 
+use super::own_stack;
 use super::prepare::Prepared;
 use super::sut;
 use super::threads::{Cast, DriverCost, Watcher, Ways, execute};
@@ -9,7 +10,7 @@ use conduit::Peer;
 use engine::{Logging, Setup};
 use host::{Foreign, Watch};
 use plan::{Load, Plan};
-use sample::{FleetFacts, PathFacts, SutSeries};
+use sample::{FleetFacts, HeldFacts, PathFacts, StackFacts, SutSeries};
 use stats::verdict::{Evidence, judge};
 use stats::{Measurement, Verdict};
 use std::sync::Arc;
@@ -23,6 +24,10 @@ pub(crate) struct Measured {
     pub(crate) started_unix_s: f64,
     pub(crate) sut: Option<SutSeries>,
     pub(crate) path: Option<PathFacts>,
+    /// Of our own TCP, where it measured.
+    pub(crate) stack: Option<StackFacts>,
+    /// Of connections that were held beside the load.
+    pub(crate) held: Option<HeldFacts>,
     pub(crate) fleet: Option<FleetFacts>,
 }
 
@@ -42,14 +47,19 @@ pub(crate) fn measure(
     let sut = watch_server(prepared)?;
     let part = prepared.part.as_ref();
     let start =
-        part.map_or_else(|| reactor::monotonic() + super::placement::LEAD, |part| part.start);
+        part.map_or_else(|| reactor::monotonic() + super::placement::lead(plan), |part| part.start);
     let endpoints = prepared.endpoints.clone();
     let mut setup = Setup::new(plan.clone(), endpoints, prepared.workers, start)?;
     if let Some(part) = part {
         setup = setup.with_shares(part.shares.clone())?;
     }
     setup.logging = logging;
-    setup.crowd = prepared.route.as_ref().and_then(|route| route.crowd(plan));
+    let own = prepared.own.as_ref();
+    setup.crowd = match (&prepared.route, own) {
+        (Some(route), _) => route.crowd(plan),
+        (None, Some(network)) => own_stack::crowd(network, plan),
+        (None, None) => None,
+    };
     let setup = Arc::new(setup);
     if let Some(sut) = &sut {
         sut.begin(setup.measure_from());
@@ -58,21 +68,24 @@ pub(crate) fn measure(
     let route = prepared.route.as_ref();
     // what went through it until now was no part of this run
     route.map(|route| route.facts()).transpose()?;
+    own.map(|network| network.facts());
     let ahead = (start - reactor::monotonic()).as_secs_f64();
     let started_unix_s = crate::wall_clock::unix_seconds() + ahead;
     let tls = prepared.tls.as_ref();
-    let ways = Ways { route, own: prepared.own.as_ref() };
+    let ways = Ways { route, own };
     let finished = execute(&setup, tls, &prepared.cores, casts, ways, &mut *observer);
     let sut = sut.map(sut::Watch::end);
     let closed = observer.close();
     let finished = finished?;
     closed?;
     let foreign = watch.end();
-    let path = route.map(|route| route.facts()).transpose()?;
-    let (measurement, cost) = (finished.measurement, finished.cost);
+    let (stack, inside) = own.map(|network| network.facts()).unzip();
+    let path = route.map(|route| route.facts()).transpose()?.or(inside.flatten());
+    let (measurement, cost, held) = (finished.measurement, finished.cost, finished.held);
     let seen = Seen { busiest: cost.busiest, foreign, path: path.as_ref(), fleet: None };
     let verdict = verdict(plan, prepared, &measurement, seen, calibration);
-    Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path, fleet: None })
+    let fleet = None;
+    Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path, stack, held, fleet })
 }
 
 /// Makes ready to watch the server's own resources, where that was asked for.

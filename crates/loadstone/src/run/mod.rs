@@ -194,6 +194,8 @@ fn interrupted_before() -> Measured {
         started_unix_s: crate::wall_clock::unix_seconds(),
         sut: None,
         path: None,
+        stack: None,
+        held: None,
         fleet: None,
     }
 }
@@ -242,7 +244,8 @@ fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
             break;
         };
         let (tls, route) = (prepared.tls.as_ref(), prepared.route.as_deref());
-        let next = path::through(route, || first_call::make(plan, endpoint, tls, &template))?;
+        let own = prepared.own.as_ref();
+        let next = path::through(route, || first_call::make(plan, endpoint, tls, own, &template))?;
         found.location = next.location;
     }
     if !found.unreachable {
@@ -276,8 +279,9 @@ fn call_first(plan: &Plan, prepared: &mut Prepared) -> Result<Found, Failure> {
     }
     let template = &template;
     let endpoint = &mut prepared.endpoints[template.endpoint as usize];
-    let (tls, route) = (prepared.tls.as_ref(), prepared.route.as_deref());
-    path::through(route, || first_call::make(plan, endpoint, tls, template))
+    let tls = prepared.tls.as_ref();
+    let (route, own) = (prepared.route.as_deref(), prepared.own.as_ref());
+    path::through(route, || first_call::make(plan, endpoint, tls, own, template))
 }
 
 fn repeats(
@@ -346,6 +350,8 @@ pub(crate) fn assemble(
     let fleet = runs.last_mut().and_then(|run| run.fleet.take());
     let threads = fleet.as_ref().map_or(prepared.workers, FleetFacts::workers);
     let path = report::merged_paths(runs.iter_mut().filter_map(|run| run.path.take()));
+    let held = runs.last_mut().and_then(|run| run.held.take());
+    let stack = report::merged_stacks(runs.iter().filter_map(|run| run.stack));
     let measurement = if repeated {
         let all: Vec<Measurement> = runs.into_iter().map(|run| run.measurement).collect();
         report::merged(&all)
@@ -369,6 +375,8 @@ pub(crate) fn assemble(
         findings: Vec::new(),
         sut,
         path,
+        stack,
+        held,
         fleet,
     };
     report.findings = report::findings(&report);
@@ -461,6 +469,8 @@ pub(crate) fn unreachable_report(
         started_unix_s: crate::wall_clock::unix_seconds(),
         sut: None,
         path: None,
+        stack: None,
+        held: None,
         fleet: None,
     };
     assemble(plan, prepared, Some(found.call), vec![run], environment, None, name)

@@ -45,7 +45,8 @@ pub(crate) fn settle(plan: &mut Plan, prepared: &mut Prepared) -> Result<Option<
         if endpoint.tls_name.is_none() {
             continue;
         }
-        match first_call::preference(plan, endpoint, prepared.tls.as_ref()) {
+        let (tls, own) = (prepared.tls.as_ref(), prepared.own.as_ref());
+        match first_call::preference(plan, endpoint, tls, own) {
             Some(chosen) => asked.push((endpoint.key.clone(), chosen)),
             None => silent += 1,
         }

@@ -1,10 +1,12 @@
-//! A run over our own TCP: its device, and what is said of it.
+//! A run over our own TCP: its devices, the paths that are emulated behind it, and what is said of both.
 
+use super::path::{self, WantedPath};
 use super::prepare::Prepared;
 use anyhow::{Result, bail};
 use conduit::Peer;
+use engine::{Crowd, Endpoint};
 use netpath::PathTrouble;
-use ownstack::OwnNetwork;
+use ownstack::{InsidePaths, NetworkAsk, OwnNetwork};
 use plan::{Plan, StackChoice};
 use std::sync::Arc;
 
@@ -13,27 +15,89 @@ pub(crate) fn name(own: bool) -> &'static str {
     if own { "own TCP over TUN" } else { "epoll" }
 }
 
-/// The device of a plan, where its connections are to be of our own TCP. Addresses that it cannot
+/// Whether the connections of a plan are to be of our own TCP.
+pub(crate) fn wanted(plan: &Plan) -> bool {
+    plan.driver.stack == StackChoice::Own
+}
+
+/// How many workers a plan can have over our own TCP, at most `workers`. One link is one thread's, and
+/// each client belongs to one thread.
+pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
+    if !wanted(plan) {
+        return workers;
+    }
+    match plan.client_count() {
+        0 if plan.connection.path.is_some() => 1,
+        0 => workers,
+        clients => (1..=workers).rev().find(|count| clients.is_multiple_of(*count)).unwrap_or(1),
+    }
+}
+
+/// The devices of a plan, where its connections are to be of our own TCP. Addresses that it cannot
 /// reach are taken off the endpoints.
 ///
 /// # Errors
 /// An endpoint without an IPv4 address; what this machine or this user cannot do.
 pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<OwnNetwork>>> {
-    if plan.driver.stack != StackChoice::Own {
+    if !wanted(plan) {
         return Ok(None);
     }
-    let is_v4 = |peer: &Peer| matches!(peer, Peer::Tcp(address) if address.is_ipv4());
-    for endpoint in &mut prepared.endpoints {
-        if !endpoint.peers.iter().any(is_v4) {
-            bail!(
-                "--stack own: {} has no IPv4 address, and our own TCP speaks no other; let the server \
-                 listen on 127.0.0.1, or drop --stack",
-                endpoint.key
-            );
-        }
-        endpoint.peers.retain(is_v4);
+    prepared.endpoints.iter_mut().try_for_each(carried)?;
+    let asked = ask(plan, prepared.workers);
+    let network = stand(asked)?;
+    let (first, last) = network.sources();
+    let devices: Vec<&str> = network.devices().collect();
+    let whose =
+        if first == last { format!("from {first}") } else { format!("from {first} to {last}") };
+    prepared.notes.push(format!(
+        "connections use Loadstone's own TCP: the server sees them come {whose}, through {} on this \
+         host while the run lasts; the client's kernel TCP is not measured",
+        devices.join(", ")
+    ));
+    if let Some(paths) = &network.ask().paths {
+        prepared.notes.extend(path::beyond(&paths.population));
     }
-    let network = OwnNetwork::open(prepared.workers, plan.seed).map_err(|trouble| {
+    Ok(Some(network))
+}
+
+/// The devices of a trial whose plan may want other ones than those of `network`.
+///
+/// # Errors
+/// What this machine or this user cannot do.
+pub(crate) fn refit(
+    plan: &Plan,
+    workers: u32,
+    network: Option<Arc<OwnNetwork>>,
+) -> Result<Option<Arc<OwnNetwork>>> {
+    if !wanted(plan) {
+        return Ok(None);
+    }
+    let asked = ask(plan, workers);
+    match network {
+        Some(network) if fits(network.ask(), &asked) => Ok(Some(network)),
+        _ => stand(asked).map(Some),
+    }
+}
+
+/// Whether a network will do: the seed matters only where it deals clients out, and a worker more than
+/// there is work for has nothing to do.
+fn fits(stands: &NetworkAsk, asked: &NetworkAsk) -> bool {
+    stands == asked
+        || stands.paths.is_none()
+            && asked.paths.is_none()
+            && stands.prefix == asked.prefix
+            && stands.workers >= asked.workers
+}
+
+fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
+    let paths =
+        WantedPath::asked(plan).map(|(_, population, clients)| InsidePaths { population, clients });
+    let prefix = plan.driver.sources.map(|prefix| (prefix.network, prefix.bits));
+    NetworkAsk { workers, seed: plan.seed, paths, prefix }
+}
+
+fn stand(asked: NetworkAsk) -> Result<Arc<OwnNetwork>> {
+    OwnNetwork::open(asked).map_err(|trouble| {
         let way_out = match trouble {
             PathTrouble::Host(error) => format!(
                 "a network device on this host is needed, which only root may make ({error}); way \
@@ -43,13 +107,25 @@ pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<Ow
             other => other.to_string(),
         };
         anyhow::anyhow!("--stack own: {way_out}")
-    })?;
-    let (first, last) = network.sources();
-    let devices: Vec<&str> = network.devices().collect();
-    prepared.notes.push(format!(
-        "connections use Loadstone's own TCP: the server sees them come from {first} to {last}, through \
-         {} on this host while the run lasts; the client's kernel TCP is not measured",
-        devices.join(", ")
-    ));
-    Ok(Some(network))
+    })
+}
+
+/// Who the users are, where the plan has kinds of clients.
+pub(crate) fn crowd(network: &OwnNetwork, plan: &Plan) -> Option<Crowd> {
+    plan.connection.clients.as_ref()?;
+    Some(Crowd { firsts: network.firsts(), kinds: network.dealt().into() })
+}
+
+/// Takes off the addresses that are no IPv4.
+fn carried(endpoint: &mut Endpoint) -> Result<()> {
+    let is_v4 = |peer: &Peer| matches!(peer, Peer::Tcp(address) if address.is_ipv4());
+    if !endpoint.peers.iter().any(is_v4) {
+        bail!(
+            "--stack own: {} has no IPv4 address, and our own TCP speaks no other; let the server \
+             listen on 127.0.0.1, or drop --stack",
+            endpoint.key
+        );
+    }
+    endpoint.peers.retain(is_v4);
+    Ok(())
 }

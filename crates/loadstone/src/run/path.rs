@@ -1,6 +1,7 @@
 //! A run through an emulated path: its connections are opened in a network of their own, whose way to
 //! the servers of this host is the path.
 
+use super::own_stack;
 use super::prepare::Prepared;
 use crate::exit::Failure;
 use anyhow::{Result, bail};
@@ -35,15 +36,18 @@ impl WantedPath {
         WantedPath { option: "--path", population: Population::of(spec.clone()), clients: 1 }
     }
 
-    /// `None`: the plan asks for no path.
+    /// The path that a plan asks a forwarder for; `None`: it asks for no path, or for one inside of our
+    /// own TCP.
     fn of(plan: &Plan) -> Option<WantedPath> {
+        let (option, population, clients) = WantedPath::asked(plan)?;
+        (!own_stack::wanted(plan)).then_some(WantedPath { option, population, clients })
+    }
+
+    /// The option by which a plan asks for paths, who lives behind which, and how many they are.
+    pub(crate) fn asked(plan: &Plan) -> Option<(&'static str, Population, u32)> {
         match (&plan.connection.clients, &plan.connection.path) {
-            (Some(population), _) => Some(WantedPath {
-                option: "--clients",
-                population: population.clone(),
-                clients: plan.client_count(),
-            }),
-            (None, Some(spec)) => Some(WantedPath::single(spec)),
+            (Some(population), _) => Some(("--clients", population.clone(), plan.client_count())),
+            (None, Some(spec)) => Some(("--path", Population::of(spec.clone()), 1)),
             (None, None) => None,
         }
     }
@@ -101,16 +105,13 @@ impl EmulatedPath {
     pub(crate) fn notes(&self) -> Vec<String> {
         let device = self.path.far_device();
         let stands = format!("the network device {device} stands on this host while this runs");
-        let parts = self.asked.population.parts.iter();
-        std::iter::once(stands)
-            .chain(parts.filter_map(|part| crate::netpath_command::beyond(&part.path)))
-            .collect()
+        std::iter::once(stands).chain(beyond(&self.asked.population)).collect()
     }
 
     /// Who the users are, where the plan has kinds of clients.
     pub(crate) fn crowd(&self, plan: &Plan) -> Option<Crowd> {
         plan.connection.clients.as_ref()?;
-        Some(Crowd { first: self.path.first_client(), kinds: self.path.dealt().into() })
+        Some(Crowd { firsts: [self.path.first_client()].into(), kinds: self.path.dealt().into() })
     }
 
     /// The network of this host, where the servers are: the way back from [`Self::enter`].
@@ -127,6 +128,11 @@ impl EmulatedPath {
     pub(crate) fn facts(&self) -> Result<PathFacts> {
         Ok(self.path.facts()?)
     }
+}
+
+/// What the figures of a population's paths do not say.
+pub(crate) fn beyond(population: &Population) -> impl Iterator<Item = String> {
+    population.parts.iter().filter_map(|part| crate::netpath_command::beyond(&part.path))
 }
 
 /// Takes off the addresses that are no IPv4.

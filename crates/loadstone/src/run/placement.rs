@@ -42,6 +42,7 @@ pub(crate) fn place(plan: &Plan, endpoints: &[Endpoint]) -> Placement {
     };
     let most = units_of_work(plan).min(1 << 10) as u32;
     let workers = plan.driver.threads.unwrap_or(chosen.len() as u32).clamp(1, most.max(1));
+    let workers = super::own_stack::workers(plan, workers);
     let overlap = local && overlaps(&chosen, workers, &server_cores, bound);
     let shared = overlap.then(|| sharing(&servers, &chosen));
     // an unbound run on another machine's server needs no binding; beside a local one it does
@@ -139,6 +140,14 @@ impl std::error::Error for TooFew {}
 /// Raises the descriptor limit as far as the plan needs and says what will not last. A plan whose
 /// connections cannot all be open is refused; a pool that may grow is bounded to what fits.
 pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<()> {
+    if super::own_stack::wanted(plan) {
+        // no descriptor and no port of this host is used: address and port are looked for when a
+        // connection is opened, and one that finds none fails and is counted
+        if let Load::Open { connections_max: most @ None, .. } = &mut plan.load {
+            *most = Some(OWN_CONNECTIONS_MAX);
+        }
+        return Ok(());
+    }
     let peers: Vec<SocketAddr> = prepared
         .endpoints
         .iter()
@@ -151,17 +160,18 @@ pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<(
     let ports = host::limits::ports();
     let hard = host::limits::descriptors().hard;
     let fixed = connections_needed(plan);
+    let idle = u64::from(plan.connection.idle.unwrap_or(0));
     if fixed.is_none() {
         // as many as descriptors and ports allow, unless the user said less
         let addresses = plan.connection.bind.len().max(1) as u64;
         let by_ports = if peers.is_empty() { u64::MAX } else { u64::from(ports.count) * addresses };
-        let most = hard.saturating_sub(other).min(by_ports).clamp(1, 1_000_000);
+        let most = hard.saturating_sub(other + idle).min(by_ports).clamp(1, 1_000_000);
         if let Load::Open { connections_max, .. } = &mut plan.load {
             *connections_max = Some(u32::try_from(most).unwrap_or(u32::MAX));
         }
     }
     let demand = host::Demand {
-        connections: fixed.unwrap_or(0),
+        connections: fixed.unwrap_or(0) + idle,
         opens_per_s: opens_per_s(plan),
         duration: plan.stop.duration.map(|span| span + plan.stop.warm_up),
         reset_on_close: plan.connection.reset_on_close,
@@ -183,12 +193,15 @@ pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<(
         }
         prepared.notes.push(sentence);
     }
-    let wanted = connections_needed(plan).unwrap_or(0).saturating_add(other);
+    let wanted = connections_needed(plan).unwrap_or(0).saturating_add(other + idle);
     if let Err(short) = host::raise_descriptors(wanted) {
         prepared.notes.push(short.to_string());
     }
     Ok(())
 }
+
+/// Connections of our own TCP that an open load may have unless it says less: a gigabyte's worth.
+const OWN_CONNECTIONS_MAX: u32 = 1_000_000;
 
 /// Connections opened per second that the plan is sure to need; 0 when it depends on the server.
 fn opens_per_s(plan: &Plan) -> f64 {
@@ -213,5 +226,12 @@ pub(crate) fn bound_queue(plan: &mut Plan) {
     }
 }
 
-/// Time that passes between the plan being ready and its first due instant: threads start in it.
-pub(crate) const LEAD: Nanos = Nanos::from_millis(20);
+/// Time that passes between the plan being ready and its first due instant: threads start in it, and
+/// connections that are to be held are opened, as many of them as a server of this host can take.
+pub(crate) fn lead(plan: &Plan) -> Nanos {
+    let held = u64::from(plan.connection.idle.unwrap_or(0));
+    Nanos::from_millis(20) + Nanos(HELD_EACH.0 * held)
+}
+
+/// A connection that is opened and accepted, with both ends on one host.
+const HELD_EACH: Nanos = Nanos::from_micros(50);

@@ -136,6 +136,7 @@ impl Prepared {
                 Some(_) => None,
                 None => EmulatedPath::refit(plan, self.route.clone())?,
             },
+            own: super::own_stack::refit(plan, placement.workers, self.own.clone())?,
             ..self.clone()
         };
         super::placement::check_limits(plan, &mut prepared)?;

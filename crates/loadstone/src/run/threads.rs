@@ -4,11 +4,12 @@
 use super::path::EmulatedPath;
 use crate::signals;
 use anyhow::Context;
-use engine::{Collector, Directory, Link, Order, Row, Setup, Worker, drive};
+use conduit::Io;
+use engine::{Collector, Directory, Held, Link, Order, Row, Setup, Worker, drive};
 use host::cpu::ThreadTime;
 use ownstack::OwnNetwork;
 use reactor::Reactor;
-use sample::{CallRecord, Ends};
+use sample::{CallRecord, Ends, HeldFacts};
 use stats::{Measurement, Second, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -23,6 +24,8 @@ enum Message {
     Calls(Vec<CallRecord>),
     Broken(String),
     Ends(Ends),
+    /// What became of the connections that a worker held.
+    Held(Box<HeldFacts>),
 }
 
 /// Who decides what a worker's users ask for, in place of the plan.
@@ -148,6 +151,8 @@ pub(crate) struct DriverCost {
 pub(crate) struct Finished {
     pub(crate) measurement: Measurement,
     pub(crate) cost: DriverCost,
+    /// Where connections were held beside the load.
+    pub(crate) held: Option<HeldFacts>,
 }
 
 /// Who wants to know of the run while it runs.
@@ -234,7 +239,8 @@ pub(crate) fn execute(
         user_s: (after.user - before.user).as_secs_f64(),
         system_s: (after.system - before.system).as_secs_f64(),
     };
-    Ok(Finished { measurement: gather.finish(interrupted), cost })
+    let held = gather.held.take();
+    Ok(Finished { measurement: gather.finish(interrupted), cost, held })
 }
 
 fn start_worker(
@@ -252,6 +258,7 @@ fn start_worker(
     let core = (!cores.is_empty()).then(|| cores[id as usize % cores.len()]);
     let (setup, nice) = (setup.clone(), setup.plan.driver.nice);
     let (route, own) = (ways.route.cloned(), ways.own.cloned());
+    let held = part_held(&setup, id);
     let body = move || {
         reactor::sharpen_timers();
         if let Some(route) = &route {
@@ -265,7 +272,7 @@ fn start_worker(
         if let Some(nice) = nice {
             host::cpu::set_nice(nice).ok();
         }
-        let spin = setup.plan.driver.spin;
+        let (spin, seed) = (setup.plan.driver.spin, setup.plan.seed);
         link.before = ThreadTime::now();
         let mut worker = Worker::new(setup, id, factory);
         worker = match cast {
@@ -274,8 +281,8 @@ fn start_worker(
             Some(Cast::Guide(guide, directory)) => worker.with_guide(guide, directory),
         };
         match (carrier, own) {
-            (_, Some(own)) => drive(&mut worker, &mut own.worker(id, spin)?, &mut link),
-            (None, None) => drive(&mut worker, &mut Reactor::new(spin)?, &mut link),
+            (_, Some(own)) => run_over(own.worker(id, seed, spin)?, held, &mut worker, &mut link),
+            (None, None) => run_over(Reactor::new(spin)?, held, &mut worker, &mut link),
             (Some(carrier), None) => {
                 drive(&mut worker, &mut carrier.over(Reactor::new(spin)?), &mut link);
             }
@@ -284,6 +291,29 @@ fn start_worker(
     };
     let name = format!("worker-{id}");
     Ok(std::thread::Builder::new().name(name).spawn(body)?)
+}
+
+/// How many connections worker `id` is to hold, and to whom; `None` where none are held.
+fn part_held(setup: &Setup, id: u32) -> Option<(u32, Vec<conduit::Peer>)> {
+    let all = setup.plan.connection.idle?;
+    let (each, more) = (all / setup.workers, all % setup.workers);
+    // each server's first address: the one that answered the first call
+    let peers = setup.endpoints.iter().filter_map(|endpoint| endpoint.peers.first());
+    Some((each + u32::from(id < more), peers.cloned().collect()))
+}
+
+/// Lets the worker run over `io`, with the connections that it is to hold beside its own.
+fn run_over<I: Io>(
+    mut io: I,
+    held: Option<(u32, Vec<conduit::Peer>)>,
+    worker: &mut Worker,
+    link: &mut ThreadLink,
+) {
+    let Some((count, peers)) = held else { return drive(worker, &mut io, link) };
+    let mut held = Held::new(io, count, peers, true);
+    drive(worker, &mut held, link);
+    // the collector outlives the workers
+    link.out.send(Message::Held(Box::new(held.facts()))).ok();
 }
 
 /// The collector's side.
@@ -295,6 +325,7 @@ struct Gather<'a> {
     busy: Vec<(Nanos, Nanos)>,
     measure_from: Nanos,
     measure_until: Nanos,
+    held: Option<HeldFacts>,
 }
 
 impl<'a> Gather<'a> {
@@ -310,6 +341,7 @@ impl<'a> Gather<'a> {
             spares,
             measure_from: setup.measure_from(),
             measure_until: setup.measure_until(),
+            held: None,
         }
     }
 
@@ -320,6 +352,10 @@ impl<'a> Gather<'a> {
             match inbox.recv_timeout(Duration::from_millis(50)) {
                 Ok(Message::Row(row)) => self.row(*row, watcher),
                 Ok(Message::Ends(ends)) => watcher.ends(&ends),
+                Ok(Message::Held(held)) => match &mut self.held {
+                    Some(sum) => sum.add(&held),
+                    None => self.held = Some(*held),
+                },
                 Ok(Message::Calls(calls)) => {
                     if trouble.is_ok()
                         && let Err(error) = watcher.calls(&calls)

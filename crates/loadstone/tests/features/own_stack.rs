@@ -1,7 +1,8 @@
 //! `--stack own`: real packets of our own TCP to servers of this host.
 
 use crate::support::tls::{TlsOptions, TlsServer};
-use crate::support::{Site, measured, number, run, text, whole};
+use crate::support::{Site, behind, finish, measured, number, run, text, whole};
+use serde_json::Value;
 use std::io::Write;
 
 /// Whether this user may make a network device here; says plainly what is missing where not. Where
@@ -59,4 +60,184 @@ fn tls_is_spoken_over_it() {
     let words = ["--stack", "own", "-n", "40", "-c", "4", "--calls", "5", "--insecure"];
     let report = measured(&[&words[..], &[&server.url("/")]].concat(), &[0, 4]);
     assert_eq!(whole(&report, "/outcomes/succeeded"), 40);
+}
+
+#[test]
+fn the_report_says_what_it_did() {
+    let site = Site::start(&[]);
+    if !to_be_had(&site) {
+        return;
+    }
+    let words = ["--stack", "own", "-n", "60", "-c", "3", &site.url("/bytes/3000")];
+    let report = measured(&words, &[0, 4]);
+    assert_eq!(whole(&report, "/stack/established"), 3);
+    assert_eq!(whole(&report, "/stack/refused"), 0);
+    // three of the handshake; a call has a request and, of 3,000 bytes, one super-packet and its end
+    let sent = whole(&report, "/stack/sent");
+    assert!((60..400).contains(&sent), "{sent} packets");
+    let full = run(&[&["run", "--full"][..], &words].concat());
+    assert!(full.stdout.contains("Own TCP       3 connections stood; "), "{full:#?}");
+    let kernel = measured(&["-n", "3", &site.url("/")], &[0, 4]);
+    assert!(kernel["stack"].is_null(), "{}", kernel["stack"]);
+}
+
+/// As through the forwarder: the round trip is in every connect and response, packets are lost as the
+/// seed says, and nothing is lost but by the model.
+#[test]
+fn a_path_inside_delays_and_loses_as_it_is_asked_to() {
+    let site = Site::start(&[]);
+    if !to_be_had(&site) {
+        return;
+    }
+    let url = site.url("/bytes/4000");
+    let through = |seed: &str, more: &[&str]| {
+        let words = ["--stack", "own", "--path", "rtt=30ms, loss=list:7", "--seed", seed, &url];
+        measured(&[&words[..], more].concat(), &[0, 4])
+    };
+    let report = through("3", &["-n", "12", "-c", "2"]);
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 12);
+    assert!(number(&report, "/phases_s/connect/min") >= 0.030, "{}", report["phases_s"]);
+    assert!(number(&report, "/response_time_s/min") >= 0.030, "{}", report["response_time_s"]);
+    let way = |report: &Value, way: &str, what: &str| {
+        whole(report, &format!("/path/kinds/0/{way}/{what}"))
+    };
+    for direction in ["up", "down"] {
+        assert_eq!(way(&report, direction, "lost_to_model"), 1, "{}", report["path"]);
+    }
+    // all that was sent came to the link, and all that left it came in
+    assert_eq!(way(&report, "up", "arrived"), whole(&report, "/stack/sent"));
+    assert_eq!(whole(&report, "/path/overflowed") + whole(&report, "/path/foreign"), 0);
+    assert!(report["first_call"]["took_s"].as_f64().expect("a number") >= 0.060);
+}
+
+#[test]
+fn clients_inside_have_paths_of_their_own() {
+    let site = Site::start(&[]);
+    if !to_be_had(&site) {
+        return;
+    }
+    let kinds = "near=[rtt=10ms]:50%, far=[rtt=90ms]:50%";
+    let words = ["--stack", "own", "--clients", kinds, "-c", "4", "-n", "40"];
+    let goal = ["--threads", "2", "--slo", "near: p50<80ms", &site.url("/")];
+    let report = measured(&[&words[..], &goal].concat(), &[0, 1, 4]);
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 40);
+    let rows = report["by_clients"].as_array().expect("a row for each kind");
+    let named = |name: &str| rows.iter().find(|row| row["name"] == name).expect("a kind");
+    let p50 = |name: &str| number(named(name), "/response_time_s/p50");
+    assert!(p50("far") >= 0.090, "{rows:#?}");
+    assert!(p50("near") >= 0.010 && p50("near") < p50("far"), "{rows:#?}");
+    for row in [0, 1] {
+        assert_eq!(whole(&report, &format!("/path/kinds/{row}/clients")), 2);
+        assert!(whole(&report, &format!("/path/kinds/{row}/up/arrived")) > 0);
+    }
+}
+
+/// WebMark's law: what the client sends is delayed by the whole round trip, what it gets is not.
+#[test]
+fn webmarks_mode_delays_what_the_client_sends() {
+    let site = Site::start(&[]);
+    if !to_be_had(&site) {
+        return;
+    }
+    let path = "webmark, rate=1.5M, delay=25ms";
+    let words = ["--stack", "own", "--path", path, "-n", "5", &site.url("/")];
+    let report = measured(&words, &[0, 4]);
+    // a SYN of 60 bytes: 2 x (0.32 ms + 25 ms)
+    let connect = number(&report, "/phases_s/connect/min");
+    assert!((0.050..0.09).contains(&connect), "{connect}");
+    assert_eq!(text(&report, "/path/spec"), path);
+}
+
+#[test]
+fn idle_connections_are_held_and_counted_over_both_stacks() {
+    let site = Site::start(&[]);
+    let own = to_be_had(&site);
+    for stack in ["kernel", "own"].iter().take(if own { 2 } else { 1 }) {
+        let words = ["--stack", stack, "--idle", "150", "-n", "50", "-c", "2", &site.url("/")];
+        let report = measured(&words, &[0, 4]);
+        let held = |what: &str| whole(&report, &format!("/held/{what}"));
+        assert_eq!([held("wanted"), held("stood"), held("open")], [150; 3], "{stack}");
+        assert_eq!(held("failed") + held("closed") + held("reset"), 0, "{stack}");
+        assert!(report["held"]["age_s"].is_null());
+        // they are none of the load's
+        assert_eq!(whole(&report, "/connections/established"), 2, "{stack}");
+    }
+}
+
+#[test]
+fn addresses_are_chosen_and_refused_with_the_way_out() {
+    let site = Site::start(&[]);
+    if !to_be_had(&site) {
+        return;
+    }
+    let from = |prefix: &str| {
+        let words = ["run", "--stack", "own", "--sources", prefix, "-n", "4", &site.url("/")];
+        run(&words)
+    };
+    let chosen = from("10.255.249.0/24");
+    let said = "the server sees them come from 10.255.249.1 to 10.255.249.253, ";
+    assert!(matches!(chosen.code, 0 | 4) && chosen.stderr.contains(said), "{chosen:#?}");
+    for (prefix, said) in [
+        ("10.9.1.0/16", "the first of its addresses is 10.9.0.0"),
+        ("127.0.0.0/8", "no packet of a network comes from there"),
+        ("10.9.0.0", "it has no /BITS"),
+    ] {
+        let refused = from(prefix);
+        assert_eq!(refused.code, 2, "{refused:#?}");
+        assert!(refused.stderr.contains(said), "{refused:#?}");
+    }
+}
+
+/// Runs a script of sh in a network of its own, where routes and devices are nobody else's.
+fn in_a_network(script: &str) -> crate::support::Ran {
+    let mut command = behind(&["unshare", "-n", "sh", "-c", script, "sh"]);
+    command.args(["run", "--stack", "own", "-n", "4", "-q"]);
+    finish(command, b"")
+}
+
+/// One sentence each, exit code 2, and the network as before.
+#[test]
+fn bad_situations_are_told_and_leave_nothing_behind() {
+    let site = Site::start(&[]);
+    if !to_be_had(&site) {
+        return;
+    }
+    let url = "http://127.0.0.1:9/";
+    for (before, more, said) in [
+        (
+            "ip route add 10.77.0.0/24 dev lo",
+            "--sources 10.77.0.0/16",
+            "10.77.0.0/16 is in use on this host: a route to 10.77.0.0/24 goes through lo; way out: ",
+        ),
+        (
+            "ip addr add 10.78.3.4/32 dev lo",
+            "--sources 10.78.0.0/16",
+            "10.78.0.0/16 is in use on this host: 10.78.3.4 is an address of this host; way out: ",
+        ),
+        (
+            "ip route add 198.18.0.0/15 dev lo",
+            "",
+            "all addresses of 198.18.0.0/15, where paths live (RFC 2544), are routed elsewhere",
+        ),
+        (
+            "true",
+            "--sources 10.78.0.0/30 --threads 2 -c 2",
+            "4 addresses are too few for 2 threads",
+        ),
+        (
+            "true",
+            "--clients 3g:100% --sources 10.78.0.0/29 -c 16 --threads 1",
+            "16 clients have no room in ",
+        ),
+        ("true", "", "127.0.0.1:9: connection refused"),
+    ] {
+        let ran = in_a_network(&format!(
+            "ip link set lo up; {before}; \"$@\" {more} {url}; code=$?; ip -o link | grep -c loadstone; \
+             exit $code"
+        ));
+        let code = if said.contains("refused") { 3 } else { 2 };
+        assert_eq!(ran.code, code, "{said}\n{ran:#?}");
+        assert!(ran.stderr.contains(said), "{said}\n{ran:#?}");
+        assert!(ran.stdout.ends_with("0\n"), "no device is left: {ran:#?}");
+    }
 }

@@ -398,7 +398,8 @@ fn read_connection(
     let addresses = connection.addresses.map(Scalar::Text);
     table.pick("addresses", addresses, &mut slot.addresses, &ADDRESSES)?;
     table.set_or_off("path", connection.path, &mut slot.path, rules::parse_path)?;
-    table.set_or_off("clients", connection.clients, &mut slot.clients, rules::parse_clients)
+    table.set_or_off("clients", connection.clients, &mut slot.clients, rules::parse_clients)?;
+    table.set_or_off("idle", connection.idle, &mut slot.idle, whole)
 }
 
 fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result<(), ParseError> {
@@ -625,7 +626,8 @@ fn read_driver(driver: DriverTable, slot: &mut DriverPlan) -> Result<(), ParseEr
     slot.cpus = driver.cpus.unwrap_or_default();
     table.set_or_off("nice", driver.nice, &mut slot.nice, priority)?;
     table.set::<Nanos>("spin", driver.spin, &mut slot.spin, parse_duration)?;
-    table.pick("stack", driver.stack.map(Scalar::Text), &mut slot.stack, &STACKS)
+    table.pick("stack", driver.stack.map(Scalar::Text), &mut slot.stack, &STACKS)?;
+    table.set_or_off("sources", driver.sources, &mut slot.sources, rules::parse_sources)
 }
 
 fn text(text: &str) -> Result<String, ParseError> {

@@ -118,6 +118,8 @@ tables! {
         path: Scalar,
         /// Kinds of clients and their shares, each client behind a path of its own.
         clients: Scalar,
+        /// Connections that are held open and never used.
+        idle: Scalar,
     }
 
     Http2Table {
@@ -218,5 +220,7 @@ tables! {
         spin: Scalar,
         /// Whose TCP: auto, kernel or own.
         stack: String,
+        /// Where connections of our own TCP come from: `10.9.0.0/16`.
+        sources: Scalar,
     }
 }

@@ -188,6 +188,7 @@ fn connection_table(plan: &Plan, secrets: Secrets) -> ConnectionTable {
         addresses: Some(name_of(&ADDRESSES, &connection.addresses)),
         path: Scalar::or_off(connection.path.as_ref(), |path| Scalar::text(&path.text)),
         clients: Scalar::or_off(connection.clients.as_ref(), |all| Scalar::text(&all.text)),
+        idle: Scalar::or_off(connection.idle, number),
     }
 }
 
@@ -318,6 +319,7 @@ fn driver_table(driver: &DriverPlan) -> DriverTable {
         nice: Scalar::or_off(driver.nice, |nice| Scalar::Whole(nice.into())),
         spin: Some(span(driver.spin)),
         stack: Some(name_of(&STACKS, &driver.stack)),
+        sources: Scalar::or_off(driver.sources, |prefix| Scalar::text(prefix.to_string())),
     }
 }
 

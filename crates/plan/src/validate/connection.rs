@@ -2,7 +2,9 @@
 
 use super::Problems;
 use crate::StackChoice;
-use crate::{AddressFamily, ConnectionPlan, HttpVersion, Plan, TlsPlan, TlsVersions, rules};
+use crate::{
+    AddressFamily, ConnectionPlan, HttpVersion, IDLE_MAX, Plan, TlsPlan, TlsVersions, rules,
+};
 use std::net::IpAddr;
 use units::{Nanos, quoted};
 
@@ -16,8 +18,8 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_addresses(&plan.connection, problems);
     check_proxy(&plan.connection, problems);
     check_path(plan, problems);
-    let own = plan.driver.stack == StackChoice::Own;
-    check_stack(&plan.connection, plan.request.version, own, problems);
+    check_stack(plan, problems);
+    check_idle(plan, problems);
     check_tls(&plan.tls, plan.request.version, problems);
 }
 
@@ -296,27 +298,30 @@ fn check_clients(plan: &Plan, problems: &mut Problems) {
     problems.add("--clients", text);
 }
 
-/// What our own TCP does not carry. `own`: the connections are to be of it.
-fn check_stack(
-    connection: &ConnectionPlan,
-    version: HttpVersion,
-    own: bool,
-    problems: &mut Problems,
-) {
-    if !own {
+/// What our own TCP does not carry.
+fn check_stack(plan: &Plan, problems: &mut Problems) {
+    if plan.driver.stack != StackChoice::Own {
+        problems.add_if(
+            plan.driver.sources.is_some(),
+            "--sources",
+            "--sources says where connections of our own TCP come from; add --stack own, or choose \
+             among this host's addresses with --bind",
+        );
         return;
     }
+    let (connection, version) = (&plan.connection, plan.request.version);
+    let threads = plan.driver.threads.unwrap_or(1);
+    problems.add_if(
+        connection.path.is_some() && threads > 1,
+        "--threads",
+        "--stack own and --path have one link for all connections, which is one thread's; give \
+         --threads 1, or --clients with a link for each user",
+    );
     for (given, other, why) in [
         (connection.unix.is_some(), "--unix", "a Unix socket has no packets"),
         (!connection.bind.is_empty(), "--bind", "its connections have addresses of their own"),
         (connection.prefer == AddressFamily::V6, "-6", "it speaks IPv4 alone"),
         (version == HttpVersion::Http3, "--http 3", "HTTP/3 goes over UDP"),
-        (connection.path.is_some(), "--path", "emulated paths carry the kernel's connections"),
-        (
-            connection.clients.is_some(),
-            "--clients",
-            "emulated paths carry the kernel's connections",
-        ),
         (
             connection.send_buffer.is_some() || connection.recv_buffer.is_some(),
             "--send-buffer or --recv-buffer",
@@ -328,6 +333,18 @@ fn check_stack(
             problems.add("--stack", text);
         }
     }
+}
+
+fn check_idle(plan: &Plan, problems: &mut Problems) {
+    let Some(idle) = plan.connection.idle else { return };
+    if !(1..=IDLE_MAX).contains(&idle) {
+        problems.add("--idle", format!("--idle is {idle}; give 1 to {IDLE_MAX} connections"));
+    }
+    problems.add_if(
+        plan.request.version == HttpVersion::Http3,
+        "--idle",
+        "--idle holds connections of TCP, which --http 3 has none of; drop one",
+    );
 }
 
 fn check_proxy(connection: &ConnectionPlan, problems: &mut Problems) {

@@ -253,7 +253,16 @@ fn our_own_tcp_has_addresses_of_its_own_and_no_datagrams() {
         .lines()
         .filter_map(|line| line.strip_prefix("[--stack] --stack own and ")?.split(" contra").next())
         .collect();
-    assert_eq!(others, ["--bind", "--path", "--send-buffer or --recv-buffer"]);
+    assert_eq!(others, ["--bind", "--send-buffer or --recv-buffer"]);
+    let one_link = |threads| {
+        said(|plan| {
+            plan.driver.stack = StackChoice::Own;
+            plan.driver.threads = threads;
+            plan.connection.path = Some(rules::parse_path("3g").unwrap());
+        })
+    };
+    assert_eq!(one_link(Some(1)), "nothing");
+    assert!(one_link(Some(2)).starts_with("[--threads] --stack own and --path have one link"));
     assert_eq!(said(|plan| plan.driver.stack = StackChoice::Own), "nothing");
 }
 

@@ -3,18 +3,21 @@
 //! `docs/schema/run.schema.json` describes it.
 
 mod fleet;
+mod held;
 mod http2;
 mod http3;
 mod journeys;
 mod path;
 mod series;
 mod sides;
+mod stack;
 mod times;
 mod traffic;
 mod verdict;
 mod verified;
 
 pub use fleet::{AgentRecord, FleetRecord};
+pub use held::{HeldAgeRecord, HeldRecord};
 pub use http2::{FieldsRecord, Http2Record};
 pub use http3::{Http3Record, QuicRecord, RttRecord};
 pub use journeys::{
@@ -26,6 +29,7 @@ pub use sides::{
     ClientRecord, DummyRecord, EnvironmentRecord, FirstCallRecord, FirstFailureRecord,
     ResolvedRecord, SutRecord, SutRowRecord,
 };
+pub use stack::StackRecord;
 pub use times::{
     ClientsRecord, EstimateRecord, FailureRecord, HeadlineRecord, OutcomesRecord, PhasesRecord,
     QuantileRecord, TimesByOutcome, TimesRecord, UrlRecord, WeightedRecord,
@@ -130,6 +134,14 @@ pub struct RunRecord {
     /// The emulated path that all connections went through (--path).
     #[serde(default)]
     pub path: Option<PathRecord>,
+    /// What our own TCP did (--stack own), in the whole run; null where the kernel's sockets
+    /// measured.
+    #[serde(default)]
+    pub stack: Option<StackRecord>,
+    /// Connections that were held open beside the load and never used (--idle); null where none
+    /// were.
+    #[serde(default)]
+    pub held: Option<HeldRecord>,
     /// The machines that carried the run out together (loadstone fleet); left out where it was one
     /// machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,6 +237,8 @@ impl RunRecord {
             sut: report.sut.as_ref().map(SutRecord::of),
             by_clients: figures::clients_rows(report).into_iter().map(ClientsRecord::of).collect(),
             path: report.path.as_ref().map(PathRecord::of),
+            stack: report.stack.as_ref().map(StackRecord::of),
+            held: report.held.as_ref().map(HeldRecord::of),
             fleet: report.fleet.as_ref().map(FleetRecord::of),
             name: words::name(&report.name, plan),
             target: words::target(plan),

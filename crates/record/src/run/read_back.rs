@@ -2,7 +2,8 @@
 
 use super::published::{
     ClientRecord, EnvironmentRecord, FindingRecord, FirstCallRecord, FleetRecord, HeadlineRecord,
-    PathRecord, ResolvedRecord, RunRecord, SloRecord, SutRecord, VerdictRecord, plan_value,
+    HeldRecord, PathRecord, ResolvedRecord, RunRecord, SloRecord, StackRecord, SutRecord,
+    VerdictRecord, plan_value,
 };
 use super::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use plan::{Plan, Secrets};
@@ -36,6 +37,8 @@ impl RunRecord {
             findings: self.findings.iter().map(FindingRecord::finding).collect(),
             sut: self.sut.as_ref().map(SutRecord::series),
             path: self.path.as_ref().map(PathRecord::facts),
+            stack: self.stack.as_ref().map(StackRecord::facts),
+            held: self.held.as_ref().map(HeldRecord::facts),
             fleet: self.fleet.as_ref().map(FleetRecord::facts),
         })
     }

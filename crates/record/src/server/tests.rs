@@ -68,6 +68,8 @@ fn report(measurement: Measurement) -> RunReport {
         findings: Vec::new(),
         sut: None,
         path: None,
+        stack: None,
+        held: None,
         fleet: None,
     }
 }

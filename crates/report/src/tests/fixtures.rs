@@ -232,6 +232,8 @@ pub(crate) fn bare(plan: Plan, measurement: Measurement) -> RunReport {
         findings: Vec::new(),
         sut: None,
         path: None,
+        stack: None,
+        held: None,
         fleet: None,
     }
 }

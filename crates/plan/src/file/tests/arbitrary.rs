@@ -95,9 +95,9 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
         .prop_map(|text| text.map(|text| rules::parse_path(text).unwrap()));
     let clients = option::of(prop::sample::select(&["dsl:60%,3g:40%", "far=[rtt=9s]:100%"][..]))
         .prop_map(|text| text.map(|text| rules::parse_clients(text).unwrap()));
-    let ways = (unix, path, clients);
+    let ways = (unix, path, clients, any::<Option<u32>>());
     (counts, again, ways, vec(rule, 0..3), bind, sockets, proxy, family).prop_map(
-        |(counts, again, (unix, path, clients), resolve, bind, sockets, proxy, prefer)| {
+        |(counts, again, (unix, path, clients, idle), resolve, bind, sockets, proxy, prefer)| {
             ConnectionPlan {
                 calls: counts.0,
                 pipeline: counts.1,
@@ -119,6 +119,7 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
                 addresses: sockets.3,
                 path,
                 clients,
+                idle,
             }
         },
     )
@@ -269,8 +270,17 @@ fn measure() -> impl Strategy<Value = MeasurePlan> {
 fn driver() -> impl Strategy<Value = DriverPlan> {
     let stack =
         prop_oneof![Just(StackChoice::Auto), Just(StackChoice::Kernel), Just(StackChoice::Own)];
-    (any::<Option<u32>>(), vec(any::<u32>(), 0..4), any::<Option<i32>>(), span(), stack).prop_map(
-        |(threads, cpus, nice, spin, stack)| DriverPlan { threads, cpus, nice, spin, stack },
+    let sources = option::of(Just(rules::parse_sources("10.9.0.0/16").unwrap()));
+    let cores = (any::<Option<u32>>(), vec(any::<u32>(), 0..4));
+    (cores, any::<Option<i32>>(), span(), stack, sources).prop_map(
+        |((threads, cpus), nice, spin, stack, sources)| DriverPlan {
+            threads,
+            cpus,
+            nice,
+            spin,
+            stack,
+            sources,
+        },
     )
 }
 

@@ -1,0 +1,213 @@
+//! Connections that are held open while a load runs, and never used: around any driver, so that the
+//! worker knows nothing of them. They are opened some at a time, watched, and counted when the server
+//! ends one. None is opened anew.
+
+use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use sample::{FailureClass, HeldFacts, QuicEnd, SocketFacts};
+use units::Nanos;
+
+/// Opened and not decided at once: more would overrun a listener's queue.
+const PENDING_MAX: u32 = 64;
+/// Bytes that are read of one that speaks, at a time.
+const SCRATCH: usize = 4 << 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Pending,
+    /// Since this instant.
+    Open(Nanos),
+    Over,
+}
+
+/// A driver with connections held beside the worker's: these have the slots from 0 on, the worker's
+/// come behind them.
+#[derive(Debug)]
+pub struct Held<I> {
+    io: I,
+    count: u32,
+    peers: Vec<Peer>,
+    nodelay: bool,
+    /// One for each that was opened.
+    lines: Vec<Standing>,
+    pending: u32,
+    since: Nanos,
+    facts: HeldFacts,
+    ages: Vec<Nanos>,
+    heard: Vec<Ready>,
+}
+
+impl<I: Io> Held<I> {
+    /// `count` connections, to each of `peers` in turn.
+    pub fn new(io: I, count: u32, peers: Vec<Peer>, nodelay: bool) -> Held<I> {
+        let facts = HeldFacts { wanted: count.into(), ..HeldFacts::default() };
+        Held {
+            io,
+            count: if peers.is_empty() { 0 } else { count },
+            peers,
+            nodelay,
+            lines: Vec::with_capacity(count as usize),
+            pending: 0,
+            since: Nanos::ZERO,
+            facts,
+            ages: Vec::new(),
+            heard: Vec::new(),
+        }
+    }
+
+    /// What became of them so far.
+    pub fn facts(&mut self) -> HeldFacts {
+        self.ages.sort_unstable();
+        let ages = &self.ages;
+        HeldFacts {
+            age_min: ages.first().copied().unwrap_or_default(),
+            age_p50: ages.get(ages.len() / 2).copied().unwrap_or_default(),
+            age_max: ages.last().copied().unwrap_or_default(),
+            ..self.facts.clone()
+        }
+    }
+
+    fn open_more(&mut self) {
+        while (self.lines.len() as u32) < self.count && self.pending < PENDING_MAX {
+            let slot = self.lines.len() as Slot;
+            if slot == 0 {
+                self.since = self.io.now();
+            }
+            let peer = &self.peers[self.lines.len() % self.peers.len()];
+            let options = OpenOptions { nodelay: self.nodelay, ..OpenOptions::default() };
+            if self.io.open(slot, peer, &options).is_err() {
+                self.lines.push(Standing::Over);
+                self.facts.failed += 1;
+                continue;
+            }
+            self.lines.push(Standing::Pending);
+            self.pending += 1;
+            self.settle(slot);
+        }
+    }
+
+    /// Looks whether a pending one is decided.
+    fn settle(&mut self, slot: Slot) {
+        match self.io.write(slot, &[]) {
+            Err(IoError::WouldBlock) => {}
+            Ok(_) => {
+                let now = self.io.now();
+                self.pending -= 1;
+                self.lines[slot as usize] = Standing::Open(now);
+                self.facts.stood += 1;
+                self.facts.open += 1;
+                self.facts.peak = self.facts.peak.max(self.facts.open);
+                self.facts.setup = now - self.since;
+            }
+            Err(IoError::Failed(_)) => {
+                self.pending -= 1;
+                self.facts.failed += 1;
+                self.lines[slot as usize] = Standing::Over;
+                self.io.close(slot, Close::Reset);
+            }
+        }
+    }
+
+    fn hear(&mut self, event: Ready) {
+        let Some(Standing::Pending) = self.lines.get(event.slot as usize) else {
+            return self.listen(event);
+        };
+        self.settle(event.slot);
+        if event.readable || event.ended {
+            self.listen(event);
+        }
+    }
+
+    /// Takes in what the server says on one that nobody has asked anything on.
+    fn listen(&mut self, event: Ready) {
+        let Some(Standing::Open(since)) = self.lines.get(event.slot as usize).copied() else {
+            return;
+        };
+        let mut scratch = [0; SCRATCH];
+        let in_order = loop {
+            match self.io.read(event.slot, &mut scratch) {
+                Ok(0) => break true,
+                Ok(count) => self.facts.bytes += count as u64,
+                Err(IoError::WouldBlock) => return,
+                Err(IoError::Failed(_)) => break false,
+            }
+        };
+        if in_order {
+            self.facts.closed += 1;
+        } else {
+            self.facts.reset += 1;
+        }
+        self.facts.open -= 1;
+        self.ages.push(self.io.now() - since);
+        self.lines[event.slot as usize] = Standing::Over;
+        self.io.close(event.slot, Close::Orderly);
+    }
+}
+
+impl<I: Io> Io for Held<I> {
+    #[inline]
+    fn now(&mut self) -> Nanos {
+        self.io.now()
+    }
+
+    fn open(&mut self, slot: Slot, peer: &Peer, options: &OpenOptions) -> Result<(), IoError> {
+        let slot = slot.checked_add(self.count);
+        self.io.open(slot.ok_or(IoError::Failed(FailureClass::OtherIo))?, peer, options)
+    }
+
+    fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        self.io.write(slot + self.count, bytes)
+    }
+
+    fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        self.io.read(slot + self.count, buffer)
+    }
+
+    fn send(&mut self, slot: Slot, datagrams: &[u8], each: usize) -> Result<usize, IoError> {
+        self.io.send(slot + self.count, datagrams, each)
+    }
+
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<(usize, usize), IoError> {
+        self.io.receive(slot + self.count, buffer)
+    }
+
+    fn close(&mut self, slot: Slot, how: Close) {
+        self.io.close(slot + self.count, how);
+    }
+
+    fn shut(&mut self, slot: Slot) {
+        self.io.shut(slot + self.count);
+    }
+
+    fn urgent(&mut self, slot: Slot, byte: u8) {
+        self.io.urgent(slot + self.count, byte);
+    }
+
+    fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
+        self.io.facts(slot + self.count)
+    }
+
+    fn quic(&mut self, slot: Slot) -> Option<QuicEnd> {
+        self.io.quic(slot + self.count)
+    }
+
+    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
+        ready.clear();
+        self.open_more();
+        let mut heard = std::mem::take(&mut self.heard);
+        self.io.wait(until, &mut heard);
+        for event in heard.drain(..) {
+            match event.slot.checked_sub(self.count) {
+                Some(slot) => ready.push(Ready { slot, ..event }),
+                None => self.hear(event),
+            }
+        }
+        self.heard = heard;
+    }
+
+    fn spin(&self) -> Nanos {
+        self.io.spin()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,299 @@
+//! The links of a path with the packets on them: what comes in is lost or waits for its instant, and
+//! what is due is handed over. Who reads and writes the packets is not said here: the forwarder
+//! between two devices, or a TCP of our own in the same process.
+//!
+//! One heap entry for each link that has something under way: at the most links that there are, a heap
+//! costs a third of a microsecond a packet beside the four of reading and writing it, so that a timing
+//! wheel would not show.
+
+use crate::buffers::Buffers;
+use crate::tally::Tally;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use units::{Nanos, Seed};
+use wan::{Direction, LinkCounts, Lost, PathLink, PathSpec, flip};
+
+/// Which clients live where, and behind what.
+#[derive(Clone, Debug)]
+pub struct LaneClients {
+    /// The first one's address; the others follow it.
+    pub first: Ipv4Addr,
+    /// For each, the row of its kind.
+    pub kinds: Vec<u32>,
+    /// The number of the first among all clients of the path, and how far the next one's is from it:
+    /// what happens on a client's links depends on the seed and this number.
+    pub numbers: (u64, u64),
+    pub paths: Vec<PathSpec>,
+}
+
+/// Two links for each client, and the packets on them.
+pub struct Lanes {
+    links: Vec<PathLink>,
+    clients: LaneClients,
+    due: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// For each link, when it is next looked at: other entries of `due` are stale.
+    armed: Vec<Nanos>,
+    buffers: Buffers,
+    lost: Vec<Lost>,
+    pub(crate) tally: Tally,
+    /// What was told before, of each kind.
+    told: Vec<[LinkCounts; 2]>,
+    since: Nanos,
+}
+
+impl std::fmt::Debug for Lanes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lanes").field("clients", &self.clients.kinds.len()).finish_non_exhaustive()
+    }
+}
+
+impl Lanes {
+    /// Links on which nothing is yet. `now`: the instant at which traces and outages begin.
+    pub fn new(clients: LaneClients, seed: u64, now: Nanos) -> Lanes {
+        let specs: Vec<[Arc<wan::LinkSpec>; 2]> = clients
+            .paths
+            .iter()
+            .map(|path| [Arc::new(path.up.clone()), Arc::new(path.down.clone())])
+            .collect();
+        let mut links = Vec::with_capacity(clients.kinds.len() * 2);
+        let (first, step) = clients.numbers;
+        for (row, kind) in clients.kinds.iter().enumerate() {
+            let number = first + row as u64 * step;
+            for direction in Direction::BOTH {
+                let spec = specs[*kind as usize][direction as usize].clone();
+                links.push(PathLink::new(spec, Seed(seed), number, direction, now));
+            }
+        }
+        let kinds = clients.paths.len();
+        Lanes {
+            armed: vec![Nanos::NEVER; links.len()],
+            links,
+            clients,
+            due: BinaryHeap::new(),
+            buffers: Buffers::default(),
+            lost: Vec::new(),
+            tally: Tally::new(kinds),
+            told: vec![[LinkCounts::default(); 2]; kinds],
+            since: now,
+        }
+    }
+
+    /// A buffer for one packet; `None`: there is no more room, and the packet must be counted with
+    /// [`Lanes::overflow`].
+    pub fn take(&mut self) -> Option<u32> {
+        self.buffers.take()
+    }
+
+    /// What the buffer can hold.
+    pub fn room(&mut self, number: u32) -> &mut [u8] {
+        self.buffers.room(number)
+    }
+
+    /// Gives a buffer back that nothing was put into.
+    pub fn give_back(&mut self, number: u32) {
+        self.buffers.give_back(number);
+    }
+
+    /// A packet had to be left out for want of room.
+    pub fn overflow(&mut self) {
+        self.tally.overflowed += 1;
+    }
+
+    /// The packet of `length` bytes in this buffer comes to its client's link.
+    pub fn put(&mut self, now: Nanos, direction: Direction, number: u32, length: usize) {
+        let packet = &self.buffers.room(number)[..length];
+        let Some(client) = client_of(packet, direction, &self.clients) else {
+            self.tally.foreign += 1;
+            self.buffers.give_back(number);
+            return;
+        };
+        let link = client * 2 + direction as usize;
+        let copies = self.links[link].push(now, length as u32, number, &mut self.lost);
+        self.buffers.fill(number, length, copies);
+        self.forget_lost();
+        self.arm(link);
+    }
+
+    fn forget_lost(&mut self) {
+        for lost in self.lost.drain(..) {
+            self.buffers.done(lost.token);
+        }
+    }
+
+    /// Sees to it that the link is looked at when it next has something.
+    fn arm(&mut self, link: usize) {
+        let next = self.links[link].next_at().unwrap_or(Nanos::NEVER);
+        if self.armed[link] != next {
+            self.armed[link] = next;
+            if next != Nanos::NEVER {
+                self.due.push(Reverse((next, link as u32)));
+            }
+        }
+    }
+
+    /// Hands everything that is due to `write`, with the instant. `clock` is read again when the next
+    /// is due later than it last said, and for each packet.
+    ///
+    /// # Errors
+    /// Those of `write`; what is due stays so.
+    pub fn hand_over<E>(
+        &mut self,
+        now: &mut Nanos,
+        clock: impl Fn() -> Nanos,
+        mut write: impl FnMut(Nanos, Direction, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        while let Some(next) = self.next_due() {
+            if next > *now {
+                *now = clock();
+                if next > *now {
+                    break;
+                }
+            }
+            let Some(Reverse((_, link))) = self.due.pop() else { break };
+            let link = link as usize;
+            self.armed[link] = Nanos::NEVER;
+            let direction = Direction::BOTH[link % 2];
+            while let Some(delivery) = self.links[link].pop(*now, &mut self.lost) {
+                let packet = self.buffers.packet(delivery.token);
+                if let Some(bit) = delivery.corrupt {
+                    flip(packet, bit);
+                }
+                *now = clock();
+                self.tally.late(*now - delivery.due);
+                let written = write(*now, direction, packet);
+                if let Some(bit) = delivery.corrupt {
+                    // back again: a copy of it may follow and be flipped by itself
+                    flip(packet, bit);
+                }
+                self.buffers.done(delivery.token);
+                written?;
+            }
+            self.forget_lost();
+            self.arm(link);
+        }
+        Ok(())
+    }
+
+    /// The earliest instant at which a link is to be looked at, with stale entries taken off.
+    pub fn next_due(&mut self) -> Option<Nanos> {
+        loop {
+            let Reverse((at, link)) = *self.due.peek()?;
+            if self.armed[link as usize] == at {
+                return Some(at);
+            }
+            self.due.pop();
+        }
+    }
+
+    /// Time that whoever carries the packets slept, and that it spun before due instants.
+    pub fn rested(&mut self, slept: Nanos, spun: Nanos) {
+        self.tally.slept += slept;
+        self.tally.spun += spun;
+    }
+
+    /// The counts since the last telling.
+    pub fn tell(&mut self, now: Nanos) -> Tally {
+        let kinds = self.clients.paths.len();
+        let mut sums = vec![[LinkCounts::default(); 2]; kinds];
+        for (number, link) in self.links.iter().enumerate() {
+            let kind = self.clients.kinds[number / 2] as usize;
+            sums[kind][number % 2] += link.counts();
+        }
+        let mut tally = std::mem::replace(&mut self.tally, Tally::new(kinds));
+        for (row, both) in sums.iter().enumerate() {
+            for (way, sum) in both.iter().enumerate() {
+                tally.kinds[row][way] = sum.since(&self.told[row][way]);
+            }
+        }
+        self.told = sums;
+        tally.span = now - self.since;
+        self.since = now;
+        tally
+    }
+}
+
+/// The client whose packet it is: by its source on the way up, by its destination on the way down.
+fn client_of(packet: &[u8], direction: Direction, clients: &LaneClients) -> Option<usize> {
+    let at = match direction {
+        Direction::Up => 12,
+        Direction::Down => 16,
+    };
+    if packet.first()? >> 4 != 4 || packet.len() < 20 {
+        return None;
+    }
+    let address: [u8; 4] = packet[at..at + 4].try_into().ok()?;
+    let number = u32::from_be_bytes(address).checked_sub(u32::from(clients.first))? as usize;
+    (number < clients.kinds.len()).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wan::{NoTraces, Population};
+
+    fn packet(source: [u8; 4], destination: [u8; 4]) -> Vec<u8> {
+        let mut packet = vec![0x45; 20];
+        packet[12..16].copy_from_slice(&source);
+        packet[16..20].copy_from_slice(&destination);
+        packet
+    }
+
+    #[test]
+    fn a_packet_belongs_to_the_client_that_sends_or_gets_it() {
+        let first = Ipv4Addr::new(198, 18, 0, 1);
+        let kinds = vec![0, 0, 1];
+        let clients = LaneClients { first, kinds, numbers: (0, 1), paths: Vec::new() };
+        let up = |source| client_of(&packet(source, [127, 0, 0, 1]), Direction::Up, &clients);
+        assert_eq!(up([198, 18, 0, 1]), Some(0));
+        assert_eq!(up([198, 18, 0, 3]), Some(2));
+        assert_eq!(up([198, 18, 0, 4]), None);
+        assert_eq!(up([198, 18, 0, 0]), None);
+        let down = packet([127, 0, 0, 1], [198, 18, 0, 2]);
+        assert_eq!(client_of(&down, Direction::Down, &clients), Some(1));
+        // no IPv4, cut short, nothing at all
+        assert_eq!(client_of(&[0x60; 40], Direction::Up, &clients), None);
+        assert_eq!(client_of(&down[..19], Direction::Down, &clients), None);
+        assert_eq!(client_of(&[], Direction::Up, &clients), None);
+    }
+
+    /// For each of 40 packets of client 3 whether it came through.
+    fn fates(numbers: (u64, u64), row: u8) -> String {
+        let population = Population::parse("[rtt=4ms, loss=30%]:100%", &NoTraces);
+        let paths = population.expect("a population").parts.into_iter().map(|part| part.path);
+        let first = Ipv4Addr::new(10, 0, 0, 1);
+        let clients =
+            LaneClients { first, kinds: vec![0, 0, 0, 0], numbers, paths: paths.collect() };
+        let mut lanes = Lanes::new(clients, 7, Nanos::ZERO);
+        let mut text = String::new();
+        for turn in 0..40 {
+            let mut now = Nanos::from_millis(10 * turn);
+            let number = lanes.take().expect("there is room");
+            let bytes = packet([10, 0, 0, 1 + row], [127, 0, 0, 1]);
+            lanes.room(number)[..20].copy_from_slice(&bytes);
+            lanes.put(now, Direction::Up, number, 20);
+            assert!(lanes.next_due().is_none_or(|due| due == now + Nanos::from_millis(2)));
+            now += Nanos::from_millis(2);
+            let (mut came, at) = (0, now);
+            let write = |_: Nanos, way: Direction, bytes: &[u8]| -> Result<(), ()> {
+                assert_eq!((way, bytes.len()), (Direction::Up, 20));
+                came += 1;
+                Ok(())
+            };
+            lanes.hand_over(&mut now, || at, write).expect("writing never fails");
+            text += if came == 1 { "." } else { "x" };
+        }
+        assert_eq!(lanes.tell(Nanos::SECOND).kinds[0][0].arrived, 40);
+        text
+    }
+
+    /// What happens to a client's packets does not depend on who else is carried beside it.
+    #[test]
+    fn a_clients_losses_are_its_own_whichever_worker_carries_it() {
+        let alone = fates((0, 1), 3);
+        assert_eq!(alone, fates((1, 2), 1), "the second worker of two has clients 1, 3, 5, 7");
+        assert_ne!(alone, fates((0, 1), 2));
+        assert!(alone.contains('x') && alone.contains('.'), "{alone}");
+    }
+}

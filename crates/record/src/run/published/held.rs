@@ -1,0 +1,83 @@
+//! Connections that were held beside a load.
+
+use sample::HeldFacts;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldRecord {
+    /// How many were to be held.
+    pub wanted: u64,
+    /// How many stood at some time.
+    pub stood: u64,
+    /// How many never stood.
+    pub failed: u64,
+    /// Most that were open at once.
+    pub peak: u64,
+    /// How many were open when the load ended.
+    pub open: u64,
+    /// Ended by the server in order.
+    pub closed: u64,
+    /// Ended by a reset.
+    pub reset: u64,
+    /// Bytes that the server sent on them unasked.
+    pub bytes: u64,
+    /// From the first that was opened to the last of them that stood.
+    #[schemars(range(min = 0.0))]
+    pub setup_s: f64,
+    /// How long those had stood that the server ended; null where there are none.
+    pub age_s: Option<HeldAgeRecord>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldAgeRecord {
+    #[schemars(range(min = 0.0))]
+    pub min: f64,
+    #[schemars(range(min = 0.0))]
+    pub p50: f64,
+    #[schemars(range(min = 0.0))]
+    pub max: f64,
+}
+
+impl HeldRecord {
+    pub(crate) fn of(facts: &HeldFacts) -> HeldRecord {
+        let age = HeldAgeRecord {
+            min: facts.age_min.as_secs_f64(),
+            p50: facts.age_p50.as_secs_f64(),
+            max: facts.age_max.as_secs_f64(),
+        };
+        HeldRecord {
+            wanted: facts.wanted,
+            stood: facts.stood,
+            failed: facts.failed,
+            peak: facts.peak,
+            open: facts.open,
+            closed: facts.closed,
+            reset: facts.reset,
+            bytes: facts.bytes,
+            setup_s: facts.setup.as_secs_f64(),
+            age_s: (facts.ended() > 0).then_some(age),
+        }
+    }
+
+    pub(crate) fn facts(&self) -> HeldFacts {
+        let age = |of: fn(&HeldAgeRecord) -> f64| {
+            self.age_s.as_ref().map_or(Nanos::ZERO, |age| Nanos::from_secs_f64(of(age)))
+        };
+        HeldFacts {
+            wanted: self.wanted,
+            stood: self.stood,
+            failed: self.failed,
+            peak: self.peak,
+            open: self.open,
+            closed: self.closed,
+            reset: self.reset,
+            bytes: self.bytes,
+            setup: Nanos::from_secs_f64(self.setup_s),
+            age_min: age(|age| age.min),
+            age_p50: age(|age| age.p50),
+            age_max: age(|age| age.max),
+        }
+    }
+}

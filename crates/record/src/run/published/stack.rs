@@ -1,0 +1,75 @@
+//! What our own TCP did.
+
+use sample::StackFacts;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StackRecord {
+    /// Packets.
+    pub sent: u64,
+    /// Packets.
+    pub received: u64,
+    /// Segments sent again.
+    pub retransmitted: u64,
+    /// SYNs among them.
+    pub syn_retransmitted: u64,
+    /// Times that a timer had to send again.
+    pub timeouts: u64,
+    /// Times that acknowledgements told of a loss.
+    pub recoveries: u64,
+    /// Segments that came out of order.
+    pub out_of_order: u64,
+    /// Segments that brought nothing new.
+    pub duplicate: u64,
+    /// Acknowledgements that answered doubtful segments (RFC 5961).
+    pub challenges: u64,
+    pub resets_sent: u64,
+    pub resets_received: u64,
+    /// Connections that stood.
+    pub established: u64,
+    /// Connections that were not opened because every address and port was taken.
+    pub tuples_out: u64,
+    /// Packets that a network device did not take.
+    pub refused: u64,
+}
+
+impl StackRecord {
+    pub(crate) fn of(facts: &StackFacts) -> StackRecord {
+        StackRecord {
+            sent: facts.sent,
+            received: facts.received,
+            retransmitted: facts.retransmitted,
+            syn_retransmitted: facts.syn_retransmitted,
+            timeouts: facts.timeouts,
+            recoveries: facts.recoveries,
+            out_of_order: facts.out_of_order,
+            duplicate: facts.duplicate,
+            challenges: facts.challenges,
+            resets_sent: facts.resets_sent,
+            resets_received: facts.resets_received,
+            established: facts.established,
+            tuples_out: facts.tuples_out,
+            refused: facts.refused,
+        }
+    }
+
+    pub(crate) fn facts(&self) -> StackFacts {
+        StackFacts {
+            sent: self.sent,
+            received: self.received,
+            retransmitted: self.retransmitted,
+            syn_retransmitted: self.syn_retransmitted,
+            timeouts: self.timeouts,
+            recoveries: self.recoveries,
+            out_of_order: self.out_of_order,
+            duplicate: self.duplicate,
+            challenges: self.challenges,
+            resets_sent: self.resets_sent,
+            resets_received: self.resets_received,
+            established: self.established,
+            tuples_out: self.tuples_out,
+            refused: self.refused,
+        }
+    }
+}

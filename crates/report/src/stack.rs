@@ -1,0 +1,65 @@
+//! What our own TCP did, in words.
+
+use sample::StackFacts;
+use units::show;
+
+/// A fact for its packets, and one for what should not have been, where there was any.
+pub(crate) fn facts(stack: &StackFacts) -> Vec<(&'static str, String)> {
+    let mut facts = vec![(
+        "Own TCP",
+        format!(
+            "{} connections stood; {} packets sent, {} received; {} sent again ({} SYNs; {} timeouts, \
+             {} fast recoveries)",
+            show::count(stack.established),
+            show::count(stack.sent),
+            show::count(stack.received),
+            show::count(stack.retransmitted),
+            show::count(stack.syn_retransmitted),
+            show::count(stack.timeouts),
+            show::count(stack.recoveries)
+        ),
+    )];
+    let odd: Vec<String> = [
+        (stack.out_of_order, "segments came out of order"),
+        (stack.duplicate, "segments brought nothing new"),
+        (stack.challenges, "doubtful segments answered"),
+        (stack.resets_received, "resets received"),
+        (stack.resets_sent, "resets sent"),
+        (stack.refused, "packets were not taken by the network device"),
+        (stack.tuples_out, "connections found no free address and port"),
+    ]
+    .iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| format!("{} {what}", show::count(*count)))
+    .collect();
+    if !odd.is_empty() {
+        facts.push(("", odd.join(", ")));
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counts_in_words() {
+        let quiet =
+            StackFacts { sent: 1_200, received: 1_100, established: 8, ..Default::default() };
+        let lines = |stack: &StackFacts| {
+            facts(stack).iter().map(|(_, text)| format!("{text}\n")).collect::<String>()
+        };
+        assert_eq!(
+            lines(&quiet),
+            "8 connections stood; 1,200 packets sent, 1,100 received; 0 sent again (0 SYNs; 0 \
+             timeouts, 0 fast recoveries)\n"
+        );
+        let odd = StackFacts { retransmitted: 3, refused: 2, out_of_order: 1, ..quiet };
+        assert_eq!(
+            lines(&odd),
+            "8 connections stood; 1,200 packets sent, 1,100 received; 3 sent again (0 SYNs; 0 \
+             timeouts, 0 fast recoveries)\n1 segments came out of order, 2 packets were not taken by \
+             the network device\n"
+        );
+    }
+}

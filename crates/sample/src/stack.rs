@@ -1,0 +1,48 @@
+//! What a TCP of our own did while it measured something.
+
+/// Counts of packets and events, of all workers together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackFacts {
+    pub sent: u64,
+    pub received: u64,
+    pub retransmitted: u64,
+    /// SYNs among them.
+    pub syn_retransmitted: u64,
+    /// Times that a timer had to send again.
+    pub timeouts: u64,
+    /// Times that acknowledgements told of a loss.
+    pub recoveries: u64,
+    /// Segments that came out of order.
+    pub out_of_order: u64,
+    /// Segments that brought nothing new.
+    pub duplicate: u64,
+    /// Acknowledgements that answered doubtful segments (RFC 5961).
+    pub challenges: u64,
+    pub resets_sent: u64,
+    pub resets_received: u64,
+    /// Connections that stood.
+    pub established: u64,
+    /// Connections that were not opened because every address and port was taken.
+    pub tuples_out: u64,
+    /// Packets that a network device did not take.
+    pub refused: u64,
+}
+
+impl std::ops::AddAssign for StackFacts {
+    fn add_assign(&mut self, other: StackFacts) {
+        self.sent += other.sent;
+        self.received += other.received;
+        self.retransmitted += other.retransmitted;
+        self.syn_retransmitted += other.syn_retransmitted;
+        self.timeouts += other.timeouts;
+        self.recoveries += other.recoveries;
+        self.out_of_order += other.out_of_order;
+        self.duplicate += other.duplicate;
+        self.challenges += other.challenges;
+        self.resets_sent += other.resets_sent;
+        self.resets_received += other.resets_received;
+        self.established += other.established;
+        self.tuples_out += other.tuples_out;
+        self.refused += other.refused;
+    }
+}
