@@ -15,6 +15,7 @@ mod guide;
 mod licences;
 mod lineage;
 mod packages;
+mod paths;
 mod perf;
 mod release;
 mod shell;
@@ -69,6 +70,8 @@ enum Command {
     Guide(guide::Options),
     /// Repeat the published experiments and write docs/lineage
     Lineage(lineage::Options),
+    /// Measure emulated paths with real packets: pace, kernel as referee, soak; write bench/PATHS.md
+    Paths(paths::Options),
     /// Count user-space instructions per call under callgrind; fail when they grow
     Perf(perf::Options),
 }
@@ -100,6 +103,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Fuzz(options) => fuzz::run(&root, &options),
         Command::Guide(options) => guide::run(&root, &options),
         Command::Lineage(options) => lineage::run(&root, &options),
+        Command::Paths(options) => paths::run(&root, &options),
         Command::Perf(options) => perf::run(&root, &options),
     }
 }

@@ -2,16 +2,15 @@
 //! the network of the calling thread, servers on 127.0.0.1 included.
 
 use crate::device::{self, Furniture, Tun};
-use crate::path::{CLIENTS_MASK, NetBlock};
+use crate::path::NetBlock;
 use crate::raw;
 use crate::trouble::PathTrouble;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
+use wan::CLIENTS_MAX;
 
-/// Addresses of all devices' networks together, those that no packet can come from included.
-const BLOCK: u32 = !CLIENTS_MASK.to_bits() + 1;
-/// A network has two addresses that no packet can come from, so this many devices at most.
-const DEVICES_MAX: u32 = BLOCK / 4;
+/// More than the most workers.
+const DEVICES_MAX: u32 = 4_096;
 
 /// One device, which goes when its queue is closed.
 ///
@@ -37,10 +36,14 @@ impl PacketDevice {
     /// # Errors
     /// What this machine or this user cannot do, each with the way out.
     pub fn open(count: u32) -> Result<Vec<PacketDevice>, PathTrouble> {
-        let block = NetBlock::free().ok_or(PathTrouble::Addresses)?;
-        // a network's size is a power of two
-        let size = BLOCK / count.clamp(1, DEVICES_MAX).next_power_of_two();
-        (0..count.min(DEVICES_MAX)).map(|row| PacketDevice::make(block, row, size)).collect()
+        let make = |block: NetBlock| {
+            // all addresses of the block, those that no packet can come from included; a network's
+            // size is a power of two
+            let size =
+                (!block.mask().to_bits() + 1) / count.clamp(1, DEVICES_MAX).next_power_of_two();
+            (0..count.min(DEVICES_MAX)).map(|row| PacketDevice::make(block, row, size)).collect()
+        };
+        Ok(NetBlock::claim(CLIENTS_MAX, make)?.1)
     }
 
     /// The device of the network with this row, of `size` addresses.

@@ -2,6 +2,7 @@
 
 use super::scalar::Scalar;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $name:ident { $($(#[$key:meta])* $field:ident: $of:ty,)* })*) => {
@@ -118,6 +119,9 @@ tables! {
         path: Scalar,
         /// Kinds of clients and their shares, each client behind a path of its own.
         clients: Scalar,
+        /// The traces of these paths by their names: the spans between their lines, in milliseconds.
+        /// A name that is not here is a file's.
+        traces: BTreeMap<String, String>,
     }
 
     Http2Table {
