@@ -15,6 +15,7 @@ mod guide;
 mod licences;
 mod lineage;
 mod packages;
+mod paths;
 mod perf;
 mod release;
 mod shell;
@@ -71,6 +72,8 @@ enum Command {
     Lineage(lineage::Options),
     /// Write docs/schema out of the types of the records
     Schema,
+    /// Measure emulated paths with real packets: pace, kernel as referee, soak; write bench/PATHS.md
+    Paths(paths::Options),
     /// Count user-space instructions per call under callgrind; fail when they grow
     Perf(perf::Options),
 }
@@ -103,6 +106,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Guide(options) => guide::run(&root, &options),
         Command::Lineage(options) => lineage::run(&root, &options),
         Command::Schema => ci::schema(&root),
+        Command::Paths(options) => paths::run(&root, &options),
         Command::Perf(options) => perf::run(&root, &options),
     }
 }

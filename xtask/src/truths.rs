@@ -38,6 +38,10 @@ pub(crate) struct Options {
     /// 100 unless said, and none with --only or --ci
     #[arg(long, value_name = "N")]
     clean: Option<u32>,
+    /// Through this emulated path, as root: what differs then is a false alarm of ours; the page is
+    /// not written
+    #[arg(long, value_name = "PATH", conflicts_with = "ci")]
+    path: Option<String>,
     /// The program, instead of building it
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
@@ -46,7 +50,7 @@ pub(crate) struct Options {
 impl Options {
     /// As continuous integration runs it.
     pub(crate) fn ci() -> Options {
-        Options { only: Vec::new(), ci: true, clean: None, binary: None }
+        Options { only: Vec::new(), ci: true, clean: None, path: None, binary: None }
     }
 }
 
@@ -69,7 +73,8 @@ struct Table {
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let binary = binary(root, options)?;
     let usual = if options.only.is_empty() && !options.ci { CLEAN_RUNS } else { 0 };
-    clean(&binary, options.clean.unwrap_or(usual))?;
+    let tool = Tool { binary: &binary, path: options.path.as_deref(), quick: options.ci };
+    tool.clean(options.clean.unwrap_or(usual))?;
     let mut subjects = Subject::read_all(&root.join(FOLDER))?;
     let wanted = |subject: &Subject| {
         let name = subject.name.to_lowercase();
@@ -83,8 +88,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         println!("truths: {error:#}");
     }
     let known = known_cases(&binary)?;
-    let tables = tables(&subjects, &binary, &known, options.ci);
-    if options.ci {
+    let tables = tables(&subjects, &tool, &known);
+    if options.ci || options.path.is_some() {
         println!("{}", page(&tables.iter().map(section).collect::<Vec<String>>()));
     } else {
         let file = root.join(PAGE);
@@ -144,6 +149,46 @@ fn binary(root: &Path, options: &Options) -> anyhow::Result<PathBuf> {
     Ok(shell::target_folder(root).join("debug/loadstone"))
 }
 
+/// What the servers are tortured with.
+#[derive(Clone, Copy, Debug)]
+struct Tool<'a> {
+    binary: &'a Path,
+    /// The emulated path that the cases go through.
+    path: Option<&'a str>,
+    /// Only what ends soon.
+    quick: bool,
+}
+
+impl Tool<'_> {
+    /// A torture through the path, where there is one.
+    fn torture(&self) -> Command {
+        let mut torture = Command::new(self.binary);
+        torture.args(["torture", "--store", "none"]);
+        torture.args(self.path.iter().flat_map(|path| ["--path", path]));
+        torture.stdin(Stdio::null());
+        torture
+    }
+
+    /// The firing range without a defect, so many times.
+    fn clean(&self, times: u32) -> anyhow::Result<()> {
+        for round in 1..=times {
+            let range = subject::range();
+            let running = range.start(self.binary)?;
+            let mut torture = self.torture();
+            torture.args(["--quick", "--fail-on", "low", "--only", "S,F", "--quiet"]);
+            let seed = round.to_string();
+            torture.args(["--post", "/post", "--seed", &seed]);
+            let ran = torture.arg(&running.url).output()?;
+            if ran.status.code() != Some(0) {
+                let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+                bail!("clean run {round} of {times} ended with {}: {said}", ran.status);
+            }
+            println!("clean run {round} of {times}: nothing found");
+        }
+        Ok(())
+    }
+}
+
 /// What arrives behind a proxy, in the form of a torture's document: a case [`CHAIN`] whose exchanges are the
 /// requests.
 fn chain(binary: &Path, running: &subject::Running) -> anyhow::Result<serde_json::Value> {
@@ -181,53 +226,20 @@ fn known_cases(binary: &Path) -> anyhow::Result<BTreeSet<String>> {
     Ok(cases.chain([CHAIN.to_owned()]).collect())
 }
 
-/// The firing range without a defect, so many times.
-fn clean(binary: &Path, times: u32) -> anyhow::Result<()> {
-    for round in 1..=times {
-        let range = subject::range();
-        let running = range.start(binary)?;
-        let mut torture = Command::new(binary);
-        torture.args([
-            "torture",
-            "--quick",
-            "--fail-on",
-            "low",
-            "--only",
-            "S,F",
-            "--quiet",
-            "--post",
-            "/post",
-        ]);
-        torture.args(["--store", "none"]);
-        let ran = torture.arg(&running.url).stdin(Stdio::null()).output()?;
-        if ran.status.code() != Some(0) {
-            let said = String::from_utf8_lossy(&ran.stdout).into_owned();
-            bail!("clean run {round} of {times} ended with {}: {said}", ran.status);
-        }
-        println!("clean run {round} of {times}: nothing found");
-    }
-    Ok(())
-}
-
 /// Waiting is most of the work: all servers at once, and then one at a time what presses.
-fn tables(
-    subjects: &[Subject],
-    binary: &Path,
-    known: &BTreeSet<String>,
-    quick: bool,
-) -> Vec<Table> {
+fn tables(subjects: &[Subject], tool: &Tool<'_>, known: &BTreeSet<String>) -> Vec<Table> {
     let mut tables: Vec<Table> = std::thread::scope(|scope| {
-        let calm = |id: &str| !presses(id) && (!quick || is_quick(id));
+        let calm = |id: &str| !presses(id) && (!tool.quick || is_quick(id));
         let each: Vec<_> = subjects
             .iter()
-            .map(|subject| scope.spawn(move || table(subject, binary, known, &calm)))
+            .map(|subject| scope.spawn(move || table(subject, tool, known, &calm)))
             .collect();
         each.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
     for (subject, table_of) in subjects.iter().zip(&mut tables) {
         let any = subject.truth.iter().any(|truth| presses(&truth.case));
-        if any && !quick && table_of.trouble.is_none() {
-            let pressed = table(subject, binary, known, &presses);
+        if any && !tool.quick && table_of.trouble.is_none() {
+            let pressed = table(subject, tool, known, &presses);
             table_of.rows.extend(pressed.rows);
             table_of.trouble = pressed.trouble;
         }
@@ -245,7 +257,7 @@ fn is_quick(id: &str) -> bool {
 
 fn table(
     subject: &Subject,
-    binary: &Path,
+    tool: &Tool<'_>,
     known: &BTreeSet<String>,
     which: &dyn Fn(&str) -> bool,
 ) -> Table {
@@ -264,7 +276,7 @@ fn table(
             Err(anyhow::anyhow!("it is not installed: Debian's package {}", subject.package))
         }
         (true, true) => Ok(serde_json::Value::Null),
-        (true, false) => torture(subject, binary, &cases),
+        (true, false) => torture(subject, tool, &cases),
     };
     match document {
         Ok(document) => table.rows = truths().map(|truth| truth.judge(&document)).collect(),
@@ -275,16 +287,16 @@ fn table(
 
 fn torture(
     subject: &Subject,
-    binary: &Path,
+    tool: &Tool<'_>,
     cases: &BTreeSet<&str>,
 ) -> anyhow::Result<serde_json::Value> {
-    let running = subject.start(binary)?;
+    let running = subject.start(tool.binary)?;
     if subject.chain {
-        return chain(binary, &running);
+        return chain(tool.binary, &running);
     }
     let list: Vec<&str> = cases.iter().copied().collect();
-    let mut torture = Command::new(binary);
-    torture.args(["torture", "--json", "-", "--store", "none", "--only", &list.join(",")]);
+    let mut torture = tool.torture();
+    torture.args(["--json", "-", "--only", &list.join(",")]);
     for (option, path) in [("--post", &subject.post), ("--big", &subject.big)] {
         if let Some(path) = path {
             torture.args([option, path]);
@@ -299,7 +311,7 @@ fn torture(
     if list.iter().any(|id| presses(id)) {
         torture.arg("--press");
     }
-    let ran = torture.arg(&running.url).stdin(Stdio::null()).output()?;
+    let ran = torture.arg(&running.url).output()?;
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     let document: serde_json::Value = serde_json::from_slice(&ran.stdout).with_context(|| {
         format!("{} ended with {}: {said} {}", subject.name, ran.status, running.said())

@@ -55,7 +55,7 @@ fn run(args: &NetpathArgs) -> Result<u8, Failure> {
     })?;
     warden.guard(&path).map_err(|error| Failure::usage(format!("the warden is gone: {error}")))?;
     if !args.quiet {
-        before(&spec, &path, far);
+        before(&spec, &path, far, args.own_loopback);
     }
     let server = args.server.as_deref().map(|command| start_server(command, &path)).transpose()?;
     let code = attend(args, &path, &mut post);
@@ -72,10 +72,13 @@ fn run(args: &NetpathArgs) -> Result<u8, Failure> {
 }
 
 /// What the user should know before the program starts.
-fn before(spec: &PathSpec, path: &NetPath, far: FarEnd) {
+fn before(spec: &PathSpec, path: &NetPath, far: FarEnd, own_loopback: bool) {
     if far == FarEnd::Here {
         let device = path.far_device();
         crate::say(&format!("the network device {device} stands on this host until the end"));
+    }
+    if own_loopback {
+        crate::say(&format!("for the program the server is at {}", path.server()));
     }
     if let Some(note) = beyond(spec) {
         crate::say(&note);

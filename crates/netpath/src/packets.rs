@@ -2,16 +2,16 @@
 //! the network of the calling thread, servers on 127.0.0.1 included.
 
 use crate::device::{self, Furniture, Tun};
-use crate::path::{self, CLIENTS_MASK, NetBlock};
+use crate::path::{self, NetBlock};
 use crate::raw;
 use crate::trouble::PathTrouble;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
+use wan::CLIENTS_MAX;
+use wan::CLIENTS_MAX;
 
-/// Addresses of all devices' networks together, those that no packet can come from included.
-const BLOCK: u32 = !CLIENTS_MASK.to_bits() + 1;
-/// A network has two addresses that no packet can come from, so this many devices at most.
-const DEVICES_MAX: u32 = BLOCK / 4;
+/// More than the most workers.
+const DEVICES_MAX: u32 = 4_096;
 
 /// One device, which goes when its queue is closed.
 ///
@@ -55,7 +55,8 @@ impl Addresses {
     /// A block that is set aside for tests.
     fn of_block(block: NetBlock) -> Addresses {
         let network = block.network().to_bits();
-        Addresses { network, count: BLOCK, gateway: Some(block.server()) }
+        let count = !block.mask().to_bits() + 1;
+        Addresses { network, count, gateway: Some(block.server()) }
     }
 
     /// Those that agree with `network` in the first `bits` bits.
@@ -80,21 +81,19 @@ impl PacketDevice {
         kind: PacketKind,
         of: Option<(Ipv4Addr, u8)>,
     ) -> Result<Vec<PacketDevice>, PathTrouble> {
-        // others keep off a block until the devices' routes stand
-        let (all, _claim) = match of {
-            None => {
-                let claim = NetBlock::claim().ok_or(PathTrouble::Addresses)?;
-                (Addresses::of_block(claim.block), Some(claim))
+        let parts = count.clamp(1, DEVICES_MAX);
+        let make = |all: Addresses| {
+            // a network's size is a power of two
+            let size = all.count / parts.next_power_of_two();
+            if size < 4 {
+                return Err(PathTrouble::FewAddresses { addresses: all.count, parts });
             }
-            Some((network, bits)) => (Addresses::chosen(network, bits)?, None),
+            (0..parts).map(|row| PacketDevice::make(&all, row, size, kind)).collect()
         };
-        let count = count.clamp(1, DEVICES_MAX);
-        // a network's size is a power of two
-        let size = all.count / count.next_power_of_two();
-        if size < 4 {
-            return Err(PathTrouble::FewAddresses { addresses: all.count, parts: count });
+        match of {
+            None => Ok(NetBlock::claim(CLIENTS_MAX, |block| make(Addresses::of_block(block)))?.1),
+            Some((network, bits)) => make(Addresses::chosen(network, bits)?),
         }
-        (0..count).map(|row| PacketDevice::make(&all, row, size, kind)).collect()
     }
 
     /// The device of the network with this row, of `size` addresses.

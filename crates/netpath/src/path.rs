@@ -8,7 +8,6 @@ use crate::tally::Tally;
 use crate::trouble::PathTrouble;
 use sample::PathFacts;
 use std::net::Ipv4Addr;
-use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -53,6 +52,7 @@ pub struct NetPath {
     dealt: Vec<u32>,
     seed: u64,
     first: Ipv4Addr,
+    server: Ipv4Addr,
     line: Line,
     thread: Option<JoinHandle<()>>,
     /// Packets that the devices had dropped when they were last asked.
@@ -76,57 +76,106 @@ impl Line {
     }
 }
 
-/// One of the four parts of 198.18.0.0/16 (RFC 2544) for clients, and an address of 198.19.0.0/16
-/// for the server's end.
-#[derive(Clone, Copy)]
-pub(crate) struct NetBlock(u8);
+/// A part of 198.18.0.0/16 (RFC 2544) for clients, no larger than they need, and an address of
+/// 198.19.0.0/16 for the server's end, in the same place there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NetBlock {
+    network: u32,
+    mask: u32,
+}
 
-const BLOCKS: u8 = 4;
-pub(crate) const CLIENTS_MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 192, 0);
+/// Of both networks of RFC 2544.
+const CLIENTS_NET: u32 = u32::from_be_bytes([198, 18, 0, 0]);
+const SERVERS_NET: u32 = u32::from_be_bytes([198, 19, 0, 0]);
+const NET_SIZE: u32 = 1 << 16;
+/// Smallest block: 1,024 of them are on a host at once.
+const BLOCK_MIN: u32 = 64;
 const LOOPBACK: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::new(127, 0, 0, 0), Ipv4Addr::new(255, 0, 0, 0));
 const EVERYWHERE: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
 
 impl NetBlock {
+    /// Addresses of a block for so many clients: theirs, and the first and last of any network.
+    fn size(clients: u32) -> u32 {
+        (clients.clamp(1, CLIENTS_MAX) + 2).next_power_of_two().max(BLOCK_MIN)
+    }
+
+    /// The first one, in a network of its own.
+    pub(crate) fn first(clients: u32) -> NetBlock {
+        NetBlock { network: CLIENTS_NET, mask: !(NetBlock::size(clients) - 1) }
+    }
+
     pub(crate) fn network(self) -> Ipv4Addr {
-        Ipv4Addr::new(198, 18, self.0 * 64, 0)
+        self.network.into()
+    }
+
+    pub(crate) fn mask(self) -> Ipv4Addr {
+        self.mask.into()
     }
 
     pub(crate) fn first_client(self) -> Ipv4Addr {
-        Ipv4Addr::new(198, 18, self.0 * 64, 1)
+        (self.network + 1).into()
     }
 
     pub(crate) fn server(self) -> Ipv4Addr {
-        Ipv4Addr::new(198, 19, self.0, 1)
+        (SERVERS_NET + (self.network - CLIENTS_NET) + 1).into()
     }
 
-    /// The first one that no route of the calling thread's network goes to, and that no other process
-    /// is about to take.
-    pub(crate) fn claim() -> Option<BlockClaim> {
-        (0..BLOCKS).map(NetBlock).find_map(|block| {
-            // claimed first, looked at then: whoever comes later sees the claim or the routes
-            let name = format!("loadstone-block-{}", block.0);
-            let address = std::os::unix::net::SocketAddr::from_abstract_name(name).ok()?;
-            let socket = UnixDatagram::bind_addr(&address).ok()?;
-            let table = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
-            block.is_free(&routes(&table)).then_some(BlockClaim { block, _socket: socket })
-        })
+    /// The first one that no route of `table` (/proc/net/route) goes to.
+    fn free(clients: u32, table: &str) -> Option<NetBlock> {
+        let routes = routes(table);
+        let size = NetBlock::size(clients);
+        let blocks = (0..NET_SIZE / size)
+            .map(|number| NetBlock { network: CLIENTS_NET + number * size, mask: !(size - 1) });
+        let (mut blocks, is_free) = (blocks, |block: &NetBlock| {
+            let server = u32::from(block.server());
+            routes.iter().all(|(to, mask)| {
+                let common = mask & block.mask;
+                *mask == 0 || ((block.network ^ to) & common != 0 && (server ^ to) & mask != 0)
+            })
+        });
+        blocks.find(is_free)
     }
 
-    fn is_free(self, routes: &[(u32, u32)]) -> bool {
-        let (network, server) = (u32::from(self.network()), u32::from(self.server()));
-        routes.iter().all(|(to, mask)| {
-            let common = mask & u32::from(CLIENTS_MASK);
-            *mask == 0 || ((network ^ to) & common != 0 && (server ^ to) & mask != 0)
-        })
+    /// A block of the calling thread's network, whose routes stand when `furnish` has ended. Nobody
+    /// else sets a path up there meanwhile, so that no two take the same one.
+    ///
+    /// # Errors
+    /// Every block is in use; what `furnish` says.
+    pub(crate) fn claim<T>(
+        clients: u32,
+        furnish: impl FnOnce(NetBlock) -> Result<T, PathTrouble>,
+    ) -> Result<(NetBlock, T), PathTrouble> {
+        let _turn = Turn::take()?;
+        let table = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
+        let block = NetBlock::free(clients, &table).ok_or(PathTrouble::Addresses)?;
+        Ok((block, furnish(block)?))
     }
 }
 
-/// A block that is kept from others until its routes stand: several processes may set up paths at one
-/// time. Held by a name of an abstract socket, which each network has for itself, and which goes with
-/// the process.
-pub(crate) struct BlockClaim {
-    pub(crate) block: NetBlock,
-    _socket: UnixDatagram,
+/// The right to set a path up in the calling thread's network: a lock on the network itself, which
+/// ends with its holder.
+struct Turn {
+    _network: std::fs::File,
+}
+
+/// Setting up takes some milliseconds.
+const TURN_TRIES: u32 = 1_000;
+const TURN_PAUSE: Duration = Duration::from_millis(10);
+
+impl Turn {
+    fn take() -> Result<Turn, PathTrouble> {
+        let trouble = PathTrouble::other("cannot wait for others who set up a path");
+        let network = std::fs::File::open("/proc/thread-self/ns/net");
+        let network = network.map_err(PathTrouble::Namespace)?;
+        for _ in 0..TURN_TRIES {
+            match network.try_lock() {
+                Ok(()) => return Ok(Turn { _network: network }),
+                Err(std::fs::TryLockError::WouldBlock) => std::thread::sleep(TURN_PAUSE),
+                Err(std::fs::TryLockError::Error(error)) => return Err(trouble(error)),
+            }
+        }
+        Err(trouble(std::io::Error::other("one of them has not ended in 10 s")))
+    }
 }
 
 /// Destinations and masks of /proc/net/route.
@@ -191,13 +240,7 @@ impl NetPath {
     /// What this machine or this user cannot do, each with the way out.
     pub fn open(ask: &PathAsk) -> Result<NetPath, PathTrouble> {
         let clients = ask.clients.clamp(1, CLIENTS_MAX);
-        let claim = match ask.far {
-            FarEnd::Here => Some(NetBlock::claim().ok_or(PathTrouble::Addresses)?),
-            FarEnd::New => None,
-        };
-        let block = claim.as_ref().map_or(NetBlock(0), |claim| claim.block);
-        let (far, far_end) = far_end(ask.far, block)?;
-        drop(claim);
+        let (block, (far, far_end)) = far_end(ask.far, clients)?;
         let (near, near_end) = Namespace::create(|| near_end(block, ask.own_loopback))?;
         let dealt = ask.population.deal(clients, Seed(ask.seed));
         let devices = [near_end.name.clone(), far_end.name.clone()];
@@ -224,6 +267,7 @@ impl NetPath {
             dealt,
             seed,
             first: block.first_client(),
+            server: block.server(),
             line,
             thread: Some(thread),
             dropped: Mutex::new(0),
@@ -248,6 +292,11 @@ impl NetPath {
     /// The address of the first client; those of the others follow it.
     pub fn first_client(&self) -> Ipv4Addr {
         self.first
+    }
+
+    /// The address of the server's end: of what listens on all addresses there.
+    pub fn server(&self) -> Ipv4Addr {
+        self.server
     }
 
     /// The part of the population that each client belongs to.
@@ -300,7 +349,7 @@ impl Drop for NetPath {
 /// The end where the clients are, made in the calling thread's namespace.
 fn near_end(block: NetBlock, own_loopback: bool) -> Result<Tun, PathTrouble> {
     let tun = Tun::make("path")?;
-    let clients = (block.first_client(), CLIENTS_MASK);
+    let clients = (block.first_client(), block.mask());
     let mut routes = vec![EVERYWHERE];
     if own_loopback {
         device::loopback(&[(Ipv4Addr::LOCALHOST, LOOPBACK.1), clients])?;
@@ -315,23 +364,29 @@ fn near_end(block: NetBlock, own_loopback: bool) -> Result<Tun, PathTrouble> {
     Ok(tun)
 }
 
-fn far_end(far: FarEnd, block: NetBlock) -> Result<(Namespace, Tun), PathTrouble> {
-    let furniture =
-        Furniture { address: block.server(), routes: vec![(block.network(), CLIENTS_MASK)] };
+fn far_end(far: FarEnd, clients: u32) -> Result<(NetBlock, (Namespace, Tun)), PathTrouble> {
+    let furniture = |block: NetBlock| Furniture {
+        address: block.server(),
+        routes: vec![(block.network(), block.mask())],
+    };
     match far {
-        FarEnd::Here => {
+        FarEnd::Here => NetBlock::claim(clients, |block| {
             let here = Namespace::here().map_err(PathTrouble::Namespace)?;
             let tun = Tun::make("loadstone%d")?;
-            device::furnish(&tun, &furniture)?;
+            device::furnish(&tun, &furniture(block))?;
             Ok((here, tun))
-        }
-        FarEnd::New => Namespace::create(|| {
-            let tun = Tun::make("path")?;
-            device::loopback(&[(Ipv4Addr::LOCALHOST, LOOPBACK.1)])?;
-            device::widen();
-            device::furnish(&tun, &furniture)?;
-            Ok(tun)
         }),
+        FarEnd::New => {
+            let block = NetBlock::first(clients);
+            let end = Namespace::create(|| {
+                let tun = Tun::make("path")?;
+                device::loopback(&[(Ipv4Addr::LOCALHOST, LOOPBACK.1)])?;
+                device::widen();
+                device::furnish(&tun, &furniture(block))?;
+                Ok(tun)
+            })?;
+            Ok((block, end))
+        }
     }
 }
 
@@ -351,13 +406,45 @@ fn line() -> Result<(Line, Ear), PathTrouble> {
 mod tests {
     use super::*;
 
+    fn line(network: u32, mask: u32) -> String {
+        format!(
+            "tun\t{:08X}\t00000000\t0001\t0\t0\t0\t{:08X}\t0\n",
+            network.swap_bytes(),
+            mask.swap_bytes()
+        )
+    }
+
+    /// A thousand single clients at once, one crowd among them, and none into another's way.
     #[test]
-    fn a_block_that_is_claimed_is_nobody_elses() {
-        let (one, other) = (NetBlock::claim(), NetBlock::claim());
-        // a host whose blocks are all in use has nothing to share out
-        if let (Some(one), Some(other)) = (&one, &other) {
-            assert_ne!(one.block.0, other.block.0);
+    fn blocks_are_as_large_as_they_have_to_be() {
+        let mut table = String::from("head\n");
+        let mut servers = Vec::new();
+        for clients in std::iter::once(5_000).chain([1; 896]) {
+            let block = NetBlock::free(clients, &table).expect("a free block");
+            assert!(!block.mask > clients, "{block:?}");
+            servers.push(block.server());
+            table.push_str(&line(block.network, block.mask));
         }
+        assert_eq!(NetBlock::free(1, &table), None);
+        servers.sort_unstable();
+        servers.dedup();
+        assert_eq!(servers.len(), 897);
+        assert_eq!(NetBlock::first(1).server(), Ipv4Addr::new(198, 19, 0, 1));
+    }
+
+    #[test]
+    fn what_is_routed_elsewhere_is_left_alone() {
+        let free = |network: [u8; 4], mask: u32| {
+            NetBlock::free(1, &format!("head\n{}", line(u32::from_be_bytes(network), mask)))
+        };
+        assert_eq!(free([0; 4], 0), Some(NetBlock::first(1)));
+        assert_eq!(free([198, 18, 0, 0], 0xfffe_0000), None);
+        let next = free([198, 18, 0, 64], 0xffff_ffff).expect("a free block");
+        assert_eq!(next, NetBlock::first(1));
+        let next = free([198, 18, 0, 7], 0xffff_ffff).expect("a free block");
+        assert_eq!(next.network(), Ipv4Addr::new(198, 18, 0, 64));
+        let next = free([198, 19, 0, 0], 0xffff_ff00).expect("a free block");
+        assert_eq!(next.network(), Ipv4Addr::new(198, 18, 1, 0));
     }
 
     #[test]

@@ -333,22 +333,12 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, ParseError> {
     Ok(cores)
 }
 
-struct NoTrace;
-
-impl wan::TraceSource for NoTrace {
-    fn read(&self, _: &str) -> Result<Vec<u8>, String> {
-        Err("a plan holds no trace files; give the trace to `loadstone netpath --profile`, with \
-             this command behind it"
-            .to_owned())
-    }
-}
-
 /// An emulated path: the name of a profile, or a path as text.
 ///
 /// # Errors
-/// What is no path; one of a trace, whose file a plan does not hold.
-pub fn parse_path(text: &str) -> Result<wan::PathSpec, ParseError> {
-    wan::PathSpec::parse(text, &NoTrace).map_err(|fault| ParseError(fault.0))
+/// What is no path; a trace that `traces` does not have.
+pub fn parse_path(text: &str, traces: &dyn wan::TraceSource) -> Result<wan::PathSpec, ParseError> {
+    wan::PathSpec::parse(text, traces).map_err(|fault| ParseError(fault.0))
 }
 
 /// `10.9.0.0/16`: addresses that connections can come from.
@@ -380,16 +370,19 @@ pub fn parse_sources(text: &str) -> Result<SourcePrefix, ParseError> {
 /// Kinds of clients with their shares: `dsl:60%, 3g:40%`.
 ///
 /// # Errors
-/// A part that is not understood, shares that are not all, a trace; a bare number, which is what
-/// h2load's option of this name takes.
-pub fn parse_clients(text: &str) -> Result<wan::Population, ParseError> {
+/// A part that is not understood, shares that are not all, a trace that `traces` does not have; a
+/// bare number, which is what h2load's option of this name takes.
+pub fn parse_clients(
+    text: &str,
+    traces: &dyn wan::TraceSource,
+) -> Result<wan::Population, ParseError> {
     if text.trim().parse::<u64>().is_ok() {
         return Err(ParseError(format!(
             "{0} says how many, which here is -c {0}; --clients says who: dsl:60%, 3g:40%",
             text.trim()
         )));
     }
-    wan::Population::parse(text, &NoTrace).map_err(|fault| ParseError(fault.0))
+    wan::Population::parse(text, traces).map_err(|fault| ParseError(fault.0))
 }
 
 /// Bits per second: `320000`, `320k`, `2M`, with or without `bit/s`; `k` and `M` are powers of 1000.

@@ -6,7 +6,6 @@ use crate::ramp::RampStep;
 use crate::run::{Finding, RunReport};
 use crate::server::{Conduct, Server};
 use plan::{HttpVersion, Load, Plan, Think};
-use sample::PathFacts;
 use stats::CauseId;
 use stats::curve::Curve;
 use stats::diagnosis::{Confidence, Diagnosis, Evidence, Http2Limits, RULES, of_ramp, of_run};
@@ -138,7 +137,7 @@ fn evidence(report: &RunReport) -> Evidence<'_> {
     let busy = report.driver.busy.iter().copied().fold(0.0, f64::max);
     evidence.driver_busy = Some(judged.map_or(busy, |cause| cause.figure.max(busy)));
     evidence.sut = report.sut.as_ref();
-    evidence.path_rtt = report.path.as_ref().map_or(Nanos::ZERO, PathFacts::rtt_min);
+    evidence.path = report.path.as_ref();
     evidence.http2 = (plan.request.version == HttpVersion::Http2).then_some(Http2Limits {
         streams: plan.connection.pipeline,
         stream_window: plan.http2.stream_window,

@@ -55,6 +55,12 @@ pub struct PathDirection {
 }
 
 impl PathDirection {
+    /// Share of what came, copies included, that the path lost, 0..=1.
+    pub fn loss(&self) -> f64 {
+        let came = self.arrived + self.duplicated;
+        if came == 0 { 0.0 } else { self.lost() as f64 / came as f64 }
+    }
+
     pub fn lost(&self) -> u64 {
         self.lost_to_model + self.lost_to_outage + self.lost_to_queue + self.lost_to_codel
     }
@@ -64,6 +70,19 @@ impl PathFacts {
     /// Packets that came to it, both directions of all kinds.
     pub fn packets(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.up.arrived + kind.down.arrived).sum()
+    }
+
+    /// Packets that the path lost because it was asked to, both directions of all kinds.
+    pub fn lost(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.up.lost() + kind.down.lost()).sum()
+    }
+
+    /// Share of handshakes of which it loses the SYN or its answer, 0..=1: the mean over the clients.
+    pub fn handshake_loss(&self) -> f64 {
+        let clients: f64 = self.kinds.iter().map(|kind| f64::from(kind.clients)).sum();
+        let both = |kind: &PathKind| 1.0 - (1.0 - kind.up.loss()) * (1.0 - kind.down.loss());
+        let sum: f64 = self.kinds.iter().map(|kind| both(kind) * f64::from(kind.clients)).sum();
+        sum / clients.max(1.0)
     }
 
     /// The shortest round trip that is asked for.

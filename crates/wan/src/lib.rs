@@ -28,7 +28,6 @@ pub use outage::Outage;
 pub use population::{CLIENTS_MAX, PARTS_MAX, Population, PopulationPart};
 pub use profiles::{Profile, Throttles, profile, profiles};
 pub use spec::{
-    Ahead, Carrier, LinkSpec, NoTraces, PathSpec, QueueLimit, QueuePolicy, QueueSpec, SpecFault,
-    TraceSource, WebMarkLaw,
+    Ahead, Carrier, LinkSpec, PathSpec, QueueLimit, QueuePolicy, QueueSpec, SpecFault, WebMarkLaw,
 };
-pub use trace::{OPPORTUNITY_BYTES, TRACE_LINES_MAX, Trace, TraceFault};
+pub use trace::{NoTraces, OPPORTUNITY_BYTES, TRACE_LINES_MAX, Trace, TraceFault, TraceSource};

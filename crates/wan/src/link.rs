@@ -316,4 +316,8 @@ pub fn flip(packet: &mut [u8], number: u64) {
 }
 
 #[cfg(test)]
+mod figure5;
+#[cfg(test)]
+mod hour;
+#[cfg(test)]
 mod tests;

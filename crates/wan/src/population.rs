@@ -1,7 +1,9 @@
 //! Clients who do not all live behind the same path: `dsl:60%, 3g:30%, satellite:10%`.
 
 use crate::number::share;
-use crate::spec::{PathSpec, SpecFault, TraceSource};
+use crate::spec::{PathSpec, SpecFault};
+use crate::trace::{Trace, TraceSource};
+use std::sync::Arc;
 use units::{Purpose, Seed, quoted};
 
 /// Kinds of clients in one population.
@@ -75,6 +77,17 @@ impl Population {
         Ok(Population { text: text.trim().to_owned(), parts })
     }
 
+    /// The traces of all its paths, each name once.
+    pub fn traces(&self) -> Vec<(String, Arc<Trace>)> {
+        let mut all: Vec<(String, Arc<Trace>)> = Vec::new();
+        for (name, trace) in self.parts.iter().flat_map(|part| &part.path.traces) {
+            if all.iter().all(|(known, _)| known != name) {
+                all.push((name.clone(), trace.clone()));
+            }
+        }
+        all
+    }
+
     /// How many of `clients` clients belong to each part: as its share says, to the nearest whole.
     pub fn counts(&self, clients: u32) -> Vec<u32> {
         let (mut upto, mut dealt) = (0.0, 0);
@@ -140,7 +153,7 @@ fn split(text: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::NoTraces;
+    use crate::trace::NoTraces;
 
     fn parse(text: &str) -> Result<Population, SpecFault> {
         Population::parse(text, &NoTraces)

@@ -10,7 +10,7 @@ use crate::loss::Loss;
 use crate::number::{bits, share, whole};
 use crate::outage::Outage;
 use crate::profiles::{profile, profiles};
-use crate::trace::Trace;
+use crate::trace::{Trace, TraceSource};
 use std::sync::Arc;
 use units::{Nanos, ParseError, parse_duration, parse_size, quoted};
 
@@ -19,6 +19,8 @@ use units::{Nanos, ParseError, parse_duration, parse_size, quoted};
 pub struct PathSpec {
     /// As it was typed; [`PathSpec::parse`] reads it again.
     pub text: String,
+    /// The traces of both directions, by the names that the text has for them.
+    pub traces: Vec<(String, Arc<Trace>)>,
     /// Client to server.
     pub up: LinkSpec,
     /// Server to client.
@@ -155,27 +157,18 @@ impl PathSpec {
         draft
             .read(text, traces)
             .map_err(|why| SpecFault(format!("{} is no path: {why}", quoted(text))))?;
+        let mut named = std::mem::take(&mut draft.traces);
         let (up, down) = draft
             .finish()
             .map_err(|why| SpecFault(format!("{} is no path: {why}", quoted(text))))?;
-        Ok(PathSpec { text: text.trim().to_owned(), up, down })
-    }
-}
-
-/// How a path gets at the contents of trace files without opening any.
-pub trait TraceSource {
-    /// # Errors
-    /// One sentence that names the file and what is wrong with it.
-    fn read(&self, file: &str) -> Result<Vec<u8>, String>;
-}
-
-/// A source without any file.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoTraces;
-
-impl TraceSource for NoTraces {
-    fn read(&self, file: &str) -> Result<Vec<u8>, String> {
-        Err(format!("the trace {} cannot be read: no files are at hand here", quoted(file)))
+        // one that was given first and replaced later is nobody's
+        named.retain(|(_, trace)| {
+            let carries = |link: &LinkSpec| {
+                matches!(&link.carrier, Carrier::Trace(its) if Arc::ptr_eq(its, trace))
+            };
+            carries(&up) || carries(&down)
+        });
+        Ok(PathSpec { text: text.trim().to_owned(), traces: named, up, down })
     }
 }
 
@@ -226,6 +219,7 @@ struct Draft {
     up: LinkDraft,
     down: LinkDraft,
     webmark: bool,
+    traces: Vec<(String, Arc<Trace>)>,
 }
 
 impl Draft {
@@ -269,14 +263,23 @@ impl Draft {
             self.down.link.delay.base = rtt - up;
             return Ok(());
         }
-        if let Some(key) = key.strip_prefix("up-") {
-            return self.up.set(key, value, traces).map_err(wrong);
+        let (ways, bare) = match key.split_once('-') {
+            Some(("up", bare)) => (vec![&mut self.up], bare),
+            Some(("down", bare)) => (vec![&mut self.down], bare),
+            _ => (vec![&mut self.up, &mut self.down], key),
+        };
+        // read once where it is that of both directions: standard input has one end
+        let trace = match bare {
+            "trace" => Some(shelved(&mut self.traces, value, traces).map_err(wrong)?),
+            _ => None,
+        };
+        for way in ways {
+            match &trace {
+                Some(trace) => way.trace = Some(trace.clone()),
+                None => way.set(bare, value).map_err(wrong)?,
+            }
         }
-        if let Some(key) = key.strip_prefix("down-") {
-            return self.down.set(key, value, traces).map_err(wrong);
-        }
-        self.up.set(key, value, traces).map_err(wrong)?;
-        self.down.set(key, value, traces).map_err(wrong)
+        Ok(())
     }
 
     fn finish(self) -> Result<(LinkSpec, LinkSpec), String> {
@@ -314,6 +317,20 @@ impl Draft {
     }
 }
 
+/// The trace of that name, read unless it has been.
+fn shelved(
+    shelf: &mut Vec<(String, Arc<Trace>)>,
+    file: &str,
+    traces: &dyn TraceSource,
+) -> Result<Arc<Trace>, String> {
+    if let Some((_, trace)) = shelf.iter().find(|(name, _)| name == file) {
+        return Ok(trace.clone());
+    }
+    let trace = traces.trace(file)?;
+    shelf.push((file.to_owned(), trace.clone()));
+    Ok(trace)
+}
+
 fn unknown_profile(name: &str) -> String {
     let near: Vec<&str> = profiles()
         .iter()
@@ -330,7 +347,7 @@ fn unknown_profile(name: &str) -> String {
 }
 
 impl LinkDraft {
-    fn set(&mut self, key: &str, value: &str, traces: &dyn TraceSource) -> Result<(), String> {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let text = |error: ParseError| error.0;
         let link = &mut self.link;
         match key {
@@ -350,7 +367,6 @@ impl LinkDraft {
             "rate" => self.bits = if value == "none" { None } else { Some(bits(value)?) },
             "overhead" => self.overhead = whole(value, PACKET_BYTES)? as u32,
             "bucket" => self.bucket = parse_size(value).map_err(text)?.min(QUEUE_BYTES_MAX),
-            "trace" => self.trace = Some(Arc::new(trace(value, traces)?)),
             "queue" => self.queue = Some(queue(value)?),
             "drop" => {
                 const POLICIES: [(&str, QueuePolicy); 2] =
@@ -573,13 +589,6 @@ fn codel(rest: &str) -> Result<CoDel, String> {
         return Err("CoDel's target is above 0 and at most its interval".to_owned());
     }
     Ok(CoDel { target, interval })
-}
-
-fn trace(file: &str, traces: &dyn TraceSource) -> Result<Trace, String> {
-    let bytes = traces.read(file)?;
-    let text = std::str::from_utf8(&bytes)
-        .map_err(|_| format!("the trace {} is no text", quoted(file)))?;
-    Trace::parse(text).map_err(|fault| format!("the trace {}: {fault}", quoted(file)))
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! the link carries [`OPPORTUNITY_BYTES`] bytes, and what nobody uses is gone. At its end the list
 //! begins again, with the last line as its period.
 
+use std::fmt::Write as _;
+use std::sync::Arc;
 use units::{Nanos, quoted};
 
 /// Bytes of one delivery opportunity: a packet of 1,500 bytes and what mahimahi's own device puts
@@ -32,7 +34,91 @@ impl std::fmt::Display for TraceFault {
 
 impl std::error::Error for TraceFault {}
 
+/// How a path gets at the traces that its text names, without opening any file.
+pub trait TraceSource {
+    /// # Errors
+    /// One sentence that names the file and what is wrong with it.
+    fn trace(&self, file: &str) -> Result<Arc<Trace>, String>;
+}
+
+/// A source without any trace.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoTraces;
+
+impl TraceSource for NoTraces {
+    fn trace(&self, file: &str) -> Result<Arc<Trace>, String> {
+        Err(format!("the trace {} cannot be read: no files are at hand here", quoted(file)))
+    }
+}
+
+/// Traces by the names under which a path's text has them.
+impl TraceSource for Vec<(String, Arc<Trace>)> {
+    fn trace(&self, file: &str) -> Result<Arc<Trace>, String> {
+        let found = self.iter().find(|(name, _)| name == file);
+        found.map_or_else(|| NoTraces.trace(file), |(_, trace)| Ok(trace.clone()))
+    }
+}
+
 impl Trace {
+    /// The trace of a file's contents.
+    ///
+    /// # Errors
+    /// One sentence that names the file, and the line where there is one.
+    pub fn of_file(file: &str, bytes: &[u8]) -> Result<Arc<Trace>, String> {
+        let wrong = |why: &dyn std::fmt::Display| format!("the trace {}: {why}", quoted(file));
+        let text = std::str::from_utf8(bytes).map_err(|_| {
+            let row = bytes.split(|byte| *byte == b'\n');
+            let row = row.take_while(|line| std::str::from_utf8(line).is_ok()).count() + 1;
+            wrong(&format!("line {row} is no text"))
+        })?;
+        Trace::parse(text).map(Arc::new).map_err(|fault| wrong(&fault))
+    }
+
+    /// The trace as the spans between its lines, `5 0*3 1*200`: what stands thrice is written once.
+    /// [`Trace::parse_gaps`] reads it.
+    pub fn gaps(&self) -> String {
+        let mut text = String::new();
+        let mut before = 0;
+        let gaps = self.at_ms.iter().map(|at| at - std::mem::replace(&mut before, *at));
+        let gaps: Vec<u32> = gaps.collect();
+        for same in gaps.chunk_by(|a, b| a == b) {
+            let blank = if text.is_empty() { "" } else { " " };
+            let written = match same.len() {
+                1 => write!(text, "{blank}{}", same[0]),
+                many => write!(text, "{blank}{}*{many}", same[0]),
+            };
+            written.expect("a String takes everything");
+        }
+        text
+    }
+
+    /// Reads what [`Trace::gaps`] has written.
+    ///
+    /// # Errors
+    /// A word that is no span; what is no trace.
+    pub fn parse_gaps(text: &str) -> Result<Trace, TraceFault> {
+        let mut at_ms: Vec<u32> = Vec::new();
+        for word in text.split_whitespace() {
+            let wrong = || {
+                TraceFault(format!(
+                    "{} is no span between two lines of a trace, such as 1 or 1*200 (milliseconds)",
+                    quoted(word)
+                ))
+            };
+            let (gap, times) = word.split_once('*').unwrap_or((word, "1"));
+            let (gap, times): (u32, usize) =
+                (gap.parse().map_err(|_| wrong())?, times.parse().map_err(|_| wrong())?);
+            if times > TRACE_LINES_MAX - at_ms.len() {
+                return Err(TraceFault(format!("it has more than {TRACE_LINES_MAX} lines")));
+            }
+            for _ in 0..times {
+                let before = at_ms.last().copied().unwrap_or(0);
+                at_ms.push(before.checked_add(gap).ok_or_else(wrong)?);
+            }
+        }
+        Trace::of_lines(at_ms)
+    }
+
     /// Reads mahimahi's format. Empty lines are passed over.
     ///
     /// # Errors
@@ -62,6 +148,10 @@ impl Trace {
             }
             at_ms.push(at);
         }
+        Trace::of_lines(at_ms)
+    }
+
+    fn of_lines(at_ms: Vec<u32>) -> Result<Trace, TraceFault> {
         match at_ms.last() {
             None => Err(TraceFault("it has no line".to_owned())),
             Some(0) => Err(TraceFault("it ends at 0 ms; its last line is its period".to_owned())),
@@ -128,6 +218,33 @@ mod tests {
             "line 3: \"1.5\" is no whole number of milliseconds below 2^32"
         );
         assert_eq!(wrong("-1"), "line 1: \"-1\" is no whole number of milliseconds below 2^32");
+    }
+
+    #[test]
+    fn a_file_is_named_with_its_line() {
+        let wrong = |bytes: &[u8]| Trace::of_file("up.txt", bytes).expect_err("no trace");
+        assert_eq!(wrong(b"1\n2\n\xff\n"), "the trace \"up.txt\": line 3 is no text");
+        assert_eq!(
+            wrong(b"1\nx\n"),
+            "the trace \"up.txt\": line 2: \"x\" is no whole number of milliseconds below 2^32"
+        );
+        assert!(Trace::of_file("up.txt", b"1\n").is_ok());
+    }
+
+    #[test]
+    fn spans_are_short_and_read_back() {
+        let read = |text: &str| Trace::parse(text).expect("a trace");
+        for (lines, gaps) in [
+            ("1\n", "1"),
+            ("0\n0\n0\n5\n6\n7\n", "0*3 5 1*2"),
+            ("4294967295\n4294967295", "4294967295 0"),
+        ] {
+            assert_eq!(read(lines).gaps(), gaps);
+            assert_eq!(Trace::parse_gaps(gaps), Ok(read(lines)));
+        }
+        for wrong in ["", "0*4", "1*4000001", "4294967295 1", "-1", "1*", "1*x", "*"] {
+            assert!(Trace::parse_gaps(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

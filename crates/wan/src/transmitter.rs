@@ -97,6 +97,12 @@ impl Transmitter {
         self.queue.len() + usize::from(self.partly.is_some())
     }
 
+    /// How many packets the queue has memory for.
+    #[cfg(test)]
+    pub(crate) fn room(&self) -> usize {
+        self.queue.packets.capacity()
+    }
+
     /// A packet joins the queue, unless there is no room.
     pub(crate) fn push(&mut self, spec: &LinkSpec, packet: Packet, lost: &mut Vec<Lost>) -> bool {
         let limit = spec.queue.limit;

@@ -4,7 +4,9 @@ use super::{Disk, UsageError, parse};
 use clap::{Args, Subcommand};
 use plan::FileSource;
 use std::ffi::OsString;
-use wan::{PathSpec, SpecFault, TraceSource};
+use std::sync::Arc;
+use units::ParseError;
+use wan::{PathSpec, Population, SpecFault, Trace, TraceSource};
 
 /// Put any program behind an emulated Internet path
 ///
@@ -60,7 +62,7 @@ pub(crate) struct NetpathArgs {
     /// Start this server at the far end (sh -c) and wait until it listens before the program starts
     #[arg(long, value_name = "COMMAND")]
     pub(crate) server: Option<String>,
-    /// Leave 127.0.0.0/8 to the program itself; the server's address is then 198.19.0.1
+    /// Leave 127.0.0.0/8 to the program itself; the server's address is then one of 198.19.0.0/16
     #[arg(long)]
     pub(crate) own_loopback: bool,
     /// Do not print a report on standard error
@@ -116,9 +118,25 @@ impl NetpathArgs {
 struct Traces<'a>(&'a dyn FileSource);
 
 impl TraceSource for Traces<'_> {
-    fn read(&self, file: &str) -> Result<Vec<u8>, String> {
-        self.0.read(file)
+    fn trace(&self, file: &str) -> Result<Arc<Trace>, String> {
+        Trace::of_file(file, &self.0.read(file)?)
     }
+}
+
+/// The value of `--path`, whose traces are files of this machine.
+///
+/// # Errors
+/// What is no path; a trace that cannot be read, with its line.
+pub(super) fn typed_path(text: &str) -> Result<PathSpec, ParseError> {
+    plan::rules::parse_path(text, &Traces(&Disk))
+}
+
+/// The same of `--clients`.
+///
+/// # Errors
+/// What is no population; a trace that cannot be read, with its line.
+pub(super) fn typed_clients(text: &str) -> Result<Population, ParseError> {
+    plan::rules::parse_clients(text, &Traces(&Disk))
 }
 
 impl From<SpecFault> for UsageError {

@@ -252,10 +252,10 @@ pub(super) struct ConnectionArgs {
     #[arg(long, value_name = "LIST", value_parser = parse::addresses, hide_short_help = true)]
     pub(super) bind: Option<List<IpAddr>>,
     /// Reach a server of this host through an emulated path: 3g, 'rtt=80ms, loss=1%' (needs root)
-    #[arg(long, value_name = "PATH", value_parser = rules::parse_path)]
+    #[arg(long, value_name = "PATH", value_parser = super::netpath::typed_path)]
     pub(super) path: Option<wan::PathSpec>,
     /// Each user behind an emulated path of its own: 'dsl:60%, 3g:30%, satellite:10%' (needs root)
-    #[arg(long, value_name = "SHARES", value_parser = rules::parse_clients)]
+    #[arg(long, value_name = "SHARES", value_parser = super::netpath::typed_clients)]
     pub(super) clients: Option<wan::Population>,
     /// Hold this many further connections open while the load runs, and count who ends them
     #[arg(long, value_name = "N", value_parser = parse::count::<u32>, hide_short_help = true)]

@@ -118,7 +118,7 @@ pub(crate) struct TortureWhat {
     pub(crate) insecure: bool,
     /// Send the cases, and the load of --beside, through emulated paths to a server of this host: 3g,
     /// 'rtt=200ms, loss=2%' (needs root)
-    #[arg(long, value_name = "PATH", value_parser = plan::rules::parse_path)]
+    #[arg(long, value_name = "PATH", value_parser = super::netpath::typed_path)]
     pub(crate) path: Option<wan::PathSpec>,
 }
 

@@ -91,11 +91,12 @@ impl Vary {
             Axis::LinkRate => format!("rate={}", level.round()),
             _ => format!("rtt={}us", (level * 1e6).round()),
         };
-        let text = match &self.base {
-            Some(base) => format!("{}, {item}", base.text),
-            None => item,
+        let (text, traces) = match &self.base {
+            Some(base) => (format!("{}, {item}", base.text), base.traces.clone()),
+            None => (item, Vec::new()),
         };
-        rules::parse_path(&text).map_err(|error| UsageError::new(format!("--vary: {error}")))
+        rules::parse_path(&text, &traces)
+            .map_err(|error| UsageError::new(format!("--vary: {error}")))
     }
 }
 
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
 
     fn texts(text: &str, base: Option<&str>, step: Option<&str>) -> Vec<String> {
-        let base = base.map(|text| rules::parse_path(text).unwrap());
+        let base = base.map(|text| rules::parse_path(text, &wan::NoTraces).unwrap());
         let vary = Vary::parse(text, base.as_ref(), step, None).unwrap();
         vary.levels.iter().map(|level| vary.at(*level).unwrap().text).collect()
     }

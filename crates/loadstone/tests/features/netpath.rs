@@ -176,6 +176,80 @@ fn what_is_no_path_ends_with_the_way_out() {
     }
 }
 
+/// A file that is no trace, in every command that takes a path: the line and the way out.
+#[test]
+fn what_is_no_trace_is_refused_with_its_line() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "0\n3\n2\n").unwrap();
+    let path = format!("rtt=9ms, up-trace={}", file.path().display());
+    let said = format!(
+        "the trace \"{}\": line 3: 2 is below the line before; a trace goes forward in time",
+        file.path().display()
+    );
+    let url = "http://127.0.0.1:9/";
+    for words in [
+        &["run", url, "--path", &path][..],
+        &["run", url, "--clients", &format!("train=[{path}]:100%")],
+        &["ramp", url, "--path", &path],
+        &["compare", "http://127.0.0.1:9/", "http://127.0.0.1:8/", "--path", &path],
+        &["torture", url, "--path", &path],
+        &["netpath", "--profile", &path, "--", "true"],
+    ] {
+        let ran = run(words);
+        assert_eq!(ran.code, 2, "{ran:#?}");
+        assert!(ran.stderr.contains(&said), "{said}\n{ran:#?}");
+    }
+}
+
+/// One packet of 1,500 bytes every 4 ms on the way down, and nothing that holds them up on the way:
+/// 3 Mbit/s, of which 1,448 of 1,500 bytes are content. The plan that is kept needs no file.
+#[test]
+fn a_run_goes_through_a_recorded_link() {
+    if !to_be_had() {
+        return;
+    }
+    let site = Site::start(&[]);
+    let url = site.url("/bytes/20000");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("4ms.down");
+    std::fs::write(&file, "4\n8\n12\n16\n").unwrap();
+    let path = format!("rtt=10ms, down-trace={}", file.display());
+    let load = ["--path", &path, "-c", "4", "-d", "2s", "--warmup", "500ms"];
+    let document = measured(&[&[url.as_str()][..], &load].concat(), &[0, 1, 4]);
+    let content = number(&document, "/throughput_per_s") * 20_000.0;
+    let most = 1_500.0 / 0.004 * 1_448.0 / 1_500.0;
+    assert!((0.7..=1.02).contains(&(content / most)), "{content} of {most} bytes a second");
+    let held = &document["plan"]["connection"]["traces"][&*file.to_string_lossy()];
+    assert_eq!(held.as_str(), Some("4*4"), "{}", document["plan"]["connection"]);
+    assert_eq!(text(&document, "/plan/connection/path"), path);
+}
+
+/// More than the four that there were parts of the network for, all started at once.
+#[test]
+fn many_paths_stand_beside_each_other() {
+    if !to_be_had() {
+        return;
+    }
+    let site = Site::start(&[]);
+    let script = "curl -sS -o /dev/null \"$1\" && echo ready; read -r go";
+    let url = site.url("/hw");
+    let mut devices: Vec<String> = std::thread::scope(|scope| {
+        let start = || UnderWay::start(&["--rtt", "1ms"], script, &[&url]);
+        let all: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
+        // all of them stand before the first is ended
+        let mut all: Vec<UnderWay> = all.into_iter().map(|one| one.join().unwrap()).collect();
+        let devices = all.iter_mut().map(UnderWay::device).collect();
+        for one in &mut all {
+            one.child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+            assert!(one.child.wait().unwrap().success());
+        }
+        devices
+    });
+    devices.sort_unstable();
+    devices.dedup();
+    assert_eq!(devices.len(), 8, "{devices:?}");
+}
+
 /// One sentence that names what is in the way, and the way out.
 #[test]
 fn without_permission_the_way_out_is_told() {
@@ -358,7 +432,7 @@ fn what_cannot_be_varied_is_refused() {
         (&["--vary", "loss=0..5%", "--find", "p99<1s"], "--vary does not go with --find"),
         (&["--vary", "loss=0..5%", "--population"], "give the users by -c"),
         (&["--vary", "loss=0..5%", "--clients", "dsl:100%"], "not go with --clients"),
-        (&["--vary", "rate=1M..2M", "--path", "trace=x"], "a plan holds no trace files"),
+        (&["--vary", "rate=1M..2M", "--path", "trace=/nowhere/x"], "\"/nowhere/x\" cannot be read"),
     ] {
         let ran = run(&[&["ramp", "http://127.0.0.1:9/"], options].concat());
         assert_eq!(ran.code, 2, "{ran:#?}");
@@ -379,8 +453,11 @@ fn a_comparison_goes_through_a_path() {
     let document = ran.expect(&[0, 1, 4]).json();
     for side in ["before", "after"] {
         let runs = document[side]["runs"].as_array().expect("runs");
-        assert!(!runs.is_empty());
-        for run in runs {
+        // a block of 100 ms may be over before this machine gets to a call
+        let called: Vec<&Value> =
+            runs.iter().filter(|run| number(run, "/throughput_per_s") > 0.0).collect();
+        assert!(!called.is_empty(), "{runs:?}");
+        for run in called {
             assert!(number(run, "/p50_s") >= 0.020, "{run}");
         }
         assert_eq!(text(&document, &format!("/{side}/plan/connection/path")), "rtt=20ms");
@@ -465,6 +542,11 @@ fn lost_handshakes_cost_a_second() {
     let share = slow as f64 / f64::from(CONNECTIONS);
     // four standard deviations of the binomial law: 1.05 % each
     assert!((0.055..0.140).contains(&share), "{share} of the calls took a second");
+    // and the server is not blamed for them
+    let found: Vec<&str> =
+        document["findings"].as_array().unwrap().iter().map(|one| text(one, "/id")).collect();
+    assert!(found.contains(&"path-loss"), "{found:?}");
+    assert!(!found.contains(&"accept-queue-overflow"), "{found:?}");
 }
 
 /// Bytes a second of one download of curl's, as curl has it.
@@ -473,18 +555,35 @@ fn downloaded(ran: &str) -> f64 {
 }
 
 /// The kernel's own shaper (TBF) on the device of a path that does nothing, against a path with that
-/// rate: the same download comes as fast through both. On a quiet machine the two are within 5 % of
-/// each other; the suite allows for a busy one.
+/// rate: the same download comes as fast through both, within 5 %. Where other programs take the cores
+/// in the middle of one, both are made again.
 #[test]
 fn a_rate_is_what_the_kernels_shaper_makes_of_it() {
     if !to_be_had() {
         return;
     }
     let site = Site::start(&[]);
-    let url = site.url("/bytes/4000000");
+    let url = site.url("/bytes/2000000");
     let curl = ["curl", "-sS", "-o", "/dev/null", "-w", "%{speed_download}", &url];
+    let mut tries = Vec::new();
+    while tries.len() < 6 {
+        let by_kernel = shaped_by_the_kernel(&curl);
+        let ours = netpath(&["--rtt", "10ms", "--profile", "down-rate=16M, queue=400k"], &curl);
+        let by_path = downloaded(&ours.stdout);
+        // neither is above the rate: 1,448 of 1,500 bytes are content
+        assert!(by_path <= 16e6 / 8.0 * 1_448.0 / 1_500.0 * 1.01, "{by_path}");
+        if (by_path / by_kernel - 1.0).abs() <= 0.05 {
+            return;
+        }
+        tries.push((by_path, by_kernel));
+    }
+    panic!("bytes a second by the path and by the kernel, never within 5 %: {tries:?}");
+}
+
+/// Bytes a second of the download with TBF on the device at the server's end.
+fn shaped_by_the_kernel(curl: &[&str]) -> f64 {
     let script = "echo ready; read -r go; exec \"$@\"";
-    let mut shaped = UnderWay::start(&["--rtt", "10ms"], script, &curl);
+    let mut shaped = UnderWay::start(&["--rtt", "10ms"], script, curl);
     let device = shaped.device();
     let shaper = ["qdisc", "add", "dev", &device, "root", "tbf"];
     let mut tc = std::process::Command::new("tc");
@@ -495,16 +594,7 @@ fn a_rate_is_what_the_kernels_shaper_makes_of_it() {
     let mut rest = String::new();
     shaped.out.read_to_string(&mut rest).unwrap();
     shaped.child.wait().unwrap();
-    let by_kernel = downloaded(&rest);
-    let ours = netpath(&["--rtt", "10ms", "--profile", "down-rate=16M, queue=400k"], &curl);
-    let by_path = downloaded(&ours.stdout);
-    let ratio = by_path / by_kernel;
-    assert!(
-        (0.9..=1.1).contains(&ratio),
-        "{by_path} against {by_kernel} bytes a second\n{ours:#?}"
-    );
-    // and neither is above the rate: 1,448 of 1,500 bytes are content
-    assert!(by_path <= 16e6 / 8.0 * 1_448.0 / 1_500.0 * 1.01, "{by_path}");
+    downloaded(&rest)
 }
 
 /// Mathis, Semke, Mahdavi and Ott (1997): a connection of Reno's carries 1.22 · MSS / (RTT · √p). Four

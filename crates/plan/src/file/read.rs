@@ -9,8 +9,11 @@ use super::{
 use crate::*;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use units::{Nanos, ParseError, Rate, quoted};
 use units::{parse_duration, parse_rate, parse_rate_span, parse_size};
+use wan::{Trace, TraceSource};
 
 /// The plan of a file's text. Keys that are absent stand as `run` has them; files that it names are
 /// read through `files`.
@@ -112,7 +115,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     plan.sequence = file.sequence.unwrap_or_default();
     read_request(file.request.unwrap_or_default(), &mut plan, login, files)?;
     plan.script = file.script.map(|table| read_script(table, files)).transpose()?;
-    read_connection(file.connection.unwrap_or_default(), &mut plan.connection)?;
+    read_connection(file.connection.unwrap_or_default(), &mut plan.connection, files)?;
     read_http2(file.http2.unwrap_or_default(), &mut plan.http2)?;
     read_tls(file.tls.unwrap_or_default(), &mut plan.tls, files)?;
     read_load(file.load.unwrap_or_default(), &mut plan.load)?;
@@ -359,9 +362,41 @@ fn read_http2(http2: Http2Table, slot: &mut Http2Plan) -> Result<(), ParseError>
     table.set("frame_max", http2.frame_max, &mut slot.frame_max, small_size)
 }
 
+/// The traces that stand in the plan itself, and files for the other names.
+struct PlanTraces<'a> {
+    held: BTreeMap<String, Arc<Trace>>,
+    files: &'a dyn FileSource,
+}
+
+impl<'a> PlanTraces<'a> {
+    fn read(
+        table: Table,
+        texts: Option<BTreeMap<String, String>>,
+        files: &'a dyn FileSource,
+    ) -> Result<PlanTraces<'a>, ParseError> {
+        let read = |(name, gaps): (String, String)| {
+            let trace = Trace::parse_gaps(&gaps)
+                .map_err(|fault| table.fault("traces", format!("{}: {fault}", quoted(&name))))?;
+            Ok((name, Arc::new(trace)))
+        };
+        let held = texts.unwrap_or_default().into_iter().map(read).collect::<Result<_, _>>()?;
+        Ok(PlanTraces { held, files })
+    }
+}
+
+impl TraceSource for PlanTraces<'_> {
+    fn trace(&self, file: &str) -> Result<Arc<Trace>, String> {
+        match self.held.get(file) {
+            Some(trace) => Ok(trace.clone()),
+            None => Trace::of_file(file, &self.files.read(file)?),
+        }
+    }
+}
+
 fn read_connection(
     connection: ConnectionTable,
     slot: &mut ConnectionPlan,
+    files: &dyn FileSource,
 ) -> Result<(), ParseError> {
     let table = Table("connection");
     table.set_or_off("calls", connection.calls, &mut slot.calls, whole)?;
@@ -397,8 +432,11 @@ fn read_connection(
     table.pick("family", connection.family, &mut slot.prefer, &FAMILIES)?;
     let addresses = connection.addresses.map(Scalar::Text);
     table.pick("addresses", addresses, &mut slot.addresses, &ADDRESSES)?;
-    table.set_or_off("path", connection.path, &mut slot.path, rules::parse_path)?;
-    table.set_or_off("clients", connection.clients, &mut slot.clients, rules::parse_clients)?;
+    let traces = PlanTraces::read(table, connection.traces, files)?;
+    let path = |text: &str| rules::parse_path(text, &traces);
+    table.set_or_off("path", connection.path, &mut slot.path, path)?;
+    let clients = |text: &str| rules::parse_clients(text, &traces);
+    table.set_or_off("clients", connection.clients, &mut slot.clients, clients)?;
     table.set_or_off("idle", connection.idle, &mut slot.idle, whole)
 }
 

@@ -2,6 +2,7 @@
 
 use super::scalar::Scalar;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $name:ident { $($(#[$key:meta])* $field:ident: $of:ty,)* })*) => {
@@ -120,6 +121,9 @@ tables! {
         clients: Scalar,
         /// Connections that are held open and never used.
         idle: Scalar,
+        /// The traces of these paths by their names: the spans between their lines, in milliseconds.
+        /// A name that is not here is a file's.
+        traces: BTreeMap<String, String>,
     }
 
     Http2Table {

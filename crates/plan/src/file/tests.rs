@@ -18,7 +18,9 @@ impl FileSource for Texts {
 }
 
 fn files() -> Texts {
-    let files: [(&str, &[u8]); 4] = [
+    let files: [(&str, &[u8]); 6] = [
+        ("train.up", b"1\n2\n2\n"),
+        ("bad.down", b"1\n\n0\n"),
         ("list.txt", b"/a\n/b weight=3\n"),
         ("body.bin", b"\xff\x00"),
         ("key.pem", b"-----BEGIN PRIVATE KEY-----\n"),
@@ -34,6 +36,28 @@ fn plan() -> Plan {
 #[test]
 fn the_default_plan_as_a_file() {
     insta::assert_snapshot!(to_toml(&plan(), Secrets::Masked));
+}
+
+/// A plan that is kept needs no file any more.
+#[test]
+fn a_trace_goes_with_its_plan() {
+    let head = "version = 1\nurl = \"http://h/\"\n[connection]\n";
+    let read = |rest: &str, files: &dyn FileSource| from_toml(&format!("{head}{rest}"), files);
+    let plan = read("path = \"rtt=9ms, up-trace=train.up\"", &files()).unwrap();
+    let kept = to_toml(&plan, Secrets::Shown);
+    assert!(kept.contains("\"train.up\" = \"1*2 0\"\n"), "{kept}");
+    assert_eq!(from_toml(&kept, &NoFiles).unwrap(), plan);
+    let crowd = "clients = \"train=[up-trace=train.up]:50%, 3g:50%\"";
+    let plan = read(crowd, &files()).unwrap();
+    assert_eq!(from_toml(&to_toml(&plan, Secrets::Shown), &NoFiles).unwrap(), plan);
+    for (rest, said) in [
+        ("path = \"trace=bad.down\"", "the trace \"bad.down\": line 3: 0 is below the line before"),
+        ("path = \"trace=nowhere\"", "[connection] path: "),
+        ("traces = { \"x\" = \"1*z\" }", "[connection] traces: \"x\": \"1*z\" is no span"),
+    ] {
+        let error = read(rest, &files()).unwrap_err().0;
+        assert!(error.contains(said), "{error}");
+    }
 }
 
 #[test]
@@ -115,7 +139,10 @@ fn a_path_is_kept_as_it_was_typed() {
     let told = said("url = 'h'\n[connection]\npath = '3gg'");
     assert!(told.contains("[connection] path: ") && told.contains("is no profile"), "{told}");
     let told = said("url = 'h'\n[connection]\npath = 'trace=x.txt'");
-    assert!(told.contains("a plan holds no trace files"), "{told}");
+    assert!(
+        told.contains("path: \"trace=x.txt\" is no path: trace: x.txt: no such file"),
+        "{told}"
+    );
 }
 
 #[test]

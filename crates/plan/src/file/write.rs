@@ -10,6 +10,7 @@ use crate::rules::{show_body_rule, show_resolve, show_span, show_think, show_vis
 use crate::*;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use std::collections::BTreeMap;
 use units::{Nanos, Rate, parse_rate};
 
 /// The plan as a file that [`from_toml`] reads back: every field by name.
@@ -189,7 +190,17 @@ fn connection_table(plan: &Plan, secrets: Secrets) -> ConnectionTable {
         path: Scalar::or_off(connection.path.as_ref(), |path| Scalar::text(&path.text)),
         clients: Scalar::or_off(connection.clients.as_ref(), |all| Scalar::text(&all.text)),
         idle: Scalar::or_off(connection.idle, number),
+        traces: traces(connection),
     }
+}
+
+/// What the paths' texts name as files goes with them. Where there is nothing, there is no key.
+fn traces(connection: &ConnectionPlan) -> Option<BTreeMap<String, String>> {
+    let path = connection.path.iter().flat_map(|path| path.traces.clone());
+    let clients = connection.clients.iter().flat_map(wan::Population::traces);
+    let all: BTreeMap<String, String> =
+        path.chain(clients).map(|(name, trace)| (name, trace.gaps())).collect();
+    (!all.is_empty()).then_some(all)
 }
 
 fn tls_table(tls: &TlsPlan, secrets: Secrets) -> TlsTable {

@@ -247,7 +247,7 @@ fn our_own_tcp_has_addresses_of_its_own_and_no_datagrams() {
         plan.driver.stack = StackChoice::Own;
         plan.connection.bind = vec!["127.0.0.2".parse().unwrap()];
         plan.connection.recv_buffer = Some(9_000);
-        plan.connection.path = Some(rules::parse_path("3g").unwrap());
+        plan.connection.path = Some(rules::parse_path("3g", &wan::NoTraces).unwrap());
     });
     let others: Vec<&str> = found
         .lines()
@@ -268,7 +268,7 @@ fn our_own_tcp_has_addresses_of_its_own_and_no_datagrams() {
 
 #[test]
 fn a_path_goes_with_addresses_of_its_own() {
-    let path = || Some(rules::parse_path("3g").unwrap());
+    let path = || Some(rules::parse_path("3g", &wan::NoTraces).unwrap());
     let found = said(|plan| {
         plan.connection.path = path();
         plan.connection.unix = Some("/s".into());
@@ -297,7 +297,7 @@ fn a_path_goes_with_addresses_of_its_own() {
 fn every_kind_of_client_is_somebody() {
     let clients = |plan: &mut Plan, users: u32| {
         plan.connection.clients =
-            Some(rules::parse_clients("dsl:60%,3g:30%,satellite:10%").unwrap());
+            Some(rules::parse_clients("dsl:60%,3g:30%,satellite:10%", &wan::NoTraces).unwrap());
         plan.load = Load::Closed { users, think: Think::None, session: None };
     };
     assert_eq!(said(|plan| clients(plan, 10)), "nothing");
@@ -308,7 +308,7 @@ fn every_kind_of_client_is_somebody() {
     );
     let both = said(|plan| {
         clients(plan, 10);
-        plan.connection.path = Some(rules::parse_path("3g").unwrap());
+        plan.connection.path = Some(rules::parse_path("3g", &wan::NoTraces).unwrap());
     });
     assert_eq!(
         both,

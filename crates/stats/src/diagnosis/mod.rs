@@ -17,7 +17,7 @@ pub use rules::RULES;
 pub use view::View;
 
 use crate::Measurement;
-use sample::SutSeries;
+use sample::{PathFacts, SutSeries};
 use units::Nanos;
 
 /// How sure a finding is. Ordered from weak to strong.
@@ -126,8 +126,8 @@ pub struct Evidence<'a> {
     /// The busiest worker's share of a core without its spinning, 0..=1.
     pub driver_busy: Option<f64>,
     pub sut: Option<&'a SutSeries>,
-    /// Round trip of the emulated path that all of it went through; zero where there was none.
-    pub path_rtt: Nanos,
+    /// The emulated path that all of it went through.
+    pub path: Option<&'a PathFacts>,
     /// What our side announced; `None`: HTTP/2 was not spoken.
     pub http2: Option<Http2Limits>,
 }
@@ -159,7 +159,7 @@ impl<'a> Evidence<'a> {
             alone: None,
             driver_busy: None,
             sut: None,
-            path_rtt: Nanos::ZERO,
+            path: None,
             http2: None,
         }
     }

@@ -4,6 +4,7 @@ use super::phase::{Regularity, Ticks, phase};
 use super::{COMPLETIONS_MIN, Evidence};
 use crate::lives::{BEAT, Lives};
 use crate::{Hist, Second, Snapshot};
+use sample::PathFacts;
 use std::cell::OnceCell;
 use units::Nanos;
 
@@ -100,6 +101,14 @@ impl<'a> View<'a> {
     /// Share of its cores that the server used, where somebody watched it.
     pub(crate) fn server_cpu(&self) -> Option<f64> {
         self.evidence.sut.and_then(|sut| sut.cpu_share())
+    }
+
+    /// Whether an emulated path lost packets of handshakes enough to make so many connects late, by
+    /// twice and five standard deviations: losses come in bursts, and a repeat can be lost as well.
+    pub(crate) fn lost_by_path(&self, late: u64, connects: u64) -> bool {
+        let share = self.evidence.path.map_or(0.0, PathFacts::handshake_loss);
+        let expected = share * connects as f64;
+        expected > 0.0 && late as f64 <= 2.0 * expected + 5.0 * expected.sqrt()
     }
 
     /// What the instants of the responses show; computed when it is first asked for.

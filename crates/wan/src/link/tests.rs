@@ -1,6 +1,6 @@
 use super::*;
-use crate::spec::{NoTraces, PathSpec};
-use crate::trace::Trace;
+use crate::spec::PathSpec;
+use crate::trace::{NoTraces, Trace};
 use proptest::prelude::*;
 
 fn up(text: &str) -> Arc<LinkSpec> {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::describe::describe;
+use crate::trace::NoTraces;
 use proptest::prelude::*;
 
 fn read(text: &str) -> PathSpec {
@@ -14,8 +15,8 @@ fn wrong(text: &str) -> String {
 struct OneTrace;
 
 impl TraceSource for OneTrace {
-    fn read(&self, _: &str) -> Result<Vec<u8>, String> {
-        Ok(b"1\n".to_vec())
+    fn trace(&self, file: &str) -> Result<Arc<Trace>, String> {
+        Trace::of_file(file, b"1\n")
     }
 }
 
@@ -77,6 +78,20 @@ fn webmark_delays_what_the_client_sends_and_loses_both_ways() {
     assert_eq!(path.up.carrier, Carrier::Unlimited);
     assert!(!path.up.keeps_order);
     assert_eq!(path.down, LinkSpec { loss: Loss::Bernoulli(0.05), ..LinkSpec::default() });
+}
+
+/// Each direction has its own, and a path is read again from its text and its traces.
+#[test]
+fn traces_go_with_the_path() {
+    let both = PathSpec::parse("rtt=9ms, trace=a, down-trace=b", &OneTrace).expect("a path");
+    let names: Vec<&str> = both.traces.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    let again = PathSpec::parse(&both.text, &both.traces).expect("what was read once");
+    assert_eq!(again, both);
+    let replaced = PathSpec::parse("trace=a, trace=b", &OneTrace).expect("a path");
+    assert_eq!(replaced.traces.len(), 1);
+    let lost = PathSpec::parse(&both.text, &both.traces[..1].to_vec()).expect_err("no b").0;
+    assert!(lost.contains("down-trace: the trace \"b\" cannot be read"), "{lost}");
 }
 
 #[test]

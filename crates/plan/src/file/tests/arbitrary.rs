@@ -5,6 +5,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use sample::BodyPrint;
+use std::sync::Arc;
 use units::{Nanos, Rate};
 
 fn span() -> impl Strategy<Value = Nanos> {
@@ -73,8 +74,22 @@ fn request() -> impl Strategy<Value = RequestPlan> {
         })
 }
 
-const PATHS: &[&str] =
-    &["3g", "rtt=80ms, loss=1%", "dsl, up-rate=64k, outage=9s:1s", "webmark, rate=56k, delay=0ms"];
+const PATHS: &[&str] = &[
+    "3g",
+    "rtt=80ms, loss=1%",
+    "dsl, up-rate=64k, outage=9s:1s",
+    "webmark, rate=56k, delay=0ms",
+    "rtt=80ms, up-trace=a, down-trace=b",
+];
+
+/// A trace, whatever file is named.
+struct OneTrace;
+
+impl wan::TraceSource for OneTrace {
+    fn trace(&self, file: &str) -> Result<Arc<wan::Trace>, String> {
+        wan::Trace::of_file(file, format!("{}\n9\n9", file.len()).as_bytes())
+    }
+}
 
 fn connection() -> impl Strategy<Value = ConnectionPlan> {
     let rule = ("[a-z]{1,5}", 1..=u16::MAX, any::<std::net::IpAddr>())
@@ -92,9 +107,10 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
     let again = (any::<u16>(), any::<bool>(), any::<Option<u32>>(), any::<u32>());
     let unix = option::of(any::<String>().prop_map(std::path::PathBuf::from));
     let path = option::of(prop::sample::select(PATHS))
-        .prop_map(|text| text.map(|text| rules::parse_path(text).unwrap()));
-    let clients = option::of(prop::sample::select(&["dsl:60%,3g:40%", "far=[rtt=9s]:100%"][..]))
-        .prop_map(|text| text.map(|text| rules::parse_clients(text).unwrap()));
+        .prop_map(|text| text.map(|text| rules::parse_path(text, &OneTrace).unwrap()));
+    let clients =
+        option::of(prop::sample::select(&["dsl:60%,3g:40%", "far=[rtt=9s, up-trace=b]:100%"][..]))
+            .prop_map(|text| text.map(|text| rules::parse_clients(text, &OneTrace).unwrap()));
     let ways = (unix, path, clients, any::<Option<u32>>());
     (counts, again, ways, vec(rule, 0..3), bind, sockets, proxy, family).prop_map(
         |(counts, again, (unix, path, clients, idle), resolve, bind, sockets, proxy, prefer)| {
@@ -185,7 +201,7 @@ fn load() -> impl Strategy<Value = Load> {
         SessionPlan { calls, think, visits, lead, one_connection, retry, lengths, own_order, pace }
     });
     let session = session.boxed();
-    let at = option::of(vec(span(), 1..5).prop_map(std::sync::Arc::from));
+    let at = option::of(vec(span(), 1..5).prop_map(Arc::from));
     let arrivals = (rate(), rate(), gaps, any::<u32>(), at)
         .prop_map(|(from, to, gaps, burst, at)| Arrivals { from, to, gaps, burst, at });
     let closed = (any::<u32>(), think(), option::of(session.clone()));

@@ -19,7 +19,7 @@ pub(crate) const RULE: Rule = Rule {
                 second, then after two and four more (or every second, on newer Linux). Connect \
                 times then have peaks just above 1, 3 and 7 s (or 1, 2, 3 s) and nothing between, \
                 while the others take one round trip. A lossy path does the same to SYNs, but then \
-                to data as well.",
+                to data as well; what an emulated path lost itself is taken off first.",
     source: "RFC 6298 §2 and §5.7 (first retransmission after 1 s); Linux tcp_syn_linear_timeouts \
              (6.5); listen(2) on somaxconn.",
     thresholds: &[
@@ -69,6 +69,9 @@ fn find(view: &View<'_>) -> Option<Sign> {
             show::count(overflows)
         );
         return Sign::new(Confidence::Certain, text);
+    }
+    if view.lost_by_path(late + lost, total) {
+        return None;
     }
     let retransmits = view.total.connections.retransmits as f64;
     let sure = if retransmits > PATH_MIN * late as f64 {

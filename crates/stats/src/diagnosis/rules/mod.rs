@@ -12,6 +12,7 @@ mod goaway;
 mod header_table;
 mod keep_alive;
 mod mixed;
+mod path_loss;
 mod pool;
 mod quantum;
 mod rate_limit;
@@ -33,6 +34,7 @@ pub(crate) use serial::RULE as SERIAL;
 pub const RULES: &[&Rule] = &[
     &client::RULE,
     &accept_queue::RULE,
+    &path_loss::RULE,
     &retransmission::RULE,
     &delayed_ack::RULE,
     &connection_cap::RULE,

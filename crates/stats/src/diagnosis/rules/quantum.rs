@@ -3,6 +3,7 @@ use super::super::shape::{between, ratio};
 use super::super::view::{TICK_SHARE_MIN, TOGETHER_MIN};
 use super::super::{Confidence, Rule, Sign, View};
 use crate::Hist;
+use sample::PathFacts;
 use units::{Nanos, show};
 
 const QUANTUM_MIN: Nanos = Nanos::from_millis(4);
@@ -66,7 +67,8 @@ pub(crate) const RULE: Rule = Rule {
 fn find(view: &View<'_>) -> Option<Sign> {
     let service = view.service();
     // over an emulated path everything takes whole round trips: the path's clock, not the server's
-    if !view.enough() || !view.evidence.path_rtt.is_zero() {
+    let path_rtt = view.evidence.path.map_or(Nanos::ZERO, PathFacts::rtt_min);
+    if !view.enough() || !path_rtt.is_zero() {
         return None;
     }
     if let Regularity::Locked(ticks) = view.phase() {

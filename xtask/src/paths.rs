@@ -1,0 +1,154 @@
+//! `cargo xtask paths`: whether emulated paths do what they were asked to, with real packets. How
+//! punctual the forwarder is at which rate, the same load through it and through what the kernel itself
+//! can emulate, and whether it grows. Writes bench/PATHS.md; needs root and a quiet machine.
+
+mod pace;
+mod referee;
+mod soak;
+
+use crate::shell;
+use anyhow::Context;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The page that is written.
+const PAGE: &str = "bench/PATHS.md";
+const HEAD: &str = "# Paths: what the emulation does, measured\n\nWritten by `cargo xtask paths`, each section by \
+                    its part of it. How the machine was at that time is said in each.\n";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Only these parts; the page's other sections stay
+    #[arg(value_enum)]
+    parts: Vec<Part>,
+    /// Rounds of pace and referee; their medians are told
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Minutes of the soak
+    #[arg(long, default_value_t = 5)]
+    minutes: u32,
+    /// The program, instead of building it
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// How late packets are at 1,000 to 150,000 a second
+    Pace,
+    /// The same load through the kernel's shapers and random drops
+    Referee,
+    /// Minutes of traffic over a bad path: nothing grows
+    Soak,
+}
+
+const PARTS: [Part; 3] = [Part::Pace, Part::Referee, Part::Soak];
+
+/// Measures and writes the page.
+///
+/// # Errors
+/// A program cannot be started; a path cannot be had; a section's promise is not kept.
+pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
+    let binary = match &options.binary {
+        Some(binary) => binary.clone(),
+        None => {
+            let mut cargo = shell::cargo();
+            cargo.current_dir(root).args(["build", "--release", "--package", "loadstone"]);
+            shell::run(&mut cargo)?;
+            shell::target_folder(root).join("release/loadstone")
+        }
+    };
+    let wanted = |part: &Part| options.parts.is_empty() || options.parts.contains(part);
+    let file = root.join(PAGE);
+    for part in PARTS.iter().filter(|part| wanted(part)) {
+        let section = match part {
+            Part::Pace => pace::section(root, &binary, options.rounds)?,
+            Part::Referee => referee::section(&binary, options.rounds)?,
+            Part::Soak => soak::section(&binary, options.minutes)?,
+        };
+        println!("{section}");
+        let before = std::fs::read_to_string(&file).unwrap_or_default();
+        std::fs::write(&file, merged(&before, *part, &section)).context(PAGE)?;
+    }
+    Ok(())
+}
+
+impl Part {
+    fn title(self) -> &'static str {
+        match self {
+            Part::Pace => "How late",
+            Part::Referee => "Against the kernel",
+            Part::Soak => "Soak",
+        }
+    }
+}
+
+/// The page with one section in the place of its own.
+fn merged(before: &str, part: Part, section: &str) -> String {
+    let mut page = HEAD.to_owned();
+    for one in PARTS {
+        let own = format!("{}\n", one.title());
+        let old = before.split("\n## ").find(|text| text.starts_with(&own));
+        let text = if one == part {
+            Some(section.trim_end())
+        } else {
+            old.map(|old| old[own.len()..].trim())
+        };
+        if let Some(text) = text {
+            page.push_str(&format!("\n## {}\n\n{text}\n", one.title()));
+        }
+    }
+    page
+}
+
+/// How much other work there is: the load of the last minute, as the kernel has it.
+fn machine() -> String {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or("an unknown number").to_owned();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{cores} cores, {load} processes wanted to run in the minute before.")
+}
+
+/// `netpath` with a program behind it, and what both said.
+fn through(
+    netpath: &mut Command,
+    path: &str,
+    server: &str,
+    program: &[&str],
+) -> anyhow::Result<(String, String)> {
+    netpath.args(["netpath", "--path", path, "--server", server, "--"]).args(program);
+    let ran = netpath.stdin(Stdio::null()).output().context("netpath cannot be started")?;
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let code = ran.status.code().unwrap_or(-1);
+    // 1 and 4: an objective missed, a measurement in doubt, which the median is for
+    anyhow::ensure!(matches!(code, 0 | 1 | 4), "netpath ended with {}: {said}", ran.status);
+    Ok((String::from_utf8_lossy(&ran.stdout).into_owned(), said))
+}
+
+/// The median; the smallest and the largest.
+fn spread(values: &[f64]) -> (f64, f64, f64) {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = |row: usize| sorted.get(row).copied().unwrap_or(f64::NAN);
+    (at(sorted.len() / 2), at(0), at(sorted.len().saturating_sub(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_section_takes_the_place_of_its_own() {
+        let one = merged("", Part::Soak, "soaked\n");
+        let two = merged(&one, Part::Pace, "paced\n\nwell");
+        assert_eq!(two, format!("{HEAD}\n## How late\n\npaced\n\nwell\n\n## Soak\n\nsoaked\n"));
+        let three = merged(&two, Part::Pace, "again");
+        assert_eq!(three, format!("{HEAD}\n## How late\n\nagain\n\n## Soak\n\nsoaked\n"));
+    }
+
+    #[test]
+    fn the_median_of_few() {
+        assert_eq!(spread(&[3.0, 1.0, 2.0]), (2.0, 1.0, 3.0));
+        assert!(spread(&[]).0.is_nan());
+    }
+}

@@ -1,0 +1,110 @@
+//! How late packets are: UDP of 64 bytes over 10 ms of constant delay, by the receiving kernel's time
+//! stamps. The packets come from bench/limit's `pace`.
+
+use super::{machine, spread, through};
+use crate::shell;
+use anyhow::Context;
+use regex::Regex;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const RATES: [u32; 5] = [1_000, 10_000, 50_000, 100_000, 150_000];
+const SECONDS: u32 = 4;
+/// The server's end of a path whose far network is new.
+const SERVER: &str = "198.19.0.1";
+
+/// What one round showed.
+struct Round {
+    sent: f64,
+    received: f64,
+    /// Microseconds from the instant asked for, at the end of the path.
+    p50: f64,
+    p90: f64,
+    p99: f64,
+    /// Share of a core.
+    busy: f64,
+}
+
+pub(super) fn section(root: &Path, binary: &Path, rounds: usize) -> anyhow::Result<String> {
+    let pace = build(root)?;
+    let mut text = format!(
+        "UDP packets of 64 bytes over a path of 10 ms in each direction, {rounds} rounds of {SECONDS} s for each row: \
+         the median of the rounds, and in brackets the least and the most. The error is that of the receiving \
+         kernel's time stamp against the sender's and the 10 ms, so that the sender's own system call is in it. \
+         {}\n\nFirst as it is started by anybody, then by `chrt -r 1`.\n\n",
+        machine()
+    );
+    text.push_str("| packets a second | | error p50 µs | p90 µs | p99 µs | lost | forwarder's share of a core |\n");
+    text.push_str("|--:|---|--:|--:|--:|--:|--:|\n");
+    for rate in RATES {
+        for real_time in [false, true] {
+            let all: Vec<Round> = (0..rounds)
+                .map(|_| round(binary, &pace, rate, real_time))
+                .collect::<anyhow::Result<_>>()?;
+            let of = |figure: fn(&Round) -> f64| {
+                let (median, least, most) = spread(&all.iter().map(figure).collect::<Vec<f64>>());
+                format!("{median:.1} ({least:.1}–{most:.1})")
+            };
+            let lost: f64 = all.iter().map(|round| round.sent - round.received).sum();
+            let way = if real_time { "`chrt -r 1`" } else { "as it is" };
+            let cells = [of(|one| one.p50), of(|one| one.p90), of(|one| one.p99)].join(" | ");
+            let busy = of(|one| one.busy * 100.0);
+            writeln!(text, "| {rate} | {way} | {cells} | {lost:.0} | {busy} % |")?;
+        }
+    }
+    Ok(text)
+}
+
+/// Builds `pace` where bench/run.sh builds its own programs.
+fn build(root: &Path) -> anyhow::Result<PathBuf> {
+    let home = std::env::var("HOME").context("HOME is not set")?;
+    let target = PathBuf::from(home).join(".cache/loadstone-peers/target");
+    let manifest = root.join("bench/limit/Cargo.toml");
+    let mut cargo = shell::cargo();
+    cargo.args(["build", "--quiet", "--release", "--bin", "pace", "--manifest-path"]);
+    shell::run(cargo.arg(manifest).env("CARGO_TARGET_DIR", &target))?;
+    Ok(target.join("release/pace"))
+}
+
+/// The packets' programs have a core of their own; the forwarder takes the other.
+fn round(binary: &Path, pace: &Path, rate: u32, real_time: bool) -> anyhow::Result<Round> {
+    let pace = pace.display().to_string();
+    let mut netpath = match real_time {
+        true => Command::new("chrt"),
+        false => Command::new(binary),
+    };
+    if real_time {
+        netpath.args(["-r", "1"]).arg(binary);
+    }
+    let server = format!("taskset -c 1 {pace} receive 9000 10000");
+    let (rate, seconds) = (rate.to_string(), SECONDS.to_string());
+    let program = ["taskset", "-c", "1", &pace, "send", SERVER, "9000", &rate, &seconds, "64"];
+    let (out, said) = through(&mut netpath, "rtt=20ms", &server, &program)?;
+    read(&out, &said).with_context(|| format!("not understood: {out} {said}"))
+}
+
+/// `sent received p50 p90 p99 rate`, and the forwarder's own line.
+fn read(out: &str, said: &str) -> Option<Round> {
+    let numbers: Vec<f64> = out.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [sent, received, p50, p90, p99, _] = numbers[..] else { return None };
+    let busy = Regex::new(r"busy for ([0-9.]+) %").ok()?;
+    let busy = busy.captures(said)?.get(1)?.as_str().parse::<f64>().ok()? / 100.0;
+    Some(Round { sent, received, p50, p90, p99, busy })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_programs_are_read() {
+        let said = "x\nloadstone:   handed over late by 567 ns (p50), 96.8 µs (p99), 1.93 ms (max); \
+                    the forwarder was busy for 34.3 %\n";
+        let round = read("50000 49998 6.5 19.3 156.4 10000", said).unwrap();
+        assert_eq!((round.sent, round.received, round.p99), (50_000.0, 49_998.0, 156.4));
+        assert!((round.busy - 0.343).abs() < 1e-9);
+        assert!(read("", said).is_none());
+        assert!(read("1 1 1 1 1 1", "").is_none());
+    }
+}
