@@ -9,6 +9,7 @@ pub mod journey;
 mod model;
 pub mod rules;
 mod source;
+pub mod stages;
 mod urls;
 mod validate;
 pub mod verify;

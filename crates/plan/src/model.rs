@@ -1,6 +1,7 @@
 //! The parts of a plan. Times are spans, rates are per second, sizes are bytes.
 
 use crate::journey::JourneyPlan;
+use crate::stages::Stages;
 pub use schedule::Gaps;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,6 +25,8 @@ pub struct Plan {
     pub http2: Http2Plan,
     pub tls: TlsPlan,
     pub load: Load,
+    /// The size of the load over time, its greatest being what `load` says; `None`: it stays.
+    pub stages: Option<Stages>,
     pub stop: Stop,
     pub timeouts: Timeouts,
     pub expect: Expect,
@@ -51,6 +54,26 @@ impl Plan {
             (Some(_), Load::Closed { users, .. }) => (*users).clamp(1, wan::CLIENTS_MAX),
             (Some(_), Load::Open { .. }) => ARRIVING_CLIENTS,
         }
+    }
+
+    /// Sets the size of the load over time, and with it the load and, unless that is known, how long the
+    /// run takes.
+    pub fn set_stages(&mut self, stages: Stages) {
+        self.load = stages.load(&self.load);
+        let stop = &mut self.stop;
+        if stop.requests.is_none() && stop.bytes.is_none() && self.order != Order::Once {
+            stop.duration = crate::stages::span_of(&stages).or(stop.duration);
+        }
+        self.stages = Some(stages);
+    }
+
+    /// The rate of an open load, or the number of users, changes as the run goes on.
+    pub fn is_ramped(&self) -> bool {
+        let by_rate = match &self.load {
+            Load::Open { arrivals, .. } => arrivals.from != arrivals.to,
+            Load::Closed { .. } => false,
+        };
+        by_rate || self.stages.is_some()
     }
 
     /// Iterations of journeys are what falls due in an open load, each a session of its own.

@@ -120,10 +120,7 @@ fn evidence(report: &RunReport) -> Evidence<'_> {
         Load::Closed { users, .. } => Some(*users),
         Load::Open { .. } => None,
     };
-    evidence.ramped = match &plan.load {
-        Load::Open { arrivals, .. } => arrivals.from != arrivals.to,
-        Load::Closed { .. } => false,
-    };
+    evidence.ramped = plan.is_ramped();
     // calls of several targets are not alike, and what one call took alone says nothing of them
     evidence.one_by_one = one_by_one(plan) && plan.targets.len() == 1 && report.runs.is_empty();
     evidence.calls_max = plan.connection.calls;

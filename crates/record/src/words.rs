@@ -1,5 +1,6 @@
 //! Names of what was measured, fit for one line: without secrets, and printable.
 
+use plan::stages::show_stages;
 use plan::{Arrivals, Gaps, Load, Plan, SessionPlan, Think};
 use std::cmp::Ordering;
 use units::{Nanos, show};
@@ -74,16 +75,18 @@ pub fn load(plan: &Plan) -> String {
     let mut parts = Vec::new();
     match &plan.load {
         Load::Closed { users, think, .. } => {
-            parts.push(format!("closed loop of {}", counted(u64::from(*users), "user")));
+            let most = if plan.stages.is_some() { "up to " } else { "" };
+            parts.push(format!("closed loop of {most}{}", counted(u64::from(*users), "user")));
             parts.extend(think_words(*think));
         }
         Load::Open { arrivals, session, .. } => {
-            parts.push(arrival_words(arrivals, session.is_some()));
+            parts.push(arrival_words(arrivals, session.is_some(), plan.stages.is_some()));
         }
     }
     if let Some(session) = plan.load.session().filter(|_| plan.journeys.is_none()) {
         parts.extend(session_words(&plan.load, session));
     }
+    parts.extend(plan.stages.as_ref().map(|it| format!("in stages {}", show_stages(it))));
     let stop = &plan.stop;
     parts.extend(stop.duration.map(span));
     parts.extend(stop.requests.map(|n| match &plan.load {
@@ -114,7 +117,7 @@ fn session_words(load: &Load, session: &SessionPlan) -> Vec<String> {
     parts
 }
 
-fn arrival_words(arrivals: &Arrivals, sessions: bool) -> String {
+fn arrival_words(arrivals: &Arrivals, sessions: bool, staged: bool) -> String {
     if let Some(at) = &arrivals.at {
         let what = if sessions { "partly open: sessions by" } else { "open loop by" };
         let last = at.last().copied().unwrap_or_default();
@@ -123,6 +126,7 @@ fn arrival_words(arrivals: &Arrivals, sessions: bool) -> String {
     let what = if sessions { "partly open: sessions at " } else { "open loop at " };
     let (from, to) = (show::rate(arrivals.from.0), show::rate(arrivals.to.0));
     let rate = match arrivals.from.0.total_cmp(&arrivals.to.0) {
+        Ordering::Equal if staged => format!("up to {from}"),
         Ordering::Equal => from,
         Ordering::Less => format!("{from} rising to {to}"),
         Ordering::Greater => format!("{from} falling to {to}"),

@@ -318,6 +318,18 @@ impl LoadArgs {
                  give --connections-max)",
             ));
         }
+        if self.connections.is_some() || self.rate.is_some() {
+            if self.stages.is_some() {
+                return Err(UsageError::new(
+                    "--stages says how many users or calls there are at each time, and so do -c and \
+                     --rate; drop one of them",
+                ));
+            }
+            plan.stages = None;
+        }
+        if let Some(stages) = &self.stages {
+            plan.set_stages(stages.clone());
+        }
         let old = &plan.load;
         let think = self.think.unwrap_or(match old {
             Load::Closed { think, .. } => *think,

@@ -115,8 +115,17 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     read_connection(file.connection.unwrap_or_default(), &mut plan.connection)?;
     read_http2(file.http2.unwrap_or_default(), &mut plan.http2)?;
     read_tls(file.tls.unwrap_or_default(), &mut plan.tls, files)?;
-    read_load(file.load.unwrap_or_default(), &mut plan.load)?;
-    read_stop(file.stop.unwrap_or_default(), &mut plan)?;
+    let load = file.load.unwrap_or_default();
+    let stages = read_stages(&load)?;
+    read_load(load, &mut plan.load)?;
+    let stop = file.stop.unwrap_or_default();
+    let timed = stop.duration.is_some();
+    read_stop(stop, &mut plan)?;
+    if let Some(stages) = stages {
+        let duration = plan.stop.duration;
+        plan.set_stages(stages);
+        plan.stop.duration = if timed { duration } else { plan.stop.duration };
+    }
     read_timeouts(file.timeouts.unwrap_or_default(), &mut plan.timeouts)?;
     read_expect(file.expect.unwrap_or_default(), &mut plan.expect)?;
     read_measure(file.measure.unwrap_or_default(), &mut plan.measure)?;
@@ -417,9 +426,26 @@ fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result
     Ok(())
 }
 
+/// The load over time. It says itself whether users or arrivals are meant, so that nothing else has to.
+fn read_stages(load: &LoadTable) -> Result<Option<stages::Stages>, ParseError> {
+    let Some(text) = &load.stages else { return Ok(None) };
+    let table = Table("load");
+    let read = stages::parse_stages(text).map_err(|error| table.fault("stages", error))?;
+    let other = match read.unit {
+        stages::StageUnit::Users => load.rate.is_some(),
+        stages::StageUnit::PerSecond => load.users.is_some(),
+    };
+    if other {
+        let why = "they are of users and rate is not, or the other way round; drop one";
+        return Err(table.fault("stages", why));
+    }
+    Ok(Some(read))
+}
+
 fn read_load(load: LoadTable, slot: &mut Load) -> Result<(), ParseError> {
     let table = Table("load");
-    if load.rate.is_none() && load.at.is_none() {
+    let staged = load.stages.as_ref().is_some_and(|text| text.contains('/'));
+    if load.rate.is_none() && load.at.is_none() && !staged {
         return read_closed(table, load, slot);
     }
     if load.users.is_some() {
@@ -427,6 +453,7 @@ fn read_load(load: LoadTable, slot: &mut Load) -> Result<(), ParseError> {
     }
     let mut arrivals = match (&load.rate, &load.at) {
         (Some(rate), _) => read_rates(table, rate.clone(), load.rate_to.clone())?,
+        // stages say the rate themselves
         (None, at) => Arrivals::constant(rate_of_trace(at.iter().flatten().count())),
     };
     arrivals.at = load.at.as_deref().map(|at| read_trace(table, at)).transpose()?;

@@ -154,6 +154,8 @@ tables! {
         users: Scalar,
         rate: Scalar,
         rate_to: Scalar,
+        /// `30s:0..100, 2m:100`: users, or with /s arrivals, over time.
+        stages: String,
         arrivals: String,
         burst: Scalar,
         /// A trace of due instants, in place of a rate.

@@ -32,7 +32,10 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
         connection: Some(connection_table(plan, secrets)),
         http2: says_http2.then(|| http2_table(&plan.http2)),
         tls: Some(tls_table(&plan.tls, secrets)),
-        load: Some(load_table(&plan.load)),
+        load: Some(LoadTable {
+            stages: plan.stages.as_ref().map(stages::show_stages),
+            ..load_table(&plan.load)
+        }),
         stop: Some(stop_table(&plan.stop)),
         timeouts: Some(timeouts_table(&plan.timeouts)),
         expect: Some(expect_table(&plan.expect)),
