@@ -13,7 +13,7 @@ pub mod slots;
 mod snapshot;
 
 /// Number of the protocol: manager and agents of another number refuse each other by name.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// An agent that hears nothing of its manager for so long stops sending: nobody could stop it.
 pub const DEAD_MAN: units::Nanos = units::Nanos::from_secs(5);

@@ -24,6 +24,7 @@ impl Plan {
             tls: TlsPlan::default(),
             load: Load::Closed { users: 10, think: Think::None, session: None },
             stages: None,
+            scenarios: Vec::new(),
             stop: Stop {
                 duration: Some(Nanos::from_secs(10)),
                 requests: None,

@@ -8,6 +8,7 @@ mod file;
 pub mod journey;
 mod model;
 pub mod rules;
+pub mod scenario;
 mod source;
 pub mod stages;
 mod urls;

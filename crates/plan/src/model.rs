@@ -1,6 +1,7 @@
 //! The parts of a plan. Times are spans, rates are per second, sizes are bytes.
 
 use crate::journey::JourneyPlan;
+use crate::scenario::ScenarioPlan;
 use crate::stages::Stages;
 pub use schedule::Gaps;
 use std::net::IpAddr;
@@ -27,6 +28,8 @@ pub struct Plan {
     pub load: Load,
     /// The size of the load over time, its greatest being what `load` says; `None`: it stays.
     pub stages: Option<Stages>,
+    /// Several loads at once, in place of `load`, which is then that of the first of them.
+    pub scenarios: Vec<ScenarioPlan>,
     pub stop: Stop,
     pub timeouts: Timeouts,
     pub expect: Expect,
@@ -73,20 +76,26 @@ impl Plan {
             Load::Open { arrivals, .. } => arrivals.from != arrivals.to,
             Load::Closed { .. } => false,
         };
-        by_rate || self.stages.is_some()
+        by_rate || self.stages.is_some() || !self.scenarios.is_empty()
     }
 
     /// Iterations of journeys are what falls due in an open load, each a session of its own.
     pub fn settle_journeys(&mut self) {
-        if self.journeys.is_some()
-            && let Load::Open { session: session @ None, .. } = &mut self.load
-        {
-            *session = Some(SessionPlan::of(1, Think::None));
+        if self.journeys.is_none() {
+            return;
+        }
+        for load in self.loads_mut().into_iter() {
+            if let Load::Open { session: session @ None, .. } = load {
+                *session = Some(SessionPlan::of(1, Think::None));
+            }
+        }
+        if let Some(first) = self.scenarios.first() {
+            self.load = first.load.clone();
         }
     }
 
     /// Finds the parts of the run that objectives name: targets and steps by their names, then
-    /// transactions, then kinds of clients.
+    /// transactions, kinds of clients and scenarios.
     pub fn settle_objectives(&mut self) {
         let named = |wanted: &str| {
             let rows = self.targets.iter().enumerate();
@@ -98,16 +107,18 @@ impl Plan {
             None => Vec::new(),
         };
         let kinds = self.client_names();
+        let scenarios = self.scenario_names();
         let settle = |objective: &stats::Objective| {
             let mut settled = objective.clone();
             if let Some(subject) = &mut settled.of {
                 let rows = named(&subject.name);
                 let row = |names: &[String]| names.iter().position(|name| *name == subject.name);
-                subject.rows = match (row(&transactions), row(&kinds)) {
+                subject.rows = match (row(&transactions), row(&kinds), row(&scenarios)) {
                     _ if !rows.is_empty() => stats::SubjectRows::Targets(rows.into()),
-                    (Some(row), _) => stats::SubjectRows::Transaction(row as u32),
-                    (None, Some(row)) => stats::SubjectRows::Clients(row as u32),
-                    (None, None) => stats::SubjectRows::Unknown,
+                    (Some(row), ..) => stats::SubjectRows::Transaction(row as u32),
+                    (None, Some(row), _) => stats::SubjectRows::Clients(row as u32),
+                    (None, None, Some(row)) => stats::SubjectRows::Scenario(row as u32),
+                    (None, None, None) => stats::SubjectRows::Unknown,
                 };
             }
             settled
@@ -130,6 +141,7 @@ impl Plan {
             names.extend(journeys.transactions().into_iter().map(str::to_owned));
         }
         names.extend(self.client_names());
+        names.extend(self.scenario_names());
         names
     }
 

@@ -117,6 +117,7 @@ fn evidence(report: &RunReport) -> Evidence<'_> {
     let plan = &report.plan;
     let mut evidence = Evidence::new(&report.measurement);
     evidence.users = match &plan.load {
+        _ if !plan.scenarios.is_empty() => None,
         Load::Closed { users, .. } => Some(*users),
         Load::Open { .. } => None,
     };
@@ -144,7 +145,7 @@ fn evidence(report: &RunReport) -> Evidence<'_> {
 
 fn one_by_one(plan: &Plan) -> bool {
     let connection = &plan.connection;
-    let single = connection.pipeline == 1 && connection.group.is_none();
+    let single = connection.pipeline == 1 && connection.group.is_none() && plan.scenarios.is_empty();
     single
         && match &plan.load {
             Load::Closed { think, session, .. } => *think == Think::None && session.is_none(),

@@ -15,7 +15,8 @@ mod world;
 pub use ailing::{Ailing, Ailments, Limiter, SharedLine};
 pub use canned::{Answer, Canned, Keep, calls_against, canned_worker};
 pub use run::{
-    Outcome, exchange, execute, execute_guided, execute_journeys, execute_scripted, execute_with,
+    Outcome, exchange, execute, execute_guided, execute_journeys, execute_scenarios,
+    execute_scripted, execute_with,
     plan_for,
 };
 pub use servers::{Queue, Script, Service, Stall};

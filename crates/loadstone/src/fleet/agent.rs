@@ -253,8 +253,12 @@ impl Consent<'_> {
                 return Err(format!("its operator did not allow the target {host}: see --targets"));
             }
         }
-        if let (Some(most), Load::Open { arrivals, .. }) = (self.rate_max, &plan.load) {
-            let asked = arrivals.from.0.max(arrivals.to.0);
+        if let Some(most) = self.rate_max {
+            let of = |load: &&Load| match load {
+                Load::Open { arrivals, .. } => arrivals.from.0.max(arrivals.to.0),
+                Load::Closed { .. } => 0.0,
+            };
+            let asked: f64 = plan.loads().iter().map(of).sum();
             if asked > most {
                 return Err(format!(
                     "its operator allows {} and the plan asks for {}: see --rate-max",
@@ -288,8 +292,10 @@ fn ready(text: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPlan
     consent.check(&plan)?;
     // bounds of the fleet are not this machine's: what it needs is found out by its part
     let mut part = plan.clone();
-    if let Load::Open { connections_max, .. } = &mut part.load {
-        *connections_max = None;
+    for load in part.loads_mut() {
+        if let Load::Open { connections_max, .. } = load {
+            *connections_max = None;
+        }
     }
     let prepared = prepare(&mut part, &[]).map_err(|error| format!("{error:#}"))?;
     Ok(Box::new(ReadyPlan { plan, prepared, hash: own }))

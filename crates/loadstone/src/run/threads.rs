@@ -4,7 +4,7 @@
 use super::path::EmulatedPath;
 use crate::signals;
 use anyhow::Context;
-use engine::{Collector, Directory, Link, Order, Row, Setup, Worker, drive};
+use engine::{Collector, Crew, Directory, Driven, Link, Order, Row, Setup, Worker, drive, lanes};
 use host::cpu::ThreadTime;
 use ownstack::OwnNetwork;
 use reactor::Reactor;
@@ -136,7 +136,7 @@ pub(crate) struct Ways<'a> {
 }
 
 /// Runs a prepared plan to its end. `cores`: one for each worker, or empty for no binding;
-/// `casts`: the same for who makes the requests.
+/// `casts`: the same for who makes the requests, with several loads one for each of them.
 pub(crate) fn execute(
     setup: &Arc<Setup>,
     tls: Option<&tls::Client>,
@@ -151,6 +151,8 @@ pub(crate) fn execute(
     let mut threads = Vec::new();
     let before = host::cpu::process_time();
     let mut casts = casts.into_iter();
+    let loads = lanes(setup)?;
+    let open = loads.iter().any(|load| load.is_open());
     for id in 0..setup.workers {
         let (give, take) = sync_channel(SPARES);
         spares.push(give);
@@ -159,11 +161,11 @@ pub(crate) fn execute(
             out: out.clone(),
             spares: take,
             target_count: setup.targets.len(),
-            open: setup.is_open(),
+            open,
             before: ThreadTime::default(),
         };
-        let cast = casts.next();
-        threads.push(start_worker(setup, id, tls, cores, cast, ways, link)?);
+        let seats = loads.iter().map(|load| Seat { setup: load.clone(), cast: casts.next() });
+        threads.push(start_worker(seats.collect(), id, tls, cores, ways, link)?);
     }
     drop(out);
     let mut gather = Gather::new(setup, &order, spares);
@@ -190,20 +192,39 @@ pub(crate) fn execute(
     Ok(Finished { measurement: gather.finish(interrupted), cost })
 }
 
+/// One load on one core, and who makes its requests.
+struct Seat {
+    setup: Arc<Setup>,
+    cast: Option<Cast>,
+}
+
+impl Seat {
+    fn worker(self, id: u32, tls: Option<&tls::Client>) -> Worker {
+        let factory =
+            tls.map(|client| -> Box<dyn conduit::TlsFactory + Send> { Box::new(client.factory()) });
+        let worker = Worker::new(self.setup, id, factory);
+        match self.cast {
+            None => worker,
+            Some(Cast::Script(script)) => worker.with_script(script),
+            Some(Cast::Guide(guide, directory)) => worker.with_guide(guide, directory),
+        }
+    }
+}
+
+/// `seats`: the loads; one, unless the plan has scenarios.
 fn start_worker(
-    setup: &Arc<Setup>,
+    seats: Vec<Seat>,
     id: u32,
     tls: Option<&tls::Client>,
     cores: &[u32],
-    cast: Option<Cast>,
     ways: Ways<'_>,
     mut link: ThreadLink,
 ) -> anyhow::Result<std::thread::JoinHandle<std::io::Result<()>>> {
-    let factory =
-        tls.map(|client| -> Box<dyn conduit::TlsFactory + Send> { Box::new(client.factory()) });
-    let carrier = tls.and_then(|client| super::over_quic::carrier(&setup.plan, client));
+    let plan = seats.first().map(|seat| &seat.setup.plan).context("a run has a load")?;
+    let carrier = tls.and_then(|client| super::over_quic::carrier(plan, client));
     let core = (!cores.is_empty()).then(|| cores[id as usize % cores.len()]);
-    let (setup, nice) = (setup.clone(), setup.plan.driver.nice);
+    let (nice, spin) = (plan.driver.nice, plan.driver.spin);
+    let tls = tls.cloned();
     let (route, own) = (ways.route.cloned(), ways.own.cloned());
     let body = move || {
         reactor::sharpen_timers();
@@ -218,25 +239,39 @@ fn start_worker(
         if let Some(nice) = nice {
             host::cpu::set_nice(nice).ok();
         }
-        let spin = setup.plan.driver.spin;
         link.before = ThreadTime::now();
-        let mut worker = Worker::new(setup, id, factory);
-        worker = match cast {
-            None => worker,
-            Some(Cast::Script(script)) => worker.with_script(script),
-            Some(Cast::Guide(guide, directory)) => worker.with_guide(guide, directory),
-        };
-        match (carrier, own) {
-            (_, Some(own)) => drive(&mut worker, &mut own.worker(id, spin)?, &mut link),
-            (None, None) => drive(&mut worker, &mut Reactor::new(spin)?, &mut link),
-            (Some(carrier), None) => {
-                drive(&mut worker, &mut carrier.over(Reactor::new(spin)?), &mut link);
-            }
+        let mut workers: Vec<Worker> =
+            seats.into_iter().map(|seat| seat.worker(id, tls.as_ref())).collect();
+        let ground = Ground { id, spin, carrier, own };
+        match workers.as_mut_slice() {
+            [worker] => ground.drive(worker, &mut link),
+            _ => ground.drive(&mut Crew::new(id, workers), &mut link),
         }
-        Ok(())
     };
     let name = format!("worker-{id}");
     Ok(std::thread::Builder::new().name(name).spawn(body)?)
+}
+
+/// What the connections of one worker thread are made on.
+struct Ground {
+    id: u32,
+    spin: Nanos,
+    carrier: Option<super::over_quic::Carrier>,
+    own: Option<Arc<OwnNetwork>>,
+}
+
+impl Ground {
+    fn drive(self, driven: &mut impl Driven, link: &mut ThreadLink) -> std::io::Result<()> {
+        let Ground { id, spin, carrier, own } = self;
+        match (carrier, own) {
+            (_, Some(own)) => drive(driven, &mut own.worker(id, spin)?, link),
+            (None, None) => drive(driven, &mut Reactor::new(spin)?, link),
+            (Some(carrier), None) => {
+                drive(driven, &mut carrier.over(Reactor::new(spin)?), link);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The collector's side.

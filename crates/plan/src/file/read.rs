@@ -2,6 +2,7 @@
 
 use super::is_secret_header;
 use super::scalar::Scalar;
+use super::scenarios::read_scenarios;
 use super::shape::*;
 use super::{
     ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, STACKS, TLS_VERSIONS, VERSION,
@@ -115,6 +116,10 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     read_connection(file.connection.unwrap_or_default(), &mut plan.connection)?;
     read_http2(file.http2.unwrap_or_default(), &mut plan.http2)?;
     read_tls(file.tls.unwrap_or_default(), &mut plan.tls, files)?;
+    if file.load.is_some() && file.scenario.is_some() {
+        let why = "each scenario has a load of its own: drop [load], or make a scenario of it";
+        return Err(Table("").fault("load", why));
+    }
     let load = file.load.unwrap_or_default();
     let stages = read_stages(&load)?;
     read_load(load, &mut plan.load)?;
@@ -126,6 +131,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
         plan.set_stages(stages);
         plan.stop.duration = if timed { duration } else { plan.stop.duration };
     }
+    read_scenarios(file.scenario.unwrap_or_default(), &mut plan, timed)?;
     read_timeouts(file.timeouts.unwrap_or_default(), &mut plan.timeouts)?;
     read_expect(file.expect.unwrap_or_default(), &mut plan.expect)?;
     read_measure(file.measure.unwrap_or_default(), &mut plan.measure)?;
@@ -138,10 +144,10 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
 
 /// A table by its name, for messages.
 #[derive(Clone, Copy)]
-struct Table(&'static str);
+pub(super) struct Table(pub(super) &'static str);
 
 impl Table {
-    fn fault(self, key: &str, why: impl std::fmt::Display) -> ParseError {
+    pub(super) fn fault(self, key: &str, why: impl std::fmt::Display) -> ParseError {
         match self.0 {
             "" => ParseError(format!("the plan's {key}: {why}")),
             table => ParseError(format!("the plan's [{table}] {key}: {why}")),
@@ -149,7 +155,7 @@ impl Table {
     }
 
     /// A value that is always there.
-    fn set<T>(
+    pub(super) fn set<T>(
         self,
         key: &str,
         given: Option<Scalar>,
@@ -163,7 +169,7 @@ impl Table {
     }
 
     /// A value that can be `false` for none.
-    fn set_or_off<T>(
+    pub(super) fn set_or_off<T>(
         self,
         key: &str,
         given: Option<Scalar>,
@@ -427,7 +433,7 @@ fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result
 }
 
 /// The load over time. It says itself whether users or arrivals are meant, so that nothing else has to.
-fn read_stages(load: &LoadTable) -> Result<Option<stages::Stages>, ParseError> {
+pub(super) fn read_stages(load: &LoadTable) -> Result<Option<stages::Stages>, ParseError> {
     let Some(text) = &load.stages else { return Ok(None) };
     let table = Table("load");
     let read = stages::parse_stages(text).map_err(|error| table.fault("stages", error))?;
@@ -442,7 +448,7 @@ fn read_stages(load: &LoadTable) -> Result<Option<stages::Stages>, ParseError> {
     Ok(Some(read))
 }
 
-fn read_load(load: LoadTable, slot: &mut Load) -> Result<(), ParseError> {
+pub(super) fn read_load(load: LoadTable, slot: &mut Load) -> Result<(), ParseError> {
     let table = Table("load");
     let staged = load.stages.as_ref().is_some_and(|text| text.contains('/'));
     if load.rate.is_none() && load.at.is_none() && !staged {

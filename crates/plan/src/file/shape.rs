@@ -38,6 +38,8 @@ tables! {
         http2: Http2Table,
         tls: TlsTable,
         load: LoadTable,
+        /// Several loads at once, in place of `load`.
+        scenario: Vec<ScenarioTable>,
         stop: StopTable,
         timeouts: TimeoutsTable,
         expect: ExpectTable,
@@ -175,6 +177,16 @@ tables! {
         pace_at: Vec<String>,
         connections_max: Scalar,
         queue_max: Scalar,
+    }
+
+    ScenarioTable {
+        name: String,
+        start: Scalar,
+        duration: Scalar,
+        /// Names of journeys, or of targets; without them all.
+        journeys: Vec<String>,
+        targets: Vec<String>,
+        load: LoadTable,
     }
 
     StopTable {

@@ -6,6 +6,17 @@ use units::{Nanos, Rate};
 
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_sequence(plan, problems);
+    if plan.scenarios.is_empty() {
+        check_load(plan, problems);
+    } else {
+        super::scenarios::check(plan, problems, check_load);
+    }
+    check_stop(plan, problems);
+    check_warm_up(plan, problems);
+    check_timeouts(plan, problems);
+}
+
+fn check_load(plan: &Plan, problems: &mut Problems) {
     match &plan.load {
         Load::Closed { users, think, session } => {
             check_users(*users, problems);
@@ -33,9 +44,6 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         }
     }
     check_stages(plan, problems);
-    check_stop(plan, problems);
-    check_warm_up(plan, problems);
-    check_timeouts(plan, problems);
 }
 
 fn check_sequence(plan: &Plan, problems: &mut Problems) {

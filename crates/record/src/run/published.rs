@@ -7,6 +7,7 @@ mod http2;
 mod http3;
 mod journeys;
 mod path;
+mod scenarios;
 mod series;
 mod sides;
 mod times;
@@ -21,6 +22,7 @@ pub use journeys::{
     CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, NotedRecord, TransactionRecord,
 };
 pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
+pub use scenarios::ScenarioRecord;
 pub use series::SecondRecord;
 pub use sides::{
     ClientRecord, DummyRecord, EnvironmentRecord, FirstCallRecord, FirstFailureRecord,
@@ -98,6 +100,9 @@ pub struct RunRecord {
     /// One for each kind of clients; empty where the plan has none.
     #[serde(default)]
     pub by_clients: Vec<ClientsRecord>,
+    /// One for each scenario, in the plan's order; empty where the plan has none.
+    #[serde(default)]
+    pub by_scenario: Vec<ScenarioRecord>,
     /// Null where connections went through no emulated path.
     #[serde(default)]
     pub path: Option<PathRecord>,
@@ -175,6 +180,10 @@ impl RunRecord {
             findings: report.findings.iter().map(FindingRecord::of).collect(),
             sut: report.sut.as_ref().map(SutRecord::of),
             by_clients: figures::clients_rows(report).into_iter().map(ClientsRecord::of).collect(),
+            by_scenario: figures::scenario_rows(report)
+                .into_iter()
+                .map(|row| ScenarioRecord::of(row, measurement.window))
+                .collect(),
             path: report.path.as_ref().map(PathRecord::of),
             fleet: report.fleet.as_ref().map(FleetRecord::of),
             name: words::name(&report.name, plan),

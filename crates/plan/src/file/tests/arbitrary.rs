@@ -313,6 +313,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
             tls,
             load,
             stages: None,
+            scenarios: Vec::new(),
             stop,
             timeouts,
             expect,
