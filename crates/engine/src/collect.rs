@@ -222,6 +222,15 @@ impl Collector {
         }
     }
 
+    /// Writes down what the plan wants of each of several loads.
+    fn intend_each(&mut self, end: Nanos) {
+        let lanes = crate::lanes(&self.setup).unwrap_or_default();
+        let wanted = lanes.iter().map(|lane| Some(Intention::of(lane)?.until(end).0));
+        for (tally, wanted) in self.total.scenarios.iter_mut().zip(wanted) {
+            tally.intended = wanted;
+        }
+    }
+
     /// The finished run.
     pub fn finish(mut self, interrupted: bool) -> Measurement {
         self.reached.fill(Nanos::NEVER);
@@ -235,7 +244,12 @@ impl Collector {
         let counted = self.setup.requests_max().is_some() || cut_short || early;
         let end = if counted { self.last_done.min(until) } else { until };
         let window = end - from;
-        let intended = Intention::of(&self.setup).map(|wanted| wanted.until(end));
+        let intended = if self.setup.plan.scenarios.is_empty() {
+            Intention::of(&self.setup).map(|wanted| wanted.until(end))
+        } else {
+            self.intend_each(end);
+            None
+        };
         // peaks of workers add up within an interval; the sum is reached if they coincide
         self.total.flight_peak = self.flight_peak;
         Measurement {
@@ -255,26 +269,35 @@ impl Collector {
 /// Which arrivals of an open load fall due on a part of it: what a machine that is silent owes.
 #[derive(Clone, Debug)]
 pub struct Owed {
-    schedule: Schedule,
-    first: u64,
+    /// One for each open load, with its first arrival after the warm-up.
+    schedules: Vec<(Schedule, u64)>,
 }
 
 impl Owed {
     /// `None` in a closed loop, where answers decide what falls due.
-    pub fn of(setup: &Setup) -> Option<Owed> {
-        let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
-        let schedule = Schedule::new(&arrival_spec(setup, arrivals), setup.seed, setup.start);
-        let first = schedule.first_measured();
-        Some(Owed { schedule, first })
+    pub fn of(setup: &Arc<Setup>) -> Option<Owed> {
+        let of = |setup: &Arc<Setup>| {
+            let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
+            let schedule = Schedule::new(&arrival_spec(setup, arrivals), setup.seed, setup.start);
+            let first = schedule.first_measured();
+            Some((schedule, first))
+        };
+        let lanes = crate::lanes(setup).unwrap_or_default();
+        let schedules: Vec<_> = lanes.iter().filter_map(of).collect();
+        (!schedules.is_empty()).then_some(Owed { schedules })
     }
 
     /// Arrivals of the measured phase and of the warm-up that are due on these parts of the load at
     /// or before `until`.
     pub fn due(&self, parts: &[Share], until: Nanos) -> (u64, u64) {
-        let all = self.schedule.count_due(until);
         let sum = |total: u64| parts.iter().map(|part| part.count_of(total)).sum::<u64>();
-        let warm_up = sum(all.min(self.first));
-        (sum(all) - warm_up, warm_up)
+        let of = |(schedule, first): &(Schedule, u64)| {
+            let all = schedule.count_due(until);
+            let warm_up = sum(all.min(*first));
+            (sum(all) - warm_up, warm_up)
+        };
+        let add = |(due, warm): (u64, u64), (more, warmer)| (due + more, warm + warmer);
+        self.schedules.iter().map(of).fold((0, 0), add)
     }
 }
 

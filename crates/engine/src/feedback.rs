@@ -6,7 +6,7 @@ use crate::call::{Call, NOBODY};
 use crate::guide::{AnsweredCall, Directory, Guided};
 use crate::script::Scripted;
 use crate::setup::Setup;
-use crate::source::{People, Source, lanes};
+use crate::source::{People, Population, Source, lanes};
 use conduit::{Peer, Slot};
 use plan::{Pace, Think};
 use sample::{FailureClass, Note, Outcome, Remark, Sample, SessionRecord};
@@ -27,6 +27,7 @@ pub(crate) struct Feedback {
     setup: Arc<Setup>,
     source: Source,
     people: People,
+    population: Option<Population>,
     /// Failed calls of sessions, to be made again.
     again: VecDeque<Call>,
     /// Users make one call after the other, without pauses, groups or visits.
@@ -74,6 +75,8 @@ pub(crate) enum Next {
     Now(u32),
     /// At that instant; the user thinks until then.
     Later(Nanos),
+    /// There are to be fewer users: at that instant, or no more.
+    Rests(Option<Nanos>),
     /// The same call, with the next look at what is due.
     Again,
     /// None now, and perhaps none any more.
@@ -105,6 +108,7 @@ impl Feedback {
             people,
             again: VecDeque::new(),
             one_by_one: one_by_one(setup),
+            population: Population::of(setup),
             script: None,
             guided: None,
             attended: false,
@@ -378,6 +382,16 @@ impl Feedback {
                 if ended.unopened { self.setup.plan.connection.reconnect_pause } else { NEXT_TURN };
             pause = pause.max(least).max(NEXT_TURN);
         }
+        if let Some(population) = &self.population {
+            let id = self.people.users[user as usize].id;
+            let back = population.next(id, now + pause);
+            if back != Some(now + pause) {
+                if let Some(at) = back {
+                    self.people.think(at, user, count);
+                }
+                return Next::Rests(back);
+            }
+        }
         if pause.is_zero() {
             return Next::Now(count);
         }
@@ -487,6 +501,14 @@ impl Feedback {
         if let Some(person) = self.people.user(user) {
             person.conn = None;
         }
+    }
+
+    /// The connections of a user who has nothing outstanding.
+    pub(crate) fn connections_at_rest(&mut self, user: u32) -> Vec<Slot> {
+        let Some(person) = self.people.user(user).filter(|person| person.outstanding == 0) else {
+            return Vec::new();
+        };
+        person.conn.iter().chain(&person.more).copied().collect()
     }
 
     /// The user's connection is no more.
@@ -618,5 +640,6 @@ fn one_by_one(setup: &Setup) -> bool {
     let plain = |think: &Think, session: &Option<plan::SessionPlan>| {
         *think == Think::None && session.is_none() && setup.plan.connection.group.is_none()
     };
-    matches!(&setup.plan.load, plan::Load::Closed { think, session, .. } if plain(think, session))
+    setup.plan.stages.is_none()
+        && matches!(&setup.plan.load, plan::Load::Closed { think, session, .. } if plain(think, session))
 }

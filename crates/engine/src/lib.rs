@@ -11,6 +11,7 @@ pub mod check;
 mod collect;
 mod connection;
 pub mod crawl;
+mod crew;
 mod deadlines;
 mod edges;
 pub mod exchange;
@@ -33,6 +34,7 @@ mod verify;
 mod worker;
 
 pub use collect::{Collector, Intention, Owed, Row};
+pub use crew::{Crew, lanes};
 pub use guide::Directory;
 pub use held::Held;
 pub use render::{build_template, connect_request};
@@ -41,4 +43,4 @@ pub use setup::{
     ANSWER_KEPT_MAX, Crowd, Endpoint, Logging, Setup, SetupError, endpoint_key, open_options,
     redirect_method,
 };
-pub use worker::{Link, Order, Turn, Worker, drive};
+pub use worker::{Driven, Link, Order, Turn, Worker, drive};

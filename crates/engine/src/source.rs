@@ -6,7 +6,7 @@ use crate::setup::Setup;
 use conduit::Slot;
 use plan::{Arrivals, Load, RETRIES_MAX, SessionPlan, Think};
 use sample::{Arrival, SessionRecord};
-use schedule::{ArrivalSpec, End, Schedule, Share};
+use schedule::{ArrivalSpec, End, Levels, Schedule, Share};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use units::Nanos;
@@ -51,6 +51,31 @@ impl User {
             connections: self.connections,
             failed: self.failed,
         }
+    }
+}
+
+/// How many users there are to be at each time.
+#[derive(Clone, Debug)]
+pub(crate) struct Population {
+    levels: Levels,
+    /// The first instant of the measured phase, from which on the levels count.
+    from: Nanos,
+}
+
+impl Population {
+    /// `None` where all users are there all the time.
+    pub(crate) fn of(setup: &Setup) -> Option<Population> {
+        let closed = matches!(setup.plan.load, Load::Closed { session: None, .. });
+        let stages = setup.plan.stages.as_ref().filter(|_| closed)?;
+        Some(Population { levels: stages.levels.clone(), from: setup.measure_from() })
+    }
+
+    /// The first instant, from `at` on, at which user `id` is one of them; `None`: it is no more.
+    pub(crate) fn next(&self, id: u64, at: Nanos) -> Option<Nanos> {
+        if at < self.from && self.levels.first() > id as f64 {
+            return Some(at);
+        }
+        self.levels.next_within(id, at - self.from).map(|span| self.from + span)
     }
 }
 
@@ -178,6 +203,7 @@ pub(crate) fn arrival_spec(setup: &Setup, arrivals: &Arrivals) -> ArrivalSpec {
     ArrivalSpec {
         from: arrivals.from.0,
         to: arrivals.to.0,
+        levels: setup.plan.stages.as_ref().map(|stages| stages.levels.clone()),
         ramp_over: stop.duration.unwrap_or(Nanos::ZERO),
         warm_up: stop.warm_up,
         gaps: arrivals.gaps,
@@ -326,10 +352,14 @@ impl Source {
             }
             Load::Closed { users, think, session: None } => {
                 let cookies = setup.plan.request.cookies;
+                let population = Population::of(setup);
                 for row in 0..setup.share(u64::from(*users), worker) {
                     let id = setup.part(worker).nth(row);
+                    let comes = |all: Population| all.next(id, setup.start);
+                    let first = population.clone().map_or(Some(setup.start), comes);
+                    let Some(first) = first else { continue };
                     let user = people.admit(id, u32::MAX, cookies);
-                    people.think(setup.start, user, lanes(setup));
+                    people.think(first, user, lanes(setup));
                 }
                 Source::Closed { think: *think }
             }

@@ -221,8 +221,28 @@ impl Worker {
     }
 }
 
+/// What runs on one driver: a worker, or a crew of them.
+pub trait Driven {
+    /// Does what has fallen due and says until when nothing else will.
+    fn turn<I: Io>(&mut self, io: &mut I, link: &mut dyn Link) -> Turn;
+
+    /// Takes one readiness event.
+    fn handle<I: Io>(&mut self, io: &mut I, ready: conduit::Ready);
+}
+
+impl Driven for Worker {
+    fn turn<I: Io>(&mut self, io: &mut I, link: &mut dyn Link) -> Turn {
+        Worker::turn(self, io, link)
+    }
+
+    #[inline]
+    fn handle<I: Io>(&mut self, io: &mut I, ready: conduit::Ready) {
+        Worker::handle(self, io, ready);
+    }
+}
+
 /// Runs a worker to its end on one driver.
-pub fn drive<I: Io>(worker: &mut Worker, io: &mut I, link: &mut dyn Link) {
+pub fn drive<I: Io>(worker: &mut impl Driven, io: &mut I, link: &mut dyn Link) {
     let mut ready = Vec::with_capacity(1024);
     while let Turn::Wait(until) = worker.turn(io, link) {
         io.wait(until, &mut ready);

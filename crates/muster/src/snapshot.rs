@@ -5,8 +5,8 @@ use crate::codec::{Packed, Reader, Unreadable, put, read};
 use sample::{BodyPrint, FailureClass, Http2Facts, Http3Facts, QuicFacts, TlsFacts, WrongBody};
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    Connections, Counts, Hist, Instants, JourneyTally, Noted, ServerTimings, Sessions, Snapshot,
-    StatusTally, TARGET_ROWS_MAX, TargetTally, TransactionTally, Verified,
+    Connections, Counts, Hist, Instants, JourneyTally, Noted, ScenarioTally, ServerTimings,
+    Sessions, Snapshot, StatusTally, TARGET_ROWS_MAX, TargetTally, TransactionTally, Verified,
 };
 use units::Nanos;
 
@@ -32,6 +32,9 @@ packed! {
     Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, queued, in_flight }
     Sessions { started, completed, failed, dropped }
     TargetTally { succeeded, failed, timed_out, body_bytes, response }
+    ScenarioTally {
+        counts, intended, unissued, sessions_started, in_window, good_in_window, body_bytes, response,
+    }
     TlsFacts { version, cipher, group, resumed, key_bits, alpn }
     Connections {
         attempted, established, closed, setup_sum, judged, conforming, retransmits, rtt, tls,
@@ -53,7 +56,7 @@ packed! {
         counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, punctual, connect,
         tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window,
         bytes_in_window, exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes,
-        decoded_bytes, redirects, server_timings, targets, clients, connections, sessions, journeys,
+        decoded_bytes, redirects, server_timings, targets, clients, scenarios, connections, sessions, journeys,
         flight_integral, flight_peak, spin, beats, instants, verified,
     }
     Verified { compared, wrong }
@@ -219,10 +222,14 @@ impl Packed for Instants {
 /// Bytes that are no snapshot, or one that breaks a bound.
 pub(crate) fn fill(snapshot: &mut Snapshot, from: &mut Reader<'_>) -> Result<(), Unreadable> {
     snapshot.fill(from)?;
-    if snapshot.targets.len() > TARGET_ROWS_MAX || snapshot.clients.len() > TARGET_ROWS_MAX {
-        return Err(Unreadable("more targets or kinds of clients than a run has rows"));
+    if snapshot.targets.len() > TARGET_ROWS_MAX
+        || snapshot.clients.len() > TARGET_ROWS_MAX
+        || snapshot.scenarios.len() > TARGET_ROWS_MAX
+    {
+        return Err(Unreadable("more targets, scenarios or kinds of clients than a run has rows"));
     }
-    for counts in [&snapshot.counts, &snapshot.warm_up] {
+    let of_scenarios = snapshot.scenarios.iter().map(|row| &row.counts);
+    for counts in [&snapshot.counts, &snapshot.warm_up].into_iter().chain(of_scenarios) {
         bounded(counts)?;
         if counts.conserved().is_err() {
             return Err(Unreadable("calls are missing from its counts"));

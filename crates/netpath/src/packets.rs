@@ -8,7 +8,6 @@ use crate::trouble::PathTrouble;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
 use wan::CLIENTS_MAX;
-use wan::CLIENTS_MAX;
 
 /// More than the most workers.
 const DEVICES_MAX: u32 = 4_096;

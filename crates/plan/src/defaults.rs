@@ -23,6 +23,8 @@ impl Plan {
             http2: Http2Plan::default(),
             tls: TlsPlan::default(),
             load: Load::Closed { users: 10, think: Think::None, session: None },
+            stages: None,
+            scenarios: Vec::new(),
             stop: Stop {
                 duration: Some(Nanos::from_secs(10)),
                 requests: None,

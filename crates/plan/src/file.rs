@@ -7,6 +7,7 @@
 
 mod read;
 mod scalar;
+mod scenarios;
 mod shape;
 mod write;
 

@@ -1,6 +1,8 @@
 //! The parts of a plan. Times are spans, rates are per second, sizes are bytes.
 
 use crate::journey::JourneyPlan;
+use crate::scenario::ScenarioPlan;
+use crate::stages::Stages;
 pub use schedule::Gaps;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,6 +26,10 @@ pub struct Plan {
     pub http2: Http2Plan,
     pub tls: TlsPlan,
     pub load: Load,
+    /// The size of the load over time, its greatest being what `load` says; `None`: it stays.
+    pub stages: Option<Stages>,
+    /// Several loads at once, in place of `load`, which is then that of the first of them.
+    pub scenarios: Vec<ScenarioPlan>,
     pub stop: Stop,
     pub timeouts: Timeouts,
     pub expect: Expect,
@@ -53,17 +59,43 @@ impl Plan {
         }
     }
 
+    /// Sets the size of the load over time, and with it the load and, unless that is known, how long the
+    /// run takes.
+    pub fn set_stages(&mut self, stages: Stages) {
+        self.load = stages.load(&self.load);
+        let stop = &mut self.stop;
+        if stop.requests.is_none() && stop.bytes.is_none() && self.order != Order::Once {
+            stop.duration = crate::stages::span_of(&stages).or(stop.duration);
+        }
+        self.stages = Some(stages);
+    }
+
+    /// The rate of an open load, or the number of users, changes as the run goes on.
+    pub fn is_ramped(&self) -> bool {
+        let by_rate = match &self.load {
+            Load::Open { arrivals, .. } => arrivals.from != arrivals.to,
+            Load::Closed { .. } => false,
+        };
+        by_rate || self.stages.is_some() || !self.scenarios.is_empty()
+    }
+
     /// Iterations of journeys are what falls due in an open load, each a session of its own.
     pub fn settle_journeys(&mut self) {
-        if self.journeys.is_some()
-            && let Load::Open { session: session @ None, .. } = &mut self.load
-        {
-            *session = Some(SessionPlan::of(1, Think::None));
+        if self.journeys.is_none() {
+            return;
+        }
+        for load in self.loads_mut().into_iter() {
+            if let Load::Open { session: session @ None, .. } = load {
+                *session = Some(SessionPlan::of(1, Think::None));
+            }
+        }
+        if let Some(first) = self.scenarios.first() {
+            self.load = first.load.clone();
         }
     }
 
     /// Finds the parts of the run that objectives name: targets and steps by their names, then
-    /// transactions, then kinds of clients.
+    /// transactions, kinds of clients and scenarios.
     pub fn settle_objectives(&mut self) {
         let named = |wanted: &str| {
             let rows = self.targets.iter().enumerate();
@@ -75,16 +107,18 @@ impl Plan {
             None => Vec::new(),
         };
         let kinds = self.client_names();
+        let scenarios = self.scenario_names();
         let settle = |objective: &stats::Objective| {
             let mut settled = objective.clone();
             if let Some(subject) = &mut settled.of {
                 let rows = named(&subject.name);
                 let row = |names: &[String]| names.iter().position(|name| *name == subject.name);
-                subject.rows = match (row(&transactions), row(&kinds)) {
+                subject.rows = match (row(&transactions), row(&kinds), row(&scenarios)) {
                     _ if !rows.is_empty() => stats::SubjectRows::Targets(rows.into()),
-                    (Some(row), _) => stats::SubjectRows::Transaction(row as u32),
-                    (None, Some(row)) => stats::SubjectRows::Clients(row as u32),
-                    (None, None) => stats::SubjectRows::Unknown,
+                    (Some(row), ..) => stats::SubjectRows::Transaction(row as u32),
+                    (None, Some(row), _) => stats::SubjectRows::Clients(row as u32),
+                    (None, None, Some(row)) => stats::SubjectRows::Scenario(row as u32),
+                    (None, None, None) => stats::SubjectRows::Unknown,
                 };
             }
             settled
@@ -107,6 +141,7 @@ impl Plan {
             names.extend(journeys.transactions().into_iter().map(str::to_owned));
         }
         names.extend(self.client_names());
+        names.extend(self.scenario_names());
         names
     }
 

@@ -5,6 +5,7 @@ mod connection;
 mod journeys;
 mod load;
 mod request;
+mod scenarios;
 mod script;
 
 use crate::Plan;
@@ -124,6 +125,7 @@ fn check_driver(plan: &Plan, problems: &mut Problems) {
             );
         }
         if let crate::Load::Closed { users, .. } = plan.load
+            && plan.scenarios.is_empty()
             && users > 0
             && threads > users
         {

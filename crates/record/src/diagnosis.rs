@@ -120,13 +120,11 @@ fn evidence(report: &RunReport) -> Evidence<'_> {
     let plan = &report.plan;
     let mut evidence = Evidence::new(&report.measurement);
     evidence.users = match &plan.load {
+        _ if !plan.scenarios.is_empty() => None,
         Load::Closed { users, .. } => Some(*users),
         Load::Open { .. } => None,
     };
-    evidence.ramped = match &plan.load {
-        Load::Open { arrivals, .. } => arrivals.from != arrivals.to,
-        Load::Closed { .. } => false,
-    };
+    evidence.ramped = plan.is_ramped();
     // calls of several targets are not alike, and what one call took alone says nothing of them
     evidence.one_by_one = one_by_one(plan) && plan.targets.len() == 1 && report.runs.is_empty();
     evidence.calls_max = plan.connection.calls;
@@ -150,7 +148,8 @@ fn evidence(report: &RunReport) -> Evidence<'_> {
 
 fn one_by_one(plan: &Plan) -> bool {
     let connection = &plan.connection;
-    let single = connection.pipeline == 1 && connection.group.is_none();
+    let single =
+        connection.pipeline == 1 && connection.group.is_none() && plan.scenarios.is_empty();
     single
         && match &plan.load {
             Load::Closed { think, session, .. } => *think == Think::None && session.is_none(),

@@ -1,11 +1,13 @@
 //! The figures of a run that every output prints, derived once.
 
 use crate::finished::{Headline, RunReport, in_window, per_second};
+use crate::words;
 use plan::Plan;
+use plan::scenario::ScenarioPlan;
 use stats::webmark::{Weighted, weighted_response};
 use stats::{
-    Doubt, Endings, Estimate, Hist, Little, Measurement, Second, Snapshot, Spread, interval,
-    samples_needed,
+    Doubt, Endings, Estimate, Hist, Little, Measurement, ScenarioTally, Second, Snapshot, Spread,
+    interval, samples_needed,
 };
 use units::Nanos;
 
@@ -103,9 +105,9 @@ impl Figures {
     }
 }
 
-/// Whether the plan asks for sessions rather than calls.
+/// Whether the plan asks for sessions rather than calls; not where it has several loads.
 pub fn has_sessions(plan: &Plan) -> bool {
-    plan.load.session().is_some()
+    plan.scenarios.is_empty() && plan.load.session().is_some()
 }
 
 fn quantiles(wanted: &[f64], response: &Hist, total: &Snapshot) -> Vec<QuantileRow> {
@@ -228,7 +230,7 @@ pub fn url_rows(report: &RunReport) -> Vec<UrlRow> {
     let row = |(index, tally): (usize, &stats::TargetTally)| {
         let url = match report.plan.targets.get(index) {
             Some(_) if shared_row && index + 1 == tallies.len() => "other".to_owned(),
-            Some(target) => crate::words::shown_url(&target.url),
+            Some(target) => words::shown_url(&target.url),
             None => "other".to_owned(),
         };
         let shared = shared_row && index + 1 == tallies.len();
@@ -251,6 +253,26 @@ pub fn url_rows(report: &RunReport) -> Vec<UrlRow> {
         rows.sort_by_key(|row| std::cmp::Reverse(row.count));
     }
     rows
+}
+
+/// One of several loads.
+#[derive(Clone, Debug)]
+pub struct ScenarioRow {
+    pub name: String,
+    /// Its load in words.
+    pub load: String,
+    pub tally: ScenarioTally,
+}
+
+/// One row per scenario, in the plan's order; empty where the plan has none.
+pub fn scenario_rows(report: &RunReport) -> Vec<ScenarioRow> {
+    let tallies = &report.measurement.total.scenarios;
+    let row = |(row, scenario): (usize, &ScenarioPlan)| ScenarioRow {
+        name: scenario.name.clone(),
+        load: words::scenario(&report.plan, scenario),
+        tally: tallies.get(row).cloned().unwrap_or_default(),
+    };
+    report.plan.scenarios.iter().enumerate().map(row).collect()
 }
 
 /// The calls of one kind of clients.

@@ -1,5 +1,7 @@
 //! Names of what was measured, fit for one line: without secrets, and printable.
 
+use plan::scenario::ScenarioPlan;
+use plan::stages::{Stages, show_stages};
 use plan::{Arrivals, Gaps, Load, Plan, SessionPlan, Think};
 use std::cmp::Ordering;
 use units::{Nanos, show};
@@ -71,19 +73,14 @@ pub fn target(plan: &Plan) -> String {
 
 /// `closed loop of 64 users, 10 s`.
 pub fn load(plan: &Plan) -> String {
-    let mut parts = Vec::new();
-    match &plan.load {
-        Load::Closed { users, think, .. } => {
-            parts.push(format!("closed loop of {}", counted(u64::from(*users), "user")));
-            parts.extend(think_words(*think));
+    let mut parts = match plan.scenarios.as_slice() {
+        [] => one_load(plan, &plan.load, plan.stages.as_ref()),
+        scenarios => {
+            let names: Vec<&str> = scenarios.iter().map(|it| it.name.as_str()).collect();
+            let names = printable(&names.join(", "), 100);
+            vec![format!("{} at once: {names}", counted(scenarios.len() as u64, "scenario"))]
         }
-        Load::Open { arrivals, session, .. } => {
-            parts.push(arrival_words(arrivals, session.is_some()));
-        }
-    }
-    if let Some(session) = plan.load.session().filter(|_| plan.journeys.is_none()) {
-        parts.extend(session_words(&plan.load, session));
-    }
+    };
     let stop = &plan.stop;
     parts.extend(stop.duration.map(span));
     parts.extend(stop.requests.map(|n| match &plan.load {
@@ -101,6 +98,35 @@ pub fn load(plan: &Plan) -> String {
     parts.join(", ")
 }
 
+/// `open loop at 5/s, constant gaps, from 10 s on, for 20 s`: one of several loads.
+pub fn scenario(plan: &Plan, scenario: &ScenarioPlan) -> String {
+    let mut parts = one_load(plan, &scenario.load, scenario.stages.as_ref());
+    if !scenario.start.is_zero() {
+        parts.push(format!("from {} on", span(scenario.start)));
+    }
+    parts.extend(scenario.duration.map(|length| format!("for {}", span(length))));
+    parts.join(", ")
+}
+
+fn one_load(plan: &Plan, load: &Load, stages: Option<&Stages>) -> Vec<String> {
+    let mut parts = Vec::new();
+    match load {
+        Load::Closed { users, think, .. } => {
+            let most = if stages.is_some() { "up to " } else { "" };
+            parts.push(format!("closed loop of {most}{}", counted(u64::from(*users), "user")));
+            parts.extend(think_words(*think));
+        }
+        Load::Open { arrivals, session, .. } => {
+            parts.push(arrival_words(arrivals, session.is_some(), stages.is_some()));
+        }
+    }
+    if let Some(session) = load.session().filter(|_| plan.journeys.is_none()) {
+        parts.extend(session_words(load, session));
+    }
+    parts.extend(stages.map(|it| format!("in stages {}", show_stages(it))));
+    parts
+}
+
 fn session_words(load: &Load, session: &SessionPlan) -> Vec<String> {
     let mut parts = Vec::new();
     if matches!(load, Load::Closed { .. }) {
@@ -114,7 +140,7 @@ fn session_words(load: &Load, session: &SessionPlan) -> Vec<String> {
     parts
 }
 
-fn arrival_words(arrivals: &Arrivals, sessions: bool) -> String {
+fn arrival_words(arrivals: &Arrivals, sessions: bool, staged: bool) -> String {
     if let Some(at) = &arrivals.at {
         let what = if sessions { "partly open: sessions by" } else { "open loop by" };
         let last = at.last().copied().unwrap_or_default();
@@ -123,6 +149,7 @@ fn arrival_words(arrivals: &Arrivals, sessions: bool) -> String {
     let what = if sessions { "partly open: sessions at " } else { "open loop at " };
     let (from, to) = (show::rate(arrivals.from.0), show::rate(arrivals.to.0));
     let rate = match arrivals.from.0.total_cmp(&arrivals.to.0) {
+        Ordering::Equal if staged => format!("up to {from}"),
         Ordering::Equal => from,
         Ordering::Less => format!("{from} rising to {to}"),
         Ordering::Greater => format!("{from} falling to {to}"),

@@ -60,6 +60,7 @@ fn figures_of(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Marku
         (sections::server_timings(report))
         (sections::outcomes(report))
         (sections::runs(report))
+        (sections::scenarios(report))
         (sections::clients(report))
         (sections::per_url(report))
         (sections::journeys(report))

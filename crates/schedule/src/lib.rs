@@ -6,10 +6,12 @@
 mod rate;
 mod share;
 mod spec;
+mod stages;
 
 pub use rate::RateCurve;
 pub use share::{Share, ShareError};
 pub use spec::{ArrivalSpec, End, Gaps};
+pub use stages::{Levels, STAGES_MAX, Stage};
 
 use sample::Arrival;
 use units::{Nanos, Purpose, Seed, Stream};

@@ -1,5 +1,6 @@
 //! What an arrival process is made from.
 
+use crate::Levels;
 use std::sync::Arc;
 use units::Nanos;
 
@@ -13,6 +14,9 @@ pub struct ArrivalSpec {
     /// How long the measured phase takes to go, in a straight line, from `from` to `to`. Zero: the
     /// rate jumps to `to` at its beginning.
     pub ramp_over: Nanos,
+    /// The rate of the measured phase stage by stage, in place of `from`, `to` and `ramp_over`; the
+    /// warm-up is at the first one's beginning.
+    pub levels: Option<Levels>,
     /// Time before the measured phase, at the rate `from`.
     pub warm_up: Nanos,
     pub gaps: Gaps,
@@ -51,6 +55,7 @@ impl ArrivalSpec {
             from: per_second,
             to: per_second,
             ramp_over: Nanos::ZERO,
+            levels: None,
             warm_up: Nanos::ZERO,
             gaps: Gaps::Constant,
             burst: 1,

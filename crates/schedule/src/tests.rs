@@ -189,11 +189,59 @@ prop_compose! {
     ) -> ArrivalSpec {
         let (ramp_over, warm_up) = (Nanos::from_millis(ramp_ms), Nanos::from_millis(warm_ms));
         let end = End { at: Some(Nanos::from_millis(1500)), count: Some(end) };
-        ArrivalSpec { from, to, ramp_over, warm_up, gaps, burst, at: None, end }
+        ArrivalSpec { from, to, ramp_over, levels: None, warm_up, gaps, burst, at: None, end }
     }
 }
 
+fn stages_of(stages: &[(f64, f64, f64)]) -> Levels {
+    let stage = |&(secs, from, to)| Stage { over: Nanos::from_secs_f64(secs), from, to };
+    Levels::new(&stages.iter().map(stage).collect::<Vec<_>>()).unwrap()
+}
+
+#[test]
+fn stages_give_the_arrivals_of_their_area() {
+    let hill =
+        stages_of(&[(2.0, 0.0, 100.0), (1.0, 100.0, 100.0), (1.0, 0.0, 0.0), (1.0, 50.0, 0.0)]);
+    let spec = |gaps, warm_up| ArrivalSpec {
+        levels: Some(hill.clone()),
+        gaps,
+        warm_up,
+        end: at(9.0),
+        ..ArrivalSpec::constant(1.0)
+    };
+    let all: Vec<Arrival> =
+        Schedule::new(&spec(Gaps::Constant, Nanos::ZERO), SEED, START).collect();
+    let within = |from: f64, to: f64| {
+        let inside = |arrival: &&Arrival| {
+            let t = (arrival.intended - START).as_secs_f64();
+            t >= from && t < to
+        };
+        all.iter().filter(inside).count()
+    };
+    assert_eq!([within(0.0, 1.0), within(1.0, 2.0), within(2.0, 3.0)], [25, 75, 100]);
+    assert_eq!([within(3.0, 4.0), within(4.0, 5.0), within(5.0, 99.0)], [0, 25, 0]);
+    assert_eq!(all.len(), 225);
+    let poisson = Schedule::new(&spec(Gaps::Poisson, Nanos::ZERO), SEED, START);
+    let drawn = poisson.count() as f64;
+    assert!((drawn - 225.0).abs() < 5.0 * 15.0, "{drawn}");
+    // a warm-up is at the level of the beginning, which is nothing here
+    let warm = Schedule::new(&spec(Gaps::Constant, Nanos::SECOND), SEED, START);
+    assert_eq!((warm.first_measured(), warm.count()), (0, 225));
+}
+
 proptest! {
+    #[test]
+    fn stages_are_undone_by_their_inverse(
+        levels in proptest::collection::vec((0.0..3.0_f64, 0.0..500.0_f64, 0.0..500.0_f64), 1..6),
+        t in 0.0..20.0_f64,
+    ) {
+        let levels = stages_of(&levels);
+        let spec = ArrivalSpec { levels: Some(levels), ..ArrivalSpec::constant(1.0) };
+        let curve = RateCurve::new(&spec);
+        let back = curve.inverse(curve.integral(t));
+        prop_assert!((curve.integral(back) - curve.integral(t)).abs() < 1e-6, "{t} {back}");
+    }
+
     #[test]
     fn count_follows_the_integral(spec in specs(), at_ms in 0u64..3000) {
         let spec = ArrivalSpec { gaps: Gaps::Constant, end: End::default(), ..spec };

@@ -5,7 +5,8 @@ use conduit::{Peer, Ready};
 use engine::exchange::{Exchange, Heard, Pause, Request};
 use engine::journey::Travel;
 use engine::{
-    Collector, Directory, Endpoint, Link, Order, Row, Setup, Share, Turn, Worker, endpoint_key,
+    Collector, Crew, Directory, Driven, Endpoint, Link, Order, Row, Setup, Share, Turn, Worker,
+    endpoint_key,
 };
 use plan::Plan;
 use sample::{CallRecord, ConnectionRecord, Ends, Sample, SessionRecord};
@@ -222,7 +223,7 @@ fn run_divided(
     let world = Rc::new(RefCell::new(world));
     let mut bench = Bench::new(&setup);
     bench.carry = carry;
-    let mut runners: Vec<(Worker, SimIo, bool)> = (0..workers)
+    let runners: Vec<Runner<Worker>> = (0..workers)
         .zip(casts)
         .map(|(id, cast)| {
             let worker = Worker::new(setup.clone(), id, None);
@@ -234,6 +235,54 @@ fn run_divided(
             (worker, SimIo { world: world.clone(), worker: id }, false)
         })
         .collect();
+    end_of(runners, &world, bench, stop_after)
+}
+
+/// The same of a plan with scenarios, each of whose loads has a worker on each of `cores` cores; `given`:
+/// what a setup of its journeys, if it has any, would have captured.
+///
+/// # Panics
+/// When the plan cannot be made ready: a test's plan is valid.
+pub fn execute_scenarios(
+    plan: Plan,
+    world: World,
+    cores: u32,
+    given: &BTreeMap<String, String>,
+) -> Outcome {
+    let endpoints = endpoints_of(&plan);
+    let setup = Setup::new(plan, endpoints, cores, world.now());
+    let mut setup = setup.expect("a test's plan is valid");
+    (setup.logging.calls, setup.logging.ends) = (true, true);
+    let setup = Arc::new(setup);
+    let lanes = engine::lanes(&setup).expect("a test's plan is valid");
+    let world = Rc::new(RefCell::new(world));
+    let crew = |core| {
+        let worker = |lane: &Arc<Setup>| {
+            let worker = Worker::new(lane.clone(), core, None);
+            match Travel::new(&lane.plan, given) {
+                Some(travel) => {
+                    worker.with_guide(travel.guide(Share::new(core, cores)), Box::new(Nowhere))
+                }
+                None => worker,
+            }
+        };
+        let crew = Crew::new(core, lanes.iter().map(worker).collect());
+        (crew, SimIo { world: world.clone(), worker: core }, false)
+    };
+    let crews = (0..cores).map(crew).collect();
+    end_of(crews, &world, Bench::new(&setup), None)
+}
+
+/// What runs on one core, its driver, and whether it is done.
+type Runner<D> = (D, SimIo, bool);
+
+fn end_of<D: Driven>(
+    mut runners: Vec<Runner<D>>,
+    world: &Rc<RefCell<World>>,
+    mut bench: Bench,
+    stop_after: Option<Nanos>,
+) -> Outcome {
+    let start = world.borrow().now();
     let stop_at = stop_after.map_or(Nanos::NEVER, |span| start + span);
     loop {
         let now = world.borrow().now();
@@ -241,7 +290,7 @@ fn run_divided(
             bench.order = Order::Abandon;
         }
         let Some(wake) = turn_all(&mut runners, &mut bench) else { break };
-        if !handle_all(&mut runners, &world) {
+        if !handle_all(&mut runners, world) {
             let next = world.borrow().next_event();
             world.borrow_mut().advance(next.min(wake).min(stop_at.max(now + Nanos(1))));
         }
@@ -279,7 +328,7 @@ pub fn exchange(world: World, requests: Vec<Request>, connect: Nanos) -> (Vec<He
 }
 
 /// One turn of every worker; the earliest wake-up, or `None` when all are done.
-fn turn_all(runners: &mut [(Worker, SimIo, bool)], bench: &mut Bench) -> Option<Nanos> {
+fn turn_all<D: Driven>(runners: &mut [Runner<D>], bench: &mut Bench) -> Option<Nanos> {
     let mut wake = None;
     for (worker, io, done) in runners.iter_mut().filter(|(_, _, done)| !done) {
         match worker.turn(io, bench) {
@@ -291,7 +340,7 @@ fn turn_all(runners: &mut [(Worker, SimIo, bool)], bench: &mut Bench) -> Option<
 }
 
 /// Hands pending readiness to the workers; false when there was none.
-fn handle_all(runners: &mut [(Worker, SimIo, bool)], world: &Rc<RefCell<World>>) -> bool {
+fn handle_all<D: Driven>(runners: &mut [Runner<D>], world: &Rc<RefCell<World>>) -> bool {
     let now = world.borrow().now();
     // what happens at this very instant, before time moves
     world.borrow_mut().advance(now);

@@ -16,6 +16,7 @@ mod journeys;
 mod little;
 pub mod lives;
 mod objective;
+mod scenario;
 mod server_timings;
 mod snapshot;
 mod spread;
@@ -35,6 +36,7 @@ pub use little::Little;
 pub use objective::{
     Figures, Metric, Objective, Op, Ruling, Subject, SubjectRows, parse_objectives, parse_share,
 };
+pub use scenario::ScenarioTally;
 pub use server_timings::{ServerTimings, TIMING_NAMES_MAX};
 pub use snapshot::{
     Connections, Counts, Measurement, Recorder, Second, Sessions, Snapshot, StatusTally,

@@ -1,6 +1,6 @@
 //! The objective grammar, `metric op value[unit]`: one for `--slo`, `--find` and `--abort-if`.
 
-use crate::{Counts, Hist, Snapshot};
+use crate::{Counts, Hist, ScenarioTally, Snapshot};
 use std::sync::Arc;
 use units::{Nanos, ParseError, quoted};
 
@@ -34,6 +34,7 @@ pub enum SubjectRows {
     Transaction(u32),
     /// Row of the kinds of clients.
     Clients(u32),
+    Scenario(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -294,6 +295,11 @@ impl Figures {
                     row.add_to(&mut counts, &mut response);
                 }
             }
+            SubjectRows::Scenario(row) => {
+                if let Some(row) = snapshot.scenarios.get(*row as usize) {
+                    return Figures::of_scenario(row, window);
+                }
+            }
             SubjectRows::Transaction(row) => {
                 if let Some(row) = snapshot.journeys.transactions.get(*row as usize) {
                     counts.succeeded = row.succeeded;
@@ -305,6 +311,19 @@ impl Figures {
         counts.due = counts.done();
         let (in_window, good_in_window) = (counts.due, counts.succeeded);
         Figures { counts, response, window, in_window, good_in_window, judged: 0, conforming: 0 }
+    }
+
+    /// Of a scenario everything is counted as it is of the run, but its connections.
+    fn of_scenario(row: &ScenarioTally, window: Nanos) -> Figures {
+        Figures {
+            counts: row.counts,
+            response: row.response.clone(),
+            window,
+            in_window: row.in_window,
+            good_in_window: row.good_in_window,
+            judged: 0,
+            conforming: 0,
+        }
     }
 
     /// Seconds, a share or a rate per second, as [`Objective::bound`]; NaN where there is nothing

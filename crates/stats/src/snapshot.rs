@@ -1,7 +1,10 @@
 //! What one worker counted in one interval, and how such snapshots add up.
 
 use crate::lives::{BEAT, Beats, Life, Lives};
-use crate::{Endings, Hist, Instants, JourneyTally, ServerTimings, Spread, Verified};
+use crate::scenario::merge_scenarios;
+use crate::{
+    Endings, Hist, Instants, JourneyTally, ScenarioTally, ServerTimings, Spread, Verified,
+};
 use sample::{
     FailureClass, Http2Facts, Http3Facts, Outcome, Remark, Sample, SocketFacts, TlsFacts,
 };
@@ -239,6 +242,8 @@ pub struct Snapshot {
     pub targets: Vec<TargetTally>,
     /// By kind of clients; empty where all are of one kind.
     pub clients: Vec<TargetTally>,
+    /// By scenario; empty where the plan has none.
+    pub scenarios: Vec<ScenarioTally>,
     pub connections: Connections,
     pub sessions: Sessions,
     /// What users noticed on their journeys, in the measured phase.
@@ -363,6 +368,7 @@ impl Snapshot {
         self.server_timings.merge(&other.server_timings);
         merge_rows(&mut self.targets, &other.targets);
         merge_rows(&mut self.clients, &other.clients);
+        merge_scenarios(&mut self.scenarios, &other.scenarios);
         self.connections.merge(&other.connections);
         self.sessions.started += other.sessions.started;
         self.sessions.completed += other.sessions.completed;

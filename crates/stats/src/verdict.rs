@@ -115,6 +115,8 @@ pub struct Evidence<'a> {
     pub fleet: Option<&'a FleetFacts>,
     /// Quantiles that the report prints, 0..=1.
     pub quantiles: &'a [f64],
+    /// The names of the loads that went on at once.
+    pub scenarios: Vec<String>,
     /// What is asked of the run.
     pub objectives: &'a [Objective],
     /// Without an objective of time: the share of the p99 that may be the client's lateness, 0..=1.
@@ -126,6 +128,7 @@ impl<'a> Evidence<'a> {
         Evidence {
             measurement,
             closed_loop: false,
+            scenarios: Vec::new(),
             ramped: false,
             driver_busy: None,
             foreign_share: None,
@@ -158,6 +161,7 @@ fn refused(total: &Snapshot) -> u64 {
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let invalid = [
         not_offered(evidence),
+        scenario_not_offered(evidence),
         slip(evidence),
         ports(evidence),
         descriptors(evidence),
@@ -246,6 +250,30 @@ fn not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
             show::share(OFFERED_SHARE_MIN)
         ),
         advice,
+    })
+}
+
+/// The same of each of several loads, whose arrivals do not make up for one another.
+fn scenario_not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
+    let total = &evidence.measurement.total;
+    let shares = total.scenarios.iter().enumerate();
+    let shares = shares.filter_map(|(row, tally)| Some((row, tally.offered_share()?)));
+    let (row, share) = shares.min_by(|one, other| one.1.total_cmp(&other.1))?;
+    if share >= OFFERED_SHARE_MIN {
+        return None;
+    }
+    let name = evidence.scenarios.get(row).cloned().unwrap_or_else(|| (row + 1).to_string());
+    Some(Cause {
+        id: CauseId::NotOffered,
+        figure: share,
+        text: format!(
+            "of scenario {name} {} of the intended arrivals were offered (at least {})",
+            show::share(share),
+            show::share(OFFERED_SHARE_MIN)
+        ),
+        advice: "Its arrivals found no connection and no place in the queue, or this client fell \
+                 behind: raise its connections_max and queue_max, or lower its rate."
+            .to_owned(),
     })
 }
 

@@ -23,8 +23,8 @@ use stats::diagnosis::Confidence;
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
     Cause, CauseId, Connections, Counts, Endings, Hist, Instants, JourneyTally, Measurement, Noted,
-    Objective, Second, ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, TargetTally,
-    TransactionTally, Verdict, Verified,
+    Objective, ScenarioTally, Second, ServerTimings, Sessions, Snapshot, Spread, State,
+    StatusTally, TargetTally, TransactionTally, Verdict, Verified,
 };
 use std::fmt::Write;
 
@@ -37,6 +37,9 @@ record! {
     }
     Sessions { started, completed, failed, dropped }
     TargetTally { succeeded, failed, timed_out, body_bytes, response }
+    ScenarioTally {
+        counts, intended, unissued, sessions_started, in_window, good_in_window, body_bytes, response,
+    }
     TlsFacts { version, cipher, group, resumed, key_bits, alpn }
     Connections {
         attempted, established, closed, setup_sum, judged, conforming, retransmits, rtt, tls,
@@ -58,7 +61,7 @@ record! {
         counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, punctual, connect,
         tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window, bytes_in_window,
         exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes, decoded_bytes,
-        redirects, server_timings, targets, clients, connections, sessions, journeys, flight_integral,
+        redirects, server_timings, targets, clients, scenarios, connections, sessions, journeys, flight_integral,
         flight_peak, spin, beats, instants, verified,
     }
     Verified { compared, wrong }

@@ -22,6 +22,7 @@ pub enum Purpose {
     Journeys,
     Feeders,
     Columns,
+    Scenarios,
 }
 
 impl Seed {

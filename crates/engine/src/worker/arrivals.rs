@@ -134,8 +134,24 @@ impl Worker {
         match self.feedback.follow(ended, warm_up, now) {
             Next::Now(count) => self.emit(io, user, count, now, now),
             Next::Later(at) => self.edges.add_due(at),
+            Next::Rests(back) => self.rest(io, user, back, now),
             Next::Again => self.edges.set_due(Nanos::ZERO),
             Next::Nothing => self.retire_if_idle(io, user, now),
+        }
+    }
+
+    /// A user goes, and closes its connections; at `back` it comes again.
+    fn rest<I: Io>(&mut self, io: &mut I, user: u32, back: Option<Nanos>, now: Nanos) {
+        for slot in self.feedback.connections_at_rest(user) {
+            let conn = self.pool.conn(slot);
+            // streams of one connection may be several users'
+            if conn.user() == user && conn.is_idle() {
+                self.close(io, slot, self.close_kind(), now);
+            }
+        }
+        match back {
+            Some(at) => self.edges.add_due(at),
+            None => self.retire_if_idle(io, user, now),
         }
     }
 

@@ -311,12 +311,27 @@ impl ExpectArgs {
 impl LoadArgs {
     fn apply(&self, plan: &mut Plan) -> Result<(), UsageError> {
         set(&mut plan.seed, self.seed);
+        if !plan.scenarios.is_empty() {
+            return self.refuse_beside_scenarios();
+        }
         if self.rate.is_some() && self.connections.is_some() {
             return Err(UsageError::new(
                 "-c and --rate contradict each other: -c has users who wait for answers, --rate \
                  calls that wait for nobody; drop one (to bound the connections of an open load \
                  give --connections-max)",
             ));
+        }
+        if self.connections.is_some() || self.rate.is_some() {
+            if self.stages.is_some() {
+                return Err(UsageError::new(
+                    "--stages says how many users or calls there are at each time, and so do -c and \
+                     --rate; drop one of them",
+                ));
+            }
+            plan.stages = None;
+        }
+        if let Some(stages) = &self.stages {
+            plan.set_stages(stages.clone());
         }
         let old = &plan.load;
         let think = self.think.unwrap_or(match old {
@@ -336,6 +351,29 @@ impl LoadArgs {
             return Ok(());
         }
         plan.load = self.open(old, think)?;
+        Ok(())
+    }
+
+    /// Each scenario has a load of its own.
+    fn refuse_beside_scenarios(&self) -> Result<(), UsageError> {
+        for (given, option) in [
+            (self.connections.is_some(), "-c"),
+            (self.rate.is_some(), "--rate"),
+            (self.stages.is_some(), "--stages"),
+            (self.think.is_some(), "--think"),
+            (self.session.is_some(), "--session"),
+            (self.arrivals.is_some(), "--arrivals"),
+            (self.burst.is_some(), "--burst"),
+            (self.connections_max.is_some(), "--connections-max"),
+            (self.queue_max.is_some(), "--queue-max"),
+        ] {
+            if given {
+                return Err(UsageError::new(format!(
+                    "the plan has scenarios, each with a load of its own, and {option} is of one \
+                     load: change it in the plan"
+                )));
+            }
+        }
         Ok(())
     }
 

@@ -177,6 +177,7 @@ impl RampArgs {
                 load.connections.is_some() && steps.vary.is_none(),
                 "-c: a ramp sets the users of each step; give --population with --from and --to",
             ),
+            (load.stages.is_some(), "--stages: each step of a ramp has one load; leave it out"),
             (end.duration.is_some(), "-d: each step of a ramp lasts --hold; give that"),
             (end.requests.is_some(), "-n: the steps of a ramp end by time; give --hold"),
             (end.bytes_max.is_some(), "--bytes-max: the steps of a ramp end by time; give --hold"),

@@ -4,6 +4,7 @@
 use super::Sink;
 use super::parse::{self, List};
 use clap::{Args, ValueEnum};
+use plan::stages::Stages;
 use plan::{AbortRule, Auth, BodyRule, HttpVersion, ResolveRule, Think, rules};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -73,6 +74,9 @@ pub(super) struct LoadArgs {
     /// Open load: calls (or sessions) per second; a range is a ramp: 100..2000/s
     #[arg(long, value_name = "RATE", value_parser = units::parse_rate_span)]
     pub(super) rate: Option<RateSpan>,
+    /// Users over time: '30s:0..100, 2m:100, 10s:0'; with /s, calls per second over time
+    #[arg(long, value_name = "STAGES", value_parser = plan::stages::parse_stages)]
+    pub(super) stages: Option<Stages>,
     /// Think time after each response: 500ms, 1s..3s or exp:2s
     #[arg(long, value_name = "TIME", value_parser = rules::parse_think)]
     pub(super) think: Option<Think>,

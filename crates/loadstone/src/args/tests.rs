@@ -321,6 +321,7 @@ fn outputs_go_where_they_are_sent() {
 const VALUES: &[(&str, &str)] = &[
     ("connections", "3"),
     ("rate", "5/s"),
+    ("stages", "1s:2..9/s"),
     ("think", "1s"),
     ("session", "4 --rate 9"),
     ("arrivals", "uniform --rate 9"),

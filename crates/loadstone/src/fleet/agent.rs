@@ -275,10 +275,11 @@ impl Consent<'_> {
 
 /// The highest rate that all machines together reach; `None`: a closed loop has none.
 fn rate_peak(plan: &Plan) -> Option<f64> {
-    match &plan.load {
+    let of = |load: &Load| match load {
         Load::Open { arrivals, .. } => Some(arrivals.from.0.max(arrivals.to.0)),
         Load::Closed { .. } => None,
-    }
+    };
+    plan.loads().into_iter().map(of).sum()
 }
 
 /// Reads a plan and makes everything ready for a part of it.

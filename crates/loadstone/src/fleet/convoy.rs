@@ -6,6 +6,7 @@ use super::parcel::Parcel;
 use super::wire::{Seats, Wire};
 use crate::calibration::Calibration;
 use crate::run::measure::{Measured, Seen, verdict};
+use crate::run::placement::units_of_work;
 use crate::run::prepare::Prepared;
 use crate::run::threads::{DriverCost, Watcher};
 use anyhow::{Context, Result, bail};
@@ -236,10 +237,7 @@ fn hand_out(wire: &mut Wire, plan: &Plan, prepared: &Prepared) -> Result<()> {
 
 /// Divides the plan and sets the first instant; when all agents know both, they are told to go.
 fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, Parts)> {
-    let units = match &plan.load {
-        Load::Closed { users, .. } => u64::from(*users),
-        Load::Open { connections_max, .. } => connections_max.map_or(u64::MAX, u64::from),
-    };
+    let units = units_of_work(plan);
     if units < seats.len() as u64 {
         bail!("{units} users or connections are too few for {} agents", seats.len());
     }

@@ -65,8 +65,10 @@ impl Parcel {
     pub(super) fn prepare(self, plan: &Plan) -> anyhow::Result<Prepared> {
         // bounds of the fleet are not this machine's: what it needs is found out by its part
         let mut part = plan.clone();
-        if let plan::Load::Open { connections_max, .. } = &mut part.load {
-            *connections_max = None;
+        for load in part.loads_mut() {
+            if let plan::Load::Open { connections_max, .. } = load {
+                *connections_max = None;
+            }
         }
         let met: Result<Vec<Url>, _> = self.met.iter().map(|key| Url::parse(key)).collect();
         let mut prepared = prepare::prepare(&mut part, &met?)?;

@@ -5,6 +5,7 @@ use super::threads::Cast;
 use crate::caller::Caller;
 use crate::exit::{Code, Failure};
 use crate::face::directory::Directory;
+use engine::Share;
 use engine::journey::{Travel, run_errands};
 use plan::Plan;
 use plan::journey::JourneyStep;
@@ -12,15 +13,19 @@ use plan::journey::JourneyStep;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Guides for the workers; none where the plan has no journeys.
+/// Guides for the workers, with several loads one for each; none where the plan has no journeys.
 pub(crate) fn cast(plan: &Plan, prepared: &Prepared) -> Option<Vec<Cast>> {
-    let travel = Travel::new(plan, &prepared.given)?;
+    let lanes = plan.lanes();
+    let travels = lanes.iter().map(|lane| Travel::new(lane, &prepared.given));
+    let travels: Vec<Arc<Travel>> = travels.collect::<Option<_>>()?;
     let plan = Arc::new(plan.clone());
-    let cast = |share| {
-        let directory = Box::new(Directory(plan.clone()));
-        Cast::Guide(travel.guide(share), directory)
+    let cast = |share: Share| {
+        let guide = |travel: &Arc<Travel>| {
+            Cast::Guide(travel.guide(share.clone()), Box::new(Directory(plan.clone())))
+        };
+        travels.iter().map(guide).collect::<Vec<_>>()
     };
-    Some(prepared.shares().into_iter().map(cast).collect())
+    Some(prepared.shares().into_iter().flat_map(cast).collect())
 }
 
 /// Makes the steps of the setup; what they capture is kept for the users.

@@ -116,11 +116,9 @@ pub(crate) fn verdict(
 ) -> Verdict {
     let quantiles = printed_quantiles(plan, measurement);
     let mut evidence = Evidence::new(measurement);
-    evidence.closed_loop = matches!(plan.load, Load::Closed { .. });
-    evidence.ramped = match &plan.load {
-        Load::Open { arrivals, .. } => arrivals.from != arrivals.to,
-        Load::Closed { .. } => false,
-    };
+    evidence.closed_loop = plan.loads().iter().all(|load| matches!(load, Load::Closed { .. }));
+    evidence.scenarios = plan.scenario_names();
+    evidence.ramped = plan.is_ramped();
     let throughput =
         measurement.total.in_window as f64 / measurement.window.as_secs_f64().max(1e-9);
     let ceiling =

@@ -74,11 +74,12 @@ fn sharing(servers: &[u32], cores: &[u32]) -> String {
 }
 
 /// Users, connections or calls: more workers than these would have nothing to do.
-fn units_of_work(plan: &Plan) -> u64 {
-    match &plan.load {
+pub(crate) fn units_of_work(plan: &Plan) -> u64 {
+    let of = |load: &&Load| match load {
         Load::Closed { users, .. } => u64::from(*users),
         Load::Open { connections_max, .. } => connections_max.map_or(u64::MAX, u64::from),
-    }
+    };
+    plan.loads().iter().map(of).fold(0, u64::saturating_add)
 }
 
 fn is_loopback(endpoint: &Endpoint) -> bool {
@@ -143,9 +144,7 @@ pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<(
     if super::own_stack::wanted(plan) {
         // no descriptor and no port of this host is used: address and port are looked for when a
         // connection is opened, and one that finds none fails and is counted
-        if let Load::Open { connections_max: most @ None, .. } = &mut plan.load {
-            *most = Some(OWN_CONNECTIONS_MAX);
-        }
+        share_connections(plan, u64::from(OWN_CONNECTIONS_MAX));
         return Ok(());
     }
     let peers: Vec<SocketAddr> = prepared
@@ -166,9 +165,7 @@ pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<(
         let addresses = plan.connection.bind.len().max(1) as u64;
         let by_ports = if peers.is_empty() { u64::MAX } else { u64::from(ports.count) * addresses };
         let most = hard.saturating_sub(other + idle).min(by_ports).clamp(1, 1_000_000);
-        if let Load::Open { connections_max, .. } = &mut plan.load {
-            *connections_max = Some(u32::try_from(most).unwrap_or(u32::MAX));
-        }
+        share_connections(plan, most);
     }
     let demand = host::Demand {
         connections: fixed.unwrap_or(0) + idle,
@@ -202,27 +199,48 @@ pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<(
 
 /// Connections of our own TCP that an open load may have unless it says less: a gigabyte's worth.
 const OWN_CONNECTIONS_MAX: u32 = 1_000_000;
+/// What is left of `most` connections goes in equal parts to the loads that have no bound of their own.
+fn share_connections(plan: &mut Plan, most: u64) {
+    let (mut bound, mut unbound) = (0, 0);
+    for load in plan.loads() {
+        match load {
+            Load::Closed { users, .. } => bound += u64::from(*users),
+            Load::Open { connections_max: Some(own), .. } => bound += u64::from(*own),
+            Load::Open { connections_max: None, .. } => unbound += 1,
+        }
+    }
+    let each = most.saturating_sub(bound) / u64::max(unbound, 1);
+    let each = u32::try_from(each.max(1)).unwrap_or(u32::MAX);
+    for load in plan.loads_mut() {
+        if let Load::Open { connections_max: own @ None, .. } = load {
+            *own = Some(each);
+        }
+    }
+}
 
 /// Connections opened per second that the plan is sure to need; 0 when it depends on the server.
 fn opens_per_s(plan: &Plan) -> f64 {
-    let Load::Open { arrivals, session, .. } = &plan.load else { return 0.0 };
-    let rate = arrivals.from.0.max(arrivals.to.0);
-    match (session, plan.connection.calls) {
-        (Some(_), _) => rate,
-        (None, Some(calls)) => rate / f64::from(calls.max(1)),
-        (None, None) => 0.0,
-    }
+    let of = |load: &&Load| {
+        let Load::Open { arrivals, session, .. } = load else { return 0.0 };
+        let rate = arrivals.from.0.max(arrivals.to.0);
+        match (session, plan.connection.calls) {
+            (Some(_), _) => rate,
+            (None, Some(calls)) => rate / f64::from(calls.max(1)),
+            (None, None) => 0.0,
+        }
+    };
+    plan.loads().iter().map(of).sum()
 }
 
 /// The default bound of the queue: one timeout's worth of arrivals.
 pub(crate) fn bound_queue(plan: &mut Plan) {
     let timeout = plan.timeouts.call;
-    if let Load::Open { arrivals, queue_max, .. } = &mut plan.load
-        && queue_max.is_none()
-    {
-        let rate = arrivals.from.0.max(arrivals.to.0);
-        let worth = (rate * timeout.as_secs_f64()).ceil();
-        *queue_max = Some((worth as u64).clamp(1, 50_000_000));
+    for load in plan.loads_mut() {
+        if let Load::Open { arrivals, queue_max: queue_max @ None, .. } = load {
+            let rate = arrivals.from.0.max(arrivals.to.0);
+            let worth = (rate * timeout.as_secs_f64()).ceil();
+            *queue_max = Some((worth as u64).clamp(1, 50_000_000));
+        }
     }
 }
 

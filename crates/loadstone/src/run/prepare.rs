@@ -292,10 +292,11 @@ pub(crate) fn tls_settings(plan: &Plan) -> tls::Settings {
     }
 }
 
-/// Connections that may be open at once.
+/// Connections that may be open at once; `None` where a load has no bound of its own.
 pub(crate) fn connections_needed(plan: &Plan) -> Option<u64> {
-    match &plan.load {
+    let of = |load: &&Load| match load {
         Load::Closed { users, .. } => Some(u64::from(*users)),
         Load::Open { connections_max, .. } => connections_max.map(u64::from),
-    }
+    };
+    plan.loads().iter().map(of).sum()
 }

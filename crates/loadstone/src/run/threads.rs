@@ -5,7 +5,9 @@ use super::path::EmulatedPath;
 use crate::signals;
 use anyhow::Context;
 use conduit::Io;
-use engine::{Collector, Directory, Held, Link, Order, Row, Setup, Worker, drive};
+use engine::{
+    Collector, Crew, Directory, Driven, Held, Link, Order, Row, Setup, Worker, drive, lanes,
+};
 use host::cpu::ThreadTime;
 use ownstack::OwnNetwork;
 use reactor::Reactor;
@@ -187,7 +189,7 @@ pub(crate) struct Ways<'a> {
 }
 
 /// Runs a prepared plan to its end. `cores`: one for each worker, or empty for no binding;
-/// `casts`: the same for who makes the requests.
+/// `casts`: the same for who makes the requests, with several loads one for each of them.
 pub(crate) fn execute(
     setup: &Arc<Setup>,
     tls: Option<&tls::Client>,
@@ -202,6 +204,8 @@ pub(crate) fn execute(
     let mut threads = Vec::new();
     let before = host::cpu::process_time();
     let mut casts = casts.into_iter();
+    let loads = lanes(setup)?;
+    let open = loads.iter().any(|load| load.is_open());
     for id in 0..setup.workers {
         let (give, take) = sync_channel(SPARES);
         spares.push(give);
@@ -211,11 +215,11 @@ pub(crate) fn execute(
             out: out.clone(),
             spares: take,
             target_count: setup.targets.len(),
-            open: setup.is_open(),
+            open,
             before: ThreadTime::default(),
         };
-        let cast = casts.next();
-        threads.push(start_worker(setup, id, tls, cores, cast, ways, link)?);
+        let seats = loads.iter().map(|load| Seat { setup: load.clone(), cast: casts.next() });
+        threads.push(start_worker(seats.collect(), id, tls, cores, ways, link)?);
     }
     drop(out);
     let mut gather = Gather::new(setup, &order, spares);
@@ -243,22 +247,41 @@ pub(crate) fn execute(
     Ok(Finished { measurement: gather.finish(interrupted), cost, held })
 }
 
+/// One load on one core, and who makes its requests.
+struct Seat {
+    setup: Arc<Setup>,
+    cast: Option<Cast>,
+}
+
+impl Seat {
+    fn worker(self, id: u32, tls: Option<&tls::Client>) -> Worker {
+        let factory =
+            tls.map(|client| -> Box<dyn conduit::TlsFactory + Send> { Box::new(client.factory()) });
+        let worker = Worker::new(self.setup, id, factory);
+        match self.cast {
+            None => worker,
+            Some(Cast::Script(script)) => worker.with_script(script),
+            Some(Cast::Guide(guide, directory)) => worker.with_guide(guide, directory),
+        }
+    }
+}
+
+/// `seats`: the loads; one, unless the plan has scenarios.
 fn start_worker(
-    setup: &Arc<Setup>,
+    seats: Vec<Seat>,
     id: u32,
     tls: Option<&tls::Client>,
     cores: &[u32],
-    cast: Option<Cast>,
     ways: Ways<'_>,
     mut link: ThreadLink,
 ) -> anyhow::Result<std::thread::JoinHandle<std::io::Result<()>>> {
-    let factory =
-        tls.map(|client| -> Box<dyn conduit::TlsFactory + Send> { Box::new(client.factory()) });
-    let carrier = tls.and_then(|client| super::over_quic::carrier(&setup.plan, client));
+    let plan = seats.first().map(|seat| &seat.setup.plan).context("a run has a load")?;
+    let carrier = tls.and_then(|client| super::over_quic::carrier(plan, client));
     let core = (!cores.is_empty()).then(|| cores[id as usize % cores.len()]);
-    let (setup, nice) = (setup.clone(), setup.plan.driver.nice);
+    let (nice, spin, seed) = (plan.driver.nice, plan.driver.spin, plan.seed);
+    let tls = tls.cloned();
     let (route, own) = (ways.route.cloned(), ways.own.cloned());
-    let held = part_held(&setup, id);
+    let held = seats.first().and_then(|seat| part_held(&seat.setup, id));
     let body = move || {
         reactor::sharpen_timers();
         if let Some(route) = &route {
@@ -272,22 +295,14 @@ fn start_worker(
         if let Some(nice) = nice {
             host::cpu::set_nice(nice).ok();
         }
-        let (spin, seed) = (setup.plan.driver.spin, setup.plan.seed);
         link.before = ThreadTime::now();
-        let mut worker = Worker::new(setup, id, factory);
-        worker = match cast {
-            None => worker,
-            Some(Cast::Script(script)) => worker.with_script(script),
-            Some(Cast::Guide(guide, directory)) => worker.with_guide(guide, directory),
-        };
-        match (carrier, own) {
-            (_, Some(own)) => run_over(own.worker(id, seed, spin)?, held, &mut worker, &mut link),
-            (None, None) => run_over(Reactor::new(spin)?, held, &mut worker, &mut link),
-            (Some(carrier), None) => {
-                drive(&mut worker, &mut carrier.over(Reactor::new(spin)?), &mut link);
-            }
+        let mut workers: Vec<Worker> =
+            seats.into_iter().map(|seat| seat.worker(id, tls.as_ref())).collect();
+        let ground = Ground { id, seed, spin, carrier, own, held };
+        match workers.as_mut_slice() {
+            [worker] => ground.drive(worker, &mut link),
+            _ => ground.drive(&mut Crew::new(id, workers), &mut link),
         }
-        Ok(())
     };
     let name = format!("worker-{id}");
     Ok(std::thread::Builder::new().name(name).spawn(body)?)
@@ -306,14 +321,38 @@ fn part_held(setup: &Setup, id: u32) -> Option<(u32, Vec<conduit::Peer>)> {
 fn run_over<I: Io>(
     mut io: I,
     held: Option<(u32, Vec<conduit::Peer>)>,
-    worker: &mut Worker,
+    driven: &mut impl Driven,
     link: &mut ThreadLink,
 ) {
-    let Some((count, peers)) = held else { return drive(worker, &mut io, link) };
+    let Some((count, peers)) = held else { return drive(driven, &mut io, link) };
     let mut held = Held::new(io, count, peers, true);
-    drive(worker, &mut held, link);
+    drive(driven, &mut held, link);
     // the collector outlives the workers
     link.out.send(Message::Held(Box::new(held.facts()))).ok();
+}
+
+/// What the connections of one worker thread are made on.
+struct Ground {
+    id: u32,
+    seed: Seed,
+    spin: Nanos,
+    carrier: Option<super::over_quic::Carrier>,
+    own: Option<Arc<OwnNetwork>>,
+    held: Option<(u32, Vec<conduit::Peer>)>,
+}
+
+impl Ground {
+    fn drive(self, driven: &mut impl Driven, link: &mut ThreadLink) -> std::io::Result<()> {
+        let Ground { id, seed, spin, carrier, own, held } = self;
+        match (carrier, own) {
+            (_, Some(own)) => run_over(own.worker(id, seed, spin)?, held, driven, link),
+            (None, None) => run_over(Reactor::new(spin)?, held, driven, link),
+            (Some(carrier), None) => {
+                drive(driven, &mut carrier.over(Reactor::new(spin)?), link);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The collector's side.

@@ -135,6 +135,7 @@ fn left_beside(asked: Asked, class: Class, rate: Option<f64>) -> Result<Asked, S
 /// Calls a second at most, as a mean where arrivals are random; `None` where the plan does not say.
 fn rate(plan: &Plan) -> Option<f64> {
     match &plan.load {
+        _ if !plan.scenarios.is_empty() => None,
         Load::Open { arrivals, session: None, .. } if arrivals.at.is_none() => {
             Some(arrivals.from.0.max(arrivals.to.0) * f64::from(arrivals.burst))
         }

@@ -2,6 +2,7 @@
 
 use super::is_secret_header;
 use super::scalar::Scalar;
+use super::scenarios::read_scenarios;
 use super::shape::*;
 use super::{
     ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, STACKS, TLS_VERSIONS, VERSION,
@@ -118,8 +119,22 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     read_connection(file.connection.unwrap_or_default(), &mut plan.connection, files)?;
     read_http2(file.http2.unwrap_or_default(), &mut plan.http2)?;
     read_tls(file.tls.unwrap_or_default(), &mut plan.tls, files)?;
-    read_load(file.load.unwrap_or_default(), &mut plan.load)?;
-    read_stop(file.stop.unwrap_or_default(), &mut plan)?;
+    if file.load.is_some() && file.scenario.is_some() {
+        let why = "each scenario has a load of its own: drop [load], or make a scenario of it";
+        return Err(Table("").fault("load", why));
+    }
+    let load = file.load.unwrap_or_default();
+    let stages = read_stages(&load)?;
+    read_load(load, &mut plan.load)?;
+    let stop = file.stop.unwrap_or_default();
+    let timed = stop.duration.is_some();
+    read_stop(stop, &mut plan)?;
+    if let Some(stages) = stages {
+        let duration = plan.stop.duration;
+        plan.set_stages(stages);
+        plan.stop.duration = if timed { duration } else { plan.stop.duration };
+    }
+    read_scenarios(file.scenario.unwrap_or_default(), &mut plan, timed)?;
     read_timeouts(file.timeouts.unwrap_or_default(), &mut plan.timeouts)?;
     read_expect(file.expect.unwrap_or_default(), &mut plan.expect)?;
     read_measure(file.measure.unwrap_or_default(), &mut plan.measure)?;
@@ -132,10 +147,10 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
 
 /// A table by its name, for messages.
 #[derive(Clone, Copy)]
-struct Table(&'static str);
+pub(super) struct Table(pub(super) &'static str);
 
 impl Table {
-    fn fault(self, key: &str, why: impl std::fmt::Display) -> ParseError {
+    pub(super) fn fault(self, key: &str, why: impl std::fmt::Display) -> ParseError {
         match self.0 {
             "" => ParseError(format!("the plan's {key}: {why}")),
             table => ParseError(format!("the plan's [{table}] {key}: {why}")),
@@ -143,7 +158,7 @@ impl Table {
     }
 
     /// A value that is always there.
-    fn set<T>(
+    pub(super) fn set<T>(
         self,
         key: &str,
         given: Option<Scalar>,
@@ -157,7 +172,7 @@ impl Table {
     }
 
     /// A value that can be `false` for none.
-    fn set_or_off<T>(
+    pub(super) fn set_or_off<T>(
         self,
         key: &str,
         given: Option<Scalar>,
@@ -456,9 +471,26 @@ fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result
     Ok(())
 }
 
-fn read_load(load: LoadTable, slot: &mut Load) -> Result<(), ParseError> {
+/// The load over time. It says itself whether users or arrivals are meant, so that nothing else has to.
+pub(super) fn read_stages(load: &LoadTable) -> Result<Option<stages::Stages>, ParseError> {
+    let Some(text) = &load.stages else { return Ok(None) };
     let table = Table("load");
-    if load.rate.is_none() && load.at.is_none() {
+    let read = stages::parse_stages(text).map_err(|error| table.fault("stages", error))?;
+    let other = match read.unit {
+        stages::StageUnit::Users => load.rate.is_some(),
+        stages::StageUnit::PerSecond => load.users.is_some(),
+    };
+    if other {
+        let why = "they are of users and rate is not, or the other way round; drop one";
+        return Err(table.fault("stages", why));
+    }
+    Ok(Some(read))
+}
+
+pub(super) fn read_load(load: LoadTable, slot: &mut Load) -> Result<(), ParseError> {
+    let table = Table("load");
+    let staged = load.stages.as_ref().is_some_and(|text| text.contains('/'));
+    if load.rate.is_none() && load.at.is_none() && !staged {
         return read_closed(table, load, slot);
     }
     if load.users.is_some() {
@@ -466,6 +498,7 @@ fn read_load(load: LoadTable, slot: &mut Load) -> Result<(), ParseError> {
     }
     let mut arrivals = match (&load.rate, &load.at) {
         (Some(rate), _) => read_rates(table, rate.clone(), load.rate_to.clone())?,
+        // stages say the rate themselves
         (None, at) => Arrivals::constant(rate_of_trace(at.iter().flatten().count())),
     };
     arrivals.at = load.at.as_deref().map(|at| read_trace(table, at)).transpose()?;

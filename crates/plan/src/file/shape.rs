@@ -39,6 +39,8 @@ tables! {
         http2: Http2Table,
         tls: TlsTable,
         load: LoadTable,
+        /// Several loads at once, in place of `load`.
+        scenario: Vec<ScenarioTable>,
         stop: StopTable,
         timeouts: TimeoutsTable,
         expect: ExpectTable,
@@ -160,6 +162,8 @@ tables! {
         users: Scalar,
         rate: Scalar,
         rate_to: Scalar,
+        /// `30s:0..100, 2m:100`: users, or with /s arrivals, over time.
+        stages: String,
         arrivals: String,
         burst: Scalar,
         /// A trace of due instants, in place of a rate.
@@ -179,6 +183,16 @@ tables! {
         pace_at: Vec<String>,
         connections_max: Scalar,
         queue_max: Scalar,
+    }
+
+    ScenarioTable {
+        name: String,
+        start: Scalar,
+        duration: Scalar,
+        /// Names of journeys, or of targets; without them all.
+        journeys: Vec<String>,
+        targets: Vec<String>,
+        load: LoadTable,
     }
 
     StopTable {

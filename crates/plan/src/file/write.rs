@@ -1,6 +1,7 @@
 //! Plan → TOML.
 
 use super::scalar::Scalar;
+use super::scenarios::scenario_table;
 use super::shape::*;
 use super::{
     ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, STACKS, Secrets, TLS_VERSIONS, VERSION,
@@ -33,7 +34,12 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
         connection: Some(connection_table(plan, secrets)),
         http2: says_http2.then(|| http2_table(&plan.http2)),
         tls: Some(tls_table(&plan.tls, secrets)),
-        load: Some(load_table(&plan.load)),
+        load: plan.scenarios.is_empty().then(|| LoadTable {
+            stages: plan.stages.as_ref().map(stages::show_stages),
+            ..load_table(&plan.load)
+        }),
+        scenario: Some(plan.scenarios.iter().map(|one| scenario_table(plan, one)).collect())
+            .filter(|all: &Vec<ScenarioTable>| !all.is_empty()),
         stop: Some(stop_table(&plan.stop)),
         timeouts: Some(timeouts_table(&plan.timeouts)),
         expect: Some(expect_table(&plan.expect)),
@@ -231,7 +237,7 @@ fn tls_table(tls: &TlsPlan, secrets: Secrets) -> TlsTable {
     }
 }
 
-fn load_table(load: &Load) -> LoadTable {
+pub(super) fn load_table(load: &Load) -> LoadTable {
     match load {
         Load::Closed { users, think, session } => LoadTable {
             users: Some(Scalar::whole((*users).into())),
@@ -334,7 +340,7 @@ fn driver_table(driver: &DriverPlan) -> DriverTable {
     }
 }
 
-fn span(span: Nanos) -> Scalar {
+pub(super) fn span(span: Nanos) -> Scalar {
     Scalar::Text(show_span(span))
 }
 

@@ -9,12 +9,13 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     }
     let (request, connection) = (&plan.request, &plan.connection);
     let steps = plan.journeys.as_ref().map_or(0, |journeys| journeys.steps().len());
-    let sessions = match &plan.load {
+    let in_sessions = |load: &&Load| match load {
         Load::Closed { session, .. } => session.is_some(),
         Load::Open { session, .. } => {
             session.as_ref().is_none_or(|it| it.calls != 1 || !it.visits.is_empty() || it.retry)
         }
     };
+    let sessions = plan.loads().iter().any(in_sessions);
     for (wrong, option, why) in [
         (plan.script.is_some(), "--script", "both say what is asked for"),
         (plan.targets.len() != steps, "--urls", "the steps are what is asked for"),

@@ -6,6 +6,17 @@ use units::{Nanos, Rate};
 
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_sequence(plan, problems);
+    if plan.scenarios.is_empty() {
+        check_load(plan, problems);
+    } else {
+        super::scenarios::check(plan, problems, check_load);
+    }
+    check_stop(plan, problems);
+    check_warm_up(plan, problems);
+    check_timeouts(plan, problems);
+}
+
+fn check_load(plan: &Plan, problems: &mut Problems) {
     match &plan.load {
         Load::Closed { users, think, session } => {
             check_users(*users, problems);
@@ -32,9 +43,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
             );
         }
     }
-    check_stop(plan, problems);
-    check_warm_up(plan, problems);
-    check_timeouts(plan, problems);
+    check_stages(plan, problems);
 }
 
 fn check_sequence(plan: &Plan, problems: &mut Problems) {
@@ -102,6 +111,40 @@ fn check_arrivals(plan: &Plan, arrivals: &Arrivals, problems: &mut Problems) {
         "--burst",
         "--burst is above 1000000 arrivals at a time; raise --rate instead",
     );
+}
+
+fn check_stages(plan: &Plan, problems: &mut Problems) {
+    let Some(stages) = &plan.stages else { return };
+    let (stop, levels) = (&plan.stop, &stages.levels);
+    let (trace, sessions) = match &plan.load {
+        Load::Open { arrivals, .. } => (arrivals.at.is_some(), false),
+        Load::Closed { session, .. } => (false, session.is_some()),
+    };
+    for (wrong, why) in [
+        (
+            !stop.warm_up.is_zero() && levels.first() == 0.0,
+            "begin with nothing, so --warmup would warm nothing; drop it, or begin above 0",
+        ),
+        (trace, "cannot go with a trace (at), which says itself when calls fall due; drop one"),
+        (
+            sessions,
+            "of users cannot go with sessions of a closed loop; give rates, such as 10s:5/s",
+        ),
+        (
+            stop.duration.is_none() && stop.requests.is_none() && stop.bytes.is_none(),
+            "that jump only have no end; give a stage some time, or -d",
+        ),
+        (levels.span() > units::DURATION_MAX, "take more than 100 years"),
+        (
+            levels.last() == 0.0 && stop.duration.is_none(),
+            "end with nothing, and the run is to end by a count that it may not reach; add -d",
+        ),
+        (plan.order == Order::Once, "cannot go with --once: the list ends the run; drop one"),
+    ] {
+        if wrong {
+            problems.add("--stages", format!("the stages {why}"));
+        }
+    }
 }
 
 fn check_trace(plan: &Plan, at: &[Nanos], problems: &mut Problems) {

@@ -2,8 +2,8 @@
 //! again: histograms, and counts that no figure shows as they are.
 
 use super::published::{
-    AgreedRecord, ClientsRecord, Http2Record, Http3Record, OutcomesRecord, RunRecord, SecondRecord,
-    UrlRecord, VerifiedRecord,
+    AgreedRecord, ClientsRecord, Http2Record, Http3Record, OutcomesRecord, RunRecord,
+    ScenarioRecord, SecondRecord, UrlRecord, VerifiedRecord,
 };
 use crate::histogram;
 use base64::Engine;
@@ -13,8 +13,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::lives::{BEATS_MAX, Beats};
 use stats::{
-    Connections, Counts, Endings, Hist, JourneyTally, Measurement, Second, ServerTimings, Sessions,
-    Snapshot, Spread, StatusTally, TargetTally, Verified,
+    Connections, Counts, Endings, Hist, JourneyTally, Measurement, ScenarioTally, Second,
+    ServerTimings, Sessions, Snapshot, Spread, StatusTally, TargetTally, Verified,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -141,6 +141,9 @@ fn histograms(total: &Snapshot) -> BTreeMap<String, HistogramRecord> {
     for (row, clients) in total.clients.iter().enumerate() {
         add(clients_name(row), &clients.response);
     }
+    for (row, scenario) in total.scenarios.iter().enumerate() {
+        add(scenario_name(row), &scenario.response);
+    }
     for (row, transaction) in total.journeys.transactions.iter().enumerate() {
         add(transaction_name(row), &transaction.time);
     }
@@ -177,6 +180,10 @@ fn named(total: &mut Snapshot) -> [(&'static str, &mut Hist); 17] {
 
 fn transaction_name(row: usize) -> String {
     format!("transaction {row}")
+}
+
+fn scenario_name(row: usize) -> String {
+    format!("scenario {row}")
 }
 
 fn clients_name(row: usize) -> String {
@@ -279,6 +286,7 @@ impl RunRecord {
             server_timings: self.timings(&mut found),
             targets: targets(&self.per_url, &mut found)?,
             clients: self.clients(&mut found),
+            scenarios: self.scenarios(&mut found),
             journeys: self.journeys(&mut found),
             connections: self.connections_of(measured)?,
             sessions: Sessions {
@@ -312,6 +320,13 @@ impl RunRecord {
             response: found.remove(&*clients_name(row)).unwrap_or_default(),
         };
         self.by_clients.iter().enumerate().map(row).collect()
+    }
+
+    fn scenarios(&self, found: &mut BTreeMap<&str, Hist>) -> Vec<ScenarioTally> {
+        let row = |(row, scenario): (usize, &ScenarioRecord)| {
+            scenario.tally(found.remove(&*scenario_name(row)).unwrap_or_default())
+        };
+        self.by_scenario.iter().enumerate().map(row).collect()
     }
 
     fn journeys(&self, found: &mut BTreeMap<&str, Hist>) -> JourneyTally {
@@ -390,7 +405,7 @@ fn whole<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, String> {
 }
 
 impl OutcomesRecord {
-    fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> Counts {
         Counts {
             due: self.due,
             succeeded: self.succeeded,

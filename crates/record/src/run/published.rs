@@ -8,6 +8,7 @@ mod http2;
 mod http3;
 mod journeys;
 mod path;
+mod scenarios;
 mod series;
 mod sides;
 mod stack;
@@ -24,6 +25,7 @@ pub use journeys::{
     CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, NotedRecord, TransactionRecord,
 };
 pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
+pub use scenarios::ScenarioRecord;
 pub use series::SecondRecord;
 pub use sides::{
     ClientRecord, DummyRecord, EnvironmentRecord, FirstCallRecord, FirstFailureRecord,
@@ -131,6 +133,9 @@ pub struct RunRecord {
     /// alike.
     #[serde(default)]
     pub by_clients: Vec<ClientsRecord>,
+    /// One for each scenario, in the plan's order; empty where the plan has none.
+    #[serde(default)]
+    pub by_scenario: Vec<ScenarioRecord>,
     /// The emulated path that all connections went through (--path).
     #[serde(default)]
     pub path: Option<PathRecord>,
@@ -236,6 +241,10 @@ impl RunRecord {
             findings: report.findings.iter().map(FindingRecord::of).collect(),
             sut: report.sut.as_ref().map(SutRecord::of),
             by_clients: figures::clients_rows(report).into_iter().map(ClientsRecord::of).collect(),
+            by_scenario: figures::scenario_rows(report)
+                .into_iter()
+                .map(|row| ScenarioRecord::of(row, measurement.window))
+                .collect(),
             path: report.path.as_ref().map(PathRecord::of),
             stack: report.stack.as_ref().map(StackRecord::of),
             held: report.held.as_ref().map(HeldRecord::of),

@@ -70,6 +70,9 @@ pub(crate) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup>
 /// where nothing is asked for, where it is sessions, and for runs in a row of which each ramps.
 fn intended(report: &RunReport) -> Option<(f64, f64)> {
     let Load::Open { arrivals, session: None, .. } = &report.plan.load else { return None };
+    if report.plan.is_ramped() && arrivals.from == arrivals.to {
+        return None;
+    }
     let (from, to) = (arrivals.from.0, arrivals.to.0);
     let steady = arrivals.from == arrivals.to;
     (steady || report.runs.is_empty()).then_some((from, to))

@@ -325,6 +325,49 @@ pub(crate) fn per_url(report: &RunReport) -> Markup {
     }
 }
 
+/// Several loads at once.
+pub(crate) fn scenarios(report: &RunReport) -> Markup {
+    let rows = figures::scenario_rows(report);
+    let window = report.measurement.window.as_secs_f64().max(1e-9);
+    html! {
+        @if !rows.is_empty() {
+            h2 { "By scenario" }
+            div class="wide" { table class="sortable" {
+                tr {
+                    th { "scenario" } th { "load" } th { "calls" } th { "failed" } th { "per second" }
+                    th { "p50" } th { "p90" } th { "p99" } th { "max" }
+                }
+                @for row in &rows {
+                    @let counts = &row.tally.counts;
+                    @let failed = counts.failed + counts.timed_out + counts.dropped;
+                    @let rate = row.tally.in_window as f64 / window;
+                    tr {
+                        td class="url" { (words::printable(&row.name, 400)) }
+                        td class="url" { (words::printable(&row.load, 400)) }
+                        td data-v=(counts.due) { (show::count(counts.due)) }
+                        td data-v=(failed) { (show::count(failed)) }
+                        td data-v=(rate) { (show::rate(rate)) }
+                        (time_cells(&row.tally.response))
+                    }
+                }
+            } }
+        }
+    }
+}
+
+/// The median, the 90th and 99th percentile and the longest; dashes for none.
+fn time_cells(response: &Hist) -> Markup {
+    html! {
+        @if response.is_empty() { td { "-" } td { "-" } td { "-" } td { "-" } }
+        @else {
+            @for quantile in [0.5, 0.9, 0.99] {
+                td data-v=(response.quantile(quantile).0) { (quantile_cell(response, quantile)) }
+            }
+            td data-v=(response.max().0) { (show::duration(response.max())) }
+        }
+    }
+}
+
 /// Kinds of clients, each behind its own kind of path.
 pub(crate) fn clients(report: &RunReport) -> Markup {
     let rows = figures::clients_rows(report);

@@ -119,6 +119,7 @@ fn composed(
         times::across_runs(&mut page, report, detail.rest);
     }
     let steps = report.plan.journeys.as_ref().map_or(0, |_| times::STEPS_MAX);
+    times::scenarios(&mut page, report);
     times::clients(&mut page, report);
     times::per_url(&mut page, report, detail.urls.max(steps));
     times::journeys(&mut page, report, times::NOTES_MAX);

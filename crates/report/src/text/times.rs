@@ -344,6 +344,35 @@ pub(crate) fn clients(page: &mut Page, report: &RunReport) {
     headed(page, rows);
 }
 
+/// Several loads at once.
+pub(crate) fn scenarios(page: &mut Page, report: &RunReport) {
+    let all = figures::scenario_rows(report);
+    if all.is_empty() {
+        return;
+    }
+    page.blank();
+    let columns = ["calls", "failed", "per second", "p50", "p99", "max"];
+    let mut rows = vec![header("Per scenario", &columns)];
+    let window = report.measurement.window.as_secs_f64().max(1e-9);
+    rows.extend(all.iter().map(|row| {
+        let (counts, response) = (&row.tally.counts, &row.tally.response);
+        let max = (!response.is_empty()).then(|| show::duration(response.max()));
+        vec![
+            words::printable(&row.name, 60),
+            show::count(counts.due),
+            show::count(counts.failed + counts.timed_out + counts.dropped),
+            show::rate(row.tally.in_window as f64 / window),
+            quantile_cell(response, 0.5),
+            quantile_cell(response, 0.99),
+            max.unwrap_or_else(|| "-".to_owned()),
+        ]
+    }));
+    headed(page, rows);
+    for row in &all {
+        page.wrapped("  ", &format!("{}: {}", words::printable(&row.name, 60), row.load));
+    }
+}
+
 /// Steps that belong together, and what users noticed beside their calls.
 pub(crate) fn journeys(page: &mut Page, report: &RunReport, notes_max: usize) {
     let transactions = record::journeys::transactions(report);

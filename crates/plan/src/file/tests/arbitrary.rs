@@ -338,6 +338,8 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
             http2,
             tls,
             load,
+            stages: None,
+            scenarios: Vec::new(),
             stop,
             timeouts,
             expect,
@@ -345,6 +347,12 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
             driver,
             seed,
         };
+        if seed % 3 == 0 {
+            let (duration, requests) = (plan.stop.duration, plan.stop.requests);
+            let text = ["30s:0..100, 2m:100, 10s:0", "1s:2.5/s, 0s:70/s..5/s"][(seed % 2) as usize];
+            plan.set_stages(stages::parse_stages(text).unwrap());
+            (plan.stop.duration, plan.stop.requests) = (duration, requests);
+        }
         plan.settle_clients();
         plan
     })

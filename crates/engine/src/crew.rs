@@ -1,0 +1,227 @@
+//! Several loads at once on one core: a worker for each of them, side by side on one driver. None of
+//! them knows of the others; what they count goes to the collector as one worker's.
+
+use crate::collect::Row;
+use crate::setup::{Setup, SetupError};
+use crate::worker::{Driven, Link, Order, Turn, Worker};
+use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use sample::{CallRecord, Ends, QuicEnd, SocketFacts};
+use stats::Snapshot;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::Nanos;
+
+/// The loads of a run, each with a setup of its own; one alone is the run itself.
+///
+/// # Errors
+/// As [`Setup::new`]: a request that cannot be made.
+pub fn lanes(setup: &Arc<Setup>) -> Result<Vec<Arc<Setup>>, SetupError> {
+    if setup.plan.scenarios.is_empty() {
+        return Ok(vec![setup.clone()]);
+    }
+    let lane = |plan| {
+        let lane = Setup::new(plan, setup.endpoints.clone(), setup.workers, setup.start)?;
+        let mut lane = lane.with_shares(setup.parts().to_vec())?;
+        lane.logging = setup.logging;
+        Ok(Arc::new(lane))
+    };
+    setup.plan.lanes().into_iter().map(lane).collect()
+}
+
+/// The workers of one core, one for each load.
+#[derive(Debug)]
+pub struct Crew {
+    workers: Vec<(Worker, bool)>,
+    rows: Rows,
+}
+
+impl Crew {
+    /// `id`: the number of the core's worker; `workers`: one for each scenario, in the plan's order.
+    pub fn new(id: u32, workers: Vec<Worker>) -> Crew {
+        let rows = Rows { id, pending: BTreeMap::new(), reached: vec![Nanos::ZERO; workers.len()] };
+        Crew { workers: workers.into_iter().map(|worker| (worker, false)).collect(), rows }
+    }
+}
+
+impl Driven for Crew {
+    fn turn<I: Io>(&mut self, io: &mut I, link: &mut dyn Link) -> Turn {
+        let of = self.workers.len() as u32;
+        let mut wake = None;
+        for (number, (worker, done)) in self.workers.iter_mut().enumerate() {
+            if *done {
+                continue;
+            }
+            let mut io = Lane { io, number: number as u32, of };
+            let mut link = Shared { number, rows: &mut self.rows, link };
+            match worker.turn(&mut io, &mut link) {
+                Turn::Wait(until) => wake = Some(wake.map_or(until, |at: Nanos| at.min(until))),
+                Turn::Done => *done = true,
+            }
+        }
+        wake.map_or(Turn::Done, Turn::Wait)
+    }
+
+    fn handle<I: Io>(&mut self, io: &mut I, ready: Ready) {
+        let of = self.workers.len() as u32;
+        let number = ready.slot % of;
+        let Some((worker, _)) = self.workers.get_mut(number as usize) else { return };
+        worker.handle(&mut Lane { io, number, of }, Ready { slot: ready.slot / of, ..ready });
+    }
+}
+
+/// The driver as one of several workers has it: of the driver's slots every `of`-th one is its own.
+struct Lane<'a, I> {
+    io: &'a mut I,
+    number: u32,
+    of: u32,
+}
+
+impl<I> Lane<'_, I> {
+    fn slot(&self, slot: Slot) -> Slot {
+        slot * self.of + self.number
+    }
+}
+
+impl<I: Io> Io for Lane<'_, I> {
+    fn now(&mut self) -> Nanos {
+        self.io.now()
+    }
+
+    fn open(&mut self, slot: Slot, peer: &Peer, options: &OpenOptions) -> Result<(), IoError> {
+        self.io.open(self.slot(slot), peer, options)
+    }
+
+    fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        self.io.write(self.slot(slot), bytes)
+    }
+
+    fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        self.io.read(self.slot(slot), buffer)
+    }
+
+    fn send(&mut self, slot: Slot, datagrams: &[u8], each: usize) -> Result<usize, IoError> {
+        self.io.send(self.slot(slot), datagrams, each)
+    }
+
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<(usize, usize), IoError> {
+        self.io.receive(self.slot(slot), buffer)
+    }
+
+    fn close(&mut self, slot: Slot, how: Close) {
+        self.io.close(self.slot(slot), how);
+    }
+
+    fn shut(&mut self, slot: Slot) {
+        self.io.shut(self.slot(slot));
+    }
+
+    fn urgent(&mut self, slot: Slot, byte: u8) {
+        self.io.urgent(self.slot(slot), byte);
+    }
+
+    fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
+        self.io.facts(self.slot(slot))
+    }
+
+    fn quic(&mut self, slot: Slot) -> Option<QuicEnd> {
+        self.io.quic(self.slot(slot))
+    }
+
+    /// The crew waits for all of them.
+    fn wait(&mut self, _: Nanos, ready: &mut Vec<Ready>) {
+        ready.clear();
+    }
+
+    /// Counted once, by the first of them.
+    fn spin(&self) -> Nanos {
+        if self.number == 0 { self.io.spin() } else { Nanos::ZERO }
+    }
+}
+
+/// The link as one of several workers has it.
+struct Shared<'a> {
+    number: usize,
+    rows: &'a mut Rows,
+    link: &'a mut dyn Link,
+}
+
+impl Link for Shared<'_> {
+    fn order(&mut self) -> Order {
+        self.link.order()
+    }
+
+    fn row(&mut self, row: Row) -> Box<Snapshot> {
+        self.rows.add(self.number, row, self.link)
+    }
+
+    fn log(&mut self, calls: &mut Vec<CallRecord>) {
+        self.link.log(calls);
+    }
+
+    fn broken(&mut self, text: String) {
+        self.link.broken(text);
+    }
+
+    fn ends(&mut self, ends: &mut Ends) {
+        self.link.ends(ends);
+    }
+}
+
+/// Rows of the workers of one core, until all of them have passed an edge.
+#[derive(Debug)]
+struct Rows {
+    id: u32,
+    pending: BTreeMap<Nanos, Row>,
+    /// The latest edge of each; `NEVER` when it is done.
+    reached: Vec<Nanos>,
+}
+
+impl Rows {
+    /// Takes a row in and gives its memory back, cleared; hands over what is complete.
+    fn add(&mut self, number: usize, row: Row, link: &mut dyn Link) -> Box<Snapshot> {
+        self.reached[number] = if row.last { Nanos::NEVER } else { row.edge };
+        let id = self.id;
+        let joint = self.pending.entry(row.edge).or_insert_with(|| Row {
+            worker: id,
+            start: row.start,
+            end: row.end,
+            edge: row.edge,
+            snapshot: Box::default(),
+            open_connections: 0,
+            connections_peak: 0,
+            in_flight: 0,
+            last_done: row.last_done,
+            first_late: row.first_late,
+            cpu: Nanos::ZERO,
+            passed: Nanos::ZERO,
+            last: false,
+        });
+        let peak = joint.snapshot.flight_peak + row.snapshot.flight_peak;
+        joint.snapshot.merge_scenario(number, &row.snapshot);
+        // peaks add up where they coincide, as those of several cores do
+        joint.snapshot.flight_peak = peak;
+        joint.start = joint.start.min(row.start);
+        joint.end = joint.end.max(row.end);
+        joint.open_connections += row.open_connections;
+        joint.connections_peak += row.connections_peak;
+        joint.in_flight += row.in_flight;
+        joint.last_done = joint.last_done.max(row.last_done);
+        joint.first_late = joint.first_late.min(row.first_late);
+        self.hand_over(link);
+        let mut clear = row.snapshot;
+        clear.clear();
+        clear
+    }
+
+    fn hand_over(&mut self, link: &mut dyn Link) {
+        let all = self.reached.iter().copied().min().unwrap_or(Nanos::NEVER);
+        while let Some(entry) = self.pending.first_entry() {
+            if *entry.key() > all {
+                break;
+            }
+            let mut row = entry.remove();
+            row.last = all == Nanos::NEVER && self.pending.is_empty();
+            link.row(row);
+        }
+    }
+}

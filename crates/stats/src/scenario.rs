@@ -1,0 +1,84 @@
+//! The figures of one of several loads that go on at once.
+
+use crate::{Counts, Hist, Snapshot};
+
+/// What one scenario's part of an interval, or of a run, was.
+#[derive(Clone, Debug, Default)]
+pub struct ScenarioTally {
+    /// Of the measured phase.
+    pub counts: Counts,
+    /// Arrivals that the plan wants of it; set when the run is over, `None` for a closed loop.
+    pub intended: Option<u64>,
+    /// Calls that this client never issued: dropped, or timed out while they waited.
+    pub unissued: u64,
+    pub sessions_started: u64,
+    /// Completions inside the measured window, and those of them that succeeded.
+    pub in_window: u64,
+    pub good_in_window: u64,
+    pub body_bytes: u64,
+    /// Of succeeded and timed-out calls.
+    pub response: Hist,
+}
+
+impl ScenarioTally {
+    /// Adds what one worker counted of the scenario.
+    fn add(&mut self, of: &Snapshot) {
+        let issued = of.service.count() + of.plain.count();
+        self.counts.merge(&of.counts);
+        self.unissued += of.counts.dropped + of.counts.done().saturating_sub(issued);
+        self.sessions_started += of.sessions.started;
+        self.in_window += of.in_window;
+        self.good_in_window += of.good_in_window;
+        self.body_bytes += of.body_bytes;
+        for times in [&of.succeeded, &of.plain, &of.timed_out] {
+            self.response.merge(times);
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &ScenarioTally) {
+        // in a fleet these come from another machine
+        let sum = |mine: &mut u64, theirs: u64| *mine = mine.saturating_add(theirs);
+        self.counts.merge(&other.counts);
+        self.intended = match (self.intended, other.intended) {
+            (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+        sum(&mut self.unissued, other.unissued);
+        sum(&mut self.sessions_started, other.sessions_started);
+        sum(&mut self.in_window, other.in_window);
+        sum(&mut self.good_in_window, other.good_in_window);
+        sum(&mut self.body_bytes, other.body_bytes);
+        self.response.merge(&other.response);
+    }
+
+    /// The share of the intended arrivals that were offered, 0..=1; `None` in a closed loop.
+    pub fn offered_share(&self) -> Option<f64> {
+        let intended = self.intended.filter(|intended| *intended > 0)?;
+        let missed = self.unissued + self.counts.lost;
+        let (offered, wanted) = match self.sessions_started {
+            0 => (self.counts.due.saturating_sub(missed), intended),
+            // arrivals are sessions, and a call that is refused ends its own
+            started => (started.saturating_sub(missed), started.max(intended)),
+        };
+        Some(offered as f64 / wanted as f64)
+    }
+}
+
+impl Snapshot {
+    /// Adds a snapshot of one of several loads: to everything, and to what is known of that load.
+    pub fn merge_scenario(&mut self, scenario: usize, of: &Snapshot) {
+        self.merge(of);
+        if self.scenarios.len() <= scenario {
+            self.scenarios.resize_with(scenario + 1, ScenarioTally::default);
+        }
+        self.scenarios[scenario].add(of);
+    }
+}
+
+/// Adds up the tallies of the same scenarios.
+pub(crate) fn merge_scenarios(mine: &mut Vec<ScenarioTally>, theirs: &[ScenarioTally]) {
+    if mine.len() < theirs.len() {
+        mine.resize_with(theirs.len(), ScenarioTally::default);
+    }
+    mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
+}
