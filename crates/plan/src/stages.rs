@@ -125,7 +125,7 @@ pub fn show_stages(stages: &Stages) -> String {
     let mut before: Option<f64> = None;
     let show = |stage: &Stage| {
         let span = show_span(stage.over);
-        let goes_on = before.unwrap_or(stage.to) == stage.from;
+        let goes_on = before.unwrap_or(stage.to).total_cmp(&stage.from).is_eq();
         before = Some(stage.to);
         match goes_on {
             true => format!("{span}:{}{unit}", stage.to),

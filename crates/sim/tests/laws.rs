@@ -618,7 +618,8 @@ fn over_the_wire(row: engine::Row) -> engine::Row {
     };
     let bytes = row::encode(&head, &row.snapshot);
     let mut snapshot = Box::<Snapshot>::default();
-    assert_eq!(row::decode(&bytes, &mut snapshot).unwrap(), head);
+    let read = row::decode(&bytes, &mut snapshot).expect("a row as it was written");
+    assert_eq!(read, head);
     engine::Row { snapshot, ..row }
 }
 

@@ -14,7 +14,7 @@ use engine::{Setup, Share};
 use muster::manager::FleetEvent;
 use muster::message::Final;
 use muster::slots::SlotTable;
-use plan::{Load, Plan, Secrets};
+use plan::{Plan, Secrets};
 use record::run::PathRecord;
 use sample::{AgentFacts, FleetFacts, PathFacts};
 use sha2::{Digest, Sha256};

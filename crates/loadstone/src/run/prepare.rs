@@ -132,13 +132,15 @@ impl Prepared {
             shared_cores: placement.shared,
             servers: placement.servers,
             notes: Vec::new(),
-            route: match &self.fleet {
-                Some(_) => None,
-                None => EmulatedPath::refit(plan, self.route.clone())?,
-            },
-            own: super::own_stack::refit(plan, placement.workers, self.own.clone())?,
+            route: None,
+            own: None,
             ..self.clone()
         };
+        // in a fleet each agent has its own
+        if self.fleet.is_none() {
+            prepared.route = EmulatedPath::refit(plan, self.route.clone())?;
+            prepared.own = own_stack::refit(plan, placement.workers, self.own.clone())?;
+        }
         super::placement::check_limits(plan, &mut prepared)?;
         super::placement::bound_queue(plan);
         Ok(prepared)

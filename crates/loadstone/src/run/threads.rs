@@ -334,7 +334,7 @@ fn run_over<I: Io>(
 /// What the connections of one worker thread are made on.
 struct Ground {
     id: u32,
-    seed: Seed,
+    seed: u64,
     spin: Nanos,
     carrier: Option<super::over_quic::Carrier>,
     own: Option<Arc<OwnNetwork>>,
