@@ -563,7 +563,7 @@ fn read_pace(
     }
 }
 
-fn read_trace(table: Table, at: &[String]) -> Result<std::sync::Arc<[Nanos]>, ParseError> {
+fn read_trace(table: Table, at: &[String]) -> Result<Arc<[Nanos]>, ParseError> {
     let instants: Result<Vec<Nanos>, _> = at.iter().map(|text| parse_duration(text)).collect();
     instants.map(Into::into).map_err(|error| table.fault("at", error))
 }
