@@ -201,6 +201,8 @@ pub struct Conversations<'t> {
     governor: &'t mut Governor,
     /// Places of beacons: of no concern to anybody here.
     beacons: Vec<usize>,
+    /// What a connection may take to stand before the time of its conversation runs.
+    patience: Nanos,
 }
 
 impl std::fmt::Debug for Conversations<'_> {
@@ -224,7 +226,15 @@ impl<'t> Conversations<'t> {
             tls,
             governor,
             beacons: Vec::new(),
+            patience: Nanos::ZERO,
         }
+    }
+
+    /// The way to the server loses packets by itself: whoever is not connected at the end of his time is
+    /// waited for so much longer, and has that time back when he is.
+    #[must_use]
+    pub fn patient(self, patience: Nanos) -> Conversations<'t> {
+        Conversations { patience, ..self }
     }
 
     /// Who keeps the bounds.
@@ -234,7 +244,7 @@ impl<'t> Conversations<'t> {
 
     /// Takes a conversation on; the number tells it from the others that are under way.
     pub fn add(&mut self, script: TalkScript) -> usize {
-        let line = Some(Conversation::new(script));
+        let line = Some(Conversation::new(script, self.patience));
         match self.free.pop() {
             Some(place) => {
                 self.lines[place] = line;

@@ -162,6 +162,7 @@ pub struct Field {
     outside: Option<Outside>,
     errands: Errands,
     sent_for: Vec<Done>,
+    patience: Nanos,
 }
 
 /// Whether the run is to stop, and why.
@@ -189,7 +190,14 @@ impl Field {
             outside: None,
             errands: Errands::default(),
             sent_for: Vec::new(),
+            patience: Nanos::ZERO,
         }
+    }
+
+    /// Over a way that loses packets of handshakes.
+    pub fn patient(mut self, patience: Nanos) -> Field {
+        self.patience = patience;
+        self
     }
 
     /// With commands that a server takes.
@@ -214,7 +222,7 @@ impl campaign::World for Field {
         let mut io = SimIo { world: self.world.clone(), worker: 0 };
         let world = self.world.clone();
         let outside = &mut self.outside;
-        let mut stage = Conversations::new(None, &mut self.governor);
+        let mut stage = Conversations::new(None, &mut self.governor).patient(self.patience);
         play(&mut io, &mut stage, director, &mut |io, until, governor| {
             let now = io.now();
             let Some(outside) = outside else { return drive_ready(&world, until) };

@@ -165,6 +165,40 @@ fn script(start: Nanos, steps: Vec<Move>, probe: bool) -> TalkScript {
     }
 }
 
+/// Two SYNs were lost on the way: the connection stands after 3 s, and the answer comes late.
+struct Late;
+
+impl Server for Late {
+    fn connect(&mut self, _: Nanos, _: Client) -> Admission {
+        Admission::AcceptAfter(Nanos::from_secs(3))
+    }
+
+    fn receive(&mut self, now: Nanos, _: Client, _: &[u8]) -> Vec<(Nanos, Action)> {
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec();
+        vec![(now + Nanos::from_millis(1_500), Action::Bytes(answer))]
+    }
+}
+
+/// A conversation of 2 s at most over a path that loses packets: the handshake is none of the server's
+/// time, and nobody says that there was no connection.
+#[test]
+fn a_lossy_way_is_given_patience() {
+    let asked = |patience| {
+        let mut field =
+            Field::new(World::new(Box::new(Late), LATENCY, Nanos::ZERO)).patient(patience);
+        let get = Move::Send(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".to_vec());
+        let brief =
+            TalkScript { deadline: Nanos::from_secs(2), ..script(Nanos::ZERO, vec![get], false) };
+        let talk = field.talk(vec![brief]).remove(0);
+        (talk.replies.answers.len(), talk.end)
+    };
+    let timeout = sample::FailureClass::ConnectTimeout;
+    assert_eq!(asked(Nanos::ZERO), (0, TalkEnd::Unconnected(timeout)));
+    assert_eq!(asked(Nanos::from_secs(16)), (1, TalkEnd::Open));
+    // but a server that is not there is told in the end
+    assert_eq!(asked(Nanos::from_millis(900)), (0, TalkEnd::Unconnected(timeout)));
+}
+
 fn any_class() -> impl Strategy<Value = Class> {
     prop_oneof![Just(Class::Local), Just(Class::Private), Just(Class::Public)]
 }

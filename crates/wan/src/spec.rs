@@ -148,6 +148,21 @@ impl PathSpec {
         delay(&self.up) + delay(&self.down)
     }
 
+    /// How much longer than over a direct line a connection may take to stand because of the path
+    /// alone: round trips, and where packets can be lost the instants at which a kernel sends its SYN
+    /// again (1, 3, 7 and 15 s at the latest; RFC 6298 section 5.7), with all outages that it may meet.
+    pub fn patience(&self) -> Nanos {
+        let mut patience = self.rtt() * 2 + (self.up.delay.jitter + self.down.delay.jitter) * 4;
+        for link in [&self.up, &self.down] {
+            let is_limited = !matches!(link.carrier, Carrier::Unlimited);
+            if link.loss != Loss::None || link.corrupt > 0.0 || is_limited {
+                patience = patience.max(REPEATS);
+            }
+        }
+        let away = |link: &LinkSpec| link.outage.map_or(Nanos::ZERO, |outage| outage.away * 4);
+        patience + away(&self.up).max(away(&self.down))
+    }
+
     /// Reads the text of a path. `traces` gives the text of a trace file by its name.
     ///
     /// # Errors
@@ -184,6 +199,8 @@ impl std::fmt::Display for SpecFault {
 
 impl std::error::Error for SpecFault {}
 
+/// Five tries of a SYN that doubles its timer from 1 s, and a second for the answer.
+const REPEATS: Nanos = Nanos::from_secs(16);
 /// Longest text of a path.
 const TEXT_MAX: usize = 4_096;
 /// Longest delay of one direction: slower paths are further away than the moon's.

@@ -67,6 +67,7 @@ pub(super) struct Conversation {
     /// Nothing more can be written; what the server said before may still be there.
     deaf: Option<FailureClass>,
     connected: Option<Nanos>,
+    patience: Nanos,
     over: Nanos,
     end: Option<TalkEnd>,
     sent: u64,
@@ -81,8 +82,10 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    pub(super) fn new(script: TalkScript) -> Conversation {
+    /// `patience`: what the connection may take of no time of the script's.
+    pub(super) fn new(script: TalkScript, patience: Nanos) -> Conversation {
         Conversation {
+            patience,
             stage: LinePhase::Waiting,
             admitted: false,
             step: 0,
@@ -122,7 +125,7 @@ impl Conversation {
 
     /// When there is something to do without an event.
     pub(super) fn due(&self) -> Nanos {
-        let end = self.script.start + self.script.deadline;
+        let end = self.time_ends();
         let end = self.held_until.map_or(end, |until| until.min(end));
         match self.stage {
             LinePhase::Talking if self.prompted => Nanos::ZERO,
@@ -132,6 +135,12 @@ impl Conversation {
             LinePhase::Connecting | LinePhase::Handshake => end,
             LinePhase::Over => Nanos::ZERO,
         }
+    }
+
+    fn time_ends(&self) -> Nanos {
+        let connecting = matches!(self.stage, LinePhase::Connecting);
+        let patience = if connecting { self.patience } else { Nanos::ZERO };
+        self.script.start + self.script.deadline + patience
     }
 
     /// More to say; nothing where it is over.
@@ -205,7 +214,7 @@ impl Conversation {
         if self.stage == LinePhase::Waiting {
             return self.open(io, slot, tls, governor);
         }
-        if now >= self.script.start + self.script.deadline {
+        if now >= self.time_ends() {
             return self.time_is_up(now);
         }
         self.held_until = self.held_until.filter(|until| now < *until);
@@ -310,7 +319,10 @@ impl Conversation {
     }
 
     fn stands(&mut self, now: Nanos) {
-        self.connected = Some(now - self.script.start);
+        let took = now - self.script.start;
+        self.connected = Some(took);
+        // the time of the conversation begins with the connection
+        self.script.deadline += took.min(self.patience);
         self.note(now, What::Connected);
         self.stage = match &mut self.session {
             Some(session) => {

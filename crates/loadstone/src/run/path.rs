@@ -11,6 +11,7 @@ use netpath::{FarEnd, NetPath, PathAsk};
 use plan::Plan;
 use sample::PathFacts;
 use std::sync::Arc;
+use units::Nanos;
 use wan::{PathSpec, Population};
 
 /// The path of a plan, as it stands on this machine.
@@ -122,6 +123,12 @@ impl EmulatedPath {
     /// The sockets of the calling thread go through the path from now on.
     pub(crate) fn enter(&self) -> std::io::Result<()> {
         self.path.near().enter()
+    }
+
+    /// How much longer than over a direct line a connection may take to stand, and nobody's fault.
+    pub(crate) fn patience(&self) -> Nanos {
+        let parts = self.asked.population.parts.iter();
+        parts.map(|part| part.path.patience()).max().unwrap_or(Nanos::ZERO)
     }
 
     /// What went through it since this was last called.

@@ -112,7 +112,8 @@ impl World for Sockets {
     fn play(&mut self, director: &mut dyn Director) {
         self.look();
         let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
-        let mut stage = Conversations::new(factory, &mut self.governor);
+        let patience = self.route.as_ref().map_or(Nanos::ZERO, EmulatedPath::patience);
+        let mut stage = Conversations::new(factory, &mut self.governor).patient(patience);
         let (outside, errands) = (&mut self.outside, &mut self.errands);
         let route = self.route.as_ref();
         enter(route);

@@ -498,7 +498,8 @@ fn slow_start_takes_the_rounds_of_the_textbook() {
             &[&url, "--path", "rtt=100ms", "-c", "8", "-n", "16", "--calls", "1"],
             &[0, 4],
         );
-        let took = number(&document, "/service_time_s/p50");
+        // the quickest: other work on the machine makes none of them quicker
+        let took = number(&document, "/service_time_s/min");
         assert_eq!((took / 0.1).floor() as u64, 1 + rounds, "{bytes} bytes in {took} s");
     }
 }

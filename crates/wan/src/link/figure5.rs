@@ -92,7 +92,7 @@ fn capacity(users: u32, how: Use, loss: u32) -> f64 {
             free = free.max(now) + SERVICE;
             left.push(free);
         }
-        if free >= WARM_UP {
+        if (WARM_UP..END).contains(&free) {
             answered += how.together;
         }
         let done = all_carried(&mut user.down, left);

@@ -80,6 +80,15 @@ fn webmark_delays_what_the_client_sends_and_loses_both_ways() {
     assert_eq!(path.down, LinkSpec { loss: Loss::Bernoulli(0.05), ..LinkSpec::default() });
 }
 
+#[test]
+fn a_path_that_loses_asks_for_patience() {
+    let seconds = |text: &str| read(text).patience().as_secs_f64();
+    assert_eq!(seconds("rtt=200ms"), 0.4);
+    assert_eq!(seconds("rtt=200ms, up-loss=2%"), 16.0);
+    assert_eq!(seconds("rtt=200ms, outage=25s:2s"), 8.4);
+    assert_eq!(seconds("rtt=0ms"), 0.0);
+}
+
 /// Each direction has its own, and a path is read again from its text and its traces.
 #[test]
 fn traces_go_with_the_path() {
