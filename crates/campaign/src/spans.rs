@@ -3,21 +3,27 @@
 
 use crate::families::{is_slow, presses};
 use crate::hang::cost_of_silence;
-use crate::{GATE, Settings, TRIES};
+use crate::{GATE, PLAIN_DEADLINE, Settings, TRIES};
 use dialogue::governor::Bounds;
-use torture::case::Case;
+use torture::case::{Case, HTTP2};
 use units::Nanos;
 
-/// A length of time twice: as it usually is, and at most.
+/// A length of time thrice: as it usually is, with hangs, and at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaseSpan {
     pub usual: Nanos,
+    /// Of a case: where one of its requests hangs; of a run: where ten do, and nothing ends what is
+    /// unfinished.
+    pub hung: Nanos,
+    /// Where everything meets silence, and every failure is searched to the end.
     pub most: Nanos,
 }
 
 /// An exchange on a server that answers: itself, the watch over its connection, a request to try
 /// whether it is in step. Measured on nginx and on the built-in site.
 const EXCHANGE: Nanos = Nanos::from_millis(30);
+/// The same over HTTP/2, where the end of the connection is waited for behind GOAWAY.
+const FRAMES: Nanos = Nanos::from_millis(120);
 /// Random data that is answered.
 const SHOT: Nanos = Nanos::from_millis(5);
 /// A search for a limit, and another case that is code.
@@ -28,17 +34,27 @@ const CROWD: Nanos = Nanos::from_secs(18);
 /// The longest deadline that servers keep as they are shipped: that of an idle connection.
 const DEADLINE: Nanos = Nanos::from_secs(75);
 
+/// A search for a limit that meets silence: so long in each try.
+const LIMIT_HUNG: Nanos = Nanos::from_secs(10);
+/// Hangs of one run, where there are any.
+const HANGS: usize = 10;
+
 /// How long one case takes. `first_slow`: it is the one with which all slow states are held.
 pub fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) -> CaseSpan {
     let count = case.exchanges.len() as u64;
-    let hung = case.exchanges.iter().map(|one| cost_of_silence(one, settings.silence_max));
+    let silence = || case.exchanges.iter().map(|one| cost_of_silence(one, settings.silence_max));
+    let each = if case.group() == HTTP2 { FRAMES } else { EXCHANGE };
+    let usual = Nanos(each.0 * count);
     let mut span = CaseSpan {
-        usual: Nanos(EXCHANGE.0 * count),
-        most: hung.fold(Nanos::ZERO, |sum, one| sum + one),
+        usual,
+        hung: silence().max().unwrap_or_default(),
+        most: silence().fold(Nanos::ZERO, |sum, one| sum + one),
     };
     if let Some(random) = &case.fuzz {
         let shots = random.count.min(settings.executions_max);
         span.usual += Nanos(SHOT.0 * shots);
+        // two tries of it are had side by side
+        span.hung = PLAIN_DEADLINE.min(settings.silence_max.unwrap_or(Nanos::NEVER)) * 2;
         span.most = bounds.case_max;
     }
     if case.family.is_some() {
@@ -50,27 +66,42 @@ pub fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bo
             (false, true) => CROWD.min(bounds.case_max),
             (false, false) => CODE,
         };
+        span.hung = match (is_slow(case), presses(case)) {
+            (true, _) if first_slow => bounds.case_max - span.usual.min(bounds.case_max),
+            (true, _) | (_, true) => Nanos::ZERO,
+            (false, false) => LIMIT_HUNG * u64::from(TRIES),
+        };
     }
     let most =
         span.most.max(span.usual).min(bounds.case_max.max(settings.soak.unwrap_or_default()));
     // behind it a gate, and what may be spent on finding who did it
     let search = settings.search.map_or(Nanos::ZERO, |budget| budget.span);
-    CaseSpan { usual: span.usual, most: most + GATE + search }
+    CaseSpan { usual: span.usual, hung: span.usual + span.hung, most: most + GATE + search }
 }
 
 /// How long these cases take together, with the baseline before and the shrinking behind them.
 pub fn span_of_run(cases: &[Case], settings: &Settings, bounds: &Bounds) -> CaseSpan {
-    let mut all = CaseSpan { usual: settings.baseline, most: settings.baseline };
-    let mut slow = false;
+    let baseline = settings.baseline;
+    let mut all = CaseSpan { usual: baseline, hung: Nanos::ZERO, most: baseline };
+    let (mut slow, mut endless, mut hangs) = (false, Nanos::ZERO, Vec::new());
     for case in cases {
         let span = span_of(case, settings, bounds, is_slow(case) && !slow);
+        match is_slow(case) {
+            true => endless += span.hung - span.usual,
+            false => hangs.push(span.hung - span.usual),
+        }
         slow |= is_slow(case);
         all.usual += span.usual;
         all.most += span.most;
     }
-    all.most += settings.search.map_or(Nanos::ZERO, |budget| budget.span);
+    hangs.sort_unstable();
+    let worst = hangs.iter().rev().take(HANGS).fold(Nanos::ZERO, |sum, one| sum + *one);
+    let search = settings.search.map_or(Nanos::ZERO, |budget| budget.span);
+    all.most += search;
+    all.hung = (all.usual + endless + worst + search).min(all.most);
     if let Some(most) = bounds.run_max {
-        all = CaseSpan { usual: all.usual.min(most), most: all.most.min(most) };
+        let CaseSpan { usual, hung, most: all_of_it } = all;
+        all = CaseSpan { usual: usual.min(most), hung: hung.min(most), most: all_of_it.min(most) };
     }
     all
 }
@@ -99,10 +130,16 @@ mod tests {
         let span = span_of_run(&cases, &usual, &bounds);
         // 4 m 20 s to 4 m 40 s on nginx
         assert!((200..=320).contains(&(span.usual.0 / 1_000_000_000)), "{span:?}");
-        assert!(span.most > span.usual);
+        assert!(span.most > span.hung && span.hung > span.usual);
+        assert!(span.hung <= Nanos::from_secs(15 * 60), "{span:?}");
         let quick = Settings { executions_max: 50, silence_max: Some(Nanos::SECOND), ..usual };
         cases.retain(|case| ['B', 'F', 'M', 'S'].contains(&case.group()));
         let span = span_of_run(&cases, &quick, &bounds);
         assert!(span.usual <= Nanos::from_secs(35), "{span:?}");
+        let mut frames = catalogue::cases().unwrap();
+        frames.retain(|case| case.group() == HTTP2 && !case.press);
+        let span = span_of_run(&frames, &usual, &bounds);
+        // 28.5 s on nginx
+        assert!((20..=40).contains(&(span.usual.0 / 1_000_000_000)), "{span:?}");
     }
 }

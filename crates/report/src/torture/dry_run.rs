@@ -73,9 +73,10 @@ pub fn dry_run(plan: &DryRun<'_>) -> String {
     page.wrapped(
         "",
         &format!(
-            "Usually {} on a server that answers; at most {}, if all of it meets silence and every \
-             failure is searched to the end.",
+            "Usually {} on a server that answers, and no more than {} where ten cases meet silence and \
+             nothing ends what is unfinished. The bounds end it after {}, should all of it meet silence.",
             show::duration(span.usual),
+            show::duration(span.hung),
             show::duration(span.most)
         ),
     );
