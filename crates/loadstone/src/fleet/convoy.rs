@@ -139,6 +139,7 @@ fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<Parts> 
 
 /// Hands the plan out and sets the agents off: the first instant, and the parts of the load.
 fn begin(wire: &mut Wire, plan: &Plan, prepared: &Prepared) -> Result<(Nanos, Parts)> {
+    super::public::check(plan, prepared, wire.seats().len())?;
     hand_out(wire, plan, prepared)?;
     let seats = wire.seats();
     arm(wire, plan, &seats)
