@@ -1,10 +1,10 @@
 #!/bin/sh
-# over-ssh.sh HOST...   the i-th host gets the i-th key, which must lie there as /etc/loadstone/agent.creds
-# A client of ssh that dies leaves its program running or not, as it comes: systemd keeps the agent, and
-# the dead-man switch ends its load.
+# over-ssh.sh HOST...   each host has a key of its own as /etc/loadstone/agent.creds
+# With -tt an agent ends when its client of ssh dies; without a terminal it would go on, and the dead-man
+# switch would end its load. SSH: the client, with its options. Where hosts have systemd, it may keep the
+# agent in place of the client: put "systemd-run --collect --property=LimitNOFILE=1048576" before the command.
 for host in "$@"; do
-  ssh -o ControlMaster=no "$host" systemd-run --collect --property=LimitNOFILE=1048576 \
-    --property=RuntimeMaxSec=7200 loadstone fleet agent --manager tls://hub.example:4222 \
-    --ca /etc/loadstone/ca.pem --creds /etc/loadstone/agent.creds </dev/null &
+  ${SSH:-ssh} -tt -o ControlMaster=no "$host" exec loadstone fleet agent \
+    --manager tls://hub.example:4222 --ca /etc/loadstone/ca.pem --creds /etc/loadstone/agent.creds </dev/null &
 done
 wait

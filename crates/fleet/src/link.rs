@@ -141,6 +141,15 @@ impl Drop for NatsLink {
     }
 }
 
+/// The pause before an attempt, counted from 1. The client makes one before the very first connection
+/// too: there is nothing to wait for then.
+fn reconnect_delay(attempt: usize) -> Duration {
+    match attempt {
+        0 | 1 => Duration::ZERO,
+        more => Duration::from_millis(100 << more.min(4)),
+    }
+}
+
 fn options(
     place: &Place,
     credentials: &Credentials,
@@ -152,7 +161,7 @@ fn options(
         .subscription_capacity(SUBSCRIPTION_MAX)
         .ping_interval(Duration::from_secs(5))
         .connection_timeout(Duration::from_secs(5))
-        .reconnect_delay_callback(|attempt| Duration::from_millis((100 << attempt.min(4)) as u64))
+        .reconnect_delay_callback(reconnect_delay)
         .max_reconnects(None)
         .require_tls(!place.is_loopback())
         .event_callback(move |event| {

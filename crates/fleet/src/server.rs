@@ -72,7 +72,11 @@ pub fn configuration(
         grants.len() * 2 + 16,
     );
     if let Some(tls) = &options.tls {
-        let path = |path: &Path| format!("{:?}", path.display().to_string());
+        // the server runs in a directory of its own
+        let path = |path: &Path| {
+            let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            format!("{:?}", whole.display().to_string())
+        };
         write!(text, "tls {{\n  cert_file: {}\n  key_file: {}\n", path(&tls.cert), path(&tls.key))
             .expect("memory takes it");
         if let Some(ca) = &tls.client_ca {
@@ -213,7 +217,9 @@ fn launch(program: &Path, dir: &Path) -> Result<(Child, u16), FleetError> {
         if line.contains("Server is ready") {
             break;
         }
-        said = line;
+        if !line.trim().is_empty() {
+            said = line;
+        }
     }
     let Some(port) = port else {
         child.kill().ok();

@@ -46,9 +46,25 @@ impl Failure {
         if let Some(error) = error.downcast_ref::<workload::ScriptError>() {
             return Failure::usage(format!("--script: {error}"));
         }
+        if let Some(NotBegun(why)) = error.downcast_ref::<NotBegun>() {
+            return Failure::usage(why.clone());
+        }
         Failure::not_written(&error)
     }
 }
+
+/// Why a fleet did not begin a run: nothing was sent.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "only a fleet has others to ask"))]
+pub(crate) struct NotBegun(pub(crate) String);
+
+impl std::fmt::Display for NotBegun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotBegun {}
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Failure {

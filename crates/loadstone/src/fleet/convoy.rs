@@ -5,6 +5,7 @@ use super::merge::{Merge, OnLoss};
 use super::parcel::Parcel;
 use super::wire::{Seats, Wire};
 use crate::calibration::Calibration;
+use crate::exit::NotBegun;
 use crate::run::measure::{Measured, Seen, verdict};
 use crate::run::placement::units_of_work;
 use crate::run::prepare::Prepared;
@@ -77,7 +78,13 @@ impl Convoy {
     }
 
     pub(super) fn close(&self, why: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).close(why);
+        let mut wire = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.2 == Beginning::Attached && !wire.has_adopted() {
+            // what they hold may be another's to fetch
+            wire.leave();
+        } else {
+            wire.close(why);
+        }
     }
 
     /// Carries the plan out once on all agents.
@@ -95,14 +102,11 @@ impl Convoy {
             bail!("{why}");
         }
         let mut wire = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (start, parts) = match self.2 {
-            Beginning::Fresh => {
-                hand_out(&mut wire, plan, prepared)?;
-                let seats = wire.seats();
-                arm(&mut wire, plan, &seats)?
-            }
-            Beginning::Attached => adopt(&mut wire, plan)?,
+        let begun = match self.2 {
+            Beginning::Fresh => begin(&mut wire, plan, prepared),
+            Beginning::Attached => adopt(&mut wire, plan),
         };
+        let (start, parts) = begun.map_err(|error| NotBegun(format!("{error:#}")))?;
         let setup =
             Setup::new(plan.clone(), prepared.endpoints.clone(), parts.len() as u32, start)?;
         let setup = Arc::new(setup);
@@ -156,6 +160,14 @@ fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<Parts> 
         parts.insert(agent.clone(), shares.collect::<Result<_, _>>()?);
     }
     Ok(parts)
+}
+
+/// Hands the plan out and sets the agents off: the first instant, and the parts of the load.
+fn begin(wire: &mut Wire, plan: &Plan, prepared: &Prepared) -> Result<(Nanos, Parts)> {
+    super::public::check(plan, prepared, wire.seats().len())?;
+    hand_out(wire, plan, prepared)?;
+    let seats = wire.seats();
+    arm(wire, plan, &seats)
 }
 
 /// How long agents may take to say what they hold.

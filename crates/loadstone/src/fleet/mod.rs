@@ -8,6 +8,7 @@ mod local;
 mod merge;
 mod operator;
 mod parcel;
+mod public;
 mod target;
 mod wire;
 

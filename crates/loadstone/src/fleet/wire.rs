@@ -6,6 +6,7 @@ use fleet::{Incoming, LinkSender, NatsLink, NatsServer, Subjects};
 use muster::manager::{FleetEvent, Manager, Post};
 use muster::message::{self, Final, FromAgent, FromWatch, Hello, Holding, OperatorWord, ToAgent};
 use sample::SutSeries;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,6 +42,8 @@ pub(super) struct Wire {
     thread: Option<JoinHandle<()>>,
     end: Sender<()>,
     version: String,
+    /// Another manager's run was taken over.
+    adopted: Cell<bool>,
 }
 
 impl Wire {
@@ -58,9 +61,10 @@ impl Wire {
         let version = link.version.map_or(String::new(), |version| version.to_string());
         let desk =
             Desk { manager: manager.clone(), link, subjects: subjects.clone(), server, give };
+        let adopted = Cell::new(false);
         let body = move || desk.run(&ended);
         let thread = std::thread::Builder::new().name("fleet".into()).spawn(body)?;
-        Ok(Wire { manager, sender, subjects, events, thread: Some(thread), end, version })
+        Ok(Wire { manager, sender, subjects, events, thread: Some(thread), end, version, adopted })
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Manager) -> T) -> T {
@@ -139,6 +143,11 @@ impl Wire {
     /// Goes on with a step that another manager began at this instant.
     pub(super) fn adopt(&self, step: u64, start: Nanos) {
         self.with(|manager| manager.adopt(step, start));
+        self.adopted.set(true);
+    }
+
+    pub(super) fn has_adopted(&self) -> bool {
+        self.adopted.get()
     }
 
     /// How far ahead the start of a step has to lie.
@@ -215,6 +224,11 @@ impl Wire {
     /// Ends the fleet.
     pub(super) fn close(&mut self, why: &str) {
         self.with(|manager| manager.disband(why));
+        self.leave();
+    }
+
+    /// Leaves the fleet as it is.
+    pub(super) fn leave(&mut self) {
         self.end.send(()).ok();
         if let Some(thread) = self.thread.take() {
             thread.join().ok();

@@ -11,6 +11,8 @@ mod emit;
 mod errands;
 mod evidence;
 pub(crate) mod key;
+#[cfg(feature = "fleet")]
+pub(crate) mod load;
 mod outputs;
 mod outside;
 mod own;

@@ -163,6 +163,10 @@ fn another_manager_takes_a_run_over_and_loses_no_call() {
     until(&site, || (site.served().requests > 20).then_some(()));
     first.0.kill().unwrap();
     first.0.wait().unwrap();
+    let other = manager(&["--attach"], "60/s").stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(other.status.code(), Some(2));
+    let why = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert!(why.contains("the agents hold a run of another plan"), "{why}");
     // the seconds before its time are asked for too
     let report = manager(&["--attach"], "50/s").output().unwrap();
     let report: Value = serde_json::from_slice(&report.stdout).unwrap();

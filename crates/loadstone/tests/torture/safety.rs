@@ -300,3 +300,38 @@ fn a_public_server_has_to_publish_a_proof() {
         assert!(said.contains(part), "{part}: {said}");
     }
 }
+
+#[test]
+#[cfg(feature = "fleet")]
+fn a_fleet_asks_the_owner_of_a_public_server_too() {
+    if !namespaces_are_to_be_had("--net") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("http://{PUBLIC}:8080/page.html");
+    let proof = folder.path().join("root/.well-known/loadstone-torture.txt");
+    let fleet = "$0 fleet local --agents 2 -q -n 40 --rate";
+    let said = in_public(
+        folder.path(),
+        &format!(
+            "export LOADSTONE_STORE=none; {fleet} 2000/s {url}; echo bare $?; \
+             {fleet} 100/s {url} > /dev/null; echo small $?; \
+             $0 torture prove --groups overload {url} > {proof}; \
+             {fleet} 2000/s {url} > /dev/null; echo proven $?; \
+             sed -i s/overload/syntax/ {proof}; {fleet} 2000/s {url}; echo group $?",
+            proof = proof.display()
+        ),
+    );
+    for part in [
+        "bare 2",
+        "203.0.113.7:8080 is public, and 2,000/s from 2 machines need its owner's word",
+        "torture prove --groups overload http://203.0.113.7:8080/page.html",
+        "group 2",
+        "the proof does not name the group overload",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    // a run of so few calls may be judged in any way
+    let ran = |name: &str| [0, 4].iter().any(|code| said.contains(&format!("{name} {code}")));
+    assert!(ran("small") && ran("proven"), "{said}");
+}

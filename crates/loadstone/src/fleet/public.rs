@@ -1,0 +1,77 @@
+//! A fleet is stronger than any one machine: what it may do to a public address without its owner.
+
+use crate::run::prepare::Prepared;
+use crate::torture::load::{is_public, permit_load};
+use anyhow::{Result, anyhow};
+use conduit::Peer;
+use engine::endpoint_key;
+use plan::{Load, Plan};
+use std::net::SocketAddr;
+use units::show;
+
+/// What a fleet may ask of public addresses without a proof, all agents together: in calls a second,
+/// and in users of a closed loop. One machine's modest load.
+const RATE_MAX: f64 = 1_000.0;
+const USERS_MAX: u32 = 1_000;
+
+/// Why a plan needs a proof of permission, where it calls public addresses from several machines.
+fn beyond(plan: &Plan, agents: usize) -> Option<String> {
+    match &plan.load {
+        _ if agents < 2 => None,
+        Load::Open { arrivals, .. } => {
+            let peak = arrivals.from.0.max(arrivals.to.0);
+            (peak > RATE_MAX).then(|| format!("{} from {agents} machines", show::rate(peak)))
+        }
+        Load::Closed { users, .. } => {
+            (*users > USERS_MAX).then(|| format!("{users} users on {agents} machines"))
+        }
+    }
+}
+
+/// Looks for the proofs that a plan needs, before anything of it is handed out.
+///
+/// # Errors
+/// A public target whose owner does not permit this.
+pub(super) fn check(plan: &Plan, prepared: &Prepared, agents: usize) -> Result<()> {
+    let Some(why) = beyond(plan, agents) else { return Ok(()) };
+    for endpoint in &prepared.endpoints {
+        let addresses: Vec<SocketAddr> = endpoint.peers.iter().filter_map(Peer::address).collect();
+        if !is_public(&addresses) {
+            continue;
+        }
+        let target = plan.targets.iter().find(|target| endpoint_key(&target.url) == endpoint.key);
+        let target = target.map(|target| target.url.clone());
+        let url = target.map_or_else(|| endpoint.key.parse(), Ok)?;
+        permit_load(&url, &addresses).map_err(|refused| {
+            anyhow!(
+                "{} is public, and {why} need its owner's word: {}",
+                url.authority(),
+                refused.text
+            )
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Arrivals, Think};
+    use units::Rate;
+
+    #[test]
+    fn what_several_machines_may_do_is_counted_over_all_of_them() {
+        let plan = |load| Plan { load, ..Plan::for_url("http://a.example/".parse().unwrap()) };
+        let open = |rate| {
+            let arrivals = Arrivals::constant(Rate(rate));
+            plan(Load::Open { arrivals, session: None, connections_max: None, queue_max: None })
+        };
+        let closed = |users| plan(Load::Closed { users, think: Think::None, session: None });
+        assert_eq!(beyond(&open(1_000.0), 8), None);
+        assert_eq!(beyond(&open(1_001.0), 1), None);
+        let why = beyond(&open(2_000.0), 8).unwrap();
+        assert!(why.contains("from 8 machines"), "{why}");
+        assert_eq!(beyond(&closed(1_000), 2), None);
+        assert!(beyond(&closed(1_001), 2).is_some());
+    }
+}

@@ -1,0 +1,38 @@
+//! What the owner of a public server permits a fleet: by the same proof as torture.
+
+use super::sources::Internet;
+use super::{key, permit};
+use crate::exit::Failure;
+use std::net::{IpAddr, SocketAddr};
+use torture::safety::proof::{self, CaseGroup, Claim, FILE_PATH};
+use torture::safety::{Class, strictest};
+use url::Url;
+
+/// Whether one of these addresses is of the public Internet.
+pub(crate) fn is_public(addresses: &[SocketAddr]) -> bool {
+    let hosts: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
+    !hosts.is_empty() && strictest(&hosts) == Class::Public
+}
+
+/// Looks for a proof that names this installation and the group `overload`.
+///
+/// # Errors
+/// There is none: why, and the way out.
+pub(crate) fn permit_load(url: &Url, addresses: &[SocketAddr]) -> Result<(), Failure> {
+    let host = url[url::Position::BeforeHost..url::Position::AfterPort].to_owned();
+    let mut sources = Internet::new(url, &host, "").map_err(Failure::usage)?;
+    let claim = Claim {
+        tester: key::fingerprint(&key::folder()?)?,
+        host: permit::host_of(url),
+        addresses: addresses.to_vec(),
+    };
+    let why = match proof::find(&claim, &mut sources) {
+        Ok(found) if found.proof.permits(CaseGroup::Overload) => return Ok(()),
+        Ok(_) => "the proof does not name the group overload".to_owned(),
+        Err(why) => format!("no proof of permission was found: {why}"),
+    };
+    Err(Failure::usage(format!(
+        "{why}\nits owner must publish what \"loadstone torture prove --groups overload {url}\" prints, \
+         at {FILE_PATH} on every address"
+    )))
+}
