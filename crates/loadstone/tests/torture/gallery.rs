@@ -24,7 +24,11 @@ fn planted((switch, only, severity, shrunk): (&str, &str, &str, bool)) {
     let ran = run(&[&words[..], &["--out", out, "--json", "-", &url]].concat()).expect(&[1]);
     let document = ran.json();
     let case = &document["cases"][0];
-    assert_eq!((text(case, "/id"), text(case, "/severity")), (only, severity), "{switch}: {case:#}");
+    assert_eq!(
+        (text(case, "/id"), text(case, "/severity")),
+        (only, severity),
+        "{switch}: {case:#}"
+    );
     let worst = |one: &Value| text(one, "/severity") == severity && !text(one, "/sent").is_empty();
     let exchanges = case["exchanges"].as_array().unwrap();
     assert!(exchanges.iter().any(|one| !one["severity"].is_null() && worst(one)), "{case:#}");
