@@ -183,6 +183,9 @@ impl Runner<'_> {
     /// What does not come back is no finding.
     fn again(&mut self, case: &Case, shot: &Shot, silent: bool, kept: &mut ExchangeResult) {
         if silent && !self.is_stopped() {
+            // a machine that has become slow since is given more time
+            let plain = self.ask(&super::habits::plain_request(self.target, ""));
+            self.slowest_plain = self.slowest_plain.max(plain.over);
             // silence is waited for side by side
             let scripts: Vec<TalkScript> = (1..TRIES).map(|_| self.shot_script(shot)).collect();
             for (script, talk) in scripts.clone().into_iter().zip(self.together(scripts)) {
@@ -195,6 +198,10 @@ impl Runner<'_> {
             kept.tries += 1;
             let (_, judgement) = self.fire(case, &kept.name, shot, kept.tries);
             kept.failed += u32::from(!judgement.outcome.is_well());
+        }
+        if silent && kept.failed == 1 && self.settings.silence_max.is_some() {
+            // it was given little time, and answers with more
+            kept.judgement.outcome = TestOutcome::Pass;
         }
         if kept.failed < kept.tries.div_ceil(2) + 1 && kept.judgement.outcome == TestOutcome::Fail {
             kept.judgement.outcome = TestOutcome::Flaky;

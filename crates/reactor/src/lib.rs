@@ -237,7 +237,8 @@ impl Io for Reactor {
     }
 
     fn close(&mut self, slot: Slot, how: Close) {
-        let socket = &mut self.sockets[slot as usize];
+        // one that waited for its turn to open, and was ended before that, has no socket
+        let Some(socket) = self.sockets.get_mut(slot as usize) else { return };
         socket.generation = socket.generation.wrapping_add(1);
         if let Some(fd) = socket.fd.take() {
             if how == Close::Reset {

@@ -198,3 +198,10 @@ fn a_closed_port_of_udp_refuses() {
     let refused = IoError::Failed(FailureClass::Refused);
     assert_eq!(io.receive(0, &mut [0; 16]), Err(refused));
 }
+
+#[test]
+fn what_was_never_opened_can_be_closed() {
+    let mut reactor = Reactor::new(Nanos::ZERO).unwrap();
+    reactor.close(7, Close::Orderly);
+    reactor.close(7, Close::Reset);
+}

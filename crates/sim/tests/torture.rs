@@ -149,7 +149,9 @@ fn shows(kind: DefectKind, case: &Case) -> bool {
 fn reddened(defect: Defect, cases: &[Case]) -> Vec<String> {
     // many clients that end inside a message show what one shows
     let ends = |case: &Case| defect == Defect::ForgetsHalfClosed && case.id == "C-05";
-    let own = |case: &&Case| shows(defect.kind(), case) || ends(case);
+    // what hung in other cases is what this one is about
+    let gone = |case: &Case| defect == Defect::HangsOnExtensions && case.id == "C-13";
+    let own = |case: &&Case| shows(defect.kind(), case) || ends(case) || gone(case);
     let own: Vec<Case> = cases.iter().filter(own).cloned().collect();
     if own.is_empty() {
         return Vec::new();
