@@ -618,7 +618,7 @@ fn over_the_wire(row: engine::Row) -> engine::Row {
     };
     let bytes = row::encode(&head, &row.snapshot);
     let mut snapshot = Box::<Snapshot>::default();
-    assert_eq!(row::decode(&bytes, &mut snapshot).unwrap(), head);
+    assert_eq!(row::decode(&bytes, &mut snapshot).expect("a row"), head);
     engine::Row { snapshot, ..row }
 }
 
