@@ -97,6 +97,34 @@ fn an_agent_may_use_its_own_subjects_and_no_other() {
 }
 
 #[test]
+fn a_watch_may_tell_of_the_target_and_nothing_else() {
+    let make = |role| Credentials::generate("blue", role).expect("credentials");
+    let (own, manager) = (make(Role::Watch), make(Role::Manager));
+    let grants: Vec<Grant> = [&own, &manager].into_iter().map(Grant::from).collect();
+    let server = NatsServer::start(&ServerOptions::default(), "blue", &grants)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let scene = Scene { server, agent: make(Role::Agent), other: make(Role::Agent), manager };
+    let (subjects, id) = (Subjects::new("blue"), own.id());
+    let manager = link(&scene, &scene.manager, subjects.permitted(Role::Manager, "").1);
+    let watch = link(&scene, &own, vec![subjects.to(&id), subjects.rows("*"), ">".into()]);
+    let denied = [subjects.from(&id), subjects.rows(&id), subjects.command(), subjects.control()];
+    for subject in &denied {
+        watch.sender().send(subject.clone(), b"x".to_vec());
+    }
+    watch.sender().send(subjects.target(&id), b"row".to_vec());
+    let came = loop {
+        if let Incoming::Message { subject, .. } = manager.inbox.recv_timeout(PATIENCE).unwrap() {
+            break subject;
+        }
+    };
+    assert_eq!(came, subjects.target(&id));
+    manager.sender().send(subjects.to(&id), MARK.into());
+    let refused = refusals(&watch);
+    let count = |what: &str| refused.iter().filter(|why| why.contains(what)).count();
+    assert_eq!((count("publish"), count("subscription")), (denied.len(), 2), "{refused:#?}");
+}
+
+#[test]
 fn nobody_is_let_in_without_a_key_of_the_fleet() {
     let scene = scene();
     let stranger = Credentials::generate("blue", Role::Agent).unwrap();

@@ -618,21 +618,20 @@ fn over_the_wire(row: engine::Row) -> engine::Row {
     };
     let bytes = row::encode(&head, &row.snapshot);
     let mut snapshot = Box::<Snapshot>::default();
-    let read = row::decode(&bytes, &mut snapshot).expect("a row as it was written");
-    assert_eq!(read, head);
+    assert_eq!(row::decode(&bytes, &mut snapshot).expect("a row"), head);
     engine::Row { snapshot, ..row }
 }
 
 /// Everything that a histogram says.
 fn figures(hist: &Hist) -> Vec<u64> {
-    let quantiles = (0..=500).map(|step| hist.quantile(f64::from(step) / 500.0).0);
+    let quantiles = (0..=100).map(|step| hist.quantile(f64::from(step) / 100.0).0);
     [hist.count(), hist.min().0, hist.max().0].into_iter().chain(quantiles).collect()
 }
 
 #[test]
 fn a_fleet_measures_what_one_process_measures_bit_by_bit() {
     let plan = || {
-        let mut plan = open(400.0, 5);
+        let mut plan = open(400.0, 3);
         let target = plan.targets[0].clone();
         let other = |row: u32| {
             let url = format!("http://sim.example/{row:03}").parse().unwrap();
@@ -643,9 +642,9 @@ fn a_fleet_measures_what_one_process_measures_bit_by_bit() {
     };
     let world = || World::new(by_path(), Nanos::ZERO, Nanos::from_secs(1_000));
     let alone = execute_with(plan(), world(), 1, None).measurement;
-    assert!(alone.total.counts.succeeded > 1_900, "{:?}", alone.total.counts);
+    assert!(alone.total.counts.succeeded > 1_000, "{:?}", alone.total.counts);
     // machines of the same and of different weights
-    for weights in [&[1.0; 4][..], &[1.0, 2.0, 0.5], &[1.0; 7], &[3.0, 1.0]] {
+    for weights in [&[1.0; 4][..], &[1.0, 2.0, 0.5], &[1.0; 7]] {
         let table = SlotTable::new(weights);
         let part = |slots: &Vec<u32>| Share::of_slots(slots, table.of).unwrap();
         let shares = table.slots.iter().map(part).collect();
