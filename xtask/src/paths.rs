@@ -112,11 +112,12 @@ fn machine() -> String {
 /// `netpath` with a program behind it, and what both said.
 fn through(
     netpath: &mut Command,
-    path: &str,
+    [path, seed]: &[&str; 2],
     server: &str,
     program: &[&str],
 ) -> anyhow::Result<(String, String)> {
-    netpath.args(["netpath", "--path", path, "--server", server, "--"]).args(program);
+    netpath.args(["netpath", "--path", path, "--seed", seed, "--server", server, "--"]);
+    netpath.args(program);
     let ran = netpath.stdin(Stdio::null()).output().context("netpath cannot be started")?;
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     let code = ran.status.code().unwrap_or(-1);

@@ -43,7 +43,7 @@ impl fmt::Display for PathTrouble {
             PathTrouble::Namespace(error) => write!(
                 f,
                 "no network namespace can be made here ({error}); way out: run this as root, or \
-                 allow user namespaces (sysctl user.max_user_namespaces, \
+                 allow user namespaces (sysctl user.max_user_namespaces, user.max_net_namespaces, \
                  kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), \
                  in a container with --cap-add NET_ADMIN --cap-add SYS_ADMIN"
             ),

@@ -196,7 +196,7 @@ fn a_lossy_way_is_given_patience() {
     assert_eq!(asked(Nanos::ZERO), (0, TalkEnd::Unconnected(timeout)));
     assert_eq!(asked(Nanos::from_secs(16)), (1, TalkEnd::Open));
     // but a server that is not there is told in the end
-    assert_eq!(asked(Nanos::from_millis(900)), (0, TalkEnd::Unconnected(timeout)));
+    assert_eq!(asked(Nanos::from_millis(400)), (0, TalkEnd::Unconnected(timeout)));
 }
 
 fn any_class() -> impl Strategy<Value = Class> {

@@ -82,9 +82,11 @@ pub(super) fn section(binary: &Path, rounds: usize) -> anyhow::Result<String> {
     );
     for one in &MATCHES {
         let (mut kernel, mut ours) = (Vec::new(), Vec::new());
-        for _ in 0..rounds {
+        for round in 1..=rounds {
             kernel.push(one.by_kernel(binary)?);
-            ours.push(goodput(binary, one.our_path, "", "", one.users)?);
+            // other packets are lost in each round, as they are by the kernel
+            let seed = round.to_string();
+            ours.push(goodput(binary, one.our_path, &["", ""], one.users, &seed)?);
         }
         let show = |values: &[f64]| {
             let (median, least, most) = spread(values);
@@ -101,17 +103,17 @@ pub(super) fn section(binary: &Path, rounds: usize) -> anyhow::Result<String> {
 impl Match {
     fn by_kernel(&self, binary: &Path) -> anyhow::Result<f64> {
         let client = self.kernel.1.strip_prefix("drop ").map(drops).unwrap_or_default();
-        goodput(binary, self.kernel_path, self.kernel.0, &client, self.users)
+        goodput(binary, self.kernel_path, &[self.kernel.0, &client], self.users, "1")
     }
 }
 
-/// Megabytes of content a second. `server` and `client`: commands before each of them.
+/// Megabytes of content a second. `before`: commands before the server and before the client.
 fn goodput(
     binary: &Path,
     path: &str,
-    server: &str,
-    client: &str,
+    [server, client]: &[&str; 2],
     users: &str,
+    seed: &str,
 ) -> anyhow::Result<f64> {
     let own = binary.display();
     let server = format!(
@@ -126,7 +128,7 @@ fn goodput(
     // other programs' turns would be in the figures of whoever happens to run then
     let mut netpath = Command::new("chrt");
     netpath.args(["-r", "1"]).arg(binary).env("PATH", folders);
-    let (out, said) = through(&mut netpath, path, &server, &["sh", "-c", &script])?;
+    let (out, said) = through(&mut netpath, &[path, seed], &server, &["sh", "-c", &script])?;
     let document: serde_json::Value =
         serde_json::from_str(&out).with_context(|| format!("not understood: {out} {said}"))?;
     let calls = document["throughput_per_s"].as_f64().context("no throughput")?;

@@ -38,13 +38,16 @@ pub(super) fn section(binary: &Path, minutes: u32) -> anyhow::Result<String> {
         "-d",
         &seconds,
     ]);
-    netpath.args(["--timeout", "20s", "--store", "none", "--json", "-"]);
-    netpath.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // to a file: a pipe that nobody reads until the end would stop it when it is full
+    let result = tempfile::NamedTempFile::new().context("a file for the result")?;
+    netpath.args(["--timeout", "20s", "--store", "none", "--json"]).arg(result.path());
+    netpath.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = netpath.spawn().context("netpath cannot be started")?;
     let (rows, child) = watch(child, span)?;
     let ran = child.wait_with_output()?;
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    let document: serde_json::Value = serde_json::from_slice(&ran.stdout)
+    let json = std::fs::read(result.path()).context("reading the result")?;
+    let document: serde_json::Value = serde_json::from_slice(&json)
         .with_context(|| format!("netpath ended with {}: {said}", ran.status))?;
     let from = (rows.len() as f64 * SETTLING) as usize;
     let Some(((first, last), _)) = halves(&rows[from..]).zip(rows.last()) else {

@@ -30,7 +30,7 @@ fn hour(mut link: PathLink, gap: Nanos) -> (PathLink, Nanos) {
         if now <= Nanos::from_secs(600) {
             early = room(&link);
         }
-        now = now + gap;
+        now += gap;
     }
     assert!(room(&link) <= early * 2, "{} against {early} packets of room", room(&link));
     while let Some(delivery) = link.pop(Nanos::NEVER, &mut lost) {

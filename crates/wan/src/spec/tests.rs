@@ -82,11 +82,11 @@ fn webmark_delays_what_the_client_sends_and_loses_both_ways() {
 
 #[test]
 fn a_path_that_loses_asks_for_patience() {
-    let seconds = |text: &str| read(text).patience().as_secs_f64();
-    assert_eq!(seconds("rtt=200ms"), 0.4);
-    assert_eq!(seconds("rtt=200ms, up-loss=2%"), 16.0);
-    assert_eq!(seconds("rtt=200ms, outage=25s:2s"), 8.4);
-    assert_eq!(seconds("rtt=0ms"), 0.0);
+    let millis = |text: &str| read(text).patience().0 / 1_000_000;
+    assert_eq!(millis("rtt=200ms"), 400);
+    assert_eq!(millis("rtt=200ms, up-loss=2%"), 16_000);
+    assert_eq!(millis("rtt=200ms, outage=25s:2s"), 8_400);
+    assert_eq!(millis("rtt=0ms"), 0);
 }
 
 /// Each direction has its own, and a path is read again from its text and its traces.
