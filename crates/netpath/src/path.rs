@@ -365,6 +365,10 @@ mod tests {
         assert_eq!(routed(table, bits("10.9.2.0"), mask(24)), None);
         let ours = Some("10.7.0.2 is an address of this host".to_owned());
         assert_eq!(local(trie, bits("10.7.0.0"), mask(16)), ours);
-        assert_eq!(local(trie, bits("10.7.128.0"), mask(17)), None, "a broadcast address is no one's");
+        assert_eq!(
+            local(trie, bits("10.7.128.0"), mask(17)),
+            None,
+            "a broadcast address is no one's"
+        );
     }
 }

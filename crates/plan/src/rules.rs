@@ -361,9 +361,11 @@ pub fn parse_sources(text: &str) -> Result<SourcePrefix, ParseError> {
     let (network, bits) = text.trim().split_once('/').ok_or_else(|| bad("it has no /BITS"))?;
     let network: Ipv4Addr =
         network.parse().map_err(|_| bad(&format!("{} is no IPv4 address", quoted(network))))?;
-    let bits: u8 = bits.parse().ok().filter(|bits| (8..=30).contains(bits)).ok_or_else(|| {
-        bad(&format!("{} is no number of bits from 8 to 30", quoted(bits)))
-    })?;
+    let bits: u8 = bits
+        .parse()
+        .ok()
+        .filter(|bits| (8..=30).contains(bits))
+        .ok_or_else(|| bad(&format!("{} is no number of bits from 8 to 30", quoted(bits))))?;
     let inside = network.to_bits() & (u32::MAX >> bits);
     if inside != 0 {
         let first = Ipv4Addr::from_bits(network.to_bits() & !(u32::MAX >> bits));

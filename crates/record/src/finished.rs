@@ -1,7 +1,10 @@
 //! A run as it was measured, with its plan and its verdict: what every output of a run is made of.
 
 use plan::Plan;
-use sample::{Environment, FailureClass, FleetFacts, HeldFacts, PathDirection, PathFacts, StackFacts, SutSeries};
+use sample::{
+    Environment, FailureClass, FleetFacts, HeldFacts, PathDirection, PathFacts, StackFacts,
+    SutSeries,
+};
 use stats::diagnosis::Confidence;
 use stats::{Measurement, Metric, Objective, Second, State, Verdict};
 use std::net::IpAddr;

@@ -44,7 +44,8 @@ mod tests {
 
     #[test]
     fn the_counts_in_words() {
-        let quiet = StackFacts { sent: 1_200, received: 1_100, established: 8, ..Default::default() };
+        let quiet =
+            StackFacts { sent: 1_200, received: 1_100, established: 8, ..Default::default() };
         let lines = |stack: &StackFacts| {
             facts(stack).iter().map(|(_, text)| format!("{text}\n")).collect::<String>()
         };

@@ -10,8 +10,9 @@ use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use record::server::Conduct;
 use sample::{
-    AgentFacts, BodyPrint, Environment, FailureClass, FleetFacts, Http2Facts, Http3Facts,
-    PathDirection, PathFacts, PathKind, QuicFacts, StackFacts, HeldFacts, SutRow, SutSeries, TlsFacts, WrongBody,
+    AgentFacts, BodyPrint, Environment, FailureClass, FleetFacts, HeldFacts, Http2Facts,
+    Http3Facts, PathDirection, PathFacts, PathKind, QuicFacts, StackFacts, SutRow, SutSeries,
+    TlsFacts, WrongBody,
 };
 use serde_json::{Map, Value};
 use stats::curve::{

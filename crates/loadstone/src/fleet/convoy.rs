@@ -125,7 +125,17 @@ impl Convoy {
         let seen = Seen { busiest: cost.busiest, foreign: None, path: None, fleet: fleet_seen };
         let verdict = verdict(plan, prepared, &measurement, seen, calibration);
         let fleet = Some(fleet);
-        Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path: None, stack: None, held: None, fleet })
+        Ok(Measured {
+            measurement,
+            verdict,
+            cost,
+            started_unix_s,
+            sut,
+            path: None,
+            stack: None,
+            held: None,
+            fleet,
+        })
     }
 }
 

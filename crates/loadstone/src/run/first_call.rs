@@ -180,8 +180,9 @@ fn connect(
         let stream: std::io::Result<Box<dyn Stream>> = match (&peer, own) {
             (_, Some(own)) => OwnSocket::connect(own, plan.seed, &peer, &options, within)
                 .map(|socket| Box::new(socket) as _),
-            (Peer::Tcp(address), None) => reactor::connect_tcp(*address, &options, within)
-                .map(|tcp| Box::new(tcp) as _),
+            (Peer::Tcp(address), None) => {
+                reactor::connect_tcp(*address, &options, within).map(|tcp| Box::new(tcp) as _)
+            }
             (Peer::Unix(path), None) => UnixStream::connect(path).map(|unix| Box::new(unix) as _),
             (Peer::Udp(_) | Peer::Quic { .. }, None) => Err(ErrorKind::Unsupported.into()),
         };

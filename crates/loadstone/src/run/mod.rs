@@ -247,8 +247,7 @@ fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
         };
         let (tls, route) = (prepared.tls.as_ref(), prepared.route.as_deref());
         let own = prepared.own.as_ref();
-        let next =
-            path::through(route, || first_call::make(plan, endpoint, tls, own, &template))?;
+        let next = path::through(route, || first_call::make(plan, endpoint, tls, own, &template))?;
         found.location = next.location;
     }
     if !found.unreachable {

@@ -29,9 +29,7 @@ pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
     match plan.client_count() {
         0 if plan.connection.path.is_some() => 1,
         0 => workers,
-        clients => {
-            (1..=workers).rev().find(|count| clients.is_multiple_of(*count)).unwrap_or(1)
-        }
+        clients => (1..=workers).rev().find(|count| clients.is_multiple_of(*count)).unwrap_or(1),
     }
 }
 
@@ -49,7 +47,8 @@ pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<Ow
     let network = stand(asked)?;
     let (first, last) = network.sources();
     let devices: Vec<&str> = network.devices().collect();
-    let whose = if first == last { format!("from {first}") } else { format!("from {first} to {last}") };
+    let whose =
+        if first == last { format!("from {first}") } else { format!("from {first} to {last}") };
     prepared.notes.push(format!(
         "connections use Loadstone's own TCP: the server sees them come {whose}, through {} on this \
          host while the run lasts; the client's kernel TCP is not measured",
@@ -91,8 +90,8 @@ fn fits(stands: &NetworkAsk, asked: &NetworkAsk) -> bool {
 }
 
 fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
-    let paths = WantedPath::asked(plan)
-        .map(|(_, population, clients)| InsidePaths { population, clients });
+    let paths =
+        WantedPath::asked(plan).map(|(_, population, clients)| InsidePaths { population, clients });
     let prefix = plan.driver.sources.map(|prefix| (prefix.network, prefix.bits));
     NetworkAsk { workers, seed: plan.seed, paths, prefix }
 }

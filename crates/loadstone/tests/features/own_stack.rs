@@ -219,8 +219,16 @@ fn bad_situations_are_told_and_leave_nothing_behind() {
             "",
             "all addresses of 198.18.0.0/15, where paths live (RFC 2544), are routed elsewhere",
         ),
-        ("true", "--sources 10.78.0.0/30 --threads 2 -c 2", "4 addresses are too few for 2 threads"),
-        ("true", "--clients 3g:100% --sources 10.78.0.0/29 -c 16 --threads 1", "16 clients have no room in "),
+        (
+            "true",
+            "--sources 10.78.0.0/30 --threads 2 -c 2",
+            "4 addresses are too few for 2 threads",
+        ),
+        (
+            "true",
+            "--clients 3g:100% --sources 10.78.0.0/29 -c 16 --threads 1",
+            "16 clients have no room in ",
+        ),
         ("true", "", "127.0.0.1:9: connection refused"),
     ] {
         let ran = in_a_network(&format!(

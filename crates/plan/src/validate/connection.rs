@@ -2,7 +2,9 @@
 
 use super::Problems;
 use crate::StackChoice;
-use crate::{AddressFamily, ConnectionPlan, HttpVersion, IDLE_MAX, Plan, TlsPlan, TlsVersions, rules};
+use crate::{
+    AddressFamily, ConnectionPlan, HttpVersion, IDLE_MAX, Plan, TlsPlan, TlsVersions, rules,
+};
 use std::net::IpAddr;
 use units::{Nanos, quoted};
 

@@ -65,8 +65,8 @@ impl SideRecord {
             findings: Vec::new(),
             sut: None,
             path: None,
-        stack: None,
-        held: None,
+            stack: None,
+            held: None,
             fleet: None,
         }])
     }

@@ -3,33 +3,33 @@
 //! `docs/schema/run.schema.json` describes it.
 
 mod fleet;
+mod held;
 mod http2;
 mod http3;
 mod journeys;
-mod held;
 mod path;
-mod stack;
 mod series;
 mod sides;
+mod stack;
 mod times;
 mod traffic;
 mod verdict;
 mod verified;
 
 pub use fleet::{AgentRecord, FleetRecord};
+pub use held::{HeldAgeRecord, HeldRecord};
 pub use http2::{FieldsRecord, Http2Record};
 pub use http3::{Http3Record, QuicRecord, RttRecord};
 pub use journeys::{
     CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, NotedRecord, TransactionRecord,
 };
-pub use held::{HeldAgeRecord, HeldRecord};
-pub use stack::StackRecord;
 pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
 pub use series::SecondRecord;
 pub use sides::{
     ClientRecord, DummyRecord, EnvironmentRecord, FirstCallRecord, FirstFailureRecord,
     ResolvedRecord, SutRecord, SutRowRecord,
 };
+pub use stack::StackRecord;
 pub use times::{
     ClientsRecord, EstimateRecord, FailureRecord, HeadlineRecord, OutcomesRecord, PhasesRecord,
     QuantileRecord, TimesByOutcome, TimesRecord, UrlRecord, WeightedRecord,

@@ -1,8 +1,9 @@
 //! From a record back to the run that it was made of.
 
 use super::published::{
-    ClientRecord, EnvironmentRecord, FindingRecord, FirstCallRecord, FleetRecord, HeadlineRecord, HeldRecord,
-    PathRecord, ResolvedRecord, RunRecord, SloRecord, StackRecord, SutRecord, VerdictRecord, plan_value,
+    ClientRecord, EnvironmentRecord, FindingRecord, FirstCallRecord, FleetRecord, HeadlineRecord,
+    HeldRecord, PathRecord, ResolvedRecord, RunRecord, SloRecord, StackRecord, SutRecord,
+    VerdictRecord, plan_value,
 };
 use super::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use plan::{Plan, Secrets};

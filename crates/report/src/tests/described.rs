@@ -3,7 +3,10 @@
 
 use super::{curves, fixtures, schema_of, sessions, tortures};
 use record::server::Conduct;
-use sample::{AgentFacts, Blame, FleetFacts, HeldFacts, PathFacts, PathKind, StackFacts, SutRow, SutSeries, TlsFacts};
+use sample::{
+    AgentFacts, Blame, FleetFacts, HeldFacts, PathFacts, PathKind, StackFacts, SutRow, SutSeries,
+    TlsFacts,
+};
 use serde_json::Value;
 use stats::curve::{Axis, CapacityEnd, OverloadShape, Purpose};
 use stats::diagnosis::Confidence;
