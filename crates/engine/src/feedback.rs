@@ -305,7 +305,8 @@ impl Feedback {
         let person = &self.people.users[user as usize];
         if let Some(step) = self.setup.script(person.id, person.turns) {
             let lead = step.first && self.source.leads();
-            return (if lead { 1 } else { step.rest }, step.pause);
+            let room = self.source.parallel().saturating_sub(person.outstanding);
+            return (if lead { 1 } else { step.rest.min(room) }, step.pause);
         }
         let think = || match self.source.think() {
             Think::None => Nanos::ZERO,
@@ -359,8 +360,11 @@ impl Feedback {
             };
         }
         let Some(person) = self.people.user(user) else { return Next::Nothing };
+        // inside a group whose calls are not all under way the next one follows each that ends
+        let within = self.source.parallel() != u32::MAX
+            && self.setup.script(person.id, person.turns).is_some_and(|step| !step.first);
         let whole_group =
-            (group.is_none() && !self.source.is_scripted()) || person.outstanding == 0;
+            (group.is_none() && !self.source.is_scripted()) || person.outstanding == 0 || within;
         if person.left == 0 || !whole_group {
             return Next::Nothing;
         }
