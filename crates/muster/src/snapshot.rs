@@ -5,8 +5,8 @@ use crate::codec::{Packed, Reader, Unreadable, put, read};
 use sample::{BodyPrint, FailureClass, Http2Facts, Http3Facts, QuicFacts, TlsFacts, WrongBody};
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    Connections, Counts, Hist, Instants, JourneyTally, Noted, ScenarioTally, ServerTimings, Sessions,
-    Snapshot, StatusTally, TARGET_ROWS_MAX, TargetTally, TransactionTally, Verified,
+    Connections, Counts, Hist, Instants, JourneyTally, Noted, ScenarioTally, ServerTimings,
+    Sessions, Snapshot, StatusTally, TARGET_ROWS_MAX, TargetTally, TransactionTally, Verified,
 };
 use units::Nanos;
 
@@ -222,7 +222,8 @@ impl Packed for Instants {
 /// Bytes that are no snapshot, or one that breaks a bound.
 pub(crate) fn fill(snapshot: &mut Snapshot, from: &mut Reader<'_>) -> Result<(), Unreadable> {
     snapshot.fill(from)?;
-    if snapshot.targets.len() > TARGET_ROWS_MAX || snapshot.clients.len() > TARGET_ROWS_MAX
+    if snapshot.targets.len() > TARGET_ROWS_MAX
+        || snapshot.clients.len() > TARGET_ROWS_MAX
         || snapshot.scenarios.len() > TARGET_ROWS_MAX
     {
         return Err(Unreadable("more targets, scenarios or kinds of clients than a run has rows"));

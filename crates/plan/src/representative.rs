@@ -95,8 +95,8 @@ impl Representative {
         let requests = (!surge).then_some(REQUESTS);
         let options =
             SequenceOptions { top, matching: Matching::Groups, off_times: surge, requests };
-        let sequence =
-            fileset::sequence(self.spec, &options, Seed(seed)).map_err(|error| error.to_string())?;
+        let sequence = fileset::sequence(self.spec, &options, Seed(seed))
+            .map_err(|error| error.to_string())?;
         match self.spec {
             Spec::Surge { .. } => self.of_users(plan, &sequence, base)?,
             Spec::Specweb99 { .. } => {
@@ -120,8 +120,7 @@ impl Representative {
             parallel: Some(self.connections),
             ..SessionPlan::of(1, Think::None)
         };
-        plan.load =
-            Load::Closed { users: self.users, think: Think::None, session: Some(session) };
+        plan.load = Load::Closed { users: self.users, think: Think::None, session: Some(session) };
         plan.connection.per_user = self.connections;
         plan.connection.depth = Some(1);
         Ok(())

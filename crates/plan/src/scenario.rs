@@ -35,7 +35,9 @@ impl ScenarioPlan {
         let lasts_throughout = self.start.is_zero() && self.duration.is_none();
         let own = match (&self.stages, &self.load) {
             (Some(stages), _) => stages.clone(),
-            (None, Load::Open { arrivals, .. }) if lasts_throughout && arrivals.from == arrivals.to => {
+            (None, Load::Open { arrivals, .. })
+                if lasts_throughout && arrivals.from == arrivals.to =>
+            {
                 return None;
             }
             (None, Load::Closed { .. }) if lasts_throughout => return None,

@@ -28,13 +28,18 @@ impl Stages {
     pub fn load(&self, old: &Load) -> Load {
         let highest = self.levels.highest();
         match (self.unit, old) {
-            (StageUnit::Users, Load::Closed { think, session, .. }) => {
-                Load::Closed { users: highest.ceil() as u32, think: *think, session: session.clone() }
-            }
+            (StageUnit::Users, Load::Closed { think, session, .. }) => Load::Closed {
+                users: highest.ceil() as u32,
+                think: *think,
+                session: session.clone(),
+            },
             (StageUnit::Users, Load::Open { .. }) => {
                 Load::Closed { users: highest.ceil() as u32, think: Think::None, session: None }
             }
-            (StageUnit::PerSecond, Load::Open { arrivals, session, connections_max, queue_max }) => {
+            (
+                StageUnit::PerSecond,
+                Load::Open { arrivals, session, connections_max, queue_max },
+            ) => {
                 let (from, to) = (Rate(highest), Rate(highest));
                 Load::Open {
                     arrivals: Arrivals { from, to, at: None, ..arrivals.clone() },
@@ -83,7 +88,8 @@ pub fn parse_stages(text: &str) -> Result<Stages, ParseError> {
         };
         stages.push(Stage { over, from, to });
     }
-    let levels = Levels::new(&stages).map_err(|why| ParseError(format!("the stages {}: {why}", quoted(text))))?;
+    let levels = Levels::new(&stages)
+        .map_err(|why| ParseError(format!("the stages {}: {why}", quoted(text))))?;
     Ok(Stages { unit, levels })
 }
 

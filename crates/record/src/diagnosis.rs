@@ -145,7 +145,8 @@ fn evidence(report: &RunReport) -> Evidence<'_> {
 
 fn one_by_one(plan: &Plan) -> bool {
     let connection = &plan.connection;
-    let single = connection.pipeline == 1 && connection.group.is_none() && plan.scenarios.is_empty();
+    let single =
+        connection.pipeline == 1 && connection.group.is_none() && plan.scenarios.is_empty();
     single
         && match &plan.load {
             Load::Closed { think, session, .. } => *think == Think::None && session.is_none(),

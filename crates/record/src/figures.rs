@@ -6,8 +6,8 @@ use plan::Plan;
 use plan::scenario::ScenarioPlan;
 use stats::webmark::{Weighted, weighted_response};
 use stats::{
-    Doubt, Endings, Estimate, Hist, Little, Measurement, ScenarioTally, Second, Snapshot, Spread, interval,
-    samples_needed,
+    Doubt, Endings, Estimate, Hist, Little, Measurement, ScenarioTally, Second, Snapshot, Spread,
+    interval, samples_needed,
 };
 use units::Nanos;
 

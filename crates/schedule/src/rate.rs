@@ -63,7 +63,11 @@ struct Piece {
 
 impl Piece {
     fn slope(&self) -> f64 {
-        if self.span > 0.0 && self.span.is_finite() { (self.to - self.from) / self.span } else { 0.0 }
+        if self.span > 0.0 && self.span.is_finite() {
+            (self.to - self.from) / self.span
+        } else {
+            0.0
+        }
     }
 
     fn count_within(&self, into: f64) -> f64 {
@@ -73,14 +77,21 @@ impl Piece {
 
 impl Staged {
     fn new(levels: &Levels, warm_up: f64) -> Staged {
-        let warm = Piece { begin: 0.0, span: warm_up, from: levels.first(), to: levels.first(), before: 0.0 };
+        let warm = Piece {
+            begin: 0.0,
+            span: warm_up,
+            from: levels.first(),
+            to: levels.first(),
+            before: 0.0,
+        };
         let mut pieces = vec![warm];
         let stages = levels.stages().iter();
         let stages = stages.map(|stage| (stage.over.as_secs_f64(), stage.from, stage.to));
         let rest = (f64::INFINITY, levels.last(), levels.last());
         for (span, from, to) in stages.chain([rest]) {
             let last = pieces[pieces.len() - 1];
-            let (begin, before) = (last.begin + last.span, last.before + last.count_within(last.span));
+            let (begin, before) =
+                (last.begin + last.span, last.before + last.count_within(last.span));
             pieces.push(Piece { begin, span, from, to, before });
         }
         pieces.retain(|piece| piece.span > 0.0);

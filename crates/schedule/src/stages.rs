@@ -154,7 +154,10 @@ mod tests {
         let hill = hill();
         let size = |at: f64| (0..200).filter(|index| hill.holds(*index, secs(at))).count();
         assert_eq!([size(0.0), size(0.001), size(1.0), size(5.05)], [0, 1, 10, 51]);
-        assert_eq!([size(10.0), size(14.9), size(20.0), size(25.0), size(99.0)], [100, 100, 50, 0, 0]);
+        assert_eq!(
+            [size(10.0), size(14.9), size(20.0), size(25.0), size(99.0)],
+            [100, 100, 50, 0, 0]
+        );
     }
 
     #[test]
@@ -166,7 +169,8 @@ mod tests {
         assert!(near(next(50, 7.0), 7.0));
         assert_eq!(next(50, 20.5), None, "it comes no more");
         assert_eq!(next(100, 0.0), None, "a hundred are numbers 0 to 99");
-        let again = Levels::new(&[stage(1.0, 5.0, 5.0), stage(2.0, 0.0, 0.0), stage(0.0, 3.0, 3.0)]);
+        let again =
+            Levels::new(&[stage(1.0, 5.0, 5.0), stage(2.0, 0.0, 0.0), stage(0.0, 3.0, 3.0)]);
         let again = again.unwrap();
         assert_eq!(again.next_within(2, secs(1.5)), Some(secs(3.0)));
         assert_eq!(again.next_within(4, secs(1.5)), None);

@@ -200,7 +200,8 @@ fn stages_of(stages: &[(f64, f64, f64)]) -> Levels {
 
 #[test]
 fn stages_give_the_arrivals_of_their_area() {
-    let hill = stages_of(&[(2.0, 0.0, 100.0), (1.0, 100.0, 100.0), (1.0, 0.0, 0.0), (1.0, 50.0, 0.0)]);
+    let hill =
+        stages_of(&[(2.0, 0.0, 100.0), (1.0, 100.0, 100.0), (1.0, 0.0, 0.0), (1.0, 50.0, 0.0)]);
     let spec = |gaps, warm_up| ArrivalSpec {
         levels: Some(hill.clone()),
         gaps,

@@ -16,8 +16,7 @@ pub use ailing::{Ailing, Ailments, Limiter, SharedLine};
 pub use canned::{Answer, Canned, Keep, calls_against, canned_worker};
 pub use run::{
     Outcome, exchange, execute, execute_guided, execute_journeys, execute_scenarios,
-    execute_scripted, execute_with,
-    plan_for,
+    execute_scripted, execute_with, plan_for,
 };
 pub use servers::{Queue, Script, Service, Stall};
 pub use world::{Action, Admission, Client, Labour, Server, World};

@@ -5,7 +5,8 @@ use conduit::{Peer, Ready};
 use engine::exchange::{Exchange, Heard, Pause, Request};
 use engine::journey::Travel;
 use engine::{
-    Collector, Crew, Directory, Driven, Endpoint, Link, Order, Row, Setup, Share, Turn, Worker, endpoint_key,
+    Collector, Crew, Directory, Driven, Endpoint, Link, Order, Row, Setup, Share, Turn, Worker,
+    endpoint_key,
 };
 use plan::Plan;
 use sample::{CallRecord, ConnectionRecord, Ends, Sample, SessionRecord};

@@ -24,7 +24,11 @@ fn world(millis: u64) -> World {
     let react = move |now: Nanos, _: Client, _: &[u8]| {
         vec![(now + Nanos::from_millis(millis), Action::Bytes(OK.to_vec()))]
     };
-    World::new(Box::new(Script { admit: Admission::Accept, react }), Nanos::ZERO, Nanos::from_secs(1_000))
+    World::new(
+        Box::new(Script { admit: Admission::Accept, react }),
+        Nanos::ZERO,
+        Nanos::from_secs(1_000),
+    )
 }
 
 fn run(plan: Plan, workers: u32) -> Outcome {
@@ -42,7 +46,8 @@ fn due_within(run: &Outcome, from: f64, to: f64) -> usize {
 fn users_come_and_go_with_the_stages() {
     for workers in [1, 3] {
         // ten users more in each of four seconds, forty for two, and none again after one more
-        let run = run(plan("[load]\nstages = '4s:0..40, 2s:40, 1s:0'\n[stop]\nduration = '8s'"), workers);
+        let run =
+            run(plan("[load]\nstages = '4s:0..40, 2s:40, 1s:0'\n[stop]\nduration = '8s'"), workers);
         // a user makes ten calls a second: 40 · 10 · 2
         assert_eq!(due_within(&run, 4.0, 6.0), 800, "{workers}");
         let rising = due_within(&run, 0.0, 4.0) as f64;
@@ -72,7 +77,10 @@ fn a_rate_goes_by_its_stages() {
     let text = "[load]\nstages = '2s:0..100/s, 1s:100/s, 1s:0..0/s, 1s:20..20/s'";
     let run = run(plan(text), 2);
     let within = |from: f64, to: f64| due_within(&run, from, to);
-    assert_eq!([within(0.0, 2.0), within(2.0, 3.0), within(3.0, 4.0), within(4.0, 5.0)], [100, 100, 0, 20]);
+    assert_eq!(
+        [within(0.0, 2.0), within(2.0, 3.0), within(3.0, 4.0), within(4.0, 5.0)],
+        [100, 100, 0, 20]
+    );
     assert_eq!(run.measurement.intended, Some(220));
     assert_eq!(run.measurement.window, Nanos::from_secs(5));
 }
@@ -170,8 +178,7 @@ fn a_scenario_alone_is_the_run_that_has_its_load() {
     let due = |run: &Outcome| -> Vec<Nanos> {
         run.calls.iter().map(|(sample, _)| sample.intended).collect()
     };
-    let (alone, only) =
-        (run(alone, 1), execute_scenarios(only, world(100), 1, &BTreeMap::new()));
+    let (alone, only) = (run(alone, 1), execute_scenarios(only, world(100), 1, &BTreeMap::new()));
     assert_eq!(due(&alone), due(&only));
     let figures = |run: &Outcome| {
         let total = &run.measurement.total;
@@ -250,11 +257,8 @@ fn what_a_page_has_in_it_comes_over_so_many_connections() {
         let run = run(plan, 1);
         assert_eq!(run.connections.len() as u32, connections, "{connections}");
         let start = Nanos::from_secs(1_000);
-        let mut at: Vec<u64> = run
-            .calls
-            .iter()
-            .map(|(sample, _)| (sample.sent - start).0 / 100_000_000)
-            .collect();
+        let mut at: Vec<u64> =
+            run.calls.iter().map(|(sample, _)| (sample.sent - start).0 / 100_000_000).collect();
         at.sort_unstable();
         // a tenth of a second each: the page, then its parts, then two seconds later the next page
         let wanted: &[u64] = match connections {

@@ -22,8 +22,8 @@ use stats::diagnosis::Confidence;
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
     Cause, CauseId, Connections, Counts, Endings, Hist, Instants, JourneyTally, Measurement, Noted,
-    Objective, ScenarioTally, Second, ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, TargetTally,
-    TransactionTally, Verdict, Verified,
+    Objective, ScenarioTally, Second, ServerTimings, Sessions, Snapshot, Spread, State,
+    StatusTally, TargetTally, TransactionTally, Verdict, Verified,
 };
 use std::fmt::Write;
 

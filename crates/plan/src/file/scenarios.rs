@@ -1,9 +1,9 @@
 //! `[[scenario]]`: several loads at once, to a plan and back.
 
 use super::read::{Table, read_load, read_stages};
+use super::scalar::Scalar;
 use super::shape::ScenarioTable;
 use super::write::{load_table, span};
-use super::scalar::Scalar;
 use crate::scenario::{SCENARIOS_MAX, ScenarioPlan};
 use crate::stages::show_stages;
 use crate::{Load, Plan, Think};
@@ -111,8 +111,7 @@ pub(super) fn scenario_table(plan: &Plan, scenario: &ScenarioPlan) -> ScenarioTa
     };
     let named = (scenario.parts != every)
         .then(|| scenario.parts.iter().filter_map(name).collect::<Vec<String>>());
-    let (journeys, targets) =
-        if plan.journeys.is_some() { (named, None) } else { (None, named) };
+    let (journeys, targets) = if plan.journeys.is_some() { (named, None) } else { (None, named) };
     let mut load = load_table(&scenario.load);
     load.stages = scenario.stages.as_ref().map(show_stages);
     ScenarioTable {

@@ -126,7 +126,10 @@ fn check_stages(plan: &Plan, problems: &mut Problems) {
             "begin with nothing, so --warmup would warm nothing; drop it, or begin above 0",
         ),
         (trace, "cannot go with a trace (at), which says itself when calls fall due; drop one"),
-        (sessions, "of users cannot go with sessions of a closed loop; give rates, such as 10s:5/s"),
+        (
+            sessions,
+            "of users cannot go with sessions of a closed loop; give rates, such as 10s:5/s",
+        ),
         (
             stop.duration.is_none() && stop.requests.is_none() && stop.bytes.is_none(),
             "that jump only have no end; give a stage some time, or -d",
@@ -136,10 +139,7 @@ fn check_stages(plan: &Plan, problems: &mut Problems) {
             levels.last() == 0.0 && stop.duration.is_none(),
             "end with nothing, and the run is to end by a count that it may not reach; add -d",
         ),
-        (
-            plan.order == Order::Once,
-            "cannot go with --once: the list ends the run; drop one",
-        ),
+        (plan.order == Order::Once, "cannot go with --once: the list ends the run; drop one"),
     ] {
         if wrong {
             problems.add("--stages", format!("the stages {why}"));

@@ -22,7 +22,8 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems, check_one: fn(&Plan, &
         ),
     ] {
         if wrong {
-            problems.add("scenario", format!("a plan with scenarios cannot go with {option}: {why}"));
+            problems
+                .add("scenario", format!("a plan with scenarios cannot go with {option}: {why}"));
         }
     }
     for (scenario, mut lane) in plan.scenarios.iter().zip(plan.lanes()) {

@@ -2,8 +2,8 @@
 //! again: histograms, and counts that no figure shows as they are.
 
 use super::published::{
-    AgreedRecord, ClientsRecord, Http2Record, Http3Record, OutcomesRecord, RunRecord, ScenarioRecord,
-    SecondRecord, UrlRecord, VerifiedRecord,
+    AgreedRecord, ClientsRecord, Http2Record, Http3Record, OutcomesRecord, RunRecord,
+    ScenarioRecord, SecondRecord, UrlRecord, VerifiedRecord,
 };
 use crate::histogram;
 use base64::Engine;
