@@ -386,21 +386,27 @@ impl Feedback {
                 if ended.unopened { self.setup.plan.connection.reconnect_pause } else { NEXT_TURN };
             pause = pause.max(least).max(NEXT_TURN);
         }
-        if let Some(population) = &self.population {
-            let id = self.people.users[user as usize].id;
-            let back = population.next(id, now + pause);
-            if back != Some(now + pause) {
-                if let Some(at) = back {
-                    self.people.think(at, user, count);
-                }
-                return Next::Rests(back);
-            }
+        if let Some(rest) = self.rest(user, count, now + pause) {
+            return rest;
         }
         if pause.is_zero() {
             return Next::Now(count);
         }
         self.people.think(now + pause, user, count);
         Next::Later(now + pause)
+    }
+
+    /// The user's next calls would fall due at `at`, when there are to be fewer users.
+    fn rest(&mut self, user: u32, count: u32, at: Nanos) -> Option<Next> {
+        let id = self.people.users[user as usize].id;
+        let back = self.population.as_ref()?.next(id, at);
+        if back == Some(at) {
+            return None;
+        }
+        if let Some(back) = back {
+            self.people.think(back, user, count);
+        }
+        Some(Next::Rests(back))
     }
 
     /// A session's failed call falls due again with the next look at what is due: a server that

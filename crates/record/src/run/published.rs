@@ -180,10 +180,7 @@ impl RunRecord {
             findings: report.findings.iter().map(FindingRecord::of).collect(),
             sut: report.sut.as_ref().map(SutRecord::of),
             by_clients: figures::clients_rows(report).into_iter().map(ClientsRecord::of).collect(),
-            by_scenario: figures::scenario_rows(report)
-                .into_iter()
-                .map(|row| ScenarioRecord::of(row, measurement.window))
-                .collect(),
+            by_scenario: scenarios(report),
             path: report.path.as_ref().map(PathRecord::of),
             fleet: report.fleet.as_ref().map(FleetRecord::of),
             name: words::name(&report.name, plan),
@@ -214,6 +211,11 @@ impl RunRecord {
             measured: Some(MeasuredRecord::of(measurement)),
         }
     }
+}
+
+fn scenarios(report: &RunReport) -> Vec<ScenarioRecord> {
+    let rows = figures::scenario_rows(report).into_iter();
+    rows.map(|row| ScenarioRecord::of(row, report.measurement.window)).collect()
 }
 
 fn server_timings(total: &stats::Snapshot) -> BTreeMap<String, TimesRecord> {

@@ -2,6 +2,7 @@
 //! depth; no schema describes a key that no record has; lists of names are those of the types.
 
 use super::{curves, fixtures, schema_of, sessions, tortures};
+use plan::scenario::ScenarioPlan;
 use record::server::Conduct;
 use sample::{AgentFacts, Blame, FleetFacts, PathFacts, PathKind, SutRow, SutSeries, TlsFacts};
 use serde_json::Value;
@@ -148,6 +149,14 @@ fn runs() -> Vec<crate::RunReport> {
     watched.sut = Some(SutSeries { rows: vec![SutRow::default()], ..SutSeries::default() });
     watched.path = Some(PathFacts { kinds: vec![PathKind::default()], ..PathFacts::default() });
     watched.plan.connection.clients = plan::rules::parse_clients("dsl:60%,3g:40%").ok();
+    watched.plan.scenarios = vec![ScenarioPlan {
+        name: "all".into(),
+        load: watched.plan.load.clone(),
+        stages: None,
+        start: units::Nanos::SECOND,
+        duration: None,
+        parts: vec![0],
+    }];
     watched.fleet =
         Some(FleetFacts { agents: vec![AgentFacts::default()], ..FleetFacts::default() });
     watched.measurement.total.counts.due += 1;
