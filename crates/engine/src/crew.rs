@@ -51,7 +51,7 @@ impl Driven for Crew {
             if *done {
                 continue;
             }
-            let mut io = Lane { io, number: number as u32, of };
+            let mut io = OwnSlots { io, number: number as u32, of };
             let mut link = Shared { number, rows: &mut self.rows, link };
             match worker.turn(&mut io, &mut link) {
                 Turn::Wait(until) => wake = Some(wake.map_or(until, |at: Nanos| at.min(until))),
@@ -65,24 +65,24 @@ impl Driven for Crew {
         let of = self.workers.len() as u32;
         let number = ready.slot % of;
         let Some((worker, _)) = self.workers.get_mut(number as usize) else { return };
-        worker.handle(&mut Lane { io, number, of }, Ready { slot: ready.slot / of, ..ready });
+        worker.handle(&mut OwnSlots { io, number, of }, Ready { slot: ready.slot / of, ..ready });
     }
 }
 
 /// The driver as one of several workers has it: of the driver's slots every `of`-th one is its own.
-struct Lane<'a, I> {
+struct OwnSlots<'a, I> {
     io: &'a mut I,
     number: u32,
     of: u32,
 }
 
-impl<I> Lane<'_, I> {
+impl<I> OwnSlots<'_, I> {
     fn slot(&self, slot: Slot) -> Slot {
         slot * self.of + self.number
     }
 }
 
-impl<I: Io> Io for Lane<'_, I> {
+impl<I: Io> Io for OwnSlots<'_, I> {
     fn now(&mut self) -> Nanos {
         self.io.now()
     }

@@ -305,7 +305,8 @@ impl Feedback {
         let person = &self.people.users[user as usize];
         if let Some(step) = self.setup.script(person.id, person.turns) {
             let lead = step.first && self.source.leads();
-            return (if lead { 1 } else { step.rest }, step.pause);
+            let room = self.source.parallel().saturating_sub(person.outstanding);
+            return (if lead { 1 } else { step.rest.min(room) }, step.pause);
         }
         let think = || match self.source.think() {
             Think::None => Nanos::ZERO,
@@ -359,8 +360,11 @@ impl Feedback {
             };
         }
         let Some(person) = self.people.user(user) else { return Next::Nothing };
+        // inside a group whose calls are not all under way the next one follows each that ends
+        let within = self.source.parallel() != u32::MAX
+            && self.setup.script(person.id, person.turns).is_some_and(|step| !step.first);
         let whole_group =
-            (group.is_none() && !self.source.is_scripted()) || person.outstanding == 0;
+            (group.is_none() && !self.source.is_scripted()) || person.outstanding == 0 || within;
         if person.left == 0 || !whole_group {
             return Next::Nothing;
         }
@@ -382,21 +386,27 @@ impl Feedback {
                 if ended.unopened { self.setup.plan.connection.reconnect_pause } else { NEXT_TURN };
             pause = pause.max(least).max(NEXT_TURN);
         }
-        if let Some(population) = &self.population {
-            let id = self.people.users[user as usize].id;
-            let back = population.next(id, now + pause);
-            if back != Some(now + pause) {
-                if let Some(at) = back {
-                    self.people.think(at, user, count);
-                }
-                return Next::Rests(back);
-            }
+        if let Some(rest) = self.rest(user, count, now + pause) {
+            return rest;
         }
         if pause.is_zero() {
             return Next::Now(count);
         }
         self.people.think(now + pause, user, count);
         Next::Later(now + pause)
+    }
+
+    /// The user's next calls would fall due at `at`, when there are to be fewer users.
+    fn rest(&mut self, user: u32, count: u32, at: Nanos) -> Option<Next> {
+        let id = self.people.users[user as usize].id;
+        let back = self.population.as_ref()?.next(id, at);
+        if back == Some(at) {
+            return None;
+        }
+        if let Some(back) = back {
+            self.people.think(back, user, count);
+        }
+        Some(Next::Rests(back))
     }
 
     /// A session's failed call falls due again with the next look at what is due: a server that

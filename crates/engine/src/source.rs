@@ -397,6 +397,11 @@ impl Source {
         self.session().is_some_and(|session| !session.visits.is_empty())
     }
 
+    /// Calls of a group of a visit that are under way at once, at most.
+    pub(crate) fn parallel(&self) -> u32 {
+        self.session().and_then(|session| session.parallel).unwrap_or(u32::MAX)
+    }
+
     /// The first call of a group goes alone.
     pub(crate) fn leads(&self) -> bool {
         self.session().is_some_and(|session| session.lead)

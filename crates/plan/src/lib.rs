@@ -7,6 +7,7 @@ mod defaults;
 mod file;
 pub mod journey;
 mod model;
+pub mod representative;
 pub mod rules;
 pub mod scenario;
 mod source;

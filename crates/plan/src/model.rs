@@ -421,6 +421,8 @@ pub struct SessionPlan {
     /// What sessions do, in turn: calls to named targets in groups. Empty: `calls` calls, in the
     /// groups of [`ConnectionPlan::group`], to targets in the plan's order.
     pub visits: Vec<Visit>,
+    /// Calls of a group under way at once at most, the next one when one has ended; `None`: all of it.
+    pub parallel: Option<u32>,
     /// The first call of a group goes alone; the rest of it follows that call's answer, as a
     /// browser gets a page and then its parts.
     pub lead: bool,
@@ -471,6 +473,7 @@ impl SessionPlan {
             calls,
             think,
             visits: Vec::new(),
+            parallel: None,
             lead: false,
             one_connection: false,
             retry: false,

@@ -152,10 +152,10 @@ mod tests {
             assert_eq!(parse_stages(shown).unwrap(), read);
             read
         };
-        let hill = same("30s:0..100, 2m:100, 10s:0", "30s:0..100, 2m:100, 10s:0");
+        let hill = same("30s:0..100, 2m:100, 10s:0", "30s:0..100, 120s:100, 10s:0");
         assert_eq!(hill.unit, StageUnit::Users);
         assert_eq!((hill.levels.highest(), hill.levels.span()), (100.0, Nanos::from_secs(160)));
-        let rates = same("1m:50/s,10s:0..120/m,1s:7/s..0", "1m:50/s, 10s:0/s..2/s, 1s:7/s..0/s");
+        let rates = same("1m:50/s,10s:0..120/m,1s:7/s..0", "60s:50/s, 10s:0/s..2/s, 1s:7/s..0/s");
         assert_eq!(rates.unit, StageUnit::PerSecond);
         assert_eq!(rates.levels.first(), 50.0);
     }

@@ -223,7 +223,7 @@ fn run_divided(
     let world = Rc::new(RefCell::new(world));
     let mut bench = Bench::new(&setup);
     bench.carry = carry;
-    let runners: Vec<Runner<Worker>> = (0..workers)
+    let runners: Vec<OnCore<Worker>> = (0..workers)
         .zip(casts)
         .map(|(id, cast)| {
             let worker = Worker::new(setup.clone(), id, None);
@@ -274,10 +274,10 @@ pub fn execute_scenarios(
 }
 
 /// What runs on one core, its driver, and whether it is done.
-type Runner<D> = (D, SimIo, bool);
+type OnCore<D> = (D, SimIo, bool);
 
 fn end_of<D: Driven>(
-    mut runners: Vec<Runner<D>>,
+    mut runners: Vec<OnCore<D>>,
     world: &Rc<RefCell<World>>,
     mut bench: Bench,
     stop_after: Option<Nanos>,
@@ -328,7 +328,7 @@ pub fn exchange(world: World, requests: Vec<Request>, connect: Nanos) -> (Vec<He
 }
 
 /// One turn of every worker; the earliest wake-up, or `None` when all are done.
-fn turn_all<D: Driven>(runners: &mut [Runner<D>], bench: &mut Bench) -> Option<Nanos> {
+fn turn_all<D: Driven>(runners: &mut [OnCore<D>], bench: &mut Bench) -> Option<Nanos> {
     let mut wake = None;
     for (worker, io, done) in runners.iter_mut().filter(|(_, _, done)| !done) {
         match worker.turn(io, bench) {
@@ -340,7 +340,7 @@ fn turn_all<D: Driven>(runners: &mut [Runner<D>], bench: &mut Bench) -> Option<N
 }
 
 /// Hands pending readiness to the workers; false when there was none.
-fn handle_all<D: Driven>(runners: &mut [Runner<D>], world: &Rc<RefCell<World>>) -> bool {
+fn handle_all<D: Driven>(runners: &mut [OnCore<D>], world: &Rc<RefCell<World>>) -> bool {
     let now = world.borrow().now();
     // what happens at this very instant, before time moves
     world.borrow_mut().advance(now);

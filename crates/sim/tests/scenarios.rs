@@ -233,3 +233,39 @@ load = { stages = '1s:10/s, 1s:0..0/s' }
     let done: Vec<u64> = total.journeys.transactions.iter().map(|it| it.succeeded).collect();
     assert_eq!(done, [20, 10]);
 }
+
+#[test]
+fn what_a_page_has_in_it_comes_over_so_many_connections() {
+    let base: url::Url = "http://sim.example/".parse().unwrap();
+    for connections in [1, 2, 6] {
+        let mut plan = Plan::for_url(base.clone());
+        let visit = plan::rules::parse_visit("0,1,1,1,1,1,1 2s; 0,1,1").unwrap();
+        let target = |path: &str| {
+            plan::TargetPlan::new(format!("http://sim.example{path}").parse().unwrap())
+        };
+        plan.targets = ["/page", "/part"].map(target).into();
+        let session = plan::SessionPlan {
+            visits: vec![visit],
+            lead: true,
+            parallel: Some(connections),
+            ..plan::SessionPlan::of(1, plan::Think::None)
+        };
+        plan.load =
+            plan::Load::Closed { users: 1, think: plan::Think::None, session: Some(session) };
+        (plan.stop.duration, plan.stop.requests) = (None, Some(1));
+        (plan.connection.per_user, plan.connection.depth) = (connections, Some(1));
+        let run = run(plan, 1);
+        assert_eq!(run.connections.len() as u32, connections, "{connections}");
+        let start = Nanos::from_secs(1_000);
+        let mut at: Vec<u64> =
+            run.calls.iter().map(|(sample, _)| (sample.sent - start).0 / 100_000_000).collect();
+        at.sort_unstable();
+        // a tenth of a second each: the page, then its parts, then two seconds later the next page
+        let wanted: &[u64] = match connections {
+            1 => &[0, 1, 2, 3, 4, 5, 6, 27, 28, 29],
+            2 => &[0, 1, 1, 2, 2, 3, 3, 24, 25, 25],
+            _ => &[0, 1, 1, 1, 1, 1, 1, 22, 23, 23],
+        };
+        assert_eq!(at, wanted, "{connections}");
+    }
+}

@@ -41,6 +41,7 @@ impl CommonArgs {
         let outputs = self.output.outputs(base.name, self.measure.percentiles.is_some());
         outputs.check()?;
         let mut plan = base.plan;
+        apply_workload(&self.request, &self.load, &mut plan, base.from_file)?;
         self.request.apply(&mut plan, base.from_file, files)?;
         self.request.apply_script(&mut plan, script_args, files)?;
         self.expect.apply(&mut plan, files)?;
@@ -61,6 +62,30 @@ impl CommonArgs {
         }
         Ok((plan, outputs))
     }
+}
+
+/// What a model asks for, in place of the URL alone.
+fn apply_workload(
+    request: &RequestArgs,
+    load: &LoadArgs,
+    plan: &mut Plan,
+    from_file: bool,
+) -> Result<(), UsageError> {
+    let Some(model) = &request.workload else { return Ok(()) };
+    let open = load.rate.is_some() || load.stages.is_some();
+    if open && model.is_of_users() {
+        return Err(UsageError::new(
+            "--workload is of users who wait for their pages, and --rate and --stages are not; drop one \
+             (`loadstone workload sequence` makes a list for --urls, which goes with --rate)",
+        ));
+    }
+    let base = plan.targets.first().map(|target| target.url.clone());
+    let (Some(base), false) = (base, from_file) else {
+        return Err(UsageError::new("--workload needs the URL of a server, not a plan; give it"));
+    };
+    let seed = load.seed.unwrap_or(plan.seed);
+    let made = model.apply(plan, &base, seed);
+    made.map_err(|why| UsageError::new(format!("--workload: {why}")))
 }
 
 /// What the options change.

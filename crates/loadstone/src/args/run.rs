@@ -4,6 +4,7 @@
 use super::Sink;
 use super::parse::{self, List};
 use clap::{Args, ValueEnum};
+use plan::representative::{Representative, parse_representative};
 use plan::stages::Stages;
 use plan::{AbortRule, Auth, BodyRule, HttpVersion, ResolveRule, Think, rules};
 use std::net::IpAddr;
@@ -130,6 +131,10 @@ pub(super) struct RequestArgs {
     /// URLs from a file, or - for standard input: lines of [METHOD] URL [weight=N] [body=TEXT]
     #[arg(long, value_name = "FILE|-")]
     pub(super) urls: Option<String>,
+    /// Files below the URL, by users or clients after a model: surge-like:users=200,connections=2,
+    /// specweb99-like:connections=100, webstone-like:clients=50 or webbench-like:clients=50
+    #[arg(long, value_name = "MODEL", value_parser = parse_representative, conflicts_with_all = ["urls", "script", "curl", "body", "body_file"], hide_short_help = true)]
+    pub(super) workload: Option<Representative>,
     /// Choose URLs from the list at random, by weight
     #[arg(long, conflicts_with = "once")]
     pub(super) random: bool,

@@ -322,6 +322,7 @@ const VALUES: &[(&str, &str)] = &[
     ("connections", "3"),
     ("rate", "5/s"),
     ("stages", "1s:2..9/s"),
+    ("workload", "webstone-like:clients=3"),
     ("think", "1s"),
     ("session", "4 --rate 9"),
     ("arrivals", "uniform --rate 9"),

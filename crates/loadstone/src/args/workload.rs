@@ -3,6 +3,7 @@
 use super::{UsageError, parse};
 use clap::{Args, Subcommand, ValueEnum};
 use fileset::{Matching, SequenceOptions, Spec};
+use plan::representative::TOP_PER_FILE;
 use plan::{Location, rules};
 use std::path::PathBuf;
 use units::Nanos;
@@ -213,8 +214,6 @@ pub(crate) struct Preset {
 
 /// WebMark's run: its files, and the URIs that it asks for.
 const WEBMARK: (Spec, u64) = (Spec::Surge { files: 2_000 }, 172_020);
-/// SURGE's ratio of requests for the most popular file to files, in its published run.
-const TOP_PER_FILE: u64 = 10;
 const USERS: usize = 100;
 
 fn spec(text: &str) -> Result<Spec, String> {

@@ -218,7 +218,7 @@ pub(crate) fn execute(
             open,
             before: ThreadTime::default(),
         };
-        let seats = loads.iter().map(|load| Seat { setup: load.clone(), cast: casts.next() });
+        let seats = loads.iter().map(|load| Berth { setup: load.clone(), cast: casts.next() });
         threads.push(start_worker(seats.collect(), id, tls, cores, ways, link)?);
     }
     drop(out);
@@ -248,12 +248,12 @@ pub(crate) fn execute(
 }
 
 /// One load on one core, and who makes its requests.
-struct Seat {
+struct Berth {
     setup: Arc<Setup>,
     cast: Option<Cast>,
 }
 
-impl Seat {
+impl Berth {
     fn worker(self, id: u32, tls: Option<&tls::Client>) -> Worker {
         let factory =
             tls.map(|client| -> Box<dyn conduit::TlsFactory + Send> { Box::new(client.factory()) });
@@ -268,7 +268,7 @@ impl Seat {
 
 /// `seats`: the loads; one, unless the plan has scenarios.
 fn start_worker(
-    seats: Vec<Seat>,
+    seats: Vec<Berth>,
     id: u32,
     tls: Option<&tls::Client>,
     cores: &[u32],

@@ -4,8 +4,8 @@ use crate::args::{Format, SequenceArgs, Sink};
 use crate::exit::{Code, Failure};
 use crate::files;
 use fileset::{Sequence, Step};
-use plan::{Load, Plan, SessionPlan, TargetPlan, Visit, VisitGroup};
-use std::collections::HashMap;
+use plan::representative::{folder, visits_of};
+use plan::{Load, Plan, SessionPlan};
 use std::fmt::Write as _;
 use units::{Seed, show};
 use url::Url;
@@ -38,14 +38,6 @@ fn urls(sequence: &Sequence, base: Option<&Url>) -> String {
     // a base that ends in a file's name is its folder
     let base = base.map_or_else(|| "/".to_owned(), folder);
     sequence.steps().flat_map(Step::paths).map(|path| format!("{base}{path}\n")).collect()
-}
-
-fn folder(base: &Url) -> String {
-    let mut base = base.clone();
-    base.set_query(None);
-    base.set_fragment(None);
-    let text = base.as_str();
-    text[..=text.rfind('/').unwrap_or(text.len() - 1)].to_owned()
 }
 
 /// httperf's session file, and what is to be told of it. A step is a burst: its page, then what is
@@ -91,25 +83,10 @@ fn burst(text: &mut String, base: &str, step: Step<'_>) {
 /// A plan of users who make one session each: a page, then what is embedded in it, then the OFF
 /// time.
 fn as_plan(sequence: &Sequence, args: &SequenceArgs) -> Result<(String, String), Failure> {
-    let base = folder(args.base.as_ref().expect("the options were checked"));
-    let (mut targets, mut rows) = (Vec::new(), HashMap::new());
-    let mut visits = Vec::new();
-    for steps in sequence.sessions(args.users()) {
-        let mut visit = Visit { groups: Vec::with_capacity(steps.len()) };
-        for step in steps {
-            let asked = step.paths().map(|path| {
-                *rows.entry(path).or_insert_with(|| {
-                    targets.push(format!("{base}{path}"));
-                    targets.len() as u32 - 1
-                })
-            });
-            visit.groups.push(VisitGroup { targets: asked.collect(), think: step.off });
-        }
-        visits.push(visit);
-    }
-    let targets: Result<Vec<TargetPlan>, _> =
-        targets.iter().map(|url| Url::parse(url).map(TargetPlan::new)).collect();
-    let mut plan = Plan::for_targets(targets.map_err(|error| Failure::usage(error.to_string()))?);
+    let base = args.base.as_ref().expect("the options were checked");
+    let made = visits_of(sequence, base, args.users());
+    let (targets, visits) = made.map_err(Failure::usage)?;
+    let mut plan = Plan::for_targets(targets);
     let (users, count) = (args.users().min(visits.len()) as u32, visits.len() as u64);
     let session = SessionPlan { visits, lead: true, ..SessionPlan::of(1, plan::Think::None) };
     plan.load = Load::Closed { users, think: plan::Think::None, session: Some(session) };

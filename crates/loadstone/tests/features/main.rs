@@ -20,6 +20,7 @@ mod own_stack;
 mod peek;
 mod program;
 mod request;
+mod scenarios;
 mod script;
 mod secure;
 mod site;

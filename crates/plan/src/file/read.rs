@@ -553,6 +553,7 @@ fn read_session(
     let Some(calls) = calls else {
         for (key, given) in [
             ("visits", load.visits.is_some_and(|visits| !visits.is_empty())),
+            ("parallel", load.parallel.is_some_and(|most| most != Scalar::Off)),
             ("lead", load.lead == Some(true)),
             ("one_connection", load.one_connection == Some(true)),
             ("retry", load.retry == Some(true)),
@@ -572,6 +573,7 @@ fn read_session(
         let visit = rules::parse_visit(&visit).map_err(|error| table.fault("visits", error))?;
         session.visits.push(visit);
     }
+    table.set_or_off("parallel", load.parallel, &mut session.parallel, whole)?;
     session.lead = load.lead.unwrap_or(false);
     session.one_connection = load.one_connection.unwrap_or(false);
     session.retry = load.retry.unwrap_or(false);

@@ -172,6 +172,8 @@ tables! {
         think: String,
         /// `0,1 2s; 2`: rows of the targets in groups, with think times behind them.
         visits: Vec<String>,
+        /// Calls of a group under way at once at most.
+        parallel: Scalar,
         lead: bool,
         one_connection: bool,
         retry: bool,

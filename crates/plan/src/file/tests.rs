@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use units::{Nanos, Rate};
 
 mod arbitrary;
+mod scenarios;
 
 struct Texts(BTreeMap<&'static str, &'static [u8]>);
 

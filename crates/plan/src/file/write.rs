@@ -263,6 +263,9 @@ fn session_keys(session: Option<&SessionPlan>) -> LoadTable {
         session: Scalar::or_off(session, |session| Scalar::whole(session.calls.into())),
         think: session.map(|session| show_think(session.think)),
         visits: session.map(|session| session.visits.iter().map(show_visit).collect()),
+        parallel: session
+            .and_then(|session| session.parallel)
+            .map(|most| Scalar::whole(most.into())),
         lead: session.map(|session| session.lead),
         one_connection: session.map(|session| session.one_connection),
         retry: session.map(|session| session.retry),

@@ -206,6 +206,11 @@ fn check_session(plan: &Plan, session: &SessionPlan, problems: &mut Problems) {
         );
         problems.add("--group", text);
     }
+    problems.add_if(
+        session.parallel == Some(0) || (session.parallel.is_some() && session.visits.is_empty()),
+        "parallel",
+        "parallel is how many calls of a group of visits are under way at once: give 1 or more, and visits",
+    );
     check_visits(plan, session, problems);
     check_think(session.think, problems);
     check_lengths(session, problems);

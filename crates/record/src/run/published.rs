@@ -241,10 +241,7 @@ impl RunRecord {
             findings: report.findings.iter().map(FindingRecord::of).collect(),
             sut: report.sut.as_ref().map(SutRecord::of),
             by_clients: figures::clients_rows(report).into_iter().map(ClientsRecord::of).collect(),
-            by_scenario: figures::scenario_rows(report)
-                .into_iter()
-                .map(|row| ScenarioRecord::of(row, measurement.window))
-                .collect(),
+            by_scenario: scenarios(report),
             path: report.path.as_ref().map(PathRecord::of),
             stack: report.stack.as_ref().map(StackRecord::of),
             held: report.held.as_ref().map(HeldRecord::of),
@@ -277,6 +274,11 @@ impl RunRecord {
             measured: Some(MeasuredRecord::of(measurement)),
         }
     }
+}
+
+fn scenarios(report: &RunReport) -> Vec<ScenarioRecord> {
+    let rows = figures::scenario_rows(report).into_iter();
+    rows.map(|row| ScenarioRecord::of(row, report.measurement.window)).collect()
 }
 
 fn server_timings(total: &stats::Snapshot) -> BTreeMap<String, TimesRecord> {

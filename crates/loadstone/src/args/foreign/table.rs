@@ -24,9 +24,9 @@ const LOAD: &[Foreign] = &[
         "-c N for users of a closed load, --user NAME:PASSWORD for a login",
     ),
     of(
-        &["--stage", "--stages"],
+        &["--stage"],
         "k6",
-        "--rate 100..2000/s, or loadstone ramp URL for the whole curve",
+        "--stages '30s:0..100, 2m:100', or loadstone ramp URL for the whole curve",
     ),
     of(&["--iterations"], "k6", "-n COUNT"),
     of(&["--amount", "--maxOverallRequests", "-O"], "autocannon", "-n COUNT"),

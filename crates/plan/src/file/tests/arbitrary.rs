@@ -194,11 +194,23 @@ fn load() -> impl Strategy<Value = Load> {
     let visit = vec(group, 1..4).prop_map(|groups| Visit { groups });
     let at = vec(span(), 1..4).prop_map(|at| Pace::At(at.into()));
     let pace = option::of(prop_oneof![rate().prop_map(Pace::Every), at]);
-    let own = (vec(any::<u32>(), 0..3), pace);
+    let own = (vec(any::<u32>(), 0..3), pace, any::<Option<u32>>());
     let session = (any::<u32>(), think(), vec(visit, 0..3), any::<[bool; 4]>(), own);
-    let session = session.prop_map(|(calls, think, visits, flags, (lengths, pace))| {
+    let session = session.prop_map(|(calls, think, visits, flags, own)| {
+        let (lengths, pace, parallel) = own;
         let [lead, one_connection, retry, own_order] = flags;
-        SessionPlan { calls, think, visits, lead, one_connection, retry, lengths, own_order, pace }
+        SessionPlan {
+            calls,
+            think,
+            visits,
+            parallel,
+            lead,
+            one_connection,
+            retry,
+            lengths,
+            own_order,
+            pace,
+        }
     });
     let session = session.boxed();
     let at = option::of(vec(span(), 1..5).prop_map(Arc::from));

@@ -18,9 +18,11 @@ pub struct ScenarioRecord {
     pub intended: Option<u64>,
     /// Calls that the client never issued.
     pub unissued: u64,
+    /// Sessions, or iterations of journeys, that were begun.
     pub sessions: u64,
     pub throughput_per_s: f64,
     pub goodput_per_s: f64,
+    /// Calls that ended inside the measured window.
     pub in_window: u64,
     pub good_in_window: u64,
     pub body_bytes: u64,

@@ -1,0 +1,271 @@
+//! Loads after the benchmarks that modelled the Web, as plans: who asks for what, over how many
+//! connections, with which pauses.
+
+use crate::{Load, Plan, SessionPlan, TargetPlan, Think, Visit, VisitGroup};
+use fileset::{Matching, Sequence, SequenceOptions, Spec, Step};
+use std::collections::HashMap;
+use units::{ParseError, Seed, parse_count, quoted};
+use url::Url;
+
+/// SURGE's ratio of requests for the most popular file to files, in its published run.
+pub const TOP_PER_FILE: u64 = 10;
+/// Connections of a browser at most.
+const CONNECTIONS_MAX: u32 = 16;
+/// Users, or clients, when nothing is said.
+const USERS: u32 = 100;
+const USERS_MAX: u64 = 1_000_000;
+/// Requests that are drawn where a model knows no end; they are asked for again from the first on.
+const REQUESTS: u64 = 100_000;
+
+/// A load by the name of its model: `surge-like:users=200,connections=2`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Representative {
+    spec: Spec,
+    users: u32,
+    /// Connections over which a user gets what a page has in it.
+    connections: u32,
+}
+
+/// The names and what stands behind them, for messages.
+pub const NAMES: &str = "surge-like[:users=N,files=N,connections=N], specweb99-like[:connections=N], \
+                         webstone-like[:clients=N] or webbench-like[:clients=N,files=N]";
+
+/// Reads a name with its sizes.
+///
+/// # Errors
+/// No such model, a key that it does not have, or a number out of range.
+pub fn parse_representative(text: &str) -> Result<Representative, ParseError> {
+    let bad = |why: String| {
+        ParseError(format!("{} is no workload: {why}; there are {NAMES}", quoted(text)))
+    };
+    let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+    let keys: &[&str] = match name {
+        "surge-like" => &["users", "files", "connections"],
+        "specweb99-like" => &["connections"],
+        "webstone-like" => &["clients"],
+        "webbench-like" => &["clients", "files"],
+        _ => return Err(bad("no such model".to_owned())),
+    };
+    let mut given: HashMap<&str, u64> = HashMap::new();
+    for pair in rest.split(',').filter(|pair| !pair.trim().is_empty()) {
+        let (key, number) = pair.split_once('=').unwrap_or((pair, ""));
+        let key = keys.iter().find(|known| **known == key.trim());
+        let key = key.ok_or_else(|| bad(format!("{name} has {}", keys.join(", "))))?;
+        let number = parse_count(number).map_err(|error| bad(format!("{key}: {}", error.0)))?;
+        given.insert(key, number);
+    }
+    let sized = match (name, given.get("files"), given.get("connections")) {
+        (_, Some(files), _) => format!("{name}:files={files}"),
+        ("specweb99-like", None, Some(connections)) => format!("{name}:connections={connections}"),
+        _ => name.to_owned(),
+    };
+    let spec = Spec::parse(&sized).map_err(|error| bad(error.0))?;
+    let people = if name == "specweb99-like" { "connections" } else { keys[0] };
+    let users = given.get(people).copied().unwrap_or(u64::from(USERS));
+    let connections = match name {
+        "surge-like" => given.get("connections").copied().unwrap_or(1),
+        _ => 1,
+    };
+    if !(1..=USERS_MAX).contains(&users) {
+        return Err(bad(format!("{people} is a number from 1 to {USERS_MAX}")));
+    }
+    if !(1..=u64::from(CONNECTIONS_MAX)).contains(&connections) {
+        return Err(bad(format!("connections of a user are 1 to {CONNECTIONS_MAX}")));
+    }
+    Ok(Representative { spec, users: users as u32, connections: connections as u32 })
+}
+
+impl Representative {
+    /// Each user goes its own way, so that there is no load without them.
+    pub fn is_of_users(&self) -> bool {
+        matches!(self.spec, Spec::Surge { .. } | Spec::Specweb99 { .. })
+    }
+
+    /// Makes it the plan's load: what is asked for below the folder of `base`, by whom, over which
+    /// connections.
+    ///
+    /// # Errors
+    /// A sequence that cannot be made, in a sentence.
+    pub fn apply(&self, plan: &mut Plan, base: &Url, seed: u64) -> Result<(), String> {
+        let surge = matches!(self.spec, Spec::Surge { .. });
+        let top = match self.spec {
+            Spec::Surge { files } => files * TOP_PER_FILE,
+            _ => 1,
+        };
+        let requests = (!surge).then_some(REQUESTS);
+        let options =
+            SequenceOptions { top, matching: Matching::Groups, off_times: surge, requests };
+        let sequence = fileset::sequence(self.spec, &options, Seed(seed))
+            .map_err(|error| error.to_string())?;
+        match self.spec {
+            Spec::Surge { .. } => self.of_users(plan, &sequence, base)?,
+            Spec::Specweb99 { .. } => {
+                self.of_users(plan, &sequence, base)?;
+                // a session is a connection here
+                if let Load::Closed { session: Some(session), .. } = &mut plan.load {
+                    session.one_connection = true;
+                }
+            }
+            Spec::Webstone | Spec::Webbench { .. } => self.of_clients(plan, &sequence, base)?,
+        }
+        Ok(())
+    }
+
+    fn of_users(&self, plan: &mut Plan, sequence: &Sequence, base: &Url) -> Result<(), String> {
+        let (targets, visits) = visits_of(sequence, base, self.users as usize)?;
+        plan.targets = targets;
+        let session = SessionPlan {
+            visits,
+            lead: true,
+            parallel: Some(self.connections),
+            ..SessionPlan::of(1, Think::None)
+        };
+        plan.load = Load::Closed { users: self.users, think: Think::None, session: Some(session) };
+        plan.connection.per_user = self.connections;
+        plan.connection.depth = Some(1);
+        Ok(())
+    }
+
+    /// WebStone's and WebBench's clients: one file after the other, each on a connection of its own.
+    fn of_clients(&self, plan: &mut Plan, sequence: &Sequence, base: &Url) -> Result<(), String> {
+        let mut list = TargetList::new(base);
+        plan.sequence = sequence.steps().flat_map(Step::paths).map(|path| list.row(path)).collect();
+        plan.targets = list.targets()?;
+        plan.load = Load::Closed { users: self.users, think: Think::None, session: None };
+        plan.connection.calls = Some(1);
+        if matches!(self.spec, Spec::Webbench { .. }) {
+            // two of a hundred ask for what is not there, and that is as it must be
+            plan.expect.status = vec![(100, 399), (404, 404)];
+        }
+        Ok(())
+    }
+}
+
+/// The targets of a sequence and the visits of its users: a page, then what is embedded in it, then the
+/// OFF time. `base`: below whose folder they are.
+///
+/// # Errors
+/// A path that makes no URL.
+pub fn visits_of(
+    sequence: &Sequence,
+    base: &Url,
+    users: usize,
+) -> Result<(Vec<TargetPlan>, Vec<Visit>), String> {
+    let mut list = TargetList::new(base);
+    let mut visits = Vec::new();
+    for steps in sequence.sessions(users) {
+        let mut groups = Vec::with_capacity(steps.len());
+        for step in steps {
+            let targets = step.paths().map(|path| list.row(path)).collect();
+            groups.push(VisitGroup { targets, think: step.off });
+        }
+        visits.push(Visit { groups });
+    }
+    Ok((list.targets()?, visits))
+}
+
+/// The folder of a URL: without what stands behind its last slash.
+pub fn folder(base: &Url) -> String {
+    let mut base = base.clone();
+    base.set_query(None);
+    base.set_fragment(None);
+    let text = base.as_str();
+    text[..=text.rfind('/').unwrap_or(text.len() - 1)].to_owned()
+}
+
+/// Each path once, in the order in which it is met.
+struct TargetList<'a> {
+    folder: String,
+    paths: Vec<&'a str>,
+    rows: HashMap<&'a str, u32>,
+}
+
+impl<'a> TargetList<'a> {
+    fn new(base: &Url) -> TargetList<'a> {
+        TargetList { folder: folder(base), paths: Vec::new(), rows: HashMap::new() }
+    }
+
+    fn row(&mut self, path: &'a str) -> u32 {
+        let paths = &mut self.paths;
+        *self.rows.entry(path).or_insert_with(|| {
+            paths.push(path);
+            paths.len() as u32 - 1
+        })
+    }
+
+    fn targets(self) -> Result<Vec<TargetPlan>, String> {
+        let url = |path: &&str| {
+            let url = Url::parse(&format!("{}{path}", self.folder));
+            url.map(TargetPlan::new).map_err(|error| format!("{path}: {error}"))
+        };
+        self.paths.iter().map(url).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::validate;
+
+    fn made(text: &str) -> Plan {
+        let base: Url = "http://h/site/index.html".parse().unwrap();
+        let mut plan = Plan::for_url(base.clone());
+        parse_representative(text).unwrap().apply(&mut plan, &base, 1).unwrap();
+        assert_eq!(validate(&plan), Ok(()), "{text}");
+        plan
+    }
+
+    #[test]
+    fn surge_has_users_who_rest_between_pages() {
+        let plan = made("surge-like:users=7,files=50,connections=2");
+        let Load::Closed { users: 7, session: Some(session), .. } = &plan.load else {
+            panic!("{:?}", plan.load)
+        };
+        assert_eq!((session.visits.len(), session.parallel, session.lead), (7, Some(2), true));
+        assert_eq!((plan.connection.per_user, plan.connection.depth), (2, Some(1)));
+        assert!(plan.targets.iter().all(|target| target.url.path().starts_with("/site/")));
+        let groups = session.visits.iter().flat_map(|visit| &visit.groups);
+        assert!(groups.clone().all(|group| group.think >= units::Nanos::SECOND), "OFF times");
+        assert!(groups.clone().any(|group| group.targets.len() > 1), "embedded files");
+    }
+
+    #[test]
+    fn specweb99_has_connections_of_one_and_of_many_requests() {
+        let plan = made("specweb99-like:connections=20");
+        let Load::Closed { users: 20, session: Some(session), .. } = &plan.load else {
+            panic!("{:?}", plan.load)
+        };
+        assert!(session.one_connection);
+        let lengths: Vec<usize> = session.visits.iter().map(|visit| visit.groups.len()).collect();
+        let single = lengths.iter().filter(|length| **length == 1).count() as f64;
+        let share = single / lengths.len() as f64;
+        assert!((share - 0.3).abs() < 0.02, "three of ten carry one request: {share}");
+        // P3 of the sheet: 7.3 requests on a connection
+        let mean = lengths.iter().sum::<usize>() as f64 / lengths.len() as f64;
+        assert!((mean - 7.3).abs() < 0.15, "{mean}");
+    }
+
+    #[test]
+    fn clients_ask_for_one_file_after_the_other() {
+        let webstone = made("webstone-like:clients=8");
+        assert_eq!((webstone.targets.len(), webstone.connection.calls), (5, Some(1)));
+        assert_eq!(webstone.sequence.len(), 100_000);
+        let webbench = made("webbench-like:clients=3,files=100");
+        assert_eq!(webbench.expect.status, [(100, 399), (404, 404)]);
+    }
+
+    #[test]
+    fn what_is_no_workload_is_named() {
+        for (text, says) in [
+            ("surge", "no such model; there are surge-like"),
+            ("surge-like:clients=3", "surge-like has users, files, connections"),
+            ("surge-like:users=0", "users is a number from 1"),
+            ("surge-like:connections=17", "connections of a user are 1 to 16"),
+            ("surge-like:files=3", "files must be 10 to"),
+            ("webstone-like:clients=x", "clients: "),
+        ] {
+            let why = parse_representative(text).unwrap_err().0;
+            assert!(why.contains(says), "{text}: {why}");
+        }
+    }
+}
