@@ -54,7 +54,7 @@ impl Io for World {
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
         ready.clear();
-        self.now = self.now + Nanos::from_millis(1);
+        self.now += Nanos::from_millis(1);
         for slot in self.fresh.drain(..) {
             self.stands[slot as usize] = true;
             ready.push(Ready { slot, readable: false, writable: true, ended: false });
