@@ -125,7 +125,7 @@ pub fn show_stages(stages: &Stages) -> String {
     let mut before: Option<f64> = None;
     let show = |stage: &Stage| {
         let span = show_span(stage.over);
-        let goes_on = before.unwrap_or(stage.to) == stage.from;
+        let goes_on = before.unwrap_or(stage.to).total_cmp(&stage.from).is_eq();
         before = Some(stage.to);
         match goes_on {
             true => format!("{span}:{}{unit}", stage.to),
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!((hill.levels.highest(), hill.levels.span()), (100.0, Nanos::from_secs(160)));
         let rates = same("1m:50/s,10s:0..120/m,1s:7/s..0", "60s:50/s, 10s:0/s..2/s, 1s:7/s..0/s");
         assert_eq!(rates.unit, StageUnit::PerSecond);
-        assert_eq!(rates.levels.first(), 50.0);
+        assert_eq!(rates.levels.first().to_bits(), 50.0_f64.to_bits());
     }
 
     #[test]
