@@ -157,7 +157,7 @@ mod tests {
         assert_eq!((hill.levels.highest(), hill.levels.span()), (100.0, Nanos::from_secs(160)));
         let rates = same("1m:50/s,10s:0..120/m,1s:7/s..0", "60s:50/s, 10s:0/s..2/s, 1s:7/s..0/s");
         assert_eq!(rates.unit, StageUnit::PerSecond);
-        assert_eq!(rates.levels.first(), 50.0);
+        assert_eq!(rates.levels.first().to_bits(), 50.0_f64.to_bits());
     }
 
     #[test]
