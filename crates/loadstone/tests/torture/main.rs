@@ -12,7 +12,6 @@ mod support;
 
 mod chain;
 mod client;
-mod gallery;
 mod nothing;
 mod overload;
 mod own;
