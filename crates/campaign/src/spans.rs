@@ -132,7 +132,8 @@ mod tests {
         assert!((200..=320).contains(&(span.usual.0 / 1_000_000_000)), "{span:?}");
         assert!(span.most > span.hung && span.hung > span.usual);
         assert!(span.hung <= Nanos::from_secs(15 * 60), "{span:?}");
-        let quick = Settings { executions_max: 50, silence_max: Some(Nanos::SECOND), ..usual };
+        let quick =
+            Settings { executions_max: 50, silence_max: Some(Nanos::SECOND), ..usual.clone() };
         cases.retain(|case| ['B', 'F', 'M', 'S'].contains(&case.group()));
         let span = span_of_run(&cases, &quick, &bounds);
         assert!(span.usual <= Nanos::from_secs(35), "{span:?}");

@@ -258,7 +258,7 @@ fn our_own_tcp_has_addresses_of_its_own_and_no_datagrams() {
         said(|plan| {
             plan.driver.stack = StackChoice::Own;
             plan.driver.threads = threads;
-            plan.connection.path = Some(rules::parse_path("3g").unwrap());
+            plan.connection.path = Some(rules::parse_path("3g", &wan::NoTraces).unwrap());
         })
     };
     assert_eq!(one_link(Some(1)), "nothing");
