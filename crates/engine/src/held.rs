@@ -22,7 +22,7 @@ enum Standing {
 /// A driver with connections held beside the worker's: these have the slots from 0 on, the worker's
 /// come behind them.
 #[derive(Debug)]
-pub struct Held<I> {
+pub struct HeldBeside<I> {
     io: I,
     count: u32,
     peers: Vec<Peer>,
@@ -36,11 +36,11 @@ pub struct Held<I> {
     heard: Vec<Ready>,
 }
 
-impl<I: Io> Held<I> {
+impl<I: Io> HeldBeside<I> {
     /// `count` connections, to each of `peers` in turn.
-    pub fn new(io: I, count: u32, peers: Vec<Peer>, nodelay: bool) -> Held<I> {
+    pub fn new(io: I, count: u32, peers: Vec<Peer>, nodelay: bool) -> HeldBeside<I> {
         let facts = HeldFacts { wanted: count.into(), ..HeldFacts::default() };
-        Held {
+        HeldBeside {
             io,
             count: if peers.is_empty() { 0 } else { count },
             peers,
@@ -143,7 +143,7 @@ impl<I: Io> Held<I> {
     }
 }
 
-impl<I: Io> Io for Held<I> {
+impl<I: Io> Io for HeldBeside<I> {
     #[inline]
     fn now(&mut self) -> Nanos {
         self.io.now()

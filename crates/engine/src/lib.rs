@@ -36,7 +36,7 @@ mod worker;
 pub use collect::{Collector, Intention, Owed, Row};
 pub use crew::{Crew, lanes};
 pub use guide::Directory;
-pub use held::Held;
+pub use held::HeldBeside;
 pub use render::{build_template, connect_request};
 pub use schedule::Share;
 pub use setup::{

@@ -145,20 +145,7 @@ impl Desk {
         let bounds: Vec<u64> = self.machine.seats().values().map(|seat| seat.bound).collect();
         let worst = Nanos(bounds.into_iter().max().unwrap_or(0));
         println!("clocks are known to within {:.2} ms", worst.as_secs_f64() * 1e3);
-        let own = std::process::id();
-        let (before, from) = ((cpu_s(own), cpu_s(self.server)), reactor::monotonic());
-        let rows = self.rows.iter().sum::<u64>();
-        while reactor::monotonic() < from + Nanos::from_secs(seconds) {
-            self.turn();
-        }
-        let span = (reactor::monotonic() - from).as_secs_f64();
-        let share = |now: f64, then: f64| (now - then) / span * 100.0;
-        println!(
-            "{:.0} rows a second; the manager used {:.0} % of a core, the server {:.0} %",
-            (self.rows.iter().sum::<u64>() - rows) as f64 / span,
-            share(cpu_s(own), before.0),
-            share(cpu_s(self.server), before.1)
-        );
+        self.measure(seconds);
         self.machine.stop(true);
         let stopped = reactor::monotonic();
         while !self.machine.seats().values().all(|seat| seat.whole) {
@@ -177,6 +164,24 @@ impl Desk {
         self.machine.disband("the trial is over");
         self.turn();
         Ok(())
+    }
+
+    /// What `seconds` of rows cost the manager and the server.
+    fn measure(&mut self, seconds: u64) {
+        let own = std::process::id();
+        let (before, from) = ((cpu_s(own), cpu_s(self.server)), reactor::monotonic());
+        let rows = self.rows.iter().sum::<u64>();
+        while reactor::monotonic() < from + Nanos::from_secs(seconds) {
+            self.turn();
+        }
+        let span = (reactor::monotonic() - from).as_secs_f64();
+        let share = |now: f64, then: f64| (now - then) / span * 100.0;
+        println!(
+            "{:.0} rows a second; the manager used {:.0} % of a core, the server {:.0} %",
+            (self.rows.iter().sum::<u64>() - rows) as f64 / span,
+            share(cpu_s(own), before.0),
+            share(cpu_s(self.server), before.1)
+        );
     }
 
     fn turn(&mut self) {

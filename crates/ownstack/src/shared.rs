@@ -41,12 +41,12 @@ pub struct OwnNetwork {
     ask: NetworkAsk,
     /// Row of each client's kind.
     dealt: Vec<u32>,
-    told: Mutex<Told>,
+    told: Mutex<NetworkSays>,
 }
 
 /// What workers that have ended have told and nobody has asked for.
 #[derive(Debug, Default)]
-struct Told {
+struct NetworkSays {
     counts: TcpCounts,
     /// Packets that the devices did not take.
     refused: u64,
@@ -153,7 +153,7 @@ impl OwnNetwork {
         Ok(OwnStack::new(stack, queue, lanes, self.clone(), spin))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Told> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, NetworkSays> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -72,7 +72,7 @@ fn peers() -> Vec<Peer> {
 
 #[test]
 fn connections_are_opened_some_at_a_time_and_the_workers_slots_come_behind_them() {
-    let mut held = Held::new(World::default(), 100, peers(), true);
+    let mut held = HeldBeside::new(World::default(), 100, peers(), true);
     let mut ready = Vec::new();
     held.wait(Nanos::SECOND, &mut ready);
     assert_eq!((held.io.opened.len(), held.facts().stood), (64, 64));
@@ -90,7 +90,7 @@ fn connections_are_opened_some_at_a_time_and_the_workers_slots_come_behind_them(
 
 #[test]
 fn what_the_server_ends_is_counted_with_its_age() {
-    let mut held = Held::new(World::default(), 4, peers(), true);
+    let mut held = HeldBeside::new(World::default(), 4, peers(), true);
     held.io.refusing = vec![3];
     let mut ready = Vec::new();
     held.wait(Nanos::SECOND, &mut ready);

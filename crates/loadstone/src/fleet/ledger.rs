@@ -7,7 +7,7 @@ use units::Nanos;
 
 /// Where an agent is in the merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum LedgerState {
     Live,
     /// Silent, or ended before its time: what falls due on it is lost.
     Lost,
@@ -17,7 +17,7 @@ pub(super) enum Standing {
 /// One agent's account.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    pub(super) standing: Standing,
+    pub(super) standing: LedgerState,
     shares: Vec<Share>,
     /// From its own rows.
     measured: Counts,
@@ -40,7 +40,7 @@ pub(super) type Ghost = (Counts, Counts);
 impl Ledger {
     pub(super) fn new(shares: Vec<Share>, start: Nanos) -> Ledger {
         Ledger {
-            standing: Standing::Live,
+            standing: LedgerState::Live,
             shares,
             measured: Counts::default(),
             warm_up: Counts::default(),
@@ -86,7 +86,7 @@ impl Ledger {
 
     /// It has turned up: what was put in for it goes out again.
     pub(super) fn revive(&mut self) -> Ghost {
-        self.standing = Standing::Live;
+        self.standing = LedgerState::Live;
         self.lost_at = None;
         "done".clone_into(&mut self.ending);
         std::mem::take(&mut self.ghost)

@@ -2,7 +2,7 @@
 //! due on one that is lost is counted as lost, interval by interval.
 
 use super::convoy::LOOK;
-use super::ledger::{Ledger, Standing};
+use super::ledger::{Ledger, LedgerState};
 use super::wire::Wire;
 use crate::run::threads::Watcher;
 use anyhow::{Context, Result, bail};
@@ -74,7 +74,7 @@ impl Merge {
     pub(super) fn give_up(&mut self, agent: &str) {
         if let Some(row) = self.row_of(agent) {
             let ledger = &mut self.ledgers[row];
-            (ledger.standing, ledger.lost_at) = (Standing::Lost, Some(ledger.own_edge));
+            (ledger.standing, ledger.lost_at) = (LedgerState::Lost, Some(ledger.own_edge));
         }
     }
 
@@ -86,7 +86,7 @@ impl Merge {
             if bounded { until + self.setup.plan.timeouts.call + GRACE } else { Nanos::NEVER };
         // a run that is taken over may have ended long ago
         let late = late.max(reactor::monotonic() + GRACE);
-        while self.ledgers.iter().any(|ledger| ledger.standing != Standing::Over) {
+        while self.ledgers.iter().any(|ledger| ledger.standing != LedgerState::Over) {
             match wire.event(LOOK) {
                 Some(FleetEvent::Row(agent, bytes)) => self.row(wire, &agent, &bytes, observer)?,
                 Some(FleetEvent::Over(agent)) => self.over(wire, &agent),
@@ -153,10 +153,10 @@ impl Merge {
     fn lose(&mut self, wire: &mut Wire, agent: &str, why: String) {
         let Some(row) = self.row_of(agent) else { return };
         let ledger = &mut self.ledgers[row];
-        if ledger.standing != Standing::Live {
+        if ledger.standing != LedgerState::Live {
             return;
         }
-        ledger.standing = Standing::Lost;
+        ledger.standing = LedgerState::Lost;
         ledger.lost_at = Some(ledger.own_edge);
         crate::say(&format!("{} is lost: {why}", wire.name(agent)));
         ledger.ending = why;
@@ -167,7 +167,7 @@ impl Merge {
 
     fn back(&mut self, wire: &mut Wire, agent: &str) {
         let Some(row) = self.row_of(agent) else { return };
-        if self.ledgers[row].standing == Standing::Live {
+        if self.ledgers[row].standing == LedgerState::Live {
             return;
         }
         let (measured, warm_up) = self.ledgers[row].revive();
@@ -180,7 +180,7 @@ impl Merge {
         let Some(row) = self.row_of(agent) else { return };
         let said = wire.finals().remove(agent).unwrap_or_default();
         let ledger = &mut self.ledgers[row];
-        ledger.standing = Standing::Over;
+        ledger.standing = LedgerState::Over;
         if said.ending == Ending::Done {
             return;
         }
@@ -188,7 +188,7 @@ impl Merge {
             (Ending::DeadMan, _) => "dead-man: it heard nothing of the manager".to_owned(),
             (_, trouble) => format!("failed: {}", trouble.unwrap_or_default()),
         };
-        ledger.standing = Standing::Live;
+        ledger.standing = LedgerState::Live;
         self.lose(wire, agent, why);
     }
 
@@ -196,7 +196,7 @@ impl Merge {
     fn stand_in(&mut self, now: Nanos, observer: &mut dyn Watcher) {
         let interval = self.setup.plan.measure.interval;
         for row in 0..self.ledgers.len() {
-            while self.ledgers[row].standing == Standing::Lost {
+            while self.ledgers[row].standing == LedgerState::Lost {
                 let next = self.ledgers[row].edge + interval;
                 let closed = self.owed.is_none();
                 let last = closed || next >= self.cut;
@@ -210,7 +210,7 @@ impl Merge {
                 ledger.edge = until.max(start);
                 ledger.ghost_edge = ledger.edge;
                 if last {
-                    ledger.standing = Standing::Over;
+                    ledger.standing = LedgerState::Over;
                 }
                 let mut snapshot = std::mem::take(&mut self.spare);
                 (snapshot.counts, snapshot.warm_up) = (measured, warm_up);

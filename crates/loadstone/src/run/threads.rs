@@ -6,7 +6,7 @@ use crate::signals;
 use anyhow::Context;
 use conduit::Io;
 use engine::{
-    Collector, Crew, Directory, Driven, Held, Link, Order, Row, Setup, Worker, drive, lanes,
+    Collector, Crew, Directory, Driven, HeldBeside, Link, Order, Row, Setup, Worker, drive, lanes,
 };
 use host::cpu::ThreadTime;
 use ownstack::OwnNetwork;
@@ -325,7 +325,7 @@ fn run_over<I: Io>(
     link: &mut ThreadLink,
 ) {
     let Some((count, peers)) = held else { return drive(driven, &mut io, link) };
-    let mut held = Held::new(io, count, peers, true);
+    let mut held = HeldBeside::new(io, count, peers, true);
     drive(driven, &mut held, link);
     // the collector outlives the workers
     link.out.send(Message::Held(Box::new(held.facts()))).ok();

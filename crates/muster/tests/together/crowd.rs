@@ -344,17 +344,3 @@ fn a_thousand_agents_start_together_and_lose_no_row() {
     assert!(seen.error_p50 < Nanos::from_micros(500), "{seen:?}");
     assert!(seen.error_max < Nanos::from_millis(2), "{seen:?}");
 }
-
-/// Figures for the guide: `cargo test -p muster --release -- --ignored --nocapture`.
-#[test]
-#[ignore = "prints figures, and takes a minute"]
-fn figures_of_many() {
-    use std::io::Write;
-    for (agents, loss, delay_ms) in
-        [(100, 0.01, 1.0), (1_000, 0.01, 1.0), (5_000, 0.01, 1.0), (1_000, 0.05, 40.0)]
-    {
-        let seen = check(agents, loss, delay_ms);
-        writeln!(std::io::stdout(), "{agents} agents, {loss} lost, {delay_ms} ms: {seen:?}")
-            .unwrap();
-    }
-}

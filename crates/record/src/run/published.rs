@@ -203,14 +203,16 @@ pub struct RunRecord {
 impl RunRecord {
     /// Every figure of a run.
     pub fn of(report: &RunReport) -> RunRecord {
-        let (measurement, plan) = (&report.measurement, &report.plan);
-        let (figures, total) = (Figures::new(report), &measurement.total);
+        RunRecord::made(report, &Figures::new(report), &report.measurement.total)
+    }
+
+    fn made(report: &RunReport, figures: &Figures, total: &stats::Snapshot) -> RunRecord {
         RunRecord {
             schema: SCHEMA.to_owned(),
             server: ConductRecord::of(&Server::of(report)),
             verdict: VerdictRecord::of(&report.verdict),
             outcomes: OutcomesRecord::of(&total.counts),
-            duration_s: measurement.window.as_secs_f64(),
+            duration_s: report.measurement.window.as_secs_f64(),
             throughput_per_s: figures.throughput,
             goodput_per_s: figures.goodput,
             offered_per_s: figures.offered,
@@ -225,19 +227,19 @@ impl RunRecord {
             phases_s: PhasesRecord::of(total, &figures.dns),
             status: total.status.seen().map(|(code, count)| (code.to_string(), count)).collect(),
             failures: failures(total),
-            verified: VerifiedRecord::of(plan, total),
+            verified: VerifiedRecord::of(&report.plan, total),
             per_url: figures::url_rows(report).into_iter().map(UrlRecord::of).collect(),
-            journeys: JourneyRecord::of_plan(plan, &total.journeys),
+            journeys: JourneyRecord::of_plan(&report.plan, &total.journeys),
             bytes: BytesRecord::of(total),
-            concurrency: ConcurrencyRecord::of(&figures, total),
+            concurrency: ConcurrencyRecord::of(figures, total),
             calls_per_connection: known(figures.calls_per_connection),
             weighted_response_time_s: figures.weighted.map(|weighted| weighted.total_s()),
-            conforming_connections: ConformingRecord::of(report, &figures),
+            conforming_connections: ConformingRecord::of(report, figures),
             tls: TlsRecord::of(total),
             http2: Http2Record::of(&total.connections.http2),
             http3: Http3Record::of(&total.connections.http3),
             tcp: TcpRecord::of(report),
-            client: ClientRecord::of(report, &figures),
+            client: ClientRecord::of(report, figures),
             findings: report.findings.iter().map(FindingRecord::of).collect(),
             sut: report.sut.as_ref().map(SutRecord::of),
             by_clients: figures::clients_rows(report).into_iter().map(ClientsRecord::of).collect(),
@@ -246,22 +248,22 @@ impl RunRecord {
             stack: report.stack.as_ref().map(StackRecord::of),
             held: report.held.as_ref().map(HeldRecord::of),
             fleet: report.fleet.as_ref().map(FleetRecord::of),
-            name: words::name(&report.name, plan),
-            target: words::target(plan),
-            load: words::load(plan),
+            name: words::name(&report.name, &report.plan),
+            target: words::target(&report.plan),
+            load: words::load(&report.plan),
             started: timestamp(report.started_unix_s),
             started_unix_s: report.started_unix_s,
-            elapsed_s: measurement.elapsed.as_secs_f64(),
-            interrupted: measurement.interrupted,
-            aborted: measurement.aborted.clone(),
+            elapsed_s: report.measurement.elapsed.as_secs_f64(),
+            interrupted: report.measurement.interrupted,
+            aborted: report.measurement.aborted.clone(),
             failure_share: total.counts.failure_share(),
             quantiles: figures.quantiles.iter().map(QuantileRecord::of).collect(),
             slo: report.slo.iter().map(SloRecord::of).collect(),
             runs: report.runs.iter().map(HeadlineRecord::of).collect(),
             intervals: intervals(report),
             warm_up: OutcomesRecord::of(&total.warm_up),
-            sessions: SessionsRecord::of(&total.sessions, &figures),
-            connections: ConnectionsRecord::of(measurement),
+            sessions: SessionsRecord::of(&total.sessions, figures),
+            connections: ConnectionsRecord::of(&report.measurement),
             weighted_response: figures.weighted.map(WeightedRecord::of),
             redirects: total.redirects,
             server_timing_s: server_timings(total),
@@ -269,9 +271,9 @@ impl RunRecord {
             resolved: report.resolved.iter().map(ResolvedRecord::of).collect(),
             first_call: report.first_call.as_ref().map(FirstCallRecord::of),
             environment: EnvironmentRecord::of(&report.environment),
-            series: measurement.series.iter().map(SecondRecord::of).collect(),
+            series: report.measurement.series.iter().map(SecondRecord::of).collect(),
             plan: plan_value(&report.plan_toml),
-            measured: Some(MeasuredRecord::of(measurement)),
+            measured: Some(MeasuredRecord::of(&report.measurement)),
         }
     }
 }
