@@ -118,7 +118,10 @@ fn fault(argv: Vec<OsString>) -> Option<String> {
         Ok(_) => None,
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => None,
-            _ => Some(error.to_string().lines().next().unwrap_or_default().to_owned()),
+            // a page may name a file that its reader has
+            _ => Some(error.to_string().lines().next().unwrap_or_default().to_owned()).filter(
+                |text| !text.ends_with("cannot be read: No such file or directory (os error 2)"),
+            ),
         },
     }
 }
