@@ -84,7 +84,8 @@ fn open(
     {
         crate::say(&warning);
     }
-    let epoch = crate::wall_clock::unix_seconds() as u64;
+    // in microseconds: agents follow a later manager, also one that began within the same second
+    let epoch = (crate::wall_clock::unix_seconds() * 1e6) as u64;
     let manager = Manager::new(epoch, agents, reactor::monotonic());
     Ok(Wire::start(manager, link, subjects, server)?)
 }
