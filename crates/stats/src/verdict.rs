@@ -159,18 +159,18 @@ fn refused(total: &Snapshot) -> u64 {
 
 /// Holds a finished run against the thresholds above.
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
+    let (slip, all_failed) = (slip(evidence), all_failed(evidence));
+    let (late, none_succeeded) = (slip.is_some(), all_failed.is_some());
     let invalid = [
         not_offered(evidence),
         scenario_not_offered(evidence),
-        slip(evidence),
+        slip,
         ports(evidence),
         descriptors(evidence),
-        all_failed(evidence),
+        all_failed,
         evidence.path.and_then(path_overload),
     ];
     let tainted = fleet::agent_invalid(evidence);
-    let late = invalid[1].is_some();
-    let all_failed = invalid[4].is_some();
     let degraded = [
         lag(evidence).filter(|_| !late),
         wait(evidence),
@@ -181,7 +181,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         evidence.path.and_then(|path| path_late(path, Some(&path_answer(evidence, path)))),
         fleet::agent_lost(evidence),
         fleet::clock(evidence),
-        few_samples(evidence).filter(|_| !all_failed),
+        few_samples(evidence).filter(|_| !none_succeeded),
         interrupted(evidence),
     ];
     let mut verdict = Verdict::default();
