@@ -17,8 +17,6 @@ use wan::Direction;
 
 /// Packets read from one end in a turn: more of them would make the others late.
 const READS_MAX: usize = 64;
-/// How long before a due instant the thread spins instead of sleeping, where it has a core for that.
-pub(crate) const SPIN: Nanos = Nanos::from_micros(60);
 /// Longest sleep: orders are looked at this often at least.
 const SLEEP_MAX: Nanos = Nanos::from_millis(500);
 

@@ -15,6 +15,9 @@ use std::sync::Arc;
 use units::{Nanos, Seed};
 use wan::{Direction, LinkCounts, Lost, PathLink, PathSpec, flip};
 
+/// A sleep of a thread ends late by less.
+const SPIN: Nanos = Nanos::from_micros(60);
+
 /// Which clients live where, and behind what.
 #[derive(Clone, Debug)]
 pub struct LaneClients {
@@ -50,6 +53,15 @@ impl std::fmt::Debug for Lanes {
 }
 
 impl Lanes {
+    /// How long before a due instant whoever carries the packets spins instead of sleeping: not at all
+    /// on a single core, where it would take the server's time.
+    pub fn spin() -> Nanos {
+        match std::thread::available_parallelism() {
+            Ok(cores) if cores.get() > 1 => SPIN,
+            _ => Nanos::ZERO,
+        }
+    }
+
     /// Links on which nothing is yet. `now`: the instant at which traces and outages begin.
     pub fn new(clients: LaneClients, seed: u64, now: Nanos) -> Lanes {
         let specs: Vec<[Arc<wan::LinkSpec>; 2]> = clients

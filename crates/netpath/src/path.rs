@@ -1,8 +1,8 @@
 //! A path that stands: two ends, the thread between them, and what it has counted.
 
 use crate::device::{self, Furniture, Tun};
-use crate::forward::{Ear, ForwardOrder, Forwarder, SPIN};
-use crate::lanes::LaneClients;
+use crate::forward::{Ear, ForwardOrder, Forwarder};
+use crate::lanes::{LaneClients, Lanes};
 use crate::namespace::Namespace;
 use crate::tally::Tally;
 use crate::trouble::PathTrouble;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use units::{Nanos, Seed};
+use units::Seed;
 use wan::{CLIENTS_MAX, Population};
 
 /// Where the server is.
@@ -154,7 +154,7 @@ impl NetBlock {
 
 /// The right to set a path up in the calling thread's network: a lock on the network itself, which
 /// ends with its holder.
-struct Turn {
+pub(crate) struct Turn {
     _network: std::fs::File,
 }
 
@@ -163,7 +163,7 @@ const TURN_TRIES: u32 = 1_000;
 const TURN_PAUSE: Duration = Duration::from_millis(10);
 
 impl Turn {
-    fn take() -> Result<Turn, PathTrouble> {
+    pub(crate) fn take() -> Result<Turn, PathTrouble> {
         let trouble = PathTrouble::other("cannot wait for others who set up a path");
         let network = std::fs::File::open("/proc/thread-self/ns/net");
         let network = network.map_err(PathTrouble::Namespace)?;
@@ -251,11 +251,7 @@ impl NetPath {
             numbers: (0, 1),
             paths: ask.population.parts.iter().map(|part| part.path.clone()).collect(),
         };
-        let spin = match std::thread::available_parallelism() {
-            Ok(cores) if cores.get() > 1 => SPIN,
-            _ => Nanos::ZERO,
-        };
-        let seed = ask.seed;
+        let (seed, spin) = (ask.seed, Lanes::spin());
         let body = move || Forwarder::new([near_end, far_end], inhabitants, seed, spin, ear).run();
         let thread = std::thread::Builder::new().name("path".into()).spawn(body);
         let thread = thread.map_err(PathTrouble::other("cannot start a thread"))?;
@@ -319,10 +315,7 @@ impl NetPath {
             let broken = std::io::Error::other(why);
             return Err(PathTrouble::Other("the path has broken down".to_owned(), broken));
         }
-        let kinds = self.population.parts.len() as u32;
-        let count = |kind| self.dealt.iter().filter(|one| **one == kind).count() as u32;
-        let counts: Vec<u32> = (0..kinds).map(count).collect();
-        let mut facts = tally.facts(&self.population, &counts, self.seed);
+        let mut facts = tally.facts(&self.population, &self.dealt, self.seed);
         facts.overflowed += self.dropped_since()?;
         Ok(facts)
     }

@@ -1,4 +1,4 @@
-//! What the forwarder counts, and the facts made of it.
+//! What whoever carries packets counts, and the facts made of it.
 
 use hdrhistogram::Histogram;
 use sample::{PathDirection, PathFacts, PathKind};
@@ -57,20 +57,21 @@ impl Tally {
         self.broken = self.broken.take().or_else(|| other.broken.clone());
     }
 
-    /// `clients`: how many there are of each kind.
-    pub fn facts(&self, population: &Population, clients: &[u32], seed: u64) -> PathFacts {
+    /// `dealt`: the row of each client's kind.
+    pub fn facts(&self, population: &Population, dealt: &[u32], seed: u64) -> PathFacts {
         let quantile = |q| match self.late.is_empty() {
             true => Nanos::ZERO,
             false => Nanos(self.late.value_at_quantile(q)),
         };
-        let rows = population.parts.iter().zip(&self.kinds).zip(clients);
+        let clients = |row: usize| dealt.iter().filter(|one| **one as usize == row).count() as u32;
+        let rows = population.parts.iter().zip(&self.kinds).enumerate();
         let idle = (self.spun + self.slept).as_secs_f64();
         let span = self.span.as_secs_f64();
         PathFacts {
             spec: population.text.clone(),
             seed,
             span: self.span,
-            kinds: rows.map(|((part, counts), clients)| kind(part, counts, *clients)).collect(),
+            kinds: rows.map(|(row, (part, counts))| kind(part, counts, clients(row))).collect(),
             late_p50: quantile(0.5),
             late_p99: quantile(0.99),
             late_max: Nanos(self.late.max()),

@@ -14,7 +14,7 @@ use reactor::monotonic;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use sample::{FailureClass, SocketFacts};
+use sample::{FailureClass, SocketFacts, StackFacts};
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -28,9 +28,6 @@ const BATCH: usize = 256;
 const PENDING_MAX: usize = 32;
 /// A segment of 64 KiB with its heads; one buffer, which stays in the cache.
 const BUFFER: usize = 70_000;
-
-/// As the forwarder of emulated paths has it.
-const LANES_SPIN: Nanos = Nanos::from_micros(60);
 
 /// The connections of one worker.
 pub struct OwnStack {
@@ -66,11 +63,7 @@ impl OwnStack {
     ) -> OwnStack {
         let (buffer, now) = (vec![0; BUFFER], monotonic());
         let (spun, refused) = (Nanos::ZERO, 0);
-        // on a single core spinning would take the server's time
-        let lanes_spin = match std::thread::available_parallelism() {
-            Ok(cores) if cores.get() > 1 && lanes.is_some() => LANES_SPIN,
-            _ => Nanos::ZERO,
-        };
+        let lanes_spin = lanes.as_ref().map_or(Nanos::ZERO, |_| Lanes::spin());
         OwnStack { stack, queue, lanes, buffer, shared, now, spin_span, lanes_spin, spun, refused }
     }
 
@@ -126,12 +119,12 @@ impl OwnStack {
         }
     }
 
-    /// Takes packets in; true when there were any.
-    fn receive(&mut self) -> bool {
+    /// Takes packets in.
+    fn receive(&mut self) {
         if self.lanes.is_some() {
             return self.receive_onto_links();
         }
-        for row in 0..BATCH {
+        for _ in 0..BATCH {
             match rustix::io::read(&self.queue, &mut self.buffer[..]) {
                 Ok(length) if length > VNET_HEAD => {
                     // NEEDS_CSUM or DATA_VALID: the sum is not there, or was looked at
@@ -140,32 +133,37 @@ impl OwnStack {
                     self.stack.deliver(self.now, packet, checked);
                 }
                 Ok(_) | Err(Errno::INTR) => {}
-                Err(_) => return row > 0,
+                Err(_) => return,
             }
         }
-        true
     }
 
     /// The same where there are emulated links: each packet begins its way at the instant of its
     /// reading.
-    fn receive_onto_links(&mut self) -> bool {
-        let Some(lanes) = &mut self.lanes else { return false };
-        for row in 0..BATCH {
-            match rustix::io::read(&self.queue, &mut self.buffer[..]) {
-                Ok(length) => match lanes.take() {
-                    None => lanes.overflow(),
-                    Some(number) => {
-                        let room = lanes.room(number);
-                        let length = length.min(room.len());
-                        room[..length].copy_from_slice(&self.buffer[..length]);
-                        lanes.put(monotonic(), Direction::Down, number, length);
+    fn receive_onto_links(&mut self) {
+        let Some(lanes) = &mut self.lanes else { return };
+        for _ in 0..BATCH {
+            let number = lanes.take();
+            // what has no room is taken off all the same, or the device's queue would lose in its place
+            let room = match number {
+                Some(number) => lanes.room(number),
+                None => &mut self.buffer[..],
+            };
+            match (rustix::io::read(&self.queue, room), number) {
+                (Ok(length), Some(number)) => {
+                    lanes.put(monotonic(), Direction::Down, number, length);
+                }
+                (Ok(_), None) => lanes.overflow(),
+                (Err(error), number) => {
+                    if let Some(number) = number {
+                        lanes.give_back(number);
                     }
-                },
-                Err(Errno::INTR) => {}
-                Err(_) => return row > 0,
+                    if error != Errno::INTR {
+                        return;
+                    }
+                }
             }
         }
-        true
     }
 
     fn gather(&mut self, ready: &mut Vec<Ready>) {
@@ -334,7 +332,8 @@ impl Drop for OwnStack {
     fn drop(&mut self) {
         self.flush();
         let carried = self.lanes.take().map(|mut lanes| lanes.tell(monotonic()));
-        self.shared.add(self.stack.counts(), self.refused, carried);
+        let counts = StackFacts { refused: self.refused, ..self.stack.counts() };
+        self.shared.add(counts, carried);
         self.stack.abandon(monotonic());
         self.flush();
     }

@@ -7,7 +7,7 @@ use reactor::monotonic;
 use sample::{PathFacts, StackFacts};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
-use tcp::{Checksums, Sources, TcpCounts, TcpSettings, TcpStack};
+use tcp::{Checksums, Sources, TcpSettings, TcpStack};
 use units::{Nanos, Seed};
 use wan::Population;
 
@@ -47,9 +47,7 @@ pub struct OwnNetwork {
 /// What workers that have ended have told and nobody has asked for.
 #[derive(Debug, Default)]
 struct NetworkSays {
-    counts: TcpCounts,
-    /// Packets that the devices did not take.
-    refused: u64,
+    counts: StackFacts,
     carried: Option<Tally>,
     /// Of the links that carried it.
     seed: u64,
@@ -157,10 +155,9 @@ impl OwnNetwork {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn add(&self, counts: TcpCounts, refused: u64, carried: Option<Tally>) {
+    pub(crate) fn add(&self, counts: StackFacts, carried: Option<Tally>) {
         let mut told = self.lock();
         told.counts += counts;
-        told.refused += refused;
         match (&mut told.carried, carried) {
             (Some(sum), Some(more)) => sum.add(&more),
             (sum @ None, more) => *sum = more,
@@ -172,32 +169,9 @@ impl OwnNetwork {
     /// paths.
     pub fn facts(&self) -> (StackFacts, Option<PathFacts>) {
         let told = std::mem::take(&mut *self.lock());
-        let stack = facts(&told.counts, told.refused);
-        let path = told.carried.zip(self.ask.paths.as_ref()).map(|(tally, paths)| {
-            let kinds = paths.population.parts.len() as u32;
-            let count = |kind| self.dealt.iter().filter(|one| **one == kind).count() as u32;
-            let counts: Vec<u32> = (0..kinds).map(count).collect();
-            tally.facts(&paths.population, &counts, told.seed)
-        });
-        (stack, path)
-    }
-}
-
-fn facts(counts: &TcpCounts, refused: u64) -> StackFacts {
-    StackFacts {
-        sent: counts.sent,
-        received: counts.received,
-        retransmitted: counts.retransmitted,
-        syn_retransmitted: counts.syn_retransmitted,
-        timeouts: counts.timeouts,
-        recoveries: counts.recoveries,
-        out_of_order: counts.out_of_order,
-        duplicate: counts.duplicate,
-        challenges: counts.challenges,
-        resets_sent: counts.resets_sent,
-        resets_received: counts.resets_received,
-        established: counts.established,
-        tuples_out: counts.tuples_out,
-        refused,
+        let carried = told.carried.zip(self.ask.paths.as_ref());
+        let path =
+            carried.map(|(tally, paths)| tally.facts(&paths.population, &self.dealt, told.seed));
+        (told.counts, path)
     }
 }

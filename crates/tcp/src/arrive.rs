@@ -4,7 +4,7 @@
 use crate::connection::{Cold, Context, State, Tcb, bit};
 use crate::packet::{Head, flag};
 use crate::seq::{before, later, not_after};
-use crate::settings::{MSS_MIN, MSS_UNSAID};
+use crate::settings::{FIRST_WINDOW, MSS_MIN, MSS_UNSAID, ONE_BY_ONE};
 use sample::FailureClass;
 use units::Nanos;
 
@@ -422,6 +422,8 @@ impl Tcb {
         let kept = &kept[..kept.len().min(room)];
         let whole = from.wrapping_add(kept.len() as u32) == later(end, from);
         let size = self.segment();
+        // each has opened our window by two more, unless that is not to grow
+        let starts = self.rcv_size < FIRST_WINDOW + 2 * ONE_BY_ONE * size;
         let rcv_nxt = self.rcv_nxt;
         let cold = self.warm(c);
         if head.has(flag::FIN) && whole && cold.fin_at.is_none() {
@@ -434,7 +436,11 @@ impl Tcb {
             c.counts.out_of_order += 1;
             keep_beyond(cold, from.wrapping_sub(rcv_nxt) as usize, from, kept);
         } else if !kept.is_empty() {
-            at_once |= !cold.held.as_slice().is_empty() || kept.len() as u32 >= size;
+            cold.unacknowledged += kept.len() as u32;
+            // more than one full segment's worth (RFC 9293 section 3.8.6.3 asks for it at two)
+            at_once |= !cold.held.as_slice().is_empty()
+                || cold.unacknowledged > size
+                || starts && kept.len() as u32 >= size;
             self.pass_on(kept, c.settings.receive_max);
             told.readable = true;
         }

@@ -4,7 +4,7 @@
 use crate::packet::{End, Flow, Head, Outbox, flag};
 use crate::seq::{Ranges, later};
 use crate::settings::{FIRST_WINDOW, TcpSettings};
-use sample::FailureClass;
+use sample::{FailureClass, StackFacts};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use units::Nanos;
@@ -115,6 +115,8 @@ pub(crate) struct Cold {
     pub(crate) timed: Option<(u32, Nanos)>,
     pub(crate) resend_at: Nanos,
     pub(crate) ack_at: Nanos,
+    /// Bytes that came in order since the last acknowledgement.
+    pub(crate) unacknowledged: u32,
     /// When the peer is asked whether it is there, or an orphan is given up.
     pub(crate) watch_at: Nanos,
     pub(crate) tries: u8,
@@ -149,6 +151,7 @@ impl Cold {
             timed: None,
             resend_at: Nanos::NEVER,
             ack_at: Nanos::NEVER,
+            unacknowledged: 0,
             watch_at: Nanos::NEVER,
             tries: 0,
             probes: 0,
@@ -181,48 +184,6 @@ impl Cold {
     }
 }
 
-/// What a stack has done; everything counts packets or events since it began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TcpCounts {
-    pub sent: u64,
-    pub received: u64,
-    pub retransmitted: u64,
-    /// SYNs among them.
-    pub syn_retransmitted: u64,
-    /// Times that a timer had to send again.
-    pub timeouts: u64,
-    /// Times that duplicate acknowledgements told of a loss.
-    pub recoveries: u64,
-    /// Segments that came out of order.
-    pub out_of_order: u64,
-    /// Segments that brought nothing new.
-    pub duplicate: u64,
-    pub challenges: u64,
-    pub resets_sent: u64,
-    pub resets_received: u64,
-    pub established: u64,
-    /// Connections that could not be opened because no tuple was free.
-    pub tuples_out: u64,
-}
-
-impl std::ops::AddAssign for TcpCounts {
-    fn add_assign(&mut self, other: TcpCounts) {
-        self.sent += other.sent;
-        self.received += other.received;
-        self.retransmitted += other.retransmitted;
-        self.syn_retransmitted += other.syn_retransmitted;
-        self.timeouts += other.timeouts;
-        self.recoveries += other.recoveries;
-        self.out_of_order += other.out_of_order;
-        self.duplicate += other.duplicate;
-        self.challenges += other.challenges;
-        self.resets_sent += other.resets_sent;
-        self.resets_received += other.resets_received;
-        self.established += other.established;
-        self.tuples_out += other.tuples_out;
-    }
-}
-
 /// Cold parts that wait for a connection.
 pub(crate) type Spares = Vec<Box<Cold>>;
 
@@ -232,7 +193,7 @@ pub(crate) struct Context<'a> {
     pub(crate) settings: &'a TcpSettings,
     pub(crate) out: &'a mut Outbox,
     pub(crate) spare: &'a mut Spares,
-    pub(crate) counts: &'a mut TcpCounts,
+    pub(crate) counts: &'a mut StackFacts,
     /// Challenge acknowledgements that may still be sent in this second.
     pub(crate) challenges: &'a mut u32,
     /// Our clock of time stamps, milliseconds.

@@ -17,7 +17,6 @@ mod stack;
 #[cfg(test)]
 mod tests;
 
-pub use connection::TcpCounts;
 pub use packet::{
     ArrivedPacket, Checksums, End, Flow, Head, IP_HEAD, Outbox, SACK_BLOCKS, TCP_HEAD, VNET_HEAD,
     flag, read,

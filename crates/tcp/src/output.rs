@@ -43,7 +43,7 @@ impl Tcb {
             ..Head::default()
         };
         if let Some(cold) = &mut self.cold {
-            cold.ack_at = Nanos::NEVER;
+            (cold.ack_at, cold.unacknowledged) = (Nanos::NEVER, 0);
             // the window never shrinks (RFC 9293 section 3.8.6)
             cold.announced = later(cold.announced, edge);
             let open = cold.announced.wrapping_sub(self.rcv_nxt);

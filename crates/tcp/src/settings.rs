@@ -48,6 +48,9 @@ pub struct TcpSettings {
 pub(crate) const KEEP_ALIVE_PROBES: u8 = 9;
 /// The window of a SYN (Linux: 64,240, which is 44 segments of 1,460 bytes).
 pub(crate) const FIRST_WINDOW: u32 = 64_240;
+/// Full segments of a connection that are acknowledged one by one, for its peer to start by; later ones
+/// two by two (Linux: TCP_MAX_QUICKACKS).
+pub(crate) const ONE_BY_ONE: u32 = 16;
 /// The smallest MSS that is believed (Linux's tcp_min_snd_mss is 48).
 pub(crate) const MSS_MIN: u16 = 48;
 /// What a peer takes that names no MSS (RFC 9293 section 3.7.1).

@@ -1,11 +1,11 @@
 //! All connections of one worker: whose a segment is, which timer is next, which tuple is free.
 
 use crate::arrive::FromSegment;
-use crate::connection::{Context, Spares, State, Tcb, TcpCounts, bit};
+use crate::connection::{Context, Spares, State, Tcb, bit};
 use crate::packet::{ArrivedPacket, Checksums, End, Flow, Head, Outbox, flag, read};
 use crate::seq::{before, not_after};
 use crate::settings::TcpSettings;
-use sample::{FailureClass, SocketFacts};
+use sample::{FailureClass, SocketFacts, StackFacts};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -122,7 +122,7 @@ pub struct TcpStack {
     changed: Vec<u32>,
     out: Outbox,
     spare: Spares,
-    counts: TcpCounts,
+    counts: StackFacts,
     challenges: (u64, u32),
     cursor: u64,
     stamp_offset: u32,
@@ -195,7 +195,7 @@ impl TcpStack {
             changed: Vec::new(),
             out: Outbox::new(checksums),
             spare: Vec::new(),
-            counts: TcpCounts::default(),
+            counts: StackFacts::default(),
             challenges: (0, CHALLENGES),
             cursor: draw.below(sources.tuples().max(1)),
             stamp_offset: draw.next_u64() as u32,
@@ -625,7 +625,7 @@ impl TcpStack {
         self.out.clear();
     }
 
-    pub fn counts(&self) -> TcpCounts {
+    pub fn counts(&self) -> StackFacts {
         self.counts
     }
 

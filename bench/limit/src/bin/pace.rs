@@ -5,7 +5,7 @@
 //!     pace receive PORT DELAY_US
 //!     pace send ADDRESS PORT RATE SECONDS BYTES
 //!
-//! One line: received, lost, p50, p90 and p99 of the error in microseconds, packets a second received.
+//! One line: sent, received, p50, p90 and p99 of the error in microseconds, packets a second received.
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};

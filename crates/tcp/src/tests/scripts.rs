@@ -207,9 +207,30 @@ fn the_request_carries_the_acknowledgement_and_the_last_answer_waits_40_ms() {
     assert_eq!(stage.sent(), NOTHING);
     stage.pass(1);
     assert_eq!(stage.sent(), ["A 201:0 ack 321"]);
-    // full segments are acknowledged one by one
+    // the first full segments are acknowledged one by one
     stage.peer_sends(A, 321, 201, &[1; FULL]);
     assert_eq!(stage.sent(), ["A 201:0 ack 1769"]);
+}
+
+#[test]
+fn full_segments_are_acknowledged_two_by_two_after_the_first_sixteen() {
+    let mut stage = Stage::established();
+    let mut at = 1;
+    let mut come = |stage: &mut Stage| {
+        stage.peer_sends(A, at, 1, &[1; FULL]);
+        at += FULL as u32;
+        // the reader keeps up
+        assert_eq!(stage.read(), Ok(FULL));
+        stage.sent().len()
+    };
+    let acknowledged: Vec<usize> = (0..20).map(|_| come(&mut stage)).collect();
+    assert_eq!(acknowledged, [[1_usize; 16].as_slice(), &[0, 1, 0, 1]].concat());
+    // a last one waits for something to ride on
+    assert_eq!(come(&mut stage), 0);
+    stage.pass(39);
+    assert_eq!(stage.sent(), NOTHING);
+    stage.pass(1);
+    assert_eq!(stage.sent(), [format!("A 1:0 ack {}", 1 + 21 * FULL)]);
 }
 
 #[test]

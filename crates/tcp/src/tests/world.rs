@@ -2,8 +2,9 @@
 //! order, and both ends come to an end. The peer is a connection of ours that is put in place when a
 //! SYN arrives.
 
-use crate::connection::{Context, Spares, State, Tcb, TcpCounts, bit};
+use crate::connection::{Context, Spares, State, Tcb, bit};
 use crate::*;
+use sample::StackFacts;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::Ipv4Addr;
@@ -18,7 +19,7 @@ struct Host {
     settings: TcpSettings,
     out: Outbox,
     spare: Spares,
-    counts: TcpCounts,
+    counts: StackFacts,
     challenges: u32,
     client: End,
 }
@@ -68,7 +69,7 @@ impl Host {
             stamps: self.settings.stamps.then_some((stamp, syn.stamps.map_or(0, |s| s.0))),
             ..Head::default()
         };
-        let mut counts = TcpCounts::default();
+        let mut counts = StackFacts::default();
         let mut context = Context {
             now,
             settings: &self.settings,
@@ -131,7 +132,7 @@ impl World {
             settings,
             out: Outbox::new(Checksums::Ours),
             spare: Vec::new(),
-            counts: TcpCounts::default(),
+            counts: StackFacts::default(),
             challenges: u32::MAX,
             client: SERVER,
         };
