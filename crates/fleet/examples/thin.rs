@@ -81,9 +81,7 @@ fn manager(count: usize, seconds: u64) -> Done {
         processes.0.push(command.spawn()?);
     }
     let machine = Manager::new(1, count, reactor::monotonic());
-    let mut desk =
-        Desk { machine, link, subjects, server: server.pid(), ready: false, rows: Vec::new() };
-    desk.rows.resize(count, 0);
+    let mut desk = Desk { machine, link, subjects, server: server.pid(), ready: false, rows: 0 };
     desk.live(count, seconds)
 }
 
@@ -102,7 +100,7 @@ struct Desk {
     subjects: Subjects,
     server: u32,
     ready: bool,
-    rows: Vec<u64>,
+    rows: u64,
 }
 
 impl Desk {
@@ -159,7 +157,7 @@ impl Desk {
             self.machine.seats().values().filter_map(|seat| Some(seat.said.as_ref()?.rows)).sum();
         println!(
             "all had stopped {ended:.3} s after the word; {} of {said} rows were lost",
-            said - self.rows.iter().sum::<u64>()
+            said - self.rows
         );
         self.machine.disband("the trial is over");
         self.turn();
@@ -170,7 +168,7 @@ impl Desk {
     fn measure(&mut self, seconds: u64) {
         let own = std::process::id();
         let (before, from) = ((cpu_s(own), cpu_s(self.server)), reactor::monotonic());
-        let rows = self.rows.iter().sum::<u64>();
+        let rows = self.rows;
         while reactor::monotonic() < from + Nanos::from_secs(seconds) {
             self.turn();
         }
@@ -178,7 +176,7 @@ impl Desk {
         let share = |now: f64, then: f64| (now - then) / span * 100.0;
         println!(
             "{:.0} rows a second; the manager used {:.0} % of a core, the server {:.0} %",
-            (self.rows.iter().sum::<u64>() - rows) as f64 / span,
+            (self.rows - rows) as f64 / span,
             share(cpu_s(own), before.0),
             share(cpu_s(self.server), before.1)
         );
@@ -208,11 +206,11 @@ impl Desk {
         while let Some(event) = self.machine.event() {
             match event {
                 FleetEvent::Ready => self.ready = true,
-                // what the merge of a row costs is part of the trial
+                // what it costs to read a row is part of the trial
                 FleetEvent::Row(_, bytes) => {
                     let mut snapshot = stats::Snapshot::default();
                     if decode(&bytes, &mut snapshot).is_ok() {
-                        self.rows[0] += 1;
+                        self.rows += 1;
                     }
                 }
                 FleetEvent::Lost(agent, why) | FleetEvent::StoodDown(agent, why) => {

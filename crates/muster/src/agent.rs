@@ -7,11 +7,6 @@ use schedule::Share;
 use std::collections::VecDeque;
 use units::Nanos;
 
-/// Exchanges with the manager's clock at first, this far apart; later one now and then, to see the
-/// clocks part.
-const PROBES: u64 = 40;
-const PROBE_PAUSE: Nanos = Nanos::from_millis(50);
-const PROBE_PAUSE_LATER: Nanos = Nanos::from_secs(10);
 /// Exchanges before an agent says that it is ready.
 const PROBES_MIN: u64 = 8;
 /// A start that is nearer than this is not kept.
@@ -19,7 +14,7 @@ const START_MIN: Nanos = Nanos::from_millis(400);
 /// Without the manager's word so long before the start, there is none.
 const GO_BEFORE: Nanos = Nanos::from_millis(300);
 /// An agent without a load waits so long for a manager that is silent.
-const PATIENCE: Nanos = Nanos::from_secs(60);
+pub(crate) const PATIENCE: Nanos = Nanos::from_secs(60);
 /// One that has counted something keeps it for so long, for a manager that takes the silent one's place.
 const PATIENCE_WITH_ROWS: Nanos = Nanos::from_secs(600);
 /// Bytes of a plan in all.
@@ -166,8 +161,9 @@ impl Agent {
             return false;
         }
         if epoch > self.epoch {
-            // a manager that does not know us yet
-            (self.welcome, self.next_sign) = (false, now);
+            // a manager that does not know us yet, with a clock that we do not know
+            (self.welcome, self.next_sign, self.next_probe) = (false, now, now);
+            self.clock = ClockEstimate::default();
         }
         self.epoch = epoch;
         self.heard = now;
@@ -185,8 +181,7 @@ impl Agent {
             self.say(sign);
         }
         if self.welcome && now >= self.next_probe {
-            let early = self.clock.exchanges() < PROBES;
-            self.next_probe = now + if early { PROBE_PAUSE } else { PROBE_PAUSE_LATER };
+            self.next_probe = now + self.clock.pause();
             self.say(FromAgent::Clock { sent: now.0 });
         }
         let silence = now - self.heard;
@@ -382,7 +377,7 @@ impl Agent {
         if *known != step {
             return;
         }
-        let (rate_peak, ready_hash) = (ready.rate_peak, ready.hash.clone());
+        let (rate_peak, hash) = (ready.rate_peak, ready.hash.clone());
         let shares: Result<Vec<Share>, _> =
             slots.iter().map(|slots| Share::of_slots(slots, of)).collect();
         let shares = match shares {
@@ -400,9 +395,9 @@ impl Agent {
         if start < now + START_MIN {
             return self.stand_down(step, "the start was told too late");
         }
-        let (hash, slots, bound) = (ready_hash, slots.to_vec(), offset.bound.0);
+        let (slots, ahead, bound) = (slots.to_vec(), offset.ahead, offset.bound.0);
         self.held = Some((Holding { step, hash, slots, of, since: 0, bound }, start));
-        self.say(FromAgent::Armed { step, ahead: offset.ahead, bound: offset.bound.0 });
+        self.say(FromAgent::Armed { step, ahead, bound });
         self.state = State::Armed { step, shares, start };
     }
 
@@ -492,6 +487,19 @@ mod tests {
         deeds
             .filter_map(|deed| if let Deed::Say(said) = deed { Some(said) } else { None })
             .collect()
+    }
+
+    #[test]
+    fn the_clock_of_a_later_manager_is_learned_anew() {
+        let now = Nanos::from_secs(10);
+        let mut agent = Agent::new(Hello::default(), now);
+        agent.told(ToAgent::Welcome { epoch: 1 }, now);
+        agent.told(ToAgent::Clock { sent: now.0, received: 7, returned: 7 }, now);
+        assert!(agent.offset().is_some());
+        agent.commanded(&ManagerWord { epoch: 1, what: What::Beat }, now);
+        assert!(agent.offset().is_some());
+        agent.commanded(&ManagerWord { epoch: 2, what: What::Beat }, now);
+        assert_eq!(agent.offset(), None);
     }
 
     #[test]

@@ -6,6 +6,10 @@ use units::Nanos;
 
 /// Exchanges that the best one is chosen from.
 const KEPT: usize = 64;
+/// Exchanges at first, this far apart; later one now and then, to see the clocks part.
+const PROBES: u64 = 40;
+const PROBE_PAUSE: Nanos = Nanos::from_millis(50);
+const PROBE_PAUSE_LATER: Nanos = Nanos::from_secs(10);
 
 /// One exchange: sent and answered by our clock, received and sent back by the other's.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +67,11 @@ impl ClockEstimate {
 
     pub fn exchanges(&self) -> u64 {
         self.exchanges
+    }
+
+    /// The pause before the next exchange.
+    pub fn pause(&self) -> Nanos {
+        if self.exchanges < PROBES { PROBE_PAUSE } else { PROBE_PAUSE_LATER }
     }
 
     /// How far the clocks have parted since the first exchanges, in nanoseconds: told, and never

@@ -120,6 +120,8 @@ pub struct Manager {
     step: u64,
     start: Nanos,
     next_beat: Nanos,
+    /// Where the measured phase of the step that goes on begins.
+    measuring: Option<Nanos>,
     seats: BTreeMap<String, AgentSeat>,
     watch: Option<WatchSeat>,
     posts: VecDeque<Post>,
@@ -135,6 +137,7 @@ impl Manager {
             step: 0,
             start: Nanos::NEVER,
             next_beat: now,
+            measuring: None,
             seats: BTreeMap::new(),
             watch: None,
             posts: VecDeque::new(),
@@ -217,8 +220,9 @@ impl Manager {
                 self.events.push_back(FleetEvent::StoodDown(agent.to_owned(), why));
             }
             FromAgent::Final(said) if said.step == this => self.finish(agent, *said, now),
-            // what a manager has forgotten of a step before is said again until it is dismissed
-            FromAgent::Final(said) => self.all(What::Done { step: said.step }),
+            // what a manager has forgotten of a step before is said again until it is dismissed; a
+            // step that it has not come to is another manager's, whose place it may take yet
+            FromAgent::Final(said) if said.step < this => self.all(What::Done { step: said.step }),
             FromAgent::Held(holding) => {
                 if let Some(seat) = self.seats.get_mut(agent) {
                     seat.held.get_or_insert(holding);
@@ -231,17 +235,14 @@ impl Manager {
             FromAgent::Ready { .. }
             | FromAgent::Unfit { .. }
             | FromAgent::Armed { .. }
-            | FromAgent::StoodDown { .. } => {}
+            | FromAgent::StoodDown { .. }
+            | FromAgent::Final(_) => {}
         }
     }
 
     fn greet(&mut self, agent: &str, hello: Hello, now: Nanos) {
         let refused = if hello.protocol != PROTOCOL {
-            Some(format!(
-                "this agent speaks protocol {} and the manager {PROTOCOL}: use the same version of \
-                 loadstone on both",
-                hello.protocol
-            ))
+            Some(other_protocol("agent", hello.protocol))
         } else if !self.seats.contains_key(agent) && self.complete() {
             Some(format!("the fleet has its {} agents", self.wanted))
         } else {
@@ -251,7 +252,8 @@ impl Manager {
             return self.one(agent, ToAgent::Refused { why });
         }
         if let Some(seat) = self.seats.get_mut(agent) {
-            seat.heard = now;
+            // one that was started anew has another key
+            (seat.hello, seat.heard) = (hello, now);
         } else {
             let seat = AgentSeat {
                 hello,
@@ -294,6 +296,7 @@ impl Manager {
     /// Hands the plan out: to each agent in the form that is sealed to it.
     pub fn prepare(&mut self, hash: &str, sealed: &BTreeMap<String, Vec<u8>>) {
         self.step += 1;
+        self.measuring = None;
         let (epoch, step) = (self.epoch, self.step);
         for (agent, seat) in &mut self.seats {
             seat.stage = Stage::Asked;
@@ -363,7 +366,17 @@ impl Manager {
         if let Some(watch) = &mut self.watch {
             watch.series = fresh(&watch.hello);
         }
-        self.all(What::Measuring { step: self.step, from: from.0 });
+        self.measuring = Some(from);
+        self.sign();
+    }
+
+    /// Tells all that the manager is there.
+    fn sign(&mut self) {
+        let step = self.step;
+        self.all(match self.measuring {
+            Some(from) => What::Measuring { step, from: from.0 },
+            None => What::Beat,
+        });
     }
 
     /// Whether somebody watches the target's machine.
@@ -389,7 +402,7 @@ impl Manager {
                 let rows = &mut watch.series.rows;
                 let later = rows.last().is_none_or(|last| last.at_s < row.at_s);
                 if row.at_s.is_finite() && later && rows.len() < WATCH_ROWS_MAX {
-                    rows.push((&row).into());
+                    rows.push(row);
                 }
             }
             FromWatch::Trouble { why } => watch.series.trouble = why,
@@ -401,11 +414,7 @@ impl Manager {
     fn greet_watch(&mut self, id: &str, hello: WatchHello, now: Nanos) {
         let other = self.watch.as_ref().filter(|watch| watch.id != id);
         let refused = if hello.protocol != PROTOCOL {
-            Some(format!(
-                "this watch speaks protocol {} and the manager {PROTOCOL}: use the same version of \
-                 loadstone on both",
-                hello.protocol
-            ))
+            Some(other_protocol("watch", hello.protocol))
         } else {
             other.filter(|watch| now - watch.heard <= LOST_AFTER).map(|watch| {
                 format!("{} on {} is watched already", watch.hello.name, watch.hello.host)
@@ -433,6 +442,7 @@ impl Manager {
 
     /// The step is merged.
     pub fn done(&mut self) {
+        self.measuring = None;
         self.all(What::Done { step: self.step });
     }
 
@@ -488,11 +498,13 @@ impl Manager {
     }
 
     fn finish(&mut self, agent: &str, said: Final, now: Nanos) {
-        if let Some(seat) = self.seats.get_mut(agent) {
+        let Some(seat) = self.seats.get_mut(agent) else { return };
+        // before it runs, it speaks of the step of this number that another manager began
+        if matches!(seat.stage, Stage::Running | Stage::Over) {
             // what it says again it has said
             seat.said.get_or_insert(said);
+            self.hand_on(agent, now);
         }
-        self.hand_on(agent, now);
     }
 
     fn lose(&mut self, agent: &str, why: &str) {
@@ -507,7 +519,7 @@ impl Manager {
     pub fn tick(&mut self, now: Nanos) {
         if now >= self.next_beat {
             self.next_beat = now + BEAT;
-            self.all(What::Beat);
+            self.sign();
         }
         let silent = |seat: &AgentSeat| {
             let waited_for = !matches!(seat.stage, Stage::Idle | Stage::Over | Stage::Lost);
@@ -531,6 +543,14 @@ impl Manager {
     pub fn next_at(&self) -> Nanos {
         self.next_beat
     }
+}
+
+/// Why one that speaks another protocol is refused.
+fn other_protocol(who: &str, protocol: u32) -> String {
+    format!(
+        "this {who} speaks protocol {protocol} and the manager {PROTOCOL}: use the same version of \
+         loadstone on both"
+    )
 }
 
 /// The series of a watch before its first row.

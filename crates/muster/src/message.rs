@@ -1,5 +1,6 @@
 //! What manager and agents tell each other, as JSON. Rows are apart: [`crate::row`].
 
+use sample::SutRow;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -201,7 +202,8 @@ pub enum What {
         step: u64,
     },
     /// The measured phase of the step begins at this instant of the manager's clock: whoever watches
-    /// the target divides time as the agents do.
+    /// the target divides time as the agents do. Until the step is merged it is said in place of
+    /// [`What::Beat`], for whoever comes late or does not know the time yet.
     Measuring {
         step: u64,
         from: u64,
@@ -236,7 +238,8 @@ pub enum FromWatch {
     /// What happened in a second of a step.
     Row {
         step: u64,
-        row: WatchRow,
+        #[serde(with = "SutRowForm")]
+        row: SutRow,
     },
     /// Nothing can be read any more, and why.
     Trouble {
@@ -257,51 +260,20 @@ pub struct WatchHello {
     pub accept_queue_max: u64,
 }
 
-/// One second of the target's machine: as [`sample::SutRow`], its end in seconds from the start of
-/// the measured phase by the manager's clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WatchRow {
-    pub at_s: f64,
-    pub cpu_cores: f64,
-    pub memory_bytes: u64,
-    pub threads: u64,
-    pub descriptors: u64,
-    pub switches_per_s: f64,
-    pub listen_overflows: u64,
-    pub accept_queue: u64,
-    pub half_open: u64,
-}
-
-impl From<&sample::SutRow> for WatchRow {
-    fn from(row: &sample::SutRow) -> WatchRow {
-        WatchRow {
-            at_s: row.at_s,
-            cpu_cores: row.cpu_cores,
-            memory_bytes: row.memory_bytes,
-            threads: row.threads,
-            descriptors: row.descriptors,
-            switches_per_s: row.switches_per_s,
-            listen_overflows: row.listen_overflows,
-            accept_queue: row.accept_queue,
-            half_open: row.half_open,
-        }
-    }
-}
-
-impl From<&WatchRow> for sample::SutRow {
-    fn from(row: &WatchRow) -> sample::SutRow {
-        sample::SutRow {
-            at_s: row.at_s,
-            cpu_cores: row.cpu_cores,
-            memory_bytes: row.memory_bytes,
-            threads: row.threads,
-            descriptors: row.descriptors,
-            switches_per_s: row.switches_per_s,
-            listen_overflows: row.listen_overflows,
-            accept_queue: row.accept_queue,
-            half_open: row.half_open,
-        }
-    }
+/// How a row of the target's machine is written: [`sample::SutRow`] itself knows of no format. Its end
+/// is in seconds from the start of the measured phase by the manager's clock.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "SutRow")]
+struct SutRowForm {
+    at_s: f64,
+    cpu_cores: f64,
+    memory_bytes: u64,
+    threads: u64,
+    descriptors: u64,
+    switches_per_s: f64,
+    listen_overflows: u64,
+    accept_queue: u64,
+    half_open: u64,
 }
 
 /// From an operator to the manager.

@@ -3,17 +3,12 @@
 //! a step begin, and tells what happened in each.
 
 use crate::BEAT;
+use crate::agent::PATIENCE;
 use crate::clock::{ClockEstimate, ClockExchange, Offset};
-use crate::message::{FromWatch, ManagerWord, ToAgent, WatchHello, WatchRow, What};
+use crate::message::{FromWatch, ManagerWord, ToAgent, WatchHello, What};
+use sample::SutRow;
 use std::collections::VecDeque;
 use units::Nanos;
-
-/// Exchanges with the manager's clock at first, this far apart; later one now and then.
-const PROBES: u64 = 40;
-const PROBE_PAUSE: Nanos = Nanos::from_millis(50);
-const PROBE_PAUSE_LATER: Nanos = Nanos::from_secs(10);
-/// A manager that is silent for so long is gone.
-const PATIENCE: Nanos = Nanos::from_secs(60);
 
 /// What a watch is to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +68,7 @@ impl Watch {
     }
 
     /// A row of the step that goes on.
-    pub fn row(&mut self, row: WatchRow) {
+    pub fn row(&mut self, row: SutRow) {
         if let Some(step) = self.step {
             self.deeds.push_back(WatchDeed::Say(FromWatch::Row { step, row }));
         }
@@ -92,22 +87,37 @@ impl Watch {
             self.deeds.push_back(WatchDeed::Say(FromWatch::Hello(self.hello.clone())));
         }
         if self.welcome && now >= self.next_probe {
-            let early = self.clock.exchanges() < PROBES;
-            self.next_probe = now + if early { PROBE_PAUSE } else { PROBE_PAUSE_LATER };
+            self.next_probe = now + self.clock.pause();
             self.deeds.push_back(WatchDeed::Say(FromWatch::Clock { sent: now.0 }));
         }
         if now - self.heard > PATIENCE {
-            let why = "the manager was silent for a minute".to_owned();
+            let why = format!("the manager was silent for {}", units::show::duration(PATIENCE));
             self.deeds.push_back(WatchDeed::Exit { done: false, why });
         }
+    }
+
+    /// Whether a message of this epoch is one of our manager's; a later one is followed, and begins
+    /// anew: with steps and a clock of its own.
+    fn obeys(&mut self, epoch: u64, now: Nanos) -> bool {
+        if epoch < self.epoch {
+            return false;
+        }
+        if epoch > self.epoch {
+            (self.welcome, self.next_probe) = (false, now);
+            self.clock = ClockEstimate::default();
+            if self.step.take().is_some() {
+                self.deeds.push_back(WatchDeed::Rest);
+            }
+        }
+        (self.epoch, self.heard) = (epoch, now);
+        true
     }
 
     /// A message to this watch; `now` is when it came.
     pub fn told(&mut self, message: ToAgent, now: Nanos) {
         match message {
-            ToAgent::Welcome { epoch } if epoch >= self.epoch => {
-                (self.epoch, self.welcome, self.heard) = (epoch, true, now);
-            }
+            // who is followed has made an earlier welcome void
+            ToAgent::Welcome { epoch } => self.welcome |= self.obeys(epoch, now),
             ToAgent::Refused { why } => {
                 self.deeds.push_back(WatchDeed::Exit { done: false, why });
             }
@@ -123,10 +133,9 @@ impl Watch {
 
     /// A message to all.
     pub fn commanded(&mut self, command: &ManagerWord, now: Nanos) {
-        if command.epoch < self.epoch {
+        if !self.obeys(command.epoch, now) {
             return;
         }
-        (self.epoch, self.heard) = (command.epoch, now);
         match &command.what {
             What::Measuring { step, from } if self.step != Some(*step) => {
                 let Some(offset) = self.clock.best() else { return };
@@ -179,11 +188,31 @@ mod tests {
         watch.commanded(&word(What::Measuring { step: 1, from: from.0 }), now);
         let follow = WatchDeed::Follow { step: 1, from: Nanos::from_secs(110) };
         assert_eq!(said(&mut watch), [follow]);
-        watch.row(WatchRow { at_s: 1.0, ..WatchRow::default() });
+        watch.row(SutRow { at_s: 1.0, ..SutRow::default() });
         assert!(matches!(said(&mut watch)[..], [WatchDeed::Say(FromWatch::Row { step: 1, .. })]));
         watch.commanded(&word(What::Done { step: 1 }), now);
-        watch.row(WatchRow::default());
+        watch.row(SutRow::default());
         assert_eq!(said(&mut watch), [WatchDeed::Rest]);
+    }
+
+    #[test]
+    fn a_later_manager_counts_steps_and_time_anew() {
+        let now = Nanos::from_secs(100);
+        let mut watch = Watch::new(WatchHello::default(), now);
+        let clock = ToAgent::Clock { sent: now.0, received: now.0, returned: now.0 };
+        let measuring = What::Measuring { step: 1, from: now.0 };
+        watch.told(ToAgent::Welcome { epoch: 3 }, now);
+        watch.told(clock.clone(), now);
+        // it is said again and again, and followed once
+        watch.commanded(&word(measuring.clone()), now);
+        watch.commanded(&word(measuring.clone()), now);
+        let follow = WatchDeed::Follow { step: 1, from: now };
+        assert_eq!(said(&mut watch), std::slice::from_ref(&follow));
+        watch.commanded(&ManagerWord { epoch: 4, what: What::Beat }, now);
+        assert_eq!(said(&mut watch), [WatchDeed::Rest]);
+        watch.told(clock, now);
+        watch.commanded(&ManagerWord { epoch: 4, what: measuring }, now);
+        assert_eq!(said(&mut watch), [follow]);
     }
 
     #[test]

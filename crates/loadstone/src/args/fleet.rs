@@ -62,6 +62,25 @@ impl FleetTrustArgs {
     }
 }
 
+/// Where a fleet is, and who enters it.
+#[derive(Args, Debug)]
+pub(crate) struct FleetDoorArgs {
+    /// The server that the manager is at: nats:// on this machine, tls:// elsewhere
+    #[arg(long, value_name = "URL")]
+    manager: String,
+    /// Own credentials, as `fleet creds` makes them: agent-N.creds, watch.creds, operator.creds
+    #[arg(long, value_name = "FILE")]
+    pub(crate) creds: PathBuf,
+    #[command(flatten)]
+    trust: FleetTrustArgs,
+}
+
+impl FleetDoorArgs {
+    pub(crate) fn place(&self) -> Place {
+        self.trust.place(&self.manager)
+    }
+}
+
 /// What the agents are to do together.
 #[derive(Args, Debug)]
 struct FleetWorkArgs {
@@ -137,14 +156,8 @@ pub(crate) struct FleetManagerArgs {
 /// Wait for plans and carry a part of them out
 #[derive(Args, Debug)]
 pub(crate) struct FleetAgentArgs {
-    /// The server that the manager is at: nats:// on this machine, tls:// elsewhere
-    #[arg(long, value_name = "URL")]
-    manager: String,
-    /// This agent's credentials
-    #[arg(long, value_name = "FILE")]
-    pub(crate) creds: PathBuf,
     #[command(flatten)]
-    pub(crate) trust: FleetTrustArgs,
+    pub(crate) door: FleetDoorArgs,
     /// Longest wait for the server
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5m")]
     pub(crate) wait: Nanos,
@@ -154,7 +167,7 @@ pub(crate) struct FleetAgentArgs {
     /// Let plans bring scripts that run here
     #[arg(long)]
     pub(crate) allow_scripts: bool,
-    /// Refuse plans of a higher rate
+    /// Refuse a part of a load with a higher rate, and closed loops: they have no rate
     #[arg(long, value_name = "RATE", value_parser = units::parse_rate)]
     pub(crate) rate_max: Option<Rate>,
     /// Refuse plans for other hosts than these: a name or an address
@@ -169,14 +182,8 @@ pub(crate) struct FleetAgentArgs {
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("who").required(true).multiple(true))]
 pub(crate) struct FleetWatchArgs {
-    /// The server that the manager is at
-    #[arg(long, value_name = "URL")]
-    manager: String,
-    /// The credentials of a watch: watch.creds
-    #[arg(long, value_name = "FILE")]
-    pub(crate) creds: PathBuf,
     #[command(flatten)]
-    pub(crate) trust: FleetTrustArgs,
+    pub(crate) door: FleetDoorArgs,
     /// Longest wait for the server
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5m")]
     pub(crate) wait: Nanos,
@@ -191,12 +198,6 @@ pub(crate) struct FleetWatchArgs {
     pub(crate) exporter: Option<url::Url>,
 }
 
-impl FleetWatchArgs {
-    pub(crate) fn place(&self) -> Place {
-        self.trust.place(&self.manager)
-    }
-}
-
 fn exporter(text: &str) -> Result<url::Url, String> {
     match crate::run::sut::parse(text)? {
         crate::run::sut::Who::Exporter(url) => Ok(url),
@@ -207,20 +208,8 @@ fn exporter(text: &str) -> Result<url::Url, String> {
 /// Where a fleet is, for its operator.
 #[derive(Args, Debug)]
 pub(crate) struct FleetOperatorArgs {
-    /// The server that the manager is at
-    #[arg(long, value_name = "URL")]
-    manager: String,
-    /// The operator's credentials
-    #[arg(long, value_name = "FILE")]
-    pub(crate) creds: PathBuf,
     #[command(flatten)]
-    pub(crate) trust: FleetTrustArgs,
-}
-
-impl FleetOperatorArgs {
-    pub(crate) fn place(&self) -> Place {
-        self.trust.place(&self.manager)
-    }
+    pub(crate) door: FleetDoorArgs,
 }
 
 /// Make the keys of a fleet, and a configuration for its server
@@ -343,12 +332,6 @@ impl FleetManagerArgs {
     }
 }
 
-impl FleetAgentArgs {
-    pub(crate) fn place(&self) -> Place {
-        self.trust.place(&self.manager)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -386,9 +369,10 @@ mod tests {
             else {
                 panic!("{file} starts no agent");
             };
-            assert_eq!(agent.manager, "tls://hub.example:4222", "{file}");
-            assert!(agent.trust.ca.is_some(), "{file}");
-            assert!(agent.creds.to_string_lossy().ends_with(".creds"), "{file}: {:?}", agent.creds);
+            let FleetDoorArgs { manager, trust, creds } = agent.door;
+            assert_eq!(manager, "tls://hub.example:4222", "{file}");
+            assert!(trust.ca.is_some(), "{file}");
+            assert!(creds.to_string_lossy().ends_with(".creds"), "{file}: {creds:?}");
         }
     }
 

@@ -3,6 +3,8 @@
 use super::bundle::Bundle;
 use super::convoy::{plan_hash, refusal};
 use super::parcel::Parcel;
+use super::public::peak;
+use super::usage;
 use crate::args::FleetAgentArgs;
 use crate::calibration::Calibration;
 use crate::exit::{Code, Failure};
@@ -58,14 +60,15 @@ impl Orders {
 
 /// Runs until the fleet is disbanded.
 pub(crate) fn agent(args: &FleetAgentArgs) -> Result<Code, Failure> {
-    let credentials = Credentials::read(&args.creds).map_err(usage)?;
+    let credentials = Credentials::read(&args.door.creds).map_err(usage)?;
     let seal_key = SealKey::generate().map_err(usage)?;
     let hello = hello(args, &seal_key);
     let subjects = Subjects::new(&credentials.fleet);
     let id = credentials.id();
     let listen = vec![subjects.command(), subjects.to(&id)];
     let patience = Duration::from_secs_f64(args.wait.as_secs_f64());
-    let link = NatsLink::connect(&args.place(), &credentials, listen, patience).map_err(usage)?;
+    let link =
+        NatsLink::connect(&args.door.place(), &credentials, listen, patience).map_err(usage)?;
     let (give, words) = channel();
     let mut post = AgentPost {
         machine: Agent::new(hello, reactor::monotonic()),
@@ -82,10 +85,6 @@ pub(crate) fn agent(args: &FleetAgentArgs) -> Result<Code, Failure> {
         dead_man: false,
     };
     post.run(&words)
-}
-
-fn usage(error: fleet::FleetError) -> Failure {
-    Failure::usage(error.to_string())
 }
 
 fn hello(args: &FleetAgentArgs, key: &SealKey) -> Hello {
@@ -276,7 +275,7 @@ impl Consent<'_> {
 /// The highest rate that all machines together reach; `None`: a closed loop has none.
 fn rate_peak(plan: &Plan) -> Option<f64> {
     let of = |load: &Load| match load {
-        Load::Open { arrivals, .. } => Some(arrivals.from.0.max(arrivals.to.0)),
+        Load::Open { arrivals, .. } => Some(peak(arrivals)),
         Load::Closed { .. } => None,
     };
     plan.loads().into_iter().map(of).sum()

@@ -19,7 +19,7 @@ use plan::{Plan, Secrets};
 use record::run::PathRecord;
 use sample::{AgentFacts, FleetFacts, PathFacts};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use units::Nanos;
@@ -28,6 +28,7 @@ use units::Nanos;
 const PREPARE_MAX: Nanos = Nanos::from_secs(60);
 /// How long a signal or a watcher's wish may go unnoticed.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
+
 /// The machines that carry a plan out; clones are the same fleet.
 #[derive(Clone)]
 pub(crate) struct Convoy(Arc<Mutex<Wire>>, OnLoss, Beginning);
@@ -172,6 +173,8 @@ fn begin(wire: &mut Wire, plan: &Plan, prepared: &Prepared) -> Result<(Nanos, Pa
 
 /// How long agents may take to say what they hold.
 const RECALL_MAX: Nanos = Nanos::from_secs(10);
+/// Parts of a load: some for each core of the largest fleet.
+const PARTS_MAX: u32 = 1 << 24;
 /// Stands for the agents that are gone with their manager.
 const GONE: &str = "gone";
 
@@ -190,19 +193,17 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, Parts)> {
     if held.iter().any(|(_, holding)| holding.hash != plan_hash(plan)) {
         bail!("the agents hold a run of another plan: give the words that its manager was given");
     }
-    let (of, since) = (first.of, first.since);
-    let mut parts = Parts::new();
-    let mut owned = vec![false; of as usize];
-    for (agent, holding) in &held {
-        for slot in holding.slots.iter().flatten() {
-            if let Some(owned) = owned.get_mut(*slot as usize) {
-                *owned = true;
-            }
-        }
-        let shares = holding.slots.iter().map(|slots| Share::of_slots(slots, of));
-        parts.insert(agent.clone(), shares.collect::<Result<_, _>>()?);
+    let of = first.of;
+    if of > PARTS_MAX {
+        bail!("an agent speaks of {of} parts of the load: no fleet has so many");
     }
-    let gone: Vec<u32> = (0..of).filter(|slot| !owned[*slot as usize]).collect();
+    // whoever answered last did so nearest to this instant
+    let since = held.iter().map(|(_, holding)| holding.since).max().unwrap_or(0);
+    let slots: BTreeMap<String, Vec<Vec<u32>>> =
+        held.iter().map(|(agent, holding)| (agent.clone(), holding.slots.clone())).collect();
+    let mut parts = shares_of(&slots, of)?;
+    let owned: BTreeSet<u32> = slots.into_values().flatten().flatten().collect();
+    let gone: Vec<u32> = (0..of).filter(|slot| !owned.contains(slot)).collect();
     if !gone.is_empty() {
         crate::say(&format!("nobody holds {} of the load's {of} parts: lost", gone.len()));
         parts.insert(GONE.to_owned(), vec![Share::of_slots(&gone, of)?]);

@@ -1,13 +1,12 @@
 //! `loadstone fleet manager`, and `loadstone fleet local`: server, manager and agents on one machine.
 
 use super::convoy::{Beginning, Convoy};
+use super::usage;
 use super::wire::Wire;
 use crate::args::{FleetCredsArgs, FleetLocalArgs, FleetManagerArgs, FleetTask};
 use crate::exit::{Code, Failure};
 use anyhow::Context;
-use fleet::{
-    Credentials, FleetError, Grant, NatsLink, NatsServer, Place, Role, ServerOptions, Subjects,
-};
+use fleet::{Credentials, Grant, NatsLink, NatsServer, Place, Role, ServerOptions, Subjects};
 use muster::manager::Manager;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -18,10 +17,6 @@ const LOCAL: &str = "local";
 /// How long local agents have to join, and to end by themselves.
 const JOIN_MAX: Duration = Duration::from_secs(30);
 const END_MAX: Duration = Duration::from_secs(3);
-
-fn usage(error: FleetError) -> Failure {
-    Failure::usage(error.to_string())
-}
 
 /// Agents of ours; ended when dropped.
 struct Children(Vec<Child>);

@@ -17,6 +17,12 @@ pub(crate) use merge::OnLoss;
 
 use crate::args::{FleetArgs, FleetCommand};
 use crate::exit::{Code, Failure};
+use ::fleet::FleetError;
+
+/// What the fleet's network refuses: credentials, a server.
+fn usage(error: FleetError) -> Failure {
+    Failure::usage(error.to_string())
+}
 
 /// Carries a command of the fleet out.
 pub(crate) fn fleet(args: FleetArgs) -> Result<Code, Failure> {

@@ -1,5 +1,6 @@
 //! `loadstone fleet status` and `abort`: an operator's questions to a manager.
 
+use super::usage;
 use crate::args::FleetOperatorArgs;
 use crate::exit::{Code, Failure};
 use fleet::{Credentials, Incoming, NatsLink, Role, Subjects};
@@ -10,17 +11,16 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn connect(args: &FleetOperatorArgs) -> Result<(NatsLink, Subjects), Failure> {
-    let usage = |error: fleet::FleetError| Failure::usage(error.to_string());
-    let own = Credentials::read(&args.creds).map_err(usage)?;
+    let own = Credentials::read(&args.door.creds).map_err(usage)?;
     if own.role != Role::Operator {
         return Err(Failure::usage(format!(
             "{} is no operator: take operator.creds, as `fleet creds` makes it",
-            args.creds.display()
+            args.door.creds.display()
         )));
     }
     let subjects = Subjects::new(&own.fleet);
     let (_, listen) = subjects.permitted(own.role, &own.id());
-    let link = NatsLink::connect(&args.place(), &own, listen, PATIENCE).map_err(usage)?;
+    let link = NatsLink::connect(&args.door.place(), &own, listen, PATIENCE).map_err(usage)?;
     Ok((link, subjects))
 }
 

@@ -5,27 +5,44 @@ use crate::torture::load::{is_public, permit_load};
 use anyhow::{Result, anyhow};
 use conduit::Peer;
 use engine::endpoint_key;
-use plan::{Load, Plan};
+use plan::{Arrivals, Load, Plan};
 use std::net::SocketAddr;
-use units::show;
+use units::{Nanos, show};
 
 /// What a fleet may ask of public addresses without a proof, all agents together: in calls a second,
 /// and in users of a closed loop. One machine's modest load.
 const RATE_MAX: f64 = 1_000.0;
-const USERS_MAX: u32 = 1_000;
+const USERS_MAX: u64 = 1_000;
+
+/// The most calls that fall due in a second: of a trace by its instants, whatever rate stands beside it.
+pub(super) fn peak(arrivals: &Arrivals) -> f64 {
+    let Some(at) = &arrivals.at else { return arrivals.from.0.max(arrivals.to.0) };
+    let (mut first, mut most) = (0, 0);
+    for (row, due) in at.iter().enumerate() {
+        while at[first] + Nanos::SECOND <= *due {
+            first += 1;
+        }
+        most = most.max(row + 1 - first);
+    }
+    most as f64
+}
 
 /// Why a plan needs a proof of permission, where it calls public addresses from several machines.
 fn beyond(plan: &Plan, agents: usize) -> Option<String> {
-    match &plan.load {
-        _ if agents < 2 => None,
-        Load::Open { arrivals, .. } => {
-            let peak = arrivals.from.0.max(arrivals.to.0);
-            (peak > RATE_MAX).then(|| format!("{} from {agents} machines", show::rate(peak)))
-        }
-        Load::Closed { users, .. } => {
-            (*users > USERS_MAX).then(|| format!("{users} users on {agents} machines"))
+    if agents < 2 {
+        return None;
+    }
+    let (mut rate, mut users) = (0.0, 0);
+    for load in plan.loads() {
+        match load {
+            Load::Open { arrivals, .. } => rate += peak(arrivals),
+            Load::Closed { users: more, .. } => users += u64::from(*more),
         }
     }
+    if rate > RATE_MAX {
+        return Some(format!("{} from {agents} machines", show::rate(rate)));
+    }
+    (users > USERS_MAX).then(|| format!("{users} users on {agents} machines"))
 }
 
 /// Looks for the proofs that a plan needs, before anything of it is handed out.
@@ -56,7 +73,8 @@ pub(super) fn check(plan: &Plan, prepared: &Prepared, agents: usize) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::{Arrivals, Think};
+    use plan::Think;
+    use plan::scenario::ScenarioPlan;
     use units::Rate;
 
     #[test]
@@ -73,5 +91,29 @@ mod tests {
         assert!(why.contains("from 8 machines"), "{why}");
         assert_eq!(beyond(&closed(1_000), 2), None);
         assert!(beyond(&closed(1_001), 2).is_some());
+        // the loads of scenarios count together
+        let scenario = |load| ScenarioPlan {
+            name: String::new(),
+            load,
+            stages: None,
+            start: Nanos::ZERO,
+            duration: None,
+            parts: vec![0],
+        };
+        let two = |one: Plan, other: Plan| Plan {
+            scenarios: vec![scenario(one.load), scenario(other.load)],
+            ..Plan::for_url("http://a.example/".parse().unwrap())
+        };
+        assert_eq!(beyond(&two(open(500.0), open(500.0)), 2), None);
+        assert!(beyond(&two(open(600.0), open(600.0)), 2).is_some());
+        assert!(beyond(&two(closed(600), closed(600)), 2).is_some());
+    }
+
+    #[test]
+    fn the_peak_of_a_trace_is_that_of_its_busiest_second() {
+        let due = [0, 100, 1_000, 1_050, 1_099, 1_100, 2_050];
+        let at: Vec<Nanos> = due.into_iter().map(Nanos::from_millis).collect();
+        let arrivals = Arrivals { at: Some(at.into()), ..Arrivals::constant(Rate(1.0)) };
+        assert_eq!(peak(&arrivals) as u64, 4);
     }
 }

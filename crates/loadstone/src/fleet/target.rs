@@ -1,6 +1,7 @@
 //! `loadstone fleet watch`: reads the counters of the target on its own machine while a fleet loads it,
 //! and sends them into the fleet's run, as `--sut` does where the load is made.
 
+use super::usage;
 use crate::args::FleetWatchArgs;
 use crate::exit::{Code, Failure};
 use crate::run::sut::{Source, Who};
@@ -20,12 +21,11 @@ const TURN: Nanos = Nanos::from_millis(20);
 
 /// Runs until the fleet is disbanded, or until it cannot read any more.
 pub(super) fn watch(args: &FleetWatchArgs) -> Result<Code, Failure> {
-    let usage = |error: fleet::FleetError| Failure::usage(error.to_string());
-    let credentials = Credentials::read(&args.creds).map_err(usage)?;
+    let credentials = Credentials::read(&args.door.creds).map_err(usage)?;
     if credentials.role != Role::Watch {
         return Err(Failure::usage(format!(
             "{} is of no watch: take watch.creds, as `fleet creds` makes it",
-            args.creds.display()
+            args.door.creds.display()
         )));
     }
     let (who, addresses) = wanted(args)?;
@@ -33,7 +33,8 @@ pub(super) fn watch(args: &FleetWatchArgs) -> Result<Code, Failure> {
     let (subjects, id) = (Subjects::new(&credentials.fleet), credentials.id());
     let (_, listen) = subjects.permitted(Role::Watch, &id);
     let patience = Duration::from_secs_f64(args.wait.as_secs_f64());
-    let link = NatsLink::connect(&args.place(), &credentials, listen, patience).map_err(usage)?;
+    let link =
+        NatsLink::connect(&args.door.place(), &credentials, listen, patience).map_err(usage)?;
     let machine = Watch::new(hello(&series), reactor::monotonic());
     WatchPost { machine, link, subjects, id, source, following: None }.run()
 }
@@ -161,7 +162,7 @@ impl WatchPost {
         let row = host::sut::row(before, &reading, (now - *then).as_secs_f64(), at_s);
         step.before = (now, reading);
         step.next = edge_after(step.from, now);
-        self.machine.row((&row).into());
+        self.machine.row(row);
         Ok(())
     }
 }

@@ -6,7 +6,6 @@ use fleet::{Incoming, LinkSender, NatsLink, NatsServer, Subjects};
 use muster::manager::{FleetEvent, Manager, Post};
 use muster::message::{self, Final, FromAgent, FromWatch, Hello, Holding, OperatorWord, ToAgent};
 use sample::SutSeries;
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,7 +42,7 @@ pub(super) struct Wire {
     end: Sender<()>,
     version: String,
     /// Another manager's run was taken over.
-    adopted: Cell<bool>,
+    adopted: bool,
 }
 
 impl Wire {
@@ -61,10 +60,10 @@ impl Wire {
         let version = link.version.map_or(String::new(), |version| version.to_string());
         let desk =
             Desk { manager: manager.clone(), link, subjects: subjects.clone(), server, give };
-        let adopted = Cell::new(false);
         let body = move || desk.run(&ended);
         let thread = std::thread::Builder::new().name("fleet".into()).spawn(body)?;
-        Ok(Wire { manager, sender, subjects, events, thread: Some(thread), end, version, adopted })
+        let (thread, adopted) = (Some(thread), false);
+        Ok(Wire { manager, sender, subjects, events, thread, end, version, adopted })
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Manager) -> T) -> T {
@@ -141,13 +140,13 @@ impl Wire {
     }
 
     /// Goes on with a step that another manager began at this instant.
-    pub(super) fn adopt(&self, step: u64, start: Nanos) {
+    pub(super) fn adopt(&mut self, step: u64, start: Nanos) {
         self.with(|manager| manager.adopt(step, start));
-        self.adopted.set(true);
+        self.adopted = true;
     }
 
     pub(super) fn has_adopted(&self) -> bool {
-        self.adopted.get()
+        self.adopted
     }
 
     /// How far ahead the start of a step has to lie.

@@ -341,3 +341,26 @@ fn another_protocol_a_full_fleet_and_an_older_manager_are_refused() {
     agent.commanded(&command(4), now);
     assert_eq!(agent.deed(), Some(Deed::Abandon));
 }
+
+#[test]
+fn what_another_manager_began_is_neither_dismissed_nor_taken_for_our_own() {
+    let now = Nanos::from_secs(5);
+    let mut manager = Manager::new(3, 1, now);
+    let hello = Hello { protocol: PROTOCOL, ..Hello::default() };
+    manager.heard("A0", FromAgent::Hello(hello), now);
+    let said = || FromAgent::Final(Box::new(Final { step: 1, ..Final::default() }));
+    let dismisses = |manager: &mut Manager| {
+        std::iter::from_fn(|| manager.post())
+            .any(|post| matches!(post, Post::All(word) if word.what == (What::Done { step: 1 })))
+    };
+    manager.heard("A0", said(), now);
+    assert!(!dismisses(&mut manager));
+    let sealed = BTreeMap::from([("A0".to_owned(), vec![7])]);
+    manager.prepare("hash", &sealed);
+    manager.heard("A0", said(), now);
+    assert_eq!(manager.seats()["A0"].said, None);
+    assert!(!dismisses(&mut manager));
+    manager.prepare("hash", &sealed);
+    manager.heard("A0", said(), now);
+    assert!(dismisses(&mut manager));
+}
