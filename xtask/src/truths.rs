@@ -38,8 +38,8 @@ pub(crate) struct Options {
     /// 100 unless said, and none with --only or --ci
     #[arg(long, value_name = "N")]
     clean: Option<u32>,
-    /// Through this emulated path, as root: what differs then is a false alarm of ours; the page is
-    /// not written
+    /// Through this emulated path, as root: what differs then is a false alarm of ours; what stands in
+    /// front of a server is asked directly, and the page is not written
     #[arg(long, value_name = "PATH", conflicts_with = "ci")]
     path: Option<String>,
     /// The program, instead of building it

@@ -14,8 +14,8 @@ mod press;
 mod slow;
 mod tls;
 
-pub(super) use gone::{HangsSeen, HungRequest, gone_for_good};
-pub(super) use limits::{is_as_slow, work_of};
+pub(super) use gone::{HangsSeen, gone_for_good};
+pub(super) use limits::{is_as_slow, is_timed, work_of};
 pub(super) use overload::Knee;
 pub(super) use slow::Meter;
 

@@ -52,7 +52,7 @@ use search::Trail;
 use torture::case::{Case, Exchange, HTTP2, Need, ScriptStep};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
-use torture::record::Execution;
+use torture::record::{Execution, sent as spoken};
 use torture::result::{Baseline, CaseResult, ExchangeResult, Habits, Probe, RunResult};
 use units::Nanos;
 
@@ -799,14 +799,4 @@ fn compile(step: &ScriptStep, values: &Values) -> Move {
         ScriptStep::StopReading => Move::StopReading,
         ScriptStep::Read => Move::Read,
     }
-}
-
-fn spoken(steps: &[Move]) -> Vec<u8> {
-    let mut all = Vec::new();
-    for step in steps {
-        if let Move::Send(bytes) = step {
-            all.extend_from_slice(bytes);
-        }
-    }
-    all
 }

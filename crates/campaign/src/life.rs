@@ -135,8 +135,7 @@ impl Runner<'_> {
     /// Everything about the case is over; what ended since it was judged, ended in a search of ours.
     pub(super) fn end_case_life(&mut self, result: &mut CaseResult) {
         let deaths = std::mem::take(&mut self.life.deaths);
-        self.hear_deaths();
-        self.life.deaths.clear();
+        self.forget_deaths();
         let before = self.life.last().cloned();
         self.look(&result.case.id);
         let after = self.life.last().cloned();

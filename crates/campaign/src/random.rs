@@ -126,7 +126,7 @@ impl Runner<'_> {
             self.trail.found(Finding { case, name, script, kind, slow: None });
         }
         result.outcome = result.outcome.max(outcome);
-        if result.exchanges.len() < KEPT_MAX {
+        if !outcome.is_well() && result.exchanges.len() < KEPT_MAX {
             result.exchanges.push(kept);
         }
         outcome
@@ -183,9 +183,11 @@ impl Runner<'_> {
     /// What does not come back is no finding.
     fn again(&mut self, case: &Case, shot: &Shot, silent: bool, kept: &mut ExchangeResult) {
         if silent && !self.is_stopped() {
-            // a machine that has become slow since is given more time
-            let plain = self.ask(&super::habits::plain_request(self.target, ""));
-            self.slowest_plain = self.slowest_plain.max(plain.over);
+            // a machine that has become slow since is given more time; one that hangs is not
+            let asked = self.ask(&super::habits::plain_request(self.target, ""));
+            if asked.replies.answers.first().is_some_and(|answer| self.plain.is(answer)) {
+                self.slowest_plain = self.slowest_plain.max(asked.over);
+            }
             // silence is waited for side by side
             let scripts: Vec<TalkScript> = (1..TRIES).map(|_| self.shot_script(shot)).collect();
             for (script, talk) in scripts.clone().into_iter().zip(self.together(scripts)) {
@@ -199,7 +201,7 @@ impl Runner<'_> {
             let (_, judgement) = self.fire(case, &kept.name, shot, kept.tries);
             kept.failed += u32::from(!judgement.outcome.is_well());
         }
-        if silent && kept.failed == 1 && self.settings.silence_max.is_some() {
+        if silent && kept.tries > 1 && kept.failed == 1 && self.settings.silence_max.is_some() {
             // it was given little time, and answers with more
             kept.judgement.outcome = TestOutcome::Pass;
         }

@@ -2,7 +2,6 @@
 
 use super::search::{CULPRIT, Finding};
 use super::{Runner, Settings, TestTarget, Watcher, World, families};
-use crate::families::HungRequest;
 use dialogue::governor::Stop;
 use dialogue::http2::{FOLLOW_UP, write};
 use dialogue::talk::{Move, Talk, TalkScript};
@@ -107,7 +106,8 @@ pub fn shrink_failures(
 
 /// What it took, of what failed by that alone.
 fn took_long(kept: &Transcript) -> Option<Nanos> {
-    let slow = kept.judgement.outcome == TestOutcome::Degraded;
+    // ranges are judged by their length, and are degraded too
+    let slow = kept.judgement.outcome == TestOutcome::Degraded && families::is_timed(&kept.name);
     families::work_of(&kept.talk).filter(|_| slow)
 }
 
@@ -276,46 +276,61 @@ impl Runner<'_> {
     /// What hung, again and again: does the server get over it? Where it does not, once is all that can be
     /// tried.
     fn replay_gone(&mut self, failure: &Failure, family: &Family, times: u32) -> (Replayed, bool) {
-        let kept = &failure.transcript;
-        let script = again(self.target, &kept.script);
-        let hung = HungRequest { case: failure.case.id.clone(), name: kept.name.clone(), script };
-        let (mut tries, mut failed, mut lost) = (0, 0, false);
-        let mut judgement =
-            Judgement { expected: kept.judgement.expected.clone(), ..Judgement::default() };
-        while tries < times && !lost && !self.is_stopped() {
-            tries += 1;
-            let found = self.hang_on(&hung, family.count("times"), family.span("patience"));
-            lost = matches!(found, Some((_, None)));
-            (judgement.outcome, judgement.why) = match found {
-                Some((sent, None)) => (TestOutcome::Leak, families::gone_for_good(sent)),
-                _ => (TestOutcome::Pass, String::new()),
-            };
-            failed += u32::from(lost);
-        }
-        (Replayed { verdict: verdict(tries, failed), tries, failed, judgement }, lost)
+        let script = again(self.target, &failure.transcript.script);
+        self.in_tries(failure, times, |runner| {
+            let found = runner.hang_on(&script, family.count("times"), family.span("patience"));
+            match found {
+                Some((sent, None)) => (TestOutcome::Leak, families::gone_for_good(sent), true),
+                _ => (TestOutcome::Pass, "plain requests were answered".to_owned(), false),
+            }
+        })
     }
 
     /// So many at once, in rounds: does what they take come back?
     fn replay_leak(&mut self, failure: &Failure, count: usize, times: u32) -> (Replayed, bool) {
-        let kept = &failure.transcript;
-        let script = again(self.target, &kept.script);
-        let (mut tries, mut learned, mut failed, mut lost) = (0, 0, 0, false);
-        let mut judgement =
-            Judgement { expected: kept.judgement.expected.clone(), ..Judgement::default() };
-        while tries < times && !lost && !self.is_stopped() {
-            tries += 1;
-            self.hear_deaths();
-            let leaks = self.leaks_again(&failure.case, &script, count);
-            lost = self.gate() == Some(None);
-            (judgement.outcome, judgement.why) = match leaks {
+        let script = again(self.target, &failure.transcript.script);
+        self.in_tries(failure, times, |runner| {
+            runner.hear_deaths();
+            let leaks = runner.leaks_again(&failure.case, &script, count);
+            let (outcome, said) = match leaks {
                 None => (TestOutcome::Inconclusive, "the server's processes are not seen".into()),
-                Some(leaks) if leaks.is_empty() => (TestOutcome::Pass, String::new()),
+                Some(leaks) if leaks.is_empty() => {
+                    (TestOutcome::Pass, "what they took came back".into())
+                }
                 Some(leaks) => (TestOutcome::Leak, leaks.join("; ")),
             };
-            learned += u32::from(judgement.outcome != TestOutcome::Inconclusive);
-            failed += u32::from(judgement.outcome.is_finding());
+            (outcome, said, runner.gate() == Some(None))
+        })
+    }
+
+    /// Tries it so often, or until the server is lost. A try says what came of it, in words, and
+    /// whether the server is lost; the worst is told.
+    fn in_tries(
+        &mut self,
+        failure: &Failure,
+        times: u32,
+        mut once: impl FnMut(&mut Self) -> (TestOutcome, String, bool),
+    ) -> (Replayed, bool) {
+        let (mut tries, mut learned, mut failed, mut lost) = (0, 0, 0, false);
+        let mut worst: Option<Judgement> = None;
+        while tries < times && !lost && !self.is_stopped() {
+            tries += 1;
+            let (outcome, said, gone) = once(self);
+            lost = gone;
+            learned += u32::from(outcome != TestOutcome::Inconclusive);
+            failed += u32::from(outcome.is_finding());
+            if worst.as_ref().is_none_or(|worst| worst.outcome < outcome) {
+                worst = Some(Judgement {
+                    outcome,
+                    expected: failure.transcript.judgement.expected.clone(),
+                    why: if outcome == TestOutcome::Pass { String::new() } else { said.clone() },
+                    seen: said,
+                    kind: None,
+                });
+            }
         }
-        (Replayed { verdict: verdict(learned, failed), tries, failed, judgement }, lost)
+        let verdict = verdict(learned, failed);
+        (Replayed { verdict, tries, failed, judgement: worst.unwrap_or_default() }, lost)
     }
 
     /// Carries out anew a case that is judged by code.

@@ -9,7 +9,7 @@ pub use director::{All, Director, Wake, play};
 
 use crate::governor::Governor;
 use crate::http2::Spoken;
-use crate::replies::Replies;
+use crate::replies::{Replies, Response};
 use conduit::{Close, Io, OpenOptions, Peer, Ready, Slot, TlsFactory};
 use line::Conversation;
 use sample::FailureClass;
@@ -167,6 +167,14 @@ pub struct Talk {
     pub events: Vec<TalkEvent>,
     /// Every byte of the script was handed over.
     pub all_sent: bool,
+}
+
+impl Talk {
+    /// Answers to what the script said, and behind them those to the request that followed.
+    pub fn own_and_behind(&self) -> (&[Response], &[Response]) {
+        let answers = &self.replies.answers;
+        answers.split_at(self.before_follow_up.unwrap_or(answers.len()).min(answers.len()))
+    }
 }
 
 /// Where a line stands, for who presses: connections that are held count as slots taken.

@@ -179,16 +179,12 @@ fn is_ambiguous(shot: &Shot) -> bool {
 /// What followed was refused, and the connection ended: who finds something before a request that he
 /// cannot read is free to, and nobody gets the response of another.
 fn refused_behind(talk: &Talk, plain: &Plain) -> bool {
-    let answers = &talk.replies.answers;
-    let behind = &answers[talk.before_follow_up.unwrap_or(answers.len()).min(answers.len())..];
+    let (_, behind) = talk.own_and_behind();
+    let Some((last, before)) = behind.split_last() else { return false };
     let refusal = |answer: &Response| {
         (400..500).contains(&answer.status) || matches!(answer.status, 501 | 505)
     };
     let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
-    let (last, before) = match behind.split_last() {
-        Some(split) => split,
-        None => return false,
-    };
     ended
         && talk.replies.junk.is_none()
         && refusal(last)

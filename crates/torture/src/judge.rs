@@ -207,11 +207,11 @@ pub fn broken_server(talk: &Talk) -> Option<String> {
 
 /// The valid request that followed did not get its one right answer.
 pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
-    let before = talk.before_follow_up?;
+    talk.before_follow_up?;
     if let Some(frames) = &talk.replies.frames {
         return followed_wrongly(talk, frames, plain);
     }
-    let after = &talk.replies.answers[before.min(talk.replies.answers.len())..];
+    let (_, after) = talk.own_and_behind();
     match after {
         [one] if plain.is(one) && talk.replies.junk.is_none() => None,
         // closing instead of answering is safe
@@ -286,14 +286,14 @@ pub fn seen(talk: &Talk) -> String {
         let interim: Vec<String> = talk.replies.interim.iter().map(u16::to_string).collect();
         parts.push(format!("interim {}", interim.join(" ")));
     }
-    let answers = &talk.replies.answers;
-    let shown = talk.before_follow_up.unwrap_or(answers.len()).min(answers.len());
+    let (own, _) = talk.own_and_behind();
+    let shown = own.len();
     if shown > 0 {
         let word = |answer: &Response| {
             let cut = if answer.complete { "" } else { " (cut off)" };
             format!("{}{cut}", answer.status)
         };
-        let statuses: Vec<String> = answers[..shown].iter().take(8).map(word).collect();
+        let statuses: Vec<String> = own.iter().take(8).map(word).collect();
         let more = if shown > 8 { format!(" and {} more", shown - 8) } else { String::new() };
         parts.push(format!("{}{more}", statuses.join(" ")));
     }

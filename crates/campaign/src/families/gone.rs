@@ -16,10 +16,10 @@ pub(super) const MEMBERS: &[Member] = &[Member { name: NAME, run }];
 
 /// A request that hung, as it was sent.
 #[derive(Clone, Debug)]
-pub(crate) struct HungRequest {
-    pub(crate) case: String,
-    pub(crate) name: String,
-    pub(crate) script: TalkScript,
+struct HungRequest {
+    case: String,
+    name: String,
+    script: TalkScript,
 }
 
 /// Requests that hung in this run, the first of each case.
@@ -50,7 +50,7 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
     }
     for hung in hangs {
         let times = family.count("times");
-        match runner.hang_on(&hung, times, family.span("patience")) {
+        match runner.hang_on(&hung.script, times, family.span("patience")) {
             Some((sent, came_back)) => runner.gone(case, &hung, (sent, came_back), result),
             None => result.notes.push(format!(
                 "{} {}: up to {} more such requests, each given up, kept nobody out",
@@ -84,14 +84,13 @@ impl Runner<'_> {
     /// they did, `None` for as long as was waited; nothing where they never failed, or it hangs no more.
     pub(crate) fn hang_on(
         &mut self,
-        hung: &HungRequest,
+        script: &TalkScript,
         times: u64,
         patience: Nanos,
     ) -> Option<(u64, Option<Nanos>)> {
         for sent in 1..=times {
             let start = self.now();
-            let script = TalkScript { start, deadline: patience, ..hung.script.clone() };
-            let talk = self.hold(script);
+            let talk = self.hold(TalkScript { start, deadline: patience, ..script.clone() });
             if let Some(back) = self.gate() {
                 return Some((sent, back));
             }

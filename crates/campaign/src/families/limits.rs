@@ -10,7 +10,7 @@ mod ranges;
 mod search;
 mod work;
 
-pub(crate) use work::{is_as_slow, work_of};
+pub(crate) use work::{is_as_slow, is_timed, work_of};
 
 use super::Member;
 

@@ -58,6 +58,9 @@ impl Runner<'_> {
     pub(crate) fn keep_leaking(&mut self, case: &Case, result: &mut CaseResult) {
         let kinds = kinds(&self.pressed);
         let by_itself = |runner: &mut Self, (count, script): &(u64, TalkScript)| {
+            if runner.case_is_over() {
+                return false;
+            }
             let count = usize::try_from(*count).unwrap_or(usize::MAX);
             let leaks = runner.leaks_again(case, script, count);
             leaks.is_some_and(|leaks| !leaks.is_empty())

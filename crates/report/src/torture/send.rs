@@ -68,8 +68,8 @@ pub(crate) fn lines(bytes: &[u8], most: usize) -> String {
     (broken(start) + &middle + &broken(end)).trim_end().to_owned()
 }
 
-/// A line that sends these bytes without us; `None` where there are none, and where it would be too
-/// long to copy.
+/// A line that sends these bytes without us, at once: pauses are not known here, `repro.sh` has them.
+/// `None` where there are no bytes, and where the line would be too long to copy.
 pub(crate) fn shell_line(target: &str, bytes: &[u8]) -> Option<String> {
     if bytes.is_empty() {
         return None;

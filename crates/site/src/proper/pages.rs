@@ -36,19 +36,12 @@ pub(super) async fn answer(request: Request<Upload>, common: &Common) -> Answer 
     // hyper leaves out the content itself in HTTP/1 alone (RFC 9110 section 9.3.2)
     let bare = request.method() == Method::HEAD && request.version() >= Version::HTTP_2;
     match answer_whole(request, common).await {
-        Answer::Page(response) if bare => Answer::Page(without_content(response)),
+        // the fields stay as GET would have them, the length with them
+        Answer::Page(response) if bare => {
+            Answer::Page(response.map(|_| PageBody::Whole(Bytes::new())))
+        }
         answer => answer,
     }
-}
-
-/// The same response to HEAD: what GET would have, and no content.
-fn without_content(response: Response<PageBody>) -> Response<PageBody> {
-    let length = Body::size_hint(response.body()).exact();
-    let (mut head, _) = response.into_parts();
-    if let Some(length) = length {
-        head.headers.entry(header::CONTENT_LENGTH).or_insert(HeaderValue::from(length));
-    }
-    Response::from_parts(head, PageBody::Whole(Bytes::new()))
 }
 
 async fn answer_whole(request: Request<Upload>, common: &Common) -> Answer {

@@ -41,6 +41,14 @@ pub enum Handling {
 }
 
 impl Handling {
+    pub const ALL: [Handling; 5] = [
+        Handling::Refused,
+        Handling::Waits,
+        Handling::MadeClear,
+        Handling::PassedOn,
+        Handling::Split,
+    ];
+
     pub fn id(self) -> &'static str {
         match self {
             Handling::Refused => "refused",

@@ -20,6 +20,9 @@ pub enum Meeting {
 }
 
 impl Meeting {
+    pub const ALL: [Meeting; 5] =
+        [Meeting::Agrees, Meeting::Refuses, Meeting::Waits, Meeting::FindsMore, Meeting::Unlearned];
+
     pub fn id(self) -> &'static str {
         match self {
             Meeting::Agrees => "agrees",

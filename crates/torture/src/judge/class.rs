@@ -200,13 +200,12 @@ impl Word {
 
 /// Answers to what the case itself sent.
 fn own(talk: &Talk) -> &[Response] {
-    let answers = &talk.replies.answers;
-    &answers[..talk.before_follow_up.unwrap_or(answers.len()).min(answers.len())]
+    talk.own_and_behind().0
 }
 
 /// Bytes that came, without the answer to the request that followed.
 fn own_bytes(talk: &Talk) -> u64 {
-    let behind = &talk.replies.answers[own(talk).len()..];
+    let (_, behind) = talk.own_and_behind();
     let bytes = |answer: &Response| answer.head.len() as u64 + answer.body_len;
     talk.received.saturating_sub(behind.iter().map(bytes).sum())
 }

@@ -48,9 +48,7 @@ pub(super) fn target(
         wanted: &[414],
         ..Growth::of_bytes("request line", family.count("most"), &shot)
     };
-    if let Some(taken) = runner.grow(case, &growth, result) {
-        runner.compare_work(case, &growth, taken, result);
-    }
+    runner.grow_timed(case, &growth, result);
 }
 
 /// A field line that grows.
@@ -70,9 +68,7 @@ fn line(
         wanted: &[431, 400, 413],
         ..Growth::of_bytes(what, family.count("most"), &shot)
     };
-    if let Some(taken) = runner.grow(case, &growth, result) {
-        runner.compare_work(case, &growth, taken, result);
-    }
+    runner.grow_timed(case, &growth, result);
 }
 
 pub(super) fn value(
@@ -115,9 +111,7 @@ pub(super) fn fields(
             wanted: &[431, 400, 413],
             ..Growth::of_number(what, family.count("most"), &shot)
         };
-        if let Some(taken) = runner.grow(case, &growth, result) {
-            runner.compare_work(case, &growth, taken, result);
-        }
+        runner.grow_timed(case, &growth, result);
     }
 }
 
@@ -178,8 +172,6 @@ pub(super) fn pairs(
             endless: TestOutcome::Pass,
             ..Growth::of_number(what, family.count("most"), shot)
         };
-        if let Some(taken) = runner.grow(case, &growth, result) {
-            runner.compare_work(case, &growth, taken, result);
-        }
+        runner.grow_timed(case, &growth, result);
     }
 }

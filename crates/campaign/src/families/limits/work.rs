@@ -1,13 +1,12 @@
-//! What a larger request costs: ten times as much of something may take up to twenty times as long.
+//! What a larger request costs: ten times as much of something may take up to thirty times as long.
 
 use super::growth::{Growth, Shot};
-use crate::{Runner, spoken};
+use crate::Runner;
 use dialogue::talk::{Talk, TalkEnd, TalkScript, What};
 use torture::case::Case;
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
-use torture::record::Execution;
-use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
+use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
 /// Ten times as much may take so many times as long: what sorts it, or keeps it in a tree, needs some more than
@@ -23,6 +22,14 @@ const STEP: u64 = 10;
 type Timed = (Nanos, TalkScript, Talk);
 
 impl Runner<'_> {
+    /// Looks for the boundary, and compares the time of the largest amount that was taken with that of
+    /// a tenth of it.
+    pub(super) fn grow_timed(&mut self, case: &Case, growth: &Growth<'_>, result: &mut CaseResult) {
+        if let Some(taken) = self.grow(case, growth, result) {
+            self.compare_work(case, growth, taken, result);
+        }
+    }
+
     /// Compares the time of `amount` with that of a tenth of it.
     pub(super) fn compare_work(
         &mut self,
@@ -102,20 +109,8 @@ impl Runner<'_> {
             why,
             kind: Some(FailureKind::Slow),
         };
-        let execution =
-            Execution { case, name, attempt: 1, script, talk: &talk, judgement: &judgement };
-        self.told(&execution);
         self.found_slow(case, name, script, &talk);
-        result.outcome = result.outcome.max(judgement.outcome);
-        result.exchanges.push(ExchangeResult {
-            name: name.to_owned(),
-            judgement,
-            tries: 1,
-            failed: 1,
-            sent: spoken(&script.steps),
-            received: talk.raw,
-            took: talk.over,
-        });
+        self.keep_culprit(case, name, 1, (script, talk), judgement, result);
     }
 
     /// From the last byte sent to the answer; `None` without one.
@@ -145,8 +140,16 @@ pub(crate) fn is_as_slow(talk: &Talk, before: Nanos) -> bool {
     work_of(talk).is_some_and(|now| now >= Nanos(before.0 / 2) && now >= Nanos(LONG_MIN.0 / 2))
 }
 
+/// What the names of requests end with that are judged by their time.
+const TIMED: &str = ", timed";
+
 fn timed_name(growth: &Growth<'_>, amount: u64) -> String {
-    format!("{} of {}, timed", growth.what, show::count(amount))
+    format!("{} of {}{TIMED}", growth.what, show::count(amount))
+}
+
+/// Whether a request of this name is judged by its time.
+pub(crate) fn is_timed(name: &str) -> bool {
+    name.ends_with(TIMED)
 }
 
 fn fastest(mut timed: Vec<Timed>) -> Option<Timed> {
