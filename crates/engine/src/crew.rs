@@ -38,7 +38,8 @@ pub struct Crew {
 impl Crew {
     /// `id`: the number of the core's worker; `workers`: one for each scenario, in the plan's order.
     pub fn new(id: u32, workers: Vec<Worker>) -> Crew {
-        let rows = Rows { id, pending: BTreeMap::new(), reached: vec![Nanos::ZERO; workers.len()] };
+        let reached = vec![Nanos::ZERO; workers.len()];
+        let rows = Rows { id, pending: BTreeMap::new(), reached, spare: None };
         Crew { workers: workers.into_iter().map(|worker| (worker, false)).collect(), rows }
     }
 }
@@ -174,19 +175,21 @@ struct Rows {
     pending: BTreeMap<Nanos, Row>,
     /// The latest edge of each; `NEVER` when it is done.
     reached: Vec<Nanos>,
+    /// The memory of a row that was handed over, cleared, for one to come.
+    spare: Option<Box<Snapshot>>,
 }
 
 impl Rows {
     /// Takes a row in and gives its memory back, cleared; hands over what is complete.
     fn add(&mut self, number: usize, row: Row, link: &mut dyn Link) -> Box<Snapshot> {
         self.reached[number] = if row.last { Nanos::NEVER } else { row.edge };
-        let id = self.id;
+        let (worker, spare) = (self.id, &mut self.spare);
         let joint = self.pending.entry(row.edge).or_insert_with(|| Row {
-            worker: id,
+            worker,
             start: row.start,
             end: row.end,
             edge: row.edge,
-            snapshot: Box::default(),
+            snapshot: spare.take().unwrap_or_default(),
             open_connections: 0,
             connections_peak: 0,
             in_flight: 0,
@@ -221,7 +224,7 @@ impl Rows {
             }
             let mut row = entry.remove();
             row.last = all == Nanos::NEVER && self.pending.is_empty();
-            link.row(row);
+            self.spare = Some(link.row(row));
         }
     }
 }

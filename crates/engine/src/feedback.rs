@@ -122,7 +122,7 @@ impl Feedback {
     pub(crate) fn attend_by_script(&mut self, script: Box<dyn Script>) {
         let mut scripted = Box::new(Scripted::new(script));
         if scripted.makes_pauses() && matches!(self.source, Source::Closed { .. }) {
-            self.people.put_off(|| scripted.pause());
+            self.people.put_off(|_| scripted.pause());
         }
         self.script = Some(scripted);
         self.attended = true;
@@ -398,8 +398,8 @@ impl Feedback {
 
     /// The user's next calls would fall due at `at`, when there are to be fewer users.
     fn rest(&mut self, user: u32, count: u32, at: Nanos) -> Option<Next> {
-        let id = self.people.users[user as usize].id;
-        let back = self.population.as_ref()?.next(id, at);
+        let population = self.population.as_ref()?;
+        let back = population.next(self.people.users[user as usize].id, at);
         if back == Some(at) {
             return None;
         }

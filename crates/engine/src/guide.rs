@@ -6,7 +6,7 @@ use crate::Endpoint;
 use crate::setup::{Setup, endpoint_key};
 use crate::source::{People, User};
 use sample::{FailureClass, Note, Outcome, Remark, Sample};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use units::Nanos;
 use url::Url;
 use workload::{Came, Guide, Step, WholeResponse};
@@ -66,22 +66,18 @@ impl Guided {
         start: Nanos,
     ) -> Guided {
         let mut errands = vec![None; people.users.len()];
-        let mut waits = VecDeque::new();
+        let mut waits = Vec::with_capacity(people.users.len());
         for (user, errand) in people.users.iter_mut().zip(&mut errands) {
             let first = guide.next(user.id, start);
-            match wait_of(&first) {
-                Some(wait) => {
-                    waits.push_back(wait);
-                    *errand = Some(first);
-                }
-                None => {
-                    waits.push_back(Nanos::ZERO);
-                    user.left = 0;
-                }
+            let wait = wait_of(&first);
+            waits.push(wait.unwrap_or(Nanos::ZERO));
+            if wait.is_some() {
+                *errand = Some(first);
+            } else {
+                user.left = 0;
             }
         }
-        // everyone is due at the start: the order is that of their rows
-        people.put_off(|| waits.pop_front().unwrap_or(Nanos::ZERO));
+        people.put_off(|row| waits.get(row as usize).copied().unwrap_or(Nanos::ZERO));
         Guided {
             keeps_bodies: guide.keeps_bodies(),
             attends_to_each: guide.attends_to_each(),

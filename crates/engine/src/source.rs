@@ -306,11 +306,13 @@ impl People {
         self.thinking.push(Reverse((at, row, count)));
     }
 
-    /// Puts off everyone who thinks, each by a span of their own.
-    pub(crate) fn put_off(&mut self, mut span: impl FnMut() -> Nanos) {
+    /// Puts off everyone who thinks, whoever is due first being asked first: `span` tells by how much,
+    /// given the user's row.
+    pub(crate) fn put_off(&mut self, mut span: impl FnMut(u32) -> Nanos) {
+        // sorted from the last to the first, as what stands in the heap is reversed
         let entries = std::mem::take(&mut self.thinking).into_sorted_vec();
-        for Reverse((at, row, count)) in entries {
-            self.thinking.push(Reverse((at + span(), row, count)));
+        for Reverse((at, row, count)) in entries.into_iter().rev() {
+            self.thinking.push(Reverse((at + span(row), row, count)));
         }
     }
 
@@ -355,8 +357,10 @@ impl Source {
                 let population = Population::of(setup);
                 for row in 0..setup.share(u64::from(*users), worker) {
                     let id = setup.part(worker).nth(row);
-                    let comes = |all: Population| all.next(id, setup.start);
-                    let first = population.clone().map_or(Some(setup.start), comes);
+                    let first = match &population {
+                        Some(all) => all.next(id, setup.start),
+                        None => Some(setup.start),
+                    };
                     let Some(first) = first else { continue };
                     let user = people.admit(id, u32::MAX, cookies);
                     people.think(first, user, lanes(setup));

@@ -1,7 +1,7 @@
 //! What this machine can do as a client: kept by host, kernel, CPU and version in the user's state
 //! directory, made by `calibrate`, used by the verdict and by the dummy run's line.
 
-use plan::{Load, Plan};
+use plan::Plan;
 use sample::Environment;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -68,8 +68,7 @@ impl Calibration {
         let piped = plan.connection.pipeline > 1
             || plan.connection.group.is_some()
             || plan.request.version.has_streams();
-        let closed = matches!(plan.load, Load::Closed { .. });
-        if !plain || piped || !closed {
+        if !plain || piped || !plan.is_closed() {
             return 0.0;
         }
         let one = plan.connection.calls == Some(1);

@@ -70,6 +70,11 @@ impl Plan {
         self.stages = Some(stages);
     }
 
+    /// Every load of the plan is a closed one.
+    pub fn is_closed(&self) -> bool {
+        self.loads().iter().all(|load| matches!(load, Load::Closed { .. }))
+    }
+
     /// The rate of an open load, or the number of users, changes as the run goes on.
     pub fn is_ramped(&self) -> bool {
         let by_rate = match &self.load {

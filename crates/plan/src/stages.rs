@@ -15,6 +15,13 @@ pub enum StageUnit {
     PerSecond,
 }
 
+impl StageUnit {
+    /// What these stages count, well formed or not.
+    pub(crate) fn of(text: &str) -> StageUnit {
+        if text.contains('/') { StageUnit::PerSecond } else { StageUnit::Users }
+    }
+}
+
 /// Stages as they were typed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stages {
@@ -69,7 +76,7 @@ pub fn parse_stages(text: &str) -> Result<Stages, ParseError> {
     let bad = |part: &str, why: String| {
         ParseError(format!("{} is no stage: {why}; write stages as {EXAMPLE}", quoted(part.trim())))
     };
-    let unit = if text.contains('/') { StageUnit::PerSecond } else { StageUnit::Users };
+    let unit = StageUnit::of(text);
     let mut stages: Vec<Stage> = Vec::new();
     for part in text.split(',') {
         let (over, levels) =

@@ -11,5 +11,5 @@ pub use crate::finished::{
 };
 pub use measured::{HistogramRecord, MeasuredRecord};
 pub use published::*;
-pub(crate) use published::{known, plan_value};
+pub(crate) use published::{VERIFIED_AGAINST, known, plan_value};
 pub(crate) use read_back::plan_of;

@@ -4,7 +4,8 @@
 mod print;
 
 use crate::{check, compare, ramp, run, survey, torture};
-use ::torture::chain::DisagreementClass;
+use ::survey::Confidence;
+use ::torture::chain::{DisagreementClass, Handling, Meeting};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
@@ -134,21 +135,46 @@ fn is_of_rust(format: &str) -> bool {
     format.starts_with("uint") || format.starts_with("int") || matches!(format, "double" | "float")
 }
 
-/// For `schema_with` of a text that is one of these names.
+/// For `schema_with` of a text that is one of these names, and `null` where it may be missing.
 fn one_of(names: impl IntoIterator<Item = &'static str>) -> Schema {
     json_schema!({ "type": "string", "enum": names.into_iter().collect::<Vec<_>>() })
+}
+
+fn one_or_none(names: impl IntoIterator<Item = &'static str>) -> Schema {
+    let names = names.into_iter().map(Value::from).chain([Value::Null]);
+    json_schema!({ "type": ["string", "null"], "enum": names.collect::<Vec<_>>() })
 }
 
 pub(crate) fn finding(_: &mut SchemaGenerator) -> Schema {
     one_of(crate::finding_ids())
 }
 
+pub(crate) fn verified_against(_: &mut SchemaGenerator) -> Schema {
+    one_of(run::VERIFIED_AGAINST)
+}
+
+pub(crate) fn compared_figure(_: &mut SchemaGenerator) -> Schema {
+    one_of(crate::figures::RUN_FIGURES.map(|(name, ..)| name))
+}
+
 pub(crate) fn software_confidence(_: &mut SchemaGenerator) -> Schema {
-    one_of(::survey::Confidence::ALL.map(::survey::Confidence::id))
+    one_of(Confidence::ALL.map(Confidence::id))
+}
+
+pub(crate) fn software_confidence_or_none(_: &mut SchemaGenerator) -> Schema {
+    one_or_none(Confidence::ALL.map(Confidence::id))
 }
 
 pub(crate) fn disagreement(_: &mut SchemaGenerator) -> Schema {
     one_of(DisagreementClass::ALL.map(DisagreementClass::id))
+}
+
+pub(crate) fn handling(_: &mut SchemaGenerator) -> Schema {
+    one_or_none(Handling::ALL.map(Handling::id))
+}
+
+pub(crate) fn meeting(_: &mut SchemaGenerator) -> Schema {
+    one_or_none(Meeting::ALL.map(Meeting::id))
 }
 
 #[cfg(test)]

@@ -59,6 +59,7 @@ pub struct SurveyedServer {
     pub trouble: Option<String>,
     /// What is counted; null of one that was not reached.
     pub software: Option<String>,
+    #[schemars(schema_with = "crate::schema::software_confidence_or_none")]
     pub confidence: Option<String>,
     /// What it says of itself, as it came; empty: nothing.
     pub claim: String,

@@ -62,7 +62,7 @@ pub struct Details {
     pub page_changes: bool,
 }
 
-/// The result of a torture.
+/// The result of a torture. Bytes are escaped as in a string of C.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TortureRecord {
     pub schema: String,

@@ -61,8 +61,7 @@ fn reconnect_pause(report: &RunReport) -> Option<String> {
     let pause = report.plan.connection.reconnect_pause;
     let failures = &report.measurement.total.failures;
     let unopened: u64 = UNOPENED.iter().filter_map(|class| failures.get(class)).sum();
-    let closed = matches!(report.plan.load, plan::Load::Closed { .. });
-    (closed && !pause.is_zero() && unopened > 0).then(|| {
+    (report.plan.is_closed() && !pause.is_zero() && unopened > 0).then(|| {
         format!(
             "after each of {} without a connection the user waited {} before the next call, which \
              limits the throughput (--reconnect-pause)",

@@ -91,13 +91,8 @@ impl Levels {
         Levels { stages: stages.into() }
     }
 
-    /// Whether number `index`, counted from 0, belongs to a population of this size at `at` from the
-    /// beginning: the level is above it.
-    pub fn holds(&self, index: u64, at: Nanos) -> bool {
-        self.next_within(index, at) == Some(at)
-    }
-
-    /// The first instant, from `at` on, at which number `index` belongs to a population of this size.
+    /// The first instant, from `at` on, at which number `index`, counted from 0, belongs to a population
+    /// of this size: the level is above it.
     pub fn next_within(&self, index: u64, at: Nanos) -> Option<Nanos> {
         let wanted = index as f64;
         let mut begin = Nanos::ZERO;
@@ -149,10 +144,15 @@ mod tests {
         Nanos::from_secs_f64(at)
     }
 
+    /// How many of the first 200 belong to the population at `at` seconds from the beginning.
+    fn size(levels: &Levels, at: f64) -> usize {
+        (0..200).filter(|index| levels.next_within(*index, secs(at)) == Some(secs(at))).count()
+    }
+
     #[test]
     fn a_population_comes_and_goes_evenly() {
         let hill = hill();
-        let size = |at: f64| (0..200).filter(|index| hill.holds(*index, secs(at))).count();
+        let size = |at: f64| size(&hill, at);
         assert_eq!([size(0.0), size(0.001), size(1.0), size(5.05)], [0, 1, 10, 51]);
         assert_eq!(
             [size(10.0), size(14.9), size(20.0), size(25.0), size(99.0)],
@@ -181,7 +181,7 @@ mod tests {
     fn delayed_levels_are_nothing_before_and_after() {
         let flat = Levels::new(&[stage(0.0, 7.0, 7.0)]).unwrap();
         let later = flat.delayed(secs(2.0), Some(secs(3.0)));
-        let size = |at: f64| (0..20).filter(|index| later.holds(*index, secs(at))).count();
+        let size = |at: f64| size(&later, at);
         assert_eq!([size(0.0), size(1.9), size(2.0), size(4.9), size(5.0)], [0, 0, 7, 7, 0]);
         let cut = hill().delayed(Nanos::ZERO, Some(secs(5.0)));
         let reached = cut.stages()[0].to;

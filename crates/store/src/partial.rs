@@ -118,11 +118,9 @@ fn intended(plan: &Plan, total: &Snapshot) -> Option<u64> {
 
 fn verdict(begun: &Begun, measurement: &Measurement) -> Verdict {
     let mut evidence = Evidence::new(measurement);
-    evidence.closed_loop = matches!(begun.plan.load, Load::Closed { .. });
-    evidence.ramped = match &begun.plan.load {
-        Load::Open { arrivals, .. } => arrivals.from != arrivals.to,
-        Load::Closed { .. } => false,
-    };
+    evidence.closed_loop = begun.plan.is_closed();
+    evidence.scenarios = begun.plan.scenario_names();
+    evidence.ramped = begun.plan.is_ramped();
     evidence.quantiles = &begun.plan.measure.quantiles;
     let mut verdict = judge(&evidence);
     let after = format!("{} into the measured part", show::duration(measurement.window));

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 /// Guides for the workers, with several loads one for each; none where the plan has no journeys.
 pub(crate) fn cast(plan: &Plan, prepared: &Prepared) -> Option<Vec<Cast>> {
+    plan.journeys.as_ref()?;
     let lanes = plan.lanes();
     let travels = lanes.iter().map(|lane| Travel::new(lane, &prepared.given));
     let travels: Vec<Arc<Travel>> = travels.collect::<Option<_>>()?;

@@ -9,7 +9,7 @@ use anyhow::Result;
 use conduit::Peer;
 use engine::{Logging, Setup};
 use host::{Foreign, Watch};
-use plan::{Load, Plan};
+use plan::Plan;
 use sample::{FleetFacts, HeldFacts, PathFacts, StackFacts, SutSeries};
 use stats::verdict::{Evidence, judge};
 use stats::{Measurement, Verdict};
@@ -116,7 +116,7 @@ pub(crate) fn verdict(
 ) -> Verdict {
     let quantiles = printed_quantiles(plan, measurement);
     let mut evidence = Evidence::new(measurement);
-    evidence.closed_loop = plan.loads().iter().all(|load| matches!(load, Load::Closed { .. }));
+    evidence.closed_loop = plan.is_closed();
     evidence.scenarios = plan.scenario_names();
     evidence.ramped = plan.is_ramped();
     let throughput =

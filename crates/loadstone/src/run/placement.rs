@@ -1,6 +1,6 @@
 //! How many workers, on which cores, within which limits.
 
-use super::prepare::{Prepared, connections_needed};
+use super::prepare::{Prepared, connections_needed, connections_of};
 use anyhow::Result;
 use conduit::Peer;
 use engine::Endpoint;
@@ -199,14 +199,14 @@ pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<(
 
 /// Connections of our own TCP that an open load may have unless it says less: a gigabyte's worth.
 const OWN_CONNECTIONS_MAX: u32 = 1_000_000;
+
 /// What is left of `most` connections goes in equal parts to the loads that have no bound of their own.
 fn share_connections(plan: &mut Plan, most: u64) {
     let (mut bound, mut unbound) = (0, 0);
     for load in plan.loads() {
-        match load {
-            Load::Closed { users, .. } => bound += u64::from(*users),
-            Load::Open { connections_max: Some(own), .. } => bound += u64::from(*own),
-            Load::Open { connections_max: None, .. } => unbound += 1,
+        match connections_of(load, plan.connection.per_user) {
+            Some(own) => bound += own,
+            None => unbound += 1,
         }
     }
     let each = most.saturating_sub(bound) / u64::max(unbound, 1);

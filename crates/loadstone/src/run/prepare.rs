@@ -296,9 +296,17 @@ pub(crate) fn tls_settings(plan: &Plan) -> tls::Settings {
 
 /// Connections that may be open at once; `None` where a load has no bound of its own.
 pub(crate) fn connections_needed(plan: &Plan) -> Option<u64> {
-    let of = |load: &&Load| match load {
-        Load::Closed { users, .. } => Some(u64::from(*users)),
+    plan.loads().into_iter().map(|load| connections_of(load, plan.connection.per_user)).sum()
+}
+
+/// The same of one load. A user has one connection, and one more for each call of a group that goes beside
+/// another as far as `per_user` allows.
+pub(crate) fn connections_of(load: &Load, per_user: u32) -> Option<u64> {
+    match load {
+        Load::Closed { users, session, .. } => {
+            let at_once = session.as_ref().and_then(|session| session.parallel).unwrap_or(1);
+            Some(u64::from(*users) * u64::from(at_once.min(per_user).max(1)))
+        }
         Load::Open { connections_max, .. } => connections_max.map(u64::from),
-    };
-    plan.loads().iter().map(of).sum()
+    }
 }

@@ -130,9 +130,11 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let timed = stop.duration.is_some();
     read_stop(stop, &mut plan)?;
     if let Some(stages) = stages {
-        let duration = plan.stop.duration;
+        let given = plan.stop.duration;
         plan.set_stages(stages);
-        plan.stop.duration = if timed { duration } else { plan.stop.duration };
+        if timed {
+            plan.stop.duration = given;
+        }
     }
     read_scenarios(file.scenario.unwrap_or_default(), &mut plan, timed)?;
     read_timeouts(file.timeouts.unwrap_or_default(), &mut plan.timeouts)?;
@@ -489,7 +491,8 @@ pub(super) fn read_stages(load: &LoadTable) -> Result<Option<stages::Stages>, Pa
 
 pub(super) fn read_load(load: LoadTable, slot: &mut Load) -> Result<(), ParseError> {
     let table = Table("load");
-    let staged = load.stages.as_ref().is_some_and(|text| text.contains('/'));
+    let unit = load.stages.as_deref().map(stages::StageUnit::of);
+    let staged = unit == Some(stages::StageUnit::PerSecond);
     if load.rate.is_none() && load.at.is_none() && !staged {
         return read_closed(table, load, slot);
     }

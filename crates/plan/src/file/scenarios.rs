@@ -32,7 +32,7 @@ pub(super) fn read_scenarios(
     if let Some(first) = plan.scenarios.first() {
         plan.load = first.load.clone();
         let last = plan.scenarios.iter().filter_map(ScenarioPlan::ends_at).max();
-        plan.stop.duration = if timed { plan.stop.duration } else { last.or(plan.stop.duration) };
+        plan.stop.duration = last.filter(|_| !timed).or(plan.stop.duration);
     }
     Ok(())
 }

@@ -119,6 +119,7 @@ pub struct SideRecord {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DifferenceRecord {
+    #[schemars(schema_with = "crate::schema::compared_figure")]
     pub figure: String,
     /// Mean over the runs; geometric where the scale is a ratio.
     pub before: Option<f64>,

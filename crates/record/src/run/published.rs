@@ -44,6 +44,7 @@ pub use verdict::{
     CauseRecord, ConductRecord, FindingRecord, ServerError, SloRecord, VerdictRecord, WrongStatus,
 };
 
+pub(crate) use verified::VERIFIED_AGAINST;
 pub use verified::{BodyPrintRecord, VerifiedRecord, WrongBodyRecord};
 
 use super::RunReport;

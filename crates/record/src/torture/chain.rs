@@ -24,7 +24,8 @@ pub struct ChainEnds {
     pub class: Class,
 }
 
-/// What came of a chain. Every key is always present.
+/// What a proxy makes of requests, and whether the server behind it finds the same requests in what
+/// it sends. Bytes are escaped as in a string of C.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChainRecord {
     pub schema: String,
@@ -63,6 +64,7 @@ pub struct ChainRequestRecord {
     /// What the client got through the proxy.
     pub through: String,
     /// `refused`, `waits`, `made-clear`, `passed-on`, `split`; null where nobody saw what arrived.
+    #[schemars(schema_with = "crate::schema::handling")]
     pub handling: Option<String>,
     /// The beginning of each message that arrived.
     pub arrived: Vec<WireBytes>,
@@ -73,6 +75,7 @@ pub struct ChainRequestRecord {
     /// What the server did with what arrived, or with the request itself; null where it was not asked.
     pub back: Option<String>,
     /// `agrees`, `refuses`, `waits`, `finds-more`, `unlearned`.
+    #[schemars(schema_with = "crate::schema::meeting")]
     pub meeting: Option<String>,
     /// The proxy may send the next request on the same connection.
     pub reused: bool,

@@ -67,10 +67,12 @@ pub(crate) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup>
 }
 
 /// Calls per second that the plan asks for at the beginning and at the end of the window. `None`
-/// where nothing is asked for, where it is sessions, and for runs in a row of which each ramps.
+/// where nothing is asked for, where it is sessions, several loads or no straight line, and for runs in a
+/// row of which each ramps.
 fn intended(report: &RunReport) -> Option<(f64, f64)> {
-    let Load::Open { arrivals, session: None, .. } = &report.plan.load else { return None };
-    if report.plan.is_ramped() && arrivals.from == arrivals.to {
+    let plan = &report.plan;
+    let Load::Open { arrivals, session: None, .. } = &plan.load else { return None };
+    if plan.stages.is_some() || !plan.scenarios.is_empty() {
         return None;
     }
     let (from, to) = (arrivals.from.0, arrivals.to.0);

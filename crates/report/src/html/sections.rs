@@ -386,15 +386,7 @@ pub(crate) fn clients(report: &RunReport) -> Markup {
                         td data-v=(row.clients) { (show::count(u64::from(row.clients))) }
                         td data-v=(row.count()) { (show::count(row.count())) }
                         td data-v=(failed) { (show::count(failed)) }
-                        @if row.response.is_empty() { td { "-" } td { "-" } td { "-" } td { "-" } }
-                        @else {
-                            @for quantile in [0.5, 0.9, 0.99] {
-                                td data-v=(row.response.quantile(quantile).0) {
-                                    (quantile_cell(&row.response, quantile))
-                                }
-                            }
-                            td data-v=(row.response.max().0) { (show::duration(row.response.max())) }
-                        }
+                        (time_cells(&row.response))
                     }
                 }
             } }

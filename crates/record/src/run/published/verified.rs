@@ -8,10 +8,14 @@ use serde::{Deserialize, Serialize};
 use stats::{Snapshot, Verified};
 use units::Nanos;
 
+/// What bodies may be held against.
+pub(crate) const VERIFIED_AGAINST: [&str; 3] = ["first", "files", "manifest"];
+
 /// `verified` of a run; null where the plan does not ask for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerifiedRecord {
     /// `first`, `files` or `manifest`.
+    #[schemars(schema_with = "crate::schema::verified_against")]
     pub against: String,
     /// Bodies that were compared.
     pub compared: u64,
@@ -50,10 +54,11 @@ pub struct BodyPrintRecord {
 
 impl VerifiedRecord {
     pub(crate) fn of(plan: &Plan, total: &Snapshot) -> Option<VerifiedRecord> {
+        let [first, files, manifest] = VERIFIED_AGAINST;
         let against = match plan.expect.verify.as_ref()? {
-            plan::Verify::First => "first",
-            plan::Verify::Files { .. } => "files",
-            plan::Verify::Manifest(_) => "manifest",
+            plan::Verify::First => first,
+            plan::Verify::Files { .. } => files,
+            plan::Verify::Manifest(_) => manifest,
         };
         let count = |class| total.failures.get(&class).copied().unwrap_or_default();
         let examples = total.verified.wrong.iter();
