@@ -72,7 +72,7 @@ pub fn direction(facts: &PathDirection) -> String {
 /// How well it was emulated.
 pub fn emulation(path: &PathFacts) -> String {
     let mut text = format!(
-        "handed over late by {} (p50), {} (p99), {} (max); the forwarder was busy for {}",
+        "handed over late by {} (p50), {} (p99), {} (max); the emulation was busy for {}",
         show::duration(path.late_p50),
         show::duration(path.late_p99),
         show::duration(path.late_max),

@@ -5,7 +5,8 @@
 //!     pace receive PORT DELAY_US
 //!     pace send ADDRESS PORT RATE SECONDS BYTES
 //!
-//! One line: sent, received, p50, p90 and p99 of the error in microseconds, packets a second received.
+//! One line: sent, received, p50, p90 and p99 of the error in microseconds, packets a second received,
+//! and the median of the sender's own system call, which is in the error, in microseconds.
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
@@ -82,14 +83,19 @@ fn send(address: Ipv4Addr, port: u16, rate: u64, seconds: u64, bytes: usize) {
     socket.connect((address, port)).expect("connect");
     let mut packet = vec![0_u8; bytes.max(8)];
     let (start, count) = (limit::now_ns(), rate * seconds);
+    let mut calls: Vec<u64> = Vec::with_capacity(count as usize);
     for row in 0..count {
         // a sleep of a short span ends late by 50 us: spin
         while limit::now_ns() < start + row * 1_000_000_000 / rate {
             std::hint::spin_loop();
         }
+        let began = limit::now_ns();
         packet[..8].copy_from_slice(&real_ns().to_ne_bytes());
         socket.send(&packet).ok();
+        calls.push(limit::now_ns() - began);
     }
+    calls.sort_unstable();
+    let call = calls.get(calls.len() / 2).map_or(0.0, |&ns| ns as f64 / 1e3);
     std::thread::sleep(GRACE);
     packet[..8].fill(0);
     for _ in 0..20 {
@@ -98,7 +104,7 @@ fn send(address: Ipv4Addr, port: u16, rate: u64, seconds: u64, bytes: usize) {
     let mut result = String::new();
     let mut asked = TcpStream::connect((address, port)).expect("connect");
     asked.read_to_string(&mut result).expect("the receiver's result");
-    println!("{count} {result}");
+    println!("{count} {result} {call:.1}");
 }
 
 fn real_ns() -> u64 {

@@ -58,7 +58,7 @@ pub fn path_late(facts: &PathFacts, answer: Option<&PathAnswer>) -> Option<Cause
         figure: facts.late_p99.as_secs_f64(),
         text,
         advice:
-            "The round trips are longer than asked for by that much: give the forwarder a free \
+            "The round trips are longer than asked for by that much: give the emulation a free \
                  core (fewer --threads, --cpus), or lower the load."
                 .to_owned(),
     })

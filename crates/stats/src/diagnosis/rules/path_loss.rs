@@ -12,7 +12,7 @@ pub(crate) const RULE: Rule = Rule {
                 timer, 200 ms at least and doubled with each try; a lost SYN costs a connect one \
                 second, then two and four more. Findings that rest on such waits are left out: the \
                 path's own losses are their simplest cause, and nothing of the server.",
-    source: "The forwarder's own counts; RFC 6298 §2 and §5.7; Linux TCP_RTO_MIN \
+    source: "The path's own counts; RFC 6298 §2 and §5.7; Linux TCP_RTO_MIN \
              (include/net/tcp.h).",
     thresholds: &[(5.0, "packets lost, at least"), (SHARE_MIN, "share of all packets, at least")],
     advice: "Nothing at the server. `loadstone ramp --vary loss=0..5%` shows what loss costs; \
