@@ -11,8 +11,10 @@ mod sentences;
 pub use amount::{amount, interval, unsigned};
 pub use assemble::{Comparison, assemble, headlines};
 pub use bounds::FailIf;
-pub use published::{BoundRecord, CompareRecord, DifferenceRecord, SCHEMA, SideRecord, read};
-pub use sentences::{answer, sentence, wider};
+pub use published::{
+    BoundRecord, CompareRecord, DifferenceRecord, FurtherRecord, SCHEMA, SideRecord, read,
+};
+pub use sentences::{answer, sentence, verdict, wider};
 
 use crate::ids::by_id;
 use crate::run::RunReport;
@@ -21,29 +23,74 @@ use crate::run::RunReport;
 #[derive(Clone, Debug)]
 pub struct CompareReport {
     pub name: String,
-    /// What the two are called.
-    pub labels: [String; 2],
+    /// What the sides are called: two, or more that are all held against the first.
+    pub labels: Vec<String>,
     /// The commands that started the servers anew for each run, where there were any.
-    pub commands: [Option<String>; 2],
+    pub commands: Vec<Option<String>>,
     /// In seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
     /// The runs of each, in the order of their blocks.
-    pub runs: [Vec<RunReport>; 2],
+    pub runs: Vec<Vec<RunReport>>,
     /// The order of the runs, a word for each block, such as `ABBA BAAB`; empty for two sets that
     /// were recorded apart.
     pub order: String,
     /// Confidence of every interval, 0..1, and the resamples behind them.
     pub confidence: f64,
     pub resamples: u32,
-    /// One for each figure, in the order they are printed.
+    /// Of the second side to the first: one for each figure, in the order they are printed.
     pub differences: Vec<Difference>,
-    /// The bounds of `--fail-if` and whether each was crossed.
+    /// The bounds of `--fail-if` and whether the second side crossed each.
     pub bounds: Vec<BoundResult>,
+    /// The third side and those after it, each to the first.
+    pub further: Vec<FurtherSide>,
     /// What speaks against the comparison as a whole: plans differ, a run is INVALID, too few blocks.
     pub cautions: Vec<String>,
     /// Why it ended before its last block; the blocks before are whole.
     pub ended_early: Option<String>,
 }
+
+/// What came of a third side, or a later one, against the first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FurtherSide {
+    pub differences: Vec<Difference>,
+    pub bounds: Vec<BoundResult>,
+}
+
+/// One side against the first, as it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Contrast<'a> {
+    /// `B`, `C`, …
+    pub letter: char,
+    pub label: &'a str,
+    pub differences: &'a [Difference],
+    pub bounds: &'a [BoundResult],
+}
+
+impl CompareReport {
+    /// Every side after the first against it, in their order.
+    pub fn contrasts(&self) -> impl Iterator<Item = Contrast<'_>> {
+        let second = (self.differences.as_slice(), self.bounds.as_slice());
+        let further = self.further.iter().map(|one| (&one.differences[..], &one.bounds[..]));
+        let found = std::iter::once(second).chain(further);
+        let sides = self.labels.iter().zip(LETTERS.chars()).skip(1);
+        sides.zip(found).map(|((label, letter), (differences, bounds))| Contrast {
+            letter,
+            label,
+            differences,
+            bounds,
+        })
+    }
+}
+
+impl Contrast<'_> {
+    /// Before what concerns this side, where there are several: its letter and a comma.
+    pub fn mark(&self, report: &CompareReport) -> String {
+        if report.further.is_empty() { String::new() } else { format!("{}, ", self.letter) }
+    }
+}
+
+/// What the sides are called in tables; as many as there may be.
+pub const LETTERS: &str = "ABC";
 
 /// One figure of both.
 #[derive(Clone, Debug, PartialEq)]

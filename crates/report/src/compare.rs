@@ -12,14 +12,24 @@ pub use csv::csv;
 pub use page::html;
 pub use plans::{Scope, plan_differences};
 pub use record::compare::{
-    BoundResult, CompareReport, Comparison, Difference, FailIf, Judgement, assemble,
+    BoundResult, CompareReport, Comparison, Contrast, Difference, FailIf, FurtherSide, Judgement,
+    LETTERS, assemble,
 };
 pub(crate) use record::compare::{amount, headlines, interval};
-pub use record::compare::{answer, sentence};
+pub use record::compare::{answer, sentence, verdict};
 pub(crate) use text::COMMAND_CHARS_MAX;
 pub use text::text;
 
 /// `loadstone.compare/1`, indented, with a line feed at its end.
 pub fn json(report: &CompareReport) -> String {
     record::document::printed(&record::compare::CompareRecord::of(report))
+}
+
+/// `A is …, B is ….`
+pub(crate) fn sides_in_words(report: &CompareReport) -> String {
+    let side = |(letter, label): (char, &String)| {
+        format!("{letter} is {}", crate::words::printable(label, 120))
+    };
+    let sides: Vec<String> = LETTERS.chars().zip(&report.labels).map(side).collect();
+    format!("{}.", sides.join(", "))
 }

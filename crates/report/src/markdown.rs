@@ -2,7 +2,8 @@
 //! Whatever somebody else wrote is escaped, so that it is text there too.
 
 use crate::compare::{
-    COMMAND_CHARS_MAX, CompareReport, Difference, Judgement, amount, answer, interval,
+    COMMAND_CHARS_MAX, CompareReport, Difference, Judgement, LETTERS, amount, answer, interval,
+    sides_in_words,
 };
 use crate::figures::FigureKind;
 use crate::many::Named;
@@ -138,10 +139,9 @@ fn steps(report: &RampReport, labels: &[String]) -> String {
 
 /// A comparison: the answer, the bounds and each difference.
 pub fn markdown_of_compare(report: &CompareReport) -> String {
-    let labels = [0, 1].map(|side: usize| plain(&words::printable(&report.labels[side], 120)));
     let mut out =
-        format!("### {}\n\nA is {}, B is {}.\n\n", plain(&answer(report)), labels[0], labels[1]);
-    for (letter, command) in ["A", "B"].iter().zip(&report.commands) {
+        format!("### {}\n\n{}\n\n", plain(&answer(report)), plain(&sides_in_words(report)));
+    for (letter, command) in LETTERS.chars().zip(&report.commands) {
         let Some(command) = command else { continue };
         let command = plain(&words::printable(command, COMMAND_CHARS_MAX));
         out += &format!("{letter}'s server was restarted for each run: {command}\n\n");
@@ -152,16 +152,23 @@ pub fn markdown_of_compare(report: &CompareReport) -> String {
     for caution in &report.cautions {
         out += &format!("- ⚠️ {}\n", plain(&words::printable(caution, 1_000)));
     }
-    for bound in &report.bounds {
-        let mark = if bound.crossed { "❌" } else { "✅" };
-        out += &format!("- {mark} {}: {}\n", plain(&bound.text), plain(&bound.why));
+    for contrast in report.contrasts() {
+        for bound in contrast.bounds {
+            let mark = if bound.crossed { "❌" } else { "✅" };
+            let of = contrast.mark(report);
+            out += &format!("- {mark} {of}{}: {}\n", plain(&bound.text), plain(&bound.why));
+        }
     }
     if !report.cautions.is_empty() || !report.bounds.is_empty() {
         out.push('\n');
     }
-    let head = ["", "A", "B", "B to A", "interval", ""].map(str::to_owned);
-    let rows: Vec<Vec<String>> = report.differences.iter().map(difference).collect();
-    out += &table(&head, &rows);
+    for contrast in report.contrasts() {
+        let letter = contrast.letter.to_string();
+        let change = format!("{letter} to A");
+        let head = ["", "A", &letter, &change, "interval", ""].map(str::to_owned);
+        let rows: Vec<Vec<String>> = contrast.differences.iter().map(difference).collect();
+        out += &table(&head, &rows);
+    }
     out
 }
 

@@ -77,15 +77,27 @@ pub struct Compared {
     pub enough: bool,
 }
 
-/// Compares every series; `resamples` for each interval (at most
-/// [`RESAMPLES_MAX`](crate::interval::RESAMPLES_MAX)). A series with values that are not finite (or,
+/// How much is done for a comparison, and how much else stands beside it.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// For each interval, at most [`RESAMPLES_MAX`](crate::interval::RESAMPLES_MAX).
+    pub resamples: u32,
+    /// Comparisons that one result makes, this one among them, 1 and more: each p-value is multiplied
+    /// by it, so that looking at several does not find something several times as often (Bonferroni).
+    pub family: usize,
+}
+
+/// Compares every series. A series with values that are not finite (or,
 /// as ratios, not positive) has NaN for all it lacks and is never called different.
-pub fn compare(series: &[Series], resamples: u32, stream: &mut Stream) -> Vec<Compared> {
+pub fn compare(series: &[Series], effort: Effort, stream: &mut Stream) -> Vec<Compared> {
     let scaled: Vec<Option<Vec<Block>>> = series.iter().map(scaled).collect();
     let sound: Vec<&[Block]> = scaled.iter().flatten().map(Vec::as_slice).collect();
     let enough = sound.first().is_some_and(|blocks| enough(blocks));
     let mut p_values = match enough {
-        true => permutation::p_values(&sound, stream),
+        true => permutation::p_values(&sound, stream)
+            .into_iter()
+            .map(|p| (p * effort.family.max(1) as f64).min(1.0))
+            .collect(),
         false => vec![f64::NAN; sound.len()],
     }
     .into_iter();
@@ -93,7 +105,7 @@ pub fn compare(series: &[Series], resamples: u32, stream: &mut Stream) -> Vec<Co
     let mut one = |(series, scaled): (&Series, &Option<Vec<Block>>)| {
         let Some(blocks) = scaled else { return unknown(series) };
         let p_value = p_values.next().unwrap_or(f64::NAN);
-        judged(series.scale, blocks, enough, p_value, figures, resamples, stream)
+        judged(series.scale, blocks, enough, p_value, figures, effort, stream)
     };
     series.iter().zip(&scaled).map(&mut one).collect()
 }
@@ -111,7 +123,7 @@ fn judged(
     enough: bool,
     p_value: f64,
     figures: usize,
-    resamples: u32,
+    effort: Effort,
     stream: &Stream,
 ) -> Compared {
     let all = |side: fn(&Block) -> &Vec<f64>| -> Vec<f64> {
@@ -121,7 +133,7 @@ fn judged(
     let change = difference(blocks);
     let (low, high) = match enough {
         // every figure is resampled alike
-        true => interval::of(blocks, resamples, &mut stream.clone()),
+        true => interval::of(blocks, effort.resamples, &mut stream.clone()),
         false => (f64::NAN, f64::NAN),
     };
     let noise = noise(blocks);
@@ -134,7 +146,10 @@ fn judged(
         low: on(scale, low),
         high: on(scale, high),
         noise: on(scale, noise),
-        detectable: on(scale, if enough { detectable(blocks, figures) } else { f64::NAN }),
+        detectable: on(
+            scale,
+            if enough { detectable(blocks, figures, effort.family) } else { f64::NAN },
+        ),
         effect: cliffs_delta(&before, &after),
         p_value,
         different,
@@ -234,10 +249,10 @@ fn noise(blocks: &[Block]) -> f64 {
 
 /// (t of the test + t of four in five)·s·(standard error for s = 1), s from runs of both. The test's
 /// level is shared out among the figures as Bonferroni would among the square root of their number:
-/// they move together.
-fn detectable(blocks: &[Block], figures: usize) -> f64 {
+/// they move together. Comparisons of a family do not.
+fn detectable(blocks: &[Block], figures: usize, family: usize) -> f64 {
     let (squares, freedom) = spread(blocks, &[|block| &block.before, |block| &block.after]);
-    let level = (1.0 - CONFIDENCE) / (figures.max(1) as f64).sqrt();
+    let level = (1.0 - CONFIDENCE) / (figures.max(1) as f64).sqrt() / family.max(1) as f64;
     let test_freedom = match blocks.len() {
         1 => freedom,
         count => (count - 1) as f64,

@@ -169,7 +169,8 @@ impl Summary {
     }
 
     pub(crate) fn of_compare(report: &CompareReport) -> Summary {
-        let judgements = report.differences.iter().map(|difference| difference.judgement);
+        let differences = report.contrasts().flat_map(|contrast| contrast.differences);
+        let judgements = differences.map(|difference| difference.judgement);
         Summary {
             interrupted: report.ended_early.is_some(),
             judgement: judgements.max_by_key(|judgement| match judgement {

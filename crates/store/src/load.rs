@@ -149,7 +149,7 @@ impl Store {
             return Ok(Stored::Ramp(Box::new(ramp)));
         }
         let mut compare = CompareReport::unpack(body, nothing).map_err(damaged)?;
-        compare.runs = [self.runs(id, SIDES[0])?, self.runs(id, SIDES[1])?];
+        compare.runs = self.sides(id, compare.labels.len())?;
         Ok(Stored::Compare(Box::new(compare)))
     }
 
@@ -174,11 +174,16 @@ impl Store {
             ResultKind::Run => Stored::Run(Box::new(partial::run(begun, live))),
             ResultKind::Ramp => Stored::Ramp(Box::new(partial::ramp(begun, self.steps(id)?))),
             ResultKind::Compare => {
-                let sides = [self.runs(id, SIDES[0])?, self.runs(id, SIDES[1])?];
+                let sides = self.sides(id, begun.labels.len())?;
                 Stored::Compare(Box::new(partial::compare(begun, sides)))
             }
             ResultKind::Torture => unreachable!("a torture is read by rows of its own"),
         })
+    }
+
+    /// The runs of each of so many sides of a comparison.
+    fn sides(&self, id: &RunId, count: usize) -> Result<Vec<Vec<RunReport>>, StoreError> {
+        SIDES.iter().take(count).map(|part| self.runs(id, part)).collect()
     }
 
     /// Trials of a part in their order, each with its position.

@@ -3,7 +3,7 @@
 use crate::hists::StoredHists;
 use crate::tree::{Damage, Pack, field, object};
 use plan::{Load, Plan};
-use record::compare::{CompareReport, Comparison, assemble};
+use record::compare::{CompareReport, Comparison, LETTERS, assemble};
 use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, RunReport, SloResult, merged};
 use sample::Environment;
@@ -178,13 +178,14 @@ const OF_A_BLOCK: usize = 2;
 
 /// A comparison whose runs so far are known: its whole blocks, compared. Half a block would favour a
 /// side.
-pub(crate) fn compare(begun: Begun, mut runs: [Vec<RunReport>; 2]) -> CompareReport {
-    let blocks = runs.each_ref().map(|side| side.len() / OF_A_BLOCK).into_iter().min().unwrap_or(0);
-    let known = runs[0].len() + runs[1].len();
+pub(crate) fn compare(begun: Begun, mut runs: Vec<Vec<RunReport>>) -> CompareReport {
+    let blocks = runs.iter().map(|side| side.len() / OF_A_BLOCK).min().unwrap_or(0);
+    let count = |runs: &[Vec<RunReport>]| runs.iter().map(Vec::len).sum::<usize>();
+    let known = count(&runs);
     for side in &mut runs {
         side.truncate(blocks * OF_A_BLOCK);
     }
-    let left_out = match known - runs[0].len() - runs[1].len() {
+    let left_out = match known - count(&runs) {
         0 => String::new(),
         1 => " and a run that is left out".to_owned(),
         n => format!(" and {n} runs that are left out"),
@@ -192,12 +193,10 @@ pub(crate) fn compare(begun: Begun, mut runs: [Vec<RunReport>; 2]) -> CompareRep
     let blocks_in_words =
         if blocks == 1 { "1 block".to_owned() } else { format!("{blocks} blocks") };
     let why = begun.why(&format!("after {blocks_in_words}{left_out}"));
-    let mut labels = begun.labels.into_iter();
-    let mut commands = begun.commands.into_iter();
     assemble(Comparison {
         name: begun.name,
-        labels: [labels.next().unwrap_or_default(), labels.next().unwrap_or_default()],
-        commands: [commands.next().flatten(), commands.next().flatten()],
+        labels: begun.labels,
+        commands: begun.commands,
         started_unix_s: begun.started_unix_s,
         order: order(&runs),
         runs,
@@ -208,13 +207,19 @@ pub(crate) fn compare(begun: Begun, mut runs: [Vec<RunReport>; 2]) -> CompareRep
 }
 
 /// The order of the runs, which is that in which they began.
-fn order(runs: &[Vec<RunReport>; 2]) -> String {
-    let [before, after] = runs.each_ref().map(|side| side.chunks(OF_A_BLOCK));
-    let block = |(a, b): (&[RunReport], &[RunReport])| {
-        let mut letters: Vec<(f64, char)> = a.iter().map(|run| (run.started_unix_s, 'A')).collect();
-        letters.extend(b.iter().map(|run| (run.started_unix_s, 'B')));
+fn order(runs: &[Vec<RunReport>]) -> String {
+    let blocks = runs.iter().map(|side| side.len() / OF_A_BLOCK).min().unwrap_or(0);
+    let block = |number: usize| {
+        let of_block = |side: &'_ [RunReport]| -> Vec<f64> {
+            let own = side.iter().skip(number * OF_A_BLOCK).take(OF_A_BLOCK);
+            own.map(|run| run.started_unix_s).collect()
+        };
+        let sides = LETTERS.chars().zip(runs);
+        let mut letters: Vec<(f64, char)> = sides
+            .flat_map(|(letter, side)| of_block(side).into_iter().map(move |at| (at, letter)))
+            .collect();
         letters.sort_by(|a, b| a.0.total_cmp(&b.0));
         letters.into_iter().map(|(_, letter)| letter).collect::<String>()
     };
-    before.zip(after).map(block).collect::<Vec<_>>().join(" ")
+    (0..blocks).map(block).collect::<Vec<_>>().join(" ")
 }

@@ -5,7 +5,7 @@
 use crate::hists::{Shelf, StoredHists};
 use crate::tree::{Damage, Pack, field, named, object, record};
 use plan::{Plan, Secrets};
-use record::compare::{BoundResult, CompareReport, Difference, Judgement};
+use record::compare::{BoundResult, CompareReport, Difference, FurtherSide, Judgement};
 use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use record::server::Conduct;
@@ -144,8 +144,9 @@ record! {
     }
     CompareReport {
         name, labels, commands, started_unix_s, runs, order, confidence, resamples, differences, bounds,
-        cautions, ended_early,
+        further, cautions, ended_early,
     }
+    FurtherSide { differences, bounds }
     Difference {
         figure, before, after, relative, low, high, points, noise, detectable, effect, p_value,
         judgement,

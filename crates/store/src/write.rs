@@ -42,7 +42,7 @@ pub(crate) struct TrialPlace<'a> {
 pub(crate) const LIVE: &str = "live";
 pub(crate) const RUN: &str = "run";
 pub(crate) const STEP: &str = "step";
-pub(crate) const SIDES: [&str; 2] = ["before", "after"];
+pub(crate) const SIDES: [&str; 3] = ["before", "after", "third"];
 /// The load that went on beside a torture.
 pub(crate) const BESIDE: &str = "beside";
 
@@ -117,7 +117,7 @@ impl Store {
         index: usize,
         run: &RunReport,
     ) -> Result<(), StoreError> {
-        let place = TrialPlace { part: SIDES[side.min(1)], position: index };
+        let place = TrialPlace { part: SIDES[side.min(SIDES.len() - 1)], position: index };
         let kept = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
             end_live(transaction, id.number, None)?;
             insert_run(transaction, id.number, place, run)
@@ -162,7 +162,7 @@ impl Store {
         let states = report.runs.iter().flatten().map(|run| run.verdict.state);
         let state = states.max().unwrap_or(State::Valid);
         let mut ending = Ending::new(Some(state), Summary::of_compare(report), &report.name);
-        let without = CompareReport { runs: [Vec::new(), Vec::new()], ..report.clone() };
+        let without = CompareReport { runs: Vec::new(), ..report.clone() };
         ending.body = without.pack(&mut Shelf::default());
         self.finish(id, &ending, |connection| {
             for (part, runs) in SIDES.into_iter().zip(&report.runs) {

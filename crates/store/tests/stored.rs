@@ -174,13 +174,14 @@ fn comparisons() -> Vec<(&'static str, CompareReport)> {
         "",
         &bounds,
     );
-    troubled.labels = [fixtures::HOSTILE.into(), "b".into()];
-    troubled.commands = [Some(fixtures::HOSTILE.into()), None];
+    troubled.labels = vec![fixtures::HOSTILE.into(), "b".into()];
+    troubled.commands = vec![Some(fixtures::HOSTILE.into()), None];
     troubled.cautions.push(fixtures::HOSTILE.into());
     vec![
         ("a slower server", sessions::session(1.07, 0.96, &bounds)),
         ("no difference", sessions::session(1.0, 1.0, &[])),
         ("single runs", sessions::single()),
+        ("three protocols", sessions::protocols(&bounds)),
         ("runs in trouble", troubled),
         ("no run", sessions::of(Vec::new(), Vec::new(), "", &[])),
     ]

@@ -297,7 +297,7 @@ impl RequestArgs {
     fn check_versions(&self) -> Result<(), UsageError> {
         match &self.http {
             Some(List(all)) if all.len() > 1 => Err(UsageError::new(
-                "--http takes one version here; two are held against each other by loadstone \
+                "--http takes one version here; several are held against each other by loadstone \
                  compare URL --http 1.1,2",
             )),
             _ => Ok(()),

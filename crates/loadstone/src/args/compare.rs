@@ -6,7 +6,7 @@ use super::run::*;
 use super::{Outputs, UsageError, parse};
 use clap::Args;
 use plan::{FileSource, HttpVersion, Load, Plan};
-use report::compare::{FailIf, Scope, plan_differences};
+use report::compare::{FailIf, LETTERS, Scope, plan_differences};
 use stats::compare::BLOCKS_MIN;
 use units::Nanos;
 
@@ -18,13 +18,14 @@ use units::Nanos;
 /// separated by commas; a comparison needs at least four runs on each side to be conclusive (run
 /// --repeat 4).
 ///
-/// One URL over two protocols, --http 1.1,2, is measured in the same way, with the same number of
-/// calls in flight over each; HTTP/2 uses --streams per connection.
+/// One URL over two or three protocols, --http 1.1,2,3, is measured in the same way, with the same
+/// number of calls in flight over each, and each is held against the first; HTTP/2 and HTTP/3 use
+/// --streams per connection.
 ///
 /// All other options are those of run: see loadstone run --help.
 #[derive(Args, Clone, Debug, Default)]
 #[command(
-    override_usage = "loadstone compare [OPTIONS] [LABEL=]URL|PLAN.toml [LABEL=]URL|PLAN.toml\n       loadstone compare --a-command CMD --b-command CMD [OPTIONS] URL|PLAN.toml\n       loadstone compare --http 1.1,2 [OPTIONS] URL|PLAN.toml\n       loadstone compare [OPTIONS] RUN[,RUN...] RUN[,RUN...]",
+    override_usage = "loadstone compare [OPTIONS] [LABEL=]URL|PLAN.toml [LABEL=]URL|PLAN.toml\n       loadstone compare --a-command CMD --b-command CMD [OPTIONS] URL|PLAN.toml\n       loadstone compare --http 1.1,2[,3] [OPTIONS] URL|PLAN.toml\n       loadstone compare [OPTIONS] RUN[,RUN...] RUN[,RUN...]",
     mut_arg("duration", |arg| arg.visible_alias("hold").help("Duration of a run [default: 10s]")),
     mut_arg("repeat", |arg| arg.hide(true)),
     mut_arg("hdr", |arg| arg.hide(true)),
@@ -43,8 +44,8 @@ Examples:
                                                  exit code 1 when it got worse
   loadstone compare --a-command ./old --b-command ./new http://localhost:8080/
                                                  two builds, on one port
-  loadstone compare --http 1.1,2 -c 60 --streams 60 https://shop/
-                                                 60 connections against one
+  loadstone compare --http 1.1,2,3 -c 60 --streams 60 https://shop/
+                                                 60 connections against one and one
   loadstone compare last~1 last                  two stored runs"
 )]
 pub(crate) struct CompareArgs {
@@ -52,7 +53,7 @@ pub(crate) struct CompareArgs {
     #[arg(value_name = "A")]
     before: String,
     /// Candidate: the same kind of argument; omit it where both commands serve one URL, and where
-    /// two protocols are compared
+    /// protocols are compared
     #[arg(value_name = "B")]
     after: Option<String>,
     #[command(flatten)]
@@ -64,7 +65,7 @@ pub(crate) struct CompareArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Comparison")]
 struct ComparisonArgs {
-    /// Number of blocks of four runs, at least five [default: 6]
+    /// Number of blocks, at least five, with two runs of each side [default: 6]
     #[arg(long, value_name = "N", value_parser = parse::count::<u32>)]
     blocks: Option<u32>,
     /// Start A's server before each of its runs (sh -c COMMAND) and stop everything it started
@@ -77,7 +78,7 @@ struct ComparisonArgs {
     /// Longest time such a server may take to become ready [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     ready: Option<Nanos>,
-    /// Exit with code 1 if a figure of B has moved by more than this: 'p99 +5%'; may be given
+    /// Exit with code 1 if a figure of B (or C) has moved by more than this: 'p99 +5%'; may be given
     /// several times
     #[arg(long, value_name = "BOUND", value_parser = FailIf::parse)]
     fail_if: Vec<FailIf>,
@@ -93,10 +94,11 @@ pub(crate) enum CompareTask {
     Stored(Box<StoredTask>),
 }
 
-/// Two targets in turns.
+/// Targets in turns.
 #[derive(Debug)]
 pub(crate) struct LiveTask {
-    pub(crate) sides: [CompareSide; 2],
+    /// Two, or more of which each is held against the first.
+    pub(crate) sides: Vec<CompareSide>,
     /// Longest that a server may take to answer after its start.
     pub(crate) ready: Nanos,
     pub(crate) blocks: u32,
@@ -197,8 +199,8 @@ impl CompareArgs {
                 self.after.is_none()
                     && self.common.request.versions().len() < 2
                     && (a_command.is_none() || b_command.is_none() || !is_target(&self.before)),
-                "with one URL there have to be two servers or two protocols: give both --a-command \
-                 and --b-command, or --http 1.1,2",
+                "with one URL there have to be two servers or several protocols: give both \
+                 --a-command and --b-command, or --http 1.1,2",
             ),
         ] {
             if given {
@@ -229,7 +231,7 @@ impl CompareArgs {
         let cautions = differing_plans(&differ, self.comparison.force)?;
         outputs.name = format!("{} against {}", after.label, before.label);
         Ok(CompareTask::Live(Box::new(LiveTask {
-            sides: [before, after],
+            sides: vec![before, after],
             ready: self.comparison.ready.unwrap_or(READY),
             blocks: self.comparison.blocks.unwrap_or(BLOCKS),
             bounds: self.comparison.fail_if,
@@ -238,13 +240,13 @@ impl CompareArgs {
         })))
     }
 
-    /// One URL over two protocols.
+    /// One URL over several protocols.
     fn into_protocols(self, files: &dyn FileSource) -> Result<CompareTask, UsageError> {
         let versions = self.common.request.versions().to_vec();
         let streams = self.common.connection.streams;
-        let [first, second] = self.two_protocols(&versions)?;
+        self.refuse_protocols(&versions)?;
         let (mut sides, mut outputs) = (Vec::new(), None);
-        for version in [first, second] {
+        for version in versions {
             let mut common = self.common.clone();
             common.request.http = Some(parse::List(vec![version]));
             common.connection.keep_to(version);
@@ -255,10 +257,13 @@ impl CompareArgs {
             sides.push(CompareSide { label, name, plan, command: None });
             outputs.get_or_insert(results);
         }
-        let (Some(mut outputs), Ok(sides)) = (outputs, <[CompareSide; 2]>::try_from(sides)) else {
+        let Some(mut outputs) = outputs else {
             return Err(UsageError::new("a comparison has two sides"));
         };
-        outputs.name = format!("{}: {} against {}", outputs.name, sides[1].label, sides[0].label);
+        let labels: Vec<&str> =
+            sides.iter().map(|side: &CompareSide| side.label.as_str()).collect();
+        outputs.name =
+            format!("{}: {} against {}", outputs.name, labels[1..].join(" and "), labels[0]);
         Ok(CompareTask::Live(Box::new(LiveTask {
             sides,
             ready: READY,
@@ -270,46 +275,49 @@ impl CompareArgs {
         })))
     }
 
-    /// The two protocols, where nothing that was typed stands against comparing them.
-    fn two_protocols(&self, versions: &[HttpVersion]) -> Result<[HttpVersion; 2], UsageError> {
+    /// Whatever was typed stands against comparing these protocols.
+    fn refuse_protocols(&self, versions: &[HttpVersion]) -> Result<(), UsageError> {
         let ComparisonArgs { a_command, b_command, force, .. } = &self.comparison;
         let has = |version| versions.contains(&version);
         for (given, text) in [
             (
                 self.after.is_some(),
-                "--http with two versions is for one URL, which is asked over both; leave one URL \
-                 out, or one version",
+                "--http with several versions is for one URL, which is asked over each; leave one \
+                 URL out, or name one version",
             ),
             (
                 !is_target(&self.before),
-                "--http with two versions needs a new measurement: give a URL or a plan, not a stored run",
+                "--http with several versions needs a new measurement: give a URL or a plan, not a stored run",
             ),
             (
                 a_command.is_some() || b_command.is_some(),
-                "--http with two versions asks one server over both: start it yourself, and leave \
+                "--http with several versions asks one server over each: start it yourself, and leave \
                  --a-command and --b-command out",
             ),
-            (*force, "--force: the two differ in their protocol as it is meant; leave it out"),
+            (*force, "--force: the sides differ in their protocol as it is meant; leave it out"),
             (
                 has(HttpVersion::Auto),
-                "--http auto leaves the choice to the server: name the two protocols, as in --http \
-                 1.1,2",
+                "--http auto leaves the choice to the server: name the protocols, as in --http 1.1,2",
             ),
         ] {
             if given {
                 return Err(UsageError::new(text));
             }
         }
-        match *versions {
-            [first, second] if first != second => Ok([first, second]),
-            [_, _] => Err(UsageError::new(
-                "--http names one version twice: that would compare the server with itself; give \
-                 two, as in --http 1.1,2, or the URL twice",
-            )),
-            _ => Err(UsageError::new(
-                "--http: a comparison has two sides; give two versions, as in --http 1.1,2",
-            )),
+        if (1..versions.len()).any(|at| versions[..at].contains(&versions[at])) {
+            return Err(UsageError::new(
+                "--http names one version twice: that would compare the server with itself; name \
+                 each once, as in --http 1.1,2,3, or give the URL twice",
+            ));
         }
+        if versions.len() > LETTERS.len() {
+            return Err(UsageError::new(format!(
+                "--http names {} versions; a comparison takes {} at most, as in --http 1.1,2,3",
+                versions.len(),
+                LETTERS.len()
+            )));
+        }
+        Ok(())
     }
 
     /// A side that is measured. It is called by its label or else, where one URL serves for both, by
@@ -377,7 +385,7 @@ impl CompareArgs {
     }
 }
 
-/// As many calls under way over either protocol: where a connection has several streams, there are
+/// As many calls under way over each protocol: where a connection has several streams, there are
 /// fewer connections.
 fn share_calls(plan: &mut Plan, streams: Option<u32>) -> Result<(), UsageError> {
     let multiplexed = plan.request.version.has_streams();

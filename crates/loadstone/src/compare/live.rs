@@ -1,4 +1,4 @@
-//! Two targets measured in turns, in blocks whose order is drawn.
+//! Targets measured in turns, in blocks whose order is drawn.
 
 use super::side::{Found, Side, Trial};
 use super::{LABEL_CHARS_MAX, server};
@@ -7,11 +7,12 @@ use crate::exit::{Code, Failure};
 use crate::run::keeping::{Keeper, Keeping, command_line};
 use crate::run::output;
 use crate::run::trial::{Change, Session};
+use plan::Plan;
 use report::RunReport;
-use report::compare::{Comparison, assemble};
+use report::compare::{Comparison, LETTERS, assemble};
 use stats::curve::Axis;
 use store::{Beginning, ResultKind};
-use units::{Purpose, Seed};
+use units::{Purpose, Seed, Stream};
 
 /// Why a comparison ended before its last block.
 enum Ended {
@@ -20,11 +21,11 @@ enum Ended {
     Died(String),
 }
 
-/// The runs of both, block by block.
+/// The runs of all sides, block by block.
 #[derive(Default)]
 struct Blocks {
-    runs: [Vec<RunReport>; 2],
-    order: Vec<&'static str>,
+    runs: Vec<Vec<RunReport>>,
+    order: Vec<String>,
     /// Why it ended before its last block.
     ended: Option<Ended>,
 }
@@ -41,7 +42,7 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
         server::prepare()?;
     }
     let mut sides = Vec::new();
-    for (side, letter) in task.sides.iter().zip(["A", "B"]) {
+    for (side, letter) in task.sides.iter().zip(LETTERS.chars()) {
         match Side::found(side, letter, &session, &task)? {
             Found::Side(side) => sides.push(*side),
             Found::Nobody(code) => return Ok(code),
@@ -63,7 +64,6 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
             Some(Ended::Interrupted) | None => interrupted(),
         });
     }
-    let [before, after] = task.sides;
     let died = matches!(ended, Some(Ended::Died(_)));
     let blocks = order.len();
     let ended_early = ended.map(|ended| match ended {
@@ -72,8 +72,8 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
     });
     let report = assemble(Comparison {
         name: task.outputs.name.clone(),
-        labels: [before.label, after.label],
-        commands: [before.command, after.command],
+        labels: labels(&task),
+        commands: commands(&task),
         started_unix_s,
         runs,
         order: order.join(" "),
@@ -94,18 +94,26 @@ fn begun(
     task: &LiveTask,
     started_unix_s: f64,
 ) -> Result<Keeping, Failure> {
-    let [before, after] = &task.sides;
+    let plans: Vec<&Plan> = task.sides.iter().map(|side| &side.plan).collect();
     let beginning = Beginning {
         name: &task.outputs.name,
-        plan: &before.plan,
-        command_line: &command_line(&[&before.plan, &after.plan]),
+        plan: plans[0],
+        command_line: &command_line(&plans),
         environment: &session.environment,
         started_unix_s,
-        labels: &[before.label.clone(), after.label.clone()],
-        commands: &[before.command.clone(), after.command.clone()],
+        labels: &labels(task),
+        commands: &commands(task),
         axis: Axis::Rate,
     };
     keeper.begin(ResultKind::Compare, &beginning)
+}
+
+fn labels(task: &LiveTask) -> Vec<String> {
+    task.sides.iter().map(|side| side.label.clone()).collect()
+}
+
+fn commands(task: &LiveTask) -> Vec<Option<String>> {
+    task.sides.iter().map(|side| side.command.clone()).collect()
 }
 
 fn interrupted() -> Failure {
@@ -118,15 +126,27 @@ fn print_plans(task: &LiveTask) -> Result<Code, Failure> {
         let toml = plan::to_toml(&side.plan, plan::Secrets::Masked);
         let label = report::printable(&side.label, LABEL_CHARS_MAX);
         let command = super::command_comment(side.command.as_deref());
-        format!("# {label}: {} blocks of four runs\n{command}{toml}", task.blocks)
+        let of = 2 * task.sides.len();
+        format!("# {label}: {} blocks of {of} runs\n{command}{toml}", task.blocks)
     };
     let text: String = task.sides.iter().map(plan).collect();
     crate::print(text.as_bytes())
 }
 
+/// The order of one block: that of the sides is drawn, and the same backwards follows (ABBA, CABBAC),
+/// so that what changes steadily falls on all alike.
+fn drawn(sides: usize, draws: &mut Stream) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..sides).collect();
+    for last in (1..sides).rev() {
+        order.swap(last, draws.below(last as u64 + 1) as usize);
+    }
+    let back: Vec<usize> = order.iter().rev().copied().collect();
+    [order, back].concat()
+}
+
 /// A block that is broken off is left out: half of one would favour a side.
 fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Result<Blocks, Failure> {
-    let mut blocks = Blocks::default();
+    let mut blocks = Blocks { runs: vec![Vec::new(); sides.len()], ..Blocks::default() };
     let seed = task.sides[0].plan.seed;
     for side in &mut *sides {
         side.practise()?;
@@ -137,13 +157,11 @@ fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Resul
     }
     let mut draws = Seed(seed).stream(Purpose::Bootstrap, 1);
     for block in 0..task.blocks {
-        let (name, order) = match draws.below(2) {
-            0 => ("ABBA", [0, 1, 1, 0]),
-            _ => ("BAAB", [1, 0, 0, 1]),
-        };
-        let mut runs: [Vec<RunReport>; 2] = [Vec::new(), Vec::new()];
+        let order = drawn(sides.len(), &mut draws);
+        let name: String = order.iter().filter_map(|side| LETTERS.chars().nth(*side)).collect();
+        let mut runs: Vec<Vec<RunReport>> = vec![Vec::new(); sides.len()];
         for side in order {
-            // both get the same arrivals and draws, each block its own
+            // all get the same arrivals and draws, each block its own
             let nth = u64::from(block) * 2 + runs[side].len() as u64;
             let change = Change { seed: Some(seed.wrapping_add(nth)), ..Change::default() };
             let heading = format!("block {} of {} · {name}", block + 1, task.blocks);

@@ -51,7 +51,7 @@ fn exit_code(report: &CompareReport) -> Code {
         Code::Invalid
     } else if crate::signals::caught() > 0 {
         Code::Interrupted
-    } else if report.bounds.iter().any(|bound| bound.crossed) {
+    } else if report.contrasts().any(|one| one.bounds.iter().any(|bound| bound.crossed)) {
         Code::Missed
     } else {
         Code::Done

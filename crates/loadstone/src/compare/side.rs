@@ -25,8 +25,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_m
 /// A side that can be measured.
 pub(super) struct Side<'a> {
     asked: &'a CompareSide,
-    /// `A` or `B`.
-    letter: &'static str,
+    /// `A`, `B`, …
+    letter: char,
     session: &'a Session,
     quiet: bool,
     /// Longest that a server may take to answer.
@@ -76,7 +76,7 @@ impl<'a> Side<'a> {
     /// As [`reach`].
     pub(super) fn found(
         asked: &'a CompareSide,
-        letter: &'static str,
+        letter: char,
         session: &'a Session,
         task: &LiveTask,
     ) -> Result<Found<'a>, Failure> {

@@ -13,7 +13,7 @@ pub(super) fn compare(task: StoredTask) -> Result<Code, Failure> {
     let place = wanted(task.outputs.store.as_ref()).unwrap_or_default();
     let store = Store::open_to_read(&place).map_err(|error| Failure::usage(error.to_string()))?;
     let [before, after] = &task.sets;
-    let runs = [load(&store, before)?, load(&store, after)?];
+    let runs = vec![load(&store, before)?, load(&store, after)?];
     let differ = differences(&runs);
     let mut cautions = differing_plans(&differ, task.force)?;
     refuse_too_few(&runs, !task.bounds.is_empty())?;
@@ -22,8 +22,8 @@ pub(super) fn compare(task: StoredTask) -> Result<Code, Failure> {
         runs.iter().flatten().map(|run| run.started_unix_s).fold(f64::MAX, f64::min);
     let report = assemble(Comparison {
         name: task.outputs.name.clone(),
-        labels: task.labels,
-        commands: [None, None],
+        labels: task.labels.to_vec(),
+        commands: vec![None, None],
         started_unix_s,
         runs,
         order: String::new(),
@@ -46,7 +46,7 @@ fn load(store: &Store, names: &[String]) -> Result<Vec<RunReport>, Failure> {
 }
 
 /// Of every run against the first.
-fn differences(runs: &[Vec<RunReport>; 2]) -> Vec<String> {
+fn differences(runs: &[Vec<RunReport>]) -> Vec<String> {
     let mut all = runs.iter().flatten();
     let Some(first) = all.next() else { return Vec::new() };
     let mut differ: Vec<String> = all
@@ -57,7 +57,7 @@ fn differences(runs: &[Vec<RunReport>; 2]) -> Vec<String> {
 }
 
 /// A gate that cannot judge is refused before it misleads.
-fn refuse_too_few(runs: &[Vec<RunReport>; 2], gated: bool) -> Result<(), UsageError> {
+fn refuse_too_few(runs: &[Vec<RunReport>], gated: bool) -> Result<(), UsageError> {
     let count =
         |runs: &Vec<RunReport>| -> usize { runs.iter().map(|run| run.runs.len().max(1)).sum() };
     let fewest = runs.iter().map(count).min().unwrap_or(0);
@@ -71,7 +71,7 @@ fn refuse_too_few(runs: &[Vec<RunReport>; 2], gated: bool) -> Result<(), UsageEr
 }
 
 /// Runs of two client machines differ by the machines too.
-fn other_machine(runs: &[Vec<RunReport>; 2]) -> Option<String> {
+fn other_machine(runs: &[Vec<RunReport>]) -> Option<String> {
     let mut all = runs.iter().flatten();
     let machine =
         |run: &RunReport| (run.environment.host.clone(), run.environment.cpu_model.clone());

@@ -147,12 +147,13 @@ fn plan_of(stored: &Stored) -> Result<String, Failure> {
         Stored::Ramp(ramp) => ramp.plan_toml.clone(),
         Stored::Compare(compare) => {
             let plan = |side: usize| {
-                let plan = compare.runs[side].first().map_or("", |run| run.plan_toml.as_str());
+                let runs = compare.runs.get(side).and_then(|runs| runs.first());
+                let plan = runs.map_or("", |run| run.plan_toml.as_str());
                 let label = report::printable(&compare.labels[side], 200);
-                let command = compare.commands[side].as_deref();
+                let command = compare.commands.get(side).and_then(Option::as_deref);
                 format!("# {label}\n{}{plan}", crate::compare::command_comment(command))
             };
-            [0, 1].map(plan).concat()
+            (0..compare.labels.len()).map(plan).collect()
         }
         Stored::Torture(torture) => match &torture.beside {
             Some(beside) => beside.run.plan_toml.clone(),

@@ -1,10 +1,10 @@
 //! From runs to differences.
 
-use super::{BoundResult, CompareReport, Difference, FailIf, Judgement};
+use super::{CompareReport, Difference, FailIf, FurtherSide, Judgement};
 use crate::figures::{FigureKind, RUN_FIGURES, RunFigure};
 use crate::run::{Headline, RunReport};
 use crate::words::counted;
-use stats::compare::{BLOCKS_MIN, Block, Compared, RUNS_MIN, Scale, Series};
+use stats::compare::{BLOCKS_MIN, Block, Compared, Effort, RUNS_MIN, Scale, Series};
 use stats::interval::CONFIDENCE;
 use stats::{State, samples_needed};
 use units::{Purpose, Seed};
@@ -15,17 +15,17 @@ const RESAMPLES: u32 = 10_000;
 /// Runs of either side in one block.
 const OF_A_BLOCK: usize = 2;
 
-/// Two sets of runs to be compared.
+/// Two sets of runs to be compared, or more of which each is held against the first.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
     pub name: String,
-    pub labels: [String; 2],
+    pub labels: Vec<String>,
     /// As [`CompareReport::commands`].
-    pub commands: [Option<String>; 2],
+    pub commands: Vec<Option<String>>,
     /// In seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
     /// As [`CompareReport::runs`]; with an order, two of each side for every block.
-    pub runs: [Vec<RunReport>; 2],
+    pub runs: Vec<Vec<RunReport>>,
     /// As [`CompareReport::order`].
     pub order: String,
     pub bounds: Vec<FailIf>,
@@ -38,25 +38,18 @@ pub struct Comparison {
 /// Compares. Quantiles for which a run has too few calls are left out.
 pub fn assemble(comparison: Comparison) -> CompareReport {
     let Comparison { runs, order, bounds, mut cautions, .. } = comparison;
-    let headlines = runs.each_ref().map(|runs| headlines(runs));
+    let headlines: Vec<Vec<Headline>> = runs.iter().map(|runs| headlines(runs)).collect();
     let figures: Vec<&RunFigure> =
         RUN_FIGURES.iter().filter(|figure| enough_calls(figure.0, &runs)).collect();
-    let blocks = |figure: fn(&Headline) -> f64| {
-        let [before, after] = headlines.each_ref().map(|side| side.iter().map(figure).collect());
-        in_blocks(before, after, !order.is_empty())
-    };
-    let series: Vec<Series> = figures
-        .iter()
-        .map(|(_, figure, kind)| Series { scale: scale(*kind), blocks: blocks(*figure) })
-        .collect();
-    let mut stream = Seed(1).stream(Purpose::Bootstrap, 0);
-    let compared = stats::compare::compare(&series, RESAMPLES, &mut stream);
-    let differences: Vec<Difference> = figures
-        .iter()
-        .zip(compared)
-        .map(|((figure, _, kind), found)| difference(figure, *kind, found))
-        .collect();
-    let bounds: Vec<BoundResult> = bounds.iter().map(|bound| bound.judge(&differences)).collect();
+    let mut found = (1..headlines.len()).map(|side| {
+        let pair = [&headlines[0], &headlines[side]].map(Vec::as_slice);
+        let family = headlines.len() - 1;
+        let differences = differences(&figures, pair, !order.is_empty(), family);
+        let bounds = bounds.iter().map(|bound| bound.judge(&differences)).collect();
+        FurtherSide { differences, bounds }
+    });
+    let FurtherSide { differences, bounds } = found.next().unwrap_or_default();
+    let further = found.collect();
     cautions.extend(verdict_cautions(&comparison.labels, &headlines));
     cautions.extend(too_few(&headlines, &order));
     CompareReport {
@@ -70,9 +63,32 @@ pub fn assemble(comparison: Comparison) -> CompareReport {
         resamples: RESAMPLES,
         differences,
         bounds,
+        further,
         cautions,
         ended_early: comparison.ended_early,
     }
+}
+
+/// Of the second to the first. `family`: comparisons that one result makes, this one among them.
+fn differences(
+    figures: &[&RunFigure],
+    [before, after]: [&[Headline]; 2],
+    interleaved: bool,
+    family: usize,
+) -> Vec<Difference> {
+    let blocks = |figure: fn(&Headline) -> f64| {
+        let values = |side: &[Headline]| side.iter().map(figure).collect();
+        in_blocks(values(before), values(after), interleaved)
+    };
+    let series: Vec<Series> = figures
+        .iter()
+        .map(|(_, figure, kind)| Series { scale: scale(*kind), blocks: blocks(*figure) })
+        .collect();
+    let mut stream = Seed(1).stream(Purpose::Bootstrap, 0);
+    let effort = Effort { resamples: RESAMPLES, family };
+    let compared = stats::compare::compare(&series, effort, &mut stream);
+    let found = figures.iter().zip(compared);
+    found.map(|((figure, _, kind), found)| difference(figure, *kind, found)).collect()
 }
 
 /// Every run of its own: repeats are several.
@@ -100,7 +116,7 @@ fn scale(kind: FigureKind) -> Scale {
 }
 
 /// A quantile needs calls beyond it in every run.
-fn enough_calls(figure: &str, runs: &[Vec<RunReport>; 2]) -> bool {
+fn enough_calls(figure: &str, runs: &[Vec<RunReport>]) -> bool {
     let Some(percent) = figure.strip_prefix('p').and_then(|text| text.parse::<f64>().ok()) else {
         return true;
     };
@@ -134,7 +150,7 @@ fn difference(figure: &str, kind: FigureKind, found: Compared) -> Difference {
     }
 }
 
-fn verdict_cautions(labels: &[String; 2], headlines: &[Vec<Headline>; 2]) -> Vec<String> {
+fn verdict_cautions(labels: &[String], headlines: &[Vec<Headline>]) -> Vec<String> {
     let mut cautions = Vec::new();
     for (label, runs) in labels.iter().zip(headlines) {
         for (state, meaning) in [
@@ -152,7 +168,7 @@ fn verdict_cautions(labels: &[String; 2], headlines: &[Vec<Headline>; 2]) -> Vec
 }
 
 /// Why nothing can be said, where nothing can.
-fn too_few(headlines: &[Vec<Headline>; 2], order: &str) -> Option<String> {
+fn too_few(headlines: &[Vec<Headline>], order: &str) -> Option<String> {
     let fewest = headlines.iter().map(Vec::len).min().unwrap_or(0);
     let blocks = order.split_whitespace().count();
     if !order.is_empty() {

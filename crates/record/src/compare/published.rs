@@ -2,7 +2,8 @@
 //! 0..=1; a figure that cannot be had is null. `docs/schema/compare.schema.json` describes it.
 
 use super::{
-    BoundResult, CompareReport, Difference, Judgement, answer, headlines, judgement_id, sentence,
+    BoundResult, CompareReport, Contrast, Difference, Judgement, answer, headlines, judgement_id,
+    sentence, verdict,
 };
 use crate::run::{
     EnvironmentRecord, HeadlineRecord, HistogramRecord, RunReport, known, plan_value,
@@ -37,8 +38,12 @@ impl CompareRecord {
             order: report.order.split_whitespace().map(str::to_owned).collect(),
             confidence: report.confidence,
             resamples: report.resamples,
-            differences: report.differences.iter().map(DifferenceRecord::of).collect(),
+            differences: differences('B', &report.differences),
             bounds: report.bounds.iter().map(BoundRecord::of).collect(),
+            further: (2..)
+                .zip(report.contrasts().skip(1))
+                .map(|(side, contrast)| FurtherRecord::of(contrast, SideRecord::of(report, side)))
+                .collect(),
             cautions: report.cautions.clone(),
             ended_early: report.ended_early.clone(),
             before: SideRecord::of(report, 0),
@@ -46,6 +51,10 @@ impl CompareRecord {
             environment: Some(EnvironmentRecord::of(&machine(report))),
         }
     }
+}
+
+fn differences(letter: char, all: &[Difference]) -> Vec<DifferenceRecord> {
+    all.iter().map(|one| DifferenceRecord::of(letter, one)).collect()
 }
 
 /// Of the first run.
@@ -59,12 +68,23 @@ fn responses(runs: &[RunReport]) -> Hist {
     all
 }
 
+impl FurtherRecord {
+    fn of(contrast: Contrast<'_>, side: SideRecord) -> FurtherRecord {
+        FurtherRecord {
+            answer: verdict(contrast),
+            differences: differences(contrast.letter, contrast.differences),
+            bounds: contrast.bounds.iter().map(BoundRecord::of).collect(),
+            side,
+        }
+    }
+}
+
 impl SideRecord {
     fn of(report: &CompareReport, side: usize) -> SideRecord {
-        let runs = &report.runs[side];
+        let runs = report.runs.get(side).map_or(&[][..], Vec::as_slice);
         SideRecord {
-            label: report.labels[side].clone(),
-            command: report.commands[side].clone(),
+            label: report.labels.get(side).cloned().unwrap_or_default(),
+            command: report.commands.get(side).cloned().flatten(),
             runs: headlines(runs).iter().map(HeadlineRecord::of).collect(),
             plan: runs.first().map(|run| plan_value(&run.plan_toml)),
             response_histogram: Some(HistogramRecord::of(&responses(runs))),
@@ -97,9 +117,24 @@ pub struct CompareRecord {
     pub ended_early: Option<String>,
     pub before: SideRecord,
     pub after: SideRecord,
+    /// The third side and those after it, each held against the first; absent in what an earlier
+    /// version wrote.
+    #[serde(default)]
+    pub further: Vec<FurtherRecord>,
     /// The machine of the first run; absent in what an earlier version wrote.
     #[serde(default)]
     pub environment: Option<EnvironmentRecord>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FurtherRecord {
+    /// The answer in one sentence.
+    pub answer: String,
+    /// Of this side to the first.
+    pub differences: Vec<DifferenceRecord>,
+    /// The bounds of --fail-if.
+    pub bounds: Vec<BoundRecord>,
+    pub side: SideRecord,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -150,7 +185,7 @@ pub struct DifferenceRecord {
 }
 
 impl DifferenceRecord {
-    fn of(one: &Difference) -> DifferenceRecord {
+    fn of(letter: char, one: &Difference) -> DifferenceRecord {
         DifferenceRecord {
             figure: one.figure.clone(),
             before: known(one.before),
@@ -164,7 +199,7 @@ impl DifferenceRecord {
             effect: known(one.effect),
             p_value: known(one.p_value),
             judgement: one.judgement,
-            text: sentence(one),
+            text: sentence(letter, one),
         }
     }
 }

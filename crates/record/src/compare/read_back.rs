@@ -1,7 +1,7 @@
 //! From a record back to a comparison.
 
-use super::published::{BoundRecord, CompareRecord, DifferenceRecord, SideRecord};
-use super::{BoundResult, CompareReport, Difference};
+use super::published::{BoundRecord, CompareRecord, DifferenceRecord, FurtherRecord, SideRecord};
+use super::{BoundResult, CompareReport, Difference, FurtherSide};
 use crate::run::{EnvironmentRecord, HeadlineRecord, HistogramRecord, RunReport, plan_of};
 use sample::Environment;
 use stats::compare::Scale;
@@ -20,21 +20,35 @@ impl CompareRecord {
              by an earlier version; name the result in the store, or write the JSON anew",
         )?;
         let environment = EnvironmentRecord::facts(environment);
-        let side = |side: &SideRecord| side.runs(&environment, self.started_unix_s);
+        let sides = || {
+            let further = self.further.iter().map(|one| &one.side);
+            [&self.before, &self.after].into_iter().chain(further)
+        };
+        let runs = |side: &SideRecord| side.runs(&environment, self.started_unix_s);
         Ok(CompareReport {
             name: self.name.clone(),
-            labels: [self.before.label.clone(), self.after.label.clone()],
-            commands: [self.before.command.clone(), self.after.command.clone()],
+            labels: sides().map(|side| side.label.clone()).collect(),
+            commands: sides().map(|side| side.command.clone()).collect(),
             started_unix_s: self.started_unix_s,
-            runs: [side(&self.before)?, side(&self.after)?],
+            runs: sides().map(runs).collect::<Result<_, _>>()?,
             order: self.order.join(" "),
             confidence: self.confidence,
             resamples: self.resamples,
             differences: self.differences.iter().map(DifferenceRecord::difference).collect(),
             bounds: self.bounds.iter().map(BoundRecord::result).collect(),
+            further: self.further.iter().map(FurtherRecord::further).collect(),
             cautions: self.cautions.clone(),
             ended_early: self.ended_early.clone(),
         })
+    }
+}
+
+impl FurtherRecord {
+    fn further(&self) -> FurtherSide {
+        FurtherSide {
+            differences: self.differences.iter().map(DifferenceRecord::difference).collect(),
+            bounds: self.bounds.iter().map(BoundRecord::result).collect(),
+        }
     }
 }
 

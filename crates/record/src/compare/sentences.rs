@@ -1,33 +1,46 @@
 //! What a comparison says, in sentences.
 
-use super::{CompareReport, Difference, Judgement, amount, interval, unsigned};
+use super::{CompareReport, Contrast, Difference, Judgement, amount, interval, unsigned};
 
-/// The answer in one sentence.
+/// The answer in one sentence, or in one for each side after the first.
 pub fn answer(report: &CompareReport) -> String {
+    let several = !report.further.is_empty();
+    let one = |contrast: Contrast<'_>| match (several, verdict(contrast)) {
+        (false, text) => text,
+        // who is meant is not said where there is no difference
+        (true, text) if text.starts_with(contrast.letter) => text,
+        (true, text) => format!("{} to A: {text}", contrast.letter),
+    };
+    report.contrasts().map(one).collect::<Vec<_>>().join(" ")
+}
+
+/// What one side is, held against the first.
+pub fn verdict(contrast: Contrast<'_>) -> String {
+    let Contrast { letter, differences, .. } = contrast;
     let of = |wanted: Judgement| -> Vec<String> {
-        let found = report.differences.iter().filter(|one| one.judgement == wanted);
+        let found = differences.iter().filter(|one| one.judgement == wanted);
         found.map(|one| format!("{} {}", one.figure, amount(one.relative, one.points))).collect()
     };
     let (worse, better) = (of(Judgement::Worse), of(Judgement::Better));
     match (worse.is_empty(), better.is_empty()) {
-        (false, true) => return format!("B is worse than A: {}.", worse.join(", ")),
-        (true, false) => return format!("B is better than A: {}.", better.join(", ")),
+        (false, true) => return format!("{letter} is worse than A: {}.", worse.join(", ")),
+        (true, false) => return format!("{letter} is better than A: {}.", better.join(", ")),
         (false, false) => {
             let (worse, better) = (worse.join(", "), better.join(", "));
             return format!(
-                "B is worse than A in some figures ({worse}), better in others ({better})."
+                "{letter} is worse than A in some figures ({worse}), better in others ({better})."
             );
         }
         (true, true) => {}
     }
-    if report.differences.iter().all(|one| one.judgement == Judgement::TooFew) {
+    if differences.iter().all(|one| one.judgement == Judgement::TooFew) {
         return "Too few runs to call anything a difference.".to_owned();
     }
     let excluded = ["p99", "p50", "throughput"].iter().find_map(|figure| {
         let known = |one: &&Difference| {
             one.figure == *figure && one.judgement == Judgement::NoneShown && !one.points
         };
-        report.differences.iter().find(known)
+        differences.iter().find(known)
     });
     match excluded {
         Some(one) => format!(
@@ -40,12 +53,12 @@ pub fn answer(report: &CompareReport) -> String {
 }
 
 /// What can be said of one figure.
-pub fn sentence(one: &Difference) -> String {
+pub fn sentence(letter: char, one: &Difference) -> String {
     let change = amount(one.relative, one.points);
     let figure = &one.figure;
     match one.judgement {
-        Judgement::Better => format!("{figure}: B is better, {change} ({}).", interval(one)),
-        Judgement::Worse => format!("{figure}: B is worse, {change} ({}).", interval(one)),
+        Judgement::Better => format!("{figure}: {letter} is better, {change} ({}).", interval(one)),
+        Judgement::Worse => format!("{figure}: {letter} is worse, {change} ({}).", interval(one)),
         Judgement::NoneShown => format!(
             "{figure}: no difference shown; one larger than {} can be excluded.",
             unsigned(wider(one), one.points)

@@ -1,23 +1,27 @@
-//! The differences as CSV (RFC 4180, with plain line feeds): a row per figure.
+//! The differences as CSV (RFC 4180, with plain line feeds): a row per figure, for each side after the
+//! first.
 
 use super::CompareReport;
 use std::fmt::Write;
 
 /// Columns, in order. Times in seconds, rates per second, shares 0..=1; a figure that cannot be had
-/// is empty.
+/// is empty. Side: the letter of the one that is held against the first.
 const HEADER: &str = "figure,before,after,scale,change,low,high,noise,detectable,effect,p_value,\
-                      judgement";
+                      judgement,side";
 
 /// The differences with a header line.
 pub fn csv(report: &CompareReport) -> String {
     let mut out = format!("{HEADER}\n");
     let known = |value: f64| if value.is_finite() { value.to_string() } else { String::new() };
-    for one in &report.differences {
+    let rows = report
+        .contrasts()
+        .flat_map(|contrast| contrast.differences.iter().map(move |one| (contrast.letter, one)));
+    for (letter, one) in rows {
         let figures =
             [one.relative, one.low, one.high, one.noise, one.detectable, one.effect, one.p_value];
         let written = writeln!(
             out,
-            "{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{letter}",
             one.figure,
             known(one.before),
             known(one.after),

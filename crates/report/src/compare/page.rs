@@ -2,8 +2,10 @@
 //! runs behind them.
 
 use super::protocols::protocols;
+use super::text::family;
 use super::{
-    COMMAND_CHARS_MAX, CompareReport, Difference, Judgement, amount, answer, headlines, interval,
+    COMMAND_CHARS_MAX, CompareReport, Contrast, Difference, Judgement, LETTERS, amount, answer,
+    headlines, interval, sides_in_words,
 };
 use crate::figures::{FigureKind, RUN_FIGURES};
 use crate::html::axis::{Scale, WIDTH, coordinate};
@@ -79,8 +81,8 @@ fn body(report: &CompareReport, plots: &mut Plots) -> Markup {
         header {
             p class="kicker" { "Comparison of web servers" }
             h1 { (title(report)) }
-            p class="soft" { "A is " (label(report, 0)) ", B is " (label(report, 1)) "." }
-            @for (letter, command) in ["A", "B"].iter().zip(&report.commands) {
+            p class="soft" { (sides_in_words(report)) }
+            @for (letter, command) in LETTERS.chars().zip(&report.commands) {
                 @if let Some(command) = command {
                     p class="soft" {
                         (letter) "'s server was restarted for each run: "
@@ -101,12 +103,17 @@ fn body(report: &CompareReport, plots: &mut Plots) -> Markup {
             }
         }
         (bounds(report))
-        (both_protocols(report))
+        (all_protocols(report))
         h2 { "Differences" }
-        (forest(report))
-        (table(report))
+        @for contrast in report.contrasts() {
+            @if !report.further.is_empty() {
+                h3 { (contrast.letter) ", " (words::printable(contrast.label, 120)) ", to A" }
+            }
+            (forest(contrast))
+            (table(contrast))
+        }
         (method(report))
-        h2 { "Response times of both" }
+        h2 { "Response times of " (if report.further.is_empty() { "both" } else { "all" }) }
         (distributions(report, plots))
         (runs(report))
         @if let Some(run) = report.runs.iter().flatten().next() {
@@ -117,16 +124,18 @@ fn body(report: &CompareReport, plots: &mut Plots) -> Markup {
 
 fn bounds(report: &CompareReport) -> Markup {
     html! {
-        @if !report.bounds.is_empty() {
+        @if report.contrasts().any(|contrast| !contrast.bounds.is_empty()) {
             h2 { "Bounds" }
             div class="wide" { table {
                 tr { th { "Bound" } th class="word" { "" } th class="text" { "why" } }
-                @for bound in &report.bounds {
-                    tr {
-                        td { code { (bound.text) } }
-                        @if bound.crossed { td class="missed word" { "✗ crossed" } }
-                        @else { td class="met word" { "✓ kept" } }
-                        td class="text" { (bound.why) }
+                @for contrast in report.contrasts() {
+                    @for bound in contrast.bounds {
+                        tr {
+                            td { (contrast.mark(report)) code { (bound.text) } }
+                            @if bound.crossed { td class="missed word" { "✗ crossed" } }
+                            @else { td class="met word" { "✓ kept" } }
+                            td class="text" { (bound.why) }
+                        }
                     }
                 }
             } }
@@ -134,15 +143,15 @@ fn bounds(report: &CompareReport) -> Markup {
     }
 }
 
-/// One site over two protocols: what each took.
-fn both_protocols(report: &CompareReport) -> Markup {
+/// One site over several protocols: what each took.
+fn all_protocols(report: &CompareReport) -> Markup {
     html! {
         @if let Some(protocols) = protocols(report) {
-            h2 { "The two protocols" }
+            h2 { "The protocols" }
             div class="wide" { table {
-                tr { th { "" } @for name in protocols.names { th { (name) } } }
-                @for [name, first, second] in &protocols.rows {
-                    tr { td { (name) } td { (first) } td { (second) } }
+                tr { th { "" } @for name in &protocols.names { th { (name) } } }
+                @for row in &protocols.rows {
+                    tr { @for cell in row { td { (cell) } } }
                 }
             } }
         }
@@ -163,9 +172,11 @@ const REACH_MAX: f64 = 2.0;
 const FALL_MAX: f64 = 1.0;
 
 /// Each ratio as a point with its interval, and the noise floor behind it.
-fn forest(report: &CompareReport) -> Markup {
+fn forest(contrast: Contrast<'_>) -> Markup {
     let known = |one: &&Difference| one.relative.is_finite() && !one.points;
-    let rows: Vec<&Difference> = report.differences.iter().filter(known).collect();
+    let rows: Vec<&Difference> = contrast.differences.iter().filter(known).collect();
+    let title = format!("{} to A, with the interval", contrast.letter);
+    let told = format!("Differences of {} to A with their intervals", contrast.letter);
     if rows.is_empty() {
         return html! { p { "No difference can be had." } };
     }
@@ -175,22 +186,22 @@ fn forest(report: &CompareReport) -> Markup {
     html! {
         figure {
             figcaption {
-                strong { "B to A, with the interval" }
+                strong { (title) }
                 span class="key" { "grey: what A differs by from itself" }
             }
-            (drawn(&rows, reach, &BROAD))
-            (drawn(&rows, reach, &NARROW))
+            (drawn(&rows, reach, &told, &BROAD))
+            (drawn(&rows, reach, &told, &NARROW))
         }
     }
 }
 
-fn drawn(rows: &[&Difference], reach: f64, forest: &Forest) -> Markup {
+fn drawn(rows: &[&Difference], reach: f64, told: &str, forest: &Forest) -> Markup {
     let scale = Scale::exact(-reach.min(FALL_MAX), reach, forest.axis);
     let bottom = forest.head + forest.row * rows.len() as f64;
     html! {
         div class=(format!("wide chart {}", forest.class)) {
             svg viewBox=(format!("0 0 {} {}", forest.width, bottom + 6.0)) role="img"
-                aria-label="Differences of B to A with their intervals" {
+                aria-label=(told) {
                 @for tick in ticks(&scale, forest) {
                     @let place = scale.place(tick);
                     @let x = coordinate(place);
@@ -304,14 +315,15 @@ fn beyond(one: &Difference, reach: f64) -> String {
         .join(", ")
 }
 
-fn table(report: &CompareReport) -> Markup {
+fn table(contrast: Contrast<'_>) -> Markup {
+    let letter = contrast.letter;
     html! {
         div class="wide" { table {
             tr {
-                th { "" } th { "A" } th { "B" } th { "B to A" } th { "interval" } th { "p" }
+                th { "" } th { "A" } th { (letter) } th { (letter) " to A" } th { "interval" } th { "p" }
                 th { "noise floor" } th { "Cliff's delta" } th class="word" { "" }
             }
-            @for one in &report.differences { (table_row(one)) }
+            @for one in contrast.differences { (table_row(one)) }
         } }
     }
 }
@@ -355,23 +367,30 @@ fn method(report: &CompareReport) -> Markup {
             "Intervals hold " (show::share(report.confidence)) ", by bootstrap over " (what) " ("
             (show::count(u64::from(report.resamples))) " resamples). p: how often labels drawn anew make \
             any of these figures differ as much. Cliff's delta: 1 when every run of B lies above every \
-            run of A, −1 when below."
+            run of A, −1 when below." (family(report))
         }
     }
 }
 
+/// How the distribution of each side is drawn.
+const LOOKS: [(Tone, Dash); 3] =
+    [(Tone::Blue, Dash::None), (Tone::Orange, Dash::Long), (Tone::Green, Dash::Short)];
+
 fn distributions(report: &CompareReport, plots: &mut Plots) -> Markup {
-    let hists = [0, 1].map(|side: usize| {
+    let side = |(side, letter): (usize, char)| {
         let mut all = Hist::new();
         for run in &report.runs[side] {
             all.merge(&run.measurement.total.response());
         }
-        all
-    });
-    let names = [0, 1].map(|side: usize| format!("{}: {}", ["A", "B"][side], label(report, side)));
-    let looks = [(Tone::Blue, Dash::None), (Tone::Orange, Dash::Long)];
-    let all: Vec<Distribution<'_>> =
-        (0..2).map(|n| Distribution { name: &names[n], look: looks[n], hist: &hists[n] }).collect();
+        (format!("{letter}: {}", label(report, side)), all)
+    };
+    let letters = LETTERS.chars().take(report.runs.len());
+    let sides: Vec<(String, Hist)> = letters.enumerate().map(side).collect();
+    let all: Vec<Distribution<'_>> = sides
+        .iter()
+        .zip(LOOKS)
+        .map(|((name, hist), look)| Distribution { name, look, hist })
+        .collect();
     match by_quantile("spectrum", "Response time by quantile (log scales)", &all) {
         Some(chart) => html! {
             (plots.figure(&chart))
@@ -394,7 +413,7 @@ fn runs(report: &CompareReport) -> Markup {
                 @for (name, ..) in RUN_FIGURES { th { (name) } }
                 th class="word" { "verdict" }
             }
-            @for (side, runs) in ["A", "B"].into_iter().zip(&report.runs) {
+            @for (side, runs) in LETTERS.chars().zip(&report.runs) {
                 @for (n, headline) in headlines(runs).iter().enumerate() {
                     (run_row(side, n, headline))
                 }
@@ -403,7 +422,7 @@ fn runs(report: &CompareReport) -> Markup {
     }
 }
 
-fn run_row(side: &str, n: usize, headline: &Headline) -> Markup {
+fn run_row(side: char, n: usize, headline: &Headline) -> Markup {
     html! {
         tr {
             td { (side) } td data-v=(n + 1) { (n + 1) }

@@ -1,5 +1,5 @@
-//! One site over two protocols: what each of them took beside the times, as a table, and the times of
-//! both as bars. Only where the two sides speak different protocols.
+//! One site over several protocols: what each of them took beside the times, as a table, and the times
+//! of all as bars. Only where the sides speak different protocols.
 
 use super::CompareReport;
 use crate::RunReport;
@@ -7,12 +7,12 @@ use plan::{HttpVersion, Plan};
 use stats::{Hist, Snapshot};
 use units::{Nanos, show};
 
-/// The two protocols, and the rows of the table: a name and both figures.
+/// The protocols, and the rows of the table: a name and a figure of each.
 pub(crate) struct Protocols {
-    pub(crate) names: [&'static str; 2],
-    pub(crate) rows: Vec<[String; 3]>,
+    pub(crate) names: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<String>>,
     /// Response times of all runs of each.
-    hists: [Hist; 2],
+    hists: Vec<Hist>,
 }
 
 /// Quantiles that have a bar.
@@ -20,18 +20,19 @@ const BARS: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99
 /// Characters of the longest bar.
 const BAR_MAX: usize = 40;
 
-/// `None`: both sides speak the same protocol.
+/// `None`: all sides speak the same protocol, or one of them has no run.
 pub(crate) fn protocols(report: &CompareReport) -> Option<Protocols> {
-    let plan = |side: usize| report.runs[side].first().map(|run: &RunReport| &run.plan);
-    let plans = [plan(0)?, plan(1)?];
-    let versions = plans.map(|plan| plan.request.version);
-    if versions[0] == versions[1] {
+    let plan = |runs: &'_ Vec<RunReport>| runs.first().map(|run| run.plan.clone());
+    let plans: Vec<Plan> = report.runs.iter().map(plan).collect::<Option<_>>()?;
+    let versions: Vec<HttpVersion> = plans.iter().map(|plan| plan.request.version).collect();
+    if versions.iter().all(|version| *version == versions[0]) {
         return None;
     }
-    let sides = [0, 1].map(|side: usize| Side::of(&report.runs[side]));
-    let rows = rows(&sides, plans);
-    let names = versions.map(HttpVersion::name);
-    Some(Protocols { names, rows, hists: sides.map(|side| side.total.response()) })
+    let sides: Vec<Side> = report.runs.iter().map(|runs| Side::of(runs)).collect();
+    let rows = rows(&sides, &plans);
+    let names = versions.into_iter().map(HttpVersion::name).collect();
+    let hists = sides.iter().map(|side| side.total.response()).collect();
+    Some(Protocols { names, rows, hists })
 }
 
 /// All runs of one side.
@@ -67,7 +68,7 @@ impl Side {
 
 type Shown<'a> = (&'static str, &'a dyn Fn(&Side) -> String);
 
-fn rows(sides: &[Side; 2], plans: [&Plan; 2]) -> Vec<[String; 3]> {
+fn rows(sides: &[Side], plans: &[Plan]) -> Vec<Vec<String>> {
     let quantile = |hist: &Hist, q: f64| match hist.is_empty() {
         true => "-".to_owned(),
         false => show::duration(hist.quantile(q)),
@@ -88,27 +89,25 @@ fn rows(sides: &[Side; 2], plans: [&Plan; 2]) -> Vec<[String; 3]> {
         ("sent a call", &|side| mean(side.total.bytes_sent, side.calls())),
         ("received a call", &|side| mean(side.total.bytes_received, side.calls())),
     ];
-    let mut rows: Vec<[String; 3]> = figures
-        .iter()
-        .map(|(name, of)| [(*name).to_owned(), of(&sides[0]), of(&sides[1])])
-        .collect();
+    let row = |name: &str, of: &dyn Fn(&Side) -> String| -> Vec<String> {
+        std::iter::once(name.to_owned()).chain(sides.iter().map(of)).collect()
+    };
+    let mut rows: Vec<Vec<String>> = figures.iter().map(|(name, of)| row(name, of)).collect();
     if sides.iter().any(|side| !side.total.tls.is_empty()) {
-        let [first, second] = sides.each_ref().map(|side| quantile(&side.total.tls, 0.5));
-        rows.insert(6, ["TLS p50".to_owned(), first, second]);
+        rows.insert(6, row("TLS p50", &|side| quantile(&side.total.tls, 0.5)));
     }
-    let depth = plans.map(|plan| match plan.request.version.has_streams() {
+    let depth = plans.iter().map(|plan| match plan.request.version.has_streams() {
         true => show::count(u64::from(plan.connection.pipeline)),
         false => "-".to_owned(),
     });
-    rows.push(["streams of a connection".to_owned(), depth[0].clone(), depth[1].clone()]);
+    rows.push(std::iter::once("streams of a connection".to_owned()).chain(depth).collect());
     for (name, of) in [
         ("coded fields sent a call", (|pair: (u64, u64)| pair.0) as fn((u64, u64)) -> u64),
         ("coded fields received", |pair| pair.1),
     ] {
-        let shown = |side: &Side| {
+        rows.push(row(name, &|side| {
             side.fields().map_or_else(|| "-".to_owned(), |pair| show::bytes(of(pair)))
-        };
-        rows.push([name.to_owned(), shown(&sides[0]), shown(&sides[1])]);
+        }));
     }
     rows
 }

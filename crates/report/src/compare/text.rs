@@ -1,6 +1,6 @@
 //! The comparison for people at a terminal: at most 80 columns, the answer first.
 
-use super::{CompareReport, Difference, Judgement};
+use super::{CompareReport, Contrast, Difference, Judgement, LETTERS};
 use crate::Style;
 use crate::figures::{FigureKind, RUN_FIGURES};
 use crate::text::ascii;
@@ -24,14 +24,19 @@ pub fn text(report: &CompareReport, style: Style) -> String {
     for caution in &report.cautions {
         page.wrapped("  ! ", &printable(caution, 1_000));
     }
-    for bound in &report.bounds {
-        let mark = if bound.crossed { '✗' } else { '✓' };
-        page.wrapped(&format!("  {mark} "), &format!("{}: {}", bound.text, bound.why));
+    for contrast in report.contrasts() {
+        for bound in contrast.bounds {
+            let mark = if bound.crossed { '✗' } else { '✓' };
+            let of = contrast.mark(report);
+            page.wrapped(&format!("  {mark} "), &format!("{of}{}: {}", bound.text, bound.why));
+        }
     }
     if !style.quiet {
         what_was_done(&mut page, report);
-        both_protocols(&mut page, report);
-        differences(&mut page, report);
+        all_protocols(&mut page, report);
+        for contrast in report.contrasts() {
+            differences(&mut page, contrast);
+        }
         power(&mut page, report);
     }
     let text = page.finish();
@@ -41,7 +46,7 @@ pub fn text(report: &CompareReport, style: Style) -> String {
 fn what_was_done(page: &mut Page, report: &CompareReport) {
     page.blank();
     let sides = report.labels.iter().zip(&report.runs).zip(&report.commands);
-    for (letter, ((label, runs), command)) in ['A', 'B'].iter().zip(sides) {
+    for (letter, ((label, runs), command)) in LETTERS.chars().zip(sides) {
         let count = counted(headlines(runs).len() as u64, "run");
         let load = runs.first().map(|run| words::load(&run.plan)).unwrap_or_default();
         page.wrapped(
@@ -62,38 +67,45 @@ fn what_was_done(page: &mut Page, report: &CompareReport) {
     }
 }
 
-/// One site over two protocols: what each took, and the times of both as bars.
-fn both_protocols(page: &mut Page, report: &CompareReport) {
+/// One site over several protocols: what each took, and the times of all as bars.
+fn all_protocols(page: &mut Page, report: &CompareReport) {
     let Some(protocols) = super::protocols::protocols(report) else { return };
     page.blank();
     let mut rows = vec![vec![String::new()]];
-    rows[0].extend(protocols.names.map(str::to_owned));
-    rows.extend(protocols.rows.iter().map(|row| row.to_vec()));
+    rows[0].extend(protocols.names.iter().map(|name| (*name).to_owned()));
+    rows.extend(protocols.rows.iter().cloned());
     page.table(&rows);
     let bars = protocols.bars();
     if !bars.is_empty() {
-        page.heading("Response times of both");
+        page.heading(match protocols.names.len() {
+            2 => "Response times of both",
+            _ => "Response times of all",
+        });
         bars.iter().for_each(|line| page.line(line));
     }
 }
 
-fn differences(page: &mut Page, report: &CompareReport) {
-    if report.differences.is_empty() {
+fn differences(page: &mut Page, contrast: Contrast<'_>) {
+    if contrast.differences.is_empty() {
         return;
     }
+    if contrast.letter == 'B' {
+        page.blank();
+        page.wrapped("", &noise_floor(contrast));
+    }
     page.blank();
-    page.wrapped("", &noise_floor(report));
-    page.blank();
-    let head = ["", "A", "B", "B to A", "95 % interval", "p", ""];
+    let letter = contrast.letter.to_string();
+    let change = format!("{letter} to A");
+    let head = ["", "A", &letter, &change, "95 % interval", "p", ""];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(report.differences.iter().map(row));
+    rows.extend(contrast.differences.iter().map(row));
     page.table(&rows);
 }
 
 /// What A differs by from itself, of the figures that are looked at first.
-fn noise_floor(report: &CompareReport) -> String {
+fn noise_floor(contrast: Contrast<'_>) -> String {
     let first = |one: &&Difference| ["throughput", "p50", "p99"].contains(&one.figure.as_str());
-    let known = report.differences.iter().filter(first).filter(|one| one.noise.is_finite());
+    let known = contrast.differences.iter().filter(first).filter(|one| one.noise.is_finite());
     let noise = known.map(|one| format!("{} ±{}", one.figure, unsigned(one.noise, one.points)));
     let noise: Vec<String> = noise.collect();
     match noise.is_empty() {
@@ -139,27 +151,48 @@ fn cell(text: &str) -> String {
 /// What the comparison excludes, and what it could have found.
 fn power(page: &mut Page, report: &CompareReport) {
     let judged = |one: &&Difference| one.judgement != Judgement::TooFew;
-    let rows: Vec<Vec<String>> = report.differences.iter().filter(judged).map(power_row).collect();
-    if rows.is_empty() {
+    let several = !report.further.is_empty();
+    let mut any = false;
+    for contrast in report.contrasts() {
+        let judged = contrast.differences.iter().filter(judged);
+        let rows: Vec<Vec<String>> = judged.map(power_row).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        any = true;
+        page.blank();
+        let of = if several { &format!(", {} to A", contrast.letter) } else { "" };
+        page.line(&format!("What these runs can show{of}"));
+        let head = ["", "A to itself", "found 4 times in 5", "excluded beyond", "Cliff's delta"];
+        let mut table = vec![head.map(str::to_owned).to_vec()];
+        table.extend(rows);
+        page.table(&table);
+    }
+    if !any {
         return;
     }
-    page.blank();
-    page.line("What these runs can show");
-    let head = ["", "A to itself", "found 4 times in 5", "excluded beyond", "Cliff's delta"];
-    let mut table = vec![head.map(str::to_owned).to_vec()];
-    table.extend(rows);
-    page.table(&table);
     // what stands at the margin must not read as another row
     page.blank();
     let method = format!(
         "p: how often labels drawn anew make any of these figures differ as much, {}; intervals: \
          bootstrap over {}, {} resamples. Cliff's delta: 1 when every run of B lies above every run \
-         of A, -1 when below; pp: percentage points.",
+         of A, -1 when below; pp: percentage points.{}",
         if report.order.is_empty() { "over all runs" } else { "within the blocks" },
         if report.order.is_empty() { "runs" } else { "blocks" },
-        units::show::count(u64::from(report.resamples))
+        units::show::count(u64::from(report.resamples)),
+        family(report)
     );
     page.wrapped("", &method);
+}
+
+/// What several comparisons of one result do to p.
+pub(super) fn family(report: &CompareReport) -> String {
+    match report.further.len() + 1 {
+        1 => String::new(),
+        count => {
+            format!(" Each p is multiplied by {count}, the number of comparisons (Bonferroni).")
+        }
+    }
 }
 
 fn power_row(one: &Difference) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Comparisons made of runs whose figures are known.
 
-use super::sessions::{of, run, session, single};
+use super::sessions::{of, protocols, run, session, single};
 use crate::Style;
 use crate::compare::{FailIf, Judgement, Scope, csv, json, plan_differences, text};
 use stats::State;
@@ -18,14 +18,37 @@ fn the_same_server_shows_no_difference() {
     insta::assert_snapshot!(text(&session(1.0, 1.0, &["p99 +5%"]), STYLE));
 }
 
+/// Each later side is held against the first, with a share of the level, and has bounds of its own.
+#[test]
+fn three_protocols_are_each_held_against_the_first() {
+    let report = protocols(&["p99 +5%"]);
+    let judged: Vec<_> = report
+        .contrasts()
+        .map(|one| (one.letter, one.label, one.differences[5].judgement, one.bounds[0].crossed))
+        .collect();
+    assert_eq!(
+        judged,
+        [('B', "HTTP/2", Judgement::Worse, true), ('C', "HTTP/3", Judgement::NoneShown, false),]
+    );
+    insta::assert_snapshot!(text(&report, STYLE));
+    let csv = csv(&report);
+    assert_eq!(csv.lines().filter(|line| line.ends_with(",C")).count(), report.differences.len());
+}
+
 #[test]
 fn lines_fit_the_terminal_and_ascii_is_ascii() {
-    for report in [session(1.07, 0.9, &["p99 +5%"]), session(1.0, 1.0, &[]), single()] {
+    let some = [
+        session(1.07, 0.9, &["p99 +5%"]),
+        session(1.0, 1.0, &[]),
+        single(),
+        protocols(&["p99 +5%"]),
+    ];
+    for report in some {
         let plain = text(&report, Style { unicode: false, ..STYLE });
         assert!(plain.is_ascii() && !plain.contains('?'), "{plain}");
         assert!(plain.lines().all(|line| line.len() <= 80), "{plain}");
         let quiet = text(&report, Style { quiet: true, ..STYLE });
-        assert!(quiet.lines().count() < 8 && plain.lines().count() > 8, "{quiet}");
+        assert!(quiet.lines().count() < 9 && plain.lines().count() > 8, "{quiet}");
     }
 }
 

@@ -94,7 +94,10 @@ fn forms_of_compare(compare: &CompareReport) -> Forms {
 
 #[test]
 fn a_comparison_is_rendered_alike_from_its_record() {
-    for mut compare in [sessions::session(0.9, 1.1, &["p99 +5%"]), sessions::single()] {
+    let bounds = ["p99 +5%"];
+    let sessions =
+        [sessions::session(0.9, 1.1, &bounds), sessions::single(), sessions::protocols(&bounds)];
+    for mut compare in sessions {
         for run in compare.runs.iter_mut().flatten() {
             *run = whole(run.clone());
         }

@@ -3,6 +3,7 @@
 use super::fixtures;
 use crate::compare::{CompareReport, Comparison, FailIf, assemble};
 use crate::{Headline, RunReport};
+use plan::HttpVersion;
 use stats::State;
 
 /// A run of 100 calls or more whose headline figures are scaled by `times` and `rates`, spread by a
@@ -35,10 +36,10 @@ pub(crate) fn of(
 ) -> CompareReport {
     assemble(Comparison {
         name: "http://a.example/ against http://b.example/".into(),
-        labels: ["http://a.example/".into(), "http://b.example/".into()],
-        commands: [None, None],
+        labels: vec!["http://a.example/".into(), "http://b.example/".into()],
+        commands: vec![None, None],
         started_unix_s: 1_795_000_000.0,
-        runs: [before, after],
+        runs: vec![before, after],
         order: order.into(),
         bounds: bounds.iter().map(|bound| FailIf::parse(bound).unwrap()).collect(),
         cautions: Vec::new(),
@@ -51,6 +52,29 @@ pub(crate) fn session(times: f64, rates: f64, bounds: &[&str]) -> CompareReport 
     let before = (0..12).map(|index| run(index, 1.0, 1.0)).collect();
     let after = (0..12).map(|index| run(index + 3, times, rates)).collect();
     of(before, after, "ABBA BAAB BAAB ABBA ABBA BAAB", bounds)
+}
+
+/// One site over three protocols: the second's times are twice as long, the third is like the first.
+pub(crate) fn protocols(bounds: &[&str]) -> CompareReport {
+    let versions = [HttpVersion::Http11, HttpVersion::Http2, HttpVersion::Http3];
+    let side = |(at, version): (usize, HttpVersion)| {
+        let (times, rates) = if version == HttpVersion::Http2 { (2.0, 0.5) } else { (1.0, 1.0) };
+        let mut runs: Vec<RunReport> =
+            (0..12).map(|index| run(index + 3 * at, times, rates)).collect();
+        runs.iter_mut().for_each(|run| run.plan.request.version = version);
+        runs
+    };
+    assemble(Comparison {
+        name: "http://a.example/: HTTP/2 and HTTP/3 against HTTP/1.1".into(),
+        labels: versions.iter().map(|version| version.name().to_owned()).collect(),
+        commands: vec![None; 3],
+        started_unix_s: 1_795_000_000.0,
+        runs: versions.into_iter().enumerate().map(side).collect(),
+        order: "ABCCBA CABBAC BACCAB ABCCBA CBAABC ACBBCA".into(),
+        bounds: bounds.iter().map(|bound| FailIf::parse(bound).unwrap()).collect(),
+        cautions: Vec::new(),
+        ended_early: None,
+    })
 }
 
 /// One run a side.

@@ -3,6 +3,8 @@ use units::{Purpose, Seed};
 
 mod simulated;
 
+const ONE: Effort = Effort { resamples: 1_000, family: 1 };
+
 fn stream(index: u64) -> Stream {
     Seed(7).stream(Purpose::Bootstrap, index)
 }
@@ -12,13 +14,29 @@ fn apart(scale: Scale, before: &[f64], after: &[f64]) -> Series {
 }
 
 fn one(series: &Series) -> Compared {
-    compare(std::slice::from_ref(series), 10_000, &mut stream(0))[0]
+    let effort = Effort { resamples: 10_000, family: 1 };
+    compare(std::slice::from_ref(series), effort, &mut stream(0))[0]
 }
 
 const OLD: [f64; 10] =
     [1726.0, 1723.0, 1707.0, 1707.0, 1713.0, 1729.0, 1736.0, 1707.0, 1705.0, 1774.0];
 const NEW: [f64; 10] =
     [1423.0, 1416.0, 1411.0, 1413.0, 1412.0, 1426.0, 1422.0, 1424.0, 1447.0, 1425.0];
+
+/// Of three comparisons each has a third of the level: its p is three times as large, and what could
+/// be found is larger.
+#[test]
+fn several_comparisons_share_the_level() {
+    let series = apart(Scale::Ratio, &OLD, &[1715.0, 1700.0, 1709.0, 1698.0, 1722.0]);
+    let of = |family: usize| {
+        let effort = Effort { family, ..ONE };
+        compare(std::slice::from_ref(&series), effort, &mut stream(0))[0]
+    };
+    let (one, three) = (of(1), of(3));
+    assert!((three.p_value - (3.0 * one.p_value).min(1.0)).abs() < 1e-12, "{one:?} {three:?}");
+    assert!(three.detectable > one.detectable, "{one:?} {three:?}");
+    assert_eq!((one.low, one.high), (three.low, three.high));
+}
 
 /// The first benchmark of benchstat's documentation: medians differ by −17.20 %, p = 0.000.
 #[test]
@@ -107,7 +125,7 @@ fn values_without_a_logarithm_are_left_out_and_the_rest_is_compared() {
         let mut broken = OLD;
         broken[3] = bad;
         let found =
-            compare(&[apart(Scale::Ratio, &broken, &NEW), good.clone()], 1_000, &mut stream(0));
+            compare(&[apart(Scale::Ratio, &broken, &NEW), good.clone()], ONE, &mut stream(0));
         assert!(!found[0].enough && found[0].change.is_nan() && !found[0].different);
         assert!(found[1].different);
     }

@@ -36,7 +36,7 @@ fn session(blocks: usize, slower: f64, seed: u64) -> Vec<Compared> {
             }
         }
     }
-    compare(&series, 1_000, &mut random)
+    compare(&series, ONE, &mut random)
 }
 
 /// Twice the same server: called different in any figure in at most 18 of 200 comparisons, and the
