@@ -8,6 +8,34 @@ pub struct FleetFacts {
     /// Version of the server between them; empty where it does not say.
     pub server: String,
     pub agents: Vec<AgentFacts>,
+    /// What of lost agents' parts others went on with.
+    pub moved: Vec<PartMove>,
+    /// How much all of them together might ask of hosts.
+    pub budgets: Vec<BudgetFacts>,
+}
+
+/// Slots of a lost agent that another one was offered: of the arrivals those whose number leaves one of
+/// the remainders `slots` when it is divided by `of`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PartMove {
+    /// Public halves of their keys.
+    pub from: String,
+    pub to: String,
+    pub slots: Vec<u32>,
+    pub of: u32,
+    /// The first instant of the new owner, in seconds from the start of the measured phase.
+    pub at_s: f64,
+    /// Why it was not taken; empty: it was.
+    pub refused: String,
+}
+
+/// A bound on the calls of all agents together to one host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BudgetFacts {
+    pub host: String,
+    pub most_per_s: f64,
+    /// What the plan asks for at its highest.
+    pub asked_per_s: f64,
 }
 
 /// One of them, and its part of the run.

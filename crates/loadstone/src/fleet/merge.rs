@@ -2,7 +2,8 @@
 //! due on one that is lost is counted as lost, interval by interval.
 
 use super::convoy::LOOK;
-use super::ledger::{Ledger, LedgerState};
+use super::heirs::Move;
+use super::ledger::{Ghost, Ledger, LedgerState};
 use super::wire::Wire;
 use crate::run::threads::Watcher;
 use anyhow::{Context, Result, bail};
@@ -25,6 +26,8 @@ pub(crate) enum OnLoss {
     Stop,
     /// The others go on; what falls due on it is lost.
     Continue,
+    /// The others go on, and share its part once it is certain to be silent: open loads alone.
+    Redistribute,
 }
 
 /// An agent's account, for the report.
@@ -37,17 +40,19 @@ pub(super) struct Account {
 
 /// See the module.
 pub(super) struct Merge {
-    setup: Arc<Setup>,
+    pub(super) setup: Arc<Setup>,
     collector: Collector,
     /// In the order of the collector's workers.
-    names: Vec<String>,
-    ledgers: Vec<Ledger>,
+    pub(super) names: Vec<String>,
+    pub(super) ledgers: Vec<Ledger>,
+    /// Parts of lost agents that others were offered.
+    pub(super) moves: Vec<Move>,
     owed: Option<Owed>,
-    on_loss: OnLoss,
+    pub(super) on_loss: OnLoss,
     spare: Box<Snapshot>,
-    stopped: Order,
+    pub(super) stopped: Order,
     /// From when on nothing falls due any more, because all were stopped.
-    cut: Nanos,
+    pub(super) cut: Nanos,
 }
 
 impl Merge {
@@ -61,6 +66,7 @@ impl Merge {
             collector: Collector::new(setup.clone()),
             names: parts.keys().cloned().collect(),
             ledgers: parts.values().map(ledger).collect(),
+            moves: Vec::new(),
             owed: Owed::of(&setup),
             on_loss,
             spare: Box::default(),
@@ -89,11 +95,14 @@ impl Merge {
         while self.ledgers.iter().any(|ledger| ledger.standing != LedgerState::Over) {
             match wire.event(LOOK) {
                 Some(FleetEvent::Row(agent, bytes)) => self.row(wire, &agent, &bytes, observer)?,
-                Some(FleetEvent::Over(agent)) => self.over(wire, &agent),
+                Some(FleetEvent::Over(agent)) => self.over(wire, &agent, observer),
                 Some(FleetEvent::Lost(agent, why) | FleetEvent::StoodDown(agent, why)) => {
                     self.lose(wire, &agent, why);
                 }
                 Some(FleetEvent::Back(agent)) => self.back(wire, &agent),
+                Some(FleetEvent::Taken { number, refused, .. }) => {
+                    self.taken(wire, number, refused);
+                }
                 _ => {}
             }
             self.give_orders(wire, observer);
@@ -163,6 +172,7 @@ impl Merge {
         if self.on_loss == OnLoss::Stop && self.stopped == Order::Go {
             self.stop(wire, Order::Stop);
         }
+        self.redistribute(wire, row);
     }
 
     fn back(&mut self, wire: &mut Wire, agent: &str) {
@@ -176,20 +186,36 @@ impl Merge {
     }
 
     /// All of an agent's rows are there. One that ended before its time owes what would have been due.
-    fn over(&mut self, wire: &mut Wire, agent: &str) {
+    fn over(&mut self, wire: &mut Wire, agent: &str, observer: &mut dyn Watcher) {
         let Some(row) = self.row_of(agent) else { return };
         let said = wire.finals().remove(agent).unwrap_or_default();
         let ledger = &mut self.ledgers[row];
         ledger.standing = LedgerState::Over;
         if said.ending == Ending::Done {
+            if ledger.is_heir() && self.stopped == Order::Go {
+                self.settle_up(row, observer);
+            }
             return;
         }
         let why = match (said.ending, said.trouble) {
+            (Ending::DeadMan, _) if ledger.is_relieved() => {
+                "others went on with its part".to_owned()
+            }
             (Ending::DeadMan, _) => "dead-man: it heard nothing of the manager".to_owned(),
             (_, trouble) => format!("failed: {}", trouble.unwrap_or_default()),
         };
         ledger.standing = LedgerState::Live;
         self.lose(wire, agent, why);
+    }
+
+    /// Whoever took a part over and had come to its end before it owes that part all the same.
+    fn settle_up(&mut self, row: usize, observer: &mut dyn Watcher) {
+        let ledger = &mut self.ledgers[row];
+        let (measured, warm_up) = ledger.ghost_until(self.owed.as_ref(), self.cut);
+        if (measured.lost, warm_up.lost) != (0, 0) {
+            let (edge, ghost) = (ledger.edge, (measured, warm_up));
+            self.put_ghost(row, (edge, edge), ghost, true, observer);
+        }
     }
 
     /// Puts in what lost agents owe, edge by edge, up to now.
@@ -199,9 +225,10 @@ impl Merge {
             while self.ledgers[row].standing == LedgerState::Lost {
                 let next = self.ledgers[row].edge + interval;
                 let closed = self.owed.is_none();
-                let last = closed || next >= self.cut;
-                let until = if last { self.cut.min(next) } else { next };
-                if !last && next > now {
+                let cut = self.cut.min(self.ledgers[row].owes_until());
+                let last = closed || next >= cut;
+                let until = if last { cut.min(next) } else { next };
+                if !last && next > now || self.awaits(row, next) {
                     break;
                 }
                 let ledger = &mut self.ledgers[row];
@@ -212,12 +239,24 @@ impl Merge {
                 if last {
                     ledger.standing = LedgerState::Over;
                 }
-                let mut snapshot = std::mem::take(&mut self.spare);
-                (snapshot.counts, snapshot.warm_up) = (measured, warm_up);
                 let times = (start, until.max(start));
-                self.put(Self::empty_row(row, times, snapshot, last), observer);
+                self.put_ghost(row, times, (measured, warm_up), last, observer);
             }
         }
+    }
+
+    /// Puts in counts that stand for what nobody knows of.
+    fn put_ghost(
+        &mut self,
+        row: usize,
+        times: (Nanos, Nanos),
+        (measured, warm_up): Ghost,
+        last: bool,
+        observer: &mut dyn Watcher,
+    ) {
+        let mut snapshot = std::mem::take(&mut self.spare);
+        (snapshot.counts, snapshot.warm_up) = (measured, warm_up);
+        self.put(Self::empty_row(row, times, snapshot, last), observer);
     }
 
     fn empty_row(
