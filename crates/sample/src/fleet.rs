@@ -14,6 +14,43 @@ pub struct FleetFacts {
     pub budgets: Vec<BudgetFacts>,
 }
 
+/// Where one of them is while the run goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AgentState {
+    #[default]
+    Running,
+    Lost,
+    Over,
+}
+
+impl AgentState {
+    pub fn id(self) -> &'static str {
+        match self {
+            AgentState::Running => "running",
+            AgentState::Lost => "lost",
+            AgentState::Over => "over",
+        }
+    }
+}
+
+/// One of them while the run goes on, as its latest row tells.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentNow {
+    /// Its place in the order of all of them, from 1.
+    pub number: u32,
+    pub host: String,
+    pub labels: String,
+    pub state: AgentState,
+    /// Calls that ended in the row, a second.
+    pub calls_per_s: f64,
+    /// Of the row's response times; `None` in a large fleet, and where no call ended.
+    pub p99: Option<Nanos>,
+    pub in_flight: u64,
+    /// Since the start of the measured phase.
+    pub offered: u64,
+    pub lost: u64,
+}
+
 /// Slots of a lost agent that another one was offered: of the arrivals those whose number leaves one of
 /// the remainders `slots` when it is divided by `of`.
 #[derive(Clone, Debug, Default, PartialEq)]

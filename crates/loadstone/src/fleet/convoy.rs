@@ -143,6 +143,7 @@ impl Convoy {
             sut.begin(setup.measure_from());
         }
         let mut merge = Merge::new(setup, &parts, self.terms.on_loss);
+        merge.introduce(&wire.seats());
         merge.give_up(GONE);
         let gathered = merge.run(&mut wire, &mut *observer);
         let sut = sut.map(crate::run::sut::Watch::end).or_else(|| wire.seen(merge.span()));
@@ -348,8 +349,7 @@ fn facts(
     for (agent, seat) in wire.seats() {
         let said = finals.get(&agent).cloned().unwrap_or_default();
         let Some(account) = merge.account(&agent) else { continue };
-        let labels: Vec<String> =
-            seat.hello.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let labels = super::merge::labels(&seat.hello);
         // the slots of all agents are the whole: a million arrivals show the share
         let of_million = |shares: &Vec<Share>| {
             shares.iter().map(|share| share.count_of(1_000_000)).sum::<u64>() as f64 / 1e6
@@ -357,7 +357,7 @@ fn facts(
         agents.push(AgentFacts {
             host: seat.hello.host,
             build: seat.hello.build,
-            labels: labels.join(","),
+            labels,
             workers: parts.get(&agent).map_or(0, Vec::len) as u32,
             weight: parts.get(&agent).map_or(0.0, of_million),
             offered: said.offered.max(account.offered),

@@ -4,13 +4,14 @@
 use super::convoy::LOOK;
 use super::heirs::Move;
 use super::ledger::{Ghost, Ledger, LedgerState};
-use super::wire::Wire;
+use super::wire::{Seats, Wire};
 use crate::run::threads::Watcher;
 use anyhow::{Context, Result, bail};
 use engine::{Collector, Order, Owed, Row, Setup, Share};
 use muster::manager::FleetEvent;
-use muster::message::Ending;
+use muster::message::{Ending, Hello};
 use muster::row;
+use sample::{AgentNow, AgentState};
 use stats::{Measurement, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +19,15 @@ use units::Nanos;
 
 /// When every call must have ended, agents have so long to say so.
 const GRACE: Nanos = Nanos::from_secs(15);
+
+/// In a fleet of at most so many agents each has its quantiles while the run goes on.
+const QUANTILES_MAX: usize = 100;
+
+/// `region=north`, several between commas.
+pub(super) fn labels(hello: &Hello) -> String {
+    let labels = hello.labels.iter().map(|(name, value)| format!("{name}={value}"));
+    labels.collect::<Vec<_>>().join(",")
+}
 
 /// What is done when an agent is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -45,6 +55,8 @@ pub(super) struct Merge {
     /// In the order of the collector's workers.
     pub(super) names: Vec<String>,
     pub(super) ledgers: Vec<Ledger>,
+    /// As they are shown while the run goes on.
+    shown: Vec<AgentNow>,
     /// Parts of lost agents that others were offered.
     pub(super) moves: Vec<Move>,
     owed: Option<Owed>,
@@ -66,6 +78,7 @@ impl Merge {
             collector: Collector::new(setup.clone()),
             names: parts.keys().cloned().collect(),
             ledgers: parts.values().map(ledger).collect(),
+            shown: Vec::new(),
             moves: Vec::new(),
             owed: Owed::of(&setup),
             on_loss,
@@ -74,6 +87,20 @@ impl Merge {
             cut: setup.measure_until(),
             setup,
         }
+    }
+
+    /// What agents are called when they are shown.
+    pub(super) fn introduce(&mut self, seats: &Seats) {
+        let show = |(number, name): (u32, &String)| {
+            let hello = seats.get(name).map(|seat| &seat.hello);
+            AgentNow {
+                number,
+                host: hello.map_or_else(|| name.clone(), |hello| hello.host.clone()),
+                labels: hello.map_or_else(String::new, labels),
+                ..AgentNow::default()
+            }
+        };
+        self.shown = (1..).zip(&self.names).map(show).collect();
     }
 
     /// Nothing will ever come of this agent; nothing happens where there is none of this name.
@@ -306,6 +333,7 @@ impl Merge {
             passed: head.passed,
             ..Self::empty_row(worker, times, snapshot, head.last)
         };
+        self.note(worker, &row);
         let ledger = &mut self.ledgers[worker];
         ledger.add(&row.snapshot.counts, &row.snapshot.warm_up, row.edge);
         if row.edge <= ledger.ghost_edge {
@@ -317,12 +345,45 @@ impl Merge {
         Ok(())
     }
 
+    /// What an agent's latest row tells of it.
+    fn note(&mut self, worker: usize, row: &Row) {
+        let few = self.shown.len() <= QUANTILES_MAX;
+        let Some(shown) = self.shown.get_mut(worker) else { return };
+        let (counts, warm_up) = (&row.snapshot.counts, &row.snapshot.warm_up);
+        let span = (row.end - row.start).as_secs_f64().max(1e-9);
+        shown.calls_per_s = (counts.done() + warm_up.done()) as f64 / span;
+        shown.in_flight = row.in_flight;
+        let response = few.then(|| row.snapshot.response());
+        shown.p99 = response.filter(|times| !times.is_empty()).map(|times| times.quantile(0.99));
+    }
+
+    /// How they stand, after a second that is complete.
+    fn show(&mut self, observer: &mut dyn Watcher) {
+        for (shown, ledger) in self.shown.iter_mut().zip(&self.ledgers) {
+            (shown.offered, shown.lost) = (ledger.offered(), ledger.lost());
+            shown.state = match ledger.standing {
+                LedgerState::Live => AgentState::Running,
+                // what has nothing more to lose is lost all the same
+                _ if ledger.lost_at.is_some() => AgentState::Lost,
+                LedgerState::Lost => AgentState::Lost,
+                LedgerState::Over => AgentState::Over,
+            };
+            if shown.state != AgentState::Running {
+                (shown.calls_per_s, shown.p99, shown.in_flight) = (0.0, None, 0);
+            }
+        }
+        observer.agents(&self.shown);
+    }
+
     /// Into the measurement and its series.
     fn put(&mut self, row: Row, observer: &mut dyn Watcher) {
         observer.row(&row);
         let (clear, seconds) = self.collector.add(row);
         let seconds = seconds.to_vec();
         self.spare = clear;
+        if !seconds.is_empty() {
+            self.show(observer);
+        }
         for second in &seconds {
             observer.second(second, self.collector.total());
         }

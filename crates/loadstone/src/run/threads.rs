@@ -12,7 +12,7 @@ use engine::{
 use host::cpu::ThreadTime;
 use ownstack::OwnNetwork;
 use reactor::Reactor;
-use sample::{CallRecord, Ends, HeldFacts};
+use sample::{AgentNow, CallRecord, Ends, HeldFacts};
 use stats::{Measurement, Second, Snapshot};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -200,6 +200,8 @@ pub(crate) struct Finished {
 /// Who wants to know of the run while it runs.
 pub(crate) trait Watcher {
     fn second(&mut self, second: &Second, total: &Snapshot);
+    /// The machines of a fleet, each second, before that second is told.
+    fn agents(&mut self, _: &[AgentNow]) {}
     /// One worker's interval, before it is merged.
     fn row(&mut self, _row: &Row) {}
     /// Calls with their outcomes, where they are logged. `Err` ends the run.
