@@ -122,6 +122,8 @@ pub struct Agent {
     hello: Hello,
     epoch: u64,
     welcome: bool,
+    /// Machines of the fleet.
+    machines: u32,
     heard: Nanos,
     /// The latest instant at which a manager certainly watched over us: it was there, and heard us.
     watched: Nanos,
@@ -154,6 +156,7 @@ impl Agent {
             hello,
             epoch: 0,
             welcome: false,
+            machines: 1,
             heard: now,
             watched: now,
             next_sign: now,
@@ -220,7 +223,7 @@ impl Agent {
             self.say(sign);
         }
         if self.welcome && now >= self.next_probe {
-            self.next_probe = now + self.clock.pause();
+            self.next_probe = now + self.clock.pause(self.machines);
             self.say(FromAgent::Clock { sent: now.0 });
         }
         let silence = now - self.heard;
@@ -272,9 +275,9 @@ impl Agent {
     /// A message to this agent; `now` is when it came.
     pub fn told(&mut self, message: ToAgent, now: Nanos) {
         match message {
-            ToAgent::Welcome { epoch } => {
+            ToAgent::Welcome { epoch, agents } => {
                 if self.obeys(epoch, now) {
-                    self.welcome = true;
+                    (self.welcome, self.machines) = (true, agents);
                 }
             }
             ToAgent::Refused { epoch, why } => {
@@ -611,7 +614,7 @@ mod tests {
     fn armed_with(rate_max: Option<f64>, slots: &[Vec<u32>], of: u32) -> Vec<FromAgent> {
         let now = Nanos::from_secs(10);
         let mut agent = Agent::new("A", Hello { rate_max, ..Hello::default() }, now);
-        agent.told(ToAgent::Welcome { epoch: 1 }, now);
+        agent.told(ToAgent::Welcome { epoch: 1, agents: 1 }, now);
         for _ in 0..PROBES_MIN {
             let clock = ToAgent::Clock { epoch: 1, sent: now.0, received: now.0, returned: now.0 };
             agent.told(clock, now);
@@ -642,7 +645,7 @@ mod tests {
         let mut agent = Agent::new("A", Hello::default(), now);
         let beat = |epoch| ManagerWord { epoch, at: now.0, unheard: vec![], what: What::Beat };
         let clock = |epoch| ToAgent::Clock { epoch, sent: now.0, received: 7, returned: 7 };
-        agent.told(ToAgent::Welcome { epoch: 1 }, now);
+        agent.told(ToAgent::Welcome { epoch: 1, agents: 1 }, now);
         agent.told(clock(1), now);
         assert!(agent.offset().is_some());
         agent.commanded(&beat(1), now);

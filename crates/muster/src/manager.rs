@@ -328,7 +328,7 @@ impl Manager {
             self.seats.insert(agent.to_owned(), seat);
             self.events.push_back(FleetEvent::Joined(agent.to_owned()));
         }
-        self.one(agent, ToAgent::Welcome { epoch: self.epoch });
+        self.one(agent, ToAgent::Welcome { epoch: self.epoch, agents: self.wanted as u32 });
     }
 
     /// Notes that it was heard; an unknown one is greeted when it says hello.
@@ -540,7 +540,7 @@ impl Manager {
                 self.events.push_back(FleetEvent::Watched);
             }
         }
-        self.one(id, ToAgent::Welcome { epoch: self.epoch });
+        self.one(id, ToAgent::Welcome { epoch: self.epoch, agents: self.wanted as u32 });
     }
 
     /// No more calls in this step; with `abandon`, also an end to those under way.

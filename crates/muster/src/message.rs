@@ -153,6 +153,8 @@ pub struct FinalCause {
 pub enum ToAgent {
     Welcome {
         epoch: u64,
+        /// How many agents there are to be.
+        agents: u32,
     },
     /// The number is that of the manager who refuses: one whose place was taken has nothing to refuse.
     Refused {
@@ -161,12 +163,7 @@ pub enum ToAgent {
         why: String,
     },
     /// The answer to [`FromAgent::Clock`], by the clock of the manager of this number.
-    Clock {
-        epoch: u64,
-        sent: u64,
-        received: u64,
-        returned: u64,
-    },
+    Clock { epoch: u64, sent: u64, received: u64, returned: u64 },
     /// A part of the plan, sealed to the agent; the hash is of the manager's print.
     Plan {
         epoch: u64,
@@ -189,24 +186,11 @@ pub enum ToAgent {
     },
     /// A lost agent's part, or some of it: these slots for each of its workers, from this time after
     /// the first instant on, in nanoseconds. Said until it is answered.
-    Take {
-        epoch: u64,
-        step: u64,
-        number: u64,
-        slots: Vec<Vec<u32>>,
-        of: u32,
-        from: u64,
-    },
+    Take { epoch: u64, step: u64, number: u64, slots: Vec<Vec<u32>>, of: u32, from: u64 },
     /// Another manager asks what it holds.
-    Recall {
-        epoch: u64,
-    },
+    Recall { epoch: u64 },
     /// Rows that did not arrive.
-    Resend {
-        epoch: u64,
-        step: u64,
-        rows: Vec<u64>,
-    },
+    Resend { epoch: u64, step: u64, rows: Vec<u64> },
 }
 
 /// From the manager to all.

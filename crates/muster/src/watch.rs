@@ -87,7 +87,7 @@ impl Watch {
             self.deeds.push_back(WatchDeed::Say(FromWatch::Hello(self.hello.clone())));
         }
         if self.welcome && now >= self.next_probe {
-            self.next_probe = now + self.clock.pause();
+            self.next_probe = now + self.clock.pause(1);
             self.deeds.push_back(WatchDeed::Say(FromWatch::Clock { sent: now.0 }));
         }
         if now - self.heard > PATIENCE {
@@ -117,7 +117,7 @@ impl Watch {
     pub fn told(&mut self, message: ToAgent, now: Nanos) {
         match message {
             // who is followed has made an earlier welcome void
-            ToAgent::Welcome { epoch } => self.welcome |= self.obeys(epoch, now),
+            ToAgent::Welcome { epoch, .. } => self.welcome |= self.obeys(epoch, now),
             ToAgent::Refused { epoch, why } if epoch >= self.epoch => {
                 self.deeds.push_back(WatchDeed::Exit { done: false, why });
             }
@@ -177,7 +177,7 @@ mod tests {
         let measuring = word(What::Measuring { step: 1, from: 1_000 });
         watch.commanded(&measuring, now);
         assert_eq!(said(&mut watch), []);
-        watch.told(ToAgent::Welcome { epoch: 3 }, now);
+        watch.told(ToAgent::Welcome { epoch: 3, agents: 1 }, now);
         watch.tick(now);
         assert_eq!(said(&mut watch), [WatchDeed::Say(FromWatch::Clock { sent: now.0 })]);
         // the manager's clock is 40 s ahead, the exchange took 2 ms
@@ -201,7 +201,7 @@ mod tests {
         let mut watch = Watch::new(WatchHello::default(), now);
         let clock = |epoch| ToAgent::Clock { epoch, sent: now.0, received: now.0, returned: now.0 };
         let measuring = What::Measuring { step: 1, from: now.0 };
-        watch.told(ToAgent::Welcome { epoch: 3 }, now);
+        watch.told(ToAgent::Welcome { epoch: 3, agents: 1 }, now);
         watch.told(clock(3), now);
         // it is said again and again, and followed once
         watch.commanded(&word(measuring.clone()), now);
@@ -221,7 +221,7 @@ mod tests {
     fn a_manager_that_was_followed_by_another_is_not_heard() {
         let now = Nanos::from_secs(1);
         let mut watch = Watch::new(WatchHello::default(), now);
-        watch.told(ToAgent::Welcome { epoch: 9 }, now);
+        watch.told(ToAgent::Welcome { epoch: 9, agents: 1 }, now);
         watch.commanded(&word(What::Disband { why: "over".into() }), now);
         assert_eq!(said(&mut watch), []);
         watch.tick(now + PATIENCE + Nanos(1));

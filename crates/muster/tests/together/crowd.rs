@@ -332,9 +332,10 @@ fn check(agents: usize, loss: f64, delay_ms: f64) -> Seen {
     assert_eq!(crowd.rows, agents as u64 * ROWS, "each row once");
     assert!(loss == 0.0 || crowd.rows_lost > 0);
     assert!(seen.joined < Nanos::from_secs(3), "{seen:?}");
-    // a row and two beats a second, and what is asked for again
-    let usual = agents as f64 * 3.0;
-    assert!((usual * 0.9..usual * 1.5).contains(&seen.messages_per_s), "{seen:?}");
+    // a row and two beats a second, what is asked for again, and questions for the time, whose number
+    // does not grow with the agents
+    let (usual, questions) = (agents as f64 * 3.0, 2_000.0);
+    assert!((usual * 0.9..usual * 1.5 + questions).contains(&seen.messages_per_s), "{seen:?}");
     seen
 }
 

@@ -128,7 +128,7 @@ fn one_that_is_started_anew_is_lost_and_does_not_come_back() {
 /// An agent that carries step 1 of manager 1 out.
 fn running(now: Nanos) -> Agent {
     let mut agent = Agent::new("A0", Hello::default(), now);
-    agent.told(ToAgent::Welcome { epoch: 1 }, now);
+    agent.told(ToAgent::Welcome { epoch: 1, agents: 1 }, now);
     for _ in 0..9 {
         let clock = ToAgent::Clock { epoch: 1, sent: now.0, received: now.0, returned: now.0 };
         agent.told(clock, now);

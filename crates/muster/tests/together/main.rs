@@ -354,7 +354,7 @@ fn another_protocol_a_full_fleet_and_an_older_manager_are_refused() {
         unheard: Vec::new(),
         what: What::Disband { why: "end".into() },
     };
-    agent.told(ToAgent::Welcome { epoch: 3 }, now);
+    agent.told(ToAgent::Welcome { epoch: 3, agents: 1 }, now);
     agent.commanded(&command(2), now);
     assert_eq!(agent.deed(), None);
     agent.commanded(&command(4), now);
