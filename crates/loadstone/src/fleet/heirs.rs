@@ -86,7 +86,8 @@ impl Merge {
     /// nothing any more. What falls due before is lost, and so is all of it where there is no time left.
     pub(super) fn redistribute(&mut self, wire: &Wire, lost: usize) {
         self.settle(lost);
-        if self.on_loss != OnLoss::Redistribute || self.stopped != Order::Go {
+        let leaves_nothing = self.ledgers[lost].is_relieved();
+        if self.on_loss != OnLoss::Redistribute || self.stopped != Order::Go || leaves_nothing {
             return;
         }
         let heirs: Vec<usize> = (0..self.ledgers.len())
@@ -115,7 +116,10 @@ impl Merge {
         }
         let seconds = at.as_secs_f64() - self.setup.measure_from().as_secs_f64();
         let name = wire.name(&self.names[lost]);
-        crate::say(&format!("{} others go on with its part {seconds:.1} s: {name}", heirs.len()));
+        crate::say(&format!(
+            "the part of {name} goes to {} others from {seconds:.1} s on",
+            heirs.len()
+        ));
     }
 
     /// Whether an heir takes what it was offered. What it does not take is lost after all.
