@@ -2,7 +2,7 @@
 
 use super::{Cli, Command, UsageError, parse};
 use crate::exit::{Code, Failure};
-use crate::fleet::{Budget, Convoy, OnLoss};
+use crate::fleet::{Convoy, HostBudget, OnLoss};
 use clap::{Args, Parser, Subcommand};
 use fleet::{Place, ServerOptions, ServerTls};
 use std::net::{IpAddr, SocketAddr};
@@ -90,7 +90,7 @@ struct FleetWorkArgs {
     on_agent_loss: Option<OnLoss>,
     /// Refuse plans that ask more of this host, of all agents together; may be given several times
     #[arg(long = "budget", value_name = "HOST=RATE", value_parser = budget)]
-    budgets: Vec<Budget>,
+    budgets: Vec<HostBudget>,
     /// What `run` takes; or `run`, `ramp` and what these take
     #[arg(
         value_name = "PLAN",
@@ -229,7 +229,7 @@ pub(crate) struct FleetCredsArgs {
     pub(crate) agents: u32,
 }
 
-fn budget(text: &str) -> Result<Budget, String> {
+fn budget(text: &str) -> Result<HostBudget, String> {
     let (host, rate) = text.rsplit_once('=').ok_or("a budget is HOST=RATE: shop.example=500/s")?;
     if host.is_empty() {
         return Err("a budget names a host: shop.example=500/s".into());
@@ -248,7 +248,7 @@ pub(crate) struct FleetTask {
     pub(crate) agents: Option<usize>,
     pub(crate) nats_server: PathBuf,
     on_loss: Option<OnLoss>,
-    pub(crate) budgets: Vec<Budget>,
+    pub(crate) budgets: Vec<HostBudget>,
     words: Vec<String>,
 }
 

@@ -6,7 +6,7 @@ use sample::BudgetFacts;
 use units::{Rate, show};
 
 /// The most calls a second that all agents together may send to a host: a name or an address.
-pub(crate) type Budget = (String, Rate);
+pub(crate) type HostBudget = (String, Rate);
 
 /// Calls of the longest session.
 fn session_calls(session: &SessionPlan) -> usize {
@@ -47,9 +47,9 @@ fn calls(lane: &Plan, host: &str) -> bool {
 ///
 /// # Errors
 /// The plan asks for more, or for nobody knows how much.
-pub(super) fn check(plan: &Plan, budgets: &[Budget]) -> Result<Vec<BudgetFacts>, String> {
+pub(super) fn check(plan: &Plan, budgets: &[HostBudget]) -> Result<Vec<BudgetFacts>, String> {
     let lanes = plan.lanes();
-    let held = |(host, most): &Budget| {
+    let held = |(host, most): &HostBudget| {
         let all = lanes.iter().filter(|lane| calls(lane, host)).map(lane_peak);
         let Some(asked) = all.sum::<Option<f64>>() else {
             return Err(format!(

@@ -1,7 +1,7 @@
 //! The manager's side of a fleet: other machines carry a plan out, and what they count is merged here
 //! as the rows of cores are.
 
-use super::budget::Budget;
+use super::budget::HostBudget;
 use super::heirs::immovable;
 use super::merge::{Merge, OnLoss};
 use super::parcel::Parcel;
@@ -42,7 +42,7 @@ pub(crate) struct Convoy {
 #[derive(Debug)]
 pub(super) struct Terms {
     pub(super) on_loss: OnLoss,
-    pub(super) budgets: Vec<Budget>,
+    pub(super) budgets: Vec<HostBudget>,
     pub(super) beginning: Beginning,
 }
 

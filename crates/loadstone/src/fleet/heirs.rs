@@ -42,7 +42,7 @@ pub(super) enum Answer {
 
 /// Slots on their way from a lost agent to another one; both by their rows in the merge.
 #[derive(Clone, Debug)]
-pub(super) struct Move {
+pub(super) struct Handover {
     number: u64,
     pub(super) from: usize,
     to: usize,
@@ -111,7 +111,7 @@ impl Merge {
                 self.ledgers[*to].take(shares, at, number);
                 self.ledgers[lost].give(share.clone(), part.from, at, number);
                 let answer = Answer::Awaited;
-                self.moves.push(Move { number, from: lost, to: *to, share, at, answer });
+                self.moves.push(Handover { number, from: lost, to: *to, share, at, answer });
             }
         }
         let seconds = at.as_secs_f64() - self.setup.measure_from().as_secs_f64();
@@ -124,7 +124,7 @@ impl Merge {
 
     /// Whether an heir takes what it was offered. What it does not take is lost after all.
     pub(super) fn taken(&mut self, wire: &Wire, number: u64, refused: Option<String>) {
-        let mine = |step: &&mut Move| step.number == number && step.answer == Answer::Awaited;
+        let mine = |step: &&mut Handover| step.number == number && step.answer == Answer::Awaited;
         let Some(step) = self.moves.iter_mut().find(mine) else { return };
         let (from, to) = (step.from, step.to);
         let Some(why) = refused else {
@@ -142,13 +142,13 @@ impl Merge {
 
     /// A lost agent answers nothing more: what it was offered it may have taken, and owes.
     fn settle(&mut self, lost: usize) {
-        let awaited = |step: &&mut Move| step.to == lost && step.answer == Answer::Awaited;
+        let awaited = |step: &&mut Handover| step.to == lost && step.answer == Answer::Awaited;
         self.moves.iter_mut().filter(awaited).for_each(|step| step.answer = Answer::Taken);
     }
 
     /// Whether the account of a lost agent has to wait for an answer before it goes on to `next`.
     pub(super) fn awaits(&self, row: usize, next: Nanos) -> bool {
-        let waits = |step: &Move| step.from == row && step.answer == Answer::Awaited;
+        let waits = |step: &Handover| step.from == row && step.answer == Answer::Awaited;
         self.moves.iter().any(|step| waits(step) && next >= step.at)
     }
 
@@ -162,7 +162,7 @@ impl Merge {
     /// What went from whom to whom, for the report.
     pub(super) fn part_moves(&self) -> Vec<PartMove> {
         let from = self.setup.measure_from().as_secs_f64();
-        let told = |step: &Move| {
+        let told = |step: &Handover| {
             let (slots, of) = step.share.slots();
             PartMove {
                 from: self.names[step.from].clone(),

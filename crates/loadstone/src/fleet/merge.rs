@@ -2,7 +2,7 @@
 //! due on one that is lost is counted as lost, interval by interval.
 
 use super::convoy::LOOK;
-use super::heirs::Move;
+use super::heirs::Handover;
 use super::ledger::{Ghost, Ledger, LedgerState};
 use super::wire::{Seats, Wire};
 use crate::run::threads::Watcher;
@@ -58,7 +58,7 @@ pub(super) struct Merge {
     /// As they are shown while the run goes on.
     shown: Vec<AgentNow>,
     /// Parts of lost agents that others were offered.
-    pub(super) moves: Vec<Move>,
+    pub(super) moves: Vec<Handover>,
     owed: Option<Owed>,
     pub(super) on_loss: OnLoss,
     spare: Box<Snapshot>,

@@ -14,7 +14,7 @@ mod public;
 mod target;
 mod wire;
 
-pub(crate) use budget::Budget;
+pub(crate) use budget::HostBudget;
 pub(crate) use convoy::Convoy;
 pub(crate) use merge::OnLoss;
 

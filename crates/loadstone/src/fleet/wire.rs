@@ -17,6 +17,8 @@ use units::Nanos;
 /// Longest that the machine goes without being called.
 const TURN: Duration = Duration::from_millis(50);
 
+/// Pause between two attempts to start the server again.
+const REVIVE_PAUSE: Nanos = Nanos::from_secs(1);
 /// Messages that are read at once.
 const BATCH: usize = 10_000;
 
@@ -62,8 +64,15 @@ impl Wire {
         let (end, ended) = channel();
         let sender = link.sender();
         let version = link.version.map_or(String::new(), |version| version.to_string());
-        let desk =
-            Desk { manager: manager.clone(), link, subjects: subjects.clone(), server, give };
+        let desk = Desk {
+            manager: manager.clone(),
+            link,
+            subjects: subjects.clone(),
+            server,
+            down: false,
+            next_try: Nanos::ZERO,
+            give,
+        };
         let body = move || desk.run(&ended);
         let thread = std::thread::Builder::new().name("fleet".into()).spawn(body)?;
         let (thread, adopted) = (Some(thread), false);
@@ -300,6 +309,10 @@ struct Desk {
     link: NatsLink,
     subjects: Subjects,
     server: Option<NatsServer>,
+    /// The connection to the server is down.
+    down: bool,
+    /// It is not started again before, after it would not start.
+    next_try: Nanos,
     give: Sender<FleetEvent>,
 }
 
@@ -315,6 +328,9 @@ impl Desk {
             for _ in 0..BATCH {
                 let Ok(heard) = self.link.inbox.try_recv() else { break };
                 self.heard(heard);
+            }
+            if self.down && reactor::monotonic() >= self.next_try {
+                self.revive();
             }
             let mut manager = self.manager.lock().unwrap_or_else(PoisonError::into_inner);
             manager.tick(reactor::monotonic());
@@ -332,9 +348,11 @@ impl Desk {
     fn heard(&mut self, heard: Incoming) {
         match heard {
             Incoming::Message { subject, bytes, at } => self.message(&subject, bytes, at),
-            Incoming::Disconnected => self.revive(),
+            // a server that was killed may take a while to be gone: it is looked at until it is back
+            Incoming::Disconnected => self.down = true,
+            Incoming::Connected => self.down = false,
             Incoming::Refused(why) => crate::say(&format!("the server refuses: {why}")),
-            Incoming::Connected | Incoming::TooSlow => {}
+            Incoming::TooSlow => {}
         }
     }
 
@@ -349,7 +367,10 @@ impl Desk {
         match server.revive() {
             Ok(true) => crate::say("nats-server had died and was started again"),
             Ok(false) => {}
-            Err(error) => crate::say(&error.to_string()),
+            Err(error) => {
+                self.next_try = reactor::monotonic() + REVIVE_PAUSE;
+                crate::say(&error.to_string());
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a fleet loses: agents, its server, its manager, room on its disk.
 
 use crate::network::own_server;
-use crate::support::{Site, finish, number, program, run, text, whole};
+use crate::support::{Site, finish, program, run, text, whole};
 use crate::{Ended, agents_of, children_of, fleet, kill, need_server, signal, until};
 use serde_json::Value;
 use std::io::Write;
@@ -208,19 +208,6 @@ fn a_run_is_taken_over_without_the_agent_that_died_with_its_manager() {
     assert_eq!(whole(&report, "/outcomes/succeeded"), 100, "{said}");
     assert_eq!(whole(&report, "/outcomes/lost"), 100);
     assert!(said.contains("nobody holds"), "{said}");
-}
-
-/// A server that works 10 ms on each request, one at a time, has its knee at 100/s, by one process too.
-#[test]
-fn a_fleet_finds_the_knee_of_a_server_that_is_known() {
-    need_server();
-    let site = Site::start(&[("service", "10ms")]);
-    let steps = ["ramp", "--from", "60/s", "--to", "180/s", "--step", "60/s", "--hold", "1s"];
-    let ran = finish(fleet("4", &steps, &site.url("/")), b"");
-    let report = ran.expect(&[0, 4]).json();
-    assert!((number(&report, "/knee/offered_per_s") - 60.0).abs() < 1.0, "{:#}", report["knee"]);
-    assert!((number(&report, "/knee/high") - 120.0).abs() < 1.0, "{:#}", report["knee"]);
-    assert_eq!(report["steps"].as_array().unwrap().len(), 3);
 }
 
 #[test]

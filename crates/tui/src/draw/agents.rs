@@ -13,7 +13,7 @@ use units::show;
 const SHOWN: u16 = 8;
 const FRAME: u16 = 2;
 /// Characters of a host and its labels.
-const NAME: usize = 28;
+const NAME: usize = 24;
 
 /// Rows that the agents take of those that are left: none where there is no fleet, or no room.
 pub(super) fn rows(model: &Model, left: u16) -> u16 {
@@ -31,7 +31,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look)
     let room = usize::from(area.height - FRAME);
     let lines: Vec<Line<'_>> = order.iter().take(room).map(|agent| line(agent, look)).collect();
     let running = order.iter().filter(|agent| agent.state == AgentState::Running).count();
-    let title = format!("{running} of {} agents running", order.len());
+    let title = format!(" {running} of {} agents running ", order.len());
     let block = look.block(Line::styled(title, look.strong()));
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
@@ -45,11 +45,11 @@ fn line(agent: &AgentNow, look: Look) -> Line<'static> {
         printable(&format!("{} {}{labels}", agent.number, agent.host)).chars().take(NAME).collect();
     let lost = match agent.lost {
         0 => String::new(),
-        lost => format!("  {} lost", show::count(lost)),
+        lost => format!("{} lost", show::count(lost)),
     };
     let p99 = agent.p99.map_or_else(|| "-".to_owned(), show::duration);
     let text = format!(
-        "{name:<NAME$}  {:<7}  {:>10}  p99 {p99:>8}  {:>6} in flight{lost}",
+        "{name:<NAME$}  {:<7}  {lost:>10}  {:>9}  p99 {p99:>8}  {:>5} in flight",
         agent.state.id(),
         show::rate(agent.calls_per_s),
         show::count(agent.in_flight),
