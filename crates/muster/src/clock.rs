@@ -78,7 +78,7 @@ impl ClockEstimate {
         let room = Nanos(PAUSE_PER_MACHINE.0 * u64::from(machines)).max(PROBE_PAUSE);
         match self.exchanges {
             ..PROBES_AT_ONCE => PROBE_PAUSE,
-            ..PROBES => room.min(PROBE_PAUSE_LATER),
+            PROBES_AT_ONCE..PROBES => room.min(PROBE_PAUSE_LATER),
             _ => PROBE_PAUSE_LATER,
         }
     }
