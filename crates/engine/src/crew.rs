@@ -2,7 +2,7 @@
 //! them knows of the others; what they count goes to the collector as one worker's.
 
 use crate::collect::Row;
-use crate::setup::{Setup, SetupError};
+use crate::setup::{LateShare, Setup, SetupError};
 use crate::worker::{Driven, Link, Order, Turn, Worker};
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use sample::{CallRecord, Ends, QuicEnd, SocketFacts};
@@ -161,6 +161,10 @@ impl Link for Shared<'_> {
 
     fn broken(&mut self, text: String) {
         self.link.broken(text);
+    }
+
+    fn more(&mut self, taken: usize) -> Option<LateShare> {
+        self.link.more(taken)
     }
 
     fn ends(&mut self, ends: &mut Ends) {

@@ -8,8 +8,14 @@ use units::Nanos;
 /// Never wait longer, so that an order to stop is obeyed soon.
 const NAP: Nanos = Nanos::from_millis(50);
 
+/// An order is as good as new for so long: whoever was held up for longer asks again before it issues
+/// anything.
+const ORDER_MAX: Nanos = Nanos::from_millis(100);
+
 #[derive(Debug)]
 pub(crate) struct Edges {
+    /// When the turn under way began, at which orders are asked for.
+    turned: Nanos,
     /// The earliest instant at which a call may fall due; zero: look at once.
     next_due: Nanos,
     /// Nothing more falls due.
@@ -46,6 +52,7 @@ impl Edges {
         let first = setup.plan.stop.warm_up.0 % interval;
         let at_once = setup.plan.stop.at_once;
         Edges {
+            turned: setup.start,
             next_due: setup.start,
             stopping: false,
             last_due: last_due(setup),
@@ -60,7 +67,8 @@ impl Edges {
         }
     }
 
-    pub(crate) fn start_turn(&mut self) {
+    pub(crate) fn start_turn(&mut self, now: Nanos) {
+        self.turned = now;
         self.events_before = std::mem::take(&mut self.events);
     }
 
@@ -100,9 +108,10 @@ impl Edges {
         now >= self.cut
     }
 
+    /// Something is due, and may be issued within this turn.
     #[inline]
     pub(crate) fn is_due(&self, now: Nanos) -> bool {
-        now >= self.next_due
+        now >= self.next_due && now <= self.turned + ORDER_MAX
     }
 
     /// Everything due has been issued; the next falls due at `at`.

@@ -5,7 +5,7 @@ use crate::Endpoint;
 use crate::call::{Call, NOBODY};
 use crate::guide::{AnsweredCall, Directory, Guided};
 use crate::script::Scripted;
-use crate::setup::Setup;
+use crate::setup::{LateShare, Setup};
 use crate::source::{People, Population, Source, lanes};
 use conduit::{Peer, Slot};
 use plan::{Pace, Think};
@@ -134,6 +134,13 @@ impl Feedback {
         self.guided = Some(Box::new(guided));
         self.attended = true;
         self.one_by_one = false;
+    }
+
+    /// Takes a part of the load over; a closed loop has none to be taken over.
+    pub(crate) fn take_over(&mut self, more: &LateShare) {
+        if let Source::Open(open) = &mut self.source {
+            open.take_over(&self.setup, more);
+        }
     }
 
     /// Nothing more falls due.

@@ -119,6 +119,14 @@ pub struct Setup {
     scripts: Vec<Vec<VisitStep>>,
 }
 
+/// A part of the load that a worker takes over while it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LateShare {
+    pub share: Share,
+    /// Of its arrivals those that are due so long after the run's first instant, or later.
+    pub from: Nanos,
+}
+
 /// What becomes of finished calls, beside being counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Logging {

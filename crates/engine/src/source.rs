@@ -2,7 +2,7 @@
 //! sessions (partly open). Also the indices of calls, so that content depends on no timing.
 
 use crate::call::NOBODY;
-use crate::setup::Setup;
+use crate::setup::{LateShare, Setup};
 use conduit::Slot;
 use plan::{Arrivals, Load, RETRIES_MAX, SessionPlan, Think};
 use sample::{Arrival, SessionRecord};
@@ -91,15 +91,59 @@ pub(crate) enum Source {
 pub(crate) struct OpenSource {
     arrivals: Process,
     next: Option<Arrival>,
+    /// Nothing more arrives, whatever part of the load is taken over.
+    stopped: bool,
     pub(crate) session: Option<SessionPlan>,
 }
 
 #[derive(Debug)]
 enum Process {
     /// By the schedule; with the index of the first arrival after the warm-up.
-    Scheduled(Box<Schedule>, u64),
+    Scheduled(Box<Strands>, u64),
     /// Sessions one after another: each end brings the next.
     InTurn(Turns),
+}
+
+/// The parts of a schedule that one worker has: its own, and what it took over from others.
+#[derive(Debug)]
+struct Strands {
+    /// Each with its next arrival; never empty.
+    all: Vec<(Schedule, Option<Arrival>)>,
+    /// The one whose arrival is the earliest.
+    earliest: usize,
+}
+
+impl Strands {
+    fn new(schedule: Schedule) -> Strands {
+        let mut strands = Strands { all: Vec::new(), earliest: 0 };
+        strands.add(schedule);
+        strands
+    }
+
+    fn add(&mut self, mut schedule: Schedule) {
+        let first = schedule.next();
+        self.all.push((schedule, first));
+        self.find_earliest();
+    }
+
+    fn next(&self) -> Option<Arrival> {
+        self.all[self.earliest].1
+    }
+
+    /// The arrival after the one that is next.
+    fn after_next(&mut self) -> Option<Arrival> {
+        let (schedule, next) = &mut self.all[self.earliest];
+        *next = schedule.next();
+        if self.all.len() > 1 {
+            self.find_earliest();
+        }
+        self.next()
+    }
+
+    fn find_earliest(&mut self) {
+        let due = |row: &usize| self.all[*row].1.map_or(Nanos::NEVER, |arrival| arrival.intended);
+        self.earliest = (0..self.all.len()).min_by_key(due).unwrap_or(0);
+    }
 }
 
 /// Sessions of a closed loop.
@@ -150,15 +194,40 @@ impl OpenSource {
     fn new(setup: &Setup, worker: u32, arrivals: &Arrivals, session: Option<SessionPlan>) -> Self {
         let spec = arrival_spec(setup, arrivals);
         let share = setup.part(worker).clone();
-        let mut schedule = Box::new(Schedule::shared(&spec, setup.seed, setup.start, share));
-        let (first_measured, next) = (schedule.first_measured(), schedule.next());
-        OpenSource { arrivals: Process::Scheduled(schedule, first_measured), next, session }
+        let schedule = Schedule::shared(&spec, setup.seed, setup.start, share);
+        let first_measured = schedule.first_measured();
+        let strands = Box::new(Strands::new(schedule));
+        let next = strands.next();
+        let arrivals = Process::Scheduled(strands, first_measured);
+        OpenSource { arrivals, next, stopped: false, session }
     }
 
     fn in_turn(setup: &Setup, worker: u32, users: u32, session: SessionPlan) -> Self {
         let mut turns = Turns::new(setup, worker, users);
         let next = turns.next();
-        OpenSource { arrivals: Process::InTurn(turns), next, session: Some(session) }
+        let (arrivals, session) = (Process::InTurn(turns), Some(session));
+        OpenSource { arrivals, next, stopped: false, session }
+    }
+
+    /// Takes a part of the load over from another worker; sessions that bring one another have none to
+    /// be taken over.
+    pub(crate) fn take_over(&mut self, setup: &Setup, more: &LateShare) {
+        let (Process::Scheduled(strands, _), Load::Open { arrivals, .. }) =
+            (&mut self.arrivals, &setup.plan.load)
+        else {
+            return;
+        };
+        if self.stopped {
+            return;
+        }
+        let spec = arrival_spec(setup, arrivals);
+        let share = more.share.clone();
+        let mut schedule = Schedule::shared(&spec, setup.seed, setup.start, share);
+        if let Some(before) = more.from.0.checked_sub(1) {
+            schedule.seek(schedule.count_due(setup.start + Nanos(before)));
+        }
+        strands.add(schedule);
+        self.next = strands.next();
     }
 
     /// The instant of the next arrival; `NEVER` after the last.
@@ -170,7 +239,7 @@ impl OpenSource {
     pub(crate) fn take(&mut self) -> Option<(Arrival, u64)> {
         let arrival = self.next?;
         self.next = match &mut self.arrivals {
-            Process::Scheduled(schedule, _) => schedule.next(),
+            Process::Scheduled(strands, _) => strands.after_next(),
             Process::InTurn(turns) => turns.next(),
         };
         let first_measured = match &self.arrivals {
@@ -190,7 +259,7 @@ impl OpenSource {
     }
 
     pub(crate) fn stop(&mut self) {
-        self.next = None;
+        (self.next, self.stopped) = (None, true);
         if let Process::InTurn(turns) = &mut self.arrivals {
             turns.stop();
         }
@@ -432,4 +501,74 @@ impl Source {
 /// How many calls of one user go out at once.
 pub(crate) fn lanes(setup: &Setup) -> u32 {
     setup.plan.connection.group.unwrap_or(setup.plan.connection.pipeline).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Endpoint;
+    use conduit::Peer;
+    use plan::Plan;
+    use schedule::Gaps;
+    use units::Rate;
+
+    fn setup(gaps: Gaps) -> Setup {
+        let mut plan = Plan::for_url("http://a.example/".parse().unwrap());
+        let arrivals = Arrivals { gaps, ..Arrivals::constant(Rate(1_000.0)) };
+        plan.load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
+        plan.stop.duration = Some(Nanos::from_secs(2));
+        plan.stop.warm_up = Nanos::from_millis(300);
+        let key = crate::endpoint_key(&plan.targets[0].url);
+        let peers = vec![Peer::Unix("/a".into())];
+        let endpoint = Endpoint { key, peers, tls_name: None, tunnel: None, absolute: false };
+        Setup::new(plan, vec![endpoint], 4, Nanos::from_secs(7)).unwrap()
+    }
+
+    fn source(setup: &Setup, worker: u32) -> Box<OpenSource> {
+        match Source::new(setup, worker).0 {
+            Source::Open(open) => open,
+            Source::Closed { .. } => panic!("a rate is no closed loop"),
+        }
+    }
+
+    fn rest(open: &mut OpenSource) -> Vec<Arrival> {
+        std::iter::from_fn(|| Some(open.take()?.0)).collect()
+    }
+
+    #[test]
+    fn a_part_that_is_taken_over_is_sent_once_and_in_order() {
+        for gaps in [Gaps::Constant, Gaps::Poisson] {
+            let setup = setup(gaps);
+            let from = Nanos::from_millis(1_100);
+            let cut = setup.start + from;
+            let mut whole: Vec<Arrival> =
+                (0..4).flat_map(|worker| rest(&mut source(&setup, worker))).collect();
+            whole.sort_by_key(|arrival| arrival.index);
+            let mut seen = Vec::new();
+            for worker in 0..3 {
+                let mut open = source(&setup, worker);
+                // some of its own are gone when it hears of the other's
+                seen.extend((0..40).filter_map(|_| Some(open.take()?.0)));
+                if worker == 1 {
+                    open.take_over(&setup, &LateShare { share: setup.part(3).clone(), from });
+                }
+                let rest = rest(&mut open);
+                assert!(rest.is_sorted_by_key(|arrival| arrival.intended));
+                seen.extend(rest);
+            }
+            let gone = rest(&mut source(&setup, 3));
+            seen.extend(gone.into_iter().filter(|arrival| arrival.intended < cut));
+            seen.sort_by_key(|arrival| arrival.index);
+            assert_eq!(seen, whole, "{gaps:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_stopped_takes_nothing_over() {
+        let setup = setup(Gaps::Constant);
+        let mut open = source(&setup, 0);
+        open.stop();
+        open.take_over(&setup, &LateShare { share: setup.part(3).clone(), from: Nanos::ZERO });
+        assert_eq!(open.next_due(), Nanos::NEVER);
+    }
 }

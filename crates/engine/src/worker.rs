@@ -12,7 +12,7 @@ use crate::guide::Directory;
 use crate::intake::Intake;
 use crate::journal::Journal;
 use crate::pool::Pool;
-use crate::setup::Setup;
+use crate::setup::{LateShare, Setup};
 use crate::speaker::Shared;
 use conduit::{Io, TlsFactory};
 use sample::{CallRecord, Ends};
@@ -44,6 +44,11 @@ pub trait Link {
 
     /// The script failed, as the text says; this worker is done.
     fn broken(&mut self, text: String);
+
+    /// The part of the load to be taken over after the first `taken` of them.
+    fn more(&mut self, _taken: usize) -> Option<LateShare> {
+        None
+    }
 
     /// Hands ended connections and sessions over, where they are recorded; empties the lists.
     fn ends(&mut self, ends: &mut Ends) {
@@ -81,6 +86,8 @@ pub enum Turn {
 pub struct Worker {
     setup: Arc<Setup>,
     id: u32,
+    /// Parts of the load that it has taken over.
+    taken: usize,
     pool: Pool,
     edges: Edges,
     feedback: Feedback,
@@ -116,6 +123,7 @@ impl Worker {
             buffer: vec![0; READ_SIZE].into_boxed_slice(),
             plain: Vec::new(),
             intakes: Vec::new(),
+            taken: 0,
             id,
             setup,
         }
@@ -151,10 +159,10 @@ impl Worker {
     pub fn turn<I: Io>(&mut self, io: &mut I, link: &mut dyn Link) -> Turn {
         let now = io.now();
         self.pool.start_turn();
-        self.edges.start_turn();
+        self.edges.start_turn(now);
         let order = if self.edges.is_cut(now) { Order::Abandon } else { link.order() };
         match order {
-            Order::Go => {}
+            Order::Go => self.take_over(link),
             Order::Stop => self.stop(),
             Order::Abandon => return self.give_up(io, link, now),
         }
@@ -189,6 +197,15 @@ impl Worker {
         self.flush_dirty(io, now);
         if self.edges.is_due(now) {
             self.fall_due(io, now);
+        }
+    }
+
+    /// Takes over what others have left.
+    fn take_over(&mut self, link: &mut dyn Link) {
+        while let Some(more) = link.more(self.taken) {
+            self.taken += 1;
+            self.feedback.take_over(&more);
+            self.edges.add_due(self.feedback.next_arrival());
         }
     }
 

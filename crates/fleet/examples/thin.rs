@@ -229,7 +229,8 @@ impl Desk {
         match message::read(&bytes) {
             Ok(FromAgent::Clock { sent }) => {
                 let (received, returned) = (at.0, reactor::monotonic().0);
-                let answer = ToAgent::Clock { sent, received, returned };
+                let epoch = self.machine.epoch();
+                let answer = ToAgent::Clock { epoch, sent, received, returned };
                 self.link.sender().send(self.subjects.to(agent), message::write(&answer));
                 self.machine.heard(agent, FromAgent::Alive, at);
             }
@@ -261,7 +262,7 @@ fn agents(url: &str, dir: &str, from: usize, to: usize) -> Done {
         let link = NatsLink::connect(&place, &own, listen, PATIENCE)?;
         let hello =
             Hello { protocol: PROTOCOL, seal_key: seal_key.public().to_vec(), ..Hello::default() };
-        let agent = Agent::new(hello, reactor::monotonic());
+        let agent = Agent::new(&id, hello, reactor::monotonic());
         all.push(Thin { id, agent, link, seal_key, next: None, calls: calls(), gone: false });
         all.iter_mut().for_each(|thin| thin.turn(&subjects));
     }
@@ -313,10 +314,11 @@ impl Thin {
             Deed::Row(bytes) => send(subjects.rows(&self.id), bytes),
             Deed::Prepare { step, hash, sealed } => {
                 let opened = self.seal_key.open(&sealed).map_err(|error| error.to_string());
-                let ready = |_| ReadyFacts { hash, workers: 1, rate_peak: None };
-                self.agent.prepared(step, opened.map(ready));
+                let facts = ReadyFacts { hash: hash.clone(), workers: 1, rate_peak: None };
+                self.agent.prepared(step, &hash, opened.map(|_| facts));
             }
             Deed::Run { start, .. } => self.next = Some((start + Nanos::SECOND, 0)),
+            Deed::Take { .. } => {}
             Deed::Stop | Deed::Abandon => {
                 if self.next.take().is_some() {
                     self.agent.over(Final::default(), reactor::monotonic());

@@ -133,7 +133,7 @@ impl NatsServer {
         // made with mode 0700
         let dir = tempfile::Builder::new().prefix("loadstone-nats-").tempdir().map_err(broken)?;
         std::fs::write(dir.path().join("server.conf"), &text).map_err(broken)?;
-        let (child, port) = launch(&options.program, dir.path())?;
+        let (child, port) = launch(&options.program, dir.path(), None)?;
         Ok(NatsServer { child, options: options.clone(), dir, version, port })
     }
 
@@ -165,12 +165,8 @@ impl NatsServer {
         if matches!(self.child.try_wait(), Ok(None)) {
             return Ok(false);
         }
-        let path = self.dir.path().join("server.conf");
-        let broken = |error: std::io::Error| FleetError(format!("{}: {error}", path.display()));
-        let text = std::fs::read_to_string(&path).map_err(broken)?;
-        let fixed = text.replacen("port: -1", &format!("port: {}", self.port), 1);
-        std::fs::write(&path, fixed).map_err(broken)?;
-        (self.child, self.port) = launch(&self.options.program, self.dir.path())?;
+        // nothing is written: the disk may be full by now
+        (self.child, self.port) = launch(&self.options.program, self.dir.path(), Some(self.port))?;
         Ok(true)
     }
 }
@@ -193,11 +189,14 @@ fn installed(program: &Path) -> Result<ServerVersion, FleetError> {
     ServerVersion::parse(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// The child and the port that it says it listens on. Where there is a `setpriv`, the kernel ends the
+/// The child and the port that it says it listens on; `port`: in place of the configuration's. Where there is a `setpriv`, the kernel ends the
 /// server with us, even where we cannot.
-fn launch(program: &Path, dir: &Path) -> Result<(Child, u16), FleetError> {
+fn launch(program: &Path, dir: &Path, port: Option<u16>) -> Result<(Child, u16), FleetError> {
     let start = |mut command: Command| {
         command.arg("-c").arg(dir.join("server.conf")).current_dir(dir);
+        if let Some(port) = port {
+            command.args(["-p", &port.to_string()]);
+        }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()
     };
     let mut guarded = Command::new("setpriv");

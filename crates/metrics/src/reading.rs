@@ -2,7 +2,7 @@
 //! so that they cannot disagree, and a name exists in one place.
 
 use crate::exponential::Exponential;
-use sample::FailureClass;
+use sample::{AgentNow, AgentState, FailureClass};
 use stats::{Counts, Hist, Second, Snapshot};
 use units::Nanos;
 
@@ -132,6 +132,63 @@ impl Reading {
         families.extend(histograms(total));
         Reading { run: run.clone(), families }
     }
+
+    /// With the machines of a fleet, each by its number and host.
+    #[must_use]
+    pub fn with_agents(mut self, agents: &[AgentNow]) -> Reading {
+        if !agents.is_empty() {
+            self.families.extend(of_agents(agents));
+        }
+        self
+    }
+}
+
+fn of_agents(agents: &[AgentNow]) -> Vec<MetricFamily> {
+    let family = |name, help, kind, unit, value: &dyn Fn(&AgentNow) -> Option<Value>| {
+        let sample = |agent: &AgentNow| {
+            let labels = vec![
+                ("agent", agent.number.to_string()),
+                ("host", agent.host.clone()),
+                ("labels", agent.labels.clone()),
+            ];
+            Some(Sample { labels, value: value(agent)? })
+        };
+        MetricFamily { name, help, kind, unit, samples: agents.iter().filter_map(sample).collect() }
+    };
+    let (counter, gauge) = (MetricKind::Counter, MetricKind::Gauge);
+    vec![
+        family(
+            "agent_calls_offered",
+            "Calls that an agent presented to the server",
+            counter,
+            Unit::None,
+            &|agent| Some(Value::Count(agent.offered)),
+        ),
+        family(
+            "agent_calls_lost",
+            "Arrivals of an agent of which nobody knows what became; fewer when it turns up again",
+            gauge,
+            Unit::None,
+            &|agent| Some(Value::Number(agent.lost as f64)),
+        ),
+        family(
+            "agent_calls_in_flight",
+            "Calls of an agent issued and not yet answered",
+            gauge,
+            Unit::None,
+            &|agent| Some(Value::Number(agent.in_flight as f64)),
+        ),
+        family(
+            "agent_response_time_p99",
+            "Of an agent's latest row",
+            gauge,
+            Unit::Seconds,
+            &|agent| agent.p99.map(|p99| Value::Number(p99.as_secs_f64())),
+        ),
+        family("agent_running", "1 while an agent runs, else 0", gauge, Unit::None, &|agent| {
+            Some(Value::Number(f64::from(u8::from(agent.state == AgentState::Running))))
+        }),
+    ]
 }
 
 fn info(run: &Run) -> MetricFamily {

@@ -40,3 +40,27 @@ fn reading() -> Reading {
         Second { at_s: 4.0, span_s: 1.0, in_flight: 4, driver_cpu: 0.25, ..Second::default() };
     Reading::of(&run, &second, &total, Some(1_012))
 }
+
+#[test]
+fn a_fleets_machines_are_told_apart() {
+    let agent = |number, p99| sample::AgentNow {
+        number,
+        host: "vm".into(),
+        labels: "region=north".into(),
+        offered: 40,
+        p99,
+        ..sample::AgentNow::default()
+    };
+    let agents = [agent(1, Some(Nanos::from_millis(3))), agent(2, None)];
+    let text = crate::exposition::text(&std::sync::Arc::new(reading().with_agents(&agents)));
+    let text = text.unwrap();
+    let labels = "{agent=\"1\",host=\"vm\",labels=\"region=north\"}";
+    for line in [
+        format!("loadstone_agent_calls_offered_total{labels} 40"),
+        format!("loadstone_agent_response_time_p99_seconds{labels} 0.003"),
+        format!("loadstone_agent_running{labels} 1.0"),
+    ] {
+        assert!(text.lines().any(|one| one == line), "{line}: {text}");
+    }
+    assert_eq!(text.matches("agent=\"2\"").count(), 4, "{text}");
+}

@@ -4,7 +4,7 @@ use crate::clock::{ClockEstimate, ClockExchange, Offset};
 use crate::message::{Ending, Final, FromAgent, Hello, Holding, ManagerWord, ToAgent, What};
 use crate::{BEAT, DEAD_MAN};
 use schedule::Share;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
 
 /// Exchanges before an agent says that it is ready.
@@ -22,6 +22,8 @@ pub const PLAN_BYTES_MAX: usize = 64 << 20;
 /// Arrivals by which an agent's share of a load is counted, and what that can be wrong by.
 const SHARE_OF: u64 = 1 << 24;
 const ROUNDING: f64 = 1e-3;
+/// Slots of a load in all.
+pub const SLOTS_MAX: u32 = 1 << 24;
 /// Rows that are sent again at once.
 const RESEND_MAX: usize = 256;
 
@@ -43,6 +45,12 @@ pub enum Deed {
         shares: Vec<Share>,
         start: Nanos,
     },
+    /// Carry this out too, beside its own part: slots for each worker, of so many, from this time after
+    /// the first instant on.
+    Take {
+        parts: Vec<Option<Share>>,
+        from: Nanos,
+    },
     Stop,
     Abandon,
     /// Leave: whether the work was done, and why.
@@ -63,17 +71,27 @@ pub struct ReadyFacts {
     pub rate_peak: Option<f64>,
 }
 
+/// A plan as it comes, in parts.
+#[derive(Clone, Debug, PartialEq)]
+struct Receipt {
+    step: u64,
+    hash: String,
+    parts: Vec<Option<Vec<u8>>>,
+}
+
+impl Receipt {
+    fn is_whole(&self) -> bool {
+        self.parts.iter().all(Option::is_some)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 enum State {
     Idle,
-    /// Parts of the plan, as they come.
-    Receiving {
-        step: u64,
-        hash: String,
-        parts: Vec<Option<Vec<u8>>>,
-    },
+    Receiving(Receipt),
     Preparing {
         step: u64,
+        hash: String,
     },
     /// Everything but the clock may be ready.
     Ready {
@@ -100,10 +118,15 @@ enum State {
 /// See the module.
 #[derive(Debug)]
 pub struct Agent {
+    id: String,
     hello: Hello,
     epoch: u64,
     welcome: bool,
+    /// Machines of the fleet.
+    machines: u32,
     heard: Nanos,
+    /// The latest instant at which a manager certainly watched over us: it was there, and heard us.
+    watched: Nanos,
     next_sign: Nanos,
     next_probe: Nanos,
     clock: ClockEstimate,
@@ -112,22 +135,41 @@ pub struct Agent {
     rows: Vec<Vec<u8>>,
     /// What is carried out, and its first instant by our clock.
     held: Option<(Holding, Nanos)>,
+    /// The highest rate that the whole fleet reaches in it.
+    rate_peak: Option<f64>,
+    /// The manager whose plan is carried out.
+    client: u64,
+    /// The plan of a later manager, which ends what is carried out.
+    next: Option<Receipt>,
+    /// What was answered to each part that was offered in this step, by its number.
+    taken: BTreeMap<u64, Option<String>>,
+    /// Of them those that were taken.
+    extra: Vec<Share>,
     deeds: VecDeque<Deed>,
 }
 
 impl Agent {
-    pub fn new(hello: Hello, now: Nanos) -> Agent {
+    /// `id`: as the manager names it.
+    pub fn new(id: &str, hello: Hello, now: Nanos) -> Agent {
         Agent {
+            id: id.to_owned(),
             hello,
             epoch: 0,
             welcome: false,
+            machines: 1,
             heard: now,
+            watched: now,
             next_sign: now,
             next_probe: now,
             clock: ClockEstimate::default(),
             state: State::Idle,
             rows: Vec::new(),
             held: None,
+            rate_peak: None,
+            client: 0,
+            next: None,
+            taken: BTreeMap::new(),
+            extra: Vec::new(),
             deeds: VecDeque::new(),
         }
     }
@@ -137,9 +179,9 @@ impl Agent {
         self.deeds.pop_front()
     }
 
-    /// When the manager was last heard.
-    pub fn heard_at(&self) -> Nanos {
-        self.heard
+    /// When a manager last watched over us: from then on the dead-man switch counts.
+    pub fn watched_at(&self) -> Nanos {
+        self.watched
     }
 
     /// How far the manager's clock is ahead of ours.
@@ -181,12 +223,13 @@ impl Agent {
             self.say(sign);
         }
         if self.welcome && now >= self.next_probe {
-            self.next_probe = now + self.clock.pause();
+            self.next_probe = now + self.clock.pause(self.machines);
             self.say(FromAgent::Clock { sent: now.0 });
         }
         let silence = now - self.heard;
+        let unwatched = now - self.watched;
         match &mut self.state {
-            State::Running { ending, .. } if silence > DEAD_MAN && *ending == Ending::Done => {
+            State::Running { ending, .. } if unwatched > DEAD_MAN && *ending == Ending::Done => {
                 *ending = Ending::DeadMan;
                 self.deeds.push_back(Deed::Stop);
             }
@@ -232,27 +275,39 @@ impl Agent {
     /// A message to this agent; `now` is when it came.
     pub fn told(&mut self, message: ToAgent, now: Nanos) {
         match message {
-            ToAgent::Welcome { epoch } => {
+            ToAgent::Welcome { epoch, agents } => {
                 if self.obeys(epoch, now) {
-                    self.welcome = true;
+                    (self.welcome, self.machines) = (true, agents);
                 }
             }
-            ToAgent::Refused { why } => {
-                self.deeds.push_back(Deed::Exit { done: false, why });
+            ToAgent::Refused { epoch, why } => {
+                if epoch >= self.epoch {
+                    self.deeds.push_back(Deed::Exit { done: false, why });
+                }
             }
-            ToAgent::Clock { sent, received, returned } => {
+            // another manager's clock is another clock
+            ToAgent::Clock { epoch, .. } if epoch != self.epoch => {}
+            ToAgent::Clock { sent, received, returned, .. } => {
                 self.heard = now;
                 let [sent, received, returned] = [sent, received, returned].map(Nanos);
                 self.told_the_time(ClockExchange { sent, received, returned, answered: now });
             }
             ToAgent::Plan { epoch, step, hash, part, parts, bytes } => {
                 if self.obeys(epoch, now) {
-                    self.receive(step, hash, part, parts, bytes);
+                    self.receive(Receipt { step, hash, parts: Vec::new() }, part, parts, bytes);
                 }
             }
-            ToAgent::Arm { epoch, step, slots, of, start } => {
+            ToAgent::Arm { epoch, step, slots, of, start, agents } => {
                 if self.obeys(epoch, now) {
-                    self.arm(step, &slots, of, Nanos(start), now);
+                    let bound = self.clock.best().map_or(0, |offset| offset.bound.0);
+                    let (hash, since) = (String::new(), 0);
+                    let holding = Holding { step, hash, slots, of, agents, since, bound };
+                    self.arm(holding, Nanos(start), now);
+                }
+            }
+            ToAgent::Take { epoch, step, number, slots, of, from } => {
+                if self.obeys(epoch, now) {
+                    self.take(step, number, (&slots, of), Nanos(from), now);
                 }
             }
             ToAgent::Recall { epoch } => {
@@ -275,6 +330,11 @@ impl Agent {
     pub fn commanded(&mut self, command: &ManagerWord, now: Nanos) {
         if !self.obeys(command.epoch, now) {
             return;
+        }
+        if !command.unheard.contains(&self.id) {
+            // never later than it came: a clock may be wrong by its bound
+            let said = self.clock.best().map_or(now, |offset| offset.here(Nanos(command.at)));
+            self.watched = self.watched.max(said.min(now));
         }
         match &command.what {
             What::Beat | What::Measuring { .. } => {}
@@ -302,8 +362,8 @@ impl Agent {
     fn step(&self) -> Option<u64> {
         match &self.state {
             State::Idle => None,
-            State::Receiving { step, .. }
-            | State::Preparing { step }
+            State::Receiving(Receipt { step, .. })
+            | State::Preparing { step, .. }
             | State::Ready { step, .. }
             | State::Armed { step, .. }
             | State::Running { step, .. } => Some(*step),
@@ -324,41 +384,62 @@ impl Agent {
         matches!(&self.state, State::Running { step: of, .. } if *of == step)
     }
 
-    fn receive(&mut self, step: u64, hash: String, part: u32, parts: u32, bytes: Vec<u8>) {
+    /// A part of a plan. While another manager's is carried out that one is ended first: a manager of a
+    /// later number that does not take a run over wants another.
+    fn receive(&mut self, plan: Receipt, part: u32, parts: u32, bytes: Vec<u8>) {
         let count = parts as usize;
         if count == 0 || count > PLAN_BYTES_MAX >> 10 || part >= parts {
             return;
         }
-        if matches!(self.state, State::Running { .. }) {
-            return;
-        }
-        let fresh = !matches!(&self.state, State::Receiving { step: of, parts, .. }
-            if *of == step && parts.len() == count);
-        if fresh {
-            self.state = State::Receiving { step, hash, parts: vec![None; count] };
-        }
-        let State::Receiving { step, hash, parts } = &mut self.state else { return };
-        parts[part as usize] = Some(bytes);
-        let size: usize = parts.iter().flatten().map(Vec::len).sum();
-        if size > PLAN_BYTES_MAX {
-            let step = *step;
-            self.state = State::Idle;
+        let mut known = match &mut self.state {
+            State::Running { .. } if self.client == self.epoch => return,
+            State::Running { .. } => self.next.take(),
+            State::Receiving(known) => Some(known.clone()),
+            _ => None,
+        };
+        known = known.filter(|known| {
+            (known.step, &known.hash, known.parts.len()) == (plan.step, &plan.hash, count)
+        });
+        let fresh = known.is_none();
+        let mut plan = known.unwrap_or(Receipt { parts: vec![None; count], ..plan });
+        plan.parts[part as usize] = Some(bytes);
+        if plan.parts.iter().flatten().map(Vec::len).sum::<usize>() > PLAN_BYTES_MAX {
             let why = format!("the plan is larger than {PLAN_BYTES_MAX} bytes");
+            let step = plan.step;
+            if !matches!(self.state, State::Running { .. }) {
+                self.state = State::Idle;
+            }
             return self.say(FromAgent::Unfit { step, why });
         }
-        if parts.iter().all(Option::is_some) {
-            let sealed = std::mem::take(parts).into_iter().flatten().flatten().collect();
-            let (step, hash) = (*step, std::mem::take(hash));
-            self.state = State::Preparing { step };
-            self.rows.clear();
-            self.deeds.push_back(Deed::Prepare { step, hash, sealed });
+        if matches!(self.state, State::Running { .. }) {
+            self.next = Some(plan);
+            if fresh {
+                self.deeds.push_back(Deed::Abandon);
+            }
+        } else {
+            self.unfold(plan);
         }
     }
 
-    /// The plan is prepared, or it cannot be carried out here.
-    pub fn prepared(&mut self, step: u64, outcome: Result<ReadyFacts, String>) {
-        if self.state != (State::Preparing { step }) {
+    /// Prepares a plan that is there in all of its parts.
+    fn unfold(&mut self, plan: Receipt) {
+        if !plan.is_whole() {
+            self.state = State::Receiving(plan);
             return;
+        }
+        let Receipt { step, hash, parts } = plan;
+        let sealed = parts.into_iter().flatten().flatten().collect();
+        self.state = State::Preparing { step, hash: hash.clone() };
+        self.client = self.epoch;
+        self.rows.clear();
+        self.deeds.push_back(Deed::Prepare { step, hash, sealed });
+    }
+
+    /// The plan of this hash is prepared, or it cannot be carried out here. Whether it is still the one
+    /// that is wanted: what an earlier manager wanted prepared may be ready only now.
+    pub fn prepared(&mut self, step: u64, hash: &str, outcome: Result<ReadyFacts, String>) -> bool {
+        if self.state != (State::Preparing { step, hash: hash.to_owned() }) {
+            return false;
         }
         match outcome {
             Ok(ready) => {
@@ -370,22 +451,25 @@ impl Agent {
                 self.say(FromAgent::Unfit { step, why });
             }
         }
+        true
     }
 
-    fn arm(&mut self, step: u64, slots: &[Vec<u32>], of: u32, start: Nanos, now: Nanos) {
+    fn arm(&mut self, holding: Holding, start: Nanos, now: Nanos) {
+        let step = holding.step;
         let State::Ready { step: known, ready, .. } = &self.state else { return };
         if *known != step {
             return;
         }
         let (rate_peak, hash) = (ready.rate_peak, ready.hash.clone());
+        let slots = holding.slots.iter();
         let shares: Result<Vec<Share>, _> =
-            slots.iter().map(|slots| Share::of_slots(slots, of)).collect();
+            slots.map(|slots| Share::of_slots(slots, holding.of)).collect();
         let shares = match shares {
             Ok(shares) if !shares.is_empty() => shares,
             Ok(_) => return self.stand_down(step, "no part of the load is left for this agent"),
             Err(why) => return self.stand_down(step, &why.to_string()),
         };
-        if let Some(why) = self.beyond_ceiling(rate_peak, &shares) {
+        if let Some(why) = self.beyond_ceiling(rate_peak, shares.iter()) {
             return self.stand_down(step, &why);
         }
         let Some(offset) = self.clock.best() else {
@@ -395,17 +479,24 @@ impl Agent {
         if start < now + START_MIN {
             return self.stand_down(step, "the start was told too late");
         }
-        let (slots, ahead, bound) = (slots.to_vec(), offset.ahead, offset.bound.0);
-        self.held = Some((Holding { step, hash, slots, of, since: 0, bound }, start));
+        let (ahead, bound) = (offset.ahead, offset.bound.0);
+        self.held = Some((Holding { hash, bound, ..holding }, start));
+        self.rate_peak = rate_peak;
+        self.taken.clear();
+        self.extra.clear();
         self.say(FromAgent::Armed { step, ahead, bound });
         self.state = State::Armed { step, shares, start };
     }
 
     /// Why our operator's ceiling does not allow these parts of a load that peaks at `rate_peak`.
-    fn beyond_ceiling(&self, rate_peak: Option<f64>, shares: &[Share]) -> Option<String> {
+    fn beyond_ceiling<'a>(
+        &self,
+        rate_peak: Option<f64>,
+        shares: impl Iterator<Item = &'a Share>,
+    ) -> Option<String> {
         let (most, peak) = self.hello.rate_max.zip(rate_peak)?;
         // parts repeat within fewer arrivals than these
-        let own: u64 = shares.iter().map(|share| share.count_of(SHARE_OF)).sum();
+        let own: u64 = shares.map(|share| share.count_of(SHARE_OF)).sum();
         let asked = peak * own as f64 / SHARE_OF as f64;
         (asked > most * (1.0 + ROUNDING)).then(|| {
             format!(
@@ -414,6 +505,60 @@ impl Agent {
                 units::show::rate(asked)
             )
         })
+    }
+
+    /// A part of a lost agent's load is offered: it is taken once, and the same is answered each time.
+    fn take(&mut self, step: u64, number: u64, slots: (&[Vec<u32>], u32), from: Nanos, now: Nanos) {
+        if self.step() != Some(step) {
+            return;
+        }
+        let refused = match self.taken.get(&number) {
+            Some(said) => said.clone(),
+            None => self.takes(slots, from, now).err(),
+        };
+        self.taken.insert(number, refused.clone());
+        self.say(FromAgent::Taken { step, number, refused });
+    }
+
+    fn takes(
+        &mut self,
+        (slots, of): (&[Vec<u32>], u32),
+        from: Nanos,
+        now: Nanos,
+    ) -> Result<(), String> {
+        let State::Running { ending: Ending::Done, .. } = &self.state else {
+            return Err("its own part has ended".into());
+        };
+        if self.rate_peak.is_none() {
+            return Err("a load without a rate is nobody else's".into());
+        }
+        let Some((holding, start)) = &self.held else {
+            return Err("it carries nothing out".into());
+        };
+        let own = &holding.slots;
+        // a part may be cut finer than the load was: into more slots, each of them one of before
+        if slots.len() > own.len() || !of.is_multiple_of(holding.of.max(1)) || of > SLOTS_MAX {
+            return Err("the part does not fit its workers".into());
+        }
+        if now >= *start + from {
+            return Err("it was told too late".into());
+        }
+        let part = |slots: &Vec<u32>| match slots.as_slice() {
+            [] => Ok(None),
+            slots => Share::of_slots(slots, of).map(Some),
+        };
+        let parts: Result<Vec<Option<Share>>, _> = slots.iter().map(part).collect();
+        let parts = parts.map_err(|why| why.to_string())?;
+        let mine: Result<Vec<Share>, _> =
+            own.iter().map(|slots| Share::of_slots(slots, of)).collect();
+        let mine = mine.map_err(|why| why.to_string())?;
+        let all = mine.iter().chain(&self.extra).chain(parts.iter().flatten());
+        if let Some(why) = self.beyond_ceiling(self.rate_peak, all) {
+            return Err(why);
+        }
+        self.extra.extend(parts.iter().flatten().cloned());
+        self.deeds.push_back(Deed::Take { parts, from });
+        Ok(())
     }
 
     fn go(&mut self, step: u64) {
@@ -445,6 +590,10 @@ impl Agent {
         if said.ending == Ending::Done {
             said.ending = *ending;
         }
+        if let Some(plan) = self.next.take() {
+            // nobody asks for what an earlier manager began
+            return self.unfold(plan);
+        }
         said.drift_s = self.clock.drift().map(|drift| drift as f64 / 1e9);
         let said = Box::new(said);
         self.say(FromAgent::Final(said.clone()));
@@ -464,10 +613,10 @@ mod tests {
 
     fn armed_with(rate_max: Option<f64>, slots: &[Vec<u32>], of: u32) -> Vec<FromAgent> {
         let now = Nanos::from_secs(10);
-        let mut agent = Agent::new(Hello { rate_max, ..Hello::default() }, now);
-        agent.told(ToAgent::Welcome { epoch: 1 }, now);
+        let mut agent = Agent::new("A", Hello { rate_max, ..Hello::default() }, now);
+        agent.told(ToAgent::Welcome { epoch: 1, agents: 1 }, now);
         for _ in 0..PROBES_MIN {
-            let clock = ToAgent::Clock { sent: now.0, received: now.0, returned: now.0 };
+            let clock = ToAgent::Clock { epoch: 1, sent: now.0, received: now.0, returned: now.0 };
             agent.told(clock, now);
         }
         let plan = ToAgent::Plan {
@@ -480,9 +629,10 @@ mod tests {
         };
         agent.told(plan, now);
         let ready = ReadyFacts { workers: 1, rate_peak: Some(1_000.0), ..ReadyFacts::default() };
-        agent.prepared(1, Ok(ready));
+        agent.prepared(1, "", Ok(ready));
         let start = (now + Nanos::from_secs(2)).0;
-        agent.told(ToAgent::Arm { epoch: 1, step: 1, slots: slots.to_vec(), of, start }, now);
+        let slots = slots.to_vec();
+        agent.told(ToAgent::Arm { epoch: 1, step: 1, slots, of, start, agents: 4 }, now);
         let deeds = std::iter::from_fn(|| agent.deed());
         deeds
             .filter_map(|deed| if let Deed::Say(said) = deed { Some(said) } else { None })
@@ -492,14 +642,23 @@ mod tests {
     #[test]
     fn the_clock_of_a_later_manager_is_learned_anew() {
         let now = Nanos::from_secs(10);
-        let mut agent = Agent::new(Hello::default(), now);
-        agent.told(ToAgent::Welcome { epoch: 1 }, now);
-        agent.told(ToAgent::Clock { sent: now.0, received: 7, returned: 7 }, now);
+        let mut agent = Agent::new("A", Hello::default(), now);
+        let beat = |epoch| ManagerWord { epoch, at: now.0, unheard: vec![], what: What::Beat };
+        let clock = |epoch| ToAgent::Clock { epoch, sent: now.0, received: 7, returned: 7 };
+        agent.told(ToAgent::Welcome { epoch: 1, agents: 1 }, now);
+        agent.told(clock(1), now);
         assert!(agent.offset().is_some());
-        agent.commanded(&ManagerWord { epoch: 1, what: What::Beat }, now);
+        agent.commanded(&beat(1), now);
         assert!(agent.offset().is_some());
-        agent.commanded(&ManagerWord { epoch: 2, what: What::Beat }, now);
+        agent.commanded(&beat(2), now);
         assert_eq!(agent.offset(), None);
+        // one whose place was taken tells another clock's time, and has nobody to refuse
+        while agent.deed().is_some() {}
+        agent.told(clock(1), now);
+        agent.told(ToAgent::Refused { epoch: 1, why: "full".into() }, now);
+        assert_eq!((agent.offset(), agent.deed()), (None, None));
+        agent.told(ToAgent::Refused { epoch: 2, why: "full".into() }, now);
+        assert!(matches!(agent.deed(), Some(Deed::Exit { .. })));
     }
 
     #[test]

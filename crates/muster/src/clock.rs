@@ -6,8 +6,12 @@ use units::Nanos;
 
 /// Exchanges that the best one is chosen from.
 const KEPT: usize = 64;
-/// Exchanges at first, this far apart; later one now and then, to see the clocks part.
+/// Exchanges at first; later one now and then, to see the clocks part. The very first ones come at
+/// once. The others leave room where many ask: for whoever answers, and for those that still join.
 const PROBES: u64 = 40;
+const PROBES_AT_ONCE: u64 = 8;
+/// Room for each machine that asks: 2,000 questions a second in all.
+const PAUSE_PER_MACHINE: Nanos = Nanos::from_micros(500);
 const PROBE_PAUSE: Nanos = Nanos::from_millis(50);
 const PROBE_PAUSE_LATER: Nanos = Nanos::from_secs(10);
 
@@ -69,9 +73,14 @@ impl ClockEstimate {
         self.exchanges
     }
 
-    /// The pause before the next exchange.
-    pub fn pause(&self) -> Nanos {
-        if self.exchanges < PROBES { PROBE_PAUSE } else { PROBE_PAUSE_LATER }
+    /// The pause before the next exchange, where so many machines ask the same one.
+    pub fn pause(&self, machines: u32) -> Nanos {
+        let room = Nanos(PAUSE_PER_MACHINE.0 * u64::from(machines)).max(PROBE_PAUSE);
+        match self.exchanges {
+            ..PROBES_AT_ONCE => PROBE_PAUSE,
+            PROBES_AT_ONCE..PROBES => room.min(PROBE_PAUSE_LATER),
+            _ => PROBE_PAUSE_LATER,
+        }
     }
 
     /// How far the clocks have parted since the first exchanges, in nanoseconds: told, and never

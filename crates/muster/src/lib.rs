@@ -14,12 +14,16 @@ mod snapshot;
 pub mod watch;
 
 /// Number of the protocol: manager and agents of another number refuse each other by name.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// An agent that hears nothing of its manager for so long stops sending: nobody could stop it.
 pub const DEAD_MAN: units::Nanos = units::Nanos::from_secs(5);
 /// The manager takes an agent for lost that was silent for so long. Longer than [`DEAD_MAN`], so
 /// that a lost agent is a silent one.
 pub const LOST_AFTER: units::Nanos = units::Nanos::from_secs(6);
+/// An agent that was silent for so long is named in each of the manager's words until it is heard
+/// again. A word that names an agent does not count as watching over it: one that hears its manager and
+/// is not heard itself stops as one does that hears nothing.
+pub const SUSPECT_AFTER: units::Nanos = units::Nanos::from_secs(2);
 /// Pause between two signs of life of a manager, and of an agent.
 pub const BEAT: units::Nanos = units::Nanos::from_millis(500);

@@ -5,7 +5,7 @@ use crate::message::{
     WatchHello, What,
 };
 use crate::row;
-use crate::{BEAT, LOST_AFTER, PROTOCOL};
+use crate::{BEAT, DEAD_MAN, LOST_AFTER, PROTOCOL, SUSPECT_AFTER};
 use sample::SutSeries;
 use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
@@ -23,6 +23,13 @@ const LEAD_PER_AGENT: Nanos = Nanos::from_micros(500);
 /// further away cannot be set off in time with others.
 const LEAD_WAYS: u64 = 50;
 const LEAD_MAX: Nanos = Nanos::from_secs(30);
+/// Beside the bound of a clock: what clocks part by since they were compared, and how long after it
+/// has looked at the time a worker still issues what was due then.
+const FENCE_MARGIN: Nanos = Nanos::from_millis(500);
+/// One that is heard again is told so, no sooner than this after the word before.
+const HASTE: Nanos = Nanos::from_millis(50);
+/// Agents that a word names as unheard: their names fit into a message.
+const NAMED_MAX: usize = 4_096;
 /// Agents of one fleet.
 pub const AGENTS_MAX: usize = 10_000;
 
@@ -45,6 +52,12 @@ pub struct AgentSeat {
     pub held: Option<Holding>,
     /// Whether all of its rows were handed on.
     pub whole: bool,
+    /// Since when the manager's words name it as unheard.
+    named: Option<Nanos>,
+    /// It will not be heard of in this step any more, whatever it says: its part is given to others.
+    relieved: bool,
+    /// Another process has its name now, and knows nothing of the step.
+    anew: bool,
 }
 
 impl AgentSeat {
@@ -80,6 +93,16 @@ struct WatchSeat {
     series: SutSeries,
 }
 
+/// A part of a lost agent's load that was offered to another one.
+#[derive(Debug)]
+struct Offer {
+    number: u64,
+    heir: String,
+    message: ToAgent,
+    asked: Nanos,
+    answered: bool,
+}
+
 /// What the manager's network is to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Post {
@@ -93,8 +116,6 @@ pub enum FleetEvent {
     Joined(String),
     /// Somebody watches the target's machine.
     Watched,
-    /// All have said what they hold of another manager's run.
-    Recalled,
     /// All have prepared the plan.
     Ready,
     Unfit(String, String),
@@ -106,6 +127,12 @@ pub enum FleetEvent {
     Row(String, Vec<u8>),
     /// Silent for [`LOST_AFTER`], or gone by its own word.
     Lost(String, String),
+    /// Whether an agent takes the part of this number, or why not.
+    Taken {
+        agent: String,
+        number: u64,
+        refused: Option<String>,
+    },
     /// One that was lost is heard again.
     Back(String),
     /// All rows of an agent are there, and what it said of them.
@@ -119,6 +146,11 @@ pub struct Manager {
     wanted: usize,
     step: u64,
     start: Nanos,
+    /// As of the latest look at the clock.
+    now: Nanos,
+    /// When a sign of life was given last.
+    signed: Nanos,
+    offers: Vec<Offer>,
     next_beat: Nanos,
     /// Where the measured phase of the step that goes on begins.
     measuring: Option<Nanos>,
@@ -136,6 +168,9 @@ impl Manager {
             wanted: wanted.min(AGENTS_MAX),
             step: 0,
             start: Nanos::NEVER,
+            now,
+            signed: now,
+            offers: Vec::new(),
             next_beat: now,
             measuring: None,
             seats: BTreeMap::new(),
@@ -175,13 +210,26 @@ impl Manager {
         self.step
     }
 
+    /// Number of the manager.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// So many agents are wanted, as turned out later.
+    pub fn expect(&mut self, wanted: usize) {
+        self.wanted = wanted.min(AGENTS_MAX);
+    }
+
     /// Whether as many have joined as are wanted.
     pub fn complete(&self) -> bool {
         self.seats.len() >= self.wanted
     }
 
     fn all(&mut self, what: What) {
-        self.posts.push_back(Post::All(ManagerWord { epoch: self.epoch, what }));
+        let named = self.seats.iter().filter(|(_, seat)| seat.named.is_some());
+        let unheard = named.map(|(agent, _)| agent.clone()).collect();
+        let word = ManagerWord { epoch: self.epoch, at: self.now.0, unheard, what };
+        self.posts.push_back(Post::All(word));
     }
 
     fn one(&mut self, agent: &str, message: ToAgent) {
@@ -220,6 +268,9 @@ impl Manager {
                 self.events.push_back(FleetEvent::StoodDown(agent.to_owned(), why));
             }
             FromAgent::Final(said) if said.step == this => self.finish(agent, *said, now),
+            FromAgent::Taken { step, number, refused } if step == this => {
+                self.answered(agent, number, refused);
+            }
             // what a manager has forgotten of a step before is said again until it is dismissed; a
             // step that it has not come to is another manager's, whose place it may take yet
             FromAgent::Final(said) if said.step < this => self.all(What::Done { step: said.step }),
@@ -227,15 +278,13 @@ impl Manager {
                 if let Some(seat) = self.seats.get_mut(agent) {
                     seat.held.get_or_insert(holding);
                 }
-                if self.seats.values().all(|seat| seat.held.is_some()) {
-                    self.events.push_back(FleetEvent::Recalled);
-                }
             }
             FromAgent::Leaving { why } => self.lose(agent, &why),
             FromAgent::Ready { .. }
             | FromAgent::Unfit { .. }
             | FromAgent::Armed { .. }
             | FromAgent::StoodDown { .. }
+            | FromAgent::Taken { .. }
             | FromAgent::Final(_) => {}
         }
     }
@@ -249,11 +298,15 @@ impl Manager {
             None
         };
         if let Some(why) = refused {
-            return self.one(agent, ToAgent::Refused { why });
+            return self.one(agent, ToAgent::Refused { epoch: self.epoch, why });
         }
         if let Some(seat) = self.seats.get_mut(agent) {
             // one that was started anew has another key
+            seat.anew |= seat.hello.seal_key != hello.seal_key;
             (seat.hello, seat.heard) = (hello, now);
+            if seat.anew && !matches!(seat.stage, Stage::Idle) {
+                self.lose(agent, "it was started anew");
+            }
         } else {
             let seat = AgentSeat {
                 hello,
@@ -268,18 +321,26 @@ impl Manager {
                 said: None,
                 held: None,
                 whole: false,
+                named: None,
+                relieved: false,
+                anew: false,
             };
             self.seats.insert(agent.to_owned(), seat);
             self.events.push_back(FleetEvent::Joined(agent.to_owned()));
         }
-        self.one(agent, ToAgent::Welcome { epoch: self.epoch });
+        self.one(agent, ToAgent::Welcome { epoch: self.epoch, agents: self.wanted as u32 });
     }
 
     /// Notes that it was heard; an unknown one is greeted when it says hello.
     fn alive(&mut self, agent: &str, now: Nanos) -> bool {
         let Some(seat) = self.seats.get_mut(agent) else { return false };
         seat.heard = now;
-        if seat.stage == Stage::Lost && !seat.whole {
+        if seat.named.is_some() && !seat.relieved && !seat.anew {
+            seat.named = None;
+            // it may have little time left to be told
+            self.next_beat = self.next_beat.min(self.signed + HASTE);
+        }
+        if seat.stage == Stage::Lost && !seat.whole && !seat.anew {
             seat.stage = Stage::Running;
             self.events.push_back(FleetEvent::Back(agent.to_owned()));
         }
@@ -297,10 +358,12 @@ impl Manager {
     pub fn prepare(&mut self, hash: &str, sealed: &BTreeMap<String, Vec<u8>>) {
         self.step += 1;
         self.measuring = None;
+        self.offers.clear();
         let (epoch, step) = (self.epoch, self.step);
         for (agent, seat) in &mut self.seats {
             seat.stage = Stage::Asked;
             (seat.next_row, seat.said, seat.whole) = (0, None, false);
+            (seat.named, seat.relieved, seat.anew) = (None, false, false);
             seat.early.clear();
             let Some(bytes) = sealed.get(agent) else { continue };
             let parts = bytes.len().div_ceil(PART_BYTES).max(1) as u32;
@@ -325,7 +388,7 @@ impl Manager {
     /// Asks all agents what they hold of a run whose manager is gone.
     pub fn recall(&mut self) {
         let epoch = self.epoch;
-        for agent in self.seats.keys() {
+        for (agent, _) in self.seats.iter().filter(|(_, seat)| seat.held.is_none()) {
             self.posts.push_back(Post::One(agent.clone(), ToAgent::Recall { epoch }));
         }
     }
@@ -345,10 +408,55 @@ impl Manager {
     /// Tells each agent its slots, and all of them the first instant.
     pub fn arm(&mut self, slots: BTreeMap<String, Vec<Vec<u32>>>, of: u32, start: Nanos) {
         self.start = start;
-        let (epoch, step) = (self.epoch, self.step);
+        let (epoch, step, agents) = (self.epoch, self.step, slots.len() as u32);
         for (agent, slots) in slots {
             self.stage(&agent, Stage::Ready, Stage::Arming, |_| {});
-            self.one(&agent, ToAgent::Arm { epoch, step, slots, of, start: start.0 });
+            self.one(&agent, ToAgent::Arm { epoch, step, slots, of, start: start.0, agents });
+        }
+    }
+
+    /// Gives a lost agent's part up for it: it is named as unheard to the end of the step, even if it
+    /// turns up again. From the instant that comes back on it certainly issues nothing: it has heard no
+    /// word since it is named that counts, and stops [`DEAD_MAN`] after the last one that did.
+    pub fn relieve(&mut self, agent: &str) -> Nanos {
+        let now = self.now;
+        let Some(seat) = self.seats.get_mut(agent) else { return now };
+        if seat.said.is_some() {
+            // by its own word it has ended
+            return now;
+        }
+        seat.relieved = true;
+        let named = *seat.named.get_or_insert(now);
+        named + DEAD_MAN + Nanos(seat.bound) + FENCE_MARGIN
+    }
+
+    /// Offers a lost agent's part to another one: slots for each of its workers, from this time after the
+    /// first instant on. It is said until it is answered; gives its number.
+    pub fn offer(&mut self, heir: &str, slots: Vec<Vec<u32>>, of: u32, from: Nanos) -> u64 {
+        let (epoch, step, number) = (self.epoch, self.step, self.offers.len() as u64);
+        let message = ToAgent::Take { epoch, step, number, slots, of, from: from.0 };
+        self.one(heir, message.clone());
+        let (heir, asked) = (heir.to_owned(), self.now);
+        self.offers.push(Offer { number, heir, message, asked, answered: false });
+        number
+    }
+
+    fn answered(&mut self, agent: &str, number: u64, refused: Option<String>) {
+        let mine = |offer: &&mut Offer| offer.number == number && offer.heir == agent;
+        let Some(offer) = self.offers.iter_mut().find(mine).filter(|offer| !offer.answered) else {
+            return;
+        };
+        offer.answered = true;
+        let agent = agent.to_owned();
+        self.events.push_back(FleetEvent::Taken { agent, number, refused });
+    }
+
+    fn offer_again(&mut self, now: Nanos) {
+        for offer in &mut self.offers {
+            if !offer.answered && now >= offer.asked + RESEND_PAUSE {
+                offer.asked = now;
+                self.posts.push_back(Post::One(offer.heir.clone(), offer.message.clone()));
+            }
         }
     }
 
@@ -372,6 +480,7 @@ impl Manager {
 
     /// Tells all that the manager is there.
     fn sign(&mut self) {
+        self.signed = self.now;
         let step = self.step;
         self.all(match self.measuring {
             Some(from) => What::Measuring { step, from: from.0 },
@@ -421,7 +530,7 @@ impl Manager {
             })
         };
         if let Some(why) = refused {
-            return self.one(id, ToAgent::Refused { why });
+            return self.one(id, ToAgent::Refused { epoch: self.epoch, why });
         }
         match &mut self.watch {
             Some(watch) if watch.id == id => watch.heard = now,
@@ -431,7 +540,7 @@ impl Manager {
                 self.events.push_back(FleetEvent::Watched);
             }
         }
-        self.one(id, ToAgent::Welcome { epoch: self.epoch });
+        self.one(id, ToAgent::Welcome { epoch: self.epoch, agents: self.wanted as u32 });
     }
 
     /// No more calls in this step; with `abandon`, also an end to those under way.
@@ -458,6 +567,10 @@ impl Manager {
             return;
         }
         let Some(seat) = self.seats.get_mut(agent) else { return };
+        // before it runs, its rows are of the step of this number that another manager began
+        if !matches!(seat.stage, Stage::Running | Stage::Over) {
+            return;
+        }
         if head.number < seat.next_row || seat.early.len() >= HELD_MAX {
             return;
         }
@@ -517,6 +630,9 @@ impl Manager {
 
     /// Time has passed.
     pub fn tick(&mut self, now: Nanos) {
+        self.now = now;
+        self.suspect(now);
+        self.offer_again(now);
         if now >= self.next_beat {
             self.next_beat = now + BEAT;
             self.sign();
@@ -536,6 +652,22 @@ impl Manager {
                 self.lose(&agent, &why);
             }
             self.ask_for_gap(&agent, now);
+        }
+    }
+
+    /// Names those that are silent, or lost, from now on.
+    fn suspect(&mut self, now: Nanos) {
+        let mut named = self.seats.values().filter(|seat| seat.named.is_some()).count();
+        for seat in self.seats.values_mut() {
+            let silent = match seat.stage {
+                Stage::Running => now - seat.heard > SUSPECT_AFTER,
+                Stage::Lost => true,
+                _ => false,
+            };
+            if silent && seat.named.is_none() && named < NAMED_MAX {
+                seat.named = Some(now);
+                named += 1;
+            }
         }
     }
 

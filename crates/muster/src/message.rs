@@ -58,6 +58,12 @@ pub enum FromAgent {
         ahead: i64,
         bound: u64,
     },
+    /// Whether it has taken a part over, or why not.
+    Taken {
+        step: u64,
+        number: u64,
+        refused: Option<String>,
+    },
     /// It did not start.
     StoodDown {
         step: u64,
@@ -82,6 +88,8 @@ pub struct Holding {
     /// The slots of each of its workers, of so many.
     pub slots: Vec<Vec<u32>>,
     pub of: u32,
+    /// How many agents carry the step out.
+    pub agents: u32,
     /// How long ago the step began, in nanoseconds.
     pub since: u64,
     /// To within how many nanoseconds it started with the others, as it knew then.
@@ -145,16 +153,17 @@ pub struct FinalCause {
 pub enum ToAgent {
     Welcome {
         epoch: u64,
+        /// How many agents there are to be.
+        agents: u32,
     },
+    /// The number is that of the manager who refuses: one whose place was taken has nothing to refuse.
     Refused {
+        #[serde(default)]
+        epoch: u64,
         why: String,
     },
-    /// The answer to [`FromAgent::Clock`], by the manager's clock.
-    Clock {
-        sent: u64,
-        received: u64,
-        returned: u64,
-    },
+    /// The answer to [`FromAgent::Clock`], by the clock of the manager of this number.
+    Clock { epoch: u64, sent: u64, received: u64, returned: u64 },
     /// A part of the plan, sealed to the agent; the hash is of the manager's print.
     Plan {
         epoch: u64,
@@ -172,17 +181,16 @@ pub enum ToAgent {
         slots: Vec<Vec<u32>>,
         of: u32,
         start: u64,
+        /// How many agents are told so.
+        agents: u32,
     },
+    /// A lost agent's part, or some of it: these slots for each of its workers, from this time after
+    /// the first instant on, in nanoseconds. Said until it is answered.
+    Take { epoch: u64, step: u64, number: u64, slots: Vec<Vec<u32>>, of: u32, from: u64 },
     /// Another manager asks what it holds.
-    Recall {
-        epoch: u64,
-    },
+    Recall { epoch: u64 },
     /// Rows that did not arrive.
-    Resend {
-        epoch: u64,
-        step: u64,
-        rows: Vec<u64>,
-    },
+    Resend { epoch: u64, step: u64, rows: Vec<u64> },
 }
 
 /// From the manager to all.
@@ -190,6 +198,12 @@ pub enum ToAgent {
 pub struct ManagerWord {
     /// Number of the manager: one with a lower number has been followed by another.
     pub epoch: u64,
+    /// When it was said, by the manager's clock, or a little before. Silence is counted from then: a
+    /// word that was long on its way tells of a manager that was there then.
+    pub at: u64,
+    /// Agents that the manager does not hear: see [`crate::SUSPECT_AFTER`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unheard: Vec<String>,
     pub what: What,
 }
 

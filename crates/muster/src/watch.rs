@@ -87,7 +87,7 @@ impl Watch {
             self.deeds.push_back(WatchDeed::Say(FromWatch::Hello(self.hello.clone())));
         }
         if self.welcome && now >= self.next_probe {
-            self.next_probe = now + self.clock.pause();
+            self.next_probe = now + self.clock.pause(1);
             self.deeds.push_back(WatchDeed::Say(FromWatch::Clock { sent: now.0 }));
         }
         if now - self.heard > PATIENCE {
@@ -117,11 +117,11 @@ impl Watch {
     pub fn told(&mut self, message: ToAgent, now: Nanos) {
         match message {
             // who is followed has made an earlier welcome void
-            ToAgent::Welcome { epoch } => self.welcome |= self.obeys(epoch, now),
-            ToAgent::Refused { why } => {
+            ToAgent::Welcome { epoch, .. } => self.welcome |= self.obeys(epoch, now),
+            ToAgent::Refused { epoch, why } if epoch >= self.epoch => {
                 self.deeds.push_back(WatchDeed::Exit { done: false, why });
             }
-            ToAgent::Clock { sent, received, returned } => {
+            ToAgent::Clock { epoch, sent, received, returned } if epoch == self.epoch => {
                 let [sent, received, returned] = [sent, received, returned].map(Nanos);
                 self.heard = now;
                 self.clock.add(ClockExchange { sent, received, returned, answered: now });
@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn word(what: What) -> ManagerWord {
-        ManagerWord { epoch: 3, what }
+        ManagerWord { epoch: 3, at: 0, unheard: Vec::new(), what }
     }
 
     #[test]
@@ -177,12 +177,12 @@ mod tests {
         let measuring = word(What::Measuring { step: 1, from: 1_000 });
         watch.commanded(&measuring, now);
         assert_eq!(said(&mut watch), []);
-        watch.told(ToAgent::Welcome { epoch: 3 }, now);
+        watch.told(ToAgent::Welcome { epoch: 3, agents: 1 }, now);
         watch.tick(now);
         assert_eq!(said(&mut watch), [WatchDeed::Say(FromWatch::Clock { sent: now.0 })]);
         // the manager's clock is 40 s ahead, the exchange took 2 ms
         let there = Nanos::from_secs(140) + Nanos::from_millis(1);
-        let answer = ToAgent::Clock { sent: now.0, received: there.0, returned: there.0 };
+        let answer = ToAgent::Clock { epoch: 3, sent: now.0, received: there.0, returned: there.0 };
         watch.told(answer, now + Nanos::from_millis(2));
         let from = Nanos::from_secs(150);
         watch.commanded(&word(What::Measuring { step: 1, from: from.0 }), now);
@@ -199,19 +199,21 @@ mod tests {
     fn a_later_manager_counts_steps_and_time_anew() {
         let now = Nanos::from_secs(100);
         let mut watch = Watch::new(WatchHello::default(), now);
-        let clock = ToAgent::Clock { sent: now.0, received: now.0, returned: now.0 };
+        let clock = |epoch| ToAgent::Clock { epoch, sent: now.0, received: now.0, returned: now.0 };
         let measuring = What::Measuring { step: 1, from: now.0 };
-        watch.told(ToAgent::Welcome { epoch: 3 }, now);
-        watch.told(clock.clone(), now);
+        watch.told(ToAgent::Welcome { epoch: 3, agents: 1 }, now);
+        watch.told(clock(3), now);
         // it is said again and again, and followed once
         watch.commanded(&word(measuring.clone()), now);
         watch.commanded(&word(measuring.clone()), now);
         let follow = WatchDeed::Follow { step: 1, from: now };
         assert_eq!(said(&mut watch), std::slice::from_ref(&follow));
-        watch.commanded(&ManagerWord { epoch: 4, what: What::Beat }, now);
+        watch.commanded(&ManagerWord { epoch: 4, ..word(What::Beat) }, now);
         assert_eq!(said(&mut watch), [WatchDeed::Rest]);
-        watch.told(clock, now);
-        watch.commanded(&ManagerWord { epoch: 4, what: measuring }, now);
+        watch.told(clock(3), now);
+        assert_eq!(watch.offset(), None);
+        watch.told(clock(4), now);
+        watch.commanded(&ManagerWord { epoch: 4, ..word(measuring) }, now);
         assert_eq!(said(&mut watch), [follow]);
     }
 
@@ -219,7 +221,7 @@ mod tests {
     fn a_manager_that_was_followed_by_another_is_not_heard() {
         let now = Nanos::from_secs(1);
         let mut watch = Watch::new(WatchHello::default(), now);
-        watch.told(ToAgent::Welcome { epoch: 9 }, now);
+        watch.told(ToAgent::Welcome { epoch: 9, agents: 1 }, now);
         watch.commanded(&word(What::Disband { why: "over".into() }), now);
         assert_eq!(said(&mut watch), []);
         watch.tick(now + PATIENCE + Nanos(1));

@@ -1,11 +1,13 @@
 //! The machines of a fleet in lines: all of them first, and then each, the odd ones before the others.
 
 use crate::words;
-use sample::{AgentFacts, FleetFacts};
+use sample::{AgentFacts, FleetFacts, PartMove};
 use units::{Nanos, show};
 
 /// Agents that have a line each.
 const SHOWN: usize = 12;
+/// Slots of a part that are named.
+const SLOTS_SHOWN: usize = 8;
 
 pub(crate) fn facts(fleet: &FleetFacts) -> Vec<(&'static str, String)> {
     let mut lines = vec![("Fleet", summary(fleet))];
@@ -20,6 +22,42 @@ pub(crate) fn facts(fleet: &FleetFacts) -> Vec<(&'static str, String)> {
     match order.len().saturating_sub(SHOWN) {
         0 => {}
         more => lines.push(("", format!("{more} more agents, less odd than these"))),
+    }
+    lines.extend(moves(fleet).into_iter().map(|text| ("", text)));
+    lines.extend(fleet.budgets.iter().map(|budget| {
+        let (asked, most) = (show::rate(budget.asked_per_s), show::rate(budget.most_per_s));
+        ("", format!("budget of {}: {asked} of {most}", words::printable(&budget.host, 80)))
+    }));
+    lines
+}
+
+/// What went from lost agents to others: a line for each of them that left or was offered something.
+fn moves(fleet: &FleetFacts) -> Vec<String> {
+    let agent = |id: &str| {
+        let row = fleet.agents.iter().position(|agent| agent.id == id);
+        let host = row.map_or("", |row| &fleet.agents[row].host);
+        format!("{} {}", row.map_or(0, |row| row + 1), words::printable(host, 40))
+    };
+    let tell = |step: &PartMove| {
+        let numbers: Vec<String> =
+            step.slots.iter().take(SLOTS_SHOWN).map(u32::to_string).collect();
+        let more = match step.slots.len().saturating_sub(SLOTS_SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let share = step.slots.len() as f64 / f64::from(step.of.max(1));
+        let (from, to) = (agent(&step.from), agent(&step.to));
+        let slots = format!("slots {}{more} of {}", numbers.join(", "), step.of);
+        let what = format!("{} of the load ({slots}) of {from}", show::share(share));
+        match step.refused.as_str() {
+            "" => format!("{to} went on with {what} from {:.1} s on", step.at_s),
+            why => format!("{to} did not take {what}: {}", words::printable(why, 120)),
+        }
+    };
+    let mut lines: Vec<String> = fleet.moved.iter().take(SHOWN).map(tell).collect();
+    match fleet.moved.len().saturating_sub(SHOWN) {
+        0 => {}
+        more => lines.push(format!("{more} more parts went to others")),
     }
     lines
 }

@@ -8,6 +8,71 @@ pub struct FleetFacts {
     /// Version of the server between them; empty where it does not say.
     pub server: String,
     pub agents: Vec<AgentFacts>,
+    /// What of lost agents' parts others went on with.
+    pub moved: Vec<PartMove>,
+    /// How much all of them together might ask of hosts.
+    pub budgets: Vec<BudgetFacts>,
+}
+
+/// Where one of them is while the run goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AgentState {
+    #[default]
+    Running,
+    Lost,
+    Over,
+}
+
+impl AgentState {
+    pub fn id(self) -> &'static str {
+        match self {
+            AgentState::Running => "running",
+            AgentState::Lost => "lost",
+            AgentState::Over => "over",
+        }
+    }
+}
+
+/// One of them while the run goes on, as its latest row tells.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentNow {
+    /// Its place in the order of all of them, from 1.
+    pub number: u32,
+    pub host: String,
+    pub labels: String,
+    pub state: AgentState,
+    /// Calls that ended in the row, a second.
+    pub calls_per_s: f64,
+    /// Of the row's response times; `None` in a large fleet, and where no call ended.
+    pub p99: Option<Nanos>,
+    pub in_flight: u64,
+    /// Since the start of the measured phase.
+    pub offered: u64,
+    pub lost: u64,
+}
+
+/// Slots of a lost agent that another one was offered: of the arrivals those whose number leaves one of
+/// the remainders `slots` when it is divided by `of`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PartMove {
+    /// Public halves of their keys.
+    pub from: String,
+    pub to: String,
+    pub slots: Vec<u32>,
+    pub of: u32,
+    /// The first instant of the new owner, in seconds from the start of the measured phase.
+    pub at_s: f64,
+    /// Why it was not taken; empty: it was.
+    pub refused: String,
+}
+
+/// A bound on the calls of all agents together to one host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BudgetFacts {
+    pub host: String,
+    pub most_per_s: f64,
+    /// What the plan asks for at its highest.
+    pub asked_per_s: f64,
 }
 
 /// One of them, and its part of the run.

@@ -20,7 +20,7 @@ pub use body::{BodyPrint, WrongBody};
 pub use ends::{ConnectionRecord, Ends, SessionRecord};
 pub use environment::Environment;
 pub use failure::{Blame, FailureClass};
-pub use fleet::{AgentFacts, FleetFacts};
+pub use fleet::{AgentFacts, AgentNow, AgentState, BudgetFacts, FleetFacts, PartMove};
 pub use held::HeldFacts;
 pub use http2::{Http2Facts, VIOLATIONS_MAX, http2_code, http2_code_name};
 pub use http3::{Http3Facts, QuicEnd, QuicFacts, http3_code, http3_code_name};

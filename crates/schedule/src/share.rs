@@ -53,6 +53,11 @@ impl Share {
         Ok(Share { slots: slots.into(), of })
     }
 
+    /// The remainders, in rising order, and the number that is divided by.
+    pub fn slots(&self) -> (&[u32], u32) {
+        (&self.slots, self.of)
+    }
+
     /// Whether this is the share of the first worker of all: what is done once is done there.
     pub fn is_first(&self) -> bool {
         self.slots[0] == 0

@@ -10,9 +10,9 @@ use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use record::server::Conduct;
 use sample::{
-    AgentFacts, BodyPrint, Environment, FailureClass, FleetFacts, HeldFacts, Http2Facts,
-    Http3Facts, PathDirection, PathFacts, PathKind, QuicFacts, StackFacts, SutRow, SutSeries,
-    TlsFacts, WrongBody,
+    AgentFacts, BodyPrint, BudgetFacts, Environment, FailureClass, FleetFacts, HeldFacts,
+    Http2Facts, Http3Facts, PartMove, PathDirection, PathFacts, PathKind, QuicFacts, StackFacts,
+    SutRow, SutSeries, TlsFacts, WrongBody,
 };
 use serde_json::{Map, Value};
 use stats::curve::{
@@ -30,7 +30,9 @@ use std::fmt::Write;
 
 record! {
     Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, queued, in_flight }
-    FleetFacts { server, agents }
+    FleetFacts { server, agents, moved, budgets }
+    PartMove { from, to, slots, of, at_s, refused }
+    BudgetFacts { host, most_per_s, asked_per_s }
     AgentFacts {
         id, host, build, labels, workers, weight, offered, lost, lost_at_s, ending, p50, p99, slip_p99,
         busy, clock_ahead_s, clock_bound, clock_drift_s, first_call_s, state, causes,

@@ -1,5 +1,6 @@
 //! The model on a grid of cells. Pure: the same model, size and look give the same cells.
 
+mod agents;
 mod graphs;
 mod histogram;
 mod panels;
@@ -110,11 +111,13 @@ fn everything(frame: &mut Frame<'_>, model: &Model, look: Look) {
     let narrow = area.width < THREE_COLUMNS;
     let panel_rows = PANEL_ROWS + 2;
     let fixed = 2 + panel_rows + VERDICT_ROWS + 1;
-    let graphs = area.height.saturating_sub(fixed);
+    let fleet = agents::rows(model, area.height.saturating_sub(fixed));
+    let graphs = area.height.saturating_sub(fixed + fleet);
     let graphs = if graphs >= GRAPH_ROWS_MIN { graphs } else { 0 };
-    let [head, graph_area, panel_area, verdict, keys] = Layout::vertical([
+    let [head, graph_area, fleet_area, panel_area, verdict, keys] = Layout::vertical([
         Constraint::Length(2),
         Constraint::Length(graphs),
+        Constraint::Length(fleet),
         Constraint::Max(if narrow { PANEL_ROWS + 1 } else { panel_rows }),
         Constraint::Fill(1),
         Constraint::Length(1),
@@ -129,6 +132,7 @@ fn everything(frame: &mut Frame<'_>, model: &Model, look: Look) {
         graphs::quantiles(frame, times, model, look);
         histogram::draw(frame, picture, model, look);
     }
+    agents::draw(frame, fleet_area, model, look);
     panels::panels(frame, panel_area, model, look, narrow);
     frame.render_widget(
         Paragraph::new(verdict_lines(model, look)).wrap(Wrap { trim: true }),

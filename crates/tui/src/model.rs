@@ -1,7 +1,7 @@
 //! What the view knows of the run: figures handed in each second, kept within bounds.
 
 use report::SloResult;
-use sample::FailureClass;
+use sample::{AgentNow, FailureClass};
 use stats::{Counts, Hist, Second, Snapshot, Verdict};
 use std::collections::VecDeque;
 use units::Nanos;
@@ -131,6 +131,8 @@ pub struct Model {
     pub(crate) latest: Option<Second>,
     pub(crate) so_far: SoFar,
     pub(crate) judged: Option<Judged>,
+    /// The machines of a fleet.
+    pub(crate) agents: Vec<AgentNow>,
     /// The user has asked for the end.
     pub(crate) stopping: bool,
 }
@@ -162,6 +164,11 @@ impl Model {
 
     pub fn judged(&mut self, judged: Judged) {
         self.judged = Some(judged);
+    }
+
+    /// The machines of a fleet as they are now.
+    pub fn agents(&mut self, agents: Vec<AgentNow>) {
+        self.agents = agents;
     }
 
     /// The user has asked for the end of the run.

@@ -12,6 +12,7 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use sample::AgentNow;
 use stats::{Second, Snapshot};
 use std::io::{BufWriter, Stderr, stderr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -115,6 +116,10 @@ impl Screen {
 
     pub fn judged(&self, judged: Judged) {
         self.shared.change(|model| model.judged(judged));
+    }
+
+    pub fn agents(&self, agents: Vec<AgentNow>) {
+        self.shared.change(|model| model.agents(agents));
     }
 }
 

@@ -331,3 +331,29 @@ fn keys() {
     assert_eq!(said("\u{1b}\u{3}"), [NoHelp, Stop], "Ctrl-C is never taken for a part of a key");
     assert_eq!(wanted(&[0xff, 0x1b, b'[', 0xff, 0x80, b'q']), []);
 }
+
+#[test]
+fn the_machines_of_a_fleet_have_a_row_each_and_lost_ones_come_first() {
+    let agent = |number, state, p99| sample::AgentNow {
+        number,
+        host: "vm".into(),
+        labels: "region=north".into(),
+        state,
+        calls_per_s: 50.0,
+        p99: Some(Nanos::from_millis(p99)),
+        ..sample::AgentNow::default()
+    };
+    let mut model = busy();
+    let lost = sample::AgentNow { lost: 120, ..agent(3, sample::AgentState::Lost, 1) };
+    let running = sample::AgentState::Running;
+    model.agents(vec![agent(1, running, 2), agent(2, running, 9), lost]);
+    let shown = grid(&model, (90, 40), LOOK);
+    assert!(shown.contains("2 of 3 agents running"), "{shown}");
+    let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text}: {shown}"));
+    assert!(at("3 vm [region=north]") < at("2 vm [region=north]"));
+    assert!(at("2 vm [region=north]") < at("1 vm [region=north]"));
+    assert!(shown.contains("120 lost") && shown.contains("50/s"), "{shown}");
+    // where there is no room they are left out, and nothing else is
+    let small = grid(&model, (80, 18), LOOK);
+    assert!(!small.contains("agents running") && small.contains("Response time"), "{small}");
+}

@@ -2,7 +2,7 @@
 
 use super::{Cli, Command, UsageError, parse};
 use crate::exit::{Code, Failure};
-use crate::fleet::{Convoy, OnLoss};
+use crate::fleet::{Convoy, HostBudget, OnLoss};
 use clap::{Args, Parser, Subcommand};
 use fleet::{Place, ServerOptions, ServerTls};
 use std::net::{IpAddr, SocketAddr};
@@ -84,10 +84,13 @@ impl FleetDoorArgs {
 /// What the agents are to do together.
 #[derive(Args, Debug)]
 struct FleetWorkArgs {
-    /// When an agent is lost: stop the run, or go on without it [default: stop with fewer than 20
-    /// agents]
+    /// When an agent is lost: stop the run, go on without it, or share its part of an open load among
+    /// the others [default: stop with fewer than 20 agents, else continue]
     #[arg(long, value_name = "WHAT", value_enum)]
     on_agent_loss: Option<OnLoss>,
+    /// Refuse plans that ask more of this host, of all agents together; may be given several times
+    #[arg(long = "budget", value_name = "HOST=RATE", value_parser = budget)]
+    budgets: Vec<HostBudget>,
     /// What `run` takes; or `run`, `ramp` and what these take
     #[arg(
         value_name = "PLAN",
@@ -117,9 +120,9 @@ pub(crate) struct FleetManagerArgs {
     /// Directory with the fleet's credentials, as `fleet creds` makes them
     #[arg(long, value_name = "DIR")]
     pub(crate) creds: PathBuf,
-    /// Agents that are waited for
-    #[arg(long, value_name = "N", value_parser = parse::count::<u32>)]
-    agents: u32,
+    /// Agents that are waited for; with --attach as many as the run has
+    #[arg(long, value_name = "N", value_parser = parse::count::<u32>, required_unless_present = "attach")]
+    agents: Option<u32>,
     /// A server that runs; without it one is started here
     #[arg(long, value_name = "URL")]
     pub(crate) nats: Option<String>,
@@ -226,6 +229,14 @@ pub(crate) struct FleetCredsArgs {
     pub(crate) agents: u32,
 }
 
+fn budget(text: &str) -> Result<HostBudget, String> {
+    let (host, rate) = text.rsplit_once('=').ok_or("a budget is HOST=RATE: shop.example=500/s")?;
+    if host.is_empty() {
+        return Err("a budget names a host: shop.example=500/s".into());
+    }
+    Ok((host.to_owned(), units::parse_rate(rate).map_err(|error| error.to_string())?))
+}
+
 fn label(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("a label is NAME=VALUE: region=north")?;
     Ok((name.to_owned(), value.to_owned()))
@@ -233,9 +244,11 @@ fn label(text: &str) -> Result<(String, String), String> {
 
 /// What a fleet is to do.
 pub(crate) struct FleetTask {
-    pub(crate) agents: usize,
+    /// `None`: as many as the run has that is taken over.
+    pub(crate) agents: Option<usize>,
     pub(crate) nats_server: PathBuf,
-    pub(crate) on_loss: OnLoss,
+    on_loss: Option<OnLoss>,
+    pub(crate) budgets: Vec<HostBudget>,
     words: Vec<String>,
 }
 
@@ -244,24 +257,22 @@ const FEW: usize = 20;
 
 impl FleetTask {
     fn new(
-        agents: u32,
+        agents: Option<u32>,
         nats_server: PathBuf,
         work: &FleetWorkArgs,
     ) -> Result<FleetTask, UsageError> {
-        let (agents, words, few) = (agents as usize, work.words.clone(), OnLoss::Stop);
-        let mut task = FleetTask { agents, nats_server, on_loss: few, words };
+        let (agents, words) = (agents.map(|agents| agents as usize), work.words.clone());
+        let budgets = work.budgets.clone();
+        let on_loss = work.on_agent_loss;
+        let mut task = FleetTask { agents, nats_server, on_loss, budgets, words };
         // behind the plan is a place for it too: `fleet local PLAN --agents 4`
         if let Some(at) = task.words.iter().position(|word| word == "--agents") {
             let said = task.words.get(at + 1).and_then(|word| word.parse().ok());
-            task.agents =
-                said.ok_or_else(|| UsageError::new("--agents needs a number of agents"))?;
+            let said = said.ok_or_else(|| UsageError::new("--agents needs a number of agents"))?;
+            task.agents = Some(said);
             task.words.drain(at..at + 2);
         }
-        task.on_loss = work.on_agent_loss.unwrap_or(match task.agents {
-            ..FEW => OnLoss::Stop,
-            _ => OnLoss::Continue,
-        });
-        if task.agents == 0 || task.agents > muster::manager::AGENTS_MAX {
+        if task.agents.is_some_and(|agents| agents == 0 || agents > muster::manager::AGENTS_MAX) {
             let most = muster::manager::AGENTS_MAX;
             return Err(UsageError::new(format!("--agents takes a number from 1 to {most}")));
         }
@@ -283,6 +294,11 @@ impl FleetTask {
         Ok(cli.command)
     }
 
+    /// What is done when one of so many agents is lost.
+    pub(crate) fn on_loss(&self, agents: usize) -> OnLoss {
+        self.on_loss.unwrap_or(if agents < FEW { OnLoss::Stop } else { OnLoss::Continue })
+    }
+
     pub(crate) fn is_ramp(&self) -> bool {
         self.words.first().is_some_and(|word| word == "ramp")
     }
@@ -301,7 +317,7 @@ impl FleetLocalArgs {
     /// # Errors
     /// No number of agents.
     pub(crate) fn into_task(self) -> Result<FleetTask, UsageError> {
-        FleetTask::new(self.agents, self.nats_server, &self.work)
+        FleetTask::new(Some(self.agents), self.nats_server, &self.work)
     }
 }
 
@@ -380,13 +396,17 @@ mod tests {
     fn agents_may_be_said_before_or_behind_the_plan() {
         let task = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            FleetTask::new(4, PathBuf::new(), &FleetWorkArgs { on_agent_loss: None, words })
+            FleetTask::new(
+                Some(4),
+                PathBuf::new(),
+                &FleetWorkArgs { on_agent_loss: None, budgets: Vec::new(), words },
+            )
         };
         let behind = task(&["plan.toml", "--agents", "30", "-q"]).unwrap();
-        assert_eq!((behind.agents, behind.on_loss), (30, OnLoss::Continue));
+        assert_eq!((behind.agents, behind.on_loss(30)), (Some(30), OnLoss::Continue));
         assert_eq!(behind.words, ["plan.toml", "-q"]);
         let before = task(&["ramp", "URL"]).unwrap();
-        assert_eq!((before.agents, before.on_loss), (4, OnLoss::Stop));
+        assert_eq!((before.agents, before.on_loss(4)), (Some(4), OnLoss::Stop));
         assert!(task(&["plan.toml", "--agents"]).is_err());
         assert!(task(&["plan.toml", "--agents", "0"]).is_err());
     }

@@ -1,9 +1,9 @@
 //! `loadstone fleet agent`: waits for plans, carries its part of them out, sends what it counted.
 
+use super::budget::rate_peak;
 use super::bundle::Bundle;
 use super::convoy::{plan_hash, refusal};
 use super::parcel::Parcel;
-use super::public::peak;
 use super::usage;
 use crate::args::FleetAgentArgs;
 use crate::calibration::Calibration;
@@ -11,13 +11,13 @@ use crate::exit::{Code, Failure};
 use crate::run::measure::{Measured, measure};
 use crate::run::prepare::{Part, Prepared};
 use crate::run::scripted::Stages;
-use crate::run::threads::{Leash, Watcher};
+use crate::run::threads::{Estate, Leash, Watcher};
 use engine::{Order, Row, Share};
 use fleet::{Credentials, Incoming, NatsLink, SealKey, Subjects};
 use muster::agent::{Agent, Deed, ReadyFacts};
 use muster::message::{self, Ending, Final, FinalCause, Hello};
 use muster::{DEAD_MAN, PROTOCOL};
-use plan::{Load, Plan};
+use plan::Plan;
 use record::run::PathRecord;
 use sample::CallRecord;
 use stats::{Second, Snapshot};
@@ -32,7 +32,7 @@ const TURN: Duration = Duration::from_millis(20);
 
 /// What the thread that carries a plan out tells the one that speaks with the manager.
 enum Word {
-    Prepared { step: u64, outcome: Result<Box<ReadyPlan>, String> },
+    Prepared { step: u64, hash: String, outcome: Result<Box<ReadyPlan>, String> },
     Row(Vec<u8>),
     Over(Box<Final>),
 }
@@ -50,11 +50,14 @@ struct Orders {
     order: AtomicU8,
     /// The dead-man switch.
     leash: Arc<Leash>,
+    /// What is taken over of others.
+    estate: Arc<Estate>,
 }
 
 impl Orders {
-    fn new(heard: Nanos) -> Arc<Orders> {
-        Arc::new(Orders { order: AtomicU8::new(0), leash: Arc::new(Leash::new(DEAD_MAN, heard)) })
+    fn new(watched: Nanos) -> Arc<Orders> {
+        let (leash, estate) = (Arc::new(Leash::new(DEAD_MAN, watched)), Arc::default());
+        Arc::new(Orders { order: AtomicU8::new(0), leash, estate })
     }
 }
 
@@ -71,7 +74,7 @@ pub(crate) fn agent(args: &FleetAgentArgs) -> Result<Code, Failure> {
         NatsLink::connect(&args.door.place(), &credentials, listen, patience).map_err(usage)?;
     let (give, words) = channel();
     let mut post = AgentPost {
-        machine: Agent::new(hello, reactor::monotonic()),
+        machine: Agent::new(&id, hello, reactor::monotonic()),
         link,
         subjects,
         id,
@@ -136,8 +139,9 @@ impl AgentPost {
             while let Ok(word) = words.try_recv() {
                 self.word(word);
             }
-            self.machine.tick(reactor::monotonic());
-            self.orders.leash.hear(self.machine.heard_at());
+            let now = reactor::monotonic();
+            self.machine.tick(now);
+            self.orders.leash.hear(self.machine.watched_at(), now);
             while let Some(deed) = self.machine.deed() {
                 if let Some(code) = self.act(deed)? {
                     return Ok(code);
@@ -171,7 +175,7 @@ impl AgentPost {
 
     fn word(&mut self, word: Word) {
         match word {
-            Word::Prepared { step, outcome } => {
+            Word::Prepared { step, hash, outcome } => {
                 let told = match &outcome {
                     Ok(ready) => Ok(ReadyFacts {
                         hash: ready.hash.clone(),
@@ -180,8 +184,10 @@ impl AgentPost {
                     }),
                     Err(why) => Err(why.clone()),
                 };
-                self.ready = outcome.ok();
-                self.machine.prepared(step, told);
+                // of a plan that is not wanted any more nothing is kept
+                if self.machine.prepared(step, &hash, told) {
+                    self.ready = outcome.ok();
+                }
             }
             Word::Row(row) => self.machine.row(row),
             Word::Over(said) => {
@@ -196,6 +202,7 @@ impl AgentPost {
             Deed::Say(said) => self.say(&said),
             Deed::Row(row) => self.link.sender().send(self.subjects.rows(&self.id), row),
             Deed::Prepare { step, hash, sealed } => self.prepare(step, &hash, &sealed)?,
+            Deed::Take { parts, from } => self.orders.estate.give(parts, from),
             Deed::Run { step, shares, start } => self.start(step, shares, start)?,
             Deed::Stop => drop(self.orders.order.fetch_max(1, Ordering::Relaxed)),
             Deed::Abandon => self.orders.order.store(2, Ordering::Relaxed),
@@ -218,7 +225,7 @@ impl AgentPost {
                 let consent = Consent { scripts, rate_max, hosts: &hosts };
                 ready(&text, &hash, &consent)
             });
-            give.send(Word::Prepared { step, outcome }).ok();
+            give.send(Word::Prepared { step, hash, outcome }).ok();
         };
         let thread = std::thread::Builder::new().name("prepare".into()).spawn(body);
         thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
@@ -227,7 +234,7 @@ impl AgentPost {
 
     fn start(&mut self, step: u64, shares: Vec<Share>, start: Nanos) -> Result<(), Failure> {
         let Some(mut ready) = self.ready.take() else { return Ok(()) };
-        self.orders = Orders::new(self.machine.heard_at());
+        self.orders = Orders::new(self.machine.watched_at());
         ready.prepared.workers = shares.len() as u32;
         ready.prepared.part = Some(Part { shares, start });
         let (give, orders) = (self.give.clone(), self.orders.clone());
@@ -270,15 +277,6 @@ impl Consent<'_> {
         }
         Ok(())
     }
-}
-
-/// The highest rate that all machines together reach; `None`: a closed loop has none.
-fn rate_peak(plan: &Plan) -> Option<f64> {
-    let of = |load: &Load| match load {
-        Load::Open { arrivals, .. } => Some(peak(arrivals)),
-        Load::Closed { .. } => None,
-    };
-    plan.loads().into_iter().map(of).sum()
 }
 
 /// Reads a plan and makes everything ready for a part of it.
@@ -399,6 +397,10 @@ impl Watcher for Reporter {
 
     fn leash(&self) -> Option<Arc<Leash>> {
         Some(self.orders.leash.clone())
+    }
+
+    fn estate(&self) -> Option<Arc<Estate>> {
+        Some(self.orders.estate.clone())
     }
 
     fn end(&mut self) {}

@@ -1,6 +1,8 @@
 //! The manager's side of a fleet: other machines carry a plan out, and what they count is merged here
 //! as the rows of cores are.
 
+use super::budget::HostBudget;
+use super::heirs::immovable;
 use super::merge::{Merge, OnLoss};
 use super::parcel::Parcel;
 use super::wire::{Seats, Wire};
@@ -17,7 +19,7 @@ use muster::message::Final;
 use muster::slots::SlotTable;
 use plan::{Plan, Secrets};
 use record::run::PathRecord;
-use sample::{AgentFacts, FleetFacts, PathFacts};
+use sample::{AgentFacts, BudgetFacts, FleetFacts, PathFacts};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +33,18 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// The machines that carry a plan out; clones are the same fleet.
 #[derive(Clone)]
-pub(crate) struct Convoy(Arc<Mutex<Wire>>, OnLoss, Beginning);
+pub(crate) struct Convoy {
+    wire: Arc<Mutex<Wire>>,
+    terms: Arc<Terms>,
+}
+
+/// What the manager's operator wants of every run.
+#[derive(Debug)]
+pub(super) struct Terms {
+    pub(super) on_loss: OnLoss,
+    pub(super) budgets: Vec<HostBudget>,
+    pub(super) beginning: Beginning,
+}
 
 /// Where a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +63,7 @@ impl std::fmt::Debug for Convoy {
 
 impl PartialEq for Convoy {
     fn eq(&self, other: &Convoy) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.wire, &other.wire)
     }
 }
 
@@ -74,13 +87,25 @@ pub(super) fn refusal(plan: &Plan) -> Option<&'static str> {
 }
 
 impl Convoy {
-    pub(super) fn new(wire: Wire, on_loss: OnLoss, beginning: Beginning) -> Convoy {
-        Convoy(Arc::new(Mutex::new(wire)), on_loss, beginning)
+    pub(super) fn new(wire: Wire, terms: Terms) -> Convoy {
+        Convoy { wire: Arc::new(Mutex::new(wire)), terms: Arc::new(terms) }
+    }
+
+    /// Whether a fleet can carry this out, and may. Gives what it asks of the budgets.
+    ///
+    /// # Errors
+    /// What only one machine can do, and what is beyond the terms of the fleet.
+    pub(crate) fn admit(&self, plan: &Plan) -> Result<Vec<BudgetFacts>> {
+        let moved = (self.terms.on_loss == OnLoss::Redistribute).then(|| immovable(plan)).flatten();
+        if let Some(why) = refusal(plan).map(str::to_owned).or(moved) {
+            return Err(NotBegun(why).into());
+        }
+        super::budget::check(plan, &self.terms.budgets).map_err(|why| NotBegun(why).into())
     }
 
     pub(super) fn close(&self, why: &str) {
-        let mut wire = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.2 == Beginning::Attached && !wire.has_adopted() {
+        let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.terms.beginning == Beginning::Attached && !wire.has_adopted() {
             // what they hold may be another's to fetch
             wire.leave();
         } else {
@@ -99,11 +124,9 @@ impl Convoy {
         calibration: Option<&Calibration>,
         watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
     ) -> Result<Measured> {
-        if let Some(why) = refusal(plan) {
-            bail!("{why}");
-        }
-        let mut wire = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let begun = match self.2 {
+        let budgets = self.admit(plan)?;
+        let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = match self.terms.beginning {
             Beginning::Fresh => begin(&mut wire, plan, prepared),
             Beginning::Attached => adopt(&mut wire, plan),
         };
@@ -119,7 +142,8 @@ impl Convoy {
         if let Some(sut) = &sut {
             sut.begin(setup.measure_from());
         }
-        let mut merge = Merge::new(setup, &parts, self.1);
+        let mut merge = Merge::new(setup, &parts, self.terms.on_loss);
+        merge.introduce(&wire.seats());
         merge.give_up(GONE);
         let gathered = merge.run(&mut wire, &mut *observer);
         let sut = sut.map(crate::run::sut::Watch::end).or_else(|| wire.seen(merge.span()));
@@ -130,7 +154,7 @@ impl Convoy {
         wire.done();
         let finals = wire.finals();
         let cost = cost(&finals);
-        let fleet = facts(&wire, &merge, &parts, &finals);
+        let fleet = FleetFacts { budgets, ..facts(&wire, &merge, &parts, &finals) };
         let path = paths(&finals)?;
         let measurement = merge.finish();
         let seen =
@@ -325,8 +349,7 @@ fn facts(
     for (agent, seat) in wire.seats() {
         let said = finals.get(&agent).cloned().unwrap_or_default();
         let Some(account) = merge.account(&agent) else { continue };
-        let labels: Vec<String> =
-            seat.hello.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let labels = super::merge::labels(&seat.hello);
         // the slots of all agents are the whole: a million arrivals show the share
         let of_million = |shares: &Vec<Share>| {
             shares.iter().map(|share| share.count_of(1_000_000)).sum::<u64>() as f64 / 1e6
@@ -334,7 +357,7 @@ fn facts(
         agents.push(AgentFacts {
             host: seat.hello.host,
             build: seat.hello.build,
-            labels: labels.join(","),
+            labels,
             workers: parts.get(&agent).map_or(0, Vec::len) as u32,
             weight: parts.get(&agent).map_or(0.0, of_million),
             offered: said.offered.max(account.offered),
@@ -354,5 +377,6 @@ fn facts(
             id: agent,
         });
     }
-    FleetFacts { server: wire.server_version(), agents }
+    let (server, moved) = (wire.server_version(), merge.part_moves());
+    FleetFacts { server, agents, moved, budgets: Vec::new() }
 }

@@ -14,11 +14,45 @@ pub(super) enum LedgerState {
     Over,
 }
 
+/// A part of the load that an agent owes, for some of the time.
+#[derive(Clone, Debug)]
+pub(super) struct OwedPart {
+    pub(super) share: Share,
+    /// Arrivals that are due from this instant on; zero: all of them.
+    pub(super) from: Nanos,
+    /// And before this one.
+    until: Nanos,
+    /// The offer by which it was taken or given.
+    offer: Option<u64>,
+}
+
+/// The last instant before this one.
+fn before(at: Nanos) -> Nanos {
+    Nanos(at.0.saturating_sub(1))
+}
+
+impl OwedPart {
+    /// Arrivals of the measured phase and of the warm-up that are due at or before `until`.
+    fn due(&self, owed: &Owed, until: Nanos) -> (u64, u64) {
+        let last = until.min(before(self.until));
+        if last < self.from {
+            return (0, 0);
+        }
+        let share = std::slice::from_ref(&self.share);
+        let (due, warm_up) = owed.due(share, last);
+        let (earlier, warm_earlier) = match self.from {
+            Nanos::ZERO => (0, 0),
+            from => owed.due(share, before(from)),
+        };
+        (due - earlier, warm_up - warm_earlier)
+    }
+}
+
 /// One agent's account.
 #[derive(Debug)]
 pub(super) struct Ledger {
     pub(super) standing: LedgerState,
-    shares: Vec<Share>,
+    parts: Vec<OwedPart>,
     /// From its own rows.
     measured: Counts,
     warm_up: Counts,
@@ -39,9 +73,10 @@ pub(super) type Ghost = (Counts, Counts);
 
 impl Ledger {
     pub(super) fn new(shares: Vec<Share>, start: Nanos) -> Ledger {
+        let whole = |share| OwedPart { share, from: Nanos::ZERO, until: Nanos::NEVER, offer: None };
         Ledger {
             standing: LedgerState::Live,
-            shares,
+            parts: shares.into_iter().map(whole).collect(),
             measured: Counts::default(),
             warm_up: Counts::default(),
             ghost: Ghost::default(),
@@ -65,7 +100,7 @@ impl Ledger {
     /// and those whose outcome was still open. In a closed loop nobody knows what would have fallen
     /// due.
     pub(super) fn ghost_until(&mut self, owed: Option<&Owed>, until: Nanos) -> Ghost {
-        let (due, warm) = owed.map_or((0, 0), |owed| owed.due(&self.shares, until));
+        let (due, warm) = owed.map_or((0, 0), |owed| self.due(owed, until));
         let known = |own: &Counts, ghost: &Counts, due: u64| {
             let more = due.saturating_sub(own.due + ghost.due);
             let open = own.queued + own.in_flight + ghost.queued + ghost.in_flight;
@@ -82,6 +117,64 @@ impl Ledger {
         self.ghost.0.merge(&ghost.0);
         self.ghost.1.merge(&ghost.1);
         ghost
+    }
+
+    fn due(&self, owed: &Owed, until: Nanos) -> (u64, u64) {
+        let add = |(due, warm): (u64, u64), (more, warmer)| (due + more, warm + warmer);
+        self.parts.iter().map(|part| part.due(owed, until)).fold((0, 0), add)
+    }
+
+    /// The instant from which on nothing is owed by it.
+    pub(super) fn owes_until(&self) -> Nanos {
+        self.parts.iter().map(|part| part.until).max().unwrap_or(Nanos::NEVER)
+    }
+
+    /// Whether a part of others' load is among what it owes, or was.
+    pub(super) fn is_heir(&self) -> bool {
+        self.parts.iter().any(|part| !part.from.is_zero())
+    }
+
+    /// Whether others go on with all that it had.
+    pub(super) fn is_relieved(&self) -> bool {
+        self.owes_until() < Nanos::NEVER
+    }
+
+    /// How much of the load each of its workers had at the start.
+    pub(super) fn weights(&self) -> Vec<f64> {
+        let own = self.parts.iter().filter(|part| part.from.is_zero());
+        own.map(|part| {
+            let (slots, of) = part.share.slots();
+            slots.len() as f64 / f64::from(of.max(1))
+        })
+        .collect()
+    }
+
+    /// The parts that it has to leave to others. They are to be given, one by one.
+    pub(super) fn leave(&mut self) -> Vec<OwedPart> {
+        let leaves = |part: &mut OwedPart| part.until == Nanos::NEVER;
+        self.parts.extract_if(.., leaves).collect()
+    }
+
+    /// A part that it has since `from` is another's from the instant `at` on.
+    pub(super) fn give(&mut self, share: Share, from: Nanos, at: Nanos, offer: u64) {
+        self.parts.push(OwedPart { share, from, until: at, offer: Some(offer) });
+    }
+
+    /// Another's parts are its own from the instant `at` on.
+    pub(super) fn take(&mut self, shares: impl Iterator<Item = Share>, at: Nanos, offer: u64) {
+        let part = |share| OwedPart { share, from: at, until: Nanos::NEVER, offer: Some(offer) };
+        self.parts.extend(shares.map(part));
+    }
+
+    /// What it was offered it has not taken.
+    pub(super) fn refuse(&mut self, offer: u64) {
+        self.parts.retain(|part| part.offer != Some(offer));
+    }
+
+    /// What it was to give nobody has taken: it owes it to the end.
+    pub(super) fn keep(&mut self, offer: u64) {
+        let refused = self.parts.iter_mut().filter(|part| part.offer == Some(offer));
+        refused.for_each(|part| part.until = Nanos::NEVER);
     }
 
     /// It has turned up: what was put in for it goes out again.

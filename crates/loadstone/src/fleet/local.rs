@@ -1,13 +1,14 @@
 //! `loadstone fleet manager`, and `loadstone fleet local`: server, manager and agents on one machine.
 
-use super::convoy::{Beginning, Convoy};
+use super::convoy::{Beginning, Convoy, Terms};
+use super::merge::OnLoss;
 use super::usage;
 use super::wire::Wire;
 use crate::args::{FleetCredsArgs, FleetLocalArgs, FleetManagerArgs, FleetTask};
 use crate::exit::{Code, Failure};
 use anyhow::Context;
 use fleet::{Credentials, Grant, NatsLink, NatsServer, Place, Role, ServerOptions, Subjects};
-use muster::manager::Manager;
+use muster::manager::{AGENTS_MAX, Manager};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -38,7 +39,8 @@ pub(crate) fn local(args: FleetLocalArgs) -> Result<Code, Failure> {
     let own = Credentials::generate(LOCAL, Role::Manager).map_err(usage)?;
     let mut grants = vec![Grant::from(&own)];
     let mut files = Vec::new();
-    for row in 0..task.agents {
+    let agents = task.agents.unwrap_or(1);
+    for row in 0..agents {
         let agent = Credentials::generate(LOCAL, Role::Agent).map_err(usage)?;
         let path = dir.path().join(format!("agent-{row}.creds"));
         agent.write(&path).map_err(usage)?;
@@ -48,7 +50,7 @@ pub(crate) fn local(args: FleetLocalArgs) -> Result<Code, Failure> {
     let options = ServerOptions { program: task.nats_server.clone(), ..ServerOptions::default() };
     let server = NatsServer::start(&options, LOCAL, &grants).map_err(usage)?;
     let place = Place { url: server.url(), ..Place::default() };
-    let wire = open(&place, &own, task.agents, Some(server))?;
+    let wire = open(&place, &own, agents, Some(server))?;
     let children = Children(
         files.iter().map(|file| start_agent(&place, file)).collect::<Result<_, Failure>>()?,
     );
@@ -93,9 +95,13 @@ fn command(
     watched: bool,
     patience: Duration,
 ) -> Result<Code, Failure> {
-    let joined = wire.muster(task.agents, patience);
+    let joined = match (beginning, task.agents) {
+        (Beginning::Fresh, agents) => wire.muster(agents.unwrap_or(1), patience),
+        (Beginning::Attached, agents) => wire.rejoin(agents, patience),
+    };
     let joined = joined.and_then(|()| if watched { wire.await_watch(patience) } else { Ok(()) });
-    let convoy = Convoy::new(wire, task.on_loss, beginning);
+    let (on_loss, budgets) = (task.on_loss(wire.seats().len()), task.budgets.clone());
+    let convoy = Convoy::new(wire, Terms { on_loss, budgets, beginning });
     let code = joined.map_err(Failure::from).and_then(|()| task.carry_out(&convoy));
     convoy.close("the run is over");
     code
@@ -105,6 +111,12 @@ fn command(
 pub(crate) fn manager(args: FleetManagerArgs) -> Result<Code, Failure> {
     let own = Credentials::read(&args.creds.join(MANAGER)).map_err(usage)?;
     let task = args.task()?;
+    if args.attach && task.on_loss(1) == OnLoss::Redistribute {
+        return Err(Failure::usage(
+            "--attach ends a run that was begun, and gives nobody a new part: leave --on-agent-loss \
+             redistribute out",
+        ));
+    }
     if args.attach && task.is_ramp() {
         return Err(Failure::usage(
             "--attach ends a run that was begun; the steps of a ramp are known to its manager alone",
@@ -121,7 +133,7 @@ pub(crate) fn manager(args: FleetManagerArgs) -> Result<Code, Failure> {
     let url = args.nats.clone().or_else(|| server.as_ref().map(NatsServer::url));
     let place = args.trust.place(&url.unwrap_or_default());
     crate::say(&format!("agents join with --manager {}", place.url));
-    let wire = open(&place, &own, task.agents, server)?;
+    let wire = open(&place, &own, task.agents.unwrap_or(AGENTS_MAX), server)?;
     let beginning = if args.attach { Beginning::Attached } else { Beginning::Fresh };
     command(&task, wire, beginning, args.watch, Duration::from_secs_f64(args.wait.as_secs_f64()))
 }

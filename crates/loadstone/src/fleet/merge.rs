@@ -2,14 +2,16 @@
 //! due on one that is lost is counted as lost, interval by interval.
 
 use super::convoy::LOOK;
-use super::ledger::{Ledger, LedgerState};
-use super::wire::Wire;
+use super::heirs::Handover;
+use super::ledger::{Ghost, Ledger, LedgerState};
+use super::wire::{Seats, Wire};
 use crate::run::threads::Watcher;
 use anyhow::{Context, Result, bail};
 use engine::{Collector, Order, Owed, Row, Setup, Share};
 use muster::manager::FleetEvent;
-use muster::message::Ending;
+use muster::message::{Ending, Hello};
 use muster::row;
+use sample::{AgentNow, AgentState};
 use stats::{Measurement, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +20,15 @@ use units::Nanos;
 /// When every call must have ended, agents have so long to say so.
 const GRACE: Nanos = Nanos::from_secs(15);
 
+/// In a fleet of at most so many agents each has its quantiles while the run goes on.
+const QUANTILES_MAX: usize = 100;
+
+/// `region=north`, several between commas.
+pub(super) fn labels(hello: &Hello) -> String {
+    let labels = hello.labels.iter().map(|(name, value)| format!("{name}={value}"));
+    labels.collect::<Vec<_>>().join(",")
+}
+
 /// What is done when an agent is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnLoss {
@@ -25,6 +36,8 @@ pub(crate) enum OnLoss {
     Stop,
     /// The others go on; what falls due on it is lost.
     Continue,
+    /// The others go on, and share its part once it is certain to be silent: open loads alone.
+    Redistribute,
 }
 
 /// An agent's account, for the report.
@@ -37,17 +50,21 @@ pub(super) struct Account {
 
 /// See the module.
 pub(super) struct Merge {
-    setup: Arc<Setup>,
+    pub(super) setup: Arc<Setup>,
     collector: Collector,
     /// In the order of the collector's workers.
-    names: Vec<String>,
-    ledgers: Vec<Ledger>,
+    pub(super) names: Vec<String>,
+    pub(super) ledgers: Vec<Ledger>,
+    /// As they are shown while the run goes on.
+    shown: Vec<AgentNow>,
+    /// Parts of lost agents that others were offered.
+    pub(super) moves: Vec<Handover>,
     owed: Option<Owed>,
-    on_loss: OnLoss,
+    pub(super) on_loss: OnLoss,
     spare: Box<Snapshot>,
-    stopped: Order,
+    pub(super) stopped: Order,
     /// From when on nothing falls due any more, because all were stopped.
-    cut: Nanos,
+    pub(super) cut: Nanos,
 }
 
 impl Merge {
@@ -61,6 +78,8 @@ impl Merge {
             collector: Collector::new(setup.clone()),
             names: parts.keys().cloned().collect(),
             ledgers: parts.values().map(ledger).collect(),
+            shown: Vec::new(),
+            moves: Vec::new(),
             owed: Owed::of(&setup),
             on_loss,
             spare: Box::default(),
@@ -68,6 +87,20 @@ impl Merge {
             cut: setup.measure_until(),
             setup,
         }
+    }
+
+    /// What agents are called when they are shown.
+    pub(super) fn introduce(&mut self, seats: &Seats) {
+        let show = |(number, name): (u32, &String)| {
+            let hello = seats.get(name).map(|seat| &seat.hello);
+            AgentNow {
+                number,
+                host: hello.map_or_else(|| name.clone(), |hello| hello.host.clone()),
+                labels: hello.map_or_else(String::new, labels),
+                ..AgentNow::default()
+            }
+        };
+        self.shown = (1..).zip(&self.names).map(show).collect();
     }
 
     /// Nothing will ever come of this agent; nothing happens where there is none of this name.
@@ -89,11 +122,14 @@ impl Merge {
         while self.ledgers.iter().any(|ledger| ledger.standing != LedgerState::Over) {
             match wire.event(LOOK) {
                 Some(FleetEvent::Row(agent, bytes)) => self.row(wire, &agent, &bytes, observer)?,
-                Some(FleetEvent::Over(agent)) => self.over(wire, &agent),
+                Some(FleetEvent::Over(agent)) => self.over(wire, &agent, observer),
                 Some(FleetEvent::Lost(agent, why) | FleetEvent::StoodDown(agent, why)) => {
                     self.lose(wire, &agent, why);
                 }
                 Some(FleetEvent::Back(agent)) => self.back(wire, &agent),
+                Some(FleetEvent::Taken { number, refused, .. }) => {
+                    self.taken(wire, number, refused);
+                }
                 _ => {}
             }
             self.give_orders(wire, observer);
@@ -163,6 +199,7 @@ impl Merge {
         if self.on_loss == OnLoss::Stop && self.stopped == Order::Go {
             self.stop(wire, Order::Stop);
         }
+        self.redistribute(wire, row);
     }
 
     fn back(&mut self, wire: &mut Wire, agent: &str) {
@@ -176,20 +213,36 @@ impl Merge {
     }
 
     /// All of an agent's rows are there. One that ended before its time owes what would have been due.
-    fn over(&mut self, wire: &mut Wire, agent: &str) {
+    fn over(&mut self, wire: &mut Wire, agent: &str, observer: &mut dyn Watcher) {
         let Some(row) = self.row_of(agent) else { return };
         let said = wire.finals().remove(agent).unwrap_or_default();
         let ledger = &mut self.ledgers[row];
         ledger.standing = LedgerState::Over;
         if said.ending == Ending::Done {
+            if ledger.is_heir() && self.stopped == Order::Go {
+                self.settle_up(row, observer);
+            }
             return;
         }
         let why = match (said.ending, said.trouble) {
+            (Ending::DeadMan, _) if ledger.is_relieved() => {
+                "others went on with its part".to_owned()
+            }
             (Ending::DeadMan, _) => "dead-man: it heard nothing of the manager".to_owned(),
             (_, trouble) => format!("failed: {}", trouble.unwrap_or_default()),
         };
         ledger.standing = LedgerState::Live;
         self.lose(wire, agent, why);
+    }
+
+    /// Whoever took a part over and had come to its end before it owes that part all the same.
+    fn settle_up(&mut self, row: usize, observer: &mut dyn Watcher) {
+        let ledger = &mut self.ledgers[row];
+        let (measured, warm_up) = ledger.ghost_until(self.owed.as_ref(), self.cut);
+        if (measured.lost, warm_up.lost) != (0, 0) {
+            let (edge, ghost) = (ledger.edge, (measured, warm_up));
+            self.put_ghost(row, (edge, edge), ghost, true, observer);
+        }
     }
 
     /// Puts in what lost agents owe, edge by edge, up to now.
@@ -199,9 +252,10 @@ impl Merge {
             while self.ledgers[row].standing == LedgerState::Lost {
                 let next = self.ledgers[row].edge + interval;
                 let closed = self.owed.is_none();
-                let last = closed || next >= self.cut;
-                let until = if last { self.cut.min(next) } else { next };
-                if !last && next > now {
+                let cut = self.cut.min(self.ledgers[row].owes_until());
+                let last = closed || next >= cut;
+                let until = if last { cut.min(next) } else { next };
+                if !last && next > now || self.awaits(row, next) {
                     break;
                 }
                 let ledger = &mut self.ledgers[row];
@@ -212,12 +266,24 @@ impl Merge {
                 if last {
                     ledger.standing = LedgerState::Over;
                 }
-                let mut snapshot = std::mem::take(&mut self.spare);
-                (snapshot.counts, snapshot.warm_up) = (measured, warm_up);
                 let times = (start, until.max(start));
-                self.put(Self::empty_row(row, times, snapshot, last), observer);
+                self.put_ghost(row, times, (measured, warm_up), last, observer);
             }
         }
+    }
+
+    /// Puts in counts that stand for what nobody knows of.
+    fn put_ghost(
+        &mut self,
+        row: usize,
+        times: (Nanos, Nanos),
+        (measured, warm_up): Ghost,
+        last: bool,
+        observer: &mut dyn Watcher,
+    ) {
+        let mut snapshot = std::mem::take(&mut self.spare);
+        (snapshot.counts, snapshot.warm_up) = (measured, warm_up);
+        self.put(Self::empty_row(row, times, snapshot, last), observer);
     }
 
     fn empty_row(
@@ -267,6 +333,7 @@ impl Merge {
             passed: head.passed,
             ..Self::empty_row(worker, times, snapshot, head.last)
         };
+        self.note(worker, &row);
         let ledger = &mut self.ledgers[worker];
         ledger.add(&row.snapshot.counts, &row.snapshot.warm_up, row.edge);
         if row.edge <= ledger.ghost_edge {
@@ -278,12 +345,45 @@ impl Merge {
         Ok(())
     }
 
+    /// What an agent's latest row tells of it.
+    fn note(&mut self, worker: usize, row: &Row) {
+        let few = self.shown.len() <= QUANTILES_MAX;
+        let Some(shown) = self.shown.get_mut(worker) else { return };
+        let (counts, warm_up) = (&row.snapshot.counts, &row.snapshot.warm_up);
+        let span = (row.end - row.start).as_secs_f64().max(1e-9);
+        shown.calls_per_s = (counts.done() + warm_up.done()) as f64 / span;
+        shown.in_flight = row.in_flight;
+        let response = few.then(|| row.snapshot.response());
+        shown.p99 = response.filter(|times| !times.is_empty()).map(|times| times.quantile(0.99));
+    }
+
+    /// How they stand, after a second that is complete.
+    fn show(&mut self, observer: &mut dyn Watcher) {
+        for (shown, ledger) in self.shown.iter_mut().zip(&self.ledgers) {
+            (shown.offered, shown.lost) = (ledger.offered(), ledger.lost());
+            shown.state = match ledger.standing {
+                LedgerState::Live => AgentState::Running,
+                // what has nothing more to lose is lost all the same
+                _ if ledger.lost_at.is_some() => AgentState::Lost,
+                LedgerState::Lost => AgentState::Lost,
+                LedgerState::Over => AgentState::Over,
+            };
+            if shown.state != AgentState::Running {
+                (shown.calls_per_s, shown.p99, shown.in_flight) = (0.0, None, 0);
+            }
+        }
+        observer.agents(&self.shown);
+    }
+
     /// Into the measurement and its series.
     fn put(&mut self, row: Row, observer: &mut dyn Watcher) {
         observer.row(&row);
         let (clear, seconds) = self.collector.add(row);
         let seconds = seconds.to_vec();
         self.spare = clear;
+        if !seconds.is_empty() {
+            self.show(observer);
+        }
         for second in &seconds {
             observer.second(second, self.collector.total());
         }

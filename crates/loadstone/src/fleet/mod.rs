@@ -1,8 +1,10 @@
 //! `loadstone fleet`: one load from many machines.
 
 mod agent;
+mod budget;
 mod bundle;
 mod convoy;
+mod heirs;
 mod ledger;
 mod local;
 mod merge;
@@ -12,6 +14,7 @@ mod public;
 mod target;
 mod wire;
 
+pub(crate) use budget::HostBudget;
 pub(crate) use convoy::Convoy;
 pub(crate) use merge::OnLoss;
 

@@ -1,5 +1,6 @@
 //! A fleet is stronger than any one machine: what it may do to a public address without its owner.
 
+use super::budget::lane_peak;
 use crate::run::prepare::Prepared;
 use crate::torture::load::{is_public, permit_load};
 use anyhow::{Result, anyhow};
@@ -33,9 +34,9 @@ fn beyond(plan: &Plan, agents: usize) -> Option<String> {
         return None;
     }
     let (mut rate, mut users) = (0.0, 0);
-    for load in plan.loads() {
-        match load {
-            Load::Open { arrivals, .. } => rate += peak(arrivals),
+    for lane in plan.lanes() {
+        match &lane.load {
+            Load::Open { .. } => rate += lane_peak(&lane).unwrap_or(0.0),
             Load::Closed { users: more, .. } => users += u64::from(*more),
         }
     }

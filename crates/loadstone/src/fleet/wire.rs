@@ -3,6 +3,7 @@
 use super::convoy::LOOK;
 use anyhow::{Result, bail};
 use fleet::{Incoming, LinkSender, NatsLink, NatsServer, Subjects};
+use muster::LOST_AFTER;
 use muster::manager::{FleetEvent, Manager, Post};
 use muster::message::{self, Final, FromAgent, FromWatch, Hello, Holding, OperatorWord, ToAgent};
 use sample::SutSeries;
@@ -15,6 +16,11 @@ use units::Nanos;
 
 /// Longest that the machine goes without being called.
 const TURN: Duration = Duration::from_millis(50);
+
+/// Pause between two attempts to start the server again.
+const REVIVE_PAUSE: Nanos = Nanos::from_secs(1);
+/// Messages that are read at once.
+const BATCH: usize = 10_000;
 
 /// Longest wait for the last row of who watches the target.
 const LAST_ROW_MAX: Nanos = Nanos::from_millis(500);
@@ -58,8 +64,15 @@ impl Wire {
         let (end, ended) = channel();
         let sender = link.sender();
         let version = link.version.map_or(String::new(), |version| version.to_string());
-        let desk =
-            Desk { manager: manager.clone(), link, subjects: subjects.clone(), server, give };
+        let desk = Desk {
+            manager: manager.clone(),
+            link,
+            subjects: subjects.clone(),
+            server,
+            down: false,
+            next_try: Nanos::ZERO,
+            give,
+        };
         let body = move || desk.run(&ended);
         let thread = std::thread::Builder::new().name("fleet".into()).spawn(body)?;
         let (thread, adopted) = (Some(thread), false);
@@ -128,7 +141,8 @@ impl Wire {
     pub(super) fn recall(&self, patience: Nanos) -> Result<BTreeMap<String, Holding>> {
         self.with(Manager::recall);
         let until = reactor::monotonic() + patience;
-        while !matches!(self.event(LOOK), Some(FleetEvent::Recalled)) {
+        while !self.with(|manager| manager.seats().values().all(|seat| seat.held.is_some())) {
+            self.event(LOOK);
             if reactor::monotonic() > until {
                 bail!("not every agent said what it holds");
             }
@@ -193,6 +207,16 @@ impl Wire {
         Ok(())
     }
 
+    /// Gives a lost agent's part up for it; the instant from which on it certainly issues nothing.
+    pub(super) fn relieve(&self, agent: &str) -> Nanos {
+        self.with(|manager| manager.relieve(agent))
+    }
+
+    /// Offers slots of a lost agent to another one; the number of the offer.
+    pub(super) fn offer(&self, heir: &str, slots: Vec<Vec<u32>>, of: u32, from: Nanos) -> u64 {
+        self.with(|manager| manager.offer(heir, slots, of, from))
+    }
+
     pub(super) fn stop(&self, abandon: bool) {
         self.with(|manager| manager.stop(abandon));
     }
@@ -218,6 +242,41 @@ impl Wire {
             }
         }
         Ok(())
+    }
+
+    /// Waits for the agents of a run that another manager began: for all of them, or for those that are
+    /// heard within the time after which the others are lost. `wanted`: as many, whatever the run had.
+    ///
+    /// # Errors
+    /// None is there within `patience`, or a signal came.
+    pub(super) fn rejoin(&self, wanted: Option<usize>, patience: Duration) -> Result<()> {
+        let until = reactor::monotonic() + Nanos(patience.as_nanos() as u64);
+        let mut first = Nanos::NEVER;
+        loop {
+            let (there, complete) = self.with(|manager| {
+                let said = manager.seats().values().filter_map(|seat| seat.held.as_ref());
+                let most = said.map(|held| held.agents as usize).max().filter(|most| *most > 0);
+                if let (None, Some(most)) = (wanted, most) {
+                    manager.expect(most);
+                }
+                manager.recall();
+                (manager.seats().len(), manager.complete())
+            });
+            let now = reactor::monotonic();
+            if there > 0 {
+                first = first.min(now);
+            }
+            if complete || first < Nanos::NEVER && now > first + LOST_AFTER {
+                return Ok(());
+            }
+            if crate::signals::caught() > 0 {
+                bail!("interrupted: {there} agents had answered");
+            }
+            if now > until {
+                bail!("no agent answered in time; see --wait");
+            }
+            self.event(TURN);
+        }
     }
 
     /// Ends the fleet.
@@ -250,19 +309,28 @@ struct Desk {
     link: NatsLink,
     subjects: Subjects,
     server: Option<NatsServer>,
+    /// The connection to the server is down.
+    down: bool,
+    /// It is not started again before, after it would not start.
+    next_try: Nanos,
     give: Sender<FleetEvent>,
 }
 
 impl Desk {
     fn run(mut self, ended: &Receiver<()>) {
         loop {
-            let heard = self.link.inbox.recv_timeout(TURN);
-            match heard {
-                Ok(Incoming::Message { subject, bytes, at }) => self.message(&subject, bytes, at),
-                Ok(Incoming::Disconnected) => self.revive(),
-                Ok(Incoming::Refused(why)) => crate::say(&format!("the server refuses: {why}")),
-                Ok(Incoming::Connected | Incoming::TooSlow) | Err(RecvTimeoutError::Timeout) => {}
+            match self.link.inbox.recv_timeout(TURN) {
+                Ok(heard) => self.heard(heard),
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
+            }
+            // whoever was held up hears all that was said meanwhile before it calls anybody silent
+            for _ in 0..BATCH {
+                let Ok(heard) = self.link.inbox.try_recv() else { break };
+                self.heard(heard);
+            }
+            if self.down && reactor::monotonic() >= self.next_try {
+                self.revive();
             }
             let mut manager = self.manager.lock().unwrap_or_else(PoisonError::into_inner);
             manager.tick(reactor::monotonic());
@@ -277,9 +345,20 @@ impl Desk {
         }
     }
 
-    fn tell_the_time(&self, to: &str, sent: u64, at: Nanos) {
+    fn heard(&mut self, heard: Incoming) {
+        match heard {
+            Incoming::Message { subject, bytes, at } => self.message(&subject, bytes, at),
+            // a server that was killed may take a while to be gone: it is looked at until it is back
+            Incoming::Disconnected => self.down = true,
+            Incoming::Connected => self.down = false,
+            Incoming::Refused(why) => crate::say(&format!("the server refuses: {why}")),
+            Incoming::TooSlow => {}
+        }
+    }
+
+    fn tell_the_time(&self, epoch: u64, to: &str, sent: u64, at: Nanos) {
         let (received, returned) = (at.0, reactor::monotonic().0);
-        let answer = ToAgent::Clock { sent, received, returned };
+        let answer = ToAgent::Clock { epoch, sent, received, returned };
         self.link.sender().send(self.subjects.to(to), message::write(&answer));
     }
 
@@ -288,7 +367,10 @@ impl Desk {
         match server.revive() {
             Ok(true) => crate::say("nats-server had died and was started again"),
             Ok(false) => {}
-            Err(error) => crate::say(&error.to_string()),
+            Err(error) => {
+                self.next_try = reactor::monotonic() + REVIVE_PAUSE;
+                crate::say(&error.to_string());
+            }
         }
     }
 
@@ -299,14 +381,16 @@ impl Desk {
             "rows" => manager.row(agent, bytes, at),
             "from" => match message::read(&bytes) {
                 Ok(FromAgent::Clock { sent }) => {
-                    self.tell_the_time(agent, sent, at);
+                    self.tell_the_time(manager.epoch(), agent, sent, at);
                     manager.heard(agent, FromAgent::Alive, at);
                 }
                 Ok(said) => manager.heard(agent, said, at),
                 Err(why) => crate::say(&format!("agent {agent}: {why}")),
             },
             "sut" => match message::read(&bytes) {
-                Ok(FromWatch::Clock { sent }) => self.tell_the_time(agent, sent, at),
+                Ok(FromWatch::Clock { sent }) => {
+                    self.tell_the_time(manager.epoch(), agent, sent, at);
+                }
                 Ok(said) => manager.heard_of_target(agent, said, at),
                 Err(why) => crate::say(&format!("watch {agent}: {why}")),
             },

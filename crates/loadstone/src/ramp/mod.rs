@@ -28,6 +28,10 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<Convoy>) -> Result<Code, Failur
     }
     output::check(&task.outputs)?;
     view::check(&task.outputs)?;
+    if let Some(fleet) = &task.outputs.fleet {
+        let mut plans = task.targets.iter().map(|target| fleet.admit(&target.plan));
+        plans.try_for_each(|admitted| admitted.map(drop)).map_err(Failure::from_run)?;
+    }
     crate::run::sut::check(task.outputs.sut.as_ref())?;
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
     let mut session = Session::new();

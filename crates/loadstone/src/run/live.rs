@@ -3,7 +3,7 @@
 use super::call_log::CallLog;
 use super::threads::Watcher;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use sample::CallRecord;
+use sample::{AgentNow, AgentState, CallRecord};
 use stats::{Second, Snapshot};
 use std::io::IsTerminal;
 use units::{Nanos, show};
@@ -17,6 +17,8 @@ pub(crate) struct Live {
     span_s: Option<f64>,
     calls_max: Option<u64>,
     log: Option<CallLog>,
+    /// How many of a fleet's machines run, where there is one.
+    agents: String,
 }
 
 impl Live {
@@ -35,7 +37,8 @@ impl Live {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
             bar
         });
-        Live { bar, heading: String::new(), span_s: span.map(Nanos::as_secs_f64), calls_max, log }
+        let (heading, agents) = (String::new(), String::new());
+        Live { bar, heading, span_s: span.map(Nanos::as_secs_f64), calls_max, log, agents }
     }
 
     /// With this text before each line: `step 7 of 20  `.
@@ -69,8 +72,9 @@ impl Watcher for Live {
         let done = counts.succeeded + counts.failed + counts.timed_out;
         let failed = total.counts.failed + total.counts.timed_out + total.counts.dropped;
         let line = format!(
-            "{}{}{}  {} in flight  p99 {}  {} failed  {}",
+            "{}{}{}{}  {} in flight  p99 {}  {} failed  {}",
             self.heading,
+            self.agents,
             if second.warm_up { "warm-up  " } else { "" },
             show::rate(done as f64 / second.span_s.max(1e-9)),
             show::count(second.in_flight),
@@ -80,6 +84,11 @@ impl Watcher for Live {
         );
         bar.set_message(line);
         bar.tick();
+    }
+
+    fn agents(&mut self, agents: &[AgentNow]) {
+        let running = agents.iter().filter(|agent| agent.state == AgentState::Running).count();
+        self.agents = format!("{running} of {} agents  ", agents.len());
     }
 
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {

@@ -5,7 +5,7 @@ use crate::args::Outputs;
 use crate::exit::Failure;
 use engine::{Intention, Setup};
 use metrics::{Board, Collector, Endpoint, Pusher, Reading, Run};
-use sample::CallRecord;
+use sample::{AgentNow, CallRecord};
 use stats::{Second, Snapshot};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -61,6 +61,7 @@ impl Meters {
             intention: Intention::of(setup),
             measure_from: setup.measure_from(),
             measure_until: setup.measure_until(),
+            agents: Vec::new(),
         }
     }
 
@@ -96,6 +97,7 @@ pub(crate) struct Metered {
     intention: Option<Intention>,
     measure_from: Nanos,
     measure_until: Nanos,
+    agents: Vec<AgentNow>,
 }
 
 impl Watcher for Metered {
@@ -103,11 +105,15 @@ impl Watcher for Metered {
         let passed = Nanos::from_secs_f64((second.at_s + second.span_s).max(0.0));
         let now = (self.measure_from + passed).min(self.measure_until);
         let intended = self.intention.as_ref().map(|wanted| wanted.until(now).0);
-        let reading = Reading::of(&self.run, second, total, intended);
+        let reading = Reading::of(&self.run, second, total, intended).with_agents(&self.agents);
         if let Some(pusher) = &self.pusher {
             pusher.borrow_mut().push(reading.clone());
         }
         self.board.pin(reading);
+    }
+
+    fn agents(&mut self, agents: &[AgentNow]) {
+        self.agents = agents.to_vec();
     }
 
     fn calls(&mut self, _: &[CallRecord]) -> anyhow::Result<()> {

@@ -93,6 +93,14 @@ const HOPS_MAX: usize = 10;
 pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
     output::check(outputs)?;
     view::check(outputs)?;
+    if let Some(fleet) = &outputs.fleet {
+        if outputs.log.is_some() {
+            return Err(Failure::usage(
+                "--log writes the calls of one machine, and a fleet's stay on its agents: leave --log out",
+            ));
+        }
+        fleet.admit(&plan).map_err(Failure::from_run)?;
+    }
     let meters = Meters::open(outputs)?;
     let keeper = Keeper::open(outputs.store.as_ref())?;
     let name = outputs.name.as_str();

@@ -6,16 +6,17 @@ use crate::signals;
 use anyhow::Context;
 use conduit::Io;
 use engine::{
-    Collector, Crew, Directory, Driven, HeldBeside, Link, Order, Row, Setup, Worker, drive, lanes,
+    Collector, Crew, Directory, Driven, HeldBeside, LateShare, Link, Order, Row, Setup, Share,
+    Worker, drive, lanes,
 };
 use host::cpu::ThreadTime;
 use ownstack::OwnNetwork;
 use reactor::Reactor;
-use sample::{CallRecord, Ends, HeldFacts};
+use sample::{AgentNow, CallRecord, Ends, HeldFacts};
 use stats::{Measurement, Second, Snapshot};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use units::Nanos;
 use workload::{Guide, Script, ScriptError};
@@ -61,10 +62,10 @@ impl Leash {
         Leash { most, heard: AtomicU64::new(now.0), broken: AtomicBool::new(false) }
     }
 
-    /// Whoever watches was heard then. After too long a silence that comes too late: when the whole
-    /// process was frozen, what was sent meanwhile is read first.
-    pub(crate) fn hear(&self, at: Nanos) {
-        self.holds(at);
+    /// Whoever watches was there at the instant `at`, as is heard `now`. After too long a silence that
+    /// comes too late: when the whole process was frozen, what was sent meanwhile is read first.
+    pub(crate) fn hear(&self, at: Nanos, now: Nanos) {
+        self.holds(now);
         self.heard.fetch_max(at.0, Ordering::Relaxed);
     }
 
@@ -82,8 +83,43 @@ impl Leash {
     }
 }
 
+/// Parts of the load that the workers of an agent take over while they run.
+#[derive(Debug, Default)]
+#[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "only agents of a fleet have one"))]
+pub(crate) struct Estate {
+    /// By worker.
+    parts: Mutex<Vec<Vec<LateShare>>>,
+    /// Whether there is anything: workers look at this alone, as long as there is nothing.
+    given: AtomicBool,
+}
+
+#[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "only agents of a fleet have one"))]
+impl Estate {
+    /// A part for each worker that gets one, from this time after the first instant on.
+    pub(crate) fn give(&self, parts: Vec<Option<Share>>, from: Nanos) {
+        let mut all = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let workers = all.len().max(parts.len());
+        all.resize(workers, Vec::new());
+        for (part, own) in parts.into_iter().zip(all.iter_mut()) {
+            own.extend(part.map(|share| LateShare { share, from }));
+        }
+        self.given.store(true, Ordering::Release);
+    }
+
+    /// What the worker gets after the first `taken` parts.
+    fn part(&self, worker: u32, taken: usize) -> Option<LateShare> {
+        if !self.given.load(Ordering::Acquire) {
+            return None;
+        }
+        let all = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(worker as usize)?.get(taken).cloned()
+    }
+}
+
 /// How a worker thread reaches the collector.
 struct ThreadLink {
+    worker: u32,
+    estate: Option<Arc<Estate>>,
     order: Arc<AtomicU8>,
     leash: Option<Arc<Leash>>,
     out: SyncSender<Message>,
@@ -124,6 +160,10 @@ impl Link for ThreadLink {
         })
     }
 
+    fn more(&mut self, taken: usize) -> Option<LateShare> {
+        self.estate.as_ref()?.part(self.worker, taken)
+    }
+
     fn log(&mut self, calls: &mut Vec<CallRecord>) {
         self.out.send(Message::Calls(std::mem::take(calls))).ok();
     }
@@ -160,6 +200,8 @@ pub(crate) struct Finished {
 /// Who wants to know of the run while it runs.
 pub(crate) trait Watcher {
     fn second(&mut self, second: &Second, total: &Snapshot);
+    /// The machines of a fleet, each second, before that second is told.
+    fn agents(&mut self, _: &[AgentNow]) {}
     /// One worker's interval, before it is merged.
     fn row(&mut self, _row: &Row) {}
     /// Calls with their outcomes, where they are logged. `Err` ends the run.
@@ -172,6 +214,10 @@ pub(crate) trait Watcher {
     }
     /// What ends the load where nobody watches it from afar any more.
     fn leash(&self) -> Option<Arc<Leash>> {
+        None
+    }
+    /// Where parts of the load come from that are taken over while the run goes on.
+    fn estate(&self) -> Option<Arc<Estate>> {
         None
     }
     fn end(&mut self);
@@ -210,6 +256,8 @@ pub(crate) fn execute(
         let (give, take) = sync_channel(SPARES);
         spares.push(give);
         let link = ThreadLink {
+            worker: id,
+            estate: watcher.estate(),
             order: order.clone(),
             leash: watcher.leash(),
             out: out.clone(),
@@ -461,15 +509,15 @@ mod tests {
         let at = Nanos::from_secs;
         let leash = Leash::new(at(5), at(100));
         assert!(leash.holds(at(105)));
-        leash.hear(at(104));
+        leash.hear(at(104), at(104));
         assert!(leash.holds(at(109)));
         // frozen: the word that waited in the socket is read before a worker looks
-        leash.hear(at(110));
-        assert!(!leash.holds(at(110)));
+        leash.hear(at(108), at(110));
+        assert!(!leash.holds(at(108)));
         let leash = Leash::new(at(5), at(100));
         // a worker looks first
         assert!(!leash.holds(at(106)));
-        leash.hear(at(106));
+        leash.hear(at(106), at(106));
         assert!(!leash.holds(at(106)) && leash.is_broken());
     }
 }

@@ -11,7 +11,7 @@ use engine::{Intention, Row, Setup};
 use plan::Plan;
 use record::server::{Inputs, Server};
 use report::SloResult;
-use sample::CallRecord;
+use sample::{AgentNow, CallRecord};
 use stats::{Measurement, Objective, Second, Snapshot};
 use std::io::IsTerminal;
 use std::rc::Rc;
@@ -192,6 +192,10 @@ impl Watcher for Shown {
         if !second.warm_up {
             self.screen.judged(self.judge(second, total));
         }
+    }
+
+    fn agents(&mut self, agents: &[AgentNow]) {
+        self.screen.agents(agents.to_vec());
     }
 
     fn row(&mut self, row: &Row) {

@@ -2,7 +2,7 @@
 
 use super::threads::Watcher;
 use engine::{Order, Row};
-use sample::{CallRecord, Ends};
+use sample::{AgentNow, CallRecord, Ends};
 use stats::{Second, Snapshot};
 
 /// Passes everything on to each of them, in order; the gravest wish of any becomes the order.
@@ -11,6 +11,10 @@ pub(crate) struct Watchers(pub(crate) Vec<Box<dyn Watcher>>);
 impl Watcher for Watchers {
     fn second(&mut self, second: &Second, total: &Snapshot) {
         self.0.iter_mut().for_each(|watcher| watcher.second(second, total));
+    }
+
+    fn agents(&mut self, agents: &[AgentNow]) {
+        self.0.iter_mut().for_each(|watcher| watcher.agents(agents));
     }
 
     fn row(&mut self, row: &Row) {

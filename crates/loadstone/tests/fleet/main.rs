@@ -3,6 +3,7 @@
 #![cfg(feature = "fleet")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
+mod losses;
 mod network;
 mod plans;
 #[path = "../support/mod.rs"]
@@ -47,16 +48,20 @@ fn four_agents_send_what_one_process_sends() {
     assert_eq!(site.stop().requests, 201);
 }
 
-/// The children of a process that are agents, by their command lines.
 fn agents_of(pid: u32) -> Vec<u32> {
+    children_of(pid, "agent")
+}
+
+/// The children of a process whose command lines have this word.
+fn children_of(pid: u32, word: &str) -> Vec<u32> {
     let children = format!("/proc/{pid}/task/{pid}/children");
     let list = std::fs::read_to_string(children).unwrap_or_default();
     let pids = list.split_whitespace().filter_map(|word| word.parse().ok());
-    let is_agent = |pid: &u32| {
+    let is_one = |pid: &u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains("agent")
+        String::from_utf8_lossy(&line).contains(word)
     };
-    pids.filter(is_agent).collect()
+    pids.filter(is_one).collect()
 }
 
 /// What comes to be while the site goes on; its own wait paces the looking.
@@ -71,7 +76,11 @@ fn until<T>(site: &Site, mut what: impl FnMut() -> Option<T>) -> T {
 }
 
 fn kill(pid: u32) {
-    let sent = Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
+    signal(pid, "KILL");
+}
+
+fn signal(pid: u32, name: &str) {
+    let sent = Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap();
     assert!(sent.success());
 }
 

@@ -120,7 +120,7 @@ fn the_targets_machine_is_watched_in_the_same_run() {
 }
 
 /// An operator's own server with this configuration, on a free port; its URL.
-fn own_server(config: &std::path::Path) -> (Ended, String) {
+pub(crate) fn own_server(config: &std::path::Path) -> (Ended, String) {
     let text = std::fs::read_to_string(config).unwrap();
     std::fs::write(config, text.replacen("port: 4222", "port: -1", 1)).unwrap();
     let mut command = std::process::Command::new("nats-server");

@@ -2,6 +2,7 @@
 //! reorders, and clocks that differ.
 
 mod crowd;
+mod losses;
 
 use muster::agent::{Agent, Deed, ReadyFacts};
 use muster::manager::{FleetEvent, Manager, Post, Stage};
@@ -35,6 +36,10 @@ struct Member {
     shares: Vec<Share>,
     started: Option<Nanos>,
     cut_off: bool,
+    /// It hears, and is not heard.
+    mute: bool,
+    /// Others' parts that it has taken, and from when after the start on.
+    taken: Vec<(Share, Nanos)>,
     exit: Option<String>,
 }
 
@@ -61,13 +66,15 @@ impl World {
             let hello = Hello { protocol: PROTOCOL, host: name(row), ..Hello::default() };
             let own = Nanos(now.0.saturating_add_signed(ahead));
             Member {
-                agent: Agent::new(hello, own),
+                agent: Agent::new(&name(row), hello, own),
                 ahead,
                 run: None,
                 stopped: false,
                 shares: Vec::new(),
                 started: None,
                 cut_off: false,
+                mute: false,
+                taken: Vec::new(),
                 exit: None,
             }
         };
@@ -136,10 +143,13 @@ impl World {
             | Parcel::Down(row, _)
             | Parcel::All(row, _)
                 if self.members[row].cut_off => {}
+            Parcel::Up(row, _) | Parcel::Row(row, _) if self.members[row].mute => {}
             Parcel::Up(_, _) | Parcel::Row(_, _) if !self.manager_alive => {}
             Parcel::Up(row, FromAgent::Clock { sent }) => {
                 let (received, returned) = (self.now.0, self.now.0);
-                self.post(Parcel::Down(row, ToAgent::Clock { sent, received, returned }));
+                let epoch = self.manager.epoch();
+                let answer = ToAgent::Clock { epoch, sent, received, returned };
+                self.post(Parcel::Down(row, answer));
                 self.manager.heard(&name(row), FromAgent::Alive, self.now);
             }
             Parcel::Up(row, said) => self.manager.heard(&name(row), said, self.now),
@@ -177,14 +187,18 @@ impl World {
                 Deed::Row(bytes) => self.post(Parcel::Row(row, bytes)),
                 Deed::Prepare { step, hash, sealed } => {
                     assert_eq!((hash.as_str(), sealed.len()), ("hash", 300_000));
-                    member
-                        .agent
-                        .prepared(step, Ok(ReadyFacts { hash, workers: 2, rate_peak: None }));
+                    let rate_peak = Some(600.0);
+                    let facts = ReadyFacts { hash: hash.clone(), workers: 2, rate_peak };
+                    member.agent.prepared(step, &hash, Ok(facts));
                 }
                 Deed::Run { shares, start, .. } => {
                     member.shares = shares;
                     member.run = Some((start, 0));
                     member.started = Some(Nanos(start.0.saturating_add_signed(-member.ahead)));
+                }
+                Deed::Take { parts, from } => {
+                    let parts = parts.into_iter().flatten();
+                    member.taken.extend(parts.map(|part| (part, from)));
                 }
                 Deed::Stop | Deed::Abandon => member.stopped = true,
                 Deed::Exit { why, .. } => member.exit = Some(why),
@@ -322,7 +336,7 @@ fn another_protocol_a_full_fleet_and_an_older_manager_are_refused() {
     let hello = |protocol| FromAgent::Hello(Hello { protocol, ..Hello::default() });
     let refusal = |manager: &mut Manager| {
         std::iter::from_fn(|| manager.post()).find_map(|post| match post {
-            Post::One(_, ToAgent::Refused { why }) => Some(why),
+            Post::One(_, ToAgent::Refused { why, .. }) => Some(why),
             _ => None,
         })
     };
@@ -333,9 +347,14 @@ fn another_protocol_a_full_fleet_and_an_older_manager_are_refused() {
     manager.heard("A1", hello(PROTOCOL), now);
     assert!(refusal(&mut manager).unwrap().contains("has its 1 agents"));
 
-    let mut agent = Agent::new(Hello::default(), now);
-    let command = |epoch| ManagerWord { epoch, what: What::Disband { why: "end".into() } };
-    agent.told(ToAgent::Welcome { epoch: 3 }, now);
+    let mut agent = Agent::new("A0", Hello::default(), now);
+    let command = |epoch| ManagerWord {
+        epoch,
+        at: now.0,
+        unheard: Vec::new(),
+        what: What::Disband { why: "end".into() },
+    };
+    agent.told(ToAgent::Welcome { epoch: 3, agents: 1 }, now);
     agent.commanded(&command(2), now);
     assert_eq!(agent.deed(), None);
     agent.commanded(&command(4), now);

@@ -1,6 +1,6 @@
 //! The machines that carried a run out together.
 
-use sample::{AgentFacts, FleetFacts};
+use sample::{AgentFacts, BudgetFacts, FleetFacts, PartMove};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -18,6 +18,38 @@ pub struct FleetRecord {
     pub clock_bound_max_s: f64,
     pub lost: u64,
     pub agents: Vec<AgentRecord>,
+    /// What of lost agents' parts others were offered.
+    #[serde(default)]
+    pub moved: Vec<MoveRecord>,
+    /// How much all agents together might ask of hosts.
+    #[serde(default)]
+    pub budgets: Vec<BudgetRecord>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MoveRecord {
+    /// Public half of the lost agent's key.
+    pub from: String,
+    /// Public half of the new owner's key.
+    pub to: String,
+    /// Arrivals whose number leaves one of these remainders when it is divided by `of`.
+    pub slots: Vec<u32>,
+    #[schemars(range(min = 1))]
+    pub of: u32,
+    /// The first instant of the new owner, from the start of the measured phase.
+    pub at_s: f64,
+    /// Why it was not taken; null: it was.
+    pub refused: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BudgetRecord {
+    pub host: String,
+    #[schemars(range(min = 0.0))]
+    pub most_per_s: f64,
+    /// What the plan asks for at its highest.
+    #[schemars(range(min = 0.0))]
+    pub asked_per_s: f64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +103,8 @@ impl FleetRecord {
             clock_bound_max_s: facts.clock_bound_max().as_secs_f64(),
             lost: facts.lost(),
             agents: facts.agents.iter().map(AgentRecord::of).collect(),
+            moved: facts.moved.iter().map(MoveRecord::of).collect(),
+            budgets: facts.budgets.iter().map(BudgetRecord::of).collect(),
         }
     }
 
@@ -78,7 +112,45 @@ impl FleetRecord {
         FleetFacts {
             server: self.server.clone(),
             agents: self.agents.iter().map(AgentRecord::facts).collect(),
+            moved: self.moved.iter().map(MoveRecord::facts).collect(),
+            budgets: self.budgets.iter().map(BudgetRecord::facts).collect(),
         }
+    }
+}
+
+impl MoveRecord {
+    fn of(step: &PartMove) -> MoveRecord {
+        MoveRecord {
+            from: step.from.clone(),
+            to: step.to.clone(),
+            slots: step.slots.clone(),
+            of: step.of,
+            at_s: step.at_s,
+            refused: (!step.refused.is_empty()).then(|| step.refused.clone()),
+        }
+    }
+
+    fn facts(&self) -> PartMove {
+        PartMove {
+            from: self.from.clone(),
+            to: self.to.clone(),
+            slots: self.slots.clone(),
+            of: self.of,
+            at_s: self.at_s,
+            refused: self.refused.clone().unwrap_or_default(),
+        }
+    }
+}
+
+impl BudgetRecord {
+    fn of(budget: &BudgetFacts) -> BudgetRecord {
+        let BudgetFacts { host, most_per_s, asked_per_s } = budget.clone();
+        BudgetRecord { host, most_per_s, asked_per_s }
+    }
+
+    fn facts(&self) -> BudgetFacts {
+        let BudgetRecord { host, most_per_s, asked_per_s } = self.clone();
+        BudgetFacts { host, most_per_s, asked_per_s }
     }
 }
 

@@ -1,0 +1,239 @@
+//! A lost machine's part of the load goes to the others: which slots to whom, from when on.
+
+use super::ledger::LedgerState;
+use super::merge::{Merge, OnLoss};
+use super::wire::Wire;
+use engine::{Order, Share};
+use muster::agent::SLOTS_MAX;
+use muster::slots::SlotTable;
+use plan::{Load, Plan};
+use sample::PartMove;
+use units::Nanos;
+
+/// Heirs are told at least so long before their first arrival of a new part.
+const TELL: Nanos = Nanos::from_secs(1);
+/// Slots of one lost part in all: the numbers of one heir's fit into a message.
+const PIECES_MAX: usize = 65_536;
+
+/// Why nobody else could go on with a part of this plan; `None`: others could.
+pub(super) fn immovable(plan: &Plan) -> Option<String> {
+    let why = if plan.loads().iter().any(|load| matches!(load, Load::Closed { .. })) {
+        "users of a closed loop know what no other machine knows: give --rate"
+    } else if plan.loads().iter().any(|load| load.session().is_some()) {
+        "sessions have begun on a machine, and no other one can go on with them"
+    } else if plan.journeys.is_some() {
+        "journeys have begun on a machine, and no other one can go on with them"
+    } else if plan.script.is_some() {
+        "what a script has done on a machine is not known to another one"
+    } else {
+        return None;
+    };
+    Some(format!("--on-agent-loss redistribute: {why}"))
+}
+
+/// What became of an offer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    Awaited,
+    /// Or nobody knows: then it is owed by the heir.
+    Taken,
+    Refused(String),
+}
+
+/// Slots on their way from a lost agent to another one; both by their rows in the merge.
+#[derive(Clone, Debug)]
+pub(super) struct Handover {
+    number: u64,
+    pub(super) from: usize,
+    to: usize,
+    share: Share,
+    pub(super) at: Nanos,
+    pub(super) answer: Answer,
+}
+
+/// Slots of `of` for each worker of each heir.
+#[derive(Debug, PartialEq, Eq)]
+struct Division {
+    of: u32,
+    heirs: Vec<Vec<Vec<u32>>>,
+}
+
+/// Divides slots over the workers of several heirs, as the weights are. They are cut finer where there
+/// are fewer of them than it takes.
+fn divide((slots, of): (&[u32], u32), heirs: &[Vec<f64>]) -> Division {
+    let weights: Vec<f64> = heirs.iter().flatten().copied().collect();
+    let table = SlotTable::new(&weights);
+    let mut owner = vec![0; table.of as usize];
+    for (worker, places) in table.slots.iter().enumerate() {
+        places.iter().for_each(|place| owner[*place as usize] = worker);
+    }
+    let even = slots.len().is_multiple_of(owner.len());
+    let fits = of.checked_mul(table.of).is_some_and(|finer| finer <= SLOTS_MAX)
+        && slots.len() * owner.len() <= PIECES_MAX;
+    let cut = if even || !fits { 1 } else { table.of };
+    let pieces = (0..cut).flat_map(|round| slots.iter().map(move |slot| slot + of * round));
+    let mut each = vec![Vec::new(); weights.len()];
+    for (piece, worker) in pieces.zip(owner.iter().cycle()) {
+        each[*worker].push(piece);
+    }
+    let mut each = each.into_iter();
+    let heirs = heirs.iter().map(|workers| each.by_ref().take(workers.len()).collect());
+    Division { of: of * cut, heirs: heirs.collect() }
+}
+
+impl Merge {
+    /// Offers what a lost agent leaves to the others, from an instant on at which it certainly issues
+    /// nothing any more. What falls due before is lost, and so is all of it where there is no time left.
+    pub(super) fn redistribute(&mut self, wire: &Wire, lost: usize) {
+        self.settle(lost);
+        let leaves_nothing = self.ledgers[lost].is_relieved();
+        if self.on_loss != OnLoss::Redistribute || self.stopped != Order::Go || leaves_nothing {
+            return;
+        }
+        let heirs: Vec<usize> = (0..self.ledgers.len())
+            .filter(|row| self.ledgers[*row].standing == LedgerState::Live)
+            .filter(|row| !self.ledgers[*row].is_relieved())
+            .collect();
+        let silent = wire.relieve(&self.names[lost]);
+        let at = self.edge_from(silent.max(reactor::monotonic() + TELL));
+        if heirs.is_empty() || at >= self.cut {
+            return;
+        }
+        let weights: Vec<Vec<f64>> = heirs.iter().map(|row| self.ledgers[*row].weights()).collect();
+        for part in self.ledgers[lost].leave() {
+            let division = divide(part.share.slots(), &weights);
+            for (to, slots) in heirs.iter().zip(division.heirs) {
+                let all: Vec<u32> = sorted(slots.iter().flatten().copied());
+                let Ok(share) = Share::of_slots(&all, division.of) else { continue };
+                let shares = slots.iter().filter_map(|own| Share::of_slots(own, division.of).ok());
+                let from = at - self.setup.start;
+                let number = wire.offer(&self.names[*to], slots.clone(), division.of, from);
+                self.ledgers[*to].take(shares, at, number);
+                self.ledgers[lost].give(share.clone(), part.from, at, number);
+                let answer = Answer::Awaited;
+                self.moves.push(Handover { number, from: lost, to: *to, share, at, answer });
+            }
+        }
+        let seconds = at.as_secs_f64() - self.setup.measure_from().as_secs_f64();
+        let name = wire.name(&self.names[lost]);
+        crate::say(&format!(
+            "the part of {name} goes to {} others from {seconds:.1} s on",
+            heirs.len()
+        ));
+    }
+
+    /// Whether an heir takes what it was offered. What it does not take is lost after all.
+    pub(super) fn taken(&mut self, wire: &Wire, number: u64, refused: Option<String>) {
+        let mine = |step: &&mut Handover| step.number == number && step.answer == Answer::Awaited;
+        let Some(step) = self.moves.iter_mut().find(mine) else { return };
+        let (from, to) = (step.from, step.to);
+        let Some(why) = refused else {
+            step.answer = Answer::Taken;
+            return;
+        };
+        crate::say(&format!("{} takes nothing over: {why}", wire.name(&self.names[to])));
+        step.answer = Answer::Refused(why);
+        self.ledgers[to].refuse(number);
+        self.ledgers[from].keep(number);
+        if self.ledgers[from].standing == LedgerState::Over {
+            self.ledgers[from].standing = LedgerState::Lost;
+        }
+    }
+
+    /// A lost agent answers nothing more: what it was offered it may have taken, and owes.
+    fn settle(&mut self, lost: usize) {
+        let awaited = |step: &&mut Handover| step.to == lost && step.answer == Answer::Awaited;
+        self.moves.iter_mut().filter(awaited).for_each(|step| step.answer = Answer::Taken);
+    }
+
+    /// Whether the account of a lost agent has to wait for an answer before it goes on to `next`.
+    pub(super) fn awaits(&self, row: usize, next: Nanos) -> bool {
+        let waits = |step: &Handover| step.from == row && step.answer == Answer::Awaited;
+        self.moves.iter().any(|step| waits(step) && next >= step.at)
+    }
+
+    /// The end of a row of the series that is not before `at`.
+    fn edge_from(&self, at: Nanos) -> Nanos {
+        let interval = self.setup.plan.measure.interval.0.max(1);
+        let first = self.setup.start + Nanos(self.setup.plan.stop.warm_up.0 % interval);
+        first + Nanos((at - first).0.div_ceil(interval) * interval)
+    }
+
+    /// What went from whom to whom, for the report.
+    pub(super) fn part_moves(&self) -> Vec<PartMove> {
+        let from = self.setup.measure_from().as_secs_f64();
+        let told = |step: &Handover| {
+            let (slots, of) = step.share.slots();
+            PartMove {
+                from: self.names[step.from].clone(),
+                to: self.names[step.to].clone(),
+                slots: slots.to_vec(),
+                of,
+                at_s: step.at.as_secs_f64() - from,
+                refused: match &step.answer {
+                    Answer::Refused(why) => why.clone(),
+                    Answer::Awaited | Answer::Taken => String::new(),
+                },
+            }
+        };
+        self.moves.iter().map(told).collect()
+    }
+}
+
+fn sorted(slots: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut all: Vec<u32> = slots.collect();
+    all.sort_unstable();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Arrivals, Think};
+    use units::Rate;
+
+    fn owners(division: &Division) -> Vec<usize> {
+        let of = |workers: &Vec<Vec<u32>>| workers.iter().map(Vec::len).sum::<usize>();
+        division.heirs.iter().map(of).collect()
+    }
+
+    #[test]
+    fn every_slot_goes_to_one_heir_by_its_weight() {
+        let two = [vec![0.25], vec![0.25], vec![0.25]];
+        let one = divide((&[2], 4), &two);
+        assert_eq!(one.of, 12);
+        assert_eq!(one.heirs, [vec![vec![2]], vec![vec![6]], vec![vec![10]]]);
+        let even = divide((&[0, 3, 7], 8), &two);
+        assert_eq!((even.of, owners(&even)), (8, vec![1, 1, 1]));
+        let uneven = divide((&[1], 2), &[vec![1.0, 1.0], vec![0.5]]);
+        let counts = owners(&uneven);
+        assert_eq!(counts.iter().sum::<usize>(), (uneven.of / 2) as usize);
+        assert!(counts[0] > 3 * counts[1] && counts[0] < 5 * counts[1], "{counts:?}");
+        // arrival for arrival the same load
+        let all = sorted(uneven.heirs.iter().flatten().flatten().copied());
+        let finer = Share::of_slots(&all, uneven.of).unwrap();
+        let whole = Share::of_slots(&[1], 2).unwrap();
+        assert!((0..999).all(|nth| finer.nth(nth) == whole.nth(nth)));
+        // where there would be too many, they are not cut
+        let many = divide((&[5], SLOTS_MAX - 1), &two);
+        assert_eq!((many.of, owners(&many)), (SLOTS_MAX - 1, vec![1, 0, 0]));
+    }
+
+    #[test]
+    fn only_what_has_no_state_moves() {
+        let plan = |load| Plan { load, ..Plan::for_url("http://a.example/".parse().unwrap()) };
+        let open = || Load::Open {
+            arrivals: Arrivals::constant(Rate(10.0)),
+            session: None,
+            connections_max: None,
+            queue_max: None,
+        };
+        assert_eq!(immovable(&plan(open())), None);
+        let closed = plan(Load::Closed { users: 2, think: Think::None, session: None });
+        assert!(immovable(&closed).unwrap().contains("closed loop"));
+        let (name, text, args) = ("a.lua".into(), Vec::new(), Vec::new());
+        let script = plan::ScriptPlan { name, text, args };
+        let scripted = Plan { script: Some(script), ..plan(open()) };
+        assert!(immovable(&scripted).unwrap().contains("script"));
+    }
+}

@@ -1,0 +1,217 @@
+//! Machines that fall silent, and those that take their places.
+
+use crate::{MS, Parcel, World, name};
+use muster::agent::{Agent, Deed, ReadyFacts};
+use muster::manager::{FleetEvent, Manager, Stage};
+use muster::message::{Ending, Final, FromAgent, Hello, ManagerWord, ToAgent, What};
+use muster::{DEAD_MAN, PROTOCOL};
+use std::collections::BTreeMap;
+use units::Nanos;
+
+fn is_lost(world: &World, agent: &str) -> bool {
+    world.events.iter().any(|event| matches!(event, FleetEvent::Lost(lost, _) if lost == agent))
+}
+
+/// The load goes on for longer than the fleet is watched.
+fn keep_running(world: &mut World) {
+    world.members.iter_mut().for_each(|member| member.run = Some((Nanos(u64::MAX / 2), 0)));
+}
+
+#[test]
+fn one_that_hears_and_is_not_heard_stops_before_its_part_is_given_away() {
+    let mut world = World::new(3, 0.0, 2);
+    let start = world.go();
+    world.until(Nanos::from_secs(5), |world| world.now > start);
+    keep_running(&mut world);
+    world.members[1].mute = true;
+    let from = world.now;
+    world.until(Nanos::from_secs(9), |world| is_lost(world, "A1"));
+    let fence = world.manager.relieve("A1");
+    // suspected after 2 s, silenced 5 s later, and not half a second is wasted
+    assert!(fence > world.now && fence < from + Nanos::from_millis(8_600), "{}", (fence - from).0);
+    let told = Nanos(fence.0 + 200 * MS) - start;
+    let number = world.manager.offer("A0", vec![vec![2], vec![]], 6, told);
+    world.manager.offer("A2", vec![vec![], vec![3]], 6, told);
+    // and even if it is heard again before that
+    world.members[1].mute = false;
+    world.until(Nanos::from_secs(9), |world| world.members[1].stopped);
+    assert!(world.now < fence, "it stops {} too late", (world.now - fence).0);
+    let answers = |world: &World| {
+        let taken = |event: &&FleetEvent| matches!(event, FleetEvent::Taken { refused: None, .. });
+        world.events.iter().filter(taken).count()
+    };
+    world.until(Nanos::from_secs(2), |world| answers(world) == 2);
+    assert_eq!(number, 0);
+    let takers: Vec<usize> = world.members.iter().map(|member| member.taken.len()).collect();
+    assert_eq!(takers, [1, 0, 1]);
+    // each slot has one owner before the cut, and one behind it
+    let owned = |(share, from): &(schedule::Share, Nanos)| {
+        assert_eq!(*from, told);
+        share.count_of(600)
+    };
+    let taken: u64 = world.members.iter().flat_map(|member| &member.taken).map(owned).sum();
+    let given: u64 = world.members[1].shares.iter().map(|share| share.count_of(600)).sum();
+    assert_eq!(taken, given);
+    assert!(!world.members[0].stopped && !world.members[2].stopped);
+}
+
+#[test]
+fn an_offer_is_said_until_it_is_answered_and_taken_once() {
+    let mut world = World::new(2, 0.0, 4);
+    let start = world.go();
+    world.until(Nanos::from_secs(5), |world| world.now > start);
+    keep_running(&mut world);
+    let from = world.now + Nanos::from_secs(3) - start;
+    // neither the offer nor the first answers arrive
+    (world.members[0].cut_off, world.members[0].mute) = (true, true);
+    let number = world.manager.offer("A0", vec![vec![2]], 4, from);
+    world.manager.offer("A0", vec![vec![9]], 8, from);
+    world.manager.offer("A0", vec![vec![3]], 4, Nanos(MS));
+    let later = world.now + Nanos::from_millis(700);
+    world.until(Nanos::from_secs(1), |world| world.now > later);
+    assert!(world.members[0].taken.is_empty());
+    world.members[0].cut_off = false;
+    let later = world.now + Nanos::from_millis(700);
+    world.until(Nanos::from_secs(1), |world| world.now > later);
+    assert_eq!(world.members[0].taken.len(), 1);
+    world.members[0].mute = false;
+    let answers = |world: &World| {
+        let taken = world.events.iter().filter_map(|event| match event {
+            FleetEvent::Taken { number, refused, .. } => Some((*number, refused.clone())),
+            _ => None,
+        });
+        taken.collect::<BTreeMap<_, _>>()
+    };
+    world.until(Nanos::from_secs(2), |world| answers(world).len() == 3);
+    let said = answers(&world);
+    assert_eq!(world.members[0].taken.len(), 1);
+    assert_eq!(said[&number], None);
+    assert!(said[&1].as_ref().is_some_and(|why| why.contains("below 8")), "{said:?}");
+    assert!(said[&2].as_ref().is_some_and(|why| why.contains("too late")), "{said:?}");
+}
+
+/// The server throws away what a manager does not read in time, and closes its connection.
+#[test]
+fn a_manager_that_is_too_slow_for_four_seconds_loses_no_row() {
+    let mut world = World::new(3, 0.0, 5);
+    let start = world.go();
+    world.until(Nanos::from_secs(5), |world| world.now > start + Nanos::from_millis(400));
+    // nothing that is sent to it or by it arrives
+    world.members.iter_mut().for_each(|member| member.cut_off = true);
+    let (silence, from) = (Nanos::from_secs(4), world.now);
+    world.until(silence + Nanos::SECOND, |world| world.now > from + silence);
+    world.parcels.retain(|(_, parcel)| !matches!(parcel, Parcel::Row(..) | Parcel::Up(..)));
+    world.members.iter_mut().for_each(|member| member.cut_off = false);
+    let over = |world: &World| world.manager.seats().values().all(|seat| seat.stage == Stage::Over);
+    world.until(Nanos::from_secs(9), over);
+    for (row, member) in world.members.iter().enumerate() {
+        assert!(!member.stopped, "the dead man's switch came too early");
+        assert_eq!(world.rows_of(row).len() as u64, crate::ROWS);
+        assert!(!is_lost(&world, &name(row)));
+    }
+}
+
+#[test]
+fn one_that_is_started_anew_is_lost_and_does_not_come_back() {
+    let mut world = World::new(2, 0.0, 6);
+    let start = world.go();
+    world.until(Nanos::from_secs(5), |world| world.now > start + Nanos::from_millis(500));
+    let hello = Hello { protocol: PROTOCOL, seal_key: vec![7], ..Hello::default() };
+    world.members[1].agent = Agent::new("A1", hello, Nanos(world.now.0));
+    (world.members[1].ahead, world.members[1].run) = (0, None);
+    world.until(Nanos::from_secs(2), |world| is_lost(world, "A1"));
+    let later = world.now + Nanos::from_secs(3);
+    world.until(Nanos::from_secs(4), |world| world.now > later);
+    assert!(!world.events.contains(&FleetEvent::Back("A1".into())));
+}
+
+/// An agent that carries step 1 of manager 1 out.
+fn running(now: Nanos) -> Agent {
+    let mut agent = Agent::new("A0", Hello::default(), now);
+    agent.told(ToAgent::Welcome { epoch: 1, agents: 1 }, now);
+    for _ in 0..9 {
+        let clock = ToAgent::Clock { epoch: 1, sent: now.0, received: now.0, returned: now.0 };
+        agent.told(clock, now);
+    }
+    agent.told(plan(1, "old"), now);
+    agent.prepared(1, "old", Ok(ReadyFacts { workers: 1, ..ReadyFacts::default() }));
+    let start = (now + Nanos::SECOND).0;
+    let arm = ToAgent::Arm { epoch: 1, step: 1, slots: vec![vec![0]], of: 1, start, agents: 1 };
+    agent.told(arm, now);
+    let go = ManagerWord { epoch: 1, at: now.0, unheard: vec![], what: What::Go { step: 1 } };
+    agent.commanded(&go, now);
+    while agent.deed().is_some() {}
+    agent
+}
+
+fn plan(epoch: u64, hash: &str) -> ToAgent {
+    let bytes = vec![7];
+    ToAgent::Plan { epoch, step: 1, hash: hash.to_owned(), part: 0, parts: 1, bytes }
+}
+
+#[test]
+fn a_fresh_manager_ends_what_one_before_it_began() {
+    let now = Nanos::from_secs(50);
+    let mut agent = running(now);
+    // its own manager's plan is no other
+    agent.told(plan(1, "old"), now);
+    assert_eq!(agent.deed(), None);
+    agent.told(plan(2, "new"), now);
+    let deeds: Vec<Deed> = std::iter::from_fn(|| agent.deed()).collect();
+    assert_eq!(deeds, [Deed::Abandon]);
+    agent.over(Final::default(), now);
+    let deeds: Vec<Deed> = std::iter::from_fn(|| agent.deed()).collect();
+    let sealed = vec![7];
+    assert_eq!(deeds, [Deed::Prepare { step: 1, hash: "new".into(), sealed }]);
+    // what is ready late is not taken for the new one
+    agent.prepared(1, "old", Ok(ReadyFacts::default()));
+    agent.prepared(1, "new", Err("it is new".into()));
+    let said = std::iter::from_fn(|| agent.deed()).last();
+    assert_eq!(said, Some(Deed::Say(FromAgent::Unfit { step: 1, why: "it is new".into() })));
+}
+
+#[test]
+fn silence_is_counted_from_when_a_word_was_said() {
+    let now = Nanos::from_secs(50);
+    let mut agent = running(now);
+    let late = now + Nanos::from_secs(4);
+    let word = |unheard: &[&str]| ManagerWord {
+        epoch: 1,
+        at: (now + Nanos::SECOND).0,
+        unheard: unheard.iter().map(|id| (*id).to_owned()).collect(),
+        what: What::Beat,
+    };
+    agent.commanded(&word(&["A0", "A1"]), late);
+    assert_eq!(agent.watched_at(), now);
+    agent.commanded(&word(&["A1"]), late);
+    assert_eq!(agent.watched_at(), now + Nanos::SECOND);
+    agent.tick(now + Nanos::SECOND + DEAD_MAN + Nanos(1));
+    let deeds: Vec<Deed> = std::iter::from_fn(|| agent.deed()).collect();
+    assert!(deeds.contains(&Deed::Stop), "{deeds:?}");
+    agent.over(Final::default(), late);
+    let said = std::iter::from_fn(|| agent.deed()).find_map(|deed| match deed {
+        Deed::Say(FromAgent::Final(said)) => Some(said.ending),
+        _ => None,
+    });
+    assert_eq!(said, Some(Ending::DeadMan));
+}
+
+#[test]
+fn a_manager_that_attaches_waits_for_as_many_as_the_run_has() {
+    let now = Nanos::from_secs(50);
+    let mut manager = Manager::new(2, 9, now);
+    let mut agent = running(now);
+    agent.commanded(&ManagerWord { epoch: 2, at: 0, unheard: vec![], what: What::Beat }, now);
+    agent.told(ToAgent::Recall { epoch: 2 }, now);
+    let held = std::iter::from_fn(|| agent.deed()).find_map(|deed| match deed {
+        Deed::Say(FromAgent::Held(holding)) => Some(holding),
+        _ => None,
+    });
+    let hello = Hello { protocol: PROTOCOL, ..Hello::default() };
+    manager.heard("A0", FromAgent::Hello(hello), now);
+    manager.heard("A0", FromAgent::Held(held.expect("it says what it holds")), now);
+    assert!(!manager.complete());
+    let agents = manager.seats()["A0"].held.as_ref().map(|held| held.agents);
+    manager.expect(agents.expect("it is held") as usize);
+    assert!(manager.complete());
+}
