@@ -14,7 +14,7 @@ mod press;
 mod slow;
 mod tls;
 
-pub(super) use gone::{HangsSeen, gone_for_good};
+pub(super) use gone::{HangsSeen, family as hang_family, gone_for_good};
 pub(super) use limits::{is_as_slow, is_timed, work_of};
 pub(super) use overload::Knee;
 pub(super) use slow::{Meter, are_beside};

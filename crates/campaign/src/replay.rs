@@ -229,6 +229,10 @@ impl Runner<'_> {
         {
             return self.replay_gone(failure, family, times);
         }
+        let gone = kept.judgement.outcome == TestOutcome::Leak && kept.name.starts_with(CULPRIT);
+        if let Some(family) = families::hang_family().filter(|_| gone) {
+            return self.replay_gone(failure, &family, times);
+        }
         if let Some(count) = at_once(failure) {
             return self.replay_leak(failure, count, times);
         }

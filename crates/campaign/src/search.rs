@@ -269,6 +269,9 @@ impl Runner<'_> {
     /// The server ended and stays away, or answers nobody any more: the last conversation before can only
     /// be named.
     pub(super) fn suspect(&mut self, case: &Case, struck: Struck, result: &mut CaseResult) {
+        if struck != Struck::Server && self.blame_hang(case, result) {
+            return;
+        }
         let before = self.trail.before_loss.take().and_then(|mut tail| tail.pop());
         let Some(last) = before.or_else(|| self.trail.last.back().cloned()) else { return };
         // it is there already, with its bytes
