@@ -21,6 +21,9 @@ pub(super) const FAILURES_MAX: u64 = 50;
 /// them say what the one before said.
 pub(super) const HANGS_MAX: u64 = 1;
 
+/// Time for half a message: a server that refuses it does so at once.
+const WAITING: Nanos = Nanos::SECOND;
+
 impl Runner<'_> {
     pub(super) fn random(&mut self, case: &Case, fuzz: &Fuzz, result: &mut CaseResult) {
         let (mut failures, mut hangs, mut sent) = (0, 0, 0);
@@ -138,7 +141,9 @@ impl Runner<'_> {
     }
 
     pub(super) fn shot_script(&mut self, shot: &Shot) -> TalkScript {
-        let silence = self.silence_max().unwrap_or(Nanos::NEVER);
+        // what may be waited for is met with silence, rightly, however long
+        let rightly = judge::lacking(&spoken(&shot.moves)).map_or(Nanos::NEVER, |_| WAITING);
+        let silence = self.silence_max().unwrap_or(Nanos::NEVER).min(rightly);
         let mut script = self.bare(shot.moves.clone(), PLAIN_DEADLINE.min(silence));
         script.methods.clone_from(&shot.methods);
         // the answer that follows shows whether the two sides still agree where messages end
