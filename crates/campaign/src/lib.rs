@@ -51,7 +51,7 @@ use search::Trail;
 use torture::case::{Case, Exchange, HTTP2, Need, ScriptStep};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
-use torture::record::{Execution, sent as spoken};
+use torture::record::{Execution, pauses, sent as spoken};
 use torture::result::{Baseline, CaseResult, ExchangeResult, Habits, Probe, RunResult};
 use units::Nanos;
 
@@ -584,6 +584,7 @@ impl Runner<'_> {
                     sent,
                     received: talk.raw,
                     took: talk.over,
+                    pauses: pauses(&script.steps),
                 });
             }
             if !bad && failed == 0 || struck == Struck::Server {
@@ -755,6 +756,7 @@ fn not_tried(exchange: &Exchange) -> ExchangeResult {
         sent: Vec::new(),
         received: Vec::new(),
         took: Nanos::ZERO,
+        pauses: Vec::new(),
     }
 }
 

@@ -8,7 +8,7 @@ use torture::fuzz;
 use torture::fuzz::Shot;
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
-use torture::record::Execution;
+use torture::record::{Execution, pauses};
 use torture::result::{CaseResult, ExchangeResult};
 use units::Nanos;
 
@@ -117,6 +117,7 @@ impl Runner<'_> {
             sent: spoken(&shot.moves),
             received: talk.raw,
             took: talk.over,
+            pauses: pauses(&shot.moves),
         };
         self.again(case, shot, silent, &mut kept);
         let outcome = kept.judgement.outcome;

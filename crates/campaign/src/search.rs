@@ -11,7 +11,7 @@ use torture::case::Case;
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::Execution;
-use torture::record::sent;
+use torture::record::{pauses, sent};
 use torture::result::CaseResult;
 use torture::result::ExchangeResult;
 use torture::result::Shrunk;
@@ -330,6 +330,7 @@ impl Runner<'_> {
             sent: spoken(&script.steps),
             received: talk.raw,
             took: talk.over,
+            pauses: pauses(&script.steps),
         });
     }
 

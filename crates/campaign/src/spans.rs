@@ -124,11 +124,7 @@ pub fn span_of_run(cases: &[Case], settings: &Settings, bounds: &Bounds) -> Case
     let late = if beside { endless.max(worst) } else { endless + worst };
     let span = CaseSpan { usual: all, hung: (all + late + search).min(most), most };
     let most = bounds.run_max.unwrap_or(Nanos::NEVER);
-    CaseSpan {
-        usual: span.usual.min(most),
-        hung: span.hung.min(most),
-        most: span.most.min(most),
-    }
+    CaseSpan { usual: span.usual.min(most), hung: span.hung.min(most), most: span.most.min(most) }
 }
 
 /// Tries of one exchange, of which some are had side by side.

@@ -22,7 +22,8 @@ pub(super) const MEMBERS: &[Member] = &[
 ];
 
 /// Those whose connections come and go.
-pub(super) const BRIEF: [&str; 4] = ["press.rate", "press.resets", "press.ends", "press.keep-alive"];
+pub(super) const BRIEF: [&str; 4] =
+    ["press.rate", "press.resets", "press.ends", "press.keep-alive"];
 
 /// New connections a second where nothing else is said.
 const OPENS: u64 = 150;

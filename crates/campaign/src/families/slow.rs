@@ -78,6 +78,7 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
             sent: held.first_said(),
             received: held.talk.raw.clone(),
             took: held.talk.over,
+            pauses: Vec::new(),
         });
     }
 }

@@ -1,7 +1,7 @@
 //! What a larger request costs: ten times as much of something may take up to thirty times as long.
 
 use super::growth::{Growth, Shot};
-use crate::Runner;
+use crate::{Runner, habits};
 use dialogue::talk::{Talk, TalkEnd, TalkScript, What};
 use torture::case::Case;
 use torture::judge;
@@ -17,6 +17,10 @@ const LONG_MIN: Nanos = Nanos::from_millis(20);
 const ROUNDS: usize = 5;
 /// So many times as much.
 const STEP: u64 = 10;
+
+/// What a plain request takes is no work of what grows; it is no more than this part of the shorter time,
+/// lest two times that are nearly the same make any quotient.
+const PLAIN_PART: u64 = 2;
 
 /// What the server needed, and for what.
 type Timed = (Nanos, TalkScript, Talk);
@@ -43,18 +47,20 @@ impl Runner<'_> {
             return;
         }
         let mut timed = [Vec::new(), Vec::new()];
+        let mut plain = Nanos::NEVER;
         // once more where it looks bad: a busy machine makes anything slow, and nothing fast
         for _ in 0..2 {
-            if !self.time_both(case, growth, (few, amount), &mut timed) {
+            let Some(least) = self.time_both(case, growth, (few, amount), &mut timed) else {
                 return;
-            }
-            if !is_steep(&timed) {
+            };
+            plain = plain.min(least);
+            if !is_steep(&timed, plain) {
                 return;
             }
         }
         let [short, long] = timed.map(fastest);
         let (Some((short, ..)), Some((long, script, talk))) = (short, long) else { return };
-        let grown = quotient(long, short);
+        let grown = quotient(long, short, plain);
         let what = growth.what;
         let why = format!(
             "{what}: {} take {}, {} take {}: the work grows faster than the number",
@@ -67,30 +73,37 @@ impl Runner<'_> {
             format!("time of ten times the {what}"),
             grown,
             Unit::Ratio,
-            format!("the fastest of {}; up to {GROWTH_MAX} is as it should be", 2 * ROUNDS),
+            format!(
+                "the fastest of {}, less a plain request; up to {GROWTH_MAX} is as it should be",
+                2 * ROUNDS
+            ),
         ));
         let name = timed_name(growth, amount);
         self.keep_slow(case, &name, (&script, talk), why, result);
     }
 
-    /// Requests of both sizes in turn; false where the run is to end.
+    /// Requests of both sizes in turn, and plain ones, of which it gives the fastest; `None` where the run
+    /// is to end.
     fn time_both(
         &mut self,
         case: &Case,
         growth: &Growth<'_>,
         (few, amount): (u64, u64),
         timed: &mut [Vec<Timed>; 2],
-    ) -> bool {
+    ) -> Option<Nanos> {
+        let mut plain = Nanos::NEVER;
         for _ in 0..ROUNDS {
+            let talk = self.ask(&habits::plain_request(self.target, ""));
+            plain = plain.min(work_of(&talk).unwrap_or(Nanos::NEVER));
             for (amount, timed) in [few, amount].into_iter().zip(&mut *timed) {
                 if self.is_stopped() {
-                    return false;
+                    return None;
                 }
                 let name = timed_name(growth, amount);
                 timed.extend(self.time(case, &name, (growth.shot)(amount)));
             }
         }
-        true
+        Some(if plain == Nanos::NEVER { Nanos::ZERO } else { plain })
     }
 
     /// Keeps the bytes of what took too long, and has them shrunk.
@@ -157,13 +170,32 @@ fn fastest(mut timed: Vec<Timed>) -> Option<Timed> {
     timed.into_iter().next()
 }
 
-fn quotient(long: Nanos, short: Nanos) -> f64 {
-    long.as_secs_f64() / short.as_secs_f64().max(1e-9)
+/// How many times as long, what a plain request takes left out of both.
+fn quotient(long: Nanos, short: Nanos, plain: Nanos) -> f64 {
+    let plain = plain.min(Nanos(short.0 / PLAIN_PART));
+    (long - plain.min(long)).as_secs_f64() / (short - plain).as_secs_f64().max(1e-9)
 }
 
 /// The fastest of either size: the large one takes more than its size explains, and long enough to matter.
-fn is_steep(timed: &[Vec<Timed>; 2]) -> bool {
+fn is_steep(timed: &[Vec<Timed>; 2], plain: Nanos) -> bool {
     let least = |timed: &Vec<Timed>| timed.iter().map(|(took, ..)| *took).min();
     let [Some(short), Some(long)] = timed.each_ref().map(least) else { return false };
-    quotient(long, short) > GROWTH_MAX && long >= LONG_MIN
+    quotient(long, short, plain) > GROWTH_MAX && long >= LONG_MIN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_any_request_takes_hides_no_work_and_makes_none() {
+        let grown = |long, short, plain| {
+            quotient(Nanos::from_millis(long), Nanos::from_millis(short), Nanos::from_millis(plain))
+        };
+        // a square on a busy machine, where a plain request takes 40 ms
+        assert!(grown(1_390, 54, 0) < GROWTH_MAX && grown(1_390, 54, 40) > GROWTH_MAX);
+        // a straight line stays one, whatever is left out of it
+        assert!(grown(1_000, 100, 95) <= 20.0 && grown(100, 100, 200) <= 1.0);
+        assert_eq!(grown(300, 10, 0), 30.0);
+    }
 }

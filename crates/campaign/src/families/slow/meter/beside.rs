@@ -48,7 +48,8 @@ impl Runner<'_> {
         wanted.iter_mut().for_each(|one| one.script.start = now);
         self.world.carried().begin(wanted.iter().map(|one| one.script.clone()).collect());
         self.meter.beside = wanted;
-        let spare = (0..SPARE).map(|_| TalkScript { hold: true, ..self.bare(Vec::new(), SPARE_FOR) });
+        let spare =
+            (0..SPARE).map(|_| TalkScript { hold: true, ..self.bare(Vec::new(), SPARE_FOR) });
         let mut room = Room { scripts: spare.collect(), served: Served::default() };
         self.play_probed(&first.id, &mut room);
         if room.served.right < RIGHT {
@@ -126,12 +127,7 @@ struct Room {
 }
 
 impl Director for Room {
-    fn direct(
-        &mut self,
-        _: Nanos,
-        stage: &mut Conversations<'_>,
-        _: Vec<(usize, Talk)>,
-    ) -> Wake {
+    fn direct(&mut self, _: Nanos, stage: &mut Conversations<'_>, _: Vec<(usize, Talk)>) -> Wake {
         for script in std::mem::take(&mut self.scripts) {
             stage.add(script);
         }
@@ -150,12 +146,7 @@ impl ProbeListener for Room {
 struct AwaitCarried(Served);
 
 impl Director for AwaitCarried {
-    fn direct(
-        &mut self,
-        now: Nanos,
-        stage: &mut Conversations<'_>,
-        _: Vec<(usize, Talk)>,
-    ) -> Wake {
+    fn direct(&mut self, now: Nanos, stage: &mut Conversations<'_>, _: Vec<(usize, Talk)>) -> Wake {
         let over = stage.carried_count() == 0 || self.0.is_full;
         if over { Wake::Done } else { Wake::At(now + LOOK_EVERY) }
     }
