@@ -7,7 +7,7 @@ mod director;
 mod line;
 
 pub use carried::Carried;
-pub use director::{All, Director, Rest, Wake, play};
+pub use director::{All, Director, Lull, Wake, play};
 
 use crate::governor::Governor;
 use crate::http2::Spoken;

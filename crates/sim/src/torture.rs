@@ -7,7 +7,7 @@ use campaign::{Done, ServerCommand, TestTarget};
 use conduit::Io;
 use conduit::Peer;
 use dialogue::governor::Governor;
-use dialogue::talk::{Carried, Conversations, Director, Rest, play};
+use dialogue::talk::{Carried, Conversations, Director, Lull, play};
 use dialogue::text::Values;
 use faulty::{Act, Defects, Entry};
 use sample::{Death, ServerState};
@@ -241,7 +241,7 @@ impl campaign::World for Field {
     fn pause(&mut self, span: Nanos) {
         let until = self.world.borrow().now() + span;
         if !self.carried.is_empty() {
-            return self.play(&mut Rest { until });
+            return self.play(&mut Lull { until });
         }
         self.world.borrow_mut().advance(until);
     }

@@ -73,11 +73,11 @@ pub fn play<I: Io>(
 
 /// Lets an instant come, for what goes on beside everything.
 #[derive(Clone, Copy, Debug)]
-pub struct Rest {
+pub struct Lull {
     pub until: Nanos,
 }
 
-impl Director for Rest {
+impl Director for Lull {
     fn direct(&mut self, now: Nanos, _: &mut Conversations<'_>, _: Vec<(usize, Talk)>) -> Wake {
         if now < self.until { Wake::At(self.until) } else { Wake::Done }
     }

@@ -8,7 +8,7 @@ use campaign::{Done, ServerCommand, World};
 use conduit::{Io, TlsFactory};
 use dialogue::governor::Governor;
 use dialogue::governor::Stop;
-use dialogue::talk::{Carried, Conversations, Director, Rest, play};
+use dialogue::talk::{Carried, Conversations, Director, Lull, play};
 use reactor::Reactor;
 use sample::{Death, PathFacts, ServerState};
 use units::Nanos;
@@ -144,7 +144,7 @@ impl World for Sockets {
         let mut ready = Vec::new();
         let until = self.reactor.now() + span;
         if !self.carried.is_empty() {
-            return self.play(&mut Rest { until });
+            return self.play(&mut Lull { until });
         }
         while self.reactor.now() < until && self.governor.stopped().is_none() {
             let nap = self.reactor.now() + LOOK_EVERY;

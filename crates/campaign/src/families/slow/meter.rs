@@ -269,26 +269,26 @@ struct Together {
     scripts: Vec<TalkScript>,
     places: Vec<usize>,
     talks: Vec<Option<Talk>>,
-    served: Served,
+    served: OthersServed,
 }
 
 impl Together {
     fn new(scripts: Vec<TalkScript>) -> Together {
         let talks = scripts.iter().map(|_| None).collect();
-        Together { scripts, places: Vec::new(), talks, served: Served::default() }
+        Together { scripts, places: Vec::new(), talks, served: OthersServed::default() }
     }
 }
 
 /// Whether anybody else is served, by the probes on new connections.
 #[derive(Clone, Copy, Debug, Default)]
-struct Served {
+struct OthersServed {
     /// One after the other, up to the last.
     lost: u32,
     right: u32,
     is_full: bool,
 }
 
-impl Served {
+impl OthersServed {
     fn probed(&mut self, probe: &Probe) {
         if probe.kind != ProbeKind::New || probe.ours {
             return;

@@ -1,7 +1,7 @@
 //! States that are held while other cases go on. They take minutes where nothing ends them, and hardly
 //! anything of the server: where it has room to spare, nothing has to wait for them.
 
-use super::Served;
+use super::OthersServed;
 use crate::Runner;
 use crate::families::{is_slow, place};
 use crate::probes::ProbeListener;
@@ -50,7 +50,7 @@ impl Runner<'_> {
         self.meter.beside = wanted;
         let spare =
             (0..SPARE).map(|_| TalkScript { hold: true, ..self.bare(Vec::new(), SPARE_FOR) });
-        let mut room = Room { scripts: spare.collect(), served: Served::default() };
+        let mut room = Room { scripts: spare.collect(), served: OthersServed::default() };
         self.play_probed(&first.id, &mut room);
         if room.served.right < RIGHT {
             self.let_go_beside();
@@ -102,7 +102,7 @@ impl Runner<'_> {
         if !self.is_beside() {
             return;
         }
-        let mut rest = AwaitCarried(Served::default());
+        let mut rest = AwaitCarried(OthersServed::default());
         self.play_probed(case, &mut rest);
         if rest.0.is_full {
             return self.let_go_beside();
@@ -123,7 +123,7 @@ impl Runner<'_> {
 /// Holds silent connections until it is known whether others are served beside them.
 struct Room {
     scripts: Vec<TalkScript>,
-    served: Served,
+    served: OthersServed,
 }
 
 impl Director for Room {
@@ -143,7 +143,7 @@ impl ProbeListener for Room {
 }
 
 /// Waits until nothing goes on beside it any more, or nobody else is served.
-struct AwaitCarried(Served);
+struct AwaitCarried(OthersServed);
 
 impl Director for AwaitCarried {
     fn direct(&mut self, now: Nanos, stage: &mut Conversations<'_>, _: Vec<(usize, Talk)>) -> Wake {
