@@ -97,6 +97,5 @@ fn a_run_keeps_to_its_time() {
             })
             .collect()
     });
-    eprintln!("{told:?}");
     assert_eq!(told.len(), 4);
 }
