@@ -14,10 +14,10 @@ mod press;
 mod slow;
 mod tls;
 
-pub(super) use gone::{HangsSeen, gone_for_good};
+pub(super) use gone::{HangsSeen, family as hang_family, gone_for_good};
 pub(super) use limits::{is_as_slow, is_timed, work_of};
 pub(super) use overload::Knee;
-pub(super) use slow::Meter;
+pub(super) use slow::{Meter, are_beside};
 
 use super::Runner;
 use torture::case::{Case, Family};
@@ -54,13 +54,35 @@ const LINT: &[Member] =
 const LINT_NAME: &str = "lint";
 
 /// What can be said only when all else has been: what every answer looked like.
-pub(super) fn is_last(case: &Case) -> bool {
+fn is_last(case: &Case) -> bool {
     case.family.as_ref().is_some_and(|family| family.run == LINT_NAME)
+}
+
+/// Where a case comes: `beside` says that states are held beside the cases, which are waited for as late
+/// as can be, and before anything comes that may have the server end them.
+pub(super) fn place(case: &Case, beside: bool) -> u8 {
+    match (is_last(case), beside) {
+        (true, _) => 3,
+        (false, true) if is_crowd(case) => 2,
+        (false, true) if awaits_states(case) => 1,
+        (false, _) => 0,
+    }
 }
 
 /// It may cost the server its life, so that it comes behind everything.
 pub(super) fn is_fatal(case: &Case) -> bool {
     case.family.as_ref().is_some_and(|family| family.run == gone::NAME)
+}
+
+/// It holds many connections at once, which may have the server end those of others.
+pub(super) fn is_crowd(case: &Case) -> bool {
+    let run = case.family.as_ref().map(|family| family.run.as_str());
+    presses(case) && !run.is_some_and(|run| press::BRIEF.contains(&run))
+}
+
+/// It says what became of states that were held, its own or those of others.
+pub(super) fn awaits_states(case: &Case) -> bool {
+    is_slow(case) || case.family.as_ref().is_some_and(|family| family.run == slow::SUMMARY)
 }
 
 /// It holds what well-behaved clients feel against the quiet server.
@@ -71,7 +93,7 @@ pub(super) fn presses(case: &Case) -> bool {
 }
 
 /// It holds a slow state, with those of all others where the server has room for them.
-pub fn is_slow(case: &Case) -> bool {
+pub(super) fn is_slow(case: &Case) -> bool {
     case.family.as_ref().is_some_and(|family| slow::SlowState::named(&family.run).is_some())
 }
 

@@ -25,10 +25,9 @@ mod worst;
 
 pub use chain::{ChainTargets, RecordingOrigin, chain};
 pub use errands::{Done, ServerCommand};
-pub use families::is_slow;
 pub use replay::{Failure, Timing, replay, shrink_failures};
 pub use search::{CULPRIT, TAIL_MAX};
-pub use spans::{CaseSpan, span_of, span_of_run};
+pub use spans::{CaseSpan, span_of_run, usual_spans};
 pub use torture::oddities::ODDITIES;
 pub use watcher::{Unwatched, Watcher, Watchers};
 pub use worst::worst;
@@ -38,7 +37,7 @@ use conduit::{OpenOptions, Peer};
 use dialogue::governor::Governor;
 use dialogue::governor::Stop;
 use dialogue::http2::{FOLLOW_UP, Spoken, write};
-use dialogue::talk::{All, Awaited, Director, Move, Talk, TalkEnd, TalkScript};
+use dialogue::talk::{All, Awaited, Carried, Director, Move, Talk, TalkEnd, TalkScript};
 use dialogue::text;
 use dialogue::text::Values;
 use hang::Tries;
@@ -52,7 +51,7 @@ use search::Trail;
 use torture::case::{Case, Exchange, HTTP2, Need, ScriptStep};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
-use torture::record::{Execution, sent as spoken};
+use torture::record::{Execution, pauses, sent as spoken};
 use torture::result::{Baseline, CaseResult, ExchangeResult, Habits, Probe, RunResult};
 use units::Nanos;
 
@@ -153,6 +152,9 @@ pub trait World {
 
     fn pause(&mut self, span: Nanos);
 
+    /// Conversations that go on beside everything that is played.
+    fn carried(&mut self) -> &mut Carried;
+
     /// Who keeps the bounds, on every stage of this world.
     fn governor(&mut self) -> &mut Governor;
     /// Work of this process since it was asked last, as a share of one core; `None` where that is not
@@ -211,6 +213,7 @@ pub fn run(
     result.baseline = Some(runner.baseline());
     runner.quiet = result.baseline.unwrap_or_default();
     runner.begin_life();
+    runner.hold_beside();
     let (fatal, calm): (Vec<&Case>, Vec<&Case>) =
         cases.iter().partition(|case| families::is_fatal(case));
     runner.cases(calm, &has, &mut result);
@@ -219,6 +222,7 @@ pub fn run(
         runner.forget_deaths();
         runner.cases(fatal, &has, &mut result);
     }
+    runner.let_go_beside();
     result.cases.sort_by(|one, other| one.case.id.cmp(&other.case.id));
     result.end(runner.world.stopped());
     result.took = runner.world.now() - start;
@@ -334,7 +338,8 @@ impl Runner<'_> {
 
     /// Carries cases out until the last, a wish to end, or the loss of the server.
     fn cases(&mut self, mut cases: Vec<&Case>, has: &[Need], result: &mut RunResult) {
-        cases.sort_by_key(|case| families::is_last(case));
+        let beside = self.is_beside();
+        cases.sort_by_key(|case| families::place(case, beside));
         for case in cases {
             if self.is_stopped() {
                 return;
@@ -343,6 +348,7 @@ impl Runner<'_> {
             let mut done = self.case(case, has);
             done.mask(&self.target.secrets);
             self.watcher.case(&done);
+            self.heed_beside(&done);
             let lost = matches!(done.recovery, Some(None));
             let id = done.case.id.clone();
             result.cases.push(done);
@@ -578,6 +584,7 @@ impl Runner<'_> {
                     sent,
                     received: talk.raw,
                     took: talk.over,
+                    pauses: pauses(&script.steps),
                 });
             }
             if !bad && failed == 0 || struck == Struck::Server {
@@ -749,6 +756,7 @@ fn not_tried(exchange: &Exchange) -> ExchangeResult {
         sent: Vec::new(),
         received: Vec::new(),
         took: Nanos::ZERO,
+        pauses: Vec::new(),
     }
 }
 

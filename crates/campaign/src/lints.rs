@@ -99,6 +99,7 @@ impl Runner<'_> {
                 sent: example.sent,
                 received: example.head,
                 took: units::Nanos::ZERO,
+                pauses: Vec::new(),
             });
         }
     }

@@ -8,7 +8,7 @@ use torture::fuzz;
 use torture::fuzz::Shot;
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
-use torture::record::Execution;
+use torture::record::{Execution, pauses};
 use torture::result::{CaseResult, ExchangeResult};
 use units::Nanos;
 
@@ -20,6 +20,9 @@ pub(super) const FAILURES_MAX: u64 = 50;
 /// Hangs after which a case of random data sends no more: each costs its whole deadline, and most of
 /// them say what the one before said.
 pub(super) const HANGS_MAX: u64 = 1;
+
+/// Time for half a message: a server that refuses it does so at once.
+const WAITING: Nanos = Nanos::SECOND;
 
 impl Runner<'_> {
     pub(super) fn random(&mut self, case: &Case, fuzz: &Fuzz, result: &mut CaseResult) {
@@ -114,6 +117,7 @@ impl Runner<'_> {
             sent: spoken(&shot.moves),
             received: talk.raw,
             took: talk.over,
+            pauses: pauses(&shot.moves),
         };
         self.again(case, shot, silent, &mut kept);
         let outcome = kept.judgement.outcome;
@@ -138,7 +142,9 @@ impl Runner<'_> {
     }
 
     pub(super) fn shot_script(&mut self, shot: &Shot) -> TalkScript {
-        let silence = self.silence_max().unwrap_or(Nanos::NEVER);
+        // what may be waited for is met with silence, rightly, however long
+        let rightly = judge::lacking(&spoken(&shot.moves)).map_or(Nanos::NEVER, |_| WAITING);
+        let silence = self.silence_max().unwrap_or(Nanos::NEVER).min(rightly);
         let mut script = self.bare(shot.moves.clone(), PLAIN_DEADLINE.min(silence));
         script.methods.clone_from(&shot.methods);
         // the answer that follows shows whether the two sides still agree where messages end

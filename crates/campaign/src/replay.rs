@@ -229,6 +229,10 @@ impl Runner<'_> {
         {
             return self.replay_gone(failure, family, times);
         }
+        let gone = kept.judgement.outcome == TestOutcome::Leak && kept.name.starts_with(CULPRIT);
+        if let Some(family) = families::hang_family().filter(|_| gone) {
+            return self.replay_gone(failure, &family, times);
+        }
         if let Some(count) = at_once(failure) {
             return self.replay_leak(failure, count, times);
         }
@@ -289,9 +293,10 @@ impl Runner<'_> {
     /// So many at once, in rounds: does what they take come back?
     fn replay_leak(&mut self, failure: &Failure, count: usize, times: u32) -> (Replayed, bool) {
         let script = again(self.target, &failure.transcript.script);
+        let mut first = None;
         self.in_tries(failure, times, |runner| {
             runner.hear_deaths();
-            let leaks = runner.leaks_again(&failure.case, &script, count);
+            let leaks = runner.leaks_again(&failure.case, &script, count, &mut first);
             let (outcome, said) = match leaks {
                 None => (TestOutcome::Inconclusive, "the server's processes are not seen".into()),
                 Some(leaks) if leaks.is_empty() => {

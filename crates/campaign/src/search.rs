@@ -11,7 +11,7 @@ use torture::case::Case;
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::Execution;
-use torture::record::sent;
+use torture::record::{pauses, sent};
 use torture::result::CaseResult;
 use torture::result::ExchangeResult;
 use torture::result::Shrunk;
@@ -269,6 +269,9 @@ impl Runner<'_> {
     /// The server ended and stays away, or answers nobody any more: the last conversation before can only
     /// be named.
     pub(super) fn suspect(&mut self, case: &Case, struck: Struck, result: &mut CaseResult) {
+        if struck != Struck::Server && self.blame_hang(case, result) {
+            return;
+        }
         let before = self.trail.before_loss.take().and_then(|mut tail| tail.pop());
         let Some(last) = before.or_else(|| self.trail.last.back().cloned()) else { return };
         // it is there already, with its bytes
@@ -327,6 +330,7 @@ impl Runner<'_> {
             sent: spoken(&script.steps),
             received: talk.raw,
             took: talk.over,
+            pauses: pauses(&script.steps),
         });
     }
 

@@ -1,7 +1,7 @@
 //! How long a run takes, before it begins: usually, on a server that answers and keeps deadlines of a
 //! minute or so, and at most.
 
-use crate::families::{is_slow, presses};
+use crate::families::{self, is_slow, presses};
 use crate::hang::cost_of_silence;
 use crate::{GATE, PLAIN_DEADLINE, Settings, TRIES};
 use dialogue::governor::Bounds;
@@ -39,8 +39,8 @@ const LIMIT_HUNG: Nanos = Nanos::from_secs(10);
 /// Hangs of one run, where there are any.
 const HANGS: usize = 10;
 
-/// How long one case takes. `first_slow`: it is the one with which all slow states are held.
-pub fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) -> CaseSpan {
+/// How long one case takes by itself. `first_slow`: it is the one with which all slow states are held.
+fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) -> CaseSpan {
     let count = case.exchanges.len() as u64;
     let silence = || case.exchanges.iter().map(|one| cost_of_silence(one, settings.silence_max));
     let each = if case.group() == HTTP2 { FRAMES } else { EXCHANGE };
@@ -79,31 +79,52 @@ pub fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bo
     CaseSpan { usual: span.usual, hung: span.usual + span.hung, most: most + GATE + search }
 }
 
+/// How long each of these cases usually takes in a run of them all: states that are held beside other
+/// cases take what is left of their time when those are over.
+pub fn usual_spans(cases: &[Case], settings: &Settings, bounds: &Bounds) -> Vec<Nanos> {
+    let first = cases.iter().position(is_slow);
+    let span = |(row, case)| span_of(case, settings, bounds, first == Some(row)).usual;
+    let mut usual: Vec<Nanos> = cases.iter().enumerate().map(span).collect();
+    if let Some(first) = first.filter(|_| families::are_beside(cases, Some(bounds))) {
+        let beside = sum(cases.iter().zip(&usual).filter(|(case, _)| is_before(case)));
+        usual[first] = usual[first] - beside.min(usual[first]);
+    }
+    usual
+}
+
+/// It comes before the states that are held beside it are waited for.
+fn is_before(case: &Case) -> bool {
+    families::place(case, true) == 0
+}
+
+fn sum<'a>(spans: impl Iterator<Item = (&'a Case, &'a Nanos)>) -> Nanos {
+    spans.fold(Nanos::ZERO, |sum, (_, span)| sum + *span)
+}
+
 /// How long these cases take together, with the baseline before and the shrinking behind them.
 pub fn span_of_run(cases: &[Case], settings: &Settings, bounds: &Bounds) -> CaseSpan {
-    let baseline = settings.baseline;
-    let mut all = CaseSpan { usual: baseline, hung: Nanos::ZERO, most: baseline };
-    let (mut slow, mut endless, mut hangs) = (false, Nanos::ZERO, Vec::new());
-    for case in cases {
-        let span = span_of(case, settings, bounds, is_slow(case) && !slow);
+    let usual = usual_spans(cases, settings, bounds);
+    let first = cases.iter().position(is_slow);
+    let beside = first.is_some() && families::are_beside(cases, Some(bounds));
+    let (mut most, mut endless, mut hangs) = (settings.baseline, Nanos::ZERO, Vec::new());
+    for (row, case) in cases.iter().enumerate() {
+        let span = span_of(case, settings, bounds, first == Some(row));
         match is_slow(case) {
-            true => endless += span.hung - span.usual,
+            true => endless += span.hung - usual[row],
             false => hangs.push(span.hung - span.usual),
         }
-        slow |= is_slow(case);
-        all.usual += span.usual;
-        all.most += span.most;
+        most += span.most;
     }
     hangs.sort_unstable();
     let worst = hangs.iter().rev().take(HANGS).fold(Nanos::ZERO, |sum, one| sum + *one);
     let search = settings.search.map_or(Nanos::ZERO, |budget| budget.span);
-    all.most += search;
-    all.hung = (all.usual + endless + worst + search).min(all.most);
-    if let Some(most) = bounds.run_max {
-        let CaseSpan { usual, hung, most: all_of_it } = all;
-        all = CaseSpan { usual: usual.min(most), hung: hung.min(most), most: all_of_it.min(most) };
-    }
-    all
+    most += search;
+    let all = settings.baseline + sum(cases.iter().zip(&usual));
+    // what hangs is waited for beside what nothing ends, and the longer of the two counts
+    let late = if beside { endless.max(worst) } else { endless + worst };
+    let span = CaseSpan { usual: all, hung: (all + late + search).min(most), most };
+    let most = bounds.run_max.unwrap_or(Nanos::NEVER);
+    CaseSpan { usual: span.usual.min(most), hung: span.hung.min(most), most: span.most.min(most) }
 }
 
 /// Tries of one exchange, of which some are had side by side.

@@ -2,10 +2,12 @@
 //! it. Many at once, each from an instant of its own: a case, the probes beside it and the
 //! connections that press are all lines of one [`Conversations`].
 
+mod carried;
 mod director;
 mod line;
 
-pub use director::{All, Director, Wake, play};
+pub use carried::Carried;
+pub use director::{All, Director, Lull, Wake, play};
 
 use crate::governor::Governor;
 use crate::http2::Spoken;
@@ -209,6 +211,11 @@ pub struct Conversations<'t> {
     governor: &'t mut Governor,
     /// Places of beacons: of no concern to anybody here.
     beacons: Vec<usize>,
+    /// The first so many places are those of conversations that came from an earlier play, and go on in
+    /// the next one; which of them are over, and when one of the others wants a turn.
+    carried: usize,
+    carried_over: Vec<(usize, Talk)>,
+    carried_due: Nanos,
     /// What a connection may take to stand before the time of its conversation runs.
     patience: Nanos,
 }
@@ -234,8 +241,39 @@ impl<'t> Conversations<'t> {
             tls,
             governor,
             beacons: Vec::new(),
+            carried: 0,
+            carried_over: Vec::new(),
+            carried_due: Nanos::NEVER,
             patience: Nanos::ZERO,
         }
+    }
+
+    /// Has these go on beside everything else, until [`Conversations::put_down`]. Nothing was taken on yet.
+    #[must_use]
+    pub fn carrying(mut self, carried: &mut Carried) -> Conversations<'t> {
+        debug_assert!(self.lines.is_empty(), "theirs are the first places");
+        let (lines, ends) = carried.pick_up(self.patience);
+        self.carried = lines.len();
+        if ends {
+            self.endings = (0..lines.len()).map(|slot| (slot, Close::Orderly)).collect();
+        }
+        self.lines = lines;
+        self
+    }
+
+    /// Gives them back once everything else has been played.
+    pub fn put_down(mut self, carried: &mut Carried) {
+        carried.put_down(self.lines.drain(..self.carried), self.carried_over);
+    }
+
+    /// Conversations that go on beside this play, those among them that have yet to begin.
+    pub fn carried_count(&self) -> usize {
+        self.lines[..self.carried].iter().flatten().count()
+    }
+
+    /// When one of those wants a turn, as of the last turn.
+    fn carried_due(&self) -> Nanos {
+        self.carried_due
     }
 
     /// The way to the server loses packets by itself: whoever is not connected at the end of his time is
@@ -279,6 +317,7 @@ impl<'t> Conversations<'t> {
             self.beacons.push(place);
         }
         let mut next: Option<Nanos> = None;
+        self.carried_due = Nanos::NEVER;
         for slot in 0..self.lines.len() {
             let Some(line) = &mut self.lines[slot] else { continue };
             if line.due() <= now {
@@ -286,11 +325,14 @@ impl<'t> Conversations<'t> {
                 self.news |= line.take_news(self.governor);
             }
             // a line whose own time is up at the same instant has ended by it
-            if self.governor.case_ends().is_some_and(|at| at <= now) {
+            if slot >= self.carried && self.governor.case_ends().is_some_and(|at| at <= now) {
                 line.cut_off(now);
             }
             match line.is_over() {
                 true => self.retire(io, slot),
+                false if slot < self.carried => {
+                    self.carried_due = self.carried_due.min(line.due());
+                }
                 false => next = Some(next.map_or(line.due(), |at| at.min(line.due()))),
             }
         }
@@ -347,9 +389,9 @@ impl<'t> Conversations<'t> {
         self.retire(io, slot);
     }
 
-    /// Ends everything now.
+    /// Ends everything now, but for what goes on in the next play.
     pub fn abandon(&mut self, io: &mut impl Io) {
-        for slot in 0..self.lines.len() {
+        for slot in self.carried..self.lines.len() {
             self.release(io, slot, Close::Orderly);
         }
     }
@@ -360,12 +402,12 @@ impl<'t> Conversations<'t> {
 
     /// Conversations that are under way, those among them that have yet to begin.
     pub fn count(&self) -> usize {
-        self.lines.iter().flatten().count() - self.beacons.len()
+        self.lines[self.carried..].iter().flatten().count() - self.beacons.len()
     }
 
     /// Connections that stand now.
     pub fn open_count(&self) -> usize {
-        let lines = self.lines.iter().flatten();
+        let lines = self.lines[self.carried..].iter().flatten();
         lines.filter(|line| line.standing() == Standing::Open).count()
     }
 
@@ -382,10 +424,15 @@ impl<'t> Conversations<'t> {
     fn retire(&mut self, io: &mut impl Io, slot: usize) {
         let Some(line) = self.lines[slot].take() else { return };
         io.close(slot as Slot, Close::Orderly);
-        self.free.push(slot);
         if line.was_admitted() {
             self.governor.closed();
         }
+        if slot < self.carried {
+            // its place stays its own: the next play tells the others by theirs
+            self.carried_over.push((slot, line.into_talk()));
+            return;
+        }
+        self.free.push(slot);
         let sign = line.is_sign();
         let talk = line.into_talk();
         if sign {

@@ -76,11 +76,21 @@ impl Body {
         }
     }
 
+    /// Takes its bytes off the front of what has come.
     pub(super) fn take(
         &mut self,
         buffer: &mut Vec<u8>,
         defects: &Defects,
     ) -> Result<Taken, HeadRefusal> {
+        let mut rest = buffer.as_slice();
+        let taken = self.read(&mut rest, defects);
+        // at once: chunk by chunk, the rest would be moved as often as there are chunks
+        let read = buffer.len() - rest.len();
+        buffer.drain(..read);
+        taken
+    }
+
+    fn read(&mut self, buffer: &mut &[u8], defects: &Defects) -> Result<Taken, HeadRefusal> {
         loop {
             match &mut self.part {
                 BodyPart::Done if self.too_long => return Err(HeadRefusal::Limit(413)),
@@ -107,7 +117,7 @@ impl Body {
                         return Ok(Taken::More);
                     }
                     if buffer.starts_with(b"\r\n") {
-                        buffer.drain(..2);
+                        *buffer = &buffer[2..];
                     } else if !defects.contains(&Defect::ReadsSizesFreely) {
                         return Err(HeadRefusal::Status(400));
                     }
@@ -179,19 +189,20 @@ impl Body {
     }
 }
 
-fn drop_front(buffer: &mut Vec<u8>, most: u64) -> u64 {
+fn drop_front(buffer: &mut &[u8], most: u64) -> u64 {
     let count = usize::try_from(most).unwrap_or(usize::MAX).min(buffer.len());
-    buffer.drain(..count);
+    *buffer = &buffer[count..];
     count as u64
 }
 
 /// A line off the front, its CRLF cut; a bare LF is none.
-fn line(buffer: &mut Vec<u8>) -> Result<Option<Vec<u8>>, HeadRefusal> {
+fn line(buffer: &mut &[u8]) -> Result<Option<Vec<u8>>, HeadRefusal> {
     let Some(end) = buffer.iter().position(|byte| *byte == b'\n') else {
         let long = buffer.len() > BUFFER_MAX;
         return if long { Err(HeadRefusal::Limit(413)) } else { Ok(None) };
     };
-    let line: Vec<u8> = buffer.drain(..=end).collect();
+    let (line, rest) = buffer.split_at(end + 1);
+    *buffer = rest;
     match line.strip_suffix(b"\r\n") {
         Some(text) => Ok(Some(text.to_vec())),
         None => Err(HeadRefusal::Status(400)),

@@ -14,7 +14,7 @@ pub mod waivers;
 pub use bytes::WireBytes;
 pub use case::{
     BoundaryRecord, CaseRecord, ExchangeRecord, HealthRecord, KeptRecord, LimitRecord, Never,
-    Recovery, ShrunkRecord,
+    PauseRecord, Recovery, ShrunkRecord,
 };
 pub use load::{IntervalRecord, LoadRecord, LoadedCase};
 pub use report::{Beside, Report, found};

@@ -7,7 +7,7 @@ use campaign::{Done, ServerCommand, TestTarget};
 use conduit::Io;
 use conduit::Peer;
 use dialogue::governor::Governor;
-use dialogue::talk::{Conversations, Director, play};
+use dialogue::talk::{Carried, Conversations, Director, Lull, play};
 use dialogue::text::Values;
 use faulty::{Act, Defects, Entry};
 use sample::{Death, ServerState};
@@ -163,6 +163,7 @@ pub struct Field {
     errands: Errands,
     sent_for: Vec<Done>,
     patience: Nanos,
+    carried: Carried,
 }
 
 /// Whether the run is to stop, and why.
@@ -191,6 +192,7 @@ impl Field {
             errands: Errands::default(),
             sent_for: Vec::new(),
             patience: Nanos::ZERO,
+            carried: Carried::default(),
         }
     }
 
@@ -222,7 +224,9 @@ impl campaign::World for Field {
         let mut io = SimIo { world: self.world.clone(), worker: 0 };
         let world = self.world.clone();
         let outside = &mut self.outside;
-        let mut stage = Conversations::new(None, &mut self.governor).patient(self.patience);
+        let mut stage = Conversations::new(None, &mut self.governor)
+            .patient(self.patience)
+            .carrying(&mut self.carried);
         play(&mut io, &mut stage, director, &mut |io, until, governor| {
             let now = io.now();
             let Some(outside) = outside else { return drive_ready(&world, until) };
@@ -231,11 +235,19 @@ impl campaign::World for Field {
             }
             drive_ready(&world, until.min(now + LOOK_EVERY))
         });
+        stage.put_down(&mut self.carried);
     }
 
     fn pause(&mut self, span: Nanos) {
         let until = self.world.borrow().now() + span;
+        if !self.carried.is_empty() {
+            return self.play(&mut Lull { until });
+        }
         self.world.borrow_mut().advance(until);
+    }
+
+    fn carried(&mut self) -> &mut Carried {
+        &mut self.carried
     }
 
     fn server(&mut self) -> Option<ServerState> {

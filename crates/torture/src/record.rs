@@ -9,6 +9,7 @@ pub use read::read;
 
 use crate::case::Case;
 use crate::judge::{Judgement, Plain};
+use crate::result::SentPause;
 use conduit::Peer;
 use dialogue::http2::{FrameSeen, Spoken};
 use dialogue::replies::Response;
@@ -16,6 +17,7 @@ use dialogue::talk::Awaited;
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript, What};
 use dialogue::text::written;
 use std::fmt::{Display, Write};
+use units::Nanos;
 
 /// The first line of a transcript.
 pub const FIRST_LINE: &str = "loadstone.wire/1";
@@ -101,6 +103,24 @@ pub fn sent(steps: &[Move]) -> Vec<u8> {
         _ => None,
     });
     each.collect::<Vec<&[u8]>>().concat()
+}
+
+/// The pauses between those bytes; before the first and behind the last there is none worth keeping.
+pub fn pauses(steps: &[Move]) -> Vec<SentPause> {
+    let (mut after, mut waiting, mut found) = (0, Nanos::ZERO, Vec::new());
+    for step in steps {
+        match step {
+            Move::Pause(span) if after > 0 => waiting += *span,
+            Move::Send(bytes) => {
+                if waiting > Nanos::ZERO {
+                    found.push(SentPause { after, span: std::mem::take(&mut waiting) });
+                }
+                after += bytes.len() as u64;
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// The transcript as text; [`read`] gives it back.

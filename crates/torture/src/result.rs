@@ -25,6 +25,16 @@ pub struct ExchangeResult {
     pub sent: Vec<u8>,
     pub received: Vec<u8>,
     pub took: Nanos,
+    /// Between which of those bytes we paused, and how long.
+    pub pauses: Vec<SentPause>,
+}
+
+/// A pause between bytes that were sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SentPause {
+    /// Bytes sent before it.
+    pub after: u64,
+    pub span: Nanos,
 }
 
 /// What came of a case: as bad as its worst exchange.

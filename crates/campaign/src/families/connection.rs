@@ -212,6 +212,7 @@ fn plainly(
             sent: spoken(&script.steps),
             received: talk.raw,
             took: talk.over,
+            pauses: Vec::new(),
         });
         kept.tries = attempt;
         kept.failed += u32::from(outcome != TestOutcome::Pass);

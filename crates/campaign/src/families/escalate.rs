@@ -159,6 +159,7 @@ fn keep(runner: &mut Runner<'_>, case: &Case, fault: Fault, result: &mut CaseRes
             sent: spoken(&fault.script.steps),
             received: fault.talk.raw,
             took: fault.talk.over,
+            pauses: Vec::new(),
         });
     }
 }

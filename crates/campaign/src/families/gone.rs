@@ -3,7 +3,7 @@
 
 use super::Member;
 use crate::{GATE, Runner};
-use dialogue::talk::{TalkEnd, TalkScript};
+use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use torture::case::{Case, Family};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
@@ -20,6 +20,7 @@ struct HungRequest {
     case: String,
     name: String,
     script: TalkScript,
+    talk: Talk,
 }
 
 /// Requests that hung in this run, the first of each case.
@@ -35,9 +36,17 @@ impl HangsSeen {
         let id = &execution.case.id;
         if hung && !self.0.iter().any(|one| one.case == *id) {
             let (name, script) = (execution.name.to_owned(), execution.script.clone());
-            self.0.push(HungRequest { case: id.clone(), name, script });
+            let talk = execution.talk.clone();
+            self.0.push(HungRequest { case: id.clone(), name, script, talk });
         }
     }
+}
+
+/// How often, and how long each, a request that hung is sent to see whether the server gets over it.
+pub(crate) fn family() -> Option<Family> {
+    // the catalogue is read by its tests
+    let all = torture::catalogue::cases().unwrap_or_default();
+    all.into_iter().filter_map(|case| case.family).find(|family| family.run == NAME)
 }
 
 fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
@@ -99,6 +108,27 @@ impl Runner<'_> {
             }
         }
         None
+    }
+
+    /// Nobody is answered any more since requests of this case hung: the first of them, with its bytes.
+    /// False where none did.
+    pub(crate) fn blame_hang(&mut self, case: &Case, result: &mut CaseResult) -> bool {
+        let hung = self.hangs.0.iter().find(|one| one.case == case.id).cloned();
+        let Some(HungRequest { name, script, talk, .. }) = hung else { return false };
+        let judgement = Judgement {
+            outcome: TestOutcome::Leak,
+            seen: judge::seen(&talk),
+            expected: "plain requests answered as before, once the client has left".to_owned(),
+            why: format!(
+                "gone for good: it hung while plain requests were answered, and since such requests, whose \
+                 clients have left, none was for {}",
+                show::duration(GATE)
+            ),
+            kind: Some(FailureKind::Lost),
+        };
+        let name = format!("{}{name}", crate::CULPRIT);
+        self.keep_culprit(case, &name, 1, (&script, talk), judgement, result);
+        true
     }
 
     fn gone(

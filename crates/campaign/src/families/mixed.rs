@@ -330,6 +330,7 @@ fn found(
         sent: spoken(&script.steps),
         received: talk.raw.clone(),
         took: talk.over,
+        pauses: Vec::new(),
     });
 }
 

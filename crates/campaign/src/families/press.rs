@@ -21,6 +21,10 @@ pub(super) const MEMBERS: &[Member] = &[
     Member { name: "press.honest", run: honest::run },
 ];
 
+/// Those whose connections come and go.
+pub(super) const BRIEF: [&str; 4] =
+    ["press.rate", "press.resets", "press.ends", "press.keep-alive"];
+
 /// New connections a second where nothing else is said.
 const OPENS: u64 = 150;
 

@@ -6,7 +6,7 @@ mod meter;
 mod states;
 mod verdict;
 
-pub(crate) use meter::Meter;
+pub(crate) use meter::{Meter, are_beside};
 pub(super) use states::SlowState;
 
 use super::Member;
@@ -17,6 +17,7 @@ use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure};
 use verdict::Held;
 
+pub(super) const SUMMARY: &str = "limit.deadlines";
 pub(super) const MEMBERS: &[Member] = &[
     Member { name: "slow.silent", run },
     Member { name: "slow.head", run },
@@ -27,7 +28,7 @@ pub(super) const MEMBERS: &[Member] = &[
     Member { name: "slow.sipped", run },
     Member { name: "slow.idle", run },
     Member { name: "slow.handshake", run },
-    Member { name: "limit.deadlines", run: summary },
+    Member { name: SUMMARY, run: summary },
 ];
 
 fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
@@ -77,6 +78,7 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
             sent: held.first_said(),
             received: held.talk.raw.clone(),
             took: held.talk.over,
+            pauses: Vec::new(),
         });
     }
 }

@@ -285,6 +285,7 @@ fn keep(
         sent: spoken(&script.steps),
         received: talk.raw.clone(),
         took: talk.over,
+        pauses: Vec::new(),
     });
 }
 

@@ -62,7 +62,7 @@ impl Runner<'_> {
                 return false;
             }
             let count = usize::try_from(*count).unwrap_or(usize::MAX);
-            let leaks = runner.leaks_again(case, script, count);
+            let leaks = runner.leaks_again(case, script, count, &mut None);
             leaks.is_some_and(|leaks| !leaks.is_empty())
         };
         let guilty = match kinds.len() {

@@ -63,12 +63,24 @@ pub fn play<I: Io>(
             (Pause::Over, Wake::At(at)) => at,
             (Pause::Over, _) => break,
         };
-        for event in wait(io, until, stage.governor()) {
+        for event in wait(io, until.min(stage.carried_due()), stage.governor()) {
             stage.handle(io, event);
         }
     }
     stage.abandon(io);
     director.curtain(stage.finished());
+}
+
+/// Lets an instant come, for what goes on beside everything.
+#[derive(Clone, Copy, Debug)]
+pub struct Lull {
+    pub until: Nanos,
+}
+
+impl Director for Lull {
+    fn direct(&mut self, now: Nanos, _: &mut Conversations<'_>, _: Vec<(usize, Talk)>) -> Wake {
+        if now < self.until { Wake::At(self.until) } else { Wake::Done }
+    }
 }
 
 /// Has every conversation of a list, all at once.

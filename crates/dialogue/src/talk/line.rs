@@ -71,6 +71,8 @@ pub(super) struct Conversation {
     over: Nanos,
     end: Option<TalkEnd>,
     sent: u64,
+    /// When the last write began: on a busy machine it may end when the response is there already.
+    sent_at: Nanos,
     received: u64,
     raw: Vec<u8>,
     events: Vec<TalkEvent>,
@@ -113,6 +115,7 @@ impl Conversation {
             over: Nanos::ZERO,
             end: None,
             sent: 0,
+            sent_at: Nanos::ZERO,
             received: 0,
             raw: Vec::new(),
             events: Vec::new(),
@@ -460,7 +463,7 @@ impl Conversation {
         }
         let count = self.sent - before;
         if count > 0 {
-            self.note(io.now(), What::Sent(usize::try_from(count).unwrap_or(usize::MAX)));
+            self.note(self.sent_at, What::Sent(usize::try_from(count).unwrap_or(usize::MAX)));
         }
     }
 
@@ -483,6 +486,7 @@ impl Conversation {
                 Ok(count) => {
                     self.out_at += count;
                     self.sent += count as u64;
+                    self.sent_at = now;
                     if self.fresh <= 1 || self.out_at == self.out.len() {
                         self.fresh = 0;
                     }

@@ -176,12 +176,8 @@ fn run(
 /// How long each case usually takes.
 fn spans(cases: &[Case], settings: &Settings, bounds: Option<&Bounds>) -> Vec<(String, Nanos)> {
     let Some(bounds) = bounds else { return Vec::new() };
-    let first_slow = cases.iter().position(campaign::is_slow);
-    let span = |(row, case): (usize, &Case)| {
-        let first = first_slow == Some(row);
-        (case.id.clone(), campaign::span_of(case, settings, bounds, first).usual)
-    };
-    cases.iter().enumerate().map(span).collect()
+    let spans = campaign::usual_spans(cases, settings, bounds);
+    cases.iter().map(|case| case.id.clone()).zip(spans).collect()
 }
 
 /// The emulated path that was asked for.

@@ -8,7 +8,7 @@ use campaign::{Done, ServerCommand, World};
 use conduit::{Io, TlsFactory};
 use dialogue::governor::Governor;
 use dialogue::governor::Stop;
-use dialogue::talk::{Conversations, Director, play};
+use dialogue::talk::{Carried, Conversations, Director, Lull, play};
 use reactor::Reactor;
 use sample::{Death, PathFacts, ServerState};
 use units::Nanos;
@@ -29,6 +29,8 @@ pub(crate) struct Sockets {
     /// The server's own side, where it is seen.
     server: Option<Seen>,
     errands: Errands,
+    /// What goes on from one play to the next.
+    carried: Carried,
     /// The emulated path that the cases go through.
     route: Option<EmulatedPath>,
 }
@@ -51,6 +53,7 @@ impl Sockets {
             work: (Nanos::ZERO, Nanos::ZERO),
             server: None,
             errands: Errands::new(Vec::new()),
+            carried: Carried::default(),
             route: None,
         })
     }
@@ -113,7 +116,9 @@ impl World for Sockets {
         self.look();
         let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
         let patience = self.route.as_ref().map_or(Nanos::ZERO, EmulatedPath::patience);
-        let mut stage = Conversations::new(factory, &mut self.governor).patient(patience);
+        let mut stage = Conversations::new(factory, &mut self.governor)
+            .patient(patience)
+            .carrying(&mut self.carried);
         let (outside, errands) = (&mut self.outside, &mut self.errands);
         let route = self.route.as_ref();
         enter(route);
@@ -131,17 +136,25 @@ impl World for Sockets {
             }
             ready
         });
+        stage.put_down(&mut self.carried);
         leave(route);
     }
 
     fn pause(&mut self, span: Nanos) {
         let mut ready = Vec::new();
         let until = self.reactor.now() + span;
+        if !self.carried.is_empty() {
+            return self.play(&mut Lull { until });
+        }
         while self.reactor.now() < until && self.governor.stopped().is_none() {
             let nap = self.reactor.now() + LOOK_EVERY;
             self.reactor.wait(until.min(nap), &mut ready);
             self.look();
         }
+    }
+
+    fn carried(&mut self) -> &mut Carried {
+        &mut self.carried
     }
 
     fn own_work(&mut self) -> Option<f64> {

@@ -6,6 +6,7 @@ mod beside;
 mod emitted;
 mod evidence;
 mod full;
+mod gallery;
 mod safety;
 #[path = "../support/mod.rs"]
 mod support;

@@ -3,6 +3,7 @@
 
 use crate::safety::{PUBLIC, in_public, namespaces_are_to_be_had};
 use crate::support::nginx::Nginx;
+use crate::support::tls::{TlsOptions, TlsServer};
 use crate::support::{Scripted, Site, finish, free_port, program, run};
 use serde_json::Value;
 use std::fs;
@@ -69,6 +70,40 @@ fn web_servers_are_told_by_words_and_by_behaviour() {
     let before = site.served().requests;
     survey(state.path(), &site.url("/"), &["--plain"]);
     assert_eq!(site.served().requests, before + 1);
+}
+
+#[test]
+fn servers_are_told_with_their_versions_of_tls_and_their_deadlines() {
+    let state = tempfile::tempdir().unwrap();
+    let (both, old) =
+        (TlsOptions::default(), TlsOptions { only_12: true, ..TlsOptions::default() });
+    let (both, old) = (TlsServer::start(&both), TlsServer::start(&old));
+    // bears an unfinished connection for a second
+    let brisk = Scripted::start(|mut stream, _| {
+        stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        let (mut piece, mut head) = ([0; 4096], Vec::new());
+        while let Ok(count @ 1..) = stream.read(&mut piece) {
+            head.extend_from_slice(&piece[..count]);
+            if head.ends_with(b"\r\n\r\n") {
+                head.clear();
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").ok();
+            }
+        }
+    });
+    let secure = |server: &TlsServer| format!("https://127.0.0.1:{}/", server.port());
+    let list = format!("{}\n{}\n", secure(&both), secure(&old));
+    let found = survey(state.path(), &list, &[]);
+    let versions = |at: usize| -> Vec<String> {
+        let versions = found["servers"][at]["tls"].as_array().unwrap().iter();
+        versions.map(|one| one.as_str().unwrap().replace("TLSv", "")).collect()
+    };
+    assert_eq!((versions(0), versions(1)), (vec!["1.2".into(), "1.3".into()], vec!["1.2".into()]));
+    assert_eq!(found["servers"][0]["deadlines"], Value::Null);
+    let found = survey(state.path(), &format!("http://{}/", brisk.address), &["--deadlines"]);
+    for name in ["idle_s", "half_head_s"] {
+        let deadline = found["servers"][0]["deadlines"][name].as_f64().unwrap();
+        assert!((0.9..5.0).contains(&deadline), "{name}: {deadline}");
+    }
 }
 
 #[test]

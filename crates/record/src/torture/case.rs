@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use torture::case::{Case, RequirementLevel};
 use torture::judge::{FailureKind, Severity, TestOutcome, severity};
 use torture::result::Boundary;
-use torture::result::{CaseResult, ExchangeResult, Health, Kept, Measure, Shrunk, Unit};
+use torture::result::{CaseResult, ExchangeResult, Health, Kept, Measure, SentPause, Shrunk, Unit};
 use units::Nanos;
 
 /// The result of a case.
@@ -81,8 +81,20 @@ pub struct ExchangeRecord {
     pub elapsed_s: f64,
     /// The bytes that were sent, without pauses.
     pub sent: WireBytes,
+    /// The pauses between them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<PauseRecord>,
     /// The beginning of what came back.
     pub received: WireBytes,
+}
+
+/// A pause between bytes that were sent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PauseRecord {
+    /// Bytes sent before it.
+    pub after_bytes: u64,
+    #[schemars(range(min = 0.0))]
+    pub for_s: f64,
 }
 
 /// What well-behaved clients observed while a case applied pressure. The shares are of time, 0 to 1,
@@ -307,6 +319,12 @@ impl KeptRecord {
     }
 }
 
+impl PauseRecord {
+    fn of(pause: &SentPause) -> PauseRecord {
+        PauseRecord { after_bytes: pause.after, for_s: pause.span.as_secs_f64() }
+    }
+}
+
 impl ExchangeRecord {
     fn of(case: &Case, row: &ExchangeResult) -> ExchangeRecord {
         ExchangeRecord {
@@ -320,6 +338,7 @@ impl ExchangeRecord {
             failed: row.failed,
             elapsed_s: row.took.as_secs_f64(),
             sent: WireBytes(row.sent.clone()),
+            pauses: row.pauses.iter().map(PauseRecord::of).collect(),
             received: WireBytes(row.received.clone()),
         }
     }

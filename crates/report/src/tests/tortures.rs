@@ -37,6 +37,7 @@ fn exchange(name: &str, outcome: TestOutcome, sent: &[u8]) -> ExchangeResult {
         sent: sent.to_vec(),
         received: b"HTTP/1.1 200 OK\r\n\x1b[2J".to_vec(),
         took: Nanos::from_millis(3),
+        pauses: Vec::new(),
     }
 }
 

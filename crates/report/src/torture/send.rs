@@ -1,5 +1,6 @@
 //! Bytes as people can read them, and as a line that a shell sends again.
 
+use record::torture::PauseRecord;
 use std::fmt::Write;
 use url::Url;
 
@@ -68,13 +69,24 @@ pub(crate) fn lines(bytes: &[u8], most: usize) -> String {
     (broken(start) + &middle + &broken(end)).trim_end().to_owned()
 }
 
-/// A line that sends these bytes without us, at once: pauses are not known here, `repro.sh` has them.
-/// `None` where there are no bytes, and where the line would be too long to copy.
-pub(crate) fn shell_line(target: &str, bytes: &[u8]) -> Option<String> {
+/// A line that sends these bytes without us, with their pauses. `None` where there are no bytes, and
+/// where the line would be too long to copy.
+pub(crate) fn shell_line(target: &str, bytes: &[u8], pauses: &[PauseRecord]) -> Option<String> {
     if bytes.is_empty() {
         return None;
     }
-    let commands = printing(bytes, usize::MAX, LINE_MAX)?;
+    let (mut commands, mut from, mut length) = (Vec::new(), 0, 0);
+    for pause in pauses {
+        let at = usize::try_from(pause.after_bytes).ok()?;
+        commands.extend(printing(bytes.get(from..at)?, usize::MAX, LINE_MAX)?);
+        commands.push(format!("sleep {}", pause.for_s));
+        from = at;
+    }
+    commands.extend(printing(bytes.get(from..)?, usize::MAX, LINE_MAX)?);
+    commands.iter().for_each(|command| length += command.len());
+    if length > LINE_MAX {
+        return None;
+    }
     let url = Url::parse(target).ok()?;
     let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
     let port = url.port_or_known_default()?;
@@ -185,13 +197,22 @@ mod tests {
     #[test]
     fn a_shell_sends_the_same_bytes() {
         let bytes: Vec<u8> = (0..=255).collect();
-        let line = shell_line("http://127.0.0.1:80/", &bytes).unwrap();
+        let line = shell_line("http://127.0.0.1:80/", &bytes, &[]).unwrap();
         let command = line.split(" | ").next().unwrap();
         // what stands behind the bar may be in the bytes too
         let end = line.rfind(" | nc").unwrap();
         assert!(line.ends_with("nc 127.0.0.1 80") && end >= command.len());
         let out = std::process::Command::new("sh").arg("-c").arg(&line[..end]).output().unwrap();
         assert_eq!(out.stdout, bytes);
+    }
+
+    #[test]
+    fn a_shell_keeps_the_pauses() {
+        let pauses = [PauseRecord { after_bytes: 5, for_s: 0.3 }];
+        let line = shell_line("http://h/", b"GET /\n", &pauses).unwrap();
+        assert_eq!(line, r"{ printf 'GET /'; sleep 0.3; printf '\n'; } | nc h 80");
+        let wrong = [PauseRecord { after_bytes: 50, for_s: 0.3 }];
+        assert_eq!(shell_line("http://h/", b"GET /\n", &wrong), None);
     }
 
     #[test]
@@ -209,7 +230,7 @@ mod tests {
                 r"{ printf 'GET /'; head -c 9000 /dev/zero | tr '\000' '\141'; printf ' HTTP/1.1\r\n'; for i in $(seq 5000); do printf 'X: 1\r\n'; done; printf '\r\n'; } | nc h 80",
             ),
         ] {
-            let line = shell_line("http://h/", &bytes).unwrap();
+            let line = shell_line("http://h/", &bytes, &[]).unwrap();
             assert_eq!(line, said);
             let prints = line.strip_suffix(" | nc h 80").unwrap();
             let out = std::process::Command::new("sh").arg("-c").arg(prints).output().unwrap();
@@ -227,6 +248,6 @@ mod tests {
         let next = |state: &u32| Some(state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
         let states = std::iter::successors(Some(1_u32), next);
         let random: Vec<u8> = states.map(|state| (state >> 24) as u8).take(3_000).collect();
-        assert_eq!(shell_line("http://h/", &random[..]), None);
+        assert_eq!(shell_line("http://h/", &random[..], &[]), None);
     }
 }

@@ -217,7 +217,7 @@ fn exchange(page: &mut Page, record: &TortureRecord, case: &CaseRecord, block: &
         page.wrapped("    failed in ", &often);
     }
     if exchange.outcome.is_finding()
-        && let Some(line) = send::shell_line(&record.target, sent)
+        && let Some(line) = send::shell_line(&record.target, sent, &exchange.pauses)
     {
         // not wrapped: it is there to be copied
         page.line(&format!("    again     {line}"));

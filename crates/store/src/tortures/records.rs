@@ -21,7 +21,7 @@ use torture::record::hex;
 use torture::result::Boundary;
 use torture::result::{
     Baseline, CaseResult, ExchangeResult, Habits, Health, Kept, Meanwhile, Measure, Probe,
-    ProbeKind, RunResult, Seen, ServerRow, ServerSeen, Shrunk, Unit,
+    ProbeKind, RunResult, Seen, SentPause, ServerRow, ServerSeen, Shrunk, Unit,
 };
 use torture::safety::Class;
 
@@ -41,7 +41,8 @@ record! {
         case, outcome, skipped, exchanges, tally, recovery, measures, health, notes, took, spent,
         server,
     }
-    ExchangeResult { name, judgement, tries, failed, sent, received, took }
+    ExchangeResult { name, judgement, tries, failed, sent, received, took, pauses }
+    SentPause { after, span }
     Judgement { outcome, seen, expected, why, kind }
     Measure { what, low, high, unit, note }
     Health {

@@ -81,12 +81,16 @@ fn lacks(sent: &[u8], encouraged: bool) -> Option<Lacking> {
 struct Framing {
     length: u128,
     chunked: bool,
+    /// A word is due before the content: 100-continue and nothing else is asked for, and not by HTTP/1.0,
+    /// where it is ignored (RFC 9110 section 10.1.1). An expectation that is not known may be ignored too.
     expects: bool,
 }
 
 impl Framing {
     fn of(head: &[u8]) -> Framing {
         let mut framing = Framing::default();
+        let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let (mut asked, mut plain) = (false, !first.trim_ascii_end().ends_with(b"HTTP/1.0"));
         for line in head.split(|byte| *byte == b'\n').skip(1) {
             let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
             let value = line[colon + 1..].trim_ascii();
@@ -96,9 +100,11 @@ impl Framing {
             } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
                 framing.chunked |= value.to_ascii_lowercase().ends_with(b"chunked");
             } else if name.eq_ignore_ascii_case(b"expect") {
-                framing.expects |= value.eq_ignore_ascii_case(b"100-continue");
+                asked = true;
+                plain &= value.eq_ignore_ascii_case(b"100-continue");
             }
         }
+        framing.expects = asked && plain;
         framing
     }
 }
@@ -217,6 +223,8 @@ mod tests {
             (&format!("{sized}18446744073709551617\r\n\r\nx"), content),
             (&format!("{sized}5\r\nExpect: 100-continue\r\n\r\n"), None),
             (&format!("{sized}5\r\nExpect: 100-continue\r\n\r\nab"), content),
+            (&format!("{sized}5\r\nExpect: 100-\r\nExpect: 100-continue\r\n\r\n"), content),
+            ("POST / HTTP/1.0\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n", content),
             (chunked, rest),
             (&format!("{chunked}1\nx\n0\n\n"), rest),
             (&format!("{chunked}1\r\nx\r\n0\r\n"), rest),

@@ -386,6 +386,7 @@ impl Runner<'_> {
             sent: spoken(&script.steps),
             received: talk.raw,
             took: talk.over,
+            pauses: Vec::new(),
         });
     }
 

@@ -63,6 +63,7 @@ pub(super) fn depth(
                 sent,
                 received: talk.raw,
                 took: talk.over,
+                pauses: Vec::new(),
             });
         }
         if !outcome.is_well() || closed || count == most {

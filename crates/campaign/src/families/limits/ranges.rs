@@ -98,6 +98,7 @@ fn ask(
             sent: spoken(&script.steps),
             received: talk.raw,
             took: talk.over,
+            pauses: Vec::new(),
         });
     }
     (share, seen)

@@ -1,5 +1,10 @@
 //! Holds the states: all of them on one stage with probes of the server's health beside them, so
-//! that a server with few slots is noticed.
+//! that a server with few slots is noticed. Where it has slots to spare, they are held from the beginning
+//! of the run on, beside the cases that do not press.
+
+mod beside;
+
+pub(crate) use beside::are_beside;
 
 use super::states::SlowState;
 use super::verdict::Held;
@@ -31,6 +36,8 @@ pub(crate) struct Meter {
     /// The states that were tried.
     tried: Vec<SlowState>,
     serial: bool,
+    /// What is held beside other cases.
+    beside: Vec<Wanted>,
 }
 
 impl Meter {
@@ -52,6 +59,7 @@ impl Meter {
 }
 
 /// A conversation that is to be held.
+#[derive(Clone, Debug)]
 struct Wanted {
     state: SlowState,
     name: String,
@@ -67,6 +75,7 @@ impl Runner<'_> {
         if let Some(why) = self.cannot_hold(state, case.family.as_ref()?) {
             return Some(why);
         }
+        self.await_beside(&case.id);
         if !self.meter.tried.contains(&state) && !self.meter.serial {
             let wanted = self.wanted(&self.all_slow(case));
             self.hold_together(&case.id, wanted);
@@ -221,7 +230,7 @@ impl Runner<'_> {
         let scripts: Vec<TalkScript> = wanted.iter().map(|one| one.script.clone()).collect();
         let mut together = Together::new(scripts);
         self.play_probed(case, &mut together);
-        if together.is_full {
+        if together.served.is_full {
             self.meter.serial = true;
             self.meter.tried.clear();
             return;
@@ -260,14 +269,34 @@ struct Together {
     scripts: Vec<TalkScript>,
     places: Vec<usize>,
     talks: Vec<Option<Talk>>,
-    lost: u32,
-    is_full: bool,
+    served: OthersServed,
 }
 
 impl Together {
     fn new(scripts: Vec<TalkScript>) -> Together {
         let talks = scripts.iter().map(|_| None).collect();
-        Together { scripts, places: Vec::new(), talks, lost: 0, is_full: false }
+        Together { scripts, places: Vec::new(), talks, served: OthersServed::default() }
+    }
+}
+
+/// Whether anybody else is served, by the probes on new connections.
+#[derive(Clone, Copy, Debug, Default)]
+struct OthersServed {
+    /// One after the other, up to the last.
+    lost: u32,
+    right: u32,
+    is_full: bool,
+}
+
+impl OthersServed {
+    fn probed(&mut self, probe: &Probe) {
+        if probe.kind != ProbeKind::New || probe.ours {
+            return;
+        }
+        let right = probe.seen == Seen::Correct;
+        self.lost = if right { 0 } else { self.lost + 1 };
+        self.right += u32::from(right);
+        self.is_full |= self.lost >= LOST_MAX;
     }
 }
 
@@ -282,7 +311,7 @@ impl Director for Together {
         self.places.extend(scripts.into_iter().map(|script| stage.add(script)));
         self.curtain(over);
         let all_over = self.talks.iter().all(Option::is_some);
-        if all_over || self.is_full { Wake::Done } else { Wake::WhenOver }
+        if all_over || self.served.is_full { Wake::Done } else { Wake::WhenOver }
     }
 
     fn curtain(&mut self, over: Vec<(usize, Talk)>) {
@@ -300,10 +329,6 @@ impl Director for Together {
 
 impl ProbeListener for Together {
     fn probed(&mut self, probe: &Probe) {
-        if probe.kind != ProbeKind::New || probe.ours {
-            return;
-        }
-        self.lost = if probe.seen == Seen::Correct { 0 } else { self.lost + 1 };
-        self.is_full |= self.lost >= LOST_MAX;
+        self.served.probed(probe);
     }
 }

@@ -59,5 +59,6 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         sent: Vec::new(),
         received: talk.raw.iter().take(RECEIVED_SHOWN).copied().collect(),
         took: talk.over,
+        pauses: Vec::new(),
     });
 }

@@ -21,6 +21,7 @@ fn exchange(name: &str, outcome: TestOutcome) -> ExchangeResult {
         sent: Vec::new(),
         received: Vec::new(),
         took: Nanos::ZERO,
+        pauses: Vec::new(),
     }
 }
 

@@ -80,7 +80,7 @@ fn numbers(record: &TortureRecord, case: &CaseRecord) -> Markup {
 fn exchange(record: &TortureRecord, case: &CaseRecord, exchange: &ExchangeRecord) -> Markup {
     let (sent, received) = (&exchange.sent.0, &exchange.received.0);
     let again = exchange.outcome.is_finding();
-    let again = again.then(|| send::shell_line(&record.target, sent)).flatten();
+    let again = again.then(|| send::shell_line(&record.target, sent, &exchange.pauses)).flatten();
     let kept = record.kept_folder(&case.id, &exchange.name);
     html! {
         h3 { (words::safe(&exchange.name)) " " (outcome(exchange.outcome)) }

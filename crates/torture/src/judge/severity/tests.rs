@@ -23,6 +23,7 @@ fn exchange(outcome: TestOutcome, kind: Option<FailureKind>) -> ExchangeResult {
         sent: Vec::new(),
         received: Vec::new(),
         took: Nanos::ZERO,
+        pauses: Vec::new(),
     }
 }
 

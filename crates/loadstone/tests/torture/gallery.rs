@@ -1,0 +1,61 @@
+//! Bugs that were planted on purpose, over sockets: each found by the case of a default run that is to
+//! find it, weighed, kept with its bytes, shrunk, and failing again when the bytes are sent to another
+//! server with the same bug, and to none without it. Those that take minutes, as they wait for what does
+//! not come back, are sought by simulations, and so are all of them by whole runs.
+
+use super::evidence::names;
+use super::support::{Site, run, text};
+use serde_json::Value;
+
+/// The switch, the case, how grave it is, and whether bytes of it are shrunk: what takes several
+/// connections is kept whole.
+const PLANTED: [(&str, &str, &str, bool); 3] = [
+    ("dies-on-percent-n", "F-09", "high", true),
+    ("mixes-pipelined", "M-02", "critical", false),
+    ("leaves-traces", "B-01", "critical", false),
+];
+
+/// What a run says of a planted bug, and whether the bytes that it kept fail again.
+fn planted((switch, only, severity, shrunk): (&str, &str, &str, bool)) {
+    let site = Site::start(&[("range", switch)]);
+    let parent = tempfile::tempdir().unwrap();
+    let (url, out) = (site.url(faulty::PATH), parent.path().to_str().unwrap());
+    let post = faulty::POST;
+    let words = ["torture", "--fail-on", "low", "--only", only, "--post", post];
+    let ran = run(&[&words[..], &["--out", out, "--json", "-", &url]].concat());
+    let document = ran.json();
+    assert_eq!(ran.code, 1, "{switch}: {document:#}");
+    let cases = document["cases"].as_array().unwrap();
+    let found = cases.iter().find(|case| text(case, "/severity") == severity);
+    let Some(case) = found else { panic!("{switch}: nothing {severity} in {document:#}") };
+    let sent = |one: &Value| !one["severity"].is_null() && !text(one, "/sent").is_empty();
+    assert!(case["exchanges"].as_array().unwrap().iter().any(sent), "{switch}: {case:#}");
+    let small = document["shrunk"].as_array().unwrap();
+    assert_eq!(!small.is_empty(), shrunk, "{switch}: {small:?}");
+    let root = parent.path().join(&names(parent.path())[0]);
+    let failures = root.join("failures");
+    let id = text(case, "/id");
+    let kept = names(&failures).into_iter().find(|name| name.starts_with(id));
+    let kept = failures.join(kept.unwrap_or_else(|| panic!("{switch}: nothing kept of {id}")));
+    let kept = kept.to_str().unwrap();
+    assert_eq!(replayed(switch, kept), (1, 3, 3), "{switch}");
+    assert_eq!(replayed("none", kept), (0, 0, 3), "{switch}");
+}
+
+/// Sent to a server of its own: the exit code, and how many of how many tries failed.
+fn replayed(switch: &str, kept: &str) -> (i32, u64, u64) {
+    let site = Site::start(&[("range", switch)]);
+    let to = site.url(faulty::PATH);
+    let ran = run(&["torture", "replay", "--json", "-", "--to", &to, kept]);
+    let row = &ran.json()["failures"][0];
+    (ran.code, row["failed"].as_u64().unwrap(), row["tries"].as_u64().unwrap())
+}
+
+#[test]
+fn planted_bugs_are_found_and_replayed_over_sockets() {
+    std::thread::scope(|scope| {
+        PLANTED.iter().for_each(|one| {
+            scope.spawn(|| planted(*one));
+        });
+    });
+}
