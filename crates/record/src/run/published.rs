@@ -12,6 +12,7 @@ mod scenarios;
 mod series;
 mod sides;
 mod stack;
+mod streams;
 mod times;
 mod traffic;
 mod verdict;
@@ -32,6 +33,8 @@ pub use sides::{
     ResolvedRecord, SutRecord, SutRowRecord,
 };
 pub use stack::StackRecord;
+pub(crate) use streams::STREAM_FORMS;
+pub use streams::{StreamRateRecord, StreamsRecord, stream_form};
 pub use times::{
     ClientsRecord, EstimateRecord, FailureRecord, HeadlineRecord, OutcomesRecord, PhasesRecord,
     QuantileRecord, TimesByOutcome, TimesRecord, UrlRecord, WeightedRecord,
@@ -106,6 +109,9 @@ pub struct RunRecord {
     /// Bodies that were held against those of their targets (--verify); null where nobody asked.
     #[serde(default)]
     pub verified: Option<VerifiedRecord>,
+    /// Responses that are streams of events (--stream); null where nobody asked.
+    #[serde(default)]
+    pub streams: Option<StreamsRecord>,
     /// The most called first, steps of journeys in the plan's order; empty with a single target.
     pub per_url: Vec<UrlRecord>,
     /// What users noticed on their journeys; null where the plan has none.
@@ -229,6 +235,7 @@ impl RunRecord {
             status: total.status.seen().map(|(code, count)| (code.to_string(), count)).collect(),
             failures: failures(total),
             verified: VerifiedRecord::of(&report.plan, total),
+            streams: StreamsRecord::of(&report.plan, &report.measurement),
             per_url: figures::url_rows(report).into_iter().map(UrlRecord::of).collect(),
             journeys: JourneyRecord::of_plan(&report.plan, &total.journeys),
             bytes: BytesRecord::of(total),
