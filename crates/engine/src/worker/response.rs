@@ -23,8 +23,7 @@ impl Worker {
         self.looks || self.journal.keeps_responses()
     }
 
-    /// Gathers a piece of a call's response, as it came and its content; `last`: the response is whole
-    /// with it.
+    /// Gathers a piece of a call's response, which came at `now`.
     pub(super) fn gather(&mut self, slot: Slot, row: usize, came: &Came<'_>, now: Nanos) {
         let Came { piece, body, last } = *came;
         let conn = self.pool.conn_mut(slot);
