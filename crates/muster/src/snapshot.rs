@@ -6,7 +6,7 @@ use sample::{BodyPrint, FailureClass, Http2Facts, Http3Facts, QuicFacts, TlsFact
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
     Connections, Counts, Hist, Instants, JourneyTally, Noted, ScenarioTally, ServerTimings,
-    Sessions, Snapshot, StatusTally, Streams, TARGET_ROWS_MAX, TargetTally, TransactionTally,
+    Sessions, Snapshot, StatusTally, StreamTally, TARGET_ROWS_MAX, TargetTally, TransactionTally,
     Verified,
 };
 use units::Nanos;
@@ -60,7 +60,7 @@ packed! {
         decoded_bytes, redirects, server_timings, streams, targets, clients, scenarios, connections, sessions, journeys,
         flight_integral, flight_peak, spin, beats, instants, verified,
     }
-    Streams { whole, empty, cut, events, in_window, first, gap, pace }
+    StreamTally { whole, empty, cut, events, in_window, first, gap, pace }
     Verified { compared, wrong }
     WrongBody { at, target, of, expected, got }
     BodyPrint { length, hash }

@@ -4,7 +4,7 @@ use crate::lives::{BEAT, Beats, Life, Lives};
 use crate::scenario::merge_scenarios;
 use crate::{
     Endings, Hist, Instants, JourneyTally, ScenarioTally, ServerTimings, Spread, StreamEnd,
-    StreamMarks, Streams, Verified,
+    StreamMarks, StreamTally, Verified,
 };
 use sample::{
     FailureClass, Http2Facts, Http3Facts, Outcome, Remark, Sample, SocketFacts, TlsFacts,
@@ -241,7 +241,7 @@ pub struct Snapshot {
     /// What the server said of its own work, in whole answers of any status.
     pub server_timings: ServerTimings,
     /// Responses that are streams of events, where they are looked for.
-    pub streams: Streams,
+    pub streams: StreamTally,
     pub targets: Vec<TargetTally>,
     /// By kind of clients; empty where all are of one kind.
     pub clients: Vec<TargetTally>,

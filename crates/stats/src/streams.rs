@@ -6,7 +6,7 @@ use units::Nanos;
 
 /// Streams and their events. Times are of calls of the measured phase.
 #[derive(Clone, Debug, Default)]
-pub struct Streams {
+pub struct StreamTally {
     /// Whole responses with events in them.
     pub whole: u64,
     /// Whole responses without any.
@@ -27,8 +27,8 @@ pub struct Streams {
     pub pace: Hist,
 }
 
-impl Streams {
-    pub fn merge(&mut self, other: &Streams) {
+impl StreamTally {
+    pub fn merge(&mut self, other: &StreamTally) {
         self.whole += other.whole;
         self.empty += other.empty;
         self.cut += other.cut;
@@ -46,7 +46,7 @@ impl Streams {
             std::mem::take(hist)
         });
         let [first, gap, pace] = hists;
-        *self = Streams { first, gap, pace, ..Streams::default() };
+        *self = StreamTally { first, gap, pace, ..StreamTally::default() };
     }
 }
 
@@ -74,7 +74,7 @@ pub enum StreamEnd {
     TimedOut,
 }
 
-impl Streams {
+impl StreamTally {
     /// `count` events of one stream have come at `now`, as one read brings them: there is no time between
     /// them. `due`: when their call was; it is of the measured phase.
     pub fn add(&mut self, marks: &mut StreamMarks, count: u64, due: Nanos, now: Nanos) {
@@ -128,8 +128,8 @@ mod tests {
     }
 
     /// Due at 1,000 ms; events at 1,100, then two at once at 1,140, and one at 1,200.
-    fn one(end: StreamEnd, at: Nanos) -> Streams {
-        let (mut streams, mut marks) = (Streams::default(), StreamMarks::default());
+    fn one(end: StreamEnd, at: Nanos) -> StreamTally {
+        let (mut streams, mut marks) = (StreamTally::default(), StreamMarks::default());
         streams.add(&mut marks, 0, ms(1_000), ms(1_050));
         for (count, at) in [(1, 1_100), (2, 1_140), (1, 1_200)] {
             streams.add(&mut marks, count, ms(1_000), ms(at));
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_call_without_an_event_counts_by_how_it_ended() {
-        let mut streams = Streams::default();
+        let mut streams = StreamTally::default();
         let none = StreamMarks::default();
         streams.end(none, StreamEnd::Whole, ms(0), ms(10));
         streams.end(none, StreamEnd::Failed, ms(0), ms(20));

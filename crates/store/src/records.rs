@@ -24,7 +24,7 @@ use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
     Cause, CauseId, Connections, Counts, Endings, Hist, Instants, JourneyTally, Measurement, Noted,
     Objective, ScenarioTally, Second, ServerTimings, Sessions, Snapshot, Spread, State,
-    StatusTally, Streams, TargetTally, TransactionTally, Verdict, Verified,
+    StatusTally, StreamTally, TargetTally, TransactionTally, Verdict, Verified,
 };
 use std::fmt::Write;
 
@@ -64,7 +64,7 @@ record! {
         redirects, server_timings, streams, targets, clients, scenarios, connections, sessions, journeys, flight_integral,
         flight_peak, spin, beats, instants, verified,
     }
-    Streams { whole, empty, cut, events, in_window, first, gap, pace }
+    StreamTally { whole, empty, cut, events, in_window, first, gap, pace }
     Verified { compared, wrong }
     WrongBody { at, target, of, expected, got }
     BodyPrint { length, hash }

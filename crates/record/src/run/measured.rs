@@ -303,10 +303,11 @@ impl RunRecord {
             spin: Nanos::from_secs_f64(measured.spin_s),
             beats: read_beats(&measured.beats)?,
             verified: self
+                .bodies
                 .verified
                 .as_ref()
                 .map_or(Ok(Verified::default()), VerifiedRecord::verified)?,
-            streams: self.streams.as_ref().map(StreamsRecord::counts).unwrap_or_default(),
+            streams: self.bodies.streams.as_ref().map(StreamsRecord::counts).unwrap_or_default(),
             ..Snapshot::default()
         };
         for (name, hist) in named(&mut total) {

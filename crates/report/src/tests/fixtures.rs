@@ -9,7 +9,7 @@ use sample::{
 use stats::diagnosis::Confidence;
 use stats::{
     Cause, CauseId, Counts, JourneyTally, Measurement, Noted, Recorder, Second, ServerTimings,
-    Snapshot, State, StreamEnd, StreamMarks, Streams, TransactionTally, Verdict, Verified,
+    Snapshot, State, StreamEnd, StreamMarks, StreamTally, TransactionTally, Verdict, Verified,
 };
 use units::{Nanos, Purpose, Rate, Seed, Stream};
 
@@ -271,8 +271,8 @@ pub(crate) fn valid() -> RunReport {
 }
 
 /// A whole stream, one that was cut short, and an empty one.
-fn streams() -> Streams {
-    let (mut streams, due) = (Streams::default(), Nanos::from_secs(5));
+fn streams() -> StreamTally {
+    let (mut streams, due) = (StreamTally::default(), Nanos::from_secs(5));
     for end in [StreamEnd::Whole, StreamEnd::TimedOut] {
         let mut marks = StreamMarks::default();
         for n in 1..=5 {

@@ -4,7 +4,7 @@ use super::times::TimesRecord;
 use plan::{Plan, Streaming};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{Hist, Measurement, Streams};
+use stats::{Hist, Measurement, StreamTally};
 
 /// How events are told apart.
 pub(crate) const STREAM_FORMS: [&str; 3] = ["sse", "lines", "both"];
@@ -94,14 +94,14 @@ impl StreamsRecord {
     }
 
     /// The counts that it was made of; histograms are kept elsewhere.
-    pub(crate) fn counts(&self) -> Streams {
-        Streams {
+    pub(crate) fn counts(&self) -> StreamTally {
+        StreamTally {
             whole: self.whole,
             empty: self.empty,
             cut: self.cut,
             events: self.events,
             in_window: self.events_in_window,
-            ..Streams::default()
+            ..StreamTally::default()
         }
     }
 }
