@@ -7,6 +7,7 @@ use regex::bytes::Regex;
 use sample::{BodyPrint, FailureClass};
 use sha2::{Digest, Sha256};
 use wire::coding::Decoder;
+use wire::events::EventReader;
 
 /// A body that must be searched is kept up to this many bytes; what lies beyond is not seen.
 const KEPT_MAX: usize = 16 << 20;
@@ -20,6 +21,8 @@ pub(crate) struct BodyTest {
     decode: bool,
     /// Bodies are hashed.
     hashes: bool,
+    /// Some bodies are streams of events.
+    streams: bool,
     /// See [`BodyTest::looks`].
     looks: bool,
 }
@@ -27,7 +30,7 @@ pub(crate) struct BodyTest {
 impl BodyTest {
     /// # Errors
     /// The regular expression does not compile; the sentence says where.
-    pub(crate) fn new(expect: &Expect, decode: bool) -> Result<BodyTest, String> {
+    pub(crate) fn new(expect: &Expect, decode: bool, streams: bool) -> Result<BodyTest, String> {
         let regex = match &expect.body {
             Some(BodyRule::Regex(text)) => {
                 Some(Regex::new(text).map_err(|error| format!("--expect-body regex: {error}"))?)
@@ -35,14 +38,20 @@ impl BodyTest {
             _ => None,
         };
         let (rule, hashes) = (expect.body.clone(), expect.verify.is_some());
-        let looks = rule.is_some() || decode || hashes;
-        Ok(BodyTest { rule, regex, length: expect.length, decode, hashes, looks })
+        let looks = rule.is_some() || decode || hashes || streams;
+        Ok(BodyTest { rule, regex, length: expect.length, decode, hashes, streams, looks })
     }
 
     /// Whether bodies have to be looked at, beyond counting their bytes.
     #[inline]
     pub(crate) fn looks(&self) -> bool {
         self.looks
+    }
+
+    /// Whether some bodies are streams of events.
+    #[inline]
+    pub(crate) fn streams(&self) -> bool {
+        self.streams
     }
 
     fn keeps(&self) -> bool {
@@ -73,6 +82,9 @@ pub(crate) struct Inspect {
     kept: Vec<u8>,
     /// Still equal to the expected body.
     equal: bool,
+    /// Where the body is a stream of events; and events that nobody has taken note of yet.
+    events: Option<EventReader>,
+    fresh: u64,
 }
 
 impl Inspect {
@@ -86,6 +98,28 @@ impl Inspect {
         self.hashing = Hashing::None;
         self.kept.clear();
         self.equal = true;
+        self.events = None;
+        self.fresh = 0;
+    }
+
+    /// The body that begins is a stream of events.
+    pub(crate) fn expect_events(&mut self, reader: impl FnOnce() -> EventReader) {
+        if !self.begun {
+            self.events.get_or_insert_with(reader);
+        }
+    }
+
+    /// Whether the body is a stream of events.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.events.is_some()
+    }
+
+    /// Events that have come since this was last asked; `whole`: the body is.
+    pub(crate) fn take_events(&mut self, whole: bool) -> u64 {
+        if whole && let Some(reader) = &mut self.events {
+            self.fresh += reader.finish();
+        }
+        std::mem::take(&mut self.fresh)
     }
 
     /// Takes a piece of the body in; `encoding` is the answer's Content-Encoding, `last`: it is the
@@ -109,6 +143,9 @@ impl Inspect {
             if test.hashes {
                 self.hashing.add(piece, last);
             }
+            if let Some(reader) = &mut self.events {
+                self.fresh += reader.push(piece);
+            }
             self.decoded += piece.len() as u64;
             return;
         }
@@ -129,6 +166,9 @@ impl Inspect {
 
     fn absorb(&mut self, test: &BodyTest, from: usize) {
         let fresh = &self.kept[from..];
+        if let Some(reader) = &mut self.events {
+            self.fresh += reader.push(fresh);
+        }
         if test.hashes {
             self.hashing.add(fresh, false);
         }
@@ -189,7 +229,7 @@ mod tests {
     use super::*;
 
     fn test_of(rule: BodyRule) -> BodyTest {
-        BodyTest::new(&Expect { body: Some(rule), ..Expect::default() }, false).unwrap()
+        BodyTest::new(&Expect { body: Some(rule), ..Expect::default() }, false, false).unwrap()
     }
 
     /// Feeds the body in two pieces cut at every place; all cuts must agree.
@@ -227,7 +267,8 @@ mod tests {
 
     #[test]
     fn a_wrong_length_is_its_own_class() {
-        let test = BodyTest::new(&Expect { length: Some(5), ..Expect::default() }, true).unwrap();
+        let test =
+            BodyTest::new(&Expect { length: Some(5), ..Expect::default() }, true, false).unwrap();
         assert_eq!(verdict(&test, b"hello"), None);
         assert_eq!(verdict(&test, b"hell"), Some(FailureClass::Length));
         assert_eq!(test.judge_length(5), None);
@@ -235,14 +276,35 @@ mod tests {
     }
 
     #[test]
+    fn events_are_counted_of_the_decoded_body() {
+        use std::io::Write;
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(b"data: a\n\n").unwrap();
+        encoder.flush().unwrap();
+        let first = encoder.get_ref().len();
+        encoder.write_all(b"data: b\n\n").unwrap();
+        let packed = encoder.finish().unwrap();
+        let test = BodyTest::new(&Expect::default(), true, true).unwrap();
+        let mut inspect = Inspect::default();
+        inspect.reset();
+        inspect.expect_events(EventReader::sse);
+        inspect.take(&test, Some(b"gzip"), &packed[..first], false);
+        assert_eq!((inspect.take_events(false), inspect.take_events(false)), (1, 0));
+        inspect.take(&test, Some(b"gzip"), &packed[first..], true);
+        assert_eq!(inspect.take_events(true), 1);
+        inspect.reset();
+        assert!(!inspect.is_stream());
+    }
+
+    #[test]
     fn a_bad_expression_is_refused_with_its_text() {
         let expect = Expect { body: Some(BodyRule::Regex("(".into())), ..Expect::default() };
-        assert!(BodyTest::new(&expect, false).unwrap_err().contains("--expect-body"));
+        assert!(BodyTest::new(&expect, false, false).unwrap_err().contains("--expect-body"));
     }
 
     #[test]
     fn bytes_that_are_not_the_announced_coding_fail_the_call() {
-        let test = BodyTest::new(&Expect::default(), true).unwrap();
+        let test = BodyTest::new(&Expect::default(), true, false).unwrap();
         let mut inspect = Inspect::default();
         inspect.reset();
         inspect.take(&test, Some(b"gzip"), b"this is no gzip stream", true);

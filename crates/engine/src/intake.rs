@@ -2,7 +2,10 @@
 
 use crate::inspect::{BodyTest, Inspect};
 use crate::setup::ANSWER_KEPT_MAX;
+use plan::Streaming;
 use sample::{BodyPrint, FailureClass};
+use stats::StreamMarks;
+use wire::events::EventReader;
 
 /// A body is gathered for a script or a guide up to this many bytes; what lies beyond is cut off.
 const BODY_MAX: usize = 16 << 20;
@@ -14,6 +17,8 @@ pub(crate) struct Intake {
     body: Vec<u8>,
     /// The beginning of the response as it came over the wire.
     kept: Vec<u8>,
+    /// Where the response stands as a stream of events.
+    pub(crate) marks: StreamMarks,
 }
 
 impl Intake {
@@ -22,6 +27,24 @@ impl Intake {
         self.inspect.reset();
         self.body.clear();
         self.kept.clear();
+        self.marks = StreamMarks::default();
+    }
+
+    /// The body that begins is a stream of events.
+    pub(crate) fn expect_events(&mut self, form: Streaming) {
+        self.inspect.expect_events(|| match form {
+            Streaming::Sse => EventReader::sse(),
+            Streaming::Lines => EventReader::lines(),
+        });
+    }
+
+    pub(crate) fn is_stream(&self) -> bool {
+        self.inspect.is_stream()
+    }
+
+    /// Events that have come since this was last asked; `whole`: the body is.
+    pub(crate) fn take_events(&mut self, whole: bool) -> u64 {
+        self.inspect.take_events(whole)
     }
 
     /// Keeps a piece of the response, as far as there is room.

@@ -12,7 +12,7 @@ use sample::{
     SocketFacts, TlsFacts, WrongBody,
 };
 use stats::lives::Life;
-use stats::{Recorder, Snapshot};
+use stats::{Recorder, Snapshot, StreamEnd, StreamMarks};
 use units::Nanos;
 use wire::timing::{Malformed, Timing};
 
@@ -25,7 +25,7 @@ pub(crate) struct Journal {
     /// A clear snapshot for the next row.
     spare: Box<Snapshot>,
     logging: Logging,
-    /// Finished calls are logged, or told to somebody.
+    /// Finished calls are logged, told to somebody, or ends of streams.
     watched: bool,
     log: Vec<CallRecord>,
     /// The log holds a failure that is not to be kept back.
@@ -59,7 +59,7 @@ impl Journal {
             recorder,
             spare,
             logging: setup.logging,
-            watched: setup.logging.calls,
+            watched: setup.logging.calls || setup.body.streams(),
             log: Vec::new(),
             log_urgent: false,
             ends: Ends::default(),
@@ -172,6 +172,22 @@ impl Journal {
 
     pub(crate) fn count_failure(&mut self, class: FailureClass) {
         *self.recorder.now.failures.entry(class).or_default() += 1;
+    }
+
+    /// Events of a streamed response.
+    pub(crate) fn events(&mut self, marks: &mut StreamMarks, count: u64, due: Nanos, now: Nanos) {
+        self.recorder.events(marks, count, due, now);
+    }
+
+    /// A call whose response was to be a stream is over.
+    pub(crate) fn stream_over(
+        &mut self,
+        marks: StreamMarks,
+        end: StreamEnd,
+        due: Nanos,
+        now: Nanos,
+    ) {
+        self.recorder.stream_over(marks, end, due, now);
     }
 
     /// A body was held against its target's.

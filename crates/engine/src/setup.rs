@@ -7,7 +7,7 @@ use crate::render::{build_template, raw_template};
 use crate::speaker::Protocol;
 use crate::verify::KnownBodies;
 use conduit::{OpenOptions, Peer};
-use plan::{Http2Plan, HttpVersion, Load, Plan, SessionPlan, Visit};
+use plan::{Http2Plan, HttpVersion, Load, Plan, SessionPlan, Streaming, Visit};
 use schedule::Share;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -117,6 +117,8 @@ pub struct Setup {
     pub(crate) protocol: Protocol,
     /// The plan's visits, call by call.
     scripts: Vec<Vec<VisitStep>>,
+    /// Targets whose responses are streams of events, by row; empty where none is.
+    streams: Vec<Option<Streaming>>,
 }
 
 /// A part of the load that a worker takes over while it runs.
@@ -191,7 +193,9 @@ impl Setup {
         let seed = Seed(plan.seed);
         let targets = Targets::new(templates, &weights, plan.order, seed);
         let targets = targets.in_sequence(plan.sequence.clone());
-        let body = BodyTest::new(&plan.expect, plan.request.compressed).map_err(SetupError)?;
+        let streams = plan.streams();
+        let body = BodyTest::new(&plan.expect, plan.request.compressed, !streams.is_empty());
+        let body = body.map_err(SetupError)?;
         let known =
             KnownBodies::new(&plan).map_err(|why| SetupError(format!("--verify: {why}")))?;
         let status_ok = statuses(&plan);
@@ -213,6 +217,7 @@ impl Setup {
             crowd: None,
             protocol,
             scripts,
+            streams,
         })
     }
 
@@ -240,6 +245,11 @@ impl Setup {
             (Some(asked), _) => Some(asked),
             (None, listed) => listed,
         }
+    }
+
+    /// How the events of this target's responses are told apart; `None`: they are no streams.
+    pub(crate) fn stream(&self, target: u32) -> Option<Streaming> {
+        self.streams.get(target as usize).copied().flatten()
     }
 
     /// The step of session `id` that comes after `made` calls; `None` where sessions follow no visit.

@@ -6,7 +6,8 @@ use sample::{BodyPrint, FailureClass, Http2Facts, Http3Facts, QuicFacts, TlsFact
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
     Connections, Counts, Hist, Instants, JourneyTally, Noted, ScenarioTally, ServerTimings,
-    Sessions, Snapshot, StatusTally, TARGET_ROWS_MAX, TargetTally, TransactionTally, Verified,
+    Sessions, Snapshot, StatusTally, StreamTally, TARGET_ROWS_MAX, TargetTally, TransactionTally,
+    Verified,
 };
 use units::Nanos;
 
@@ -56,9 +57,10 @@ packed! {
         counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, punctual, connect,
         tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window,
         bytes_in_window, exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes,
-        decoded_bytes, redirects, server_timings, targets, clients, scenarios, connections, sessions, journeys,
+        decoded_bytes, redirects, server_timings, streams, targets, clients, scenarios, connections, sessions, journeys,
         flight_integral, flight_peak, spin, beats, instants, verified,
     }
+    StreamTally { whole, empty, cut, events, in_window, first, gap, pace }
     Verified { compared, wrong }
     WrongBody { at, target, of, expected, got }
     BodyPrint { length, hash }

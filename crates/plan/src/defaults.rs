@@ -158,6 +158,7 @@ impl Default for MeasurePlan {
             interval: Nanos::SECOND,
             tcp_info_share: 1.0 / 16.0,
             doubt_max: stats::verdict::DOUBT_MAX,
+            stream: None,
         }
     }
 }

@@ -620,6 +620,8 @@ pub struct MeasurePlan {
     /// Without an objective a run is invalid when more than this share of its p99 may be the
     /// client's own lateness, 0..=1.
     pub doubt_max: f64,
+    /// Responses are streams of events, whose times are measured.
+    pub stream: Option<crate::Streaming>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -100,6 +100,26 @@ fn check_measure(plan: &Plan, problems: &mut Problems) {
         "--doubt-max",
         "--doubt-max takes a share from 0 % to 100 %, such as 25%",
     );
+    check_stream(plan, problems);
+}
+
+fn check_stream(plan: &Plan, problems: &mut Problems) {
+    if plan.measure.stream.is_none() {
+        return;
+    }
+    let head = |target: &crate::TargetPlan| {
+        target.method.as_deref().unwrap_or(&plan.request.method) == "HEAD"
+    };
+    problems.add_if(
+        plan.journeys.is_none() && plan.targets.iter().all(head),
+        "--stream",
+        "--stream cannot go with --method HEAD, whose responses have no events; use GET, or drop it",
+    );
+    problems.add_if(
+        plan.script.is_some(),
+        "--stream",
+        "--stream cannot go with --script, which may send several requests as one call; drop one",
+    );
 }
 
 fn unknown_part(plan: &Plan, text: &str, name: &str) -> String {

@@ -147,11 +147,12 @@ impl SloResult {
             return "nothing to take it from".to_owned();
         }
         match self.objective.metric {
-            Metric::Response(_) | Metric::ResponseMean => {
-                units::show::duration(Nanos::from_secs_f64(self.figure))
-            }
+            Metric::Response(_)
+            | Metric::ResponseMean
+            | Metric::FirstEvent(_)
+            | Metric::EventGap(_) => units::show::duration(Nanos::from_secs_f64(self.figure)),
             Metric::Failures | Metric::Conforming => units::show::share(self.figure),
-            Metric::Throughput | Metric::Goodput => units::show::rate(self.figure),
+            Metric::Throughput | Metric::Goodput | Metric::Events => units::show::rate(self.figure),
         }
     }
 }

@@ -153,6 +153,10 @@ pub(crate) fn verified_against(_: &mut SchemaGenerator) -> Schema {
     one_of(run::VERIFIED_AGAINST)
 }
 
+pub(crate) fn stream_form(_: &mut SchemaGenerator) -> Schema {
+    one_of(run::STREAM_FORMS)
+}
+
 pub(crate) fn compared_figure(_: &mut SchemaGenerator) -> Schema {
     one_of(crate::figures::RUN_FIGURES.map(|(name, ..)| name))
 }

@@ -405,6 +405,9 @@ fn missed_objectives(slo: &[SloResult]) -> Option<String> {
         Metric::Throughput => "throughput".to_owned(),
         Metric::Goodput => "goodput".to_owned(),
         Metric::Conforming => "conforming".to_owned(),
+        Metric::FirstEvent(quantile) => format!("first-event-{}", stats::quantile_name(quantile)),
+        Metric::EventGap(quantile) => format!("event-gap-{}", stats::quantile_name(quantile)),
+        Metric::Events => "events".to_owned(),
     };
     let name = match &worst.objective.of {
         Some(subject) => format!("{}: {metric}", printable(&subject.name, 60)),

@@ -2,6 +2,7 @@
 
 mod http2;
 mod http3;
+pub(crate) mod streams;
 pub(crate) mod verified;
 
 use crate::figures::FigureKind;
@@ -101,6 +102,7 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
     ];
     let mut facts: Vec<(&str, String)> =
         one.into_iter().filter_map(|(label, text)| Some((label, text?))).collect();
+    facts.extend(streams::sentence(report).map(|text| ("Streams", text)));
     facts.extend(verified::sentence(report).map(|text| ("Verified", text)));
     facts.extend(verified::examples(report).map(|text| ("", text)));
     facts.extend(http2::facts(&report.measurement.total.connections.http2));

@@ -56,6 +56,7 @@ fn figures_of(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Marku
             (sections::how_to_look())
         }
         (sections::times(report, figures, plots))
+        (sections::streams(report))
         (sections::phases(report, figures))
         (sections::server_timings(report))
         (sections::outcomes(report))

@@ -16,6 +16,9 @@ pub(crate) const REDIRECTS_MAX: u64 = 1_000;
 /// A piece of a chunked body is at most as long as one slice of the pattern.
 pub(crate) const PIECE_MAX: u64 = crate::pattern::BLOCK_LEN as u64;
 const PIECES_DEFAULT: u64 = 4;
+pub(crate) const EVENTS_MAX: u64 = 1_000_000;
+const EVENTS_DEFAULT: u64 = 10;
+const EVERY_DEFAULT: Nanos = Nanos::from_millis(100);
 
 /// A page, with its parameters within their bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +51,8 @@ pub(crate) enum Route {
         set: Option<String>,
     },
     Gzip(u64),
+    /// Events, one after the other by a schedule.
+    Events(EventPlan),
     Auth,
     /// Gives a token to whoever says a name.
     Login {
@@ -59,6 +64,16 @@ pub(crate) enum Route {
     Redirect(u64),
     /// A file of the set that is served, by its path without a slash in front.
     File(String),
+}
+
+/// A stream of events: their number, when the first one leaves, and from one to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EventPlan {
+    pub(crate) count: u64,
+    pub(crate) first: Nanos,
+    pub(crate) every: Nanos,
+    /// A line of JSON for each, instead of Server-Sent Events.
+    pub(crate) lines: bool,
 }
 
 /// Why there is no page: an answer by itself.
@@ -101,6 +116,7 @@ impl Route {
             ("close", Some(len)) => Ok(Route::Close(number(len, 0, BYTES_MAX)?)),
             ("cookie", None) => Ok(Route::Cookie { set: text_of(query, "set")? }),
             ("gzip", Some(len)) => Ok(Route::Gzip(number(len, 0, GZIP_MAX)?)),
+            ("events", None) => events(query),
             ("auth", None) => Ok(Route::Auth),
             ("login", None) => login(query),
             ("me", None) => Ok(Route::Me),
@@ -202,6 +218,36 @@ fn chunked(len: u64, query: Option<&str>) -> Result<Route, Refusal> {
     let pieces = pieces.min(len).max(len.div_ceil(PIECE_MAX));
     let trailer = matches!(value_of(query, "trailer"), Some("" | "1" | "true"));
     Ok(Route::Chunked { len, pieces, trailer })
+}
+
+/// `?n=20&every=50ms&first=200ms&form=lines`; without `first`, the first event leaves at once.
+fn events(query: Option<&str>) -> Result<Route, Refusal> {
+    let refusal = || {
+        bad(format!(
+            "Say how many events (1-{EVENTS_MAX}) and their times, like \
+             /events?n=20&every=50ms&first=200ms&form=sse (or lines), an hour at most in all.\n"
+        ))
+    };
+    let count = match value_of(query, "n") {
+        Some(text) => text.parse().map_err(|_| refusal())?,
+        None => EVENTS_DEFAULT,
+    };
+    let time = |name: &str, otherwise: Nanos| match value_of(query, name) {
+        Some(text) => parse_duration(text).map_err(|_| refusal()),
+        None => Ok(otherwise),
+    };
+    let (first, every) = (time("first", Nanos::ZERO)?, time("every", EVERY_DEFAULT)?);
+    let lines = match value_of(query, "form") {
+        None | Some("sse") => false,
+        Some("lines") => true,
+        Some(_) => return Err(refusal()),
+    };
+    let whole = every.0.checked_mul(count).and_then(|span| span.checked_add(first.0));
+    let fits = whole.is_some_and(|span| span <= SLEEP_MAX.0);
+    if !(1..=EVENTS_MAX).contains(&count) || !fits {
+        return Err(refusal());
+    }
+    Ok(Route::Events(EventPlan { count, first, every, lines }))
 }
 
 /// The value of `name` in a query; the empty value when it stands there without one.

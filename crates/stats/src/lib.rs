@@ -21,6 +21,7 @@ mod server_timings;
 mod snapshot;
 mod spread;
 pub mod steady;
+mod streams;
 pub mod verdict;
 mod verified;
 pub mod webmark;
@@ -43,6 +44,7 @@ pub use snapshot::{
     TARGET_ROWS_MAX, TargetTally,
 };
 pub use spread::{SPREAD_CLASSES, Spread};
+pub use streams::{StreamEnd, StreamMarks, StreamTally};
 pub use verdict::{Cause, Evidence, State, Verdict, judge, offered, quantile_name};
 pub use verified::{Verified, WRONG_BODIES_MAX};
 

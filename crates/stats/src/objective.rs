@@ -47,6 +47,12 @@ pub enum Metric {
     Throughput,
     Goodput,
     Conforming,
+    /// Quantile 0..=1 of the time to the first event of a stream.
+    FirstEvent(f64),
+    /// The same of the time from one event to the next.
+    EventGap(f64),
+    /// Events of all streams, over the window.
+    Events,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +65,7 @@ pub enum Op {
 
 impl Objective {
     /// `p99<50ms`, `max<=1s`, `mean<10ms`, `failures<0.1%`, `throughput>=1000/s`, `goodput>900/s`,
-    /// `conforming>=95%`. Times and percentages need their unit; a share may be bare (`0.001`). With
+    /// `conforming>=95%`, and of streams `first-event-p99<1s`, `event-gap-p99<100ms`, `events>500/s`. Times and percentages need their unit; a share may be bare (`0.001`). With
     /// a name before it, `login: p99<200ms`, it is of that part of the run.
     pub fn parse(text: &str) -> Result<Objective, ParseError> {
         let text = text.trim();
@@ -179,30 +185,33 @@ pub fn parse_objectives(text: &str) -> Result<Vec<Objective>, ParseError> {
 impl Metric {
     fn parse(name: &str) -> Option<Metric> {
         Some(match name {
-            "max" => Metric::Response(1.0),
-            "median" => Metric::Response(0.5),
             "mean" => Metric::ResponseMean,
             "failures" => Metric::Failures,
             "throughput" => Metric::Throughput,
             "goodput" => Metric::Goodput,
             "conforming" => Metric::Conforming,
-            _ => {
-                let quantile = hundredths(name.strip_prefix('p')?)?;
-                (quantile > 0.0 && quantile <= 1.0).then_some(Metric::Response(quantile))?
-            }
+            "events" => Metric::Events,
+            _ => match (name.strip_prefix("first-event-"), name.strip_prefix("event-gap-")) {
+                (Some(name), _) => Metric::FirstEvent(quantile(name)?),
+                (_, Some(name)) => Metric::EventGap(quantile(name)?),
+                _ => Metric::Response(quantile(name)?),
+            },
         })
     }
 
     fn bound(self, value: &str) -> Result<f64, String> {
         match self {
-            Metric::Response(_) | Metric::ResponseMean => {
+            Metric::Response(_)
+            | Metric::ResponseMean
+            | Metric::FirstEvent(_)
+            | Metric::EventGap(_) => {
                 if !value.ends_with(char::is_alphabetic) {
                     return Err(format!("the time {} needs a unit", quoted(value)));
                 }
                 units::parse_duration(value).map(Nanos::as_secs_f64).map_err(|error| error.0)
             }
             Metric::Failures | Metric::Conforming => share(value),
-            Metric::Throughput | Metric::Goodput => {
+            Metric::Throughput | Metric::Goodput | Metric::Events => {
                 units::parse_rate(value).map(|rate| rate.0).map_err(|error| error.0)
             }
         }
@@ -235,6 +244,15 @@ fn share(value: &str) -> Result<f64, String> {
     Ok(share)
 }
 
+/// `p99.9`, `median` or `max` as a share.
+fn quantile(name: &str) -> Option<f64> {
+    match name {
+        "max" => Some(1.0),
+        "median" => Some(0.5),
+        _ => hundredths(name.strip_prefix('p')?).filter(|it| *it > 0.0 && *it <= 1.0),
+    }
+}
+
 /// A percentage as a share. The decimal point is moved in the text: 99.9 / 100 in binary is a
 /// little above 0.999, and the rank that ceil(q·n) asks for would be one too high.
 fn hundredths(percent: &str) -> Option<f64> {
@@ -247,7 +265,8 @@ fn plain_number(digits: &str, exponent: &str) -> Option<f64> {
 }
 
 const EXAMPLES: &str = "p99<50ms, failures<0.1% or throughput>=1000/s";
-const METRICS: &str = "p50 p99 p99.9 max mean failures throughput goodput conforming";
+const METRICS: &str = "p50 p99 p99.9 max mean failures throughput goodput conforming; of streams \
+                       first-event-p99 event-gap-p99 events";
 
 /// The figures that objectives speak of, of a whole run or of one interval.
 #[derive(Clone, Debug)]
@@ -259,6 +278,10 @@ pub struct Figures {
     good_in_window: u64,
     judged: u64,
     conforming: u64,
+    /// Of streams: to the first event, between events, and events inside the window.
+    first_event: Hist,
+    event_gap: Hist,
+    events: u64,
 }
 
 impl Figures {
@@ -272,6 +295,9 @@ impl Figures {
             good_in_window: snapshot.good_in_window,
             judged: snapshot.connections.judged,
             conforming: snapshot.connections.conforming,
+            first_event: snapshot.streams.first.clone(),
+            event_gap: snapshot.streams.gap.clone(),
+            events: snapshot.streams.in_window,
         }
     }
 
@@ -310,19 +336,28 @@ impl Figures {
         }
         counts.due = counts.done();
         let (in_window, good_in_window) = (counts.due, counts.succeeded);
-        Figures { counts, response, window, in_window, good_in_window, judged: 0, conforming: 0 }
+        Figures::of_calls(counts, response, window, (in_window, good_in_window))
     }
 
     /// Of a scenario everything is counted as it is of the run, but its connections.
     fn of_scenario(row: &ScenarioTally, window: Nanos) -> Figures {
+        let done = (row.in_window, row.good_in_window);
+        Figures::of_calls(row.counts, row.response.clone(), window, done)
+    }
+
+    /// Of calls alone. `done`: those inside the window, and of them the good ones.
+    fn of_calls(counts: Counts, response: Hist, window: Nanos, done: (u64, u64)) -> Figures {
         Figures {
-            counts: row.counts,
-            response: row.response.clone(),
+            counts,
+            response,
             window,
-            in_window: row.in_window,
-            good_in_window: row.good_in_window,
+            in_window: done.0,
+            good_in_window: done.1,
             judged: 0,
             conforming: 0,
+            first_event: Hist::new(),
+            event_gap: Hist::new(),
+            events: 0,
         }
     }
 
@@ -342,6 +377,11 @@ impl Figures {
             Metric::Throughput => per_s(self.in_window),
             Metric::Goodput => per_s(self.good_in_window),
             Metric::Conforming => ratio(self.conforming as f64, self.judged as f64),
+            Metric::FirstEvent(_) if self.first_event.is_empty() => f64::NAN,
+            Metric::EventGap(_) if self.event_gap.is_empty() => f64::NAN,
+            Metric::FirstEvent(quantile) => self.first_event.quantile(quantile).as_secs_f64(),
+            Metric::EventGap(quantile) => self.event_gap.quantile(quantile).as_secs_f64(),
+            Metric::Events => per_s(self.events),
         }
     }
 }

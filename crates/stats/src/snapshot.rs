@@ -3,7 +3,8 @@
 use crate::lives::{BEAT, Beats, Life, Lives};
 use crate::scenario::merge_scenarios;
 use crate::{
-    Endings, Hist, Instants, JourneyTally, ScenarioTally, ServerTimings, Spread, Verified,
+    Endings, Hist, Instants, JourneyTally, ScenarioTally, ServerTimings, Spread, StreamEnd,
+    StreamMarks, StreamTally, Verified,
 };
 use sample::{
     FailureClass, Http2Facts, Http3Facts, Outcome, Remark, Sample, SocketFacts, TlsFacts,
@@ -239,6 +240,8 @@ pub struct Snapshot {
     pub redirects: u64,
     /// What the server said of its own work, in whole answers of any status.
     pub server_timings: ServerTimings,
+    /// Responses that are streams of events, where they are looked for.
+    pub streams: StreamTally,
     pub targets: Vec<TargetTally>,
     /// By kind of clients; empty where all are of one kind.
     pub clients: Vec<TargetTally>,
@@ -302,11 +305,13 @@ impl Snapshot {
             targets: std::mem::take(&mut self.targets),
             clients: std::mem::take(&mut self.clients),
             server_timings: std::mem::take(&mut self.server_timings),
+            streams: std::mem::take(&mut self.streams),
             beats: std::mem::take(&mut self.beats),
             instants: std::mem::take(&mut self.instants),
             ..Snapshot::default()
         };
         fresh.server_timings.clear();
+        fresh.streams.clear();
         fresh.beats.clear();
         fresh.instants.clear();
         fresh.connections.lives = std::mem::take(&mut self.connections.lives);
@@ -366,6 +371,7 @@ impl Snapshot {
         self.decoded_bytes += other.decoded_bytes;
         self.redirects += other.redirects;
         self.server_timings.merge(&other.server_timings);
+        self.streams.merge(&other.streams);
         merge_rows(&mut self.targets, &other.targets);
         merge_rows(&mut self.clients, &other.clients);
         merge_scenarios(&mut self.scenarios, &other.scenarios);
@@ -582,6 +588,23 @@ impl Recorder {
         self.now.status.add(status);
         if at >= self.window.0 && at <= self.window.1 {
             self.now.answers_in_window += 1;
+        }
+    }
+
+    /// `count` events of a streamed response came at `now`; its call was due at `due`.
+    pub fn events(&mut self, marks: &mut StreamMarks, count: u64, due: Nanos, now: Nanos) {
+        if now >= self.window.0 && now <= self.window.1 {
+            self.now.streams.in_window += count;
+        }
+        if !self.in_warm_up(due) {
+            self.now.streams.add(marks, count, due, now);
+        }
+    }
+
+    /// A call whose response was to be a stream is over.
+    pub fn stream_over(&mut self, marks: StreamMarks, end: StreamEnd, due: Nanos, now: Nanos) {
+        if !self.in_warm_up(due) {
+            self.now.streams.end(marks, end, due, now);
         }
     }
 

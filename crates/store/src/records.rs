@@ -24,7 +24,7 @@ use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
     Cause, CauseId, Connections, Counts, Endings, Hist, Instants, JourneyTally, Measurement, Noted,
     Objective, ScenarioTally, Second, ServerTimings, Sessions, Snapshot, Spread, State,
-    StatusTally, TargetTally, TransactionTally, Verdict, Verified,
+    StatusTally, StreamTally, TargetTally, TransactionTally, Verdict, Verified,
 };
 use std::fmt::Write;
 
@@ -63,9 +63,10 @@ record! {
         counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, punctual, connect,
         tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window, bytes_in_window,
         exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes, decoded_bytes,
-        redirects, server_timings, targets, clients, scenarios, connections, sessions, journeys, flight_integral,
+        redirects, server_timings, streams, targets, clients, scenarios, connections, sessions, journeys, flight_integral,
         flight_peak, spin, beats, instants, verified,
     }
+    StreamTally { whole, empty, cut, events, in_window, first, gap, pace }
     Verified { compared, wrong }
     WrongBody { at, target, of, expected, got }
     BodyPrint { length, hash }

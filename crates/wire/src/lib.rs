@@ -8,6 +8,7 @@
 
 pub mod answer;
 pub mod coding;
+pub mod events;
 pub mod fields;
 pub mod multipart;
 pub mod request;

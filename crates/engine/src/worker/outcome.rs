@@ -4,7 +4,8 @@ use super::Worker;
 use crate::call::{Call, End, NOBODY};
 use crate::feedback::EndedCall;
 use conduit::{Close, Io, Slot};
-use sample::Sample;
+use sample::{Outcome, Sample};
+use stats::{StreamEnd, StreamMarks};
 use units::Nanos;
 
 impl Worker {
@@ -55,8 +56,26 @@ impl Worker {
         }
     }
 
+    /// A call that is over was to be answered with a stream of events.
+    fn end_stream(&mut self, call: &Call, end: &End, now: Nanos) {
+        if self.setup.stream(call.target).is_none() {
+            return;
+        }
+        let how = match end.outcome {
+            Outcome::Succeeded => StreamEnd::Whole,
+            Outcome::Failed => StreamEnd::Failed,
+            Outcome::TimedOut => StreamEnd::TimedOut,
+            Outcome::Dropped | Outcome::Abandoned => return,
+        };
+        let marks = call.intake.as_ref().map_or_else(StreamMarks::default, |intake| intake.marks);
+        self.journal.stream_over(marks, how, call.intended, now);
+    }
+
     /// A finished call is told to the guide, and logged.
     fn tell(&mut self, call: &mut Call, mut sample: Sample, end: &End) {
+        if self.setup.body.streams() {
+            self.end_stream(call, end, sample.done);
+        }
         sample.user = self.feedback.user_id(call.user);
         let mut note = None;
         if self.feedback.is_attended() {

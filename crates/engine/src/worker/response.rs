@@ -3,11 +3,11 @@
 
 use super::Worker;
 use crate::call::{Call, End};
-use crate::connection::ConnState;
+use crate::connection::{Conn, ConnState};
 use crate::guide::AnsweredCall;
 use crate::intake::Intake;
 use crate::render::build_template;
-use crate::setup::{endpoint_key, redirect_method};
+use crate::setup::{Setup, endpoint_key, redirect_method};
 use crate::verify::NotItsBody;
 use conduit::{Close, Io, Slot};
 use sample::{BodyPrint, FailureClass, WrongBody};
@@ -23,9 +23,9 @@ impl Worker {
         self.looks || self.journal.keeps_responses()
     }
 
-    /// Gathers a piece of a call's response, as it came and its content; `last`: the response is whole
-    /// with it.
-    pub(super) fn gather(&mut self, slot: Slot, row: usize, piece: &[u8], body: &[u8], last: bool) {
+    /// Gathers a piece of a call's response, which came at `now`.
+    pub(super) fn gather(&mut self, slot: Slot, row: usize, came: &Came<'_>, now: Nanos) {
+        let Came { piece, body, last } = *came;
         let conn = self.pool.conn_mut(slot);
         let mut intake = conn.take_intake(row).unwrap_or_else(|| fresh(&mut self.intakes));
         if self.journal.keeps_responses() {
@@ -36,9 +36,18 @@ impl Worker {
                 intake.gather(body);
             }
             if self.setup.body.looks() {
+                if self.setup.body.streams() {
+                    expect_events(&self.setup, conn, row, &mut intake);
+                }
                 let encoding = fields::content_encoding(conn.speaker().head());
                 intake.inspect(&self.setup.body, encoding, body, last);
             }
+        }
+        if intake.is_stream()
+            && let Some(call) = conn.call(row)
+        {
+            let events = intake.take_events(false);
+            self.journal.events(&mut intake.marks, events, call.intended, now);
         }
         conn.give_intake(row, Some(intake));
     }
@@ -209,6 +218,10 @@ impl Worker {
         now: Nanos,
     ) -> (u64, Option<FailureClass>) {
         let mut intake = call.intake.take().unwrap_or_else(|| fresh(&mut self.intakes));
+        if intake.is_stream() {
+            let events = intake.take_events(true);
+            self.journal.events(&mut intake.marks, events, call.intended, now);
+        }
         let (decoded, mut wrong, print) = intake.judge(&self.setup.body);
         call.intake = Some(intake);
         // a response without content by rule (HEAD, 204, 304) cannot have the expected body
@@ -398,6 +411,29 @@ impl Worker {
         for call in self.pool.take_stranded() {
             self.conclude(io, call, end, now);
         }
+    }
+}
+
+/// A piece of a response.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Came<'a> {
+    /// As it came over the wire.
+    pub(super) piece: &'a [u8],
+    /// Of the body.
+    pub(super) body: &'a [u8],
+    /// The response is whole with it.
+    pub(super) last: bool,
+}
+
+/// The events of a good response are read, where its target's responses are streams: those of an error
+/// page or of a redirect on the way are none.
+fn expect_events(setup: &Setup, conn: &Conn, row: usize, intake: &mut Intake) {
+    let Some(call) = conn.call(row) else { return };
+    let status = conn.speaker().partial(row).map_or_else(|| conn.facts().status, |it| it.status);
+    if (200..300).contains(&status)
+        && let Some(form) = setup.stream(call.target)
+    {
+        intake.expect_events(form);
     }
 }
 

@@ -2,6 +2,7 @@
 //! is any.
 
 use super::Worker;
+use super::response::Came;
 use crate::connection::ConnState;
 use crate::pool::class_of;
 use crate::speaker::{Event, Fault, Heard};
@@ -193,7 +194,8 @@ impl Worker {
             };
             if self.gathers() {
                 let piece = &input[at..at + advance.consumed];
-                self.gather(slot, 0, piece, &piece[advance.body], advance.done);
+                let body = &piece[advance.body];
+                self.gather(slot, 0, &Came { piece, body, last: advance.done }, now);
             }
             at += advance.consumed;
             if advance.done {
@@ -222,7 +224,8 @@ impl Worker {
                 Event::Response { call, body, done } => {
                     if self.gathers() {
                         // frames say nothing to whoever looks at a response: its head is kept
-                        self.gather(slot, call, &[], &input[at..at + consumed][body], done);
+                        let body = &input[at..at + consumed][body];
+                        self.gather(slot, call, &Came { piece: &[], body, last: done }, now);
                         if done {
                             self.keep_head(slot, call);
                         }

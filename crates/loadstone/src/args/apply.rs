@@ -619,6 +619,7 @@ impl MeasureArgs {
         measure.conforming_counts_heads |= self.conforming_heads;
         set(&mut measure.interval, self.interval);
         set(&mut measure.doubt_max, self.doubt_max);
+        set_some(&mut measure.stream, self.stream);
     }
 }
 

@@ -360,6 +360,10 @@ pub(super) struct MeasureArgs {
     /// Count header sections as well as bodies in the bit rate of a connection
     #[arg(long, hide_short_help = true)]
     pub(super) conforming_heads: bool,
+    /// Responses are streams of events: time to the first event, and between events (sse:
+    /// Server-Sent Events; lines: a line for each, as in JSON lines)
+    #[arg(long, value_name = "sse|lines", value_parser = plan::parse_streaming, hide_short_help = true)]
+    pub(super) stream: Option<plan::Streaming>,
     /// Interval of the time series [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
     pub(super) interval: Option<Nanos>,

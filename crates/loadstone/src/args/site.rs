@@ -272,7 +272,7 @@ impl FromArgMatches for SiteArgs {
 
 const PAGES: &str = "\
 The first line of output is the site's URL. Pages of the plain site: / /hw
-/sleep?3 /bytes/N /status/N /echo /chunked/N /close/N /cookie /gzip/N /auth
+/sleep?3 /bytes/N /status/N /echo /chunked/N /close/N /events /cookie /gzip/N /auth
 /redirect/N. Of the norm site: / /hw /sleep?3 /secure /sub /icons /tmp /cgi/env
 /cgi/test-post /testform.html /cgi/form-handler /cgi/line-counter. With --norm
 go --listen, --threads, --cpus, --body-max, --connections-max (MaxClients),

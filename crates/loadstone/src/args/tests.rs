@@ -359,6 +359,7 @@ const VALUES: &[(&str, &str)] = &[
     ("script", "b.bin"),
     ("curl", "http://h/other"),
     ("verify", "=first"),
+    ("stream", "sse"),
     ("unix", "/s"),
     ("resolve", "h:80:127.0.0.1"),
     ("bind", "127.0.0.2"),

@@ -24,6 +24,7 @@ mod scenarios;
 mod script;
 mod secure;
 mod site;
+mod streams;
 mod urls;
 mod verify;
 mod workload;

@@ -693,7 +693,7 @@ fn read_measure(measure: MeasureTable, slot: &mut MeasurePlan) -> Result<(), Par
     table.set("interval", measure.interval, &mut slot.interval, parse_duration)?;
     slot.tcp_info_share = measure.tcp_info_share.unwrap_or(slot.tcp_info_share);
     table.set("doubt_max", measure.doubt_max, &mut slot.doubt_max, stats::parse_share)?;
-    Ok(())
+    table.set_or_off("stream", measure.stream, &mut slot.stream, parse_streaming)
 }
 
 fn read_driver(driver: DriverTable, slot: &mut DriverPlan) -> Result<(), ParseError> {

@@ -231,6 +231,8 @@ tables! {
         interval: Scalar,
         tcp_info_share: f64,
         doubt_max: Scalar,
+        /// `sse` or `lines`.
+        stream: Scalar,
     }
 
     DriverTable {

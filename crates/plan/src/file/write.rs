@@ -329,6 +329,7 @@ fn measure_table(measure: &MeasurePlan) -> MeasureTable {
         interval: Some(span(measure.interval)),
         tcp_info_share: Some(measure.tcp_info_share),
         doubt_max: Some(Scalar::Number(measure.doubt_max)),
+        stream: Scalar::or_off(measure.stream, |form| Scalar::Text(form.id().to_owned())),
     }
 }
 

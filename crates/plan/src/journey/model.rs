@@ -90,6 +90,8 @@ pub struct JourneyStep {
     pub guard: StepGuard,
     /// By each user until it has succeeded, and then no more.
     pub once: bool,
+    /// Whether its response is a stream of events.
+    pub stream: crate::StepStream,
     /// Number of its first capture among all captures of the plan.
     pub first_capture: u32,
 }

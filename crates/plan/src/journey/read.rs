@@ -9,11 +9,11 @@ use super::model::{
     StepGuard,
 };
 use super::{names, tables};
-use crate::FileSource;
 use crate::check::node::{Node, Table, pick};
 use crate::check::read::{Given, Reader, read_vars};
 use crate::check::{Ask, Marks, Wanted};
 use crate::rules;
+use crate::{FileSource, StepStream};
 use std::collections::BTreeSet;
 use toml::de::DeTable;
 use units::{ParseError, quoted};
@@ -34,6 +34,17 @@ const REPEAT_MAX: u32 = 100_000;
 
 const FAILURES: [(&str, AfterFailure); 2] =
     [("next", AfterFailure::Next), ("end", AfterFailure::End)];
+
+/// `stream` of a step: `"sse"`, `"lines"` or `false`.
+fn stream_of(node: &Node<'_>) -> Result<StepStream, ParseError> {
+    match node.switch() {
+        Some(false) => Ok(StepStream::No),
+        Some(true) => Err(node.fault("say which: \"sse\" or \"lines\"")),
+        None => {
+            crate::parse_streaming(node.text()?).map(StepStream::Yes).map_err(|why| node.fault(why))
+        }
+    }
+}
 
 /// The journeys of a plan file's text; `base`: its URL.
 ///
@@ -199,7 +210,12 @@ impl JourneyReader<'_> {
     ) -> Result<JourneyStep, ParseError> {
         let think = self.think(&mut table)?;
         let once = table.take("once").map(|node| node.flag()).transpose()?.unwrap_or(false);
+        let stream = table.take("stream").map(|node| stream_of(&node)).transpose()?;
+        let stream = stream.unwrap_or_default();
         let ask = self.ask(url, &mut table)?;
+        if matches!(stream, StepStream::Yes(_)) && ask.method == "HEAD" {
+            return Err(table.fault("a response to HEAD has no events: drop stream, or use GET"));
+        }
         let check = table.take("check").map(|node| self.reader.expectations(&node)).transpose()?;
         if let Some(check) = &check {
             wants_an_answer(check.outcome, &table)?;
@@ -218,7 +234,7 @@ impl JourneyReader<'_> {
         *guard = self.until(std::mem::take(guard), &mut table)?;
         table.close()?;
         let guard = StepGuard::default();
-        Ok(JourneyStep { name, line, row, ask, check, think, guard, once, first_capture })
+        Ok(JourneyStep { name, line, row, ask, check, think, guard, once, stream, first_capture })
     }
 
     /// The request, by the words of check plans; what belongs to the whole plan is refused.
@@ -265,6 +281,7 @@ impl JourneyReader<'_> {
                 think: None,
                 guard: StepGuard::default(),
                 once: true,
+                stream: StepStream::No,
                 first_capture: 0,
             });
         }

@@ -3,7 +3,7 @@
 
 use super::published::{
     AgreedRecord, ClientsRecord, Http2Record, Http3Record, OutcomesRecord, RunRecord,
-    ScenarioRecord, SecondRecord, UrlRecord, VerifiedRecord,
+    ScenarioRecord, SecondRecord, StreamsRecord, UrlRecord, VerifiedRecord,
 };
 use crate::histogram;
 use base64::Engine;
@@ -155,7 +155,7 @@ fn histograms(total: &Snapshot) -> BTreeMap<String, HistogramRecord> {
 }
 
 /// The histograms of a snapshot that it has once.
-fn named(total: &mut Snapshot) -> [(&'static str, &mut Hist); 17] {
+fn named(total: &mut Snapshot) -> [(&'static str, &mut Hist); 20] {
     let connections = &mut total.connections;
     [
         ("succeeded", &mut total.succeeded),
@@ -175,6 +175,9 @@ fn named(total: &mut Snapshot) -> [(&'static str, &mut Hist); 17] {
         ("first_exchange", &mut connections.lives.first),
         ("mean_exchange", &mut connections.lives.mean),
         ("served", &mut connections.lives.served),
+        ("first_event", &mut total.streams.first),
+        ("event_gap", &mut total.streams.gap),
+        ("event_pace", &mut total.streams.pace),
     ]
 }
 
@@ -300,9 +303,11 @@ impl RunRecord {
             spin: Nanos::from_secs_f64(measured.spin_s),
             beats: read_beats(&measured.beats)?,
             verified: self
+                .bodies
                 .verified
                 .as_ref()
                 .map_or(Ok(Verified::default()), VerifiedRecord::verified)?,
+            streams: self.bodies.streams.as_ref().map(StreamsRecord::counts).unwrap_or_default(),
             ..Snapshot::default()
         };
         for (name, hist) in named(&mut total) {

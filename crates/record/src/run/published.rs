@@ -12,6 +12,7 @@ mod scenarios;
 mod series;
 mod sides;
 mod stack;
+mod streams;
 mod times;
 mod traffic;
 mod verdict;
@@ -32,6 +33,8 @@ pub use sides::{
     ResolvedRecord, SutRecord, SutRowRecord,
 };
 pub use stack::StackRecord;
+pub(crate) use streams::STREAM_FORMS;
+pub use streams::{StreamRateRecord, StreamsRecord, stream_form};
 pub use times::{
     ClientsRecord, EstimateRecord, FailureRecord, HeadlineRecord, OutcomesRecord, PhasesRecord,
     QuantileRecord, TimesByOutcome, TimesRecord, UrlRecord, WeightedRecord,
@@ -103,9 +106,8 @@ pub struct RunRecord {
     /// Answers by status code.
     pub status: BTreeMap<String, u64>,
     pub failures: Vec<FailureRecord>,
-    /// Bodies that were held against those of their targets (--verify); null where nobody asked.
-    #[serde(default)]
-    pub verified: Option<VerifiedRecord>,
+    #[serde(flatten)]
+    pub bodies: BodiesRecord,
     /// The most called first, steps of journeys in the plan's order; empty with a single target.
     pub per_url: Vec<UrlRecord>,
     /// What users noticed on their journeys; null where the plan has none.
@@ -201,6 +203,26 @@ pub struct RunRecord {
     pub measured: Option<MeasuredRecord>,
 }
 
+/// What was looked at in bodies; its keys stand in the run itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BodiesRecord {
+    /// Bodies that were held against those of their targets (--verify); null where nobody asked.
+    #[serde(default)]
+    pub verified: Option<VerifiedRecord>,
+    /// Responses that are streams of events (--stream); null where nobody asked.
+    #[serde(default)]
+    pub streams: Option<StreamsRecord>,
+}
+
+impl BodiesRecord {
+    fn of(plan: &plan::Plan, measurement: &stats::Measurement) -> BodiesRecord {
+        BodiesRecord {
+            verified: VerifiedRecord::of(plan, &measurement.total),
+            streams: StreamsRecord::of(plan, measurement),
+        }
+    }
+}
+
 impl RunRecord {
     /// Every figure of a run.
     pub fn of(report: &RunReport) -> RunRecord {
@@ -228,7 +250,7 @@ impl RunRecord {
             phases_s: PhasesRecord::of(total, &figures.dns),
             status: total.status.seen().map(|(code, count)| (code.to_string(), count)).collect(),
             failures: failures(total),
-            verified: VerifiedRecord::of(&report.plan, total),
+            bodies: BodiesRecord::of(&report.plan, &report.measurement),
             per_url: figures::url_rows(report).into_iter().map(UrlRecord::of).collect(),
             journeys: JourneyRecord::of_plan(&report.plan, &total.journeys),
             bytes: BytesRecord::of(total),

@@ -174,6 +174,25 @@ pub(crate) fn times_table(report: &RunReport, figures: &Figures) -> Markup {
     }
 }
 
+pub(crate) fn streams(report: &RunReport) -> Markup {
+    let Some(sentence) = facts::streams::sentence(report) else { return html! {} };
+    html! {
+        h2 { "Streams of events" }
+        p { (sentence) "." }
+        div class="wide" { table {
+            tr { th { "" } th { "p50" } th { "p90" } th { "p99" } th { "p99.9" } th { "max" }
+                th { "mean" } th { "count" } }
+            @for (name, hist) in facts::streams::times(report) {
+                (times_row(if name.starts_with(' ') { "part" } else { "" }, name.trim(), hist))
+            }
+        } }
+        p class="note" {
+            "The time to the first event counts from the instant a call was due. Events that one read "
+            "brought have no time between them; a stream that timed out has its last wait counted."
+        }
+    }
+}
+
 pub(crate) fn phases(report: &RunReport, figures: &Figures) -> Markup {
     let total = &report.measurement.total;
     let phases = [

@@ -9,7 +9,7 @@ use sample::{
 use stats::diagnosis::Confidence;
 use stats::{
     Cause, CauseId, Counts, JourneyTally, Measurement, Noted, Recorder, Second, ServerTimings,
-    Snapshot, State, TransactionTally, Verdict, Verified,
+    Snapshot, State, StreamEnd, StreamMarks, StreamTally, TransactionTally, Verdict, Verified,
 };
 use units::{Nanos, Purpose, Rate, Seed, Stream};
 
@@ -270,6 +270,21 @@ pub(crate) fn valid() -> RunReport {
     report
 }
 
+/// A whole stream, one that was cut short, and an empty one.
+fn streams() -> StreamTally {
+    let (mut streams, due) = (StreamTally::default(), Nanos::from_secs(5));
+    for end in [StreamEnd::Whole, StreamEnd::TimedOut] {
+        let mut marks = StreamMarks::default();
+        for n in 1..=5 {
+            streams.add(&mut marks, n, due, due + Nanos::from_millis(40 * n));
+        }
+        streams.end(marks, end, due, due + Nanos::SECOND);
+    }
+    streams.end(StreamMarks::default(), StreamEnd::Whole, due, due);
+    streams.in_window = 29;
+    streams
+}
+
 fn say_timings(timings: &mut ServerTimings) {
     for n in 0..3_800 {
         timings.record("db", Nanos::from_micros(5_000 + n));
@@ -523,6 +538,9 @@ pub(crate) fn of_journeys() -> RunReport {
         expected: print(7, 1),
         got: print(8, 2),
     };
+    run.plan.measure.stream = Some(Streaming::Sse);
+    run.plan_toml = to_toml(&run.plan, Secrets::Masked);
+    run.measurement.total.streams = streams();
     run.measurement.total.verified = Verified { compared: 9, wrong: vec![wrong] };
     run
 }

@@ -142,6 +142,13 @@ pub(crate) fn outcomes(page: &mut Page, report: &RunReport, figures: &Figures) {
     }
 }
 
+/// Streams of events; nothing where nobody asked.
+pub(crate) fn streams(page: &mut Page, report: &RunReport) {
+    if let Some(sentence) = facts::streams::sentence(report) {
+        page.fact("Streams", &sentence);
+    }
+}
+
 /// Bodies that were compared, and the first that was wrong; nothing where nobody asked.
 pub(crate) fn verified(page: &mut Page, report: &RunReport) {
     let Some(sentence) = facts::verified::sentence(report) else { return };

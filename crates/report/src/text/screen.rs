@@ -99,10 +99,12 @@ fn composed(
     parts::throughput(&mut page, figures);
     parts::failed(&mut page, report, !detail.tables);
     parts::verified(&mut page, report);
+    parts::streams(&mut page, report);
     if !detail.tables {
         parts::objectives_in_lines(&mut page, report);
     }
     times::table(&mut page, report, figures, detail.rest);
+    times::streams(&mut page, report);
     if detail.tables {
         parts::objectives(&mut page, report);
     }

@@ -1,7 +1,7 @@
 //! Tables of times.
 
 use super::layout::Page;
-use crate::{Figures, Headline, RunReport, figures, words};
+use crate::{Figures, Headline, RunReport, facts, figures, words};
 use stats::{Doubt, Estimate, Hist, Snapshot, quantile_name, samples_needed};
 use units::{Nanos, show};
 
@@ -180,6 +180,11 @@ fn server_timings(page: &mut Page, total: &Snapshot) {
     if malformed > 0 {
         page.wrapped("  ", &format!("Server-Timing: {} malformed.", show::count(malformed)));
     }
+}
+
+/// Times of events in streams.
+pub(crate) fn streams(page: &mut Page, report: &RunReport) {
+    parts_table(page, "Streams", &facts::streams::times(report));
 }
 
 /// A row per histogram; nothing without any.

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use fileset::FileContent;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
+use super::events::Events;
 use crate::pattern::{self, BLOCK_LEN};
 
 /// What follows an answer's head.
@@ -27,6 +28,8 @@ pub(super) enum PageBody {
     },
     /// Pattern bytes in pieces, the length not told: chunked, or up to the end of the connection.
     Pieces(Pieces),
+    /// Events by a schedule.
+    Events(Events),
     /// The request's body of known length, passed on.
     Echo(Upload),
     /// A request's body that had to be read first.
@@ -125,6 +128,7 @@ impl Body for PageBody {
                 bytes.into()
             }
             PageBody::Pieces(pieces) => pieces.next().unwrap_or_default(),
+            PageBody::Events(events) => std::task::ready!(events.poll_next(cx)),
             PageBody::Held(held) => std::mem::take(&mut held.bytes).into(),
             PageBody::Echo(incoming) => return poll_data(incoming, cx),
         };
@@ -137,7 +141,7 @@ impl Body for PageBody {
             PageBody::Pattern { position, len } | PageBody::File { position, len, .. } => {
                 position == len
             }
-            PageBody::Pieces(_) => false,
+            PageBody::Pieces(_) | PageBody::Events(_) => false,
             PageBody::Held(held) => held.bytes.is_empty(),
             PageBody::Echo(incoming) => incoming.is_end_stream(),
         }
@@ -149,7 +153,7 @@ impl Body for PageBody {
             PageBody::Pattern { position, len } | PageBody::File { position, len, .. } => {
                 SizeHint::with_exact(len - position)
             }
-            PageBody::Pieces(_) => SizeHint::default(),
+            PageBody::Pieces(_) | PageBody::Events(_) => SizeHint::default(),
             PageBody::Held(held) => SizeHint::with_exact(held.len()),
             PageBody::Echo(incoming) => incoming.size_hint(),
         }

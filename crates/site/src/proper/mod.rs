@@ -6,6 +6,7 @@
 
 mod body;
 mod converse;
+mod events;
 mod pages;
 #[cfg(feature = "h3")]
 mod quic;

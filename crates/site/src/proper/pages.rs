@@ -12,6 +12,7 @@ use hyper::{Method, Request, Response, StatusCode, Version};
 
 use super::Common;
 use super::body::{Held, PageBody, Pieces, Upload};
+use super::events::Events;
 use super::raw::{RawAnswer, RawKind};
 use crate::Sleeping;
 use crate::head::{SERVER, bodiless};
@@ -184,6 +185,10 @@ async fn page(route: Route, request: Request<Upload>, common: &Common) -> Respon
         }
         Route::Cookie { set } => cookie(request.headers(), set.as_deref()),
         Route::Gzip(len) => gzip(len),
+        Route::Events(plan) => {
+            let kind = if plan.lines { "application/x-ndjson" } else { "text/event-stream" };
+            page_of(StatusCode::OK, Some(kind), PageBody::Events(Events::new(plan)))
+        }
         Route::Auth => auth(request.headers()),
         Route::Login { name } => {
             let token = token_of(&name);

@@ -27,6 +27,24 @@ fn every_page_has_its_route() {
         ("/cookie", Route::Cookie { set: None }),
         ("/cookie?set=a=b", Route::Cookie { set: Some("a=b".into()) }),
         ("/gzip/7", Route::Gzip(7)),
+        (
+            "/events",
+            Route::Events(EventPlan {
+                count: 10,
+                first: Nanos::ZERO,
+                every: Nanos::from_millis(100),
+                lines: false,
+            }),
+        ),
+        (
+            "/events?n=3&every=50ms&first=0.2&form=lines",
+            Route::Events(EventPlan {
+                count: 3,
+                first: Nanos::from_millis(200),
+                every: Nanos::from_millis(50),
+                lines: true,
+            }),
+        ),
         ("/auth", Route::Auth),
         ("/login?name=fred", Route::Login { name: "fred".into() }),
         ("/me", Route::Me),
@@ -40,6 +58,12 @@ fn every_page_has_its_route() {
 #[test]
 fn what_is_out_of_bounds_is_refused() {
     for target in [
+        "/events?n=0",
+        "/events?n=1000001",
+        "/events?every=x",
+        "/events?first=3601",
+        "/events?n=37&every=100",
+        "/events?form=xml",
         "/sleep",
         "/sleep?",
         "/sleep?x",

@@ -19,6 +19,10 @@ fn the_grammar() {
         ("throughput>=2,000/s", Metric::Throughput, Op::AtLeast, 2000.0),
         ("goodput>60/m", Metric::Goodput, Op::Above, 1.0),
         ("conforming≥95%", Metric::Conforming, Op::AtLeast, 0.95),
+        ("first-event-p99.9<1s", Metric::FirstEvent(0.999), Op::Below, 1.0),
+        ("event-gap-max<=50ms", Metric::EventGap(1.0), Op::AtMost, 0.05),
+        ("event-gap-median<50ms", Metric::EventGap(0.5), Op::Below, 0.05),
+        ("events>=500/s", Metric::Events, Op::AtLeast, 500.0),
     ] {
         let parsed = Objective::parse(text).unwrap();
         assert_eq!((parsed.metric, parsed.op), (metric, op), "{text}");

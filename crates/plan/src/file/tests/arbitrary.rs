@@ -286,6 +286,7 @@ fn measure() -> impl Strategy<Value = MeasurePlan> {
         .prop_map(|(repeat, slo, quantiles, conforming_bps, heads, interval)| MeasurePlan {
             repeat,
             slo,
+            stream: [None, Some(Streaming::Sse), Some(Streaming::Lines)][repeat as usize % 3],
             doubt_max: quantiles.last().copied().unwrap_or(0.1).min(1.0),
             tcp_info_share: quantiles.first().copied().unwrap_or(0.5),
             quantiles,

@@ -1,0 +1,88 @@
+//! `--stream`, over sockets: the events that the built-in site sends by a schedule.
+
+use crate::support::{Scripted, Site, measured, run, whole};
+use serde_json::Value;
+
+fn streams(args: &[&str], codes: &[i32]) -> Value {
+    measured(args, codes)["streams"].clone()
+}
+
+#[test]
+fn events_by_a_schedule_are_seen_as_they_were_sent() {
+    let site = Site::start(&[]);
+    let url = |form: &str| site.url(&format!("/events?n=6&first=40ms&every=10ms&form={form}"));
+    for (http, form) in [("1.1", "sse"), ("1.1", "lines"), ("2", "sse"), ("2", "lines")] {
+        let line = [&url(form), "-n", "4", "-c", "2", "--stream", form, "--http", http];
+        let seen = streams(&line, &[0, 4]);
+        let counts = ["whole", "empty", "cut", "events"].map(|key| seen[key].as_u64().unwrap());
+        assert_eq!(counts, [4, 0, 0, 24], "{http} {form}: {seen:#}");
+        assert_eq!(seen["form"], form);
+        assert_eq!(whole(&seen, "/first_event_s/count"), 4);
+        assert_eq!(whole(&seen, "/between_events_s/count"), 20);
+        // a timer may be late, never early; and a busy machine can put two events into one read
+        assert!(seen["first_event_s"]["min"].as_f64() >= Some(0.039), "{seen:#}");
+        let sum = seen["between_events_s"]["mean"].as_f64().unwrap() * 20.0;
+        let spread = seen["mean_between_events_s"]["mean"].as_f64().unwrap() * 20.0;
+        assert!((sum - spread).abs() < 0.01 * sum, "the same gaps, summed twice: {seen:#}");
+        assert!(seen["stream_events_per_s"]["median"].as_f64() > Some(0.0), "{seen:#}");
+    }
+    // without the option nothing is looked at
+    let line = [&url("sse"), "-n", "1", "-c", "1"];
+    assert_eq!(streams(&line, &[0, 4]), Value::Null);
+}
+
+#[test]
+fn objectives_hold_streams_to_their_times() {
+    let site = Site::start(&[]);
+    let url = site.url("/events?n=3&first=30ms&every=20ms");
+    let slo = ["--slo", "first-event-p99>20ms, event-gap-max>=1ms, events>0.1/s"];
+    let line = [&url, "-n", "2", "-c", "1", "--stream", "sse"];
+    measured(&[&line[..], &slo].concat(), &[0, 4]);
+    let missed = ["--slo", "first-event-p99<20ms"];
+    let ran = run(&[&["run"], &line[..], &missed].concat()).expect(&[1]);
+    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("MISSED first-event-p99<20ms"), "{said}");
+    assert!(said.contains("Streams 2 whole streams (sse), 6 events: "), "{said}");
+    assert!(said.contains("between events"), "{said}");
+}
+
+#[test]
+fn a_step_says_itself_whether_it_is_a_stream() {
+    let site = Site::start(&[]);
+    let plan = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("stream.toml");
+    let text = |stream: &str| {
+        format!(
+            "version = 1\nurl = '{}'\n[load]\nusers = 2\n[stop]\nrequests = 4\n\
+             [[journey]]\nname = 'chat'\n\
+             [[journey.step]]\nname = 'page'\nurl = '/hw'\n\
+             [[journey.step]]\nname = 'answer'\nurl = '/events?n=5&every=2ms'\nstream = {stream}\n",
+            site.url("/")
+        )
+    };
+    let path = plan.to_str().unwrap();
+    std::fs::write(&plan, text("'sse'")).unwrap();
+    let seen = streams(&[path], &[0, 4]);
+    assert_eq!((whole(&seen, "/whole"), whole(&seen, "/events")), (4, 20), "{seen:#}");
+    std::fs::write(&plan, text("false")).unwrap();
+    let seen = streams(&[path, "--stream", "lines"], &[0, 4]);
+    // the page alone: one line without an end
+    assert_eq!((whole(&seen, "/whole"), whole(&seen, "/events")), (4, 4), "{seen:#}");
+    std::fs::write(&plan, text("'xml'")).unwrap();
+    let ran = run(&["run", path]).expect(&[2]);
+    assert!(ran.stderr.contains("line 15: stream: \"xml\" is no stream of events"), "{ran:#?}");
+}
+
+#[test]
+fn a_stream_that_breaks_off_is_cut_and_bad_input_is_refused() {
+    let server = Scripted::answering(|_| ("200 OK", "data: a\n\ndata: b\n\ndata: unfinished\n"));
+    let url = format!("http://{}/", server.address);
+    let seen = streams(&[&url, "-n", "3", "-c", "1", "--stream", "sse"], &[0, 4]);
+    assert_eq!((whole(&seen, "/whole"), whole(&seen, "/events")), (3, 6), "{seen:#}");
+    for (args, why) in [
+        (&["--stream", "xml"][..], "write sse (Server-Sent Events) or lines"),
+        (&["--stream", "sse", "--method", "HEAD"], "--stream cannot go with --method HEAD"),
+    ] {
+        let ran = run(&[&["run", &url, "-n", "1"], args].concat()).expect(&[2]);
+        assert!(ran.stderr.contains(why), "{ran:#?}");
+    }
+}

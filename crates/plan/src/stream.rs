@@ -1,0 +1,62 @@
+//! Responses that are streams of events: how events are told apart, and of which calls.
+
+use crate::Plan;
+use units::{ParseError, quoted};
+
+/// How the events of a streamed response are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streaming {
+    /// Server-Sent Events (WHATWG HTML section 9.2).
+    Sse,
+    /// A line for each, as in JSON lines.
+    Lines,
+}
+
+impl Streaming {
+    /// As it is typed and printed.
+    pub fn id(self) -> &'static str {
+        match self {
+            Streaming::Sse => "sse",
+            Streaming::Lines => "lines",
+        }
+    }
+}
+
+/// What a step says of its response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StepStream {
+    /// It is what the plan says.
+    #[default]
+    AsPlan,
+    No,
+    Yes(Streaming),
+}
+
+/// `sse` or `lines`.
+///
+/// # Errors
+/// Anything else; the message names both.
+pub fn parse_streaming(text: &str) -> Result<Streaming, ParseError> {
+    match text {
+        "sse" => Ok(Streaming::Sse),
+        "lines" => Ok(Streaming::Lines),
+        _ => Err(ParseError(format!(
+            "{} is no stream of events: write sse (Server-Sent Events) or lines (a line for each)",
+            quoted(text)
+        ))),
+    }
+}
+
+impl Plan {
+    /// Which targets' responses are streams of events, by row; empty where none is.
+    pub fn streams(&self) -> Vec<Option<Streaming>> {
+        let steps = self.journeys.as_ref().map_or_else(Vec::new, |journeys| journeys.steps());
+        let of_row = |row: usize| match steps.get(row).map(|step| step.stream) {
+            None | Some(StepStream::AsPlan) => self.measure.stream,
+            Some(StepStream::No) => None,
+            Some(StepStream::Yes(form)) => Some(form),
+        };
+        let rows: Vec<_> = (0..self.targets.len()).map(of_row).collect();
+        if rows.iter().any(Option::is_some) { rows } else { Vec::new() }
+    }
+}

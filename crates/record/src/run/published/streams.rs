@@ -1,0 +1,107 @@
+//! Responses that are streams of events.
+
+use super::times::TimesRecord;
+use plan::{Plan, Streaming};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::{Hist, Measurement, StreamTally};
+
+/// How events are told apart.
+pub(crate) const STREAM_FORMS: [&str; 3] = ["sse", "lines", "both"];
+
+/// `streams` of a run; null where no response is looked at as a stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamsRecord {
+    /// `sse`: Server-Sent Events; `lines`: a line for each; `both`: steps differ.
+    #[schemars(schema_with = "crate::schema::stream_form")]
+    pub form: String,
+    /// Whole responses with events in them.
+    pub whole: u64,
+    /// Whole responses without any.
+    pub empty: u64,
+    /// Calls that failed or timed out with at least one event there.
+    pub cut: u64,
+    /// Events of all of these.
+    pub events: u64,
+    /// Events inside the measured window, and over its length.
+    pub events_in_window: u64,
+    #[schemars(range(min = 0.0))]
+    pub events_per_s: f64,
+    /// From the instant a call was due to its first event; a call that timed out without one has its
+    /// wait in it.
+    pub first_event_s: TimesRecord,
+    /// From one event to the next; a stream that timed out has its last wait in it.
+    pub between_events_s: TimesRecord,
+    /// The mean time between the events of each whole stream with two or more.
+    pub mean_between_events_s: TimesRecord,
+    /// The reciprocal of it: what half of the streams reach at least, and 99 % of them. Null where
+    /// there are none, and where their events came all at once.
+    pub stream_events_per_s: Option<StreamRateRecord>,
+}
+
+/// Events per second of one stream.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamRateRecord {
+    #[schemars(range(min = 0.0))]
+    pub median: f64,
+    #[schemars(range(min = 0.0))]
+    pub slowest_1_percent: f64,
+}
+
+impl StreamRateRecord {
+    /// Of the mean gaps of streams.
+    pub fn of(pace: &Hist) -> Option<StreamRateRecord> {
+        let rate = |quantile| {
+            let gap = pace.quantile(quantile).as_secs_f64();
+            (gap > 0.0).then_some(1.0 / gap)
+        };
+        Some(StreamRateRecord { median: rate(0.5)?, slowest_1_percent: rate(0.99)? })
+    }
+}
+
+/// The form of the plan's streams; `None`: it has none.
+pub fn stream_form(plan: &Plan) -> Option<&'static str> {
+    let forms = plan.streams();
+    let has = |form| forms.contains(&Some(form));
+    let [sse, lines, both] = STREAM_FORMS;
+    match (has(Streaming::Sse), has(Streaming::Lines)) {
+        (true, true) => Some(both),
+        (true, false) => Some(sse),
+        (false, true) => Some(lines),
+        (false, false) => None,
+    }
+}
+
+impl StreamsRecord {
+    pub(crate) fn of(plan: &Plan, measurement: &Measurement) -> Option<StreamsRecord> {
+        let form = stream_form(plan)?;
+        let streams = &measurement.total.streams;
+        let window = measurement.window.as_secs_f64();
+        let rate = if window > 0.0 { streams.in_window as f64 / window } else { 0.0 };
+        Some(StreamsRecord {
+            form: form.to_owned(),
+            whole: streams.whole,
+            empty: streams.empty,
+            cut: streams.cut,
+            events: streams.events,
+            events_in_window: streams.in_window,
+            events_per_s: rate,
+            first_event_s: TimesRecord::of(&streams.first),
+            between_events_s: TimesRecord::of(&streams.gap),
+            mean_between_events_s: TimesRecord::of(&streams.pace),
+            stream_events_per_s: StreamRateRecord::of(&streams.pace),
+        })
+    }
+
+    /// The counts that it was made of; histograms are kept elsewhere.
+    pub(crate) fn counts(&self) -> StreamTally {
+        StreamTally {
+            whole: self.whole,
+            empty: self.empty,
+            cut: self.cut,
+            events: self.events,
+            in_window: self.events_in_window,
+            ..StreamTally::default()
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Responses that are streams of events, in virtual time: a schedule that the server keeps is what the
+//! figures say, however the bytes are cut and whoever is late.
+
+use plan::{Arrivals, Load, Plan, Streaming, Think};
+use sim::{Action, Admission, Client, Script, Server, execute, plan_for};
+use stats::{Hist, Measurement};
+use units::{Nanos, Rate};
+
+const fn ms(n: u64) -> Nanos {
+    Nanos::from_millis(n)
+}
+
+fn plan(users: u32, calls: u64, form: Option<Streaming>) -> Plan {
+    let mut plan = plan_for("http://sim.example/");
+    plan.load = Load::Closed { users, think: Think::None, session: None };
+    (plan.stop.duration, plan.stop.requests) = (None, Some(calls));
+    plan.stop.warm_up = Nanos::ZERO;
+    plan.timeouts.call = ms(3_000);
+    plan.measure.stream = form;
+    plan
+}
+
+/// What is sent at which time after the request, chunk by chunk; an empty text ends the body.
+type Said = Vec<(u64, &'static str)>;
+
+fn server(status: u16, mut say: impl FnMut(u64) -> Said + 'static) -> Box<dyn Server> {
+    let mut seen = 0;
+    let react = move |now: Nanos, _: Client, _: &[u8]| {
+        let head = format!("HTTP/1.1 {status} Said\r\nTransfer-Encoding: chunked\r\n\r\n");
+        let mut actions = vec![(now + ms(1), Action::Bytes(head.into_bytes()))];
+        for (at, text) in say(seen) {
+            let end = if text.is_empty() { "\r\n" } else { "" };
+            let chunk = match text {
+                "" => format!("0\r\n{end}"),
+                _ => format!("{:x}\r\n{text}\r\n", text.len()),
+            };
+            actions.push((now + ms(at), Action::Bytes(chunk.into_bytes())));
+        }
+        seen += 1;
+        actions
+    };
+    Box::new(Script { admit: Admission::Accept, react })
+}
+
+/// The first event after 200 ms, each of the four others 50 ms after the one before, one of them cut in
+/// two; a comment in between, and the mark of the end 70 ms behind the last event.
+fn on_schedule() -> Said {
+    vec![
+        (200, "data: a\n\n"),
+        (210, ": still there\n\n"),
+        (250, "data: b\n\n"),
+        (280, "id: 3\nda"),
+        (300, "ta: c\n\n"),
+        (350, "data: d\r\n\r\n"),
+        (400, "data: e\n\n"),
+        (470, "data: [DONE]\n\n"),
+        (470, ""),
+    ]
+}
+
+fn near(found: Nanos, wanted: Nanos) {
+    let off = found.0.abs_diff(wanted.0);
+    assert!(off * 100 <= wanted.0, "{found:?} for {wanted:?}");
+}
+
+fn all_near(hist: &Hist, count: u64, wanted: Nanos) {
+    assert_eq!(hist.count(), count);
+    near(hist.quantile(0.001), wanted);
+    near(hist.max(), wanted);
+}
+
+fn done(measured: &Measurement) -> (u64, u64, u64) {
+    let counts = &measured.total.counts;
+    (counts.succeeded, counts.failed, counts.timed_out)
+}
+
+#[test]
+fn a_schedule_that_is_kept_is_what_the_figures_say() {
+    for workers in [1, 3] {
+        let plan = plan(3, 30, Some(Streaming::Sse));
+        let measured = execute(plan, server(200, |_| on_schedule()), workers).measurement;
+        assert_eq!(done(&measured), (30, 0, 0), "one outcome for each call");
+        let streams = &measured.total.streams;
+        assert_eq!((streams.whole, streams.cut, streams.empty), (30, 0, 0));
+        assert_eq!((streams.events, streams.in_window), (150, 150));
+        all_near(&streams.first, 30, ms(200));
+        all_near(&streams.gap, 120, ms(50));
+        all_near(&streams.pace, 30, ms(50));
+        near(measured.total.response().max(), ms(470));
+    }
+}
+
+#[test]
+fn lines_are_told_apart_and_events_that_come_together_have_no_time_between_them() {
+    let say = |_| vec![(100, "{}\n{}\n"), (160, "{}\n\n{"), (190, "}"), (220, "")];
+    let measured = execute(plan(1, 10, Some(Streaming::Lines)), server(200, say), 1).measurement;
+    let streams = &measured.total.streams;
+    assert_eq!((streams.whole, streams.events), (10, 40));
+    // at 100 ms two, at 160 ms one; the last has no line end and comes with the end of the body
+    assert_eq!(streams.gap.count(), 30);
+    assert_eq!(streams.gap.quantile(0.3), Nanos::ZERO);
+    near(streams.gap.quantile(0.6), ms(60));
+    all_near(&streams.pace, 10, ms(40));
+}
+
+#[test]
+fn a_stream_that_stalls_has_its_last_wait_counted_and_one_that_never_begins_its_first() {
+    let say = |n: u64| match n % 3 {
+        0 => on_schedule(),
+        1 => vec![(200, "data: a\n\n"), (250, "data: b\n\n")],
+        _ => vec![(100, ": only a comment\n\n")],
+    };
+    let measured = execute(plan(1, 30, Some(Streaming::Sse)), server(200, say), 1).measurement;
+    assert_eq!(done(&measured), (10, 0, 20));
+    let streams = &measured.total.streams;
+    assert_eq!((streams.whole, streams.cut, streams.events), (10, 10, 70));
+    assert_eq!((streams.first.count(), streams.gap.count()), (30, 40 + 10 + 10));
+    near(streams.first.max(), ms(3_000));
+    near(streams.gap.max(), ms(2_750));
+    assert_eq!(streams.pace.count(), 10);
+}
+
+#[test]
+fn the_first_event_counts_from_when_its_call_was_due() {
+    let mut plan = plan(1, 10, Some(Streaming::Sse));
+    // a call each 100 ms that takes 470 ms, on one connection: each waits 370 ms longer than the last
+    plan.load = Load::Open {
+        arrivals: Arrivals::constant(Rate(10.0)),
+        session: None,
+        connections_max: Some(1),
+        queue_max: None,
+    };
+    plan.timeouts.call = ms(30_000);
+    let measured = execute(plan, server(200, |_| on_schedule()), 1).measurement;
+    assert_eq!(done(&measured), (10, 0, 0));
+    let streams = &measured.total.streams;
+    near(streams.first.max(), ms(9 * 370 + 200));
+    near(streams.first.quantile(0.05), ms(200));
+    all_near(&streams.gap, 40, ms(50));
+}
+
+#[test]
+fn what_is_no_good_response_and_what_nobody_asked_for_is_no_stream() {
+    let error = execute(plan(1, 10, Some(Streaming::Sse)), server(503, |_| on_schedule()), 1);
+    assert_eq!(done(&error.measurement), (0, 10, 0));
+    let unasked = execute(plan(1, 10, None), server(200, |_| on_schedule()), 1);
+    assert_eq!(done(&unasked.measurement), (10, 0, 0));
+    for measured in [&error.measurement, &unasked.measurement] {
+        let streams = &measured.total.streams;
+        assert_eq!((streams.events, streams.whole, streams.cut, streams.empty), (0, 0, 0, 0));
+        assert!(streams.first.is_empty() && streams.gap.is_empty());
+    }
+    let empty = execute(plan(1, 10, Some(Streaming::Sse)), server(200, |_| vec![(9, "")]), 1);
+    assert_eq!(empty.measurement.total.streams.empty, 10);
+}

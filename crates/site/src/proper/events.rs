@@ -1,0 +1,72 @@
+//! Bodies that are streams of events, each of which leaves at its time.
+
+use std::fmt::Write;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use tokio::time::{Instant, Sleep};
+
+use crate::route::EventPlan;
+
+/// Events that are late leave together in pieces of this many at most.
+const TOGETHER_MAX: u64 = 1_000;
+
+/// The schedule counts from the first look at the body, not from one event to the next, so that no event
+/// puts off those behind it.
+#[derive(Debug)]
+pub(super) struct Events {
+    plan: EventPlan,
+    start: Instant,
+    next: u64,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Events {
+    /// The schedule begins now.
+    pub(super) fn new(plan: EventPlan) -> Events {
+        let start = Instant::now();
+        let sleep = Box::pin(tokio::time::sleep_until(start + Duration::from_nanos(plan.first.0)));
+        Events { plan, start, next: 0, sleep }
+    }
+
+    /// When an event leaves, from the start.
+    fn offset(&self, event: u64) -> Duration {
+        Duration::from_nanos(self.plan.first.0 + self.plan.every.0 * event)
+    }
+
+    /// What is due; empty behind the last event.
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
+        if self.next == self.plan.count {
+            return Poll::Ready(Bytes::new());
+        }
+        ready!(self.sleep.as_mut().poll(cx));
+        let passed = self.start.elapsed();
+        let mut text = String::new();
+        let from = self.next;
+        while self.next < self.plan.count
+            && self.next - from < TOGETHER_MAX
+            && (self.next == from || self.offset(self.next) <= passed)
+        {
+            self.next += 1;
+            write_event(&mut text, &self.plan, self.next);
+        }
+        let at = self.start + self.offset(self.next);
+        self.sleep.as_mut().reset(at);
+        Poll::Ready(text.into())
+    }
+}
+
+/// Event `number`, counted from 1; behind the last one of SSE the mark that language models' servers end
+/// with.
+fn write_event(text: &mut String, plan: &EventPlan, number: u64) {
+    let written = match (plan.lines, number == plan.count) {
+        (true, _) => writeln!(text, "{{\"n\":{number}}}"),
+        (false, false) => write!(text, "id: {number}\ndata: {{\"n\":{number}}}\n\n"),
+        (false, true) => {
+            write!(text, "id: {number}\ndata: {{\"n\":{number}}}\n\ndata: [DONE]\n\n")
+        }
+    };
+    written.expect("memory takes it");
+}

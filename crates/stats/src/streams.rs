@@ -1,0 +1,189 @@
+//! Responses whose bodies are streams of events: when the first event comes, and how long it is from
+//! one to the next.
+
+use crate::Hist;
+use units::Nanos;
+
+/// Streams and their events. Times are of calls of the measured phase.
+#[derive(Clone, Debug, Default)]
+pub struct StreamTally {
+    /// Whole responses with events in them.
+    pub whole: u64,
+    /// Whole responses without any.
+    pub empty: u64,
+    /// Calls that failed or timed out with at least one event there.
+    pub cut: u64,
+    /// Events of all of these.
+    pub events: u64,
+    /// Events inside the measured window, whenever their calls fell due.
+    pub in_window: u64,
+    /// From the instant a call was due to its first event. A call that timed out without one has its
+    /// wait in it: it was at least that long.
+    pub first: Hist,
+    /// From each event to the next of its stream. A stream that timed out has its last wait in it.
+    pub gap: Hist,
+    /// The mean of the gaps of each whole stream with two events or more: the reciprocal of its events
+    /// per second.
+    pub pace: Hist,
+}
+
+impl StreamTally {
+    pub fn merge(&mut self, other: &StreamTally) {
+        self.whole += other.whole;
+        self.empty += other.empty;
+        self.cut += other.cut;
+        self.events += other.events;
+        self.in_window += other.in_window;
+        self.first.merge(&other.first);
+        self.gap.merge(&other.gap);
+        self.pace.merge(&other.pace);
+    }
+
+    /// Forgets the counts and keeps the memory.
+    pub fn clear(&mut self) {
+        let hists = [&mut self.first, &mut self.gap, &mut self.pace].map(|hist| {
+            hist.clear();
+            std::mem::take(hist)
+        });
+        let [first, gap, pace] = hists;
+        *self = StreamTally { first, gap, pace, ..StreamTally::default() };
+    }
+}
+
+/// Where one stream stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamMarks {
+    events: u64,
+    first: Nanos,
+    last: Nanos,
+}
+
+impl StreamMarks {
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+}
+
+/// How a stream ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamEnd {
+    /// Its response is whole.
+    Whole,
+    /// It was cut short, or was no good response.
+    Failed,
+    TimedOut,
+}
+
+impl StreamTally {
+    /// `count` events of one stream have come at `now`, as one read brings them: there is no time between
+    /// them. `due`: when their call was; it is of the measured phase.
+    pub fn add(&mut self, marks: &mut StreamMarks, count: u64, due: Nanos, now: Nanos) {
+        if count == 0 {
+            return;
+        }
+        if marks.events == 0 {
+            self.first.record(now - due);
+            marks.first = now;
+        } else {
+            self.gap.record(now - marks.last);
+        }
+        self.gap.record_n(Nanos::ZERO, count - 1);
+        self.events += count;
+        marks.events += count;
+        marks.last = now;
+    }
+
+    /// A stream is over at `now`.
+    pub fn end(&mut self, marks: StreamMarks, end: StreamEnd, due: Nanos, now: Nanos) {
+        match (end, marks.events) {
+            (StreamEnd::Whole, 0) => self.empty += 1,
+            (StreamEnd::Whole, events) => {
+                self.whole += 1;
+                if events > 1 {
+                    self.pace.record(Nanos((marks.last - marks.first).0 / (events - 1)));
+                }
+            }
+            (StreamEnd::TimedOut, 0) => self.first.record(now - due),
+            (StreamEnd::TimedOut, _) => {
+                self.gap.record(now - marks.last);
+                self.cut += 1;
+            }
+            (StreamEnd::Failed, 0) => {}
+            (StreamEnd::Failed, _) => self.cut += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(n: u64) -> Nanos {
+        Nanos::from_millis(n)
+    }
+
+    fn near(found: Nanos, wanted: Nanos) {
+        let off = found.0.abs_diff(wanted.0);
+        assert!(off * 500 <= wanted.0, "{found:?} for {wanted:?}");
+    }
+
+    /// Due at 1,000 ms; events at 1,100, then two at once at 1,140, and one at 1,200.
+    fn one(end: StreamEnd, at: Nanos) -> StreamTally {
+        let (mut streams, mut marks) = (StreamTally::default(), StreamMarks::default());
+        streams.add(&mut marks, 0, ms(1_000), ms(1_050));
+        for (count, at) in [(1, 1_100), (2, 1_140), (1, 1_200)] {
+            streams.add(&mut marks, count, ms(1_000), ms(at));
+        }
+        streams.end(marks, end, ms(1_000), at);
+        streams
+    }
+
+    #[test]
+    fn a_whole_stream_has_a_first_event_gaps_and_a_pace() {
+        let streams = one(StreamEnd::Whole, ms(1_900));
+        assert_eq!((streams.whole, streams.empty, streams.cut, streams.events), (1, 0, 0, 4));
+        near(streams.first.max(), ms(100));
+        assert_eq!(streams.gap.count(), 3);
+        assert_eq!(streams.gap.quantile(0.3), Nanos::ZERO);
+        near(streams.gap.max(), ms(60));
+        // 100 ms for three gaps; the wait for the end of the response is none of them
+        near(streams.pace.max(), Nanos(ms(100).0 / 3));
+    }
+
+    #[test]
+    fn a_stream_that_stalls_until_its_time_is_up_has_its_last_wait_counted() {
+        let streams = one(StreamEnd::TimedOut, ms(6_200));
+        assert_eq!((streams.whole, streams.cut, streams.pace.count()), (0, 1, 0));
+        near(streams.gap.max(), ms(5_000));
+        let failed = one(StreamEnd::Failed, ms(6_200));
+        assert_eq!((failed.cut, failed.gap.count()), (1, 3));
+        near(failed.gap.max(), ms(60));
+    }
+
+    #[test]
+    fn a_call_without_an_event_counts_by_how_it_ended() {
+        let mut streams = StreamTally::default();
+        let none = StreamMarks::default();
+        streams.end(none, StreamEnd::Whole, ms(0), ms(10));
+        streams.end(none, StreamEnd::Failed, ms(0), ms(20));
+        streams.end(none, StreamEnd::TimedOut, ms(0), ms(3_000));
+        assert_eq!((streams.empty, streams.whole, streams.cut), (1, 0, 0));
+        assert_eq!(streams.first.count(), 1);
+        near(streams.first.max(), ms(3_000));
+    }
+
+    #[test]
+    fn streams_add_up_in_any_order_and_are_forgotten() {
+        let (a, b) = (one(StreamEnd::Whole, ms(1_900)), one(StreamEnd::TimedOut, ms(6_200)));
+        let (mut there, mut back) = (a.clone(), b.clone());
+        there.merge(&b);
+        back.merge(&a);
+        for sum in [&there, &back] {
+            assert_eq!((sum.whole, sum.cut, sum.events), (1, 1, 8));
+            assert_eq!((sum.first.count(), sum.gap.count(), sum.pace.count()), (2, 7, 1));
+        }
+        assert_eq!(there.gap.buckets(), back.gap.buckets());
+        there.clear();
+        assert_eq!((there.events, there.gap.count(), there.whole), (0, 0, 0));
+    }
+}
