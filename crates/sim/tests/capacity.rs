@@ -3,7 +3,7 @@
 
 use plan::{Arrivals, Gaps, Load, Plan};
 use sim::{Queue, Service, execute, plan_for};
-use stats::compare::{Block, Compared, Scale, Series, compare};
+use stats::compare::{Block, Compared, Effort, Scale, Series, compare};
 use stats::curve::{CapacityEnd, Next, Search, SearchConfig, TrialEnd};
 use stats::{Figures, Measurement, Objective};
 use units::{Nanos, Purpose, Rate, Seed};
@@ -70,7 +70,7 @@ fn session(slower: Nanos, seed: u64) -> Compared {
     }
     let series = Series { scale: Scale::Ratio, blocks };
     let mut stream = Seed(seed).stream(Purpose::Bootstrap, 0);
-    compare(&[series], 2_000, &mut stream)[0]
+    compare(&[series], Effort { resamples: 2_000, family: 1 }, &mut stream)[0]
 }
 
 /// A service time 10 % longer makes the response time 1/(μ − λ) 15 % longer.
