@@ -126,7 +126,7 @@ fn print_plans(task: &LiveTask) -> Result<Code, Failure> {
         let toml = plan::to_toml(&side.plan, plan::Secrets::Masked);
         let label = report::printable(&side.label, LABEL_CHARS_MAX);
         let command = super::command_comment(side.command.as_deref());
-        let of = 2 * task.sides.len();
+        let of = if task.sides.len() == 2 { "four" } else { "six" };
         format!("# {label}: {} blocks of {of} runs\n{command}{toml}", task.blocks)
     };
     let text: String = task.sides.iter().map(plan).collect();

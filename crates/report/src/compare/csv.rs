@@ -5,23 +5,25 @@ use super::CompareReport;
 use std::fmt::Write;
 
 /// Columns, in order. Times in seconds, rates per second, shares 0..=1; a figure that cannot be had
-/// is empty. Side: the letter of the one that is held against the first.
+/// is empty. Where several sides are held against the first, a last column `side` has their letters.
 const HEADER: &str = "figure,before,after,scale,change,low,high,noise,detectable,effect,p_value,\
-                      judgement,side";
+                      judgement";
 
 /// The differences with a header line.
 pub fn csv(report: &CompareReport) -> String {
-    let mut out = format!("{HEADER}\n");
+    let several = !report.further.is_empty();
+    let mut out = format!("{HEADER}{}\n", if several { ",side" } else { "" });
     let known = |value: f64| if value.is_finite() { value.to_string() } else { String::new() };
     let rows = report
         .contrasts()
         .flat_map(|contrast| contrast.differences.iter().map(move |one| (contrast.letter, one)));
     for (letter, one) in rows {
+        let side = if several { format!(",{letter}") } else { String::new() };
         let figures =
             [one.relative, one.low, one.high, one.noise, one.detectable, one.effect, one.p_value];
         let written = writeln!(
             out,
-            "{},{},{},{},{},{},{letter}",
+            "{},{},{},{},{},{}{side}",
             one.figure,
             known(one.before),
             known(one.after),

@@ -20,7 +20,8 @@ const BARS: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99
 /// Characters of the longest bar.
 const BAR_MAX: usize = 40;
 
-/// `None`: all sides speak the same protocol, or one of them has no run.
+/// `None`: all sides speak the same protocol, or of one of them is not known what it took: it has no run,
+/// or was read from JSON, which has its figures and response times alone.
 pub(crate) fn protocols(report: &CompareReport) -> Option<Protocols> {
     let plan = |runs: &'_ Vec<RunReport>| runs.first().map(|run| run.plan.clone());
     let plans: Vec<Plan> = report.runs.iter().map(plan).collect::<Option<_>>()?;
@@ -29,6 +30,9 @@ pub(crate) fn protocols(report: &CompareReport) -> Option<Protocols> {
         return None;
     }
     let sides: Vec<Side> = report.runs.iter().map(|runs| Side::of(runs)).collect();
+    if sides.iter().any(|side| side.total.counts.done() == 0) {
+        return None;
+    }
     let rows = rows(&sides, &plans);
     let names = versions.into_iter().map(HttpVersion::name).collect();
     let hists = sides.iter().map(|side| side.total.response()).collect();
