@@ -1,7 +1,8 @@
 //! Continuous integration: the cheapest check first, the same steps at the desk.
 //!
 //! Tests run twice: all of them on the dev profile, and those of the faces, of Lua and of torture on
-//! the release profile, because that is what people install. Both are built before a test runs.
+//! the release profile, because that is what people install. Both are built before a test runs; then they
+//! run side by side.
 
 use crate::{licences, packages, shell, tidy, truths};
 use std::path::Path;
@@ -84,11 +85,29 @@ fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     }
     eprintln!("{ESTIMATE}");
     build(root, args)?;
-    // one failure must not hide the others: both runs go to their ends. No doc comment has an example
-    // that runs (a rule of tidy), so that the pass of rustdoc over every crate is saved.
-    let all =
-        run_tests(root, &["--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"], args);
-    all.and(on_release(root, args))
+    let all = || {
+        // one failure must not hide the others: both lanes go to their ends. No doc comment has an
+        // example that runs (a rule of tidy), so that the pass of rustdoc over every crate is saved.
+        let what = ["--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"];
+        run_tests(root, &what, args)
+    };
+    lanes(all, || on_release(root, args))
+}
+
+/// Both at the same time: either mostly waits, for deadlines of servers and for loads of seconds. What
+/// the second one prints comes when the first one is over.
+fn lanes(
+    first: impl FnOnce() -> anyhow::Result<()>,
+    second: impl FnOnce() -> (anyhow::Result<()>, String) + Send,
+) -> anyhow::Result<()> {
+    std::thread::scope(|scope| {
+        let second = scope.spawn(second);
+        let first = first();
+        let broke_off = |_| (Err(anyhow::anyhow!("the release lane broke off")), String::new());
+        let (second, printed) = second.join().unwrap_or_else(broke_off);
+        eprint!("{printed}");
+        first.and(second)
+    })
 }
 
 /// Everything that the tests start, before any of them runs. The end of the release build, a link of
@@ -107,15 +126,22 @@ fn build(root: &Path, args: &[String]) -> anyhow::Result<()> {
 }
 
 /// What people install: Lua's tests built with it, and the tests from outside, as the dev profile built
-/// them, with the release build as the program that they start.
-fn on_release(root: &Path, args: &[String]) -> anyhow::Result<()> {
-    let lua = run_tests(root, &["--release", "--package", "lua", "--lib", "--tests"], args);
-    let mut what = vec!["--workspace", "--no-fail-fast"];
-    what.extend(FROM_OUTSIDE.iter().flat_map(|name| ["--test", name]));
-    let mut test = cargo(root);
-    packages::with_system_folders(&mut test);
-    test.env("LOADSTONE_BIN", shell::target_folder(root).join("release/loadstone"));
-    lua.and(shell::run(test.arg("test").args(args).args(what)))
+/// them, with the release build as the program that they start. With what they printed.
+fn on_release(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
+    let mut lua = cargo(root);
+    lua.arg("test").args(args).args(["--release", "--package", "lua", "--lib", "--tests"]);
+    let mut outside = cargo(root);
+    outside.arg("test").args(args).args(["--workspace", "--no-fail-fast"]);
+    outside.args(FROM_OUTSIDE.iter().flat_map(|name| ["--test", name]));
+    outside.env("LOADSTONE_BIN", shell::target_folder(root).join("release/loadstone"));
+    let (mut all, mut printed) = (Ok(()), String::new());
+    for mut command in [lua, outside] {
+        packages::with_system_folders(&mut command);
+        let (ended, text) = shell::run_kept(&mut command);
+        all = all.and(ended);
+        printed.push_str(&text);
+    }
+    (all, printed)
 }
 
 fn run_tests(root: &Path, what: &[&str], args: &[String]) -> anyhow::Result<()> {

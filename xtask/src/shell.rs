@@ -3,6 +3,7 @@
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -37,6 +38,26 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
         bail!("{} ended with {status}", shown(command));
     }
     Ok(())
+}
+
+/// Runs to the end and hands back all that it printed, below its command line, whether it failed or not.
+pub(crate) fn run_kept(command: &mut Command) -> (anyhow::Result<()>, String) {
+    let line = format!("$ {}\n", shown(command));
+    let mut printed = Vec::new();
+    let mut whole = || -> anyhow::Result<()> {
+        let (mut reader, writer) = std::io::pipe()?;
+        command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+        let mut child =
+            command.spawn().with_context(|| format!("cannot start {}", shown(command)))?;
+        // our own ends of the pipe, or its end never comes
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        reader.read_to_end(&mut printed)?;
+        let status = child.wait()?;
+        anyhow::ensure!(status.success(), "{} ended with {status}", shown(command));
+        Ok(())
+    };
+    let ended = whole();
+    (ended, line + &String::from_utf8_lossy(&printed))
 }
 
 /// Runs to the end and hands back standard output.
