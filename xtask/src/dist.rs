@@ -37,7 +37,7 @@ const SHELLS: [(&str, &str); 3] =
     [("bash", "loadstone.bash"), ("zsh", "_loadstone"), ("fish", "loadstone.fish")];
 const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 /// Bytes that the program may have when it is installed.
-const SIZE_MAX: u64 = 30_000_000;
+const SIZE_MAX: u64 = 34_000_000;
 const SUMMARY: &str = "loads, measures and torture-tests web servers";
 const DESCRIPTION: [&str; 2] = [
     "Puts a load on a web server, measures response times from the instant each",
