@@ -3,12 +3,13 @@
 use crate::partial::{self, Begun, LiveTrial};
 use crate::rows::{self, CAUSES, FINDINGS, Owner, parse, put};
 use crate::tree::{Damage, Pack};
-use crate::write::{LIVE, RUN, SIDES, STEP};
+use crate::write::{AGENTS, LIVE, RUN, SIDES, STEP};
 use crate::{ResultKind, RunId, Store, StoreError, alive};
 use record::compare::CompareReport;
 use record::ramp::{RampReport, RampStep};
 use record::run::RunReport;
 use rusqlite::{OptionalExtension, params};
+use sample::AgentNow;
 use serde_json::{Map, Value};
 
 /// A result as it was stored.
@@ -179,6 +180,23 @@ impl Store {
             }
             ResultKind::Torture => unreachable!("a torture is read by rows of its own"),
         })
+    }
+
+    /// The machines of a fleet as they stood in the last second that was kept of a run, or of a step of a
+    /// ramp, that is going on; none where there is no fleet, or no more.
+    ///
+    /// # Errors
+    /// As [`Store::load`].
+    pub fn agents(&self, wanted: &str) -> Result<Vec<AgentNow>, StoreError> {
+        let id = self.find(wanted)?;
+        let row = self.connection.query_row(
+            "SELECT body FROM trial WHERE result = ?1 AND part = ?2 ORDER BY position DESC LIMIT 1",
+            params![id.number, AGENTS],
+            |row| row.get::<_, String>(0),
+        );
+        let Some(body) = self.told(row.optional())? else { return Ok(Vec::new()) };
+        let read = parse(&body).and_then(|body| field(&body, AGENTS));
+        read.map_err(|damage| self.damaged(id.number, damage))
     }
 
     /// The runs of each of so many sides of a comparison.

@@ -6,6 +6,7 @@ use crate::{Beginning, ResultKind, RunId, Store, StoreError};
 use record::compare::CompareReport;
 use record::ramp::{RampReport, RampStep};
 use record::run::RunReport;
+use sample::AgentNow;
 use stats::{Second, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -115,7 +116,8 @@ impl Recording {
 
     /// Takes the seconds of the measurement `index`: the repeat of a run, the step of a ramp.
     pub fn measurement(&self, index: usize) -> Seconds {
-        Seconds { queue: self.queue.clone(), index, total_at_s: f64::NEG_INFINITY }
+        let agents = Vec::new();
+        Seconds { queue: self.queue.clone(), index, total_at_s: f64::NEG_INFINITY, agents }
     }
 
     /// A step of a ramp that is over. Waits for room in the queue: nothing is measured now.
@@ -194,13 +196,21 @@ pub struct Seconds {
     index: usize,
     /// When the last whole count was sent, in seconds of the run.
     total_at_s: f64,
+    /// The machines of a fleet; what is told of them goes with the next second.
+    agents: Vec<AgentNow>,
 }
 
 impl Seconds {
+    /// How the machines of a fleet stand. Kept with the next second, in place of what was kept before.
+    pub fn agents(&mut self, agents: &[AgentNow]) {
+        self.agents = agents.to_vec();
+    }
+
     /// A second, and all that was counted so far. Never waits.
     pub fn second(&mut self, second: &Second, total: &Snapshot) {
         let due = second.at_s + second.span_s >= self.total_at_s + TOTAL_EVERY_S;
-        let known = Box::new(LiveSecond::new(second, due.then_some(total)));
+        let agents = std::mem::take(&mut self.agents);
+        let known = Box::new(LiveSecond::new(second, due.then_some(total), &agents));
         match self.queue.jobs.try_send(WriteJob::Second { index: self.index, known }) {
             Ok(()) if due => self.total_at_s = second.at_s + second.span_s,
             Ok(()) => {}

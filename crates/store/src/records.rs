@@ -10,9 +10,9 @@ use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use record::server::Conduct;
 use sample::{
-    AgentFacts, BodyPrint, BudgetFacts, Environment, FailureClass, FleetFacts, HeldFacts,
-    Http2Facts, Http3Facts, PartMove, PathDirection, PathFacts, PathKind, QuicFacts, StackFacts,
-    SutRow, SutSeries, TlsFacts, WrongBody,
+    AgentFacts, AgentNow, AgentState, BodyPrint, BudgetFacts, Environment, FailureClass,
+    FleetFacts, HeldFacts, Http2Facts, Http3Facts, PartMove, PathDirection, PathFacts, PathKind,
+    QuicFacts, StackFacts, SutRow, SutSeries, TlsFacts, WrongBody,
 };
 use serde_json::{Map, Value};
 use stats::curve::{
@@ -31,6 +31,7 @@ use std::fmt::Write;
 record! {
     Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, queued, in_flight }
     FleetFacts { server, agents, moved, budgets }
+    AgentNow { number, host, labels, state, calls_per_s, p99, in_flight, offered, lost }
     PartMove { from, to, slots, of, at_s, refused }
     BudgetFacts { host, most_per_s, asked_per_s }
     AgentFacts {
@@ -168,6 +169,7 @@ named! {
         Bracketed = "bracketed", NeverMissed = "never-missed", NeverMet = "never-met",
         ClientLimited = "client-limited",
     }
+    AgentState { Running = "running", Lost = "lost", Over = "over" }
     OverloadShape { Unseen = "unseen", Flat = "flat", Sag = "sag", Collapse = "collapse" }
     Purpose {
         Up = "up", Down = "down", Search = "search", Confirm = "confirm", Overload = "overload",

@@ -10,6 +10,7 @@ use record::compare::CompareReport;
 use record::ramp::{RampReport, RampStep};
 use record::run::RunReport;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use sample::AgentNow;
 use serde_json::{Map, Value, json};
 use stats::{Second, Snapshot, State};
 
@@ -20,15 +21,26 @@ pub(crate) struct LiveSecond {
     second: Value,
     /// Of the whole measurement up to here; left out where the last one is fresh enough.
     total: Option<(Value, Shelf)>,
+    /// The machines of a fleet; null where there is none.
+    agents: Value,
 }
 
 impl LiveSecond {
-    pub(crate) fn new(second: &Second, total: Option<&Snapshot>) -> LiveSecond {
+    pub(crate) fn new(
+        second: &Second,
+        total: Option<&Snapshot>,
+        agents: &[AgentNow],
+    ) -> LiveSecond {
         let pack = |total: &Snapshot| {
             let mut shelf = Shelf::default();
             (total.pack(&mut shelf), shelf)
         };
-        LiveSecond { second: second.pack(&mut Shelf::default()), total: total.map(pack) }
+        let shelf = &mut Shelf::default();
+        let agents = match agents {
+            [] => Value::Null,
+            agents => agents.iter().map(|agent| agent.pack(shelf)).collect(),
+        };
+        LiveSecond { second: second.pack(shelf), total: total.map(pack), agents }
     }
 }
 
@@ -40,6 +52,8 @@ pub(crate) struct TrialPlace<'a> {
 }
 
 pub(crate) const LIVE: &str = "live";
+/// Beside each live one of a fleet: its machines, as they stand.
+pub(crate) const AGENTS: &str = "agents";
 pub(crate) const RUN: &str = "run";
 pub(crate) const STEP: &str = "step";
 pub(crate) const SIDES: [&str; 3] = ["before", "after", "third"];
@@ -59,7 +73,7 @@ impl Store {
         second: &Second,
         total: &Snapshot,
     ) -> Result<(), StoreError> {
-        self.keep_known(id, index, vec![LiveSecond::new(second, Some(total))])
+        self.keep_known(id, index, vec![LiveSecond::new(second, Some(total), &[])])
     }
 
     /// Several seconds at once.
@@ -76,9 +90,20 @@ impl Store {
                 [trial],
                 |row| row.get(0),
             )?;
-            let (seconds, totals): (Vec<_>, Vec<_>) =
-                known.into_iter().map(|known| (known.second, known.total)).unzip();
+            let (mut seconds, mut totals, mut agents) = (Vec::new(), Vec::new(), Value::Null);
+            for known in known {
+                seconds.push(known.second);
+                totals.push(known.total);
+                agents = if known.agents.is_null() { agents } else { known.agents };
+            }
             rows::insert_seconds(transaction, trial, first as usize, seconds)?;
+            if !agents.is_null() {
+                transaction.execute(
+                    "INSERT OR REPLACE INTO trial (result, part, position, body) \
+                     VALUES (?1, ?2, ?3, ?4)",
+                    params![id.number, AGENTS, index as i64, json!({ AGENTS: agents }).to_string()],
+                )?;
+            }
             if let Some((body, shelf)) = totals.into_iter().flatten().last() {
                 transaction.execute(
                     "UPDATE trial SET body = ?2 WHERE trial = ?1",
@@ -251,8 +276,8 @@ fn live_trial(connection: &Connection, result: i64, index: usize) -> rusqlite::R
 /// Forgets what was known of a measurement while it went on; without an index, of all.
 fn end_live(connection: &Connection, result: i64, index: Option<usize>) -> rusqlite::Result<()> {
     connection.execute(
-        "DELETE FROM trial WHERE result = ?1 AND part = ?2 AND (?3 IS NULL OR position = ?3)",
-        params![result, LIVE, index.map(|index| index as i64)],
+        "DELETE FROM trial WHERE result = ?1 AND part IN (?2, ?4) AND (?3 IS NULL OR position = ?3)",
+        params![result, LIVE, index.map(|index| index as i64), AGENTS],
     )?;
     Ok(())
 }

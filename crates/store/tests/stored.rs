@@ -15,7 +15,10 @@ use report::ramp::{self, RampReport};
 use report::{
     Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult, merged,
 };
-use store::{Beginning, ResultKind, Store, StorePlace, Stored};
+use sample::{AgentNow, AgentState};
+use stats::{Second, Snapshot};
+use store::{Beginning, Recording, ResultKind, Store, StorePlace, Stored};
+use units::Nanos;
 
 fn style() -> report::Style {
     report::Style {
@@ -224,4 +227,47 @@ fn a_run_loads_as_it_was_stored() {
         let Stored::Run(loaded) = store.load("last").unwrap() else { panic!("{name} is a run") };
         same(name, &loaded, &stored);
     }
+}
+
+fn agent(number: u32, state: AgentState) -> AgentNow {
+    AgentNow {
+        number,
+        host: format!("host-{number}"),
+        labels: "region=north".into(),
+        state,
+        calls_per_s: 99.5,
+        p99: (state == AgentState::Running).then(|| Nanos::from_millis(3)),
+        in_flight: 2,
+        offered: 400,
+        lost: 0,
+    }
+}
+
+#[test]
+fn the_machines_of_a_fleet_are_kept_while_it_runs_and_no_longer() {
+    let (_, stored) = fixtures().remove(0);
+    let folder = tempfile::tempdir().unwrap();
+    let place = StorePlace::File(folder.path().join("runs.db"));
+    let store = Store::open(&place).unwrap();
+    let recording = Recording::begin(store, ResultKind::Run, &beginning(&stored)).unwrap();
+    let watch = || Store::open_to_read(&place).unwrap().agents("last").unwrap();
+    assert_eq!(watch(), []);
+    let mut seconds = recording.measurement(0);
+    let both = [agent(1, AgentState::Running), agent(2, AgentState::Running)];
+    let lost = [agent(1, AgentState::Running), agent(2, AgentState::Lost)];
+    for (at_s, agents) in [(0.0, Some(&both)), (1.0, Some(&lost)), (2.0, None)] {
+        if let Some(agents) = agents {
+            seconds.agents(agents);
+        }
+        let second = Second { at_s, span_s: 1.0, ..Second::default() };
+        seconds.second(&second, &Snapshot::default());
+    }
+    // another thread writes them
+    let kept = (0..20_000).find_map(|_| {
+        std::thread::yield_now();
+        Some(watch()).filter(|agents| agents == &lost)
+    });
+    assert_eq!(kept, Some(lost.to_vec()), "the last that was told of them");
+    recording.finish_run(&stored).unwrap();
+    assert_eq!(watch(), [], "the report has them from now on");
 }

@@ -87,6 +87,8 @@
     rows("facts", news.facts);
     rows("failures", news.failures && news.failures.length ? news.failures : [["none", "", ""]]);
     rows("steps", news.steps, true);
+    if (by("fleet")) by("fleet").hidden = !news.agents;
+    rows("agents", news.agents);
     by("progress").textContent = news.progress;
     by("progress").className = `state ${news.progress}`;
     by("verdict").textContent = news.verdict ? `${news.verdict} so far` : "";

@@ -1,12 +1,22 @@
 //! A running test as the browser sees it: what the store knows each second, as JSON.
 
+use sample::{AgentNow, AgentState};
 use serde_json::{Value, json};
 use stats::{CauseId, Second, Snapshot};
 use store::{Progress, Stored};
 use units::{Nanos, show};
 
+/// Machines of a fleet that get a row each.
+const AGENTS_SHOWN: usize = 50;
+
 /// What has come since the first `sent` rows, and how things stand; and how many rows there are now.
-pub(crate) fn event(stored: &Stored, progress: Progress, sent: usize) -> (Value, usize) {
+/// `agents`: the machines of a fleet.
+pub(crate) fn event(
+    stored: &Stored,
+    progress: Progress,
+    sent: usize,
+    agents: Vec<AgentNow>,
+) -> (Value, usize) {
     let (mut told, rows) = match stored {
         Stored::Run(report) => {
             let series = &report.measurement.series;
@@ -52,8 +62,36 @@ pub(crate) fn event(stored: &Stored, progress: Progress, sent: usize) -> (Value,
             (json!({ "facts": facts }), 0)
         }
     };
+    if !agents.is_empty() {
+        told["agents"] = fleet(agents);
+    }
     told["progress"] = json!(progress.id());
     (told, rows)
+}
+
+/// Rows of a fleet's machines, the lost ones first, then the slowest; the last row counts those that
+/// are left out.
+fn fleet(mut agents: Vec<AgentNow>) -> Value {
+    agents.sort_by_key(|agent| (agent.state != AgentState::Lost, std::cmp::Reverse(agent.p99)));
+    let left_out = agents.len().saturating_sub(AGENTS_SHOWN);
+    let row = |agent: &AgentNow| {
+        let p99 = agent.p99.map_or_else(|| "–".to_owned(), show::duration);
+        json!([
+            format!("{} {}", agent.number, agent.host),
+            agent.labels,
+            agent.state.id(),
+            show::rate(agent.calls_per_s),
+            p99,
+            show::count(agent.in_flight),
+            show::count(agent.offered),
+            show::count(agent.lost),
+        ])
+    };
+    let mut rows: Vec<Value> = agents.iter().take(AGENTS_SHOWN).map(row).collect();
+    if left_out > 0 {
+        rows.push(json!([format!("and {} more", show::count(left_out as u64))]));
+    }
+    rows.into()
 }
 
 /// All but that the test has not ended yet.
@@ -106,4 +144,33 @@ fn failures(total: &Snapshot) -> Value {
         json!([class.id(), class.blame().id(), show::count(*count)])
     };
     Value::Array(all.into_iter().map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(number: u32, state: AgentState, p99_ms: u64) -> AgentNow {
+        let p99 = Some(Nanos::from_millis(p99_ms));
+        AgentNow { number, host: "vm".into(), state, p99, offered: 1_200, ..AgentNow::default() }
+    }
+
+    #[test]
+    fn lost_machines_stand_first_and_then_the_slowest() {
+        let (running, lost) = (AgentState::Running, AgentState::Lost);
+        let rows = fleet(vec![agent(1, running, 2), agent(2, running, 9), agent(3, lost, 0)]);
+        let names: Vec<&str> =
+            rows.as_array().unwrap().iter().filter_map(|r| r[0].as_str()).collect();
+        assert_eq!(names, ["3 vm", "2 vm", "1 vm"]);
+        let second = json!(["2 vm", "", "running", "0/s", "9.00 ms", "0", "1,200", "0"]);
+        assert_eq!(rows[1], second);
+    }
+
+    #[test]
+    fn a_large_fleet_is_cut_and_counted() {
+        let many = (1..=53).map(|number| agent(number, AgentState::Running, 1)).collect();
+        let rows = fleet(many);
+        assert_eq!(rows.as_array().unwrap().len(), 51);
+        assert_eq!(rows[50], json!(["and 3 more"]));
+    }
 }

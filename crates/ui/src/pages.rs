@@ -302,6 +302,15 @@ pub(crate) fn live(entry: &ListEntry, stored: &Stored) -> Markup {
                 @if matches!(stored, Stored::Run(_)) {
                     table { thead { tr { th { "Failures" } th { "blame" } th {} } } tbody id="failures" {} }
                 }
+                @if matches!(stored, Stored::Run(_) | Stored::Ramp(_)) {
+                    table id="fleet" hidden {
+                        thead { tr {
+                            th { "Agent" } th { "labels" } th { "state" } th { "calls" } th { "p99" }
+                            th { "in flight" } th { "offered" } th { "lost" }
+                        } }
+                        tbody id="agents" {}
+                    }
+                }
                 @if matches!(stored, Stored::Ramp(_)) {
                     table {
                         thead { tr { th { "Target" } th { "offered" } th { "achieved" } th { "p99" } th { "failures" } } }

@@ -297,7 +297,7 @@ async fn next(mut watching: Watching) -> Option<(Result<Event, Infallible>, Watc
     let look = move |store: &Store| {
         // the state before the figures: what ends in between is told by the next event
         let progress = store.show(&id)?.progress;
-        Ok((progress, live::event(&store.load(&id)?, progress, sent)))
+        Ok((progress, live::event(&store.load(&id)?, progress, sent, store.agents(&id)?)))
     };
     let event = match watching.desk.read(look).await {
         Ok((progress, (told, rows))) => {

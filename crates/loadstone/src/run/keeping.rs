@@ -7,7 +7,7 @@ use plan::Plan;
 use report::RunReport;
 use report::compare::CompareReport;
 use report::ramp::{RampReport, RampStep};
-use sample::{CallRecord, Environment};
+use sample::{AgentNow, CallRecord, Environment};
 use stats::curve::Axis;
 use stats::{Second, Snapshot};
 use store::{
@@ -247,6 +247,10 @@ fn tell(kept: &RecordingEnd, quiet: bool) {
 struct StoreWatcher(Seconds);
 
 impl Watcher for StoreWatcher {
+    fn agents(&mut self, agents: &[AgentNow]) {
+        self.0.agents(agents);
+    }
+
     fn second(&mut self, second: &Second, total: &Snapshot) {
         self.0.second(second, total);
     }
