@@ -66,7 +66,17 @@ pub fn direction(facts: &PathDirection) -> String {
             text += &format!(", {} {what}", show::count(count));
         }
     }
-    format!("{text}; {}", words::printable(&facts.link, 200))
+    format!("{text}; {}", link(&facts.link))
+}
+
+/// What a link does. Its words are ours, with signs that are not ASCII; a trace's name in it is not.
+fn link(described: &str) -> String {
+    const OWN: [char; 2] = ['±', '·'];
+    let piece = |piece: &str| {
+        let text = piece.trim_end_matches(OWN);
+        words::printable(text, 200) + &piece[text.len()..]
+    };
+    described.split_inclusive(OWN).map(piece).collect()
 }
 
 /// How well it was emulated.
@@ -87,6 +97,12 @@ pub fn emulation(path: &PathFacts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn our_own_sign_stands_and_foreign_ones_are_escaped() {
+        let described = "2·(size / 56 kbit/s) ± 20.0 ms, trace \u{202e}a";
+        assert_eq!(link(described), "2·(size / 56 kbit/s) ± 20.0 ms, trace \\u{202e}a");
+    }
     use sample::PathKind;
     use units::Nanos;
 
