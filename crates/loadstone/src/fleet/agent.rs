@@ -1,6 +1,5 @@
 //! `loadstone fleet agent`: waits for plans, carries its part of them out, sends what it counted.
 
-use super::budget::rate_peak;
 use super::bundle::Bundle;
 use super::convoy::{plan_hash, refusal};
 use super::parcel::Parcel;
@@ -9,6 +8,7 @@ use crate::args::FleetAgentArgs;
 use crate::calibration::Calibration;
 use crate::exit::{Code, Failure};
 use crate::run::measure::{Measured, measure};
+use crate::run::peak::rate_peak;
 use crate::run::prepare::{Part, Prepared};
 use crate::run::scripted::Stages;
 use crate::run::threads::{Estate, Leash, Watcher};

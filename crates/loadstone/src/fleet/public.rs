@@ -1,32 +1,19 @@
 //! A fleet is stronger than any one machine: what it may do to a public address without its owner.
 
-use super::budget::lane_peak;
+use crate::run::peak::lane_peak;
 use crate::run::prepare::Prepared;
 use crate::torture::load::{is_public, permit_load};
 use anyhow::{Result, anyhow};
 use conduit::Peer;
 use engine::endpoint_key;
-use plan::{Arrivals, Load, Plan};
+use plan::{Load, Plan};
 use std::net::SocketAddr;
-use units::{Nanos, show};
+use units::show;
 
 /// What a fleet may ask of public addresses without a proof, all agents together: in calls a second,
 /// and in users of a closed loop. One machine's modest load.
 const RATE_MAX: f64 = 1_000.0;
 const USERS_MAX: u64 = 1_000;
-
-/// The most calls that fall due in a second: of a trace by its instants, whatever rate stands beside it.
-pub(super) fn peak(arrivals: &Arrivals) -> f64 {
-    let Some(at) = &arrivals.at else { return arrivals.from.0.max(arrivals.to.0) };
-    let (mut first, mut most) = (0, 0);
-    for (row, due) in at.iter().enumerate() {
-        while at[first] + Nanos::SECOND <= *due {
-            first += 1;
-        }
-        most = most.max(row + 1 - first);
-    }
-    most as f64
-}
 
 /// Why a plan needs a proof of permission, where it calls public addresses from several machines.
 fn beyond(plan: &Plan, agents: usize) -> Option<String> {
@@ -74,9 +61,9 @@ pub(super) fn check(plan: &Plan, prepared: &Prepared, agents: usize) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::Think;
     use plan::scenario::ScenarioPlan;
-    use units::Rate;
+    use plan::{Arrivals, Think};
+    use units::{Nanos, Rate};
 
     #[test]
     fn what_several_machines_may_do_is_counted_over_all_of_them() {
@@ -108,13 +95,5 @@ mod tests {
         assert_eq!(beyond(&two(open(500.0), open(500.0)), 2), None);
         assert!(beyond(&two(open(600.0), open(600.0)), 2).is_some());
         assert!(beyond(&two(closed(600), closed(600)), 2).is_some());
-    }
-
-    #[test]
-    fn the_peak_of_a_trace_is_that_of_its_busiest_second() {
-        let due = [0, 100, 1_000, 1_050, 1_099, 1_100, 2_050];
-        let at: Vec<Nanos> = due.into_iter().map(Nanos::from_millis).collect();
-        let arrivals = Arrivals { at: Some(at.into()), ..Arrivals::constant(Rate(1.0)) };
-        assert_eq!(peak(&arrivals) as u64, 4);
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod output;
 pub(crate) mod over_quic;
 mod own_stack;
 pub(crate) mod path;
+pub(crate) mod peak;
 pub(crate) mod placement;
 pub(crate) mod prepare;
 pub(crate) mod scripted;
@@ -225,6 +226,9 @@ fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
         found.call.negotiated = Some(choice.offered);
     }
     prepared.notes.extend(keep_to_streams(plan, found.streams_max));
+    if prepared.route.is_some() {
+        prepared.notes.extend(path::crowded(plan, found.call.length));
+    }
     for _ in 0..HOPS_MAX {
         let Some(url) = first_call::unknown_host(&found, plan, &prepared.endpoints) else { break };
         extra.push(url.clone());

@@ -2,6 +2,7 @@
 //! the servers of this host is the path.
 
 use super::own_stack;
+use super::peak::rate_peak;
 use super::prepare::Prepared;
 use crate::exit::Failure;
 use anyhow::{Result, bail};
@@ -11,7 +12,7 @@ use netpath::{FarEnd, NetPath, PathAsk};
 use plan::Plan;
 use sample::PathFacts;
 use std::sync::Arc;
-use units::Nanos;
+use units::{Nanos, show};
 use wan::{PathSpec, Population};
 
 /// The path of a plan, as it stands on this machine.
@@ -142,6 +143,35 @@ pub(crate) fn beyond(population: &Population) -> impl Iterator<Item = String> {
     population.parts.iter().filter_map(|part| crate::netpath_command::beyond(&part.path))
 }
 
+/// Packets a second that one core forwards (bench/PATHS.md).
+const PACKETS_PER_S: f64 = 100_000.0;
+/// Content of a full packet, in bytes: Ethernet's 1,500 less the heads of IP and TCP with time stamps.
+const SEGMENT: f64 = 1_448.0;
+/// Packets of a connection beside those of its calls: three to open it, four to end it.
+const OF_A_CONNECTION: f64 = 7.0;
+
+/// What an open load asks of the emulation where it is more than that carries, by the length of the
+/// first response's content in bytes. A request is a packet and its acknowledgement, of a response every
+/// second packet is acknowledged.
+pub(super) fn crowded(plan: &Plan, length: u64) -> Option<String> {
+    let calls = rate_peak(plan)?;
+    let alone =
+        plan.connection.calls.map_or(0.0, |calls| OF_A_CONNECTION / f64::from(calls.max(1)));
+    let of_a_call = 2.0 + 1.5 * (length as f64 / SEGMENT).ceil().max(1.0) + alone;
+    let asked = calls * of_a_call;
+    (asked > PACKETS_PER_S).then(|| {
+        format!(
+            "{} with responses of {} are some {} packets a second, and the emulated path carries about \
+             {} on a core: what is beyond that is lost to the emulation, and the run is INVALID then; \
+             ask for less",
+            show::rate(calls),
+            show::bytes(length),
+            show::count(asked.round() as u64),
+            show::count(PACKETS_PER_S as u64)
+        )
+    })
+}
+
 /// Takes off the addresses that are no IPv4.
 fn carried(endpoint: &mut Endpoint, option: &str) -> Result<()> {
     let is_v4 = |peer: &Peer| matches!(peer, Peer::Tcp(address) if address.is_ipv4());
@@ -176,4 +206,32 @@ pub(crate) fn through<T: Send>(
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         done.map_err(|error| Failure::usage(format!("cannot enter a network namespace: {error}")))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Arrivals, Load, Think};
+    use units::Rate;
+
+    #[test]
+    fn a_load_that_is_beyond_the_emulation_is_told_before_it_starts() {
+        let open = |rate| {
+            let arrivals = Arrivals::constant(Rate(rate));
+            let load =
+                Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
+            Plan { load, ..Plan::for_url("http://127.0.0.1/".parse().unwrap()) }
+        };
+        // 2 and 1.5 times 7 packets of a response
+        let told = crowded(&open(60_000.0), 10_000).unwrap();
+        assert!(told.contains("60,000/s") && told.contains("some 750,000 packets"), "{told}");
+        assert_eq!(crowded(&open(8_000.0), 10_000), None);
+        let mut closing = open(20_000.0);
+        assert_eq!(crowded(&closing, 100), None);
+        closing.connection.calls = Some(1);
+        assert!(crowded(&closing, 100).is_some(), "each call opens and ends a connection");
+        // nobody knows how fast a closed loop will be
+        let users = Load::Closed { users: 1_000, think: Think::None, session: None };
+        assert_eq!(crowded(&Plan { load: users, ..open(1.0) }, 10_000), None);
+    }
 }
