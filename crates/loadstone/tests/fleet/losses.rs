@@ -171,6 +171,29 @@ fn without_their_manager_agents_stop_within_five_seconds_and_serve_the_next_one(
 }
 
 #[test]
+fn a_manager_that_is_frozen_for_less_than_the_dead_man_switch_misses_nothing() {
+    need_server();
+    let (site, hub) = (Site::start(&[]), Hub::open("2"));
+    let url = site.url("/");
+    let work = ["--agents", "2", "--rate", "50/s", "-d", "6s", &url];
+    let mut command = hub.manager(&work);
+    let manager = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let _agents = [hub.agent(0), hub.agent(1)];
+    until(&site, || (site.served().requests > 20).then_some(()));
+    signal(manager.id(), "STOP");
+    let (frozen, before) = (Instant::now(), site.served().requests);
+    // its server keeps what it does not take, and the agents go on
+    until(&site, || (frozen.elapsed() > Duration::from_secs(3)).then_some(()));
+    let meanwhile = site.served().requests - before;
+    signal(manager.id(), "CONT");
+    let (report, said) = report_of(&manager.wait_with_output().unwrap());
+    assert!(meanwhile > 75, "{meanwhile} calls of 150: {said}");
+    assert_eq!(whole(&report, "/outcomes/due"), 300, "{said}");
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 300, "{said}");
+    assert_eq!(whole(&report, "/response_time_s/count"), 300);
+}
+
+#[test]
 fn a_fresh_manager_ends_the_run_of_one_that_has_just_died() {
     need_server();
     let (site, hub) = (Site::start(&[]), Hub::open("1"));
