@@ -9,6 +9,7 @@ use crate::verify::KnownBodies;
 use conduit::{OpenOptions, Peer};
 use plan::{Http2Plan, HttpVersion, Load, Plan, SessionPlan, Streaming, Visit};
 use schedule::Share;
+use stats::Snapshot;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -219,6 +220,18 @@ impl Setup {
             scripts,
             streams,
         })
+    }
+
+    /// A clear snapshot, in which recording a usual call of the plan allocates nothing.
+    pub fn fresh_snapshot(&self) -> Box<Snapshot> {
+        let mut fresh = Box::new(Snapshot::prepared(self.plan.row_count()));
+        if !self.plan.measure.folds.patterns.is_empty() {
+            fresh.expect_rows(self.plan.row_count());
+        }
+        if self.is_open() {
+            fresh.expect_slip();
+        }
+        fresh
     }
 
     /// First instant of the measured phase.

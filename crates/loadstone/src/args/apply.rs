@@ -620,6 +620,7 @@ impl MeasureArgs {
         set(&mut measure.interval, self.interval);
         set(&mut measure.doubt_max, self.doubt_max);
         set_some(&mut measure.stream, self.stream);
+        measure.folds.patterns.extend(self.fold);
     }
 }
 

@@ -364,6 +364,9 @@ pub(super) struct MeasureArgs {
     /// Server-Sent Events; lines: a line for each, as in JSON lines)
     #[arg(long, value_name = "sse|lines", value_parser = plan::parse_streaming, hide_short_help = true)]
     pub(super) stream: Option<plan::Streaming>,
+    /// One row and one name for URLs that differ in an id: '/user/{id}'; may be given several times
+    #[arg(long, value_name = "PATTERN", value_parser = plan::fold::parse_fold, hide_short_help = true)]
+    pub(super) fold: Vec<plan::fold::Fold>,
     /// Interval of the time series [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
     pub(super) interval: Option<Nanos>,

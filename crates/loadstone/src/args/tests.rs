@@ -332,6 +332,7 @@ const VALUES: &[(&str, &str)] = &[
     ("seed", "9"),
     ("duration", "3s"),
     ("requests", "7"),
+    ("fold", "/a/{n}"),
     ("bytes-max", "1M"),
     ("warmup", "1s"),
     ("abort-if", "p99>1s"),

@@ -692,6 +692,10 @@ fn read_measure(measure: MeasureTable, slot: &mut MeasurePlan) -> Result<(), Par
     slot.conforming_counts_heads = measure.conforming_heads.unwrap_or(slot.conforming_counts_heads);
     table.set("interval", measure.interval, &mut slot.interval, parse_duration)?;
     slot.tcp_info_share = measure.tcp_info_share.unwrap_or(slot.tcp_info_share);
+    for pattern in measure.fold.unwrap_or_default() {
+        let fold = fold::parse_fold(&pattern).map_err(|error| table.fault("fold", error))?;
+        slot.folds.patterns.push(fold);
+    }
     table.set("doubt_max", measure.doubt_max, &mut slot.doubt_max, stats::parse_share)?;
     table.set_or_off("stream", measure.stream, &mut slot.stream, parse_streaming)
 }

@@ -233,6 +233,8 @@ tables! {
         doubt_max: Scalar,
         /// `sse` or `lines`.
         stream: Scalar,
+        /// Patterns of URLs that are counted in one row: `/user/{id}`.
+        fold: Vec<String>,
     }
 
     DriverTable {

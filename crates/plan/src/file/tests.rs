@@ -210,6 +210,7 @@ fn wrong_files() {
         "url = 'h'\n[connection]\nsend_buffer = '8G'",
         "url = 'h'\n[expect]\nstatus = [20]",
         "url = 'h'\n[measure]\nslo = ['fast']",
+        "url = 'h'\n[measure]\nfold = ['user']",
         "url = 'h'\n[driver]\nnice = 99999999999",
     ]
     .map(said)

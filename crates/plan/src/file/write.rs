@@ -330,6 +330,7 @@ fn measure_table(measure: &MeasurePlan) -> MeasureTable {
         tcp_info_share: Some(measure.tcp_info_share),
         doubt_max: Some(Scalar::Number(measure.doubt_max)),
         stream: Scalar::or_off(measure.stream, |form| Scalar::Text(form.id().to_owned())),
+        fold: Some(measure.folds.patterns.iter().map(|fold| fold.text.clone()).collect()),
     }
 }
 

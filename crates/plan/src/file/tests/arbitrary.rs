@@ -293,7 +293,15 @@ fn measure() -> impl Strategy<Value = MeasurePlan> {
             conforming_bps,
             conforming_counts_heads: heads,
             interval,
+            folds: folds(repeat),
         })
+}
+
+/// As they are before they are settled.
+fn folds(number: u32) -> fold::Folds {
+    let texts = ["/user/{id}", "GET /a/{*all}", "http://h/{n}?x={y}"];
+    let patterns = texts.iter().take(number as usize % 4);
+    fold::Folds::new(patterns.map(|text| fold::parse_fold(text).unwrap()).collect())
 }
 
 fn driver() -> impl Strategy<Value = DriverPlan> {
@@ -367,6 +375,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
             (plan.stop.duration, plan.stop.requests) = (duration, requests);
         }
         plan.settle_clients();
+        plan.settle_folds();
         plan
     })
 }
