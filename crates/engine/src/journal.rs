@@ -52,7 +52,7 @@ impl Journal {
         let rows = setup.plan.measure.folds.table();
         let mut recorder = Recorder::new(0, window).with_rows(rows);
         recorder.now = setup.fresh_snapshot();
-        let mut spare = setup.fresh_snapshot();
+        let spare = setup.fresh_snapshot();
         Journal {
             recorder,
             spare,

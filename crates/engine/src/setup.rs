@@ -114,6 +114,8 @@ pub struct Setup {
     pub logging: Logging,
     /// Who the users and sessions are, where the plan has kinds of clients.
     pub crowd: Option<Crowd>,
+    /// Seconds since 1970 at the instant 0 of the run's clock: signatures are dated.
+    pub unix_s: u64,
     /// What connections speak.
     pub(crate) protocol: Protocol,
     /// The plan's visits, call by call.
@@ -216,6 +218,7 @@ impl Setup {
             status_ok,
             logging: Logging::default(),
             crowd: None,
+            unix_s: 0,
             protocol,
             scripts,
             streams,
@@ -302,7 +305,8 @@ impl Setup {
         let request = &self.plan.request;
         // of a response over HTTP/2 it is the head that is handed over
         let shown = self.logging.answers > 0 && matches!(self.protocol, Protocol::Http2(_));
-        request.cookies || request.follow_max > 0 || request.compressed || shown
+        let challenged = crate::proof::is_challenged(&self.plan);
+        challenged || request.cookies || request.follow_max > 0 || request.compressed || shown
     }
 
     /// Worker `worker`'s part of `total`: parts differ by one at most and sum to the whole.

@@ -274,6 +274,10 @@ pub struct RequestPlan {
 pub enum Auth {
     Basic { user: String, password: String },
     Bearer(String),
+    /// RFC 7616, once the server has asked for it.
+    Digest { user: String, password: String },
+    /// AWS Signature Version 4.
+    AwsSigV4 { key: String, secret: String, scope: login::sigv4::Scope },
 }
 
 impl std::fmt::Debug for Auth {
@@ -281,6 +285,8 @@ impl std::fmt::Debug for Auth {
         f.write_str(match self {
             Auth::Basic { .. } => "Basic(***)",
             Auth::Bearer(_) => "Bearer(***)",
+            Auth::Digest { .. } => "Digest(***)",
+            Auth::AwsSigV4 { .. } => "AwsSigV4(***)",
         })
     }
 }

@@ -333,6 +333,8 @@ const VALUES: &[(&str, &str)] = &[
     ("duration", "3s"),
     ("requests", "7"),
     ("fold", "/a/{n}"),
+    ("digest", "a:b"),
+    ("aws-sigv4", "aws:amz:r:s --user a:b"),
     ("bytes-max", "1M"),
     ("warmup", "1s"),
     ("abort-if", "p99>1s"),

@@ -79,6 +79,9 @@ tables! {
         /// `name:password`.
         user: Scalar,
         bearer: Scalar,
+        digest: Scalar,
+        /// Of `user`, which is then key and secret.
+        aws_sigv4: Scalar,
         user_agent: String,
         compressed: bool,
         follow: Scalar,

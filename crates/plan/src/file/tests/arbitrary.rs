@@ -40,9 +40,13 @@ fn header() -> impl Strategy<Value = (String, String)> {
 }
 
 fn auth() -> impl Strategy<Value = Option<Auth>> {
-    let basic = ("[^:\\pC]{0,8}", "\\PC{0,8}");
+    let basic = || ("[^:\\pC]{0,8}", "\\PC{0,8}");
+    let scope = prop_oneof![Just("aws"), Just("aws:amz"), Just("osc:amz:r"), Just("aws:amz:r:s3")];
+    let scope = scope.prop_map(|text| rules::parse_aws_sigv4(text).unwrap());
     option::of(prop_oneof![
-        basic.prop_map(|(user, password)| Auth::Basic { user, password }),
+        basic().prop_map(|(user, password)| Auth::Basic { user, password }),
+        basic().prop_map(|(user, password)| Auth::Digest { user, password }),
+        (basic(), scope).prop_map(|((key, secret), scope)| Auth::AwsSigV4 { key, secret, scope }),
         any::<String>().prop_map(Auth::Bearer),
     ])
 }
