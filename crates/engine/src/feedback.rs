@@ -5,7 +5,7 @@ use crate::Endpoint;
 use crate::call::{Call, NOBODY};
 use crate::guide::{AnsweredCall, Directory, Guided};
 use crate::script::Scripted;
-use crate::proof::Known;
+use crate::proof::KnownChallenge;
 use crate::setup::{LateShare, Setup};
 use crate::source::{People, Population, Source, lanes};
 use conduit::{Peer, Slot};
@@ -42,7 +42,7 @@ pub(crate) struct Feedback {
     /// When the calls of a session fall due, where the clock says it.
     pace: Option<Pace>,
     /// The login of calls that are nobody's.
-    login: Known,
+    login: KnownChallenge,
 }
 
 /// An arrival of an open load.
@@ -553,7 +553,7 @@ impl Feedback {
     }
 
     /// What the user, or all that are nobody in particular, knows of the server's challenge.
-    pub(crate) fn login_of(&mut self, user: u32) -> &mut Known {
+    pub(crate) fn login_of(&mut self, user: u32) -> &mut KnownChallenge {
         match self.people.users.get_mut(user as usize) {
             Some(person) => &mut person.login,
             None => &mut self.login,

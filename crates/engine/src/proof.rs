@@ -16,7 +16,7 @@ use workload::Template;
 const LOGINS_MAX: u16 = 3;
 
 /// What a user knows of the server's last challenge.
-pub(crate) type Known = Option<Box<Answers>>;
+pub(crate) type KnownChallenge = Option<Box<Answers>>;
 
 /// Requests of the plan have to be proved one by one.
 pub(crate) fn proves(plan: &Plan) -> bool {

@@ -14,7 +14,7 @@ use time::macros::format_description;
 /// Whom the signature is for, as curl's option of the same name has it:
 /// `provider[:prefix[:region[:service]]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scope {
+pub struct SignatureScope {
     /// Lower case; the algorithm is called after it: `aws` gives AWS4-HMAC-SHA256.
     pub provider: String,
     /// Lower case; of the fields: `amz` gives x-amz-date.
@@ -24,10 +24,10 @@ pub struct Scope {
     pub service: Option<String>,
 }
 
-impl Scope {
+impl SignatureScope {
     /// # Errors
     /// What is none; the message shows one.
-    pub fn parse(text: &str) -> Result<Scope, String> {
+    pub fn parse(text: &str) -> Result<SignatureScope, String> {
         let parts: Vec<&str> = text.split(':').collect();
         let word = |part: &&str| {
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
@@ -42,7 +42,7 @@ impl Scope {
         let provider = parts[0].to_ascii_lowercase();
         // as curl: one provider alone names the fields as well
         let prefix = part(1).map_or_else(|| provider.clone(), |it| it.to_ascii_lowercase());
-        Ok(Scope { provider, prefix, region: part(2), service: part(3) })
+        Ok(SignatureScope { provider, prefix, region: part(2), service: part(3) })
     }
 
     /// Service and region by the host's name, where the scope does not say them.
@@ -56,7 +56,7 @@ impl Scope {
     }
 }
 
-impl std::fmt::Display for Scope {
+impl std::fmt::Display for SignatureScope {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.provider, self.prefix)?;
         for part in [&self.region, &self.service].into_iter().flatten() {
@@ -71,7 +71,7 @@ impl std::fmt::Display for Scope {
 pub struct Signer {
     pub key: String,
     pub secret: String,
-    pub scope: Scope,
+    pub scope: SignatureScope,
 }
 
 /// What is signed.
@@ -98,7 +98,7 @@ const IN_PATH: &AsciiSet = &RESERVED.remove(b'/');
 impl Signer {
     /// The fields that the request is sent with beside its own, the signature last. `unix_s`: now.
     pub fn fields(&self, request: &Request<'_>, unix_s: u64) -> Vec<(String, String)> {
-        let Scope { provider, prefix, .. } = &self.scope;
+        let SignatureScope { provider, prefix, .. } = &self.scope;
         let (service, region) = self.scope.at(request.host);
         let instant = instant(unix_s);
         let day = &instant[..8];
@@ -211,7 +211,7 @@ mod tests {
         Signer {
             key: "AKIDEXAMPLE".into(),
             secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".into(),
-            scope: Scope::parse(scope).unwrap(),
+            scope: SignatureScope::parse(scope).unwrap(),
         }
     }
 
@@ -283,15 +283,15 @@ mod tests {
 
     #[test]
     fn scopes_are_those_of_curl() {
-        let scope = Scope::parse("aws").unwrap();
+        let scope = SignatureScope::parse("aws").unwrap();
         let at = scope.at("dynamodb.eu-west-1.amazonaws.com:443");
         assert_eq!(at, ("dynamodb".to_owned(), "eu-west-1".to_owned()));
         assert_eq!(scope.prefix, "aws");
-        let full = Scope::parse("AWS:amz:us-east-2:es").unwrap();
+        let full = SignatureScope::parse("AWS:amz:us-east-2:es").unwrap();
         assert_eq!(full.to_string(), "aws:amz:us-east-2:es");
         assert_eq!(full.at("h"), ("es".to_owned(), "us-east-2".to_owned()));
         for wrong in ["", "aws:", "aws:amz:r:s:more", "a/b"] {
-            assert!(Scope::parse(wrong).unwrap_err().contains("aws:amz:eu-central-1:s3"), "{wrong}");
+            assert!(SignatureScope::parse(wrong).unwrap_err().contains("aws:amz:eu-central-1:s3"), "{wrong}");
         }
     }
 }

@@ -30,7 +30,7 @@ impl Fold {
         self.text.contains('?')
     }
 
-    fn matches(&self, asked: &Asked) -> bool {
+    fn matches(&self, asked: &Addressed) -> bool {
         self.expression.is_match(asked.whole(self.has_query()))
     }
 }
@@ -98,19 +98,19 @@ fn pieces(place: &str) -> Result<String, String> {
 }
 
 /// A target as patterns see it.
-struct Asked {
+struct Addressed {
     text: String,
     /// Where the query begins, or the end.
     query: usize,
 }
 
-impl Asked {
-    fn of(target: &TargetPlan, method: &str) -> Asked {
+impl Addressed {
+    fn of(target: &TargetPlan, method: &str) -> Addressed {
         let mut url = target.url.clone();
         url.set_fragment(None);
         let text = format!("{} {url}", target.method.as_deref().unwrap_or(method));
         let query = text.find('?').unwrap_or(text.len());
-        Asked { text, query }
+        Addressed { text, query }
     }
 
     fn whole(&self, with_query: bool) -> &str {
@@ -199,7 +199,7 @@ impl Folds {
             if target.name.is_some() {
                 return None;
             }
-            let asked = Asked::of(target, method);
+            let asked = Addressed::of(target, method);
             let any = |whole: bool| set.as_ref().is_none_or(|set| set.is_match(asked.whole(whole)));
             let worth = any(false) || any(true);
             worth.then(|| self.patterns.iter().position(|fold| fold.matches(&asked))).flatten()

@@ -277,7 +277,7 @@ pub enum Auth {
     /// RFC 7616, once the server has asked for it.
     Digest { user: String, password: String },
     /// AWS Signature Version 4.
-    AwsSigV4 { key: String, secret: String, scope: login::sigv4::Scope },
+    AwsSigV4 { key: String, secret: String, scope: login::sigv4::SignatureScope },
 }
 
 impl std::fmt::Debug for Auth {

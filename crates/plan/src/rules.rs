@@ -467,8 +467,8 @@ pub fn parse_digest(text: &str) -> Result<Auth, ParseError> {
 }
 
 /// `provider[:prefix[:region[:service]]]`, as curl's option of the same name.
-pub fn parse_aws_sigv4(text: &str) -> Result<login::sigv4::Scope, ParseError> {
-    let scope = login::sigv4::Scope::parse(text);
+pub fn parse_aws_sigv4(text: &str) -> Result<login::sigv4::SignatureScope, ParseError> {
+    let scope = login::sigv4::SignatureScope::parse(text);
     scope.map_err(|why| ParseError(format!("{} is no scope of a signature: {why}", quoted(text))))
 }
 

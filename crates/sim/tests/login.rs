@@ -135,7 +135,7 @@ fn a_challenge_that_cannot_be_answered_is_the_outcome() {
 /// Every request has a signature of its own second.
 #[test]
 fn requests_are_signed() {
-    let scope = login::sigv4::Scope::parse("aws:amz:us-east-1:service").unwrap();
+    let scope = login::sigv4::SignatureScope::parse("aws:amz:us-east-1:service").unwrap();
     let auth = Auth::AwsSigV4 { key: "AKIDEXAMPLE".into(), secret: "s".into(), scope };
     let react = |now: Nanos, _: Client, request: &[u8]| {
         let text = String::from_utf8_lossy(request).into_owned();

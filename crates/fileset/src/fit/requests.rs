@@ -66,7 +66,7 @@ pub fn fit_requests(model: &FitModel, requests: &Requests) -> Fit {
         fit.checks.push(check.untold(format!("{REQUESTS_MIN} requests are the fewest that tell")));
         return fit;
     }
-    let rows = Rows::new(&reference.set, &requests.targets);
+    let rows = RowsOfSet::new(&reference.set, &requests.targets);
     sizes(&mut fit, model, requests, &reference, &rows);
     match model.spec {
         Spec::Surge { .. } => of_surge(&mut fit, model, requests, &reference, &rows),
@@ -116,10 +116,10 @@ impl Reference {
 }
 
 /// For each target the row of the model's set that it is; `None`: the model has no such file.
-struct Rows(Vec<Option<usize>>);
+struct RowsOfSet(Vec<Option<usize>>);
 
-impl Rows {
-    fn new(set: &FileSet, targets: &[AskedFor]) -> Rows {
+impl RowsOfSet {
+    fn new(set: &FileSet, targets: &[AskedFor]) -> RowsOfSet {
         let known: HashMap<&str, usize> =
             set.files().iter().enumerate().map(|(row, file)| (file.path.as_str(), row)).collect();
         // a site may have the files below a folder of its own
@@ -132,7 +132,7 @@ impl Rows {
                 rest = rest.split_once('/')?.1;
             }
         };
-        Rows(targets.iter().map(|target| find(&target.path)).collect())
+        RowsOfSet(targets.iter().map(|target| find(&target.path)).collect())
     }
 
     /// Requests of each file of the set, and those for something else.
@@ -154,7 +154,7 @@ fn sizes(
     model: &FitModel,
     requests: &Requests,
     reference: &Reference,
-    rows: &Rows,
+    rows: &RowsOfSet,
 ) {
     let files = reference.set.files();
     let known = |target: &u32| rows.0[*target as usize].map(|row| files[row].size);
@@ -197,7 +197,7 @@ fn of_surge(
     model: &FitModel,
     requests: &Requests,
     reference: &Reference,
-    rows: &Rows,
+    rows: &RowsOfSet,
 ) {
     let (counts, elsewhere) = rows.counts(reference.set.files().len(), &requests.order);
     let strange = elsewhere as f64 / requests.order.len() as f64;
@@ -360,7 +360,7 @@ fn by_class(
     fit: &mut Fit,
     law: &str,
     requests: &Requests,
-    rows: &Rows,
+    rows: &RowsOfSet,
     shares: &[f64],
     class: impl Fn(usize) -> usize,
 ) {
@@ -391,7 +391,7 @@ fn not_elsewhere(check: &mut FitCheck, elsewhere: u64, all: usize) {
     }
 }
 
-fn of_specweb99(fit: &mut Fit, requests: &Requests, rows: &Rows, directories: u64) {
+fn of_specweb99(fit: &mut Fit, requests: &Requests, rows: &RowsOfSet, directories: u64) {
     let (counts, elsewhere) = rows.counts(directories as usize * 36, &requests.order);
     let by = |size: usize, part: &dyn Fn(usize) -> usize| {
         let mut sums = vec![0_u64; size];

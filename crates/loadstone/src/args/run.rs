@@ -169,7 +169,7 @@ pub(super) struct RequestArgs {
     /// Sign each request with the key and secret of --user: aws:amz:REGION:SERVICE; without region and
     /// service those in the host's name
     #[arg(long, value_name = "SCOPE", value_parser = rules::parse_aws_sigv4, requires = "user", hide_short_help = true)]
-    pub(super) aws_sigv4: Option<login::sigv4::Scope>,
+    pub(super) aws_sigv4: Option<login::sigv4::SignatureScope>,
     /// Bearer authorisation
     #[arg(long, value_name = "TOKEN", hide_short_help = true)]
     pub(super) bearer: Option<String>,

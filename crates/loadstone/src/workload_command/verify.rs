@@ -91,12 +91,12 @@ fn of_requests(args: &VerifyArgs, model: &FitModel) -> Result<(FitKind, u64, Fit
 
 /// Targets by their paths, each once.
 #[derive(Default)]
-struct Targets {
+struct PathRows {
     rows: HashMap<String, u32>,
     all: Vec<AskedFor>,
 }
 
-impl Targets {
+impl PathRows {
     fn row(&mut self, target: &str) -> u32 {
         let path = target.split(['?', '#']).next().unwrap_or_default();
         if let Some(row) = self.rows.get(path) {
@@ -110,7 +110,7 @@ impl Targets {
 }
 
 fn of_log(log: &Log) -> Requests {
-    let mut targets = Targets::default();
+    let mut targets = PathRows::default();
     let rows: Vec<u32> = log.asks.iter().map(|ask| targets.row(&ask.target)).collect();
     let order = log.accesses.iter().map(|access| rows[access.ask as usize]).collect();
     // an answer of 304 or 206 says nothing of the file's size
@@ -140,7 +140,7 @@ fn gaps(log: &Log) -> Vec<f64> {
 /// A list of URLs, or httperf's sessions as `workload sequence` deals them out: step by step, a user
 /// after another.
 fn of_sequence(input: &mut dyn BufRead) -> Result<Requests, String> {
-    let mut targets = Targets::default();
+    let mut targets = PathRows::default();
     let mut sessions: Vec<Vec<Vec<u32>>> = vec![Vec::new()];
     let (mut offs_s, mut count) = (Vec::new(), 0_usize);
     for (number, line) in (1..).zip(input.lines()) {
