@@ -19,6 +19,8 @@ pub(crate) struct Call {
     /// Connections it has been put on; bounds how often a call stranded by a close is put again.
     pub(crate) tries: u16,
     pub(crate) redirects: u16,
+    /// Times it was sent again to log in.
+    pub(crate) logins: u16,
     /// Responses still to come, where a script sends several requests as one call.
     pub(crate) responses_due: u16,
     /// A request of its own in place of the target's: a redirect's, or a guide's.
@@ -48,6 +50,7 @@ impl Call {
             asked,
             tries: 0,
             redirects: 0,
+            logins: 0,
             responses_due: 1,
             request: None,
             intake: None,

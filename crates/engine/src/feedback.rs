@@ -5,6 +5,7 @@ use crate::Endpoint;
 use crate::call::{Call, NOBODY};
 use crate::guide::{AnsweredCall, Directory, Guided};
 use crate::script::Scripted;
+use crate::proof::KnownChallenge;
 use crate::setup::{LateShare, Setup};
 use crate::source::{People, Population, Source, lanes};
 use conduit::{Peer, Slot};
@@ -40,6 +41,8 @@ pub(crate) struct Feedback {
     until: Nanos,
     /// When the calls of a session fall due, where the clock says it.
     pace: Option<Pace>,
+    /// The login of calls that are nobody's.
+    login: KnownChallenge,
 }
 
 /// An arrival of an open load.
@@ -114,6 +117,7 @@ impl Feedback {
             attended: false,
             until: setup.measure_until(),
             pace: setup.plan.load.session().and_then(|session| session.pace.clone()),
+            login: None,
             setup: setup.clone(),
         }
     }
@@ -545,6 +549,14 @@ impl Feedback {
         match &person.cookie {
             Some(last) => Some(last.to_string()),
             None => person.jar.as_ref()?.header(url),
+        }
+    }
+
+    /// What the user, or all that are nobody in particular, knows of the server's challenge.
+    pub(crate) fn login_of(&mut self, user: u32) -> &mut KnownChallenge {
+        match self.people.users.get_mut(user as usize) {
+            Some(person) => &mut person.login,
+            None => &mut self.login,
         }
     }
 

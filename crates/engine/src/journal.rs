@@ -49,12 +49,10 @@ impl Journal {
     /// `received_max`: bytes received by this worker that end the run.
     pub(crate) fn new(setup: &Setup, received_max: u64) -> Journal {
         let window = (setup.measure_from(), setup.measure_until());
-        let mut recorder = Recorder::new(setup.targets.len(), window);
-        let mut spare = Box::new(Snapshot::prepared(setup.targets.len()));
-        if setup.is_open() {
-            recorder.now.expect_slip();
-            spare.expect_slip();
-        }
+        let rows = setup.plan.measure.folds.table();
+        let mut recorder = Recorder::new(0, window).with_rows(rows);
+        recorder.now = setup.fresh_snapshot();
+        let spare = setup.fresh_snapshot();
         Journal {
             recorder,
             spare,

@@ -23,6 +23,7 @@ mod intake;
 mod journal;
 pub mod journey;
 mod pool;
+pub mod proof;
 pub mod ramp;
 mod render;
 mod script;

@@ -54,7 +54,7 @@ pub(crate) fn build_own(
     let login = request.auth.as_ref().filter(|_| !given("authorization"));
     let authorization = match own.authorization {
         Some(own) => Some(own.to_owned()),
-        None => login.map(authorization).transpose()?,
+        None => login.map(authorization).transpose()?.flatten(),
     };
     let mut headers = request.headers.clone();
     if !own.headers.is_empty() {
@@ -176,9 +176,30 @@ fn version(plan: &Plan) -> Version {
     }
 }
 
-fn authorization(auth: &Auth) -> Result<String, RequestError> {
+/// The login that is the same in each request; `None`: each has to be proved by itself.
+fn authorization(auth: &Auth) -> Result<Option<String>, RequestError> {
     match auth {
-        Auth::Basic { user, password } => basic_authorization(user, password),
-        Auth::Bearer(token) => Ok(format!("Bearer {token}")),
+        Auth::Basic { user, password } => basic_authorization(user, password).map(Some),
+        Auth::Bearer(token) => Ok(Some(format!("Bearer {token}"))),
+        Auth::Digest { .. } | Auth::AwsSigV4 { .. } => Ok(None),
     }
+}
+
+/// The same request with further fields, at the end of its head.
+///
+/// # Errors
+/// What the plan's protocol cannot carry.
+pub(crate) fn with_fields(
+    plan: &Plan,
+    template: &Template,
+    more: &[(String, String)],
+) -> Result<Template, RequestError> {
+    let lines: String = more.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let put = |bytes: &[u8], at: usize| [&bytes[..at], lines.as_bytes(), &bytes[at..]].concat();
+    let (bytes, last) = (
+        put(&template.bytes, template.cookie_at),
+        put(&template.last, template.cookie_at_last),
+    );
+    let (http2, http3) = translated(plan, &template.url, &last)?;
+    Ok(Template { bytes, last, http2, http3, ..template.clone() })
 }

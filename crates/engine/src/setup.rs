@@ -9,6 +9,7 @@ use crate::verify::KnownBodies;
 use conduit::{OpenOptions, Peer};
 use plan::{Http2Plan, HttpVersion, Load, Plan, SessionPlan, Streaming, Visit};
 use schedule::Share;
+use stats::Snapshot;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -113,6 +114,8 @@ pub struct Setup {
     pub logging: Logging,
     /// Who the users and sessions are, where the plan has kinds of clients.
     pub crowd: Option<Crowd>,
+    /// Seconds since 1970 at the instant 0 of the run's clock: signatures are dated.
+    pub unix_s: u64,
     /// What connections speak.
     pub(crate) protocol: Protocol,
     /// The plan's visits, call by call.
@@ -215,10 +218,23 @@ impl Setup {
             status_ok,
             logging: Logging::default(),
             crowd: None,
+            unix_s: 0,
             protocol,
             scripts,
             streams,
         })
+    }
+
+    /// A clear snapshot, in which recording a usual call of the plan allocates nothing.
+    pub fn fresh_snapshot(&self) -> Box<Snapshot> {
+        let mut fresh = Box::new(Snapshot::prepared(self.plan.row_count()));
+        if !self.plan.measure.folds.patterns.is_empty() {
+            fresh.expect_rows(self.plan.row_count());
+        }
+        if self.is_open() {
+            fresh.expect_slip();
+        }
+        fresh
     }
 
     /// First instant of the measured phase.
@@ -289,7 +305,8 @@ impl Setup {
         let request = &self.plan.request;
         // of a response over HTTP/2 it is the head that is handed over
         let shown = self.logging.answers > 0 && matches!(self.protocol, Protocol::Http2(_));
-        request.cookies || request.follow_max > 0 || request.compressed || shown
+        let challenged = crate::proof::is_challenged(&self.plan);
+        challenged || request.cookies || request.follow_max > 0 || request.compressed || shown
     }
 
     /// Worker `worker`'s part of `total`: parts differ by one at most and sum to the whole.

@@ -2,6 +2,7 @@
 //! sessions (partly open). Also the indices of calls, so that content depends on no timing.
 
 use crate::call::NOBODY;
+use crate::proof::KnownChallenge;
 use crate::setup::{LateShare, Setup};
 use conduit::Slot;
 use plan::{Arrivals, Load, RETRIES_MAX, SessionPlan, Think};
@@ -29,6 +30,7 @@ pub(crate) struct User {
     pub(crate) jar: Option<Box<Jar>>,
     /// The cookie set last, where that one alone is sent.
     pub(crate) cookie: Option<Box<str>>,
+    pub(crate) login: KnownChallenge,
     /// A session with a failed call.
     pub(crate) failed: bool,
     pub(crate) active: bool,
@@ -329,6 +331,7 @@ impl People {
             turns: 0,
             jar: cookies.then(Box::default),
             cookie: None,
+            login: None,
             failed: false,
             active: true,
             started: Nanos::ZERO,

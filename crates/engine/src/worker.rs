@@ -12,6 +12,7 @@ use crate::guide::Directory;
 use crate::intake::Intake;
 use crate::journal::Journal;
 use crate::pool::Pool;
+use crate::proof;
 use crate::setup::{LateShare, Setup};
 use crate::speaker::Shared;
 use conduit::{Io, TlsFactory};
@@ -94,6 +95,8 @@ pub struct Worker {
     journal: Journal,
     /// Bodies are looked at, by the plan's expectations or by a script.
     looks: bool,
+    /// Each request has to be proved by itself.
+    proves: bool,
     shared: Shared,
     /// What was just read, and what TLS made of it; they serve all connections.
     buffer: Box<[u8]>,
@@ -119,6 +122,7 @@ impl Worker {
             feedback: Feedback::new(&setup, id),
             journal: Journal::new(&setup, received_max),
             looks: setup.body.looks(),
+            proves: proof::proves(&setup.plan),
             shared: Shared::default(),
             buffer: vec![0; READ_SIZE].into_boxed_slice(),
             plain: Vec::new(),

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod content;
+pub mod fit;
 mod law;
 mod matching;
 mod sequence;

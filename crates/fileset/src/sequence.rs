@@ -252,6 +252,11 @@ impl Sequence {
 }
 
 impl<'a> Step<'a> {
+    /// Rows of the file set, the page first; behind the set's last one stands what is not there.
+    pub(crate) fn rows(self) -> impl Iterator<Item = u32> + 'a {
+        self.files.iter().copied()
+    }
+
     /// What is asked for, the page first; without a slash in front.
     pub fn paths(self) -> impl Iterator<Item = &'a str> {
         let paths = &self.sequence.paths;

@@ -29,6 +29,15 @@ const OFF_MAX: f64 = 1_800.0;
 impl Group {
     pub const ALL: [Group; 3] = [Group::Base, Group::Embedded, Group::Loner];
 
+    /// Its share of all files, 0..=1.
+    pub fn share(self) -> f64 {
+        match self {
+            Group::Base => BASE_SHARE,
+            Group::Embedded => EMBEDDED_SHARE,
+            Group::Loner => 1.0 - BASE_SHARE - EMBEDDED_SHARE,
+        }
+    }
+
     /// The law of the sizes, in bytes. The one of the loners is a fit of two lognormal laws to the
     /// published sample; the others are the generator's constants.
     pub fn sizes(self) -> Law {

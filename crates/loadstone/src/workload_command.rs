@@ -1,9 +1,11 @@
 //! `loadstone workload`: files for a server, and lists of URLs, made.
 
 mod access_log;
+mod anonymise;
 mod files_on_disk;
 mod recording;
 mod sequence;
+mod verify;
 
 use crate::args::{CrawlArgs, Disk, WorkloadArgs, WorkloadCommand};
 use crate::caller::Caller;
@@ -26,6 +28,8 @@ pub(crate) fn workload(args: WorkloadArgs) -> Result<Code, Failure> {
         WorkloadCommand::Sequence(args) => sequence::write(&args),
         WorkloadCommand::Import(args) => access_log::import(&args),
         WorkloadCommand::Describe(args) => access_log::describe(&args),
+        WorkloadCommand::Anonymise(args) => anonymise::anonymise(&args),
+        WorkloadCommand::Verify(args) => verify::verify(&args),
     }
 }
 

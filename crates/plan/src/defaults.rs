@@ -1,5 +1,6 @@
 //! The defaults of `run`, in one place.
 
+use crate::fold::Folds;
 use crate::model::*;
 use units::Nanos;
 use url::Url;
@@ -159,6 +160,7 @@ impl Default for MeasurePlan {
             tcp_info_share: 1.0 / 16.0,
             doubt_max: stats::verdict::DOUBT_MAX,
             stream: None,
+            folds: Folds::default(),
         }
     }
 }

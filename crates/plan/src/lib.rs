@@ -5,6 +5,7 @@
 pub mod check;
 mod defaults;
 mod file;
+pub mod fold;
 pub mod journey;
 mod model;
 pub mod representative;

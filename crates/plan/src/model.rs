@@ -99,13 +99,15 @@ impl Plan {
         }
     }
 
-    /// Finds the parts of the run that objectives name: targets and steps by their names, then
-    /// transactions, kinds of clients and scenarios.
+    /// Finds the parts of the run that objectives name: targets and steps by their names, patterns of
+    /// URLs, then transactions, kinds of clients and scenarios. Settles the rows of the patterns before.
     pub fn settle_objectives(&mut self) {
+        self.settle_folds();
         let named = |wanted: &str| {
             let rows = self.targets.iter().enumerate();
             let rows = rows.filter(|(_, target)| target.name.as_deref() == Some(wanted));
-            rows.map(|(row, _)| row as u32).collect::<Vec<_>>()
+            let rows = rows.map(|(target, _)| self.row_of(target));
+            rows.chain(self.measure.folds.row_called(wanted)).collect::<Vec<_>>()
         };
         let transactions: Vec<String> = match &self.journeys {
             Some(journeys) => journeys.transactions().into_iter().map(str::to_owned).collect(),
@@ -142,6 +144,9 @@ impl Plan {
     pub fn part_names(&self) -> Vec<String> {
         let targets = self.targets.iter().filter_map(|target| target.name.clone());
         let mut names: Vec<String> = targets.collect();
+        let folds = &self.measure.folds.patterns;
+        let matched = (0..self.row_count()).filter_map(|row| self.row(row)?.fold);
+        names.extend(matched.map(|fold| folds[fold].text.clone()));
         if let Some(journeys) = &self.journeys {
             names.extend(journeys.transactions().into_iter().map(str::to_owned));
         }
@@ -269,6 +274,10 @@ pub struct RequestPlan {
 pub enum Auth {
     Basic { user: String, password: String },
     Bearer(String),
+    /// RFC 7616, once the server has asked for it.
+    Digest { user: String, password: String },
+    /// AWS Signature Version 4.
+    AwsSigV4 { key: String, secret: String, scope: login::sigv4::SignatureScope },
 }
 
 impl std::fmt::Debug for Auth {
@@ -276,6 +285,8 @@ impl std::fmt::Debug for Auth {
         f.write_str(match self {
             Auth::Basic { .. } => "Basic(***)",
             Auth::Bearer(_) => "Bearer(***)",
+            Auth::Digest { .. } => "Digest(***)",
+            Auth::AwsSigV4 { .. } => "AwsSigV4(***)",
         })
     }
 }
@@ -622,6 +633,8 @@ pub struct MeasurePlan {
     pub doubt_max: f64,
     /// Responses are streams of events, whose times are measured.
     pub stream: Option<crate::Streaming>,
+    /// URLs that are counted in one row.
+    pub folds: crate::fold::Folds,
 }
 
 #[derive(Clone, Debug, PartialEq)]

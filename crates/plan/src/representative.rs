@@ -1,10 +1,10 @@
 //! Loads after the benchmarks that modelled the Web, as plans: who asks for what, over how many
 //! connections, with which pauses.
 
-use crate::{Load, Plan, SessionPlan, TargetPlan, Think, Visit, VisitGroup};
+use crate::{Arrivals, Load, Plan, SessionPlan, TargetPlan, Think, Visit, VisitGroup};
 use fileset::{Matching, Sequence, SequenceOptions, Spec, Step};
 use std::collections::HashMap;
-use units::{ParseError, Seed, parse_count, quoted};
+use units::{Nanos, ParseError, Rate, Seed, parse_count, parse_duration, quoted};
 use url::Url;
 
 /// SURGE's ratio of requests for the most popular file to files, in its published run.
@@ -14,12 +14,25 @@ const CONNECTIONS_MAX: u32 = 16;
 /// Users, or clients, when nothing is said.
 const USERS: u32 = 100;
 const USERS_MAX: u64 = 1_000_000;
+const S_CLIENT_TIMEOUT: Nanos = Nanos::from_millis(500);
+const S_CLIENT_TIMEOUT_MIN: Nanos = Nanos::from_millis(1);
+const S_CLIENT_TIMEOUT_MAX: Nanos = Nanos::from_secs(60);
 /// Requests that are drawn where a model knows no end; they are asked for again from the first on.
 const REQUESTS: u64 = 100_000;
 
 /// A load by the name of its model: `surge-like:users=200,connections=2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Representative {
+pub enum Representative {
+    Files(FileLoad),
+    /// S-Client (Banga and Druschel, USITS 1997): so many sockets, each of which begins a connection every
+    /// `timeout` and gives it up when it does not stand by then. SYN segments go out at `sockets / timeout`
+    /// whatever the server does.
+    SClient { sockets: u32, timeout: Nanos },
+}
+
+/// A load on the files of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileLoad {
     spec: Spec,
     users: u32,
     /// Connections over which a user gets what a page has in it.
@@ -28,7 +41,8 @@ pub struct Representative {
 
 /// The names and what stands behind them, for messages.
 pub const NAMES: &str = "surge-like[:users=N,files=N,connections=N], specweb99-like[:connections=N], \
-                         webstone-like[:clients=N] or webbench-like[:clients=N,files=N]";
+                         webstone-like[:clients=N], webbench-like[:clients=N,files=N] or \
+                         s-client-like[:sockets=N,timeout=TIME]";
 
 /// Reads a name with its sizes.
 ///
@@ -44,6 +58,7 @@ pub fn parse_representative(text: &str) -> Result<Representative, ParseError> {
         "specweb99-like" => &["connections"],
         "webstone-like" => &["clients"],
         "webbench-like" => &["clients", "files"],
+        "s-client-like" => return s_client(rest).map_err(bad),
         _ => return Err(bad("no such model".to_owned())),
     };
     let mut given: HashMap<&str, u64> = HashMap::new();
@@ -72,21 +87,74 @@ pub fn parse_representative(text: &str) -> Result<Representative, ParseError> {
     if !(1..=u64::from(CONNECTIONS_MAX)).contains(&connections) {
         return Err(bad(format!("connections of a user are 1 to {CONNECTIONS_MAX}")));
     }
-    Ok(Representative { spec, users: users as u32, connections: connections as u32 })
+    let (users, connections) = (users as u32, connections as u32);
+    Ok(Representative::Files(FileLoad { spec, users, connections }))
+}
+
+/// `sockets=65,timeout=500ms`; the paper's time is 500 ms, longer than any round trip of its network.
+fn s_client(rest: &str) -> Result<Representative, String> {
+    let (mut sockets, mut timeout) = (u64::from(USERS), S_CLIENT_TIMEOUT);
+    for pair in rest.split(',').filter(|pair| !pair.trim().is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let wrong = |error: ParseError| format!("{}: {}", key.trim(), error.0);
+        match key.trim() {
+            "sockets" => sockets = parse_count(value).map_err(wrong)?,
+            "timeout" => timeout = parse_duration(value).map_err(wrong)?,
+            _ => return Err("s-client-like has sockets, timeout".to_owned()),
+        }
+    }
+    if !(1..=USERS_MAX).contains(&sockets) {
+        return Err(format!("sockets is a number from 1 to {USERS_MAX}"));
+    }
+    if !(S_CLIENT_TIMEOUT_MIN..=S_CLIENT_TIMEOUT_MAX).contains(&timeout) {
+        return Err("timeout is from 1ms to 1m, above the longest round trip".to_owned());
+    }
+    Ok(Representative::SClient { sockets: sockets as u32, timeout })
 }
 
 impl Representative {
     /// Each user goes its own way, so that there is no load without them.
     pub fn is_of_users(&self) -> bool {
-        matches!(self.spec, Spec::Surge { .. } | Spec::Specweb99 { .. })
+        match self {
+            Representative::Files(files) => files.is_of_users(),
+            Representative::SClient { .. } => false,
+        }
     }
 
-    /// Makes it the plan's load: what is asked for below the folder of `base`, by whom, over which
-    /// connections.
+    /// It says itself how much is asked for at which time.
+    pub fn has_rate(&self) -> bool {
+        matches!(self, Representative::SClient { .. })
+    }
+
+    /// Makes it the plan's load: what is asked for at or below `base`, by whom, over which connections.
     ///
     /// # Errors
     /// A sequence that cannot be made, in a sentence.
     pub fn apply(&self, plan: &mut Plan, base: &Url, seed: u64) -> Result<(), String> {
+        match *self {
+            Representative::Files(files) => files.apply(plan, base, seed)?,
+            Representative::SClient { sockets, timeout } => {
+                let rate = Rate(f64::from(sockets) / timeout.as_secs_f64());
+                plan.load = Load::Open {
+                    arrivals: Arrivals::constant(rate),
+                    session: None,
+                    connections_max: None,
+                    queue_max: None,
+                };
+                plan.connection.calls = Some(1);
+                plan.timeouts.connect = timeout;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FileLoad {
+    fn is_of_users(&self) -> bool {
+        matches!(self.spec, Spec::Surge { .. } | Spec::Specweb99 { .. })
+    }
+
+    fn apply(&self, plan: &mut Plan, base: &Url, seed: u64) -> Result<(), String> {
         let surge = matches!(self.spec, Spec::Surge { .. });
         let top = match self.spec {
             Spec::Surge { files } => files * TOP_PER_FILE,
@@ -262,10 +330,25 @@ mod tests {
             ("surge-like:users=0", "users is a number from 1"),
             ("surge-like:connections=17", "connections of a user are 1 to 16"),
             ("surge-like:files=3", "files must be 10 to"),
+            ("s-client-like:sockets=0", "sockets is a number from 1 to"),
+            ("s-client-like:timeout=0s", "timeout is from 1ms to 1m"),
+            ("s-client-like:timeout=soon", "timeout: "),
+            ("s-client-like:users=5", "s-client-like has sockets, timeout"),
             ("webstone-like:clients=x", "clients: "),
         ] {
             let why = parse_representative(text).unwrap_err().0;
             assert!(why.contains(says), "{text}: {why}");
         }
+    }
+
+    /// D sockets and a time of T: D/T connections a second, each given up after T.
+    #[test]
+    fn s_client_s_rate_is_that_of_its_sockets() {
+        let plan = made("s-client-like:sockets=65,timeout=250ms");
+        let Load::Open { arrivals, session: None, .. } = &plan.load else { panic!("{plan:?}") };
+        assert_eq!((arrivals.from, arrivals.to), (Rate(260.0), Rate(260.0)));
+        assert_eq!((plan.connection.calls, plan.timeouts.connect), (Some(1), Nanos::from_millis(250)));
+        let plan = made("s-client-like");
+        assert_eq!(plan.timeouts.connect, Nanos::from_millis(500));
     }
 }

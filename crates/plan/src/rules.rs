@@ -458,6 +458,20 @@ pub(crate) fn method_fault(text: &str) -> Option<String> {
     connect.then(|| "it makes a tunnel (for a proxy, give --proxy)".to_owned())
 }
 
+/// `name:password` of Digest; without a colon the password is empty.
+pub fn parse_digest(text: &str) -> Result<Auth, ParseError> {
+    match parse_user(text)? {
+        Auth::Basic { user, password } => Ok(Auth::Digest { user, password }),
+        other => Ok(other),
+    }
+}
+
+/// `provider[:prefix[:region[:service]]]`, as curl's option of the same name.
+pub fn parse_aws_sigv4(text: &str) -> Result<login::sigv4::SignatureScope, ParseError> {
+    let scope = login::sigv4::SignatureScope::parse(text);
+    scope.map_err(|why| ParseError(format!("{} is no scope of a signature: {why}", quoted(text))))
+}
+
 /// `name:password`; without a colon the password is empty.
 pub fn parse_user(text: &str) -> Result<Auth, ParseError> {
     let (user, password) = text.split_once(':').unwrap_or((text, ""));

@@ -101,6 +101,30 @@ fn check_measure(plan: &Plan, problems: &mut Problems) {
         "--doubt-max takes a share from 0 % to 100 %, such as 25%",
     );
     check_stream(plan, problems);
+    check_folds(plan, problems);
+}
+
+fn check_folds(plan: &Plan, problems: &mut Problems) {
+    let folds = &plan.measure.folds.patterns;
+    if folds.is_empty() {
+        return;
+    }
+    problems.add_if(
+        folds.len() > crate::fold::FOLDS_MAX,
+        "--fold",
+        "--fold is given more than 100 times; {name} in a pattern stands for many URLs",
+    );
+    problems.add_if(
+        plan.journeys.is_some(),
+        "--fold",
+        "--fold is for lists of URLs: a step of a journey is one row by its name, whatever its URL; \
+         drop it",
+    );
+    problems.add_if(
+        plan.script.is_some(),
+        "--fold",
+        "--fold is for lists of URLs, and what a script asks for has no rows; drop it, or make a list",
+    );
 }
 
 fn check_stream(plan: &Plan, problems: &mut Problems) {

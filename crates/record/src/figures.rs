@@ -209,11 +209,15 @@ pub fn server_timings(total: &Snapshot) -> Vec<(&str, &Hist)> {
 /// The calls of one target.
 #[derive(Clone, Debug)]
 pub struct UrlRow {
-    /// Its row in the list of targets, from 0; the per-call log names it.
+    /// Its row in the list of targets, from 0; the per-call log names it. Where patterns put targets
+    /// together, its row in what they left.
     pub target: usize,
     /// What it is called, where it has a name: a step of a journey.
     pub name: Option<String>,
+    /// Or the pattern that these targets match.
     pub url: String,
+    /// Targets that a pattern put together here; 0: it is one target's own row.
+    pub folded: u64,
     pub count: u64,
     pub succeeded: u64,
     pub failed: u64,
@@ -222,23 +226,27 @@ pub struct UrlRow {
     pub response: Hist,
 }
 
-/// One row per target, the most called first, steps of journeys in the plan's order; empty with a
-/// single target.
+/// One row per target or pattern, the most called first, steps of journeys in the plan's order; empty
+/// with a single target.
 pub fn url_rows(report: &RunReport) -> Vec<UrlRow> {
     let tallies = &report.measurement.total.targets;
-    let shared_row = report.plan.targets.len() > tallies.len();
+    let plan = &report.plan;
+    let shared_row = plan.row_count() > tallies.len();
     let row = |(index, tally): (usize, &stats::TargetTally)| {
-        let url = match report.plan.targets.get(index) {
-            Some(_) if shared_row && index + 1 == tallies.len() => "other".to_owned(),
-            Some(target) => words::shown_url(&target.url),
-            None => "other".to_owned(),
-        };
         let shared = shared_row && index + 1 == tallies.len();
-        let named = report.plan.targets.get(index).filter(|_| !shared);
+        let part = plan.row(index).filter(|_| !shared);
+        let fold = part.and_then(|part| part.fold);
+        let target = part.and_then(|part| plan.targets.get(part.first));
+        let url = match (fold, target) {
+            (Some(fold), _) => plan.measure.folds.patterns[fold].text.clone(),
+            (None, Some(target)) => words::shown_url(&target.url),
+            (None, None) => "other".to_owned(),
+        };
         UrlRow {
             target: index,
-            name: named.and_then(|target| target.name.clone()),
+            name: target.and_then(|target| target.name.clone()),
             url,
+            folded: part.filter(|part| part.fold.is_some()).map_or(0, |part| part.targets),
             count: tally.succeeded + tally.failed + tally.timed_out,
             succeeded: tally.succeeded,
             failed: tally.failed,

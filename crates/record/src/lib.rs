@@ -9,6 +9,7 @@ mod diagnosis;
 pub mod document;
 pub mod figures;
 mod finished;
+pub mod fit;
 pub mod histogram;
 mod ids;
 mod instant;

@@ -3,7 +3,7 @@
 
 mod print;
 
-use crate::{check, compare, ramp, run, survey, torture};
+use crate::{check, compare, fit, ramp, run, survey, torture};
 use ::survey::Confidence;
 use ::torture::chain::{DisagreementClass, Handling, Meeting};
 use schemars::generate::SchemaSettings;
@@ -34,6 +34,7 @@ pub fn published() -> Vec<Published> {
         of::<compare::CompareRecord>(compare::SCHEMA),
         of::<check::CheckRecord>(check::SCHEMA),
         of::<survey::SurveyRecord>(survey::SCHEMA),
+        of::<fit::FitRecord>(fit::SCHEMA),
         of::<torture::TortureRecord>(torture::SCHEMA),
         of::<torture::chain::ChainRecord>(torture::chain::SCHEMA),
     ];

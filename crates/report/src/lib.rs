@@ -8,6 +8,7 @@ pub mod check;
 pub mod compare;
 mod csv;
 mod facts;
+pub mod fit;
 mod fleet;
 mod hdr;
 mod held;

@@ -9,6 +9,7 @@ pub mod curve;
 pub mod diagnosis;
 mod doubt;
 mod endings;
+pub mod fit;
 mod hist;
 mod instants;
 pub mod interval;

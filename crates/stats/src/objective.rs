@@ -75,13 +75,14 @@ impl Objective {
                 quoted(text)
             ))
         };
-        let at =
-            text.find(['<', '>', '≤', '≥', '=']).ok_or_else(|| bad("it has no <, <=, > or >="))?;
-        let (whole, rest) = text.split_at(at);
-        let (of, name) = match whole.rsplit_once(':') {
-            Some((of, name)) => (Some(of.trim()), name),
-            None => (None, whole),
+        // the part's name may be a pattern of URLs, with a query in it; no bound has a colon
+        let bounds = ['<', '>', '≤', '≥', '='];
+        let (of, whole) = match text.rsplit_once(':').filter(|(_, it)| it.contains(bounds)) {
+            Some((of, whole)) => (Some(of.trim()), whole),
+            None => (None, text),
         };
+        let at = whole.find(bounds).ok_or_else(|| bad("it has no <, <=, > or >="))?;
+        let (name, rest) = whole.split_at(at);
         let (op, value) = Op::take(rest).ok_or_else(|| bad("a bound is <, <=, > or >="))?;
         let metric = Metric::parse(name.trim())
             .ok_or_else(|| bad(&format!("{} is no metric ({METRICS})", quoted(name.trim()))))?;

@@ -10,6 +10,7 @@ use sample::{
     FailureClass, Http2Facts, Http3Facts, Outcome, Remark, Sample, SocketFacts, TlsFacts,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use units::Nanos;
 
 /// Rows kept per target; targets beyond share the last row, "other".
@@ -281,6 +282,12 @@ impl Snapshot {
         snapshot
     }
 
+    /// Rows by target even where there is but one.
+    pub fn expect_rows(&mut self, count: usize) {
+        let rows = count.min(TARGET_ROWS_MAX);
+        self.targets.resize_with(rows, TargetTally::default);
+    }
+
     /// Prepares what calls of an open load are recorded in as well: they have slip.
     pub fn expect_slip(&mut self) {
         for hist in [
@@ -488,6 +495,8 @@ pub struct Recorder {
     /// The beat under way, and the completions that are in the beats before it.
     beat: usize,
     beaten: (u64, u64),
+    /// Row of `Snapshot::targets` by target; empty: the target's own number.
+    rows: Arc<[u32]>,
 }
 
 impl Recorder {
@@ -503,7 +512,13 @@ impl Recorder {
             first_late: Nanos::NEVER,
             beat: 0,
             beaten: (0, 0),
+            rows: Arc::default(),
         }
+    }
+
+    /// Counts each target in its row of this table. The rows are those of the snapshots.
+    pub fn with_rows(self, rows: Arc<[u32]>) -> Recorder {
+        Recorder { rows, ..self }
     }
 
     pub fn in_warm_up(&self, intended: Nanos) -> bool {
@@ -640,7 +655,8 @@ impl Recorder {
 
     fn target(&mut self, sample: &Sample, outcome: Outcome) {
         let last = self.now.targets.len() - 1;
-        self.now.targets[(sample.target as usize).min(last)].count(sample, outcome);
+        let row = self.rows.get(sample.target as usize).copied().unwrap_or(sample.target);
+        self.now.targets[(row as usize).min(last)].count(sample, outcome);
     }
 
     /// A call that is counted already was of this kind of clients.

@@ -287,3 +287,19 @@ fn a_broken_count_is_told() {
     snapshot.counts.due += 1;
     assert!(snapshot.counts.conserved().unwrap_err().contains("conservation broken"));
 }
+
+#[test]
+fn targets_are_counted_in_the_rows_of_the_table() {
+    let mut recorder = Recorder::new(0, WINDOW).with_rows([1, 0, 1].into());
+    recorder.now.expect_rows(2);
+    for target in 0..4 {
+        recorder.due(WINDOW.0);
+        recorder.issued(WINDOW.0, WINDOW.0);
+        let times = (WINDOW.0, WINDOW.0 + Nanos(1 + u64::from(target)));
+        let sample = Sample { intended: times.0, done: times.1, target, ..Sample::default() };
+        recorder.done(&sample, Outcome::Succeeded, true);
+    }
+    // a target beyond the table has its own number, and what is beyond the rows the last of them
+    let counts: Vec<u64> = recorder.now.targets.iter().map(|row| row.succeeded).collect();
+    assert_eq!(counts, [1, 3]);
+}

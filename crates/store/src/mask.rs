@@ -39,6 +39,8 @@ fn secrets(plan: &Plan) -> Vec<String> {
     match &plan.request.auth {
         Some(Auth::Basic { password, .. }) => secrets.push(password.clone()),
         Some(Auth::Bearer(token)) => secrets.push(token.clone()),
+        Some(Auth::Digest { password, .. }) => secrets.push(password.clone()),
+        Some(Auth::AwsSigV4 { secret, .. }) => secrets.push(secret.clone()),
         None => {}
     }
     let headers = plan.request.headers.iter().filter(|(name, _)| is_secret_header(name));

@@ -23,6 +23,7 @@ pub enum Purpose {
     Feeders,
     Columns,
     Scenarios,
+    Logins,
 }
 
 impl Seed {

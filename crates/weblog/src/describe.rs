@@ -1,6 +1,7 @@
 //! Figures that tell what a log's load is like.
 
 use crate::Log;
+use stats::fit::{slope, variance, variance_time};
 use units::Nanos;
 
 /// A log in figures.
@@ -57,8 +58,6 @@ const COUNT_MIN: u64 = 5;
 const RANKS_MIN: usize = 10;
 /// Seconds that a variance–time plot needs.
 pub(crate) const HURST_SECONDS: usize = 600;
-/// Means of the longest spans in that plot.
-const BLOCKS_MIN: usize = 20;
 
 /// `pause`: what ends a visit.
 pub fn describe(log: &Log, pause: Nanos) -> Description {
@@ -89,7 +88,7 @@ pub fn describe(log: &Log, pause: Nanos) -> Description {
         top_tenth: top as f64 / (log.accesses.len().max(1)) as f64,
         statuses,
         sizes: [0.1, 0.5, 0.9, 0.99].map(|share| at(&sizes, share)),
-        arrivals: arrivals(&seconds(log)),
+        arrivals: arrivals(&log.cells(Nanos::SECOND)),
     }
 }
 
@@ -121,37 +120,27 @@ fn zipf(counts: &[u64]) -> Option<f64> {
     (points.len() >= RANKS_MIN).then(|| -slope(&points)).filter(|slope| slope.is_finite())
 }
 
-/// By least squares.
-fn slope(points: &[(f64, f64)]) -> f64 {
-    let n = points.len() as f64;
-    let (sum_x, sum_y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0, y + point.1));
-    let (mean_x, mean_y) = (sum_x / n, sum_y / n);
-    let (mut across, mut along) = (0.0, 0.0);
-    for (x, y) in points {
-        across += (x - mean_x) * (y - mean_y);
-        along += (x - mean_x).powi(2);
-    }
-    across / along
-}
+/// Cells that are counted at most: three years of seconds.
+const CELLS_MAX: u64 = 100_000_000;
 
-/// Seconds that are counted at most: three years.
-const SECONDS_MAX: u64 = 100_000_000;
-
-/// Requests in each whole second. The last one, which the log may end in, is left out; where the
-/// log's clock counts whole seconds, so is the first, which it may begin in.
-fn seconds(log: &Log) -> Vec<u64> {
-    let whole = log.span().0 / Nanos::SECOND.0;
-    if whole > SECONDS_MAX {
-        return Vec::new();
-    }
-    let mut counts = vec![0; whole as usize];
-    for access in &log.accesses {
-        if let Some(count) = counts.get_mut((access.at.0 / Nanos::SECOND.0) as usize) {
-            *count += 1;
+impl Log {
+    /// Requests in each whole cell of time. The last one, which the log may end in, is left out; where
+    /// the log's clock counts whole seconds, so is the first, which it may begin in. None of more than a
+    /// hundred million cells.
+    pub fn cells(&self, cell: Nanos) -> Vec<u64> {
+        let whole = self.span().0 / cell.0.max(1);
+        if whole > CELLS_MAX {
+            return Vec::new();
         }
+        let mut counts = vec![0; whole as usize];
+        for access in &self.accesses {
+            if let Some(count) = counts.get_mut((access.at.0 / cell.0.max(1)) as usize) {
+                *count += 1;
+            }
+        }
+        let first = usize::from(!self.fine).min(counts.len());
+        counts.split_off(first)
     }
-    let first = usize::from(!log.fine).min(counts.len());
-    counts.split_off(first)
 }
 
 fn arrivals(counts: &[u64]) -> Option<Arrivals> {
@@ -159,32 +148,8 @@ fn arrivals(counts: &[u64]) -> Option<Arrivals> {
     let mean = mean(counts);
     let values: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
     let dispersion = variance(&values)? / mean;
-    Some(Arrivals { mean, peak, dispersion, hurst: hurst(&values) })
-}
-
-/// Without bias; `None` of fewer than two.
-fn variance(values: &[f64]) -> Option<f64> {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let sum: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (values.len() > 1).then(|| sum / (n - 1.0))
-}
-
-/// H = 1 + β/2, where β is the slope of ln Var(X(m)) over ln m, and X(m) are means over m seconds
-/// (the variance–time plot: Leland et al., IEEE/ACM ToN 1994).
-fn hurst(values: &[f64]) -> Option<f64> {
-    if values.len() < HURST_SECONDS {
-        return None;
-    }
-    let lengths = std::iter::successors(Some(1_usize), |m| Some(m * 2));
-    let points = lengths.take_while(|m| values.len() / m >= BLOCKS_MIN).filter_map(|m| {
-        let means: Vec<f64> =
-            values.chunks_exact(m).map(|block| block.iter().sum::<f64>() / m as f64).collect();
-        let variance = variance(&means).filter(|variance| *variance > 0.0)?;
-        Some(((m as f64).ln(), variance.ln()))
-    });
-    let points: Vec<(f64, f64)> = points.collect();
-    (points.len() > 2).then(|| 1.0 + slope(&points) / 2.0)
+    let hurst = variance_time(&values, HURST_SECONDS).map(|found| found.hurst);
+    Some(Arrivals { mean, peak, dispersion, hurst })
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 //! Layer 2: pure; lines are handed in.
 #![forbid(unsafe_code)]
 
+mod anonymise;
 mod describe;
 mod line;
 mod log;
 
+pub use anonymise::{Anonymised, Anonymiser, HashedPaths, WORDS_MAX};
 pub use describe::{Arrivals, Description, Model, describe};
 pub use line::{Entry, LineError, parse_line};
 pub use log::{Access, Log, LogReader, LoggedRequest, Visit};

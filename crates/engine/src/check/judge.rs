@@ -217,6 +217,9 @@ fn weigh(
             ));
         }
     }
+    if wanted.graphql {
+        graphql(what, bytes)?;
+    }
     if wanted.json.is_empty() { Ok(()) } else { json(what, &wanted.json, bytes, captured) }
 }
 
@@ -229,6 +232,36 @@ fn exact(what: &str, wanted: &[u8], got: &[u8]) -> Judged {
     let from = same.saturating_sub(12);
     let what = if same == 0 { what.to_owned() } else { format!("{what} at byte {}", same + 1) };
     Err(Difference::new(what, excerpt(wanted, from), excerpt(got, from)))
+}
+
+/// What failed in GraphQL stands in the body of a response of 200: `errors`, which is left out where there
+/// are none, beside `data` (GraphQL specification of October 2021, section 7.1).
+fn graphql(what: &str, bytes: &[u8]) -> Judged {
+    use serde_json::Value;
+    let differs = |got: String| {
+        Err(Difference::new(format!("{what} graphql"), "data and no errors", excerpt_of(&got)))
+    };
+    let document: Value = match serde_json::from_slice(bytes) {
+        Ok(document) => document,
+        Err(error) => return differs(format!("{} ({error})", excerpt(bytes, 0))),
+    };
+    let errors = match document.get("errors") {
+        None | Some(Value::Null) => &[][..],
+        Some(Value::Array(errors)) => errors,
+        Some(other) => std::slice::from_ref(other),
+    };
+    let Some(first) = errors.first() else {
+        let data = document.get("data").is_some_and(|data| !data.is_null());
+        return if data { Ok(()) } else { differs("no data".to_owned()) };
+    };
+    let message = first.get("message").and_then(Value::as_str);
+    let message = message.map_or_else(|| first.to_string(), str::to_owned);
+    let path = first.get("path").map_or_else(String::new, |path| format!(" at {path}"));
+    let more = match errors.len() {
+        1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    differs(format!("{message}{path}{more}"))
 }
 
 fn json(

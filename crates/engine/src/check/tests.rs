@@ -232,3 +232,30 @@ fn a_request_that_cannot_be_made_is_told_beforehand() {
     .map(said);
     insta::assert_snapshot!(messages.join("\n"));
 }
+
+/// An error of GraphQL comes with 200; it is told with its place.
+#[test]
+fn errors_of_graphql_are_found_in_a_good_response() {
+    let steps = "[[step]]\nname = 'me'\nmethod = 'POST'\nurl = '/graphql'\n\
+        json = { query = '{ me { name } }' }\nexpect = { body = { graphql = true } }\n";
+    let told = |answer: &'static str| told(&run(steps, &mut Table::new(&[("POST", answer)])));
+    for good in [
+        "200\r\n\r\n\r\n{\"data\":{\"me\":{\"name\":\"a\"}}}",
+        "200\r\n\r\n\r\n{\"data\":{},\"errors\":[]}",
+    ] {
+        assert_eq!(told(good), "passed   me");
+    }
+    for (bad, why) in [
+        (
+            "200\r\n\r\n\r\n{\"data\":{\"me\":null},\"errors\":[{\"message\":\"no such user\",\"path\":[\"me\"]},{}]}",
+            "no such user at [\"me\"] and 1 more",
+        ),
+        ("200\r\n\r\n\r\n{\"errors\":[\"odd\"]}", "odd"),
+        ("200\r\n\r\n\r\n{\"data\":null}", "no data"),
+        ("200\r\n\r\n\r\n<html>", "<html>"),
+    ] {
+        let found = told(bad);
+        let start = "FAILED   me: body graphql: data and no errors / ";
+        assert!(found.starts_with(start) && found.contains(why), "{found}");
+    }
+}

@@ -3,6 +3,7 @@
 use super::Worker;
 use crate::call::{Call, End, NOBODY};
 use crate::feedback::DroppedPart;
+use crate::proof;
 use crate::speaker::Request;
 use conduit::{Close, Io, Slot};
 use sample::{ConnectionRecord, FailureClass};
@@ -168,9 +169,14 @@ impl Worker {
             (call.asked, call.responses_due) = said;
             written
         } else {
-            let template = match &call.request {
-                Some(template) => template,
-                None => self.setup.targets.template(call.target),
+            let proved = match self.proves {
+                true => proof::proved(&self.setup, &mut self.feedback, &call, now),
+                false => None,
+            };
+            let template = match (&proved, &call.request) {
+                (Some(template), _) => template,
+                (None, Some(template)) => template,
+                (None, None) => self.setup.targets.template(call.target),
             };
             let cookies = self.setup.plan.request.cookies;
             let cookie =

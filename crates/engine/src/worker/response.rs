@@ -6,6 +6,7 @@ use crate::call::{Call, End};
 use crate::connection::{Conn, ConnState};
 use crate::guide::AnsweredCall;
 use crate::intake::Intake;
+use crate::proof;
 use crate::render::build_template;
 use crate::setup::{Setup, endpoint_key, redirect_method};
 use crate::verify::NotItsBody;
@@ -125,6 +126,10 @@ impl Worker {
         // the connection ends before the other responses to a script's call
         let wrong = wrong.or((call.responses_due > 1).then_some(FailureClass::ClosedEarly));
         call.add(facts, decoded);
+        let again = self.proves && facts.status == 401 && {
+            let head = self.pool.conn(slot).speaker().head();
+            proof::take_challenge(&self.setup, &mut self.feedback, &call, head)
+        };
         let redirect = if (300..400).contains(&facts.status) || self.setup.plan.request.cookies {
             let own = call.request.as_deref();
             self.read_head(slot, own, (call.user, call.target, call.redirects), facts.status)
@@ -135,7 +140,10 @@ impl Worker {
             self.count_kept(intake, facts.is_headless());
         }
         let mut end = self.judge(facts, wrong);
-        if GUIDED && let Ok(None) = &redirect {
+        if GUIDED
+            && !again
+            && let Ok(None) = &redirect
+        {
             // before anything else concludes and takes the guide's copy of the response away
             let took = now - call.sent;
             let seen = AnsweredCall { row: call.target, status: facts.status, took, now };
@@ -148,6 +156,11 @@ impl Worker {
             self.close(io, slot, self.close_kind(), now);
             // before the user's next call, so that none waits behind newer ones for ever
             self.replace_stranded(io, now);
+        }
+        if again {
+            self.journal.response_before_last(facts.status, now);
+            self.log_in(io, call, now);
+            return self.offer(slot, now);
         }
         match redirect {
             Ok(Some(template)) => self.redirect(io, call, template, now),
@@ -312,6 +325,18 @@ impl Worker {
         let template =
             build_template(&setup.plan, &url, next, &target.headers, body, endpoint, absolute);
         template.map(Some).map_err(|_| FailureClass::Redirects)
+    }
+
+    /// The same call again, with the answer to the server's challenge.
+    #[cold]
+    fn log_in<I: Io>(&mut self, io: &mut I, mut call: Call, now: Nanos) {
+        call.logins += 1;
+        call.tries = 0;
+        call.first_byte = Nanos::ZERO;
+        if let Some(intake) = call.intake.take() {
+            self.reclaim(intake);
+        }
+        self.place_again(io, call, now);
     }
 
     /// A redirect's request takes the call's place.

@@ -79,6 +79,12 @@ fn apply_workload(
              (`loadstone workload sequence` makes a list for --urls, which goes with --rate)",
         ));
     }
+    if model.has_rate() && (open || load.connections.is_some()) {
+        return Err(UsageError::new(
+            "--workload s-client-like has a rate of its own, sockets / timeout, and -c, --rate and --stages \
+             say another one; drop them",
+        ));
+    }
     let base = plan.targets.first().map(|target| target.url.clone());
     let (Some(base), false) = (base, from_file) else {
         return Err(UsageError::new("--workload needs the URL of a server, not a plan; give it"));
@@ -144,8 +150,15 @@ impl Base {
 
     fn of_url(location: Location, request: &RequestArgs) -> Result<Base, UsageError> {
         let Location { url, auth } = location;
-        if auth.is_some() && (request.user.is_some() || request.bearer.is_some()) {
-            let option = if request.user.is_some() { "--user" } else { "--bearer" };
+        let given = [
+            ("--user", request.user.is_some()),
+            ("--bearer", request.bearer.is_some()),
+            ("--digest", request.digest.is_some()),
+        ];
+        let given = given.iter().find(|(_, given)| *given);
+        if auth.is_some()
+            && let Some((option, _)) = given
+        {
             return Err(UsageError::new(format!(
                 "the URL has a login and {option} gives another one; drop one"
             )));
@@ -305,7 +318,14 @@ impl RequestArgs {
     }
 
     fn apply_switches(&self, request: &mut RequestPlan) {
-        if let Some(auth) = self.user.clone().or_else(|| self.bearer.clone().map(Auth::Bearer)) {
+        let user = match (self.user.clone(), &self.aws_sigv4) {
+            (Some(Auth::Basic { user: key, password: secret }), Some(scope)) => {
+                Some(Auth::AwsSigV4 { key, secret, scope: scope.clone() })
+            }
+            (user, _) => user,
+        };
+        let bearer = self.bearer.clone().map(Auth::Bearer);
+        if let Some(auth) = user.or(bearer).or_else(|| self.digest.clone()) {
             request.auth = Some(auth);
         }
         set(&mut request.user_agent, self.user_agent.clone());
@@ -620,6 +640,7 @@ impl MeasureArgs {
         set(&mut measure.interval, self.interval);
         set(&mut measure.doubt_max, self.doubt_max);
         set_some(&mut measure.stream, self.stream);
+        measure.folds.patterns.extend(self.fold);
     }
 }
 

@@ -66,8 +66,8 @@ pub(crate) use torture_server::{Sut, TortureServer};
 pub(crate) use ui::UiArgs;
 pub(crate) use vary::Vary;
 pub(crate) use workload::{
-    By, CrawlArgs, DescribeArgs, FilesArgs, Format, ImportArgs, ImportFrom, SequenceArgs,
-    WorkloadArgs, WorkloadCommand,
+    AnonymiseArgs, By, CrawlArgs, DescribeArgs, FilesArgs, Format, ImportArgs, ImportFrom,
+    SequenceArgs, VerifyArgs, WorkloadArgs, WorkloadCommand,
 };
 
 use clap::{Parser, Subcommand};

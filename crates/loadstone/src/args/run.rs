@@ -132,7 +132,8 @@ pub(super) struct RequestArgs {
     #[arg(long, value_name = "FILE|-")]
     pub(super) urls: Option<String>,
     /// Files below the URL, by users or clients after a model: surge-like:users=200,connections=2,
-    /// specweb99-like:connections=100, webstone-like:clients=50 or webbench-like:clients=50
+    /// specweb99-like:connections=100, webstone-like:clients=50 or webbench-like:clients=50; or the URL
+    /// itself, by new connections at a rate of sockets / timeout: s-client-like:sockets=100,timeout=500ms
     #[arg(long, value_name = "MODEL", value_parser = parse_representative, conflicts_with_all = ["urls", "script", "curl", "body", "body_file"], hide_short_help = true)]
     pub(super) workload: Option<Representative>,
     /// Choose URLs from the list at random, by weight
@@ -162,6 +163,13 @@ pub(super) struct RequestArgs {
     /// Basic authorisation
     #[arg(long, value_name = "NAME:PASSWORD", value_parser = rules::parse_user, conflicts_with = "bearer")]
     pub(super) user: Option<Auth>,
+    /// Digest authorisation, as soon as the server asks for it
+    #[arg(long, value_name = "NAME:PASSWORD", value_parser = rules::parse_digest, conflicts_with_all = ["user", "bearer", "aws_sigv4"], hide_short_help = true)]
+    pub(super) digest: Option<Auth>,
+    /// Sign each request with the key and secret of --user: aws:amz:REGION:SERVICE; without region and
+    /// service those in the host's name
+    #[arg(long, value_name = "SCOPE", value_parser = rules::parse_aws_sigv4, requires = "user", hide_short_help = true)]
+    pub(super) aws_sigv4: Option<login::sigv4::SignatureScope>,
     /// Bearer authorisation
     #[arg(long, value_name = "TOKEN", hide_short_help = true)]
     pub(super) bearer: Option<String>,
@@ -364,6 +372,9 @@ pub(super) struct MeasureArgs {
     /// Server-Sent Events; lines: a line for each, as in JSON lines)
     #[arg(long, value_name = "sse|lines", value_parser = plan::parse_streaming, hide_short_help = true)]
     pub(super) stream: Option<plan::Streaming>,
+    /// One row and one name for URLs that differ in an id: '/user/{id}'; may be given several times
+    #[arg(long, value_name = "PATTERN", value_parser = plan::fold::parse_fold, hide_short_help = true)]
+    pub(super) fold: Vec<plan::fold::Fold>,
     /// Interval of the time series [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
     pub(super) interval: Option<Nanos>,

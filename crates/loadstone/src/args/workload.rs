@@ -2,12 +2,14 @@
 
 use super::{UsageError, parse};
 use clap::{Args, Subcommand, ValueEnum};
+use fileset::fit::FitModel;
 use fileset::{Matching, SequenceOptions, Spec};
 use plan::representative::TOP_PER_FILE;
 use plan::{Location, rules};
 use std::path::PathBuf;
-use units::Nanos;
+use units::{Nanos, Seed};
 use url::Url;
+use weblog::HashedPaths;
 
 /// Make a workload: the files of a server, and the requests for them
 #[derive(Args, Clone, Debug)]
@@ -23,6 +25,8 @@ pub(crate) enum WorkloadCommand {
     Sequence(SequenceArgs),
     Import(ImportArgs),
     Describe(DescribeArgs),
+    Anonymise(AnonymiseArgs),
+    Verify(VerifyArgs),
 }
 
 /// List the URLs that a site's pages lead to
@@ -419,6 +423,106 @@ pub(crate) struct DescribeArgs {
     /// A client that asks for nothing for longer begins a new visit
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "30m")]
     pub(crate) pause: Nanos,
+}
+
+/// Take what is personal out of an access log
+///
+/// Clients, values of queries and ids in paths become names made by a keyed hash, the same for the same
+/// value: sessions, times and popularity stay what they were. User names, referers and user agents are
+/// left out, and so is every line that is no request. The result is a log that `import`, `describe` and
+/// `verify` read.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  loadstone workload anonymise access.log -o shared.log
+  zcat access.log.*.gz | loadstone workload anonymise - | loadstone workload describe -
+  loadstone workload anonymise access.log --key-file key --paths all -o shared.log")]
+pub(crate) struct AnonymiseArgs {
+    /// The access log; - is standard input
+    #[arg(value_name = "LOG|-")]
+    pub(crate) log: String,
+    /// The new log; - is standard output
+    #[arg(short = 'o', long, value_name = "FILE|-", value_parser = parse::sink, default_value = "-")]
+    pub(crate) output: super::Sink,
+    /// The key of the hash, 16 bytes or more: several logs get the same names [default: a random one,
+    /// which is forgotten]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Which segments of paths are hashed: those that look like ids, or all
+    #[arg(long, value_name = "WHICH", value_enum, default_value = "ids")]
+    paths: PathsArg,
+    /// Say nothing of what was kept
+    #[arg(short = 'q', long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PathsArg {
+    Ids,
+    All,
+}
+
+impl AnonymiseArgs {
+    pub(crate) fn hashed_paths(&self) -> HashedPaths {
+        match self.paths {
+            PathsArg::Ids => HashedPaths::Ids,
+            PathsArg::All => HashedPaths::All,
+        }
+    }
+}
+
+/// Hold files, a sequence or an access log against a model
+///
+/// A folder is held against the model's files; a list of URLs, sessions as `workload sequence` writes
+/// them, or a server's log against its requests: sizes, popularity, temporal locality, OFF times and
+/// arrivals, as far as each is known. The sequence that the model itself makes of the same size and seed
+/// stands beside. Exit code 1 if something does not fit, or nothing can be told.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  loadstone workload verify /srv/www --model surge-like
+  loadstone workload verify list.txt --model surge-like
+  loadstone workload verify access.log --model specweb99-like:connections=500 --html fit.html")]
+pub(crate) struct VerifyArgs {
+    /// A folder, a sequence or an access log; - is standard input
+    #[arg(value_name = "FOLDER|FILE|-")]
+    pub(crate) what: String,
+    /// The model, as `workload files` takes it
+    #[arg(long, value_name = "SET", value_parser = spec)]
+    pub(crate) model: Spec,
+    /// SURGE: requests for the most popular file [ten times the number of files]
+    #[arg(long, value_parser = parse::count::<u64>, value_name = "N")]
+    pub(crate) top_count: Option<u64>,
+    /// SURGE: what popularity is matched to [default: groups]
+    #[arg(long, value_name = "LAW")]
+    pub(crate) matching: Option<MatchingArg>,
+    /// The seed of the model's own files and requests
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+    /// Write the result as JSON; with -, to standard output and nothing else
+    #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
+    pub(crate) json: Option<super::Sink>,
+    /// Write the result as an HTML page, with its plots
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Print what does not fit, and the sum
+    #[arg(short = 'q', long)]
+    pub(crate) quiet: bool,
+}
+
+impl VerifyArgs {
+    pub(crate) fn fit_model(&self) -> FitModel {
+        let files = if let Spec::Surge { files } = self.model { files } else { 1 };
+        FitModel {
+            spec: self.model,
+            seed: Seed(self.seed),
+            matching: match self.matching {
+                Some(MatchingArg::Requests) => Matching::Requests,
+                _ => Matching::Groups,
+            },
+            top: self.top_count.unwrap_or(files * TOP_PER_FILE),
+        }
+    }
 }
 
 /// Highest factor of a replay.

@@ -6,7 +6,7 @@ mod over_http2;
 mod over_http3;
 
 use conduit::{Peer, TlsError, TlsFactory, TlsSession};
-use engine::{Endpoint, build_template, endpoint_key, open_options, redirect_method};
+use engine::{Endpoint, build_template, endpoint_key, open_options, proof, redirect_method};
 use ownstack::{OwnNetwork, OwnSocket};
 use plan::{HttpVersion, Plan};
 use report::FirstCall;
@@ -33,6 +33,15 @@ pub(crate) struct Found {
     pub(crate) streams_max: Option<u32>,
 }
 
+/// Where a response leads to.
+#[derive(Default)]
+struct Leads {
+    /// The URL of a redirect.
+    location: Option<Url>,
+    /// The head of a response that asks for a login.
+    refused: Option<Vec<u8>>,
+}
+
 /// Bytes of body read before the first call is content.
 const BODY_MAX: u64 = 64 << 20;
 
@@ -56,7 +65,8 @@ impl Trouble {
     }
 }
 
-/// Makes one call to `template` at its endpoint, whose addresses are then the one that answered.
+/// Makes one call to `template` at its endpoint, whose addresses are then the one that answered. Where the
+/// server asks for the plan's login, the call is made again with it.
 pub(crate) fn make(
     plan: &Plan,
     endpoint: &mut Endpoint,
@@ -64,30 +74,48 @@ pub(crate) fn make(
     own: Option<&Arc<OwnNetwork>>,
     template: &Template,
 ) -> Found {
+    let now = crate::wall_clock::unix_seconds() as u64;
+    let signed = proof::first_proof(plan, template, now);
+    let (found, refused) = once(plan, endpoint, tls, own, signed.as_ref().unwrap_or(template));
+    match refused.and_then(|head| proof::answer_to(plan, template, &head)) {
+        Some(answer) => once(plan, endpoint, tls, own, &answer).0,
+        None => found,
+    }
+}
+
+/// One call, and the head of a response that asks for a login.
+fn once(
+    plan: &Plan,
+    endpoint: &mut Endpoint,
+    tls: Option<&tls::Client>,
+    own: Option<&Arc<OwnNetwork>>,
+    template: &Template,
+) -> (Found, Option<Vec<u8>>) {
     let start = reactor::monotonic();
     let over_tcp = |endpoint: &mut Endpoint| -> Result<_, Trouble> {
         let stream = connect(plan, endpoint, own)?;
         let mut call = Call::new(plan, stream, start);
         call.establish(plan, endpoint, tls)?;
-        let (mut first, location) = call.exchange(plan, template)?;
+        let (mut first, leads) = call.exchange(plan, template)?;
         // closing the connection is no part of the call
         first.took = reactor::monotonic() - start;
-        Ok((first, location, call.streams_max))
+        Ok((first, leads, call.streams_max))
     };
     let outcome = match plan.request.version {
         #[cfg(feature = "h3")]
         HttpVersion::Http3 => {
             let outcome = over_http3::call(plan, endpoint, tls, template);
             let took = reactor::monotonic() - start;
-            outcome.map(|(first, location, most)| (FirstCall { took, ..first }, location, most))
+            outcome.map(|(first, leads, most)| (FirstCall { took, ..first }, leads, most))
         }
         _ => over_tcp(endpoint),
     };
     match outcome {
-        Ok((call, location, streams_max)) => {
-            Found { call, unreachable: false, location, streams_max }
+        Ok((call, leads, streams_max)) => {
+            let found = Found { call, unreachable: false, location: leads.location, streams_max };
+            (found, leads.refused)
         }
-        Err(trouble) => Found {
+        Err(trouble) => (Found {
             call: FirstCall {
                 took: reactor::monotonic() - start,
                 failure: Some((trouble.class, trouble.text)),
@@ -97,7 +125,7 @@ pub(crate) fn make(
             unreachable: !trouble.connected,
             location: None,
             streams_max: None,
-        },
+        }, None),
     }
 }
 
@@ -289,7 +317,7 @@ impl Call {
         &mut self,
         plan: &Plan,
         template: &Template,
-    ) -> Result<(FirstCall, Option<Url>), Trouble> {
+    ) -> Result<(FirstCall, Leads), Trouble> {
         let (status, length, http_version, head, body) = match &template.http2 {
             Some(request) => {
                 let (facts, head, body) = self.exchange_http2(plan, request)?;
@@ -427,7 +455,7 @@ fn told(
     (status, length, http_version): (u16, u64, String),
     head: &[u8],
     body: &[u8],
-) -> (FirstCall, Option<Url>) {
+) -> (FirstCall, Leads) {
     let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
     let redirect = redirect_method(status, &template.method).is_some();
     let location = fields::location(head).filter(|_| redirect);
@@ -441,7 +469,8 @@ fn told(
         alt_svc: fields::find(head, "alt-svc").map(text),
         ..FirstCall::default()
     };
-    (call, location)
+    let refused = (status == 401).then(|| head.to_vec());
+    (call, Leads { location, refused })
 }
 
 /// The status line, some fields and the first bytes of the body, fit for one line. Cookies are left

@@ -54,6 +54,8 @@ pub(crate) fn measure(
         setup = setup.with_shares(part.shares.clone())?;
     }
     setup.logging = logging;
+    let now_s = reactor::monotonic().as_secs_f64();
+    setup.unix_s = (crate::wall_clock::unix_seconds() - now_s).max(0.0) as u64;
     let own = prepared.own.as_ref();
     setup.crowd = match (&prepared.route, own) {
         (Some(route), _) => route.crowd(plan),

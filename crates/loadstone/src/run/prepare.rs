@@ -80,9 +80,22 @@ pub(crate) fn prepare(plan: &mut Plan, extra: &[Url]) -> Result<Prepared> {
         servers: placement.servers,
         ..Prepared::default()
     };
+    prepared.notes.extend(unmatched(plan));
     super::placement::check_limits(plan, &mut prepared)?;
     super::placement::bound_queue(plan);
     Ok(prepared)
+}
+
+/// A sentence for each pattern that puts nothing together.
+fn unmatched(plan: &Plan) -> impl Iterator<Item = String> {
+    let count = plan.targets.len();
+    plan.measure.folds.unmatched().map(move |fold| {
+        let list = if count == 1 { "the only URL".into() } else { format!("any of {count} URLs") };
+        format!(
+            "--fold {}: it does not match {list}, or an earlier pattern takes them; it has no row",
+            units::quoted(&fold.text)
+        )
+    })
 }
 
 impl Prepared {

@@ -122,7 +122,8 @@ fn headers(plan: &Plan) -> Vec<(String, String)> {
     let authorization = match &request.auth {
         Some(Auth::Basic { user, password }) => basic_authorization(user, password).ok(),
         Some(Auth::Bearer(token)) => Some(format!("Bearer {token}")),
-        None => None,
+        // validation refuses the others: what they prove is of one request alone
+        Some(Auth::Digest { .. } | Auth::AwsSigV4 { .. }) | None => None,
     };
     if let Some(value) = authorization {
         add("Authorization", value);

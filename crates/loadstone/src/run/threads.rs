@@ -124,7 +124,7 @@ struct ThreadLink {
     leash: Option<Arc<Leash>>,
     out: SyncSender<Message>,
     spares: Receiver<Box<Snapshot>>,
-    target_count: usize,
+    setup: Arc<Setup>,
     /// Calls have slip: the load is open.
     open: bool,
     /// The clocks when the row before ended.
@@ -152,7 +152,7 @@ impl Link for ThreadLink {
         // the collector outlives the workers: it joins them
         self.out.send(Message::Row(Box::new(row))).ok();
         self.spares.try_recv().unwrap_or_else(|_| {
-            let mut fresh = Box::new(Snapshot::prepared(self.target_count));
+            let mut fresh = self.setup.fresh_snapshot();
             if self.open {
                 fresh.expect_slip();
             }
@@ -262,7 +262,7 @@ pub(crate) fn execute(
             leash: watcher.leash(),
             out: out.clone(),
             spares: take,
-            target_count: setup.targets.len(),
+            setup: setup.clone(),
             open,
             before: ThreadTime::default(),
         };

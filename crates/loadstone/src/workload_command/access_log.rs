@@ -13,7 +13,7 @@ use url::Url;
 use weblog::{Access, Description, Log, LogReader, Model};
 
 /// A line that is longer is not read to its end, and is no request.
-const LINE_MAX: u64 = 1 << 20;
+pub(super) const LINE_MAX: u64 = 1 << 20;
 
 pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     if let Sink::File(path) = &args.output {
@@ -46,11 +46,11 @@ fn of_log(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, String), 
     Ok((replay(&log, args), format!("{told}{}", left_out(&log))))
 }
 
-fn cannot_read(path: &str, error: &std::io::Error) -> Failure {
+pub(super) fn cannot_read(path: &str, error: &std::io::Error) -> Failure {
     Failure::usage(format!("cannot read {}: {error}", units::quoted(path)))
 }
 
-fn open(path: &str) -> Result<Box<dyn BufRead>, Failure> {
+pub(super) fn open(path: &str) -> Result<Box<dyn BufRead>, Failure> {
     Ok(match path {
         "-" => Box::new(std::io::stdin().lock()),
         path => {
@@ -77,7 +77,7 @@ fn left_out(log: &Log) -> String {
 
 /// # Errors
 /// A log that cannot be read, or that has no request.
-fn read(path: &str, input: &mut dyn BufRead, methods: Vec<String>) -> Result<Log, Failure> {
+pub(super) fn read(path: &str, input: &mut dyn BufRead, methods: Vec<String>) -> Result<Log, Failure> {
     let mut line = Vec::new();
     let mut reader = LogReader::new(methods);
     loop {

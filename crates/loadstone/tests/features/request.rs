@@ -1,7 +1,8 @@
 //! What is sent, as the server sees it, and what is expected of the answer.
 
+use crate::support::apache::Apache;
 use crate::support::http::{Recorder, Request, answer};
-use crate::support::{Site, failures, measure, measured, outcomes, run_with_input, whole};
+use crate::support::{Site, failures, measure, measured, outcomes, run, run_with_input, whole};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -227,4 +228,56 @@ fn lengths_and_bodies_are_compared_with_what_is_expected() {
         assert_eq!(failures(&json), [(class.to_owned(), 2)], "{option} {value}");
         assert_eq!(json["status"], serde_json::json!({"200": 2}));
     }
+}
+
+/// Apache asks for Digest (RFC 7616 with MD5): each user logs in once, a wrong password never does.
+#[test]
+fn digest_is_what_apache_lets_in() {
+    let apache = Apache::start(
+        &["auth_digest", "authn_core", "authn_file", "authz_user"],
+        |folder| {
+            std::fs::create_dir(folder.join("www")).unwrap();
+            std::fs::write(folder.join("www/page.html"), "a page").unwrap();
+            // MD5 of fred:site:rocks
+            std::fs::write(folder.join("users"), "fred:site:f4138e0763ff01a65074b8eed57f7384\n").unwrap();
+            format!(
+                "DocumentRoot {root}/www\nKeepAlive On\nMaxKeepAliveRequests 0\n\
+                 <Directory {root}/www>\nAuthType Digest\nAuthName site\n\
+                 AuthUserFile {root}/users\nRequire valid-user\n</Directory>\n",
+                root = folder.display()
+            )
+        },
+    );
+    let url = apache.url("/page.html?a=b");
+    let json = measure(&["-c", "2", "-n", "40", "--digest", "fred:rocks", &url]);
+    assert_eq!(outcomes(&json), [40, 40, 0, 0, 0, 0]);
+    assert_eq!((whole(&json, "/status/200"), whole(&json, "/status/401")), (40, 2));
+    assert_eq!(whole(&json, "/first_call/status"), 200);
+    assert!(!json.to_string().contains("rocks"), "a password is shown");
+    let json = measured(&["-c", "1", "-n", "3", "--digest", "fred:stone", &url], &[1]);
+    assert_eq!(outcomes(&json)[2], 3);
+    // a plan keeps it, and is run again
+    let plan = run(&["run", &url, "-n", "4", "-c", "1", "--digest", "fred:rocks", "--print-plan"]);
+    assert!(plan.stdout.contains("digest = \"fred:***masked***\""), "{}", plan.stdout);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.toml");
+    std::fs::write(&file, plan.stdout.replace("***masked***", "rocks")).unwrap();
+    let json = measure(&[file.to_str().unwrap()]);
+    assert_eq!(outcomes(&json), [4, 4, 0, 0, 0, 0]);
+}
+
+#[test]
+fn signatures_go_with_every_request() {
+    let scope = ["--aws-sigv4", "aws:amz:eu-central-1:s3", "--user", "KEY:secret"];
+    let request = seen(&[&scope[..], &["-H", "x-amz-security-token: abc", "--body", "x"]].concat());
+    let value = request.field("authorization").unwrap();
+    assert!(value.starts_with("AWS4-HMAC-SHA256 Credential=KEY/"), "{value}");
+    let names = "SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token";
+    assert!(value.contains("/eu-central-1/s3/aws4_request") && value.contains(names), "{value}");
+    assert!(request.field("x-amz-content-sha256").unwrap().starts_with("2d711642b726b044"));
+    assert_eq!(request.field("x-amz-date").unwrap().len(), "20150830T123600Z".len());
+    let ran = run(&["run", "http://127.0.0.1:1/", "--aws-sigv4", "aws:amz", "-n", "1"]).expect(&[2]);
+    assert!(ran.stderr.contains("--user"), "{}", ran.stderr);
+    let ran = run(&["run", "http://h/", "--aws-sigv4", "a/b", "--user", "k:s"]).expect(&[2]);
+    assert!(ran.stderr.contains("aws:amz:eu-central-1:s3"), "{}", ran.stderr);
 }

@@ -227,3 +227,54 @@ fn secrets_are_masked_in_plan_json_and_page_and_a_masked_plan_is_refused() {
     let ran = run(&["run", path.to_str().unwrap(), "-n", "1"]);
     assert_eq!(ran.code, 2, "a plan without its secret must not be run as if it had one: {ran:#?}");
 }
+
+#[test]
+fn urls_that_match_a_pattern_share_a_row() {
+    let site = Site::start(&[]);
+    let mut lines: String =
+        (0..1_200).map(|len| format!("{}\n", site.url(&format!("/bytes/{}", len % 30)))).collect();
+    lines += &format!("{0}\n{0}?x=1\n", site.url("/status/404"));
+    let (_folder, list) = file(&lines);
+    let options = ["-c", "2", "--once", "--urls", &list];
+    let folded = ["--fold", "/bytes/{n}", "--fold", "/none/{id}", "--slo", "/bytes/{n}: failures<1%"];
+    let json = measure(&[&options[..], &folded].concat());
+    let rows: Vec<(usize, String, u64, u64)> = json["per_url"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            let url = text(row, "/url").replace(&site.url(""), "");
+            (whole(row, "/target") as usize, url, whole(row, "/count"), whole(row, "/folded"))
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (0, "/bytes/{n}".to_owned(), 1_200, 1_200),
+            (1, "/status/404".to_owned(), 1, 0),
+            (2, "/status/404?x=1".to_owned(), 1, 0)
+        ]
+    );
+    assert_eq!(json["slo"][0]["met"], true);
+    // what the record holds is enough to render it again, the log keeps the lines of the list
+    let calls = logged(&[&options[..], &["--fold", "/bytes/{n}"]].concat());
+    assert_eq!(calls.iter().map(|call| call.target).max(), Some(1_201));
+}
+
+#[test]
+fn a_pattern_without_a_url_is_named_and_a_bad_one_refused() {
+    let site = Site::start(&[]);
+    let url = site.url("/bytes/1");
+    let ran = run(&["run", &url, "-n", "3", "--fold", "/none/{id}", "--fold", "/bytes/{n}"]);
+    assert!([0, 4].contains(&ran.code), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--fold \"/none/{id}\": it does not match the only URL"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("Per URL"), "{}", ran.stdout);
+    for (options, why) in [
+        (&["--fold", "user/{id}"][..], "begins with / or with http://"),
+        (&["--fold", "/u/{id}", "--slo", "/u/{id}: p99<1s"], "nothing is called \"/u/{id}\""),
+    ] {
+        let ran = run(&[&["run", &*url, "-n", "3"][..], options].concat());
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    }
+}

@@ -350,3 +350,106 @@ fn a_recording_that_is_none_is_refused() {
     let ran = run(&["run", "--curl", "curl http://h/ -x http://p"]).expect(&[2]);
     assert!(ran.stderr.contains("give --proxy in place of curl's option -x"), "{ran:#?}");
 }
+
+/// What a model makes fits it, as files, as a list, as sessions; what another makes does not.
+#[test]
+fn files_and_sequences_are_held_against_their_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, list) = (folder.path().join("www"), folder.path().join("list.txt"));
+    let set = "surge-like:files=1000";
+    run(&["workload", "files", set, "--seed", "3", "-o", text(&out)]).expect(&[0]);
+    let (page, json) = (folder.path().join("fit.html"), folder.path().join("fit.json"));
+    let results = ["--html", text(&page), "--json", text(&json)];
+    let verify = |what: &Path, model: &str, code: i32| {
+        let args = ["workload", "verify", text(what), "--model", model, "--seed", "3"];
+        run(&[&args[..], &results].concat()).expect(&[code]).stdout
+    };
+    let told = verify(&out, set, 0);
+    assert!(told.contains("sizes of files: fits") && told.contains("Anderson-Darling:"), "{told}");
+    let told = verify(&out, "webbench-like:files=1000", 1);
+    assert!(told.contains(": no fit to webbench-like") && told.contains("have a size"), "{told}");
+
+    let sequence = ["workload", "sequence", set, "--seed", "3", "-o", text(&list)];
+    run(&sequence).expect(&[0]);
+    let told = verify(&list, set, 0);
+    for name in ["sizes asked for", "popularity", "stack distances"] {
+        assert!(told.contains(&format!("{name}: fits")), "{told}");
+    }
+    let record: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!((&record["kind"], &record["fits"]), (&"sequence".into(), &true.into()));
+    assert_eq!(record["plots"].as_array().unwrap().len(), 3);
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert!(page.contains("Stack distances") && page.contains("<svg"), "no plot in the page");
+
+    let sessions = ["--format", "sessions", "--off-times", "--users", "20"];
+    run(&[&sequence[..], &sessions].concat()).expect(&[0]);
+    let told = verify(&list, set, 0);
+    assert!(told.contains("OFF times: fits") && told.contains("stack distances: fits"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_held_against_a_model_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let empty = folder.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let verify = |what: &str, model: &str| {
+        let ran = run(&["workload", "verify", what, "--model", model]).expect(&[2]);
+        ran.stderr
+    };
+    for (what, why) in [
+        (path("rubbish", "rubbish\n"), "line 1: \"rubbish\" is no line of a log, and no URL or path"),
+        (path("weights", "/a weight=3\n"), "line 1: a list with weights has no order"),
+        (path("think", "/a think=soon\n"), "line 1: \"think=soon\" is no time"),
+        (path("nothing", "# no line\n"), "it has no request"),
+        (text(&empty).to_owned(), "holds no file"),
+        ("nowhere".to_owned(), "cannot read \"nowhere\""),
+    ] {
+        let told = verify(&what, "surge-like");
+        assert!(told.contains(why), "{told}");
+    }
+    assert!(verify("nowhere", "spec").contains("no such file set"));
+}
+
+/// A log that is anonymised first is the same load: what is described, imported and verified.
+#[test]
+fn an_anonymised_log_is_the_same_load() {
+    let line = |client: u32, path: &str, second: u32| {
+        let time = format!("24/Nov/2026:10:{:02}:{:02} +0000", second / 60, second % 60);
+        format!("192.0.2.{client} - fred [{time}] \"GET {path} HTTP/1.1\" 200 9 \"-\" \"Fox\"\n")
+    };
+    let paths = ["/user/4711?token=abc", "/hw", "/user/4712"];
+    let log: String =
+        (0..300).map(|row| line(row % 7, paths[row as usize % 3], row * 2)).collect();
+    let args = ["workload", "anonymise", "-"];
+    let ran = run_with_input(&args, format!("{log}rubbish\n").as_bytes()).expect(&[0]);
+    for secret in ["192.0.2", "fred", "4711", "abc", "Fox"] {
+        assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{secret}: {ran:#?}");
+    }
+    for told in ["300 lines", "100 query values", "200 path segments", "hw, user", "1 line is no"] {
+        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+    }
+    let described =
+        |log: &str| run_with_input(&["workload", "describe", "-"], log.as_bytes()).expect(&[0]).stdout;
+    assert_eq!(described(&log), described(&ran.stdout));
+    // a key is forgotten, unless it is given
+    let again = run_with_input(&args, log.as_bytes()).expect(&[0]);
+    assert_ne!(ran.stdout, again.stdout);
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    std::fs::write(&key, [7; 32]).unwrap();
+    let keyed = [&args[..], &["--key-file", text(&key), "--paths", "all", "-q"]].concat();
+    let first = run_with_input(&keyed, log.as_bytes()).expect(&[0]);
+    assert_eq!(first.stdout, run_with_input(&keyed, log.as_bytes()).expect(&[0]).stdout);
+    assert!(first.stderr.is_empty() && !first.stdout.contains("user"), "{first:#?}");
+    std::fs::write(&key, "short").unwrap();
+    let short = run_with_input(&keyed, log.as_bytes()).expect(&[2]);
+    assert!(short.stderr.contains("holds 5 bytes; a key that nobody tries out"), "{short:#?}");
+    let none = run_with_input(&args, b"rubbish\n").expect(&[2]);
+    assert!(none.stderr.contains("- has no request; 1 line is no request"), "{none:#?}");
+}

@@ -157,6 +157,8 @@ pub struct Content {
     pub length: Option<u64>,
     /// A place and the value there.
     pub json: Vec<(JsonPlace, JsonRule)>,
+    /// A GraphQL response with data and without errors, whatever its status says.
+    pub graphql: bool,
 }
 
 /// What must stand at a place of a JSON document.

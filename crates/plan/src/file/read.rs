@@ -70,6 +70,8 @@ fn masked_key(plan: &Plan) -> Option<(&'static str, String)> {
         _ if request.headers.iter().any(header) => in_request("headers"),
         Some(Auth::Basic { password, .. }) if masked(password) => in_request("user"),
         Some(Auth::Bearer(token)) if masked(token) => in_request("bearer"),
+        Some(Auth::Digest { password, .. }) if masked(password) => in_request("digest"),
+        Some(Auth::AwsSigV4 { secret, .. }) if masked(secret) => in_request("user"),
         _ if proxy.is_some_and(masked) => Some(("connection", "proxy".to_owned())),
         _ if plan.tls.key.as_deref() == Some(MASK.as_bytes()) => Some(("tls", "key".to_owned())),
         _ => None,
@@ -333,7 +335,8 @@ fn read_request(
     slot.headers = read_headers(table, request.headers)?;
     let body = (request.body, request.body_base64, request.body_file);
     table.set_content("body", body, &mut slot.body, files)?;
-    read_auth(request.user, request.bearer, login, &mut slot.auth)?;
+    let logins = (request.user, request.bearer, request.digest, request.aws_sigv4);
+    slot.auth = read_auth(logins, login)?;
     if let Some(user_agent) = request.user_agent {
         slot.user_agent = user_agent;
     }
@@ -351,22 +354,28 @@ fn read_request(
     Ok(())
 }
 
-fn read_auth(
-    user: Option<Scalar>,
-    bearer: Option<Scalar>,
-    login: Option<Auth>,
-    slot: &mut Option<Auth>,
-) -> Result<(), ParseError> {
+type Logins = (Option<Scalar>, Option<Scalar>, Option<Scalar>, Option<Scalar>);
+
+/// `user`, `bearer`, `digest` and `aws_sigv4`, beside the login of a URL.
+fn read_auth(given: Logins, of_url: Option<Auth>) -> Result<Option<Auth>, ParseError> {
     let table = Table("request");
-    let (mut basic, mut token) = (None, None);
+    let (user, bearer, digest, aws) = given;
+    let (mut basic, mut token, mut by_digest, mut scope) = (None, None, None, None);
     table.set_or_off("user", user, &mut basic, rules::parse_user)?;
     table.set_or_off("bearer", bearer, &mut token, |text| Ok(Auth::Bearer(text.to_owned())))?;
-    *slot = match (login, basic, token) {
-        (login, None, None) => login,
-        (None, Some(auth), None) | (None, None, Some(auth)) => Some(auth),
-        _ => return Err(table.fault("user", "give one login only: here, as bearer or in the url")),
-    };
-    Ok(())
+    table.set_or_off("digest", digest, &mut by_digest, rules::parse_digest)?;
+    table.set_or_off("aws_sigv4", aws, &mut scope, rules::parse_aws_sigv4)?;
+    if let Some(scope) = scope {
+        let Some(Auth::Basic { user: key, password: secret }) = basic else {
+            return Err(table.fault("aws_sigv4", "give key and secret beside it, as user"));
+        };
+        basic = Some(Auth::AwsSigV4 { key, secret, scope });
+    }
+    let mut all = [of_url, basic, token, by_digest].into_iter().flatten();
+    match (all.next(), all.next()) {
+        (login, None) => Ok(login),
+        _ => Err(table.fault("user", "give one login only: here, as bearer or in the url")),
+    }
 }
 
 fn read_http2(http2: Http2Table, slot: &mut Http2Plan) -> Result<(), ParseError> {
@@ -692,6 +701,10 @@ fn read_measure(measure: MeasureTable, slot: &mut MeasurePlan) -> Result<(), Par
     slot.conforming_counts_heads = measure.conforming_heads.unwrap_or(slot.conforming_counts_heads);
     table.set("interval", measure.interval, &mut slot.interval, parse_duration)?;
     slot.tcp_info_share = measure.tcp_info_share.unwrap_or(slot.tcp_info_share);
+    for pattern in measure.fold.unwrap_or_default() {
+        let fold = fold::parse_fold(&pattern).map_err(|error| table.fault("fold", error))?;
+        slot.folds.patterns.push(fold);
+    }
     table.set("doubt_max", measure.doubt_max, &mut slot.doubt_max, stats::parse_share)?;
     table.set_or_off("stream", measure.stream, &mut slot.stream, parse_streaming)
 }

@@ -79,6 +79,9 @@ tables! {
         /// `name:password`.
         user: Scalar,
         bearer: Scalar,
+        digest: Scalar,
+        /// Of `user`, which is then key and secret.
+        aws_sigv4: Scalar,
         user_agent: String,
         compressed: bool,
         follow: Scalar,
@@ -233,6 +236,8 @@ tables! {
         doubt_max: Scalar,
         /// `sse` or `lines`.
         stream: Scalar,
+        /// Patterns of URLs that are counted in one row: `/user/{id}`.
+        fold: Vec<String>,
     }
 
     DriverTable {

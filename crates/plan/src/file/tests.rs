@@ -67,6 +67,29 @@ fn a_file_may_be_short() {
     assert_eq!(read, plan());
 }
 
+#[test]
+fn logins_that_are_proved_are_masked_and_kept() {
+    let read = |request: &str| from_toml(&format!("version = 1\nurl = 'h'\n[request]\n{request}"), &NoFiles);
+    for (request, masked) in [
+        ("digest = 'fred:hush'", "digest = \"fred:***masked***\""),
+        ("user = 'KEY:hush'\naws_sigv4 = 'aws:amz:r:s3'", "user = \"KEY:***masked***\""),
+    ] {
+        let plan = read(request).unwrap();
+        assert_eq!(from_toml(&to_toml(&plan, Secrets::Shown), &NoFiles).unwrap(), plan);
+        let shown = to_toml(&plan, Secrets::Masked);
+        assert!(shown.contains(masked) && !shown.contains("hush"), "{shown}");
+        assert!(from_toml(&shown, &NoFiles).unwrap_err().0.contains("its secret was masked"));
+    }
+    for (request, why) in [
+        ("aws_sigv4 = 'aws'", "give key and secret beside it, as user"),
+        ("aws_sigv4 = 'a/b'\nuser = 'k:s'", "is no scope of a signature"),
+        ("digest = 'a:b'\nuser = 'c:d'", "give one login only"),
+    ] {
+        let error = read(request).unwrap_err().0;
+        assert!(error.contains(why), "{error}");
+    }
+}
+
 /// A plan with a secret in each place that can hold one.
 fn secretive() -> Plan {
     let mut plan = plan();
@@ -210,6 +233,7 @@ fn wrong_files() {
         "url = 'h'\n[connection]\nsend_buffer = '8G'",
         "url = 'h'\n[expect]\nstatus = [20]",
         "url = 'h'\n[measure]\nslo = ['fast']",
+        "url = 'h'\n[measure]\nfold = ['user']",
         "url = 'h'\n[driver]\nnice = 99999999999",
     ]
     .map(said)

@@ -115,12 +115,20 @@ fn request_table(request: &RequestPlan, secrets: Secrets) -> RequestTable {
         Secrets::Masked => MASK.to_owned(),
     };
     let (mut user, mut bearer) = (Scalar::Off, Scalar::Off);
+    let (mut digest, mut aws_sigv4) = (Scalar::Off, Scalar::Off);
     match &request.auth {
         None => {}
         Some(Auth::Basic { user: name, password }) => {
             user = Scalar::Text(format!("{name}:{}", secret(password)));
         }
         Some(Auth::Bearer(token)) => bearer = Scalar::Text(secret(token)),
+        Some(Auth::Digest { user: name, password }) => {
+            digest = Scalar::Text(format!("{name}:{}", secret(password)));
+        }
+        Some(Auth::AwsSigV4 { key, secret: hidden, scope }) => {
+            user = Scalar::Text(format!("{key}:{}", secret(hidden)));
+            aws_sigv4 = Scalar::Text(scope.to_string());
+        }
     }
     RequestTable {
         method: Some(request.method.clone()),
@@ -131,6 +139,8 @@ fn request_table(request: &RequestPlan, secrets: Secrets) -> RequestTable {
         body_file: None,
         user: Some(user),
         bearer: Some(bearer),
+        digest: Some(digest).filter(|it| *it != Scalar::Off),
+        aws_sigv4: Some(aws_sigv4).filter(|it| *it != Scalar::Off),
         user_agent: Some(request.user_agent.clone()),
         compressed: Some(request.compressed),
         follow: Some(Scalar::whole(request.follow_max.into())),
@@ -330,6 +340,7 @@ fn measure_table(measure: &MeasurePlan) -> MeasureTable {
         tcp_info_share: Some(measure.tcp_info_share),
         doubt_max: Some(Scalar::Number(measure.doubt_max)),
         stream: Scalar::or_off(measure.stream, |form| Scalar::Text(form.id().to_owned())),
+        fold: Some(measure.folds.patterns.iter().map(|fold| fold.text.clone()).collect()),
     }
 }
 

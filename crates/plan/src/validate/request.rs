@@ -11,6 +11,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_request(&plan.request, problems);
     check_doubles(plan, problems);
     check_auth(&plan.request, problems);
+    check_proofs(plan, problems);
     check_bodies(plan, problems);
     check_expect(plan, problems);
     problems.add_if(
@@ -114,7 +115,7 @@ fn check_request(request: &RequestPlan, problems: &mut Problems) {
 fn check_doubles(plan: &Plan, problems: &mut Problems) {
     let request = &plan.request;
     for (on, option, name) in [
-        (request.auth.is_some(), "--user or --bearer", "Authorization"),
+        (request.auth.is_some(), "--user, --bearer or --digest", "Authorization"),
         (request.cookies, "--cookies", "Cookie"),
         (request.compressed, "--compressed", "Accept-Encoding"),
     ] {
@@ -137,6 +138,34 @@ fn has_header(headers: &[(String, String)], name: &str) -> bool {
     headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
 }
 
+/// Where requests are not made by us one by one, nothing can be proved of each.
+fn check_proofs(plan: &Plan, problems: &mut Problems) {
+    let option = match &plan.request.auth {
+        Some(Auth::Digest { .. }) => "--digest",
+        Some(Auth::AwsSigV4 { .. }) => "--aws-sigv4",
+        _ => return,
+    };
+    let mut refuse = |wrong: bool, why: &str| {
+        problems.add_if(wrong, option, &format!("{option} {why}"));
+    };
+    refuse(
+        plan.script.is_some(),
+        "cannot go with --script, which writes its requests itself; drop one",
+    );
+    refuse(
+        plan.targets.iter().any(|target| target.raw.is_some()),
+        "cannot go with requests that the plan gives as bytes; give them as url, method and body",
+    );
+    let once = plan.journeys.as_ref().is_some_and(|journeys| {
+        let steps = journeys.setup.iter().chain(&journeys.teardown);
+        steps.into_iter().any(|step| step.ask.user.is_none())
+    });
+    refuse(
+        once,
+        "is for the steps of journeys; give those of [[setup]] and [[teardown]] a login of their own",
+    );
+}
+
 fn check_auth(request: &RequestPlan, problems: &mut Problems) {
     match &request.auth {
         None => {}
@@ -153,6 +182,16 @@ fn check_auth(request: &RequestPlan, problems: &mut Problems) {
                 "--user has a control character, which basic authorisation cannot carry",
             );
         }
+        Some(Auth::Digest { user, password }) => problems.add_if(
+            user.chars().chain(password.chars()).any(char::is_control),
+            "--digest",
+            "--digest has a control character, which a field cannot carry",
+        ),
+        Some(Auth::AwsSigV4 { key, .. }) => problems.add_if(
+            key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/'),
+            "--aws-sigv4",
+            "--aws-sigv4 needs --user KEY:SECRET, with a key of visible characters without /",
+        ),
         Some(Auth::Bearer(token)) => problems.add_if(
             token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()),
             "--bearer",

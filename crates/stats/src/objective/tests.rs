@@ -72,6 +72,18 @@ fn lists_split_at_commas_but_not_inside_numbers() {
     }
 }
 
+#[test]
+fn a_part_may_be_a_pattern_of_urls() {
+    for (text, name) in [
+        ("/user/{id}: p99<200ms", "/user/{id}"),
+        ("http://h:81/a?b={c}: max<=1s", "http://h:81/a?b={c}"),
+        ("login:failures<1%", "login"),
+    ] {
+        let objective = Objective::parse(text).unwrap();
+        assert_eq!(objective.of.unwrap().name, name);
+    }
+}
+
 /// Ten calls in a window of 2 s: eight succeed in 10..80 ms, one times out at 5 s (after the
 /// window), one fails; two more are dropped.
 fn figures() -> Figures {

@@ -11,7 +11,6 @@ use reactor::Reactor;
 use report::FirstCall;
 use sample::{FailureClass, http3_code_name};
 use units::Nanos;
-use url::Url;
 use workload::Template;
 
 const OVER_TCP: &str = "Is HTTP/3 (QUIC, over UDP) served at this port, and does UDP come through? \
@@ -19,7 +18,7 @@ const OVER_TCP: &str = "Is HTTP/3 (QUIC, over UDP) served at this port, and does
 const TRUST: &str = "Trust the certificate's issuer with --ca FILE, or accept any with --insecure.";
 
 /// What came back, where it redirects to, and the streams that the server allows.
-type Told = (FirstCall, Option<Url>, Option<u32>);
+type Told = (FirstCall, super::Leads, Option<u32>);
 
 /// # Errors
 /// Nobody there who speaks HTTP/3, or no whole response.

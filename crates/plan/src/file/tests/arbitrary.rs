@@ -40,9 +40,13 @@ fn header() -> impl Strategy<Value = (String, String)> {
 }
 
 fn auth() -> impl Strategy<Value = Option<Auth>> {
-    let basic = ("[^:\\pC]{0,8}", "\\PC{0,8}");
+    let basic = || ("[^:\\pC]{0,8}", "\\PC{0,8}");
+    let scope = prop_oneof![Just("aws"), Just("aws:amz"), Just("osc:amz:r"), Just("aws:amz:r:s3")];
+    let scope = scope.prop_map(|text| rules::parse_aws_sigv4(text).unwrap());
     option::of(prop_oneof![
-        basic.prop_map(|(user, password)| Auth::Basic { user, password }),
+        basic().prop_map(|(user, password)| Auth::Basic { user, password }),
+        basic().prop_map(|(user, password)| Auth::Digest { user, password }),
+        (basic(), scope).prop_map(|((key, secret), scope)| Auth::AwsSigV4 { key, secret, scope }),
         any::<String>().prop_map(Auth::Bearer),
     ])
 }
@@ -293,7 +297,15 @@ fn measure() -> impl Strategy<Value = MeasurePlan> {
             conforming_bps,
             conforming_counts_heads: heads,
             interval,
+            folds: folds(repeat),
         })
+}
+
+/// As they are before they are settled.
+fn folds(number: u32) -> fold::Folds {
+    let texts = ["/user/{id}", "GET /a/{*all}", "http://h/{n}?x={y}"];
+    let patterns = texts.iter().take(number as usize % 4);
+    fold::Folds::new(patterns.map(|text| fold::parse_fold(text).unwrap()).collect())
 }
 
 fn driver() -> impl Strategy<Value = DriverPlan> {
@@ -367,6 +379,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
             (plan.stop.duration, plan.stop.requests) = (duration, requests);
         }
         plan.settle_clients();
+        plan.settle_folds();
         plan
     })
 }

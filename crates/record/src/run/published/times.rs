@@ -138,12 +138,16 @@ pub struct FailureRecord {
 }
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UrlRecord {
-    /// Row of the target list, from 0.
+    /// Row of the target list, from 0; with --fold, row of what the patterns left of it.
     pub target: usize,
     /// What it is called: the step of a journey.
     #[serde(default)]
     pub name: Option<String>,
+    /// The URL, or the pattern of --fold.
     pub url: String,
+    /// URLs that --fold put together here; 0: the row is one URL's own.
+    #[serde(default)]
+    pub folded: u64,
     pub count: u64,
     pub succeeded: u64,
     pub failed: u64,
@@ -189,6 +193,7 @@ impl UrlRecord {
             target: row.target,
             name: row.name,
             url: row.url,
+            folded: row.folded,
             count: row.count,
             succeeded: row.succeeded,
             failed: row.failed,

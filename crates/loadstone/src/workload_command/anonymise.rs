@@ -1,0 +1,131 @@
+//! `loadstone workload anonymise`: a log without what is personal in it, line by line.
+
+use super::access_log::{LINE_MAX, cannot_read, open};
+use crate::args::{AnonymiseArgs, Sink};
+use crate::exit::{Code, Failure};
+use crate::files;
+use anyhow::Context;
+use record::words::counted;
+use std::fs::File;
+use std::io::{BufRead, BufWriter, Read, Write};
+use units::{quoted, show};
+use weblog::{Anonymised, Anonymiser, HashedPaths};
+
+/// Bytes of a key: fewer could be tried out.
+const KEY_MIN: usize = 16;
+const KEY_MAX: u64 = 4096;
+/// Words of paths that are shown.
+const SHOWN_MAX: usize = 20;
+
+pub(super) fn anonymise(args: &AnonymiseArgs) -> Result<Code, Failure> {
+    if let Sink::File(path) = &args.output {
+        files::check_writable(path).map_err(|error| Failure::not_written(&error))?;
+    }
+    let key = key(args)?;
+    let mut input = open(&args.log)?;
+    let mut anonymiser = Anonymiser::new(key, args.hashed_paths());
+    let unwritten = |error: std::io::Error, what: &str| {
+        Failure::not_written(&anyhow::Error::from(error).context(format!("cannot write {what}")))
+    };
+    let what = match &args.output {
+        Sink::File(path) => path.display().to_string(),
+        Sink::Stdout => "standard output".to_owned(),
+    };
+    let mut out: Box<dyn Write> = match &args.output {
+        Sink::File(path) => Box::new(File::create(path).map_err(|error| unwritten(error, &what))?),
+        Sink::Stdout => Box::new(std::io::stdout().lock()),
+    };
+    let written = stream(args, &mut *input, &mut anonymiser, &mut BufWriter::new(&mut out));
+    written?.map_err(|error| unwritten(error, &what))?;
+    let done = anonymiser.finish();
+    if done.lines == 0 {
+        return Err(Failure::usage(format!("{} has no request{}", args.log, left_out(&done))));
+    }
+    if !args.quiet {
+        crate::say(&told(&done, args));
+    }
+    Ok(Code::Done)
+}
+
+/// Line by line, so that a log may be of any length.
+fn stream(
+    args: &AnonymiseArgs,
+    input: &mut dyn BufRead,
+    anonymiser: &mut Anonymiser,
+    out: &mut dyn Write,
+) -> Result<std::io::Result<()>, Failure> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = (&mut *input).take(LINE_MAX).read_until(b'\n', &mut line);
+        if read.map_err(|error| cannot_read(&args.log, &error))? == 0 {
+            return Ok(out.flush());
+        }
+        let text = String::from_utf8_lossy(&line);
+        if let Some(made) = anonymiser.line(text.trim_end_matches(['\r', '\n']))
+            && let Err(error) = writeln!(out, "{made}")
+        {
+            return Ok(Err(error));
+        }
+        if crate::signals::caught() != 0 {
+            return Err(Failure { code: Code::Interrupted, text: "interrupted".to_owned() });
+        }
+    }
+}
+
+/// That of the file, or one that is forgotten at the end.
+fn key(args: &AnonymiseArgs) -> Result<Vec<u8>, Failure> {
+    let (path, most) = match &args.key_file {
+        Some(path) => (path.as_path(), KEY_MAX),
+        None => (std::path::Path::new("/dev/urandom"), 32),
+    };
+    let mut key = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut key));
+    read.with_context(|| format!("cannot read the key {}", path.display()))
+        .map_err(|error| Failure::usage(format!("{error:#}")))?;
+    if key.len() < KEY_MIN {
+        let path = quoted(&path.to_string_lossy());
+        return Err(Failure::usage(format!(
+            "--key-file {path} holds {}; a key that nobody tries out has {KEY_MIN} or more (head -c 32 \
+             /dev/urandom)",
+            counted(key.len() as u64, "byte")
+        )));
+    }
+    Ok(key)
+}
+
+fn left_out(done: &Anonymised) -> String {
+    done.first_broken.as_ref().map_or_else(String::new, |(line, why)| {
+        let lines = counted(done.broken, "line");
+        let are = if done.broken == 1 { "is" } else { "are" };
+        format!("; {lines} {are} no request and left out (the first is line {line}: {})", why.0)
+    })
+}
+
+/// What was kept, and what was not.
+fn told(done: &Anonymised, args: &AnonymiseArgs) -> String {
+    let mut text = format!(
+        "{}: times, methods, statuses, sizes and the order are kept\nhashed: clients, {}, {}; user \
+         names, referers and user agents are left out{}",
+        counted(done.lines, "line"),
+        counted(done.query_values, "query value"),
+        counted(done.path_parts, "path segment"),
+        left_out(done)
+    );
+    if args.hashed_paths() == HashedPaths::Ids && done.kept_parts > 0 {
+        let shown: Vec<&str> = done.words.iter().take(SHOWN_MAX).map(String::as_str).collect();
+        let more = done.words.len().saturating_sub(shown.len());
+        let more = match more {
+            0 => String::new(),
+            _ if done.words.len() == weblog::WORDS_MAX => " and many more".to_owned(),
+            more => format!(" and {} more", show::count(more as u64)),
+        };
+        text.push_str(&format!(
+            "\nkept as words, {} times: {}{more}; look whether one of them names somebody: --paths all \
+             hashes them too",
+            show::count(done.kept_parts),
+            shown.join(", ")
+        ));
+    }
+    text
+}

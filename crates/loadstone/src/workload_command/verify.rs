@@ -1,0 +1,214 @@
+//! `loadstone workload verify`: files, a sequence or a server's log against a model.
+
+use super::access_log::{open, read};
+use crate::args::{Sink, VerifyArgs};
+use crate::exit::{Code, Failure};
+use crate::files;
+use fileset::fit::{AskedFor, Fit, FitModel, Requests, fit_files, fit_requests};
+use record::fit::{FitKind, FitRecord};
+use std::collections::HashMap;
+use std::io::BufRead;
+use std::path::Path;
+use units::{Nanos, quoted};
+use weblog::Log;
+
+/// Files of a folder at most.
+const FILES_MAX: usize = 10_000_000;
+/// Requests of a sequence at most.
+const REQUESTS_MAX: usize = 10_000_000;
+/// A cell of a log whose clock is fine, and of one that counts seconds.
+const FINE: Nanos = Nanos::from_millis(10);
+/// A client that rests for longer has gone (as `describe` has it).
+const PAUSE: Nanos = Nanos::from_secs(30 * 60);
+
+pub(super) fn verify(args: &VerifyArgs) -> Result<Code, Failure> {
+    files::check_results(args.json.as_ref(), &args.html)?;
+    let model = args.fit_model();
+    let (kind, broken, fit) = match Path::new(&args.what).is_dir() {
+        true => (FitKind::Files, 0, fit_files(&model, &sizes_below(Path::new(&args.what))?)),
+        false => of_requests(args, &model)?,
+    };
+    let record = FitRecord::of(&args.what, kind, &model, broken, &fit);
+    let unwritten = |error: anyhow::Error| Failure::not_written(&error);
+    if let Some(path) = &args.html {
+        files::write_whole(path, &report::fit::html(&record)).map_err(unwritten)?;
+    }
+    if let Some(sink) = &args.json {
+        files::write_to(sink, &report::fit::json(&record)).map_err(unwritten)?;
+    }
+    if args.json != Some(Sink::Stdout) {
+        let style = crate::run::output::style(args.quiet, false, true);
+        files::write_stdout(&report::fit::text(&record, style)).map_err(unwritten)?;
+    }
+    Ok(if record.fits { Code::Done } else { Code::Missed })
+}
+
+/// Sizes of all files in a folder and in those below it.
+fn sizes_below(folder: &Path) -> Result<Vec<u64>, Failure> {
+    let (mut open, mut sizes) = (vec![folder.to_owned()], Vec::new());
+    while let Some(folder) = open.pop() {
+        let cannot = |error: std::io::Error| {
+            Failure::usage(format!("cannot read {}: {error}", folder.display()))
+        };
+        for entry in std::fs::read_dir(&folder).map_err(cannot)? {
+            let entry = entry.map_err(cannot)?;
+            // a link is not followed: it may lead back
+            let kind = entry.file_type().map_err(cannot)?;
+            if kind.is_dir() {
+                open.push(entry.path());
+            } else if kind.is_file() {
+                sizes.push(entry.metadata().map_err(cannot)?.len());
+            }
+            if sizes.len() > FILES_MAX {
+                let folder = folder.display();
+                return Err(Failure::usage(format!("{folder} holds more than ten million files")));
+            }
+        }
+        if crate::signals::caught() != 0 {
+            return Err(Failure { code: Code::Interrupted, text: "interrupted".to_owned() });
+        }
+    }
+    if sizes.is_empty() {
+        return Err(Failure::usage(format!("{} holds no file", folder.display())));
+    }
+    Ok(sizes)
+}
+
+fn of_requests(args: &VerifyArgs, model: &FitModel) -> Result<(FitKind, u64, Fit), Failure> {
+    let mut input = open(&args.what)?;
+    let start = input.fill_buf();
+    let start = start.map_err(|error| Failure::usage(format!("{}: {error}", args.what)))?;
+    let start = String::from_utf8_lossy(start).into_owned();
+    let mut lines = start.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    if lines.any(|line| weblog::parse_line(line).is_ok()) {
+        let log = read(&args.what, &mut input, vec!["GET".to_owned()])?;
+        return Ok((FitKind::Log, log.broken, fit_requests(model, &of_log(&log))));
+    }
+    let requests = of_sequence(&mut input);
+    let requests = requests.map_err(|why| Failure::usage(format!("{}: {why}", args.what)))?;
+    Ok((FitKind::Sequence, 0, fit_requests(model, &requests)))
+}
+
+/// Targets by their paths, each once.
+#[derive(Default)]
+struct PathRows {
+    rows: HashMap<String, u32>,
+    all: Vec<AskedFor>,
+}
+
+impl PathRows {
+    fn row(&mut self, target: &str) -> u32 {
+        let path = target.split(['?', '#']).next().unwrap_or_default();
+        if let Some(row) = self.rows.get(path) {
+            return *row;
+        }
+        let row = self.all.len() as u32;
+        self.rows.insert(path.to_owned(), row);
+        self.all.push(AskedFor { path: path.to_owned() });
+        row
+    }
+}
+
+fn of_log(log: &Log) -> Requests {
+    let mut targets = PathRows::default();
+    let rows: Vec<u32> = log.asks.iter().map(|ask| targets.row(&ask.target)).collect();
+    let order = log.accesses.iter().map(|access| rows[access.ask as usize]).collect();
+    // an answer of 304 or 206 says nothing of the file's size
+    let whole = log.accesses.iter().filter(|access| access.status == 200);
+    let cell = if log.fine { FINE } else { Nanos::SECOND };
+    Requests {
+        targets: targets.all,
+        order,
+        sizes: Some(whole.map(|access| access.bytes).collect()),
+        offs_s: Vec::new(),
+        gaps_s: gaps(log),
+        cells: log.cells(cell).into_iter().map(|count| count as f64).collect(),
+        cell_s: cell.as_secs_f64(),
+    }
+}
+
+/// The times between two requests of a client, within a visit.
+fn gaps(log: &Log) -> Vec<f64> {
+    let mut gaps = Vec::new();
+    for visit in log.visits(PAUSE) {
+        let at = |row: u32| log.accesses[row as usize].at;
+        gaps.extend(visit.rows.windows(2).map(|two| (at(two[1]) - at(two[0])).as_secs_f64()));
+    }
+    gaps
+}
+
+/// A list of URLs, or httperf's sessions as `workload sequence` deals them out: step by step, a user
+/// after another.
+fn of_sequence(input: &mut dyn BufRead) -> Result<Requests, String> {
+    let mut targets = PathRows::default();
+    let mut sessions: Vec<Vec<Vec<u32>>> = vec![Vec::new()];
+    let (mut offs_s, mut count) = (Vec::new(), 0_usize);
+    for (number, line) in (1..).zip(input.lines()) {
+        let line = line.map_err(|error| format!("line {number}: {error}"))?;
+        if line.trim_start().starts_with('#') {
+            continue;
+        }
+        if line.trim().is_empty() {
+            if sessions.last().is_some_and(|session| !session.is_empty()) {
+                sessions.push(Vec::new());
+            }
+            continue;
+        }
+        count += 1;
+        if count > REQUESTS_MAX {
+            return Err("it has more than ten million requests".to_owned());
+        }
+        let Step { target, think } =
+            step(&line).map_err(|why| format!("line {number}: {why}"))?;
+        offs_s.extend(think);
+        let row = targets.row(target);
+        let session = sessions.last_mut().expect("there is one from the beginning");
+        match session.last_mut().filter(|_| line.starts_with([' ', '\t'])) {
+            Some(burst) => burst.push(row),
+            None => session.push(vec![row]),
+        }
+    }
+    if count == 0 {
+        return Err("it has no request; give a folder, a list of URLs or an access log".to_owned());
+    }
+    let longest = sessions.iter().map(Vec::len).max().unwrap_or(0);
+    let turns = (0..longest).flat_map(|turn| sessions.iter().filter_map(move |it| it.get(turn)));
+    let order = turns.flatten().copied().collect();
+    Ok(Requests { targets: targets.all, order, offs_s, ..Requests::default() })
+}
+
+/// What a line asks for.
+struct Step<'a> {
+    /// Path and query.
+    target: &'a str,
+    /// The pause behind it, in seconds.
+    think: Option<f64>,
+}
+
+fn step(line: &str) -> Result<Step<'_>, String> {
+    let mut words = line.split_whitespace().peekable();
+    let is_method = |word: &&str| word.bytes().all(|byte| byte.is_ascii_uppercase());
+    words.next_if(is_method);
+    let url = words.next().unwrap_or_default();
+    let target = match url.split_once("://") {
+        Some((_, rest)) => rest.find('/').map(|at| &rest[at..]),
+        None => Some(url).filter(|url| url.starts_with('/')),
+    };
+    let target = target.ok_or_else(|| {
+        format!("{} is no line of a log, and no URL or path", quoted(line.trim()))
+    })?;
+    let mut think = None;
+    for word in words {
+        match word.split_once('=') {
+            Some(("think", seconds)) => {
+                let seconds = seconds.parse::<f64>().ok().filter(|it| it.is_finite() && *it > 0.0);
+                think = Some(seconds.ok_or_else(|| format!("{} is no time", quoted(word)))?);
+            }
+            Some(("weight", _)) => {
+                return Err("a list with weights has no order; draw one from it first".to_owned());
+            }
+            _ => {}
+        }
+    }
+    Ok(Step { target, think })
+}

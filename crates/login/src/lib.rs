@@ -1,0 +1,16 @@
+//! Logins whose proof follows from the request: Digest (RFC 7616) and AWS Signature Version 4. A request
+//! comes in, the fields that go with it come out.
+//! Layer 2: pure; the time of a signature is handed in.
+#![forbid(unsafe_code)]
+
+pub mod digest;
+pub mod sigv4;
+
+use std::fmt::Write as _;
+
+fn hexadecimal(bytes: impl AsRef<[u8]>) -> String {
+    bytes.as_ref().iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a String takes all text");
+        text
+    })
+}

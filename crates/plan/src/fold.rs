@@ -1,0 +1,240 @@
+//! URLs that differ in an id alone, as one row of the tables: patterns, and which target is counted in
+//! which row. The rows are settled before the run, so that counting looks them up.
+
+use crate::{Plan, TargetPlan};
+use regex::{Regex, RegexSet, escape};
+use std::sync::Arc;
+use units::{ParseError, quoted};
+
+/// Patterns of a plan at most.
+pub const FOLDS_MAX: usize = 100;
+
+/// A pattern of URLs, such as `/user/{id}` or `GET /user/{id}?page={n}`.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    /// As typed.
+    pub text: String,
+    /// Of `METHOD URL` without the query, or with it: see [`Fold::has_query`].
+    expression: Regex,
+}
+
+impl PartialEq for Fold {
+    fn eq(&self, other: &Fold) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Fold {
+    /// A pattern without a query is held against the URL without its own.
+    fn has_query(&self) -> bool {
+        self.text.contains('?')
+    }
+
+    fn matches(&self, asked: &Addressed) -> bool {
+        self.expression.is_match(asked.whole(self.has_query()))
+    }
+}
+
+/// `[METHOD] PATH`, or a whole URL in place of the path. `{name}` stands for one or more characters
+/// inside a segment or inside a value of the query, `{*name}` at the end for all that follows.
+///
+/// # Errors
+/// What is none; the message says why and shows one.
+pub fn parse_fold(text: &str) -> Result<Fold, ParseError> {
+    let bad = |why: &str| {
+        let text = quoted(text);
+        ParseError(format!("{text} is no pattern of URLs: {why}; write one like /user/{{id}}"))
+    };
+    let (method, place) = match text.split_once(' ') {
+        Some((method, place)) => (Some(method), place),
+        None => (None, text),
+    };
+    let is_method = |name: &str| !name.is_empty() && name.bytes().all(|it| it.is_ascii_uppercase());
+    if !method.is_none_or(is_method) {
+        return Err(bad("before a space there is a method, in capitals"));
+    }
+    let absolute = ["http://", "https://"].iter().any(|scheme| place.starts_with(scheme));
+    if !absolute && !place.starts_with('/') {
+        return Err(bad("it begins with / or with http:// or https://"));
+    }
+    if absolute && place.splitn(4, '/').count() < 4 {
+        return Err(bad("it has no path"));
+    }
+    if !place.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
+        return Err(bad(
+            "it holds a character that no URL is sent with; percent-encode it as the URL does",
+        ));
+    }
+    let method = method.map_or_else(|| "[^ ]+".to_owned(), escape);
+    let origin = if absolute { "" } else { "[a-z]+://[^/]+" };
+    let rest = pieces(place).map_err(|why| bad(&why))?;
+    let expression = Regex::new(&format!("^{method} {origin}{rest}$"));
+    let expression = expression.map_err(|_| bad("it is too long"))?;
+    Ok(Fold { text: text.to_owned(), expression })
+}
+
+/// The pattern's part behind the method as an expression.
+fn pieces(place: &str) -> Result<String, String> {
+    let (mut made, mut rest) = (String::new(), place);
+    while let Some(at) = rest.find(['{', '}']) {
+        let (before, from) = rest.split_at(at);
+        made.push_str(&escape(before));
+        let close = from.find('}').filter(|_| from.starts_with('{'));
+        let close = close.ok_or("a brace is open or closed alone")?;
+        let name = &from[1..close];
+        rest = &from[close + 1..];
+        let (name, all) = name.strip_prefix('*').map_or((name, false), |name| (name, true));
+        let is_name = |name: &str| name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
+        if name.is_empty() || !is_name(name) {
+            return Err("between braces there is a name of letters, digits and _".to_owned());
+        }
+        if all && !rest.is_empty() {
+            return Err(format!("{{*{name}}} takes all that follows and stands at the end"));
+        }
+        made.push_str(if all { ".*" } else { "[^/?&]+" });
+    }
+    made.push_str(&escape(rest));
+    Ok(made)
+}
+
+/// A target as patterns see it.
+struct Addressed {
+    text: String,
+    /// Where the query begins, or the end.
+    query: usize,
+}
+
+impl Addressed {
+    fn of(target: &TargetPlan, method: &str) -> Addressed {
+        let mut url = target.url.clone();
+        url.set_fragment(None);
+        let text = format!("{} {url}", target.method.as_deref().unwrap_or(method));
+        let query = text.find('?').unwrap_or(text.len());
+        Addressed { text, query }
+    }
+
+    fn whole(&self, with_query: bool) -> &str {
+        if with_query { &self.text } else { &self.text[..self.query] }
+    }
+}
+
+/// The patterns of a plan and, once they are settled, the rows in which its targets are counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Folds {
+    pub patterns: Vec<Fold>,
+    /// Row by target; empty: each target has the row of its own number.
+    of_target: Arc<[u32]>,
+    rows: Arc<[Row]>,
+}
+
+/// What is counted in one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The first target that is counted here.
+    pub first: usize,
+    /// How many are.
+    pub targets: u64,
+    /// The pattern that put them together, by number; `None`: it is one target's own row.
+    pub fold: Option<usize>,
+}
+
+impl Folds {
+    /// Not settled yet: each target is its own row.
+    pub fn new(patterns: Vec<Fold>) -> Folds {
+        Folds { patterns, ..Folds::default() }
+    }
+
+    /// Row by target, for whoever counts; empty: each target has the row of its own number.
+    pub fn table(&self) -> Arc<[u32]> {
+        self.of_target.clone()
+    }
+
+    /// Patterns that none of the targets matches, or that others have taken all targets of.
+    pub fn unmatched(&self) -> impl Iterator<Item = &Fold> {
+        let matched = |number: usize| self.rows.iter().any(|row| row.fold == Some(number));
+        let numbered = self.patterns.iter().enumerate();
+        numbered.filter(move |(number, _)| !matched(*number)).map(|(_, fold)| fold)
+    }
+
+    /// The row of a pattern by its text.
+    pub(crate) fn row_called(&self, text: &str) -> Option<u32> {
+        let called = |row: &Row| row.fold.is_some_and(|fold| self.patterns[fold].text == text);
+        self.rows.iter().position(called).map(|row| row as u32)
+    }
+
+    fn settle(&mut self, targets: &[TargetPlan], method: &str) {
+        (self.of_target, self.rows) = (Arc::default(), Arc::default());
+        if self.patterns.is_empty() {
+            return;
+        }
+        let taken = self.taken(targets, method);
+        // the rows of patterns come first: however long the list, they are never among the others
+        let mut rows: Vec<Row> = Vec::new();
+        let mut row_of_fold = vec![None; self.patterns.len()];
+        for (number, row) in row_of_fold.iter_mut().enumerate() {
+            let mine = taken.iter().enumerate().filter(|(_, fold)| **fold == Some(number));
+            let mut mine = mine.map(|(target, _)| target);
+            if let Some(first) = mine.next() {
+                *row = Some(rows.len() as u32);
+                rows.push(Row { first, targets: 1 + mine.count() as u64, fold: Some(number) });
+            }
+        }
+        let own = |(first, fold): (usize, Option<usize>)| match fold.and_then(|it| row_of_fold[it]) {
+            Some(row) => row,
+            None => {
+                rows.push(Row { first, targets: 1, fold: None });
+                rows.len() as u32 - 1
+            }
+        };
+        self.of_target = taken.into_iter().enumerate().map(own).collect();
+        self.rows = rows.into();
+    }
+
+    /// The first pattern that matches, by target. A target that has a name goes by that.
+    fn taken(&self, targets: &[TargetPlan], method: &str) -> Vec<Option<usize>> {
+        let all = self.patterns.iter().map(|fold| fold.expression.as_str());
+        // where they are too much for one automaton, one after the other is tried
+        let set = RegexSet::new(all).ok();
+        let taken = |target: &TargetPlan| {
+            if target.name.is_some() {
+                return None;
+            }
+            let asked = Addressed::of(target, method);
+            let any = |whole: bool| set.as_ref().is_none_or(|set| set.is_match(asked.whole(whole)));
+            let worth = any(false) || any(true);
+            worth.then(|| self.patterns.iter().position(|fold| fold.matches(&asked))).flatten()
+        };
+        targets.iter().map(taken).collect()
+    }
+}
+
+impl Plan {
+    /// Settles in which row of the tables each target is counted.
+    pub fn settle_folds(&mut self) {
+        self.measure.folds.settle(&self.targets, &self.request.method);
+    }
+
+    /// Rows in which its targets are counted; with a single one, a table of them is kept only if patterns ask for it.
+    pub fn row_count(&self) -> usize {
+        match self.measure.folds.of_target.len() {
+            0 => self.targets.len(),
+            _ => self.measure.folds.rows.len(),
+        }
+    }
+
+    /// What is counted in a row; `None` where there is no such row.
+    pub fn row(&self, row: usize) -> Option<Row> {
+        match self.measure.folds.of_target.len() {
+            0 => (row < self.targets.len()).then_some(Row { first: row, targets: 1, fold: None }),
+            _ => self.measure.folds.rows.get(row).copied(),
+        }
+    }
+
+    /// The row in which a target is counted.
+    pub fn row_of(&self, target: usize) -> u32 {
+        self.measure.folds.of_target.get(target).copied().unwrap_or(target as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests;

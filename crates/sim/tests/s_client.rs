@@ -1,0 +1,75 @@
+//! S-Client (Banga and Druschel, USITS 1997), in virtual time: connections begin at D/T whatever the
+//! server does, where users who wait are never more than it can serve.
+
+use plan::representative::parse_representative;
+use plan::{Load, Plan, Think};
+use sim::{Action, Admission, Client, Script, Server, execute, plan_for};
+use stats::Measurement;
+use units::Nanos;
+
+const SECONDS: u64 = 20;
+
+/// Serves one request after the other, 7.69 ms each as in the paper: 130 a second.
+fn slow() -> Box<dyn Server> {
+    let mut free = Nanos::ZERO;
+    let react = move |now: Nanos, _: Client, _: &[u8]| {
+        free = free.max(now) + Nanos::from_micros(7_692);
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx".to_vec();
+        vec![(free, Action::Bytes(answer))]
+    };
+    Box::new(Script { admit: Admission::Accept, react })
+}
+
+/// Its queue is full: no connection stands.
+fn deaf() -> Box<dyn Server> {
+    let react = |_: Nanos, _: Client, _: &[u8]| Vec::new();
+    Box::new(Script { admit: Admission::Ignore, react })
+}
+
+fn run(mut plan: Plan, server: Box<dyn Server>) -> Measurement {
+    (plan.stop.duration, plan.stop.warm_up) = (Some(Nanos::from_secs(SECONDS)), Nanos::ZERO);
+    execute(plan, server, 1).measurement
+}
+
+fn sockets(number: u32) -> Plan {
+    let mut plan = plan_for("http://sim.example/page");
+    let base = plan.targets[0].url.clone();
+    let model = parse_representative(&format!("s-client-like:sockets={number},timeout=500ms"));
+    model.unwrap().apply(&mut plan, &base, 1).unwrap();
+    plan
+}
+
+#[test]
+fn connections_begin_at_their_rate_whatever_the_server_does() {
+    for number in [30, 65, 500] {
+        let wanted = f64::from(number) / 0.5;
+        for server in [slow(), deaf()] {
+            let measured = run(sockets(number), server);
+            let found = measured.total.connections.attempted as f64 / SECONDS as f64;
+            assert!((found / wanted - 1.0).abs() < 0.02, "{number}: {found} of {wanted}");
+        }
+    }
+}
+
+/// What does not stand within T is given up then, and counted as such.
+#[test]
+fn a_socket_is_given_up_after_its_time() {
+    let measured = run(sockets(50), deaf());
+    let counts = &measured.total.counts;
+    assert_eq!((counts.succeeded, counts.due), (0, 2_000), "{counts:?}");
+    let longest = measured.total.failed.max().max(measured.total.timed_out.max());
+    assert!(longest >= Nanos::from_millis(500) && longest < Nanos::from_millis(510), "{longest:?}");
+}
+
+/// The paper's reason for it: users who wait for their answers offer no more than the capacity.
+#[test]
+fn users_who_wait_never_offer_more_than_the_capacity() {
+    for users in [1, 10, 200] {
+        let mut plan = plan_for("http://sim.example/page");
+        plan.load = Load::Closed { users, think: Think::None, session: None };
+        plan.connection.calls = Some(1);
+        let measured = run(plan, slow());
+        let found = measured.total.connections.attempted as f64 / SECONDS as f64;
+        assert!(found <= 130.0 * 1.01 + f64::from(users) / SECONDS as f64, "{users}: {found}");
+    }
+}
