@@ -81,7 +81,7 @@ pub(crate) fn build_own(
         body: own.body,
     };
     let rendered = head.render()?;
-    let (http2, http3) = translated(plan, url, &rendered.last)?;
+    let (http2, http3) = translated(plan.request.version, url, &rendered.last)?;
     Ok(Template {
         endpoint,
         url: url.clone(),
@@ -96,13 +96,12 @@ pub(crate) fn build_own(
     })
 }
 
-/// The same request for HTTP/2 or HTTP/3, where that is what the plan speaks.
-fn translated(
-    plan: &Plan,
+/// The same request for HTTP/2 or HTTP/3, where that is the version.
+pub(crate) fn translated(
+    version: HttpVersion,
     url: &Url,
     message: &[u8],
 ) -> Result<(Option<http2::Request>, Option<http3::Coded>), RequestError> {
-    let version = plan.request.version;
     if !version.has_streams() {
         return Ok((None, None));
     }

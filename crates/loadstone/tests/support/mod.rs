@@ -11,6 +11,8 @@ pub(crate) mod http;
 pub(crate) mod nghttpd;
 pub(crate) mod nginx;
 pub(crate) mod proxy;
+#[cfg(feature = "h3")]
+pub(crate) mod quic;
 pub(crate) mod tls;
 
 use serde_json::Value;
