@@ -61,6 +61,10 @@ pub(crate) fn build_own(
         headers.retain(|(name, _)| !given(name));
         headers.extend_from_slice(own.headers);
     }
+    let prioritised = headers.iter().any(|(known, _)| known.eq_ignore_ascii_case("priority"));
+    if let Some(priority) = request.priority.filter(|_| !prioritised) {
+        headers.push(("Priority".to_owned(), priority.to_string()));
+    }
     if let Some(proxy) = plan.connection.proxy.as_ref().filter(|_| absolute) {
         headers.extend(proxy_login(proxy)?);
     }

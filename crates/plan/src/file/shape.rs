@@ -80,6 +80,7 @@ tables! {
         user: Scalar,
         bearer: Scalar,
         user_agent: String,
+        priority: Scalar,
         compressed: bool,
         follow: Scalar,
         cookies: bool,

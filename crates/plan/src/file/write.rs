@@ -132,6 +132,10 @@ fn request_table(request: &RequestPlan, secrets: Secrets) -> RequestTable {
         user: Some(user),
         bearer: Some(bearer),
         user_agent: Some(request.user_agent.clone()),
+        priority: Some(match request.priority {
+            Some(priority) => Scalar::Text(priority.to_string()),
+            None => Scalar::Off,
+        }),
         compressed: Some(request.compressed),
         follow: Some(Scalar::whole(request.follow_max.into())),
         cookies: Some(request.cookies),
