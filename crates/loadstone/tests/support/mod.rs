@@ -8,6 +8,7 @@ pub(crate) mod apache;
 pub(crate) mod browser;
 pub(crate) mod caddy;
 pub(crate) mod http;
+pub(crate) mod naive;
 pub(crate) mod nghttpd;
 pub(crate) mod nginx;
 pub(crate) mod proxy;
