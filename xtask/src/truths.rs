@@ -191,10 +191,15 @@ impl Tool<'_> {
 
 /// What arrives behind a proxy, in the form of a torture's document: a case [`CHAIN`] whose exchanges are the
 /// requests.
-fn chain(binary: &Path, running: &subject::Running) -> anyhow::Result<serde_json::Value> {
+fn chain(
+    binary: &Path,
+    running: &subject::Running,
+    http2: bool,
+) -> anyhow::Result<serde_json::Value> {
     let mut chain = Command::new(binary);
     let origin = format!("127.0.0.1:{}", running.origin);
     chain.args(["torture", "chain", "--json", "-", "--origin", &origin]).arg(&running.url);
+    chain.args(http2.then_some(["--http", "2"]).into_iter().flatten());
     let ran = chain.stdin(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     let document: serde_json::Value = serde_json::from_slice(&ran.stdout)
@@ -292,7 +297,7 @@ fn torture(
 ) -> anyhow::Result<serde_json::Value> {
     let running = subject.start(tool.binary)?;
     if subject.chain {
-        return chain(tool.binary, &running);
+        return chain(tool.binary, &running, subject.http2);
     }
     let list: Vec<&str> = cases.iter().copied().collect();
     let mut torture = tool.torture();
@@ -307,6 +312,9 @@ fn torture(
     }
     if subject.tls {
         torture.arg("--insecure");
+    }
+    if subject.http2 {
+        torture.args(["--http", "2"]);
     }
     if list.iter().any(|id| presses(id)) {
         torture.arg("--press");

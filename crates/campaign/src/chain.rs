@@ -3,8 +3,11 @@
 
 use super::{GRACE, PLAIN_CALLS, Runner, Settings, TestTarget, Unwatched, World, habits};
 use dialogue::governor::Stop;
+use dialogue::http2::write;
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
-use torture::chain::{Arrival, ChainRequest, ChainResult, ChainRow, Handling, Meeting, changes};
+use torture::chain::{
+    Arrival, ChainRequest, ChainResult, ChainRow, Handling, Meeting, changes, parted,
+};
 use torture::framing;
 use torture::judge;
 use units::Nanos;
@@ -93,23 +96,29 @@ impl Runner<'_> {
             if self.is_stopped() {
                 break;
             }
-            let sent = request.bytes(&self.target.values, &self.target.fields)?;
+            let (values, ours) = (&self.target.values, &self.target.fields);
+            let (sent, plain) = (request.bytes(values, ours)?, request.in_http1(values, ours)?);
             let talk = self.say(&sent, origin.is_none());
             let arrived = match origin.as_deref_mut() {
                 Some(origin) => self.heard(origin),
                 None => Vec::new(),
             };
             let answered = !talk.replies.answers.is_empty() || talk.end != TalkEnd::Silent;
-            let handling = origin.is_some().then(|| Handling::of(&arrived, answered));
+            let parted = request.is_http2().then(|| parted(&arrived)).flatten();
+            let handling = origin.is_some().then(|| match Handling::of(&arrived, answered) {
+                Handling::MadeClear if parted.is_some() => Handling::PassedOn,
+                other => other,
+            });
             let first = arrived.first().map(|arrival| arrival.bytes.as_slice());
             result.rows.push(ChainRow {
                 request: request.clone(),
                 front: judge::seen(&talk),
                 handling,
-                changes: first.map_or_else(Vec::new, |first| changes(&sent, first)),
+                changes: first.map_or_else(Vec::new, |first| changes(&plain, first)),
                 faults: first.map_or_else(Vec::new, |first| framing::read(first).faults),
                 arrived,
                 sent,
+                parted,
                 back: None,
                 out_of_step: judge::out_of_step(&talk, &self.plain),
             });
@@ -151,9 +160,12 @@ impl Runner<'_> {
 
     /// Sends these bytes on a connection of their own, and a plain request behind them where that is wanted.
     fn say(&mut self, bytes: &[u8], followed: bool) -> Talk {
-        let mut script: TalkScript = self.bare(vec![Move::Send(bytes.to_vec())], TIME);
+        let frames = self.target.spoken.is_http2();
+        let said = if frames { [&write::opening(), bytes].concat() } else { bytes.to_vec() };
+        let mut script: TalkScript = self.bare(vec![Move::Send(said)], TIME);
         script.methods = vec!["POST".to_owned()];
-        script.follow_up = followed.then(|| habits::plain_request(self.target, ""));
+        // frames go to a proxy before an origin that tells what came, so that nothing need follow them
+        script.follow_up = (followed && !frames).then(|| habits::plain_request(self.target, ""));
         script.grace = GRACE;
         self.hold(script)
     }

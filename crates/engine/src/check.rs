@@ -326,7 +326,7 @@ impl Round {
 }
 
 fn silence(text: String) -> Heard {
-    let trouble = Trouble { class: FailureClass::WorkloadEnd, text };
+    let trouble = Trouble::new(FailureClass::WorkloadEnd, text);
     Heard { result: Err(trouble), connected: false, took: Nanos::ZERO }
 }
 
@@ -342,7 +342,11 @@ fn asked(plan: &CheckPlan, action: &Action) -> String {
 fn asked_of(plan: &CheckPlan, ask: &Ask) -> String {
     let url = ask.url.settled().unwrap_or_else(|| "(captured)".to_owned());
     let url = prepare::locate(&plan.base, &url).map_or(url, |(url, _)| url.to_string());
-    format!("{} {url}", ask.method)
+    let over = match ask.version.has_streams() {
+        true => format!(" over {}", ask.version.name()),
+        false => String::new(),
+    };
+    format!("{} {url}{over}", ask.method)
 }
 
 #[cfg(test)]

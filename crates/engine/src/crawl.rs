@@ -2,7 +2,7 @@
 //! Only the start's own scheme, host and port are asked; everything is bounded, and what was left
 //! out is counted. The world is a trait, as it is for checks.
 
-use crate::exchange::{Caller, Heard, Outgoing, Reply};
+use crate::exchange::{Caller, Heard, Message, Outgoing, Reply};
 use sample::FailureClass;
 use std::collections::{BTreeSet, VecDeque};
 use units::Nanos;
@@ -229,8 +229,8 @@ fn request(plan: &CrawlPlan, url: &Url) -> Result<Outgoing, RequestError> {
         body: None,
     };
     let rendered = head.render()?;
-    let (bytes, asked) = (rendered.last, rendered.asked);
-    Ok(Outgoing { url: url.clone(), bytes, asked, timeout: plan.timeout })
+    let message = Message::Http1 { bytes: rendered.last, asked: rendered.asked };
+    Ok(Outgoing { url: url.clone(), message, timeout: plan.timeout })
 }
 
 fn location(url: &Url, reply: &Reply) -> Option<Url> {

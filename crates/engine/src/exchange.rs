@@ -2,21 +2,26 @@
 //! requests go out at the same moment, and every answer is kept whole. For checks, where what came
 //! back matters and not how much of it.
 
+mod message;
+mod voice;
+
+pub use message::Message;
+
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot, TlsFactory, TlsSession};
 use sample::FailureClass;
 use units::Nanos;
 use url::Url;
-use wire::answer::{AnswerError, AnswerFacts, AnswerReader, Asked, Framing, HeadCache};
+use voice::{Said, Voice};
+use wire::answer::{AnswerFacts, Framing, HeadCache};
 
 /// One request, ready to go.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Addresses, tried in turn; never empty.
     pub peers: Vec<Peer>,
-    /// Name for SNI and the certificate check; `None` without TLS.
+    /// Name for SNI and the certificate check; `None` without TLS, and with QUIC, which has its own.
     pub tls_name: Option<String>,
-    pub bytes: Vec<u8>,
-    pub asked: Asked,
+    pub message: Message,
     /// From the moment the requests go out to the end of the answer.
     pub timeout: Nanos,
 }
@@ -26,8 +31,7 @@ pub struct Request {
 pub struct Outgoing {
     /// Scheme, host and port say where it goes.
     pub url: Url,
-    pub bytes: Vec<u8>,
-    pub asked: Asked,
+    pub message: Message,
     /// From the moment it goes out to the end of its answer.
     pub timeout: Nanos,
 }
@@ -57,17 +61,24 @@ pub struct Reply {
 pub struct Trouble {
     pub class: FailureClass,
     pub text: String,
+    /// A sentence on what to do about it.
+    pub way_out: Option<&'static str>,
 }
 
+/// Most servers under test have signed their own.
+const TRUST: &str = "Trust its issuer with --ca FILE, or accept any certificate with --insecure.";
+
 impl Trouble {
-    /// Its words, and what to do about a certificate: most servers under test have signed their own.
+    pub fn new(class: FailureClass, text: String) -> Trouble {
+        let way_out = (class == FailureClass::Certificate).then_some(TRUST);
+        Trouble { class, text, way_out }
+    }
+
+    /// Its words, and what to do about it.
     pub fn with_way_out(&self) -> String {
-        match self.class {
-            FailureClass::Certificate => format!(
-                "{}. Trust its issuer with --ca FILE, or accept any certificate with --insecure.",
-                self.text
-            ),
-            _ => self.text.clone(),
+        match self.way_out {
+            Some(way_out) => format!("{}. {way_out}", self.text),
+            None => self.text.clone(),
         }
     }
 }
@@ -92,6 +103,8 @@ pub enum Pause {
 
 /// Bytes of body that are kept; a longer one is a failure.
 pub const BODY_MAX: usize = 64 << 20;
+/// Bytes read at once.
+const READ_SIZE: usize = 64 << 10;
 /// How long the server is given to close a connection that it said it would close.
 const LINGER: Nanos = Nanos::from_millis(500);
 
@@ -119,12 +132,14 @@ struct Line {
     out: Vec<u8>,
     out_at: usize,
     plain: Vec<u8>,
-    reader: AnswerReader,
+    voice: Voice,
     body: Vec<u8>,
     /// Why nothing more can be written; an answer may be there all the same.
     unwritable: Option<FailureClass>,
     ended: bool,
     connected: bool,
+    /// Our side has closed it, before the others.
+    parted: bool,
     heard: Option<(Result<Reply, Trouble>, Nanos)>,
 }
 
@@ -132,6 +147,8 @@ struct Line {
 pub struct Exchange<'t> {
     lines: Vec<Line>,
     tls: Option<&'t mut dyn TlsFactory>,
+    /// For requests over HTTP/2: sessions that offer it in ALPN.
+    tls_http2: Option<&'t mut dyn TlsFactory>,
     cache: HeadCache,
     connect: Nanos,
     /// When connections must stand; `None` before the first turn.
@@ -147,7 +164,7 @@ impl std::fmt::Debug for Exchange<'_> {
 
 impl<'t> Exchange<'t> {
     /// `connect`: the longest that making the connections may take. `tls` must be there when a
-    /// request has a `tls_name`.
+    /// request of HTTP/1.x has a `tls_name`.
     pub fn new(
         requests: Vec<Request>,
         connect: Nanos,
@@ -155,7 +172,14 @@ impl<'t> Exchange<'t> {
     ) -> Exchange<'t> {
         let lines = requests.into_iter().map(Line::new).collect();
         let cache = HeadCache::new();
-        Exchange { lines, tls, cache, connect, stand_by: None, released: None }
+        let tls_http2 = None;
+        Exchange { lines, tls, tls_http2, cache, connect, stand_by: None, released: None }
+    }
+
+    /// `tls` makes the sessions of requests over HTTP/2.
+    pub fn http2_over(mut self, tls: Option<&'t mut dyn TlsFactory>) -> Exchange<'t> {
+        self.tls_http2 = tls;
+        self
     }
 
     /// Does what can be done now.
@@ -174,6 +198,7 @@ impl<'t> Exchange<'t> {
         let now = io.now();
         self.pass_deadlines(now, stand_by);
         self.release(io);
+        self.part(io);
         let busy = self.lines.iter().filter(|line| line.stage != Stage::Over);
         let next = busy.map(|line| line.deadline(stand_by, self.released)).min();
         match next {
@@ -203,7 +228,10 @@ impl<'t> Exchange<'t> {
     pub fn finish(self) -> Vec<Heard> {
         let start = self.released;
         let heard = |line: Line| {
-            let silent = || (Err(trouble(FailureClass::OtherIo, "not begun")), Nanos::ZERO);
+            let silent = || {
+                let why = Trouble::new(FailureClass::OtherIo, "not begun".to_owned());
+                (Err(why), Nanos::ZERO)
+            };
             let (result, at) = line.heard.unwrap_or_else(silent);
             let took = start.map_or(Nanos::ZERO, |start| at - start);
             Heard { result, connected: line.connected, took }
@@ -211,8 +239,19 @@ impl<'t> Exchange<'t> {
         self.lines.into_iter().map(heard).collect()
     }
 
+    /// Closes what was to carry no other request, where it is not the server that ends it.
+    fn part(&mut self, io: &mut impl Io) {
+        for (slot, line) in self.lines.iter_mut().enumerate() {
+            let over = line.stage == Stage::Over && line.heard.is_some();
+            if over && line.request.message.ends_connection() && !line.parted {
+                line.parted = true;
+                io.close(slot as Slot, Close::Orderly);
+            }
+        }
+    }
+
     fn hang_up(&mut self, io: &mut impl Io) {
-        for slot in 0..self.lines.len() {
+        for (slot, _) in self.lines.iter().enumerate().filter(|(_, line)| !line.parted) {
             io.close(slot as Slot, Close::Orderly);
         }
     }
@@ -226,7 +265,7 @@ impl<'t> Exchange<'t> {
             match line.stage {
                 Stage::Connecting | Stage::Handshake => {
                     let class = FailureClass::ConnectTimeout;
-                    line.fail(class, class.explain().to_owned(), now);
+                    line.fail_to_connect(class, class.explain().to_owned(), now);
                 }
                 Stage::Asked => {
                     let span = units::show::duration(line.request.timeout);
@@ -251,8 +290,8 @@ impl<'t> Exchange<'t> {
         self.released = Some(io.now());
         for line in self.lines.iter_mut().filter(|line| line.stage == Stage::Ready) {
             line.stage = Stage::Asked;
-            line.reader.start(line.request.asked);
-            let bytes = std::mem::take(&mut line.request.bytes);
+            let mut bytes = Vec::new();
+            line.voice.ask(&mut line.request.message, &mut bytes);
             line.send(&bytes);
         }
         for slot in 0..self.lines.len() {
@@ -287,7 +326,9 @@ impl<'t> Exchange<'t> {
             line.stage = Stage::Ready;
             return;
         };
-        let session = match &mut self.tls {
+        let over_http2 = matches!(line.request.message, Message::Http2 { .. });
+        let factory = if over_http2 { &mut self.tls_http2 } else { &mut self.tls };
+        let session = match factory {
             Some(factory) => factory.session(&name).map_err(|error| (error.class, error.text)),
             None => Err((FailureClass::Tls, "TLS is not set up".to_owned())),
         };
@@ -306,11 +347,17 @@ impl<'t> Exchange<'t> {
     fn move_on(&mut self, io: &mut impl Io, slot: usize) {
         let Some(line) = self.lines.get_mut(slot) else { return };
         match line.stage {
-            Stage::Connecting => match io.write(slot as Slot, &[]) {
-                Ok(_) => self.connected(io, slot),
-                Err(IoError::WouldBlock) => {}
-                Err(IoError::Failed(class)) => self.refused(io, slot, class),
-            },
+            Stage::Connecting => {
+                let written = match line.shake(io, slot) {
+                    Ok(()) => io.write(slot as Slot, &[]),
+                    Err(error) => Err(error),
+                };
+                match written {
+                    Ok(_) => self.connected(io, slot),
+                    Err(IoError::WouldBlock) => {}
+                    Err(IoError::Failed(class)) => self.refused(io, slot, class),
+                }
+            }
             Stage::Handshake | Stage::Asked | Stage::Closing(_) => {
                 line.flush(io, slot);
                 line.listen(io, slot, &mut self.cache);
@@ -322,6 +369,7 @@ impl<'t> Exchange<'t> {
 
     /// The address does not take us: the next one, if there is one.
     fn refused(&mut self, io: &mut impl Io, slot: usize, class: FailureClass) {
+        let why = io.quic(slot as Slot).and_then(|end| end.why);
         io.close(slot as Slot, Close::Orderly);
         let line = &mut self.lines[slot];
         if line.peer < line.request.peers.len() {
@@ -331,13 +379,15 @@ impl<'t> Exchange<'t> {
             Some(peer) => peer.to_string(),
             None => String::new(),
         };
-        line.fail(class, format!("{name}: {}", class.explain()), io.now());
+        let why = why.unwrap_or_else(|| class.explain().to_owned());
+        line.fail_to_connect(class, format!("{name}: {why}"), io.now());
     }
 }
 
 impl Line {
     fn new(request: Request) -> Line {
         Line {
+            voice: Voice::of(&request.message),
             request,
             stage: Stage::Connecting,
             peer: 0,
@@ -345,11 +395,11 @@ impl Line {
             out: Vec::new(),
             out_at: 0,
             plain: Vec::new(),
-            reader: AnswerReader::new(true),
             body: Vec::new(),
             unwritable: None,
             ended: false,
             connected: false,
+            parted: false,
             heard: None,
         }
     }
@@ -365,8 +415,19 @@ impl Line {
     }
 
     fn fail(&mut self, class: FailureClass, text: String, now: Nanos) {
+        self.suffer(Trouble::new(class, text), now);
+    }
+
+    /// As [`Line::fail`], where it may be that the protocol is not spoken there.
+    fn fail_to_connect(&mut self, class: FailureClass, text: String, now: Nanos) {
+        let trouble = Trouble::new(class, text);
+        let way_out = trouble.way_out.or_else(|| self.request.message.unmet_way_out());
+        self.suffer(Trouble { way_out, ..trouble }, now);
+    }
+
+    fn suffer(&mut self, trouble: Trouble, now: Nanos) {
         if self.heard.is_none() {
-            self.heard = Some((Err(Trouble { class, text }), now));
+            self.heard = Some((Err(trouble), now));
         }
         self.stage = Stage::Over;
     }
@@ -397,8 +458,25 @@ impl Line {
         }
     }
 
+    /// QUIC shakes hands in datagrams that are read before the connection stands; what the server says
+    /// behind its handshake may come along.
+    fn shake(&mut self, io: &mut impl Io, slot: usize) -> Result<(), IoError> {
+        if !self.request.message.is_http3() {
+            return Ok(());
+        }
+        let mut buffer = vec![0; READ_SIZE];
+        loop {
+            match io.read(slot as Slot, &mut buffer) {
+                Ok(0) => return Err(IoError::Failed(FailureClass::ClosedEarly)),
+                Ok(count) => self.plain.extend_from_slice(&buffer[..count]),
+                Err(IoError::WouldBlock) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     fn listen(&mut self, io: &mut impl Io, slot: usize, cache: &mut HeadCache) {
-        let mut buffer = vec![0; 64 << 10];
+        let mut buffer = vec![0; READ_SIZE];
         while self.stage != Stage::Over {
             match io.read(slot as Slot, &mut buffer) {
                 Ok(0) => {
@@ -409,7 +487,9 @@ impl Line {
                 Err(IoError::WouldBlock) => return,
                 Err(IoError::Failed(class)) => {
                     let class = self.unwritable.unwrap_or(class);
-                    return self.fail(class, class.explain().to_owned(), io.now());
+                    let why = io.quic(slot as Slot).and_then(|end| end.why);
+                    let why = why.unwrap_or_else(|| class.explain().to_owned());
+                    return self.fail(class, why, io.now());
                 }
             }
         }
@@ -418,16 +498,21 @@ impl Line {
     fn take(&mut self, bytes: &[u8], io: &mut impl Io, slot: usize, cache: &mut HeadCache) {
         let Some(session) = &mut self.session else {
             self.plain.extend_from_slice(bytes);
-            return self.read_answer(cache, io.now());
+            self.read_answer(cache, io.now());
+            return self.flush(io, slot);
         };
         let fed = session.feed(bytes, &mut self.plain);
         let (closed, shaking) = (session.closed(), session.handshaking());
+        let agreed = session.facts().map(|facts| facts.alpn).unwrap_or_default();
         self.drain();
         self.flush(io, slot);
         if let Err(error) = fed {
             return self.fail(error.class, error.text, io.now());
         }
         if self.stage == Stage::Handshake && !shaking {
+            if let Some(trouble) = self.request.message.disagreement(&agreed) {
+                return self.suffer(trouble, io.now());
+            }
             self.connected = true;
             self.stage = Stage::Ready;
         }
@@ -443,35 +528,32 @@ impl Line {
             return;
         }
         let input = std::mem::take(&mut self.plain);
-        let mut at = 0;
-        while at < input.len() {
-            let advance = match self.reader.advance(cache, &input[at..]) {
-                Ok(advance) => advance,
-                Err(error) => return self.fail_with(error, &input[at..], now),
-            };
-            self.body.extend_from_slice(&input[at..][advance.body.clone()]);
-            at += advance.consumed;
-            if self.body.len() > BODY_MAX {
-                let text = "the body is longer than 64 MiB, more than is looked at".to_owned();
-                return self.fail(FailureClass::Length, text, now);
+        let mut reply = Vec::new();
+        let heard = self.voice.hear(cache, &input, &mut self.body, &mut reply);
+        if !reply.is_empty() {
+            self.send(&reply);
+        }
+        match heard {
+            Ok(Said { used, done }) => {
+                self.plain = input[used..].to_vec();
+                if done {
+                    self.whole(now);
+                } else if self.body.len() > BODY_MAX {
+                    let text = "the body is longer than 64 MiB, more than is looked at".to_owned();
+                    self.fail(FailureClass::Length, text, now);
+                }
             }
-            if advance.done {
-                return self.whole(now);
-            }
-            if advance.consumed == 0 {
-                break;
+            Err(trouble) => {
+                // where nothing of the protocol was heard, nobody who speaks it was met
+                self.connected &= self.voice.is_met();
+                self.suffer(trouble, now);
             }
         }
-        self.plain = input[at..].to_vec();
     }
 
     fn whole(&mut self, now: Nanos) {
-        let facts = self.reader.facts();
-        let reply = Reply {
-            facts,
-            head: self.reader.head().to_vec(),
-            body: std::mem::take(&mut self.body),
-        };
+        let (facts, head) = self.voice.reply();
+        let reply = Reply { facts, head, body: std::mem::take(&mut self.body) };
         self.heard = Some((Ok(reply), now));
         let closes = !facts.persistent && facts.framing != Framing::UntilClose && !self.ended;
         self.stage = if closes { Stage::Closing(now + LINGER) } else { Stage::Over };
@@ -480,14 +562,14 @@ impl Line {
     /// The peer has ended its side.
     fn end(&mut self, now: Nanos) {
         match self.stage {
-            Stage::Asked => match self.reader.end_of_input() {
+            Stage::Asked => match self.voice.hear_end() {
                 Ok(()) => {
                     self.ended = true;
                     self.whole(now);
                 }
-                Err(error) => self.fail_with(error, &[], now),
+                Err(trouble) => self.suffer(trouble, now),
             },
-            Stage::Ready => self.fail_with(AnswerError::ClosedEarly, &[], now),
+            Stage::Ready => self.suffer(voice::closed_early(), now),
             Stage::Handshake => self.fail(
                 FailureClass::Tls,
                 "the server closed during the TLS handshake".to_owned(),
@@ -496,26 +578,4 @@ impl Line {
             _ => self.stage = Stage::Over,
         }
     }
-
-    /// `at`: the bytes at which the answer could not be understood.
-    fn fail_with(&mut self, error: AnswerError, at: &[u8], now: Nanos) {
-        let class = match error {
-            AnswerError::NotHttp => FailureClass::NotHttp,
-            AnswerError::BadFraming(_) | AnswerError::HeadTooLarge => FailureClass::BadFraming,
-            AnswerError::ClosedEarly => FailureClass::ClosedEarly,
-            AnswerError::Truncated => FailureClass::Truncated,
-        };
-        // a TLS record of an alert (RFC 8446 §5.1)
-        let alert = class == FailureClass::NotHttp && at.starts_with(&[0x15, 0x03]);
-        let text = if alert {
-            "the server answered in TLS: is this a port for https://?".to_owned()
-        } else {
-            error.to_string()
-        };
-        self.fail(class, text, now);
-    }
-}
-
-fn trouble(class: FailureClass, text: &str) -> Trouble {
-    Trouble { class, text: text.to_owned() }
 }

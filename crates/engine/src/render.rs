@@ -61,6 +61,10 @@ pub(crate) fn build_own(
         headers.retain(|(name, _)| !given(name));
         headers.extend_from_slice(own.headers);
     }
+    let prioritised = headers.iter().any(|(known, _)| known.eq_ignore_ascii_case("priority"));
+    if let Some(priority) = request.priority.filter(|_| !prioritised) {
+        headers.push(("Priority".to_owned(), priority.to_string()));
+    }
     if let Some(proxy) = plan.connection.proxy.as_ref().filter(|_| absolute) {
         headers.extend(proxy_login(proxy)?);
     }
@@ -81,7 +85,7 @@ pub(crate) fn build_own(
         body: own.body,
     };
     let rendered = head.render()?;
-    let (http2, http3) = translated(plan, url, &rendered.last)?;
+    let (http2, http3) = translated(plan.request.version, url, &rendered.last)?;
     Ok(Template {
         endpoint,
         url: url.clone(),
@@ -96,13 +100,12 @@ pub(crate) fn build_own(
     })
 }
 
-/// The same request for HTTP/2 or HTTP/3, where that is what the plan speaks.
-fn translated(
-    plan: &Plan,
+/// The same request for HTTP/2 or HTTP/3, where that is the version.
+pub(crate) fn translated(
+    version: HttpVersion,
     url: &Url,
     message: &[u8],
 ) -> Result<(Option<http2::Request>, Option<http3::Coded>), RequestError> {
-    let version = plan.request.version;
     if !version.has_streams() {
         return Ok((None, None));
     }

@@ -350,6 +350,7 @@ fn protocol(plan: &Plan) -> Protocol {
             header_table,
             encoder_table,
             frame_max,
+            prioritises: plan.request.priority.is_some(),
             ..http2::Settings::default()
         }),
         HttpVersion::Http3 => Protocol::Http3(http3::Settings::default()),

@@ -13,6 +13,7 @@ mod http3;
 #[cfg(test)]
 pub(crate) mod numbered;
 
+use crate::exchange::Message;
 use crate::journal::Journal;
 use ::http2::{Late, Settings};
 use http1::Http1;
@@ -160,6 +161,19 @@ impl Speaker {
     #[inline]
     pub(crate) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
         each!(self, protocol => protocol.ask(request, out));
+    }
+
+    /// Asks what is given as a message of its own; of another protocol than this, nothing.
+    pub(crate) fn ask_message(&mut self, message: &Message, out: &mut Vec<u8>) {
+        match (self, message) {
+            (Speaker::Http2(http2), Message::Http2 { request, cookie, .. }) => {
+                http2.ask_alone(request, cookie.as_deref(), out);
+            }
+            (Speaker::Http3(http3), Message::Http3 { request, cookie, .. }) => {
+                http3.ask_alone(request, cookie.as_deref(), out);
+            }
+            _ => {}
+        }
     }
 
     /// Takes plaintext in, one event's worth at a time: call again with the rest, for as long as there

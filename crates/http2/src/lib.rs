@@ -54,6 +54,9 @@ pub struct Settings {
     /// Bytes of one list of fields, names and values and 32 for each (RFC 9113 section 6.5.2). A
     /// response with more is reset.
     pub header_list_max: u32,
+    /// Take part in the priorities of RFC 9218: say so, and tell the priority of each request that has
+    /// a field `priority` in a frame too, where the peer takes part as well.
+    pub prioritises: bool,
     /// The fields of responses are kept, to be had when a response is done.
     pub keeps_heads: bool,
 }
@@ -68,6 +71,7 @@ impl Default for Settings {
             encoder_table: TABLE_AT_FIRST,
             frame_max: FRAME_AT_FIRST,
             header_list_max: 64 << 10,
+            prioritises: false,
             keeps_heads: false,
         }
     }

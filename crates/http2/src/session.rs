@@ -25,6 +25,8 @@ pub struct Session {
     /// The response that was done last.
     done: Stream,
     streams_max: u32,
+    /// Priorities go in frames too.
+    prioritises: bool,
     /// Requests can be taken.
     open: bool,
     /// Nothing has come yet.
@@ -116,6 +118,7 @@ impl Session {
             frame: Frame::default(),
             done: Stream::default(),
             streams_max: STREAMS_AT_FIRST,
+            prioritises: settings.prioritises,
             open: true,
             fresh: true,
             scratch: Vec::new(),
@@ -140,6 +143,9 @@ impl Session {
         }
         if settings.frame_max != FRAME_AT_FIRST {
             entries.push(entry(ng::NGHTTP2_SETTINGS_MAX_FRAME_SIZE, settings.frame_max));
+        }
+        if settings.prioritises {
+            entries.push(entry(ng::NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1));
         }
         let window = i32::try_from(settings.connection_window).unwrap_or(i32::MAX);
         let none = ng::NGHTTP2_FLAG_NONE as u8;
@@ -201,6 +207,9 @@ impl Session {
         };
         fields.clear();
         self.scratch = fields;
+        if self.prioritises {
+            self.tell_priority(id, request);
+        }
         let mut stream = Stream::default();
         stream.renew(id, body.cloned());
         let plain = request.plain_bytes() + cookie.map_or(0, |cookie| cookie.len() as u64 + 6);
@@ -214,6 +223,26 @@ impl Session {
         state.facts.streams_peak = state.facts.streams_peak.max(outstanding);
         // below zero where no id is left, or no memory
         self.open &= (1..ID_LAST).contains(&id);
+    }
+
+    /// PRIORITY_UPDATE (RFC 9218 section 7.1). It leaves before the request: a priority that comes
+    /// behind might find the response sent. The library keeps it back where the peer has not said
+    /// that it goes by these priorities.
+    fn tell_priority(&mut self, id: i32, request: &Request) {
+        let told = request.fields().find(|(name, _)| *name == b"priority");
+        let Some((_, value)) = told.filter(|_| id > 0) else { return };
+        let none = ng::NGHTTP2_FLAG_NONE as u8;
+        // SAFETY: a live session; the value is copied. It fails for want of memory or where the value
+        // is longer than a frame; the field says the same then
+        unsafe {
+            ng::nghttp2_submit_priority_update(
+                self.raw.as_ptr(),
+                none,
+                id,
+                value.as_ptr(),
+                value.len(),
+            );
+        }
     }
 
     /// Moves what is to be sent to the end of `out`.

@@ -235,3 +235,44 @@ fn what_breaks_the_standard_is_named_with_its_section() {
         "{why}"
     );
 }
+
+/// The types of the frames in `bytes`, with the stream and the payload of those that tell a priority.
+fn priorities(mut bytes: &[u8]) -> Vec<String> {
+    let mut said = Vec::new();
+    while let [a, b, c, kind, _, _, _, _, stream, rest @ ..] = bytes {
+        let length = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
+        let (payload, after) = rest.split_at(length);
+        said.push(match kind {
+            1 => format!("HEADERS {stream}"),
+            4 => format!("SETTINGS {}", payload.chunks(6).any(|it| it == [0, 9, 0, 0, 0, 1])),
+            0x10 => {
+                format!("PRIORITY_UPDATE {} {}", payload[3], String::from_utf8_lossy(&payload[4..]))
+            }
+            _ => format!("{kind}"),
+        });
+        bytes = after;
+    }
+    said
+}
+
+/// RFC 9218 sections 2.1 and 7.1: both sides say that they go by these priorities, and the frame names
+/// the stream before its request opens it.
+#[test]
+fn a_priority_goes_in_a_frame_where_both_sides_take_part() {
+    let urgent = request("GET /a HTTP/1.1\r\nHost: h\r\nPriority: u=1, i\r\n\r\n");
+    let takes_part = [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1];
+    for (prioritises, server_too) in [(true, true), (true, false), (false, true)] {
+        let mut session = Session::new(&Settings { prioritises, ..Settings::default() });
+        let opening = sent(&mut session);
+        assert_eq!(priorities(&opening[PREFACE.len()..])[0], format!("SETTINGS {prioritises}"));
+        let settings = if server_too { &takes_part[..] } else { &[0, 0, 0, 4, 0, 0, 0, 0, 0] };
+        assert_eq!(heard(&mut session, settings), Vec::<String>::new());
+        sent(&mut session);
+        let both = prioritises && server_too;
+        let told = priorities(&ask(&mut session, &urgent, None));
+        let frame = both.then(|| "PRIORITY_UPDATE 1 u=1, i".to_owned());
+        assert_eq!(told, frame.into_iter().chain(["HEADERS 1".to_owned()]).collect::<Vec<_>>());
+        // a request without a word has the standard's default
+        assert_eq!(priorities(&ask(&mut session, &get(), None)), ["HEADERS 3"]);
+    }
+}

@@ -1,8 +1,9 @@
-//! Bytes that no server should send, made at random.
+//! Bytes that no server should send, made at random and kept from the fuzzer.
 
 mod checks;
 
 use proptest::prelude::*;
+use std::path::Path;
 
 /// One part: a stream, what is said of it, and a frame of any kind, its length not always right.
 fn part() -> impl Strategy<Value = Vec<u8>> {
@@ -29,4 +30,16 @@ proptest! {
         let begun = vec![cut, 5 << 5 | 3, 3, 0, 4, 0, 5 << 5, 5, 1, 3, 0, 0, 0xd9];
         checks::server_bytes(&[vec![begun], parts].concat().concat());
     }
+}
+
+#[test]
+fn corpus_http3() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/http3");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).expect("the corpus is there") {
+        let path = entry.expect("the corpus can be listed").path();
+        checks::server_bytes(&std::fs::read(path).expect("a corpus file can be read"));
+        count += 1;
+    }
+    assert!(count >= 10, "{count} inputs");
 }

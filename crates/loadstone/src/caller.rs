@@ -1,8 +1,9 @@
 //! Single exchanges in the real world: sockets, names, TLS. For checks, crawls and pages that a
 //! face looks at before its run.
 
+use crate::run::over_quic;
 use conduit::{Io, Peer, TlsFactory};
-use engine::exchange::{self, Exchange, Heard, Outgoing, Pause, Request, Trouble};
+use engine::exchange::{self, Exchange, Heard, Message, Outgoing, Pause, Request, Trouble};
 use ownstack::OwnNetwork;
 use reactor::Reactor;
 use sample::FailureClass;
@@ -24,6 +25,9 @@ pub(crate) struct Caller {
     known: BTreeMap<(String, u16), Result<Vec<Peer>, String>>,
     settings: tls::Settings,
     tls: Option<tls::Factory>,
+    /// With the names of HTTP/2 and HTTP/3 in ALPN.
+    tls_http2: Option<tls::Factory>,
+    tls_http3: Option<tls::Client>,
 }
 
 impl Caller {
@@ -35,7 +39,16 @@ impl Caller {
         let reactor = Reactor::new(Nanos::ZERO)
             .map_err(|error| format!("cannot wait for sockets: {error}"))?;
         let known = BTreeMap::new();
-        Ok(Caller { reactor, own: None, connect, known, settings, tls: None })
+        Ok(Caller {
+            reactor,
+            own: None,
+            connect,
+            known,
+            settings,
+            tls: None,
+            tls_http2: None,
+            tls_http3: None,
+        })
     }
 
     /// The same over our own TCP; nothing else may use the first worker's device meanwhile.
@@ -47,10 +60,35 @@ impl Caller {
     /// Reading the system's certificates takes a while: only where TLS is spoken.
     pub(crate) fn ready_tls(&mut self) -> Result<(), String> {
         if self.tls.is_none() {
-            let client = tls::Client::new(&self.settings).map_err(|error| error.to_string())?;
-            self.tls = Some(client.factory());
+            self.tls = Some(client_of(&self.settings)?.factory());
         }
         Ok(())
+    }
+
+    fn ready_http2(&mut self) -> Result<(), String> {
+        if self.tls_http2.is_none() {
+            self.tls_http2 = Some(client_for(&self.settings, http2::ALPN)?.factory());
+        }
+        Ok(())
+    }
+
+    fn ready_http3(&mut self) -> Result<(), String> {
+        if !cfg!(feature = "h3") {
+            return Err("this program was built without HTTP/3 (the feature h3)".to_owned());
+        }
+        if self.tls_http3.is_none() {
+            self.tls_http3 = Some(client_for(&self.settings, http3::ALPN)?);
+        }
+        Ok(())
+    }
+
+    /// Makes ready what keeps secrets below this message.
+    fn secure(&mut self, message: &Message) -> Result<(), String> {
+        match message {
+            Message::Http1 { .. } => self.ready_tls(),
+            Message::Http2 { .. } => self.ready_http2(),
+            Message::Http3 { .. } => self.ready_http3(),
+        }
     }
 
     /// The addresses of an endpoint, by its key; they are not looked up then.
@@ -76,22 +114,45 @@ impl Caller {
     /// A request with its addresses.
     fn addressed(&mut self, outgoing: Outgoing) -> Result<Request, Heard> {
         let failed = |class, text| {
-            let result = Err(Trouble { class, text });
+            let result = Err(Trouble::new(class, text));
             Heard { result, connected: false, took: Nanos::ZERO }
         };
-        let Outgoing { url, bytes, asked, timeout } = outgoing;
+        let Outgoing { url, message, timeout } = outgoing;
         let secure = url.scheme() == "https";
         if secure {
-            self.ready_tls().map_err(|why| failed(FailureClass::Tls, why))?;
+            self.secure(&message).map_err(|why| failed(FailureClass::Tls, why))?;
         }
         let peers = self.peers(&url).map_err(|why| failed(FailureClass::Unreachable, why))?;
-        let tls_name = secure.then(|| url.host_str().unwrap_or_default().to_owned());
-        Ok(Request { peers, tls_name, bytes, asked, timeout })
+        let name = url.host_str().unwrap_or_default().to_owned();
+        if message.is_http3() {
+            if !secure {
+                let why = format!("HTTP/3 is never without TLS, and this is {url}");
+                return Err(failed(FailureClass::Tls, why));
+            }
+            let peers = peers.iter().filter_map(Peer::address);
+            let peers = peers.map(|address| Peer::Quic { address, name: name.clone() }).collect();
+            return Ok(Request { peers, tls_name: None, message, timeout });
+        }
+        let tls_name = secure.then_some(name);
+        Ok(Request { peers, tls_name, message, timeout })
+    }
+
+    /// Sockets of QUIC as well as of TCP; `None`: no descriptor is left for them.
+    fn quic(&self) -> Option<impl Io + use<>> {
+        let carrier = over_quic::Carrier::of(self.tls_http3.as_ref()?)?;
+        Some(carrier.over(Reactor::new(Nanos::ZERO).ok()?))
     }
 
     fn talk(&mut self, requests: Vec<Request>) -> Vec<Heard> {
+        let over_quic = requests.iter().any(|request| request.message.is_http3());
+        let quic = over_quic.then(|| self.quic()).flatten();
         let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
-        let mut machine = Exchange::new(requests, self.connect, factory);
+        let http2 = self.tls_http2.as_mut().map(|factory| factory as &mut dyn TlsFactory);
+        let mut machine = Exchange::new(requests, self.connect, factory).http2_over(http2);
+        if let Some(mut io) = quic {
+            until_told(&mut machine, &mut io);
+            return machine.finish();
+        }
         let own = self.own.as_ref().map(|(network, seed)| network.worker(0, *seed, Nanos::ZERO));
         match own {
             None => until_told(&mut machine, &mut self.reactor),
@@ -101,6 +162,15 @@ impl Caller {
         }
         machine.finish()
     }
+}
+
+fn client_of(settings: &tls::Settings) -> Result<tls::Client, String> {
+    tls::Client::new(settings).map_err(|error| error.to_string())
+}
+
+/// A client that offers one protocol alone.
+fn client_for(settings: &tls::Settings, protocol: &str) -> Result<tls::Client, String> {
+    client_of(&tls::Settings { alpn: vec![protocol.to_owned()], ..settings.clone() })
 }
 
 fn until_told(machine: &mut Exchange<'_>, io: &mut impl Io) {

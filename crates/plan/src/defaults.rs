@@ -80,6 +80,7 @@ impl Default for RequestPlan {
             body: None,
             auth: None,
             user_agent: concat!("loadstone/", env!("CARGO_PKG_VERSION")).into(),
+            priority: None,
             compressed: false,
             follow_max: 0,
             cookies: false,

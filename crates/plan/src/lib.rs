@@ -8,6 +8,7 @@ mod file;
 pub mod fold;
 pub mod journey;
 mod model;
+mod priority;
 pub mod representative;
 pub mod rules;
 pub mod scenario;
@@ -20,6 +21,7 @@ pub mod verify;
 
 pub use file::{Secrets, VERSION, from_masked_toml, from_toml, is_secret_header, to_toml};
 pub use model::*;
+pub use priority::Priority;
 pub use source::{FileSource, NoFiles};
 pub use stream::{StepStream, Streaming, parse_streaming};
 pub use urls::{Location, parse_proxy, parse_url, parse_url_list};

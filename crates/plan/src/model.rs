@@ -1,6 +1,7 @@
 //! The parts of a plan. Times are spans, rates are per second, sizes are bytes.
 
 use crate::journey::JourneyPlan;
+use crate::priority::Priority;
 use crate::scenario::ScenarioPlan;
 use crate::stages::Stages;
 pub use schedule::Gaps;
@@ -259,6 +260,8 @@ pub struct RequestPlan {
     pub body: Option<Vec<u8>>,
     pub auth: Option<Auth>,
     pub user_agent: String,
+    /// Sent with each request that has no field `priority` of its own (RFC 9218).
+    pub priority: Option<Priority>,
     /// Ask for gzip, deflate and br, and undo them.
     pub compressed: bool,
     /// Redirects followed per call; 0: none.

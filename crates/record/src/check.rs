@@ -50,7 +50,8 @@ pub struct StepRecord {
     /// The whole step; of a group's member, from the common start to the end of its response.
     #[schemars(range(min = 0.0))]
     pub elapsed_s: f64,
-    /// Method and URL, or the path of a file; empty for a group.
+    /// Method and URL, with ` over HTTP/2` or ` over HTTP/3` where that was spoken; or the path of a
+    /// file; empty for a group.
     pub asked: String,
     /// Of the last response.
     pub status: Option<u16>,

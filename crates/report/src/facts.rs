@@ -8,6 +8,7 @@ pub(crate) mod verified;
 use crate::figures::FigureKind;
 use crate::words::{self, counted};
 use crate::{Figures, RunReport, figures, fleet, held, path, stack};
+use plan::HttpVersion;
 use sample::FailureClass;
 use stats::{Counts, Snapshot};
 use std::collections::BTreeMap;
@@ -72,6 +73,18 @@ fn reconnect_pause(report: &RunReport) -> Option<String> {
     })
 }
 
+/// What a run with `--priority` sent.
+fn priority(report: &RunReport) -> Option<String> {
+    let request = &report.plan.request;
+    let frames = match request.version {
+        HttpVersion::Http2 => {
+            ", and a frame PRIORITY_UPDATE before it where the server goes by RFC 9218"
+        }
+        _ => "",
+    };
+    request.priority.map(|priority| format!("{priority}: a field of each request{frames}"))
+}
+
 /// The sessions of a partly open load.
 pub(crate) fn sessions(report: &RunReport, figures: &Figures) -> Option<String> {
     if !figures::has_sessions(&report.plan) {
@@ -102,6 +115,7 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
     ];
     let mut facts: Vec<(&str, String)> =
         one.into_iter().filter_map(|(label, text)| Some((label, text?))).collect();
+    facts.extend(priority(report).map(|text| ("Priority", text)));
     facts.extend(streams::sentence(report).map(|text| ("Streams", text)));
     facts.extend(verified::sentence(report).map(|text| ("Verified", text)));
     facts.extend(verified::examples(report).map(|text| ("", text)));

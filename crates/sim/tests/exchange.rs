@@ -1,7 +1,7 @@
 //! Requests that go out together, in virtual time: when they go out, and what is heard of each.
 
 use conduit::Peer;
-use engine::exchange::{Heard, Request};
+use engine::exchange::{Heard, Message, Request};
 use sample::FailureClass;
 use sim::{Action, Admission, Client, Script, Server, World, exchange};
 use std::net::SocketAddr;
@@ -15,8 +15,7 @@ fn request(bytes: &[u8]) -> Request {
     Request {
         peers: vec![Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 1)))],
         tls_name: None,
-        bytes: bytes.to_vec(),
-        asked: Asked::Ordinary,
+        message: Message::Http1 { bytes: bytes.to_vec(), asked: Asked::Ordinary },
         timeout: Nanos::from_secs(2),
     }
 }

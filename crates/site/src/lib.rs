@@ -31,7 +31,7 @@ pub use error::SiteError;
 pub use faults::{Faults, Misbehaviour, Stall, TimeLaw, WrongLength};
 pub use lateness::Lateness;
 pub use listen::{Address, Listen};
-pub use recorder::OriginRecorder;
+pub use recorder::{OriginRecorder, RecordedMessage};
 pub use route::{AUTH_PASSWORD, AUTH_USER};
 pub use server::Site;
 pub use weakness::{Cold, Contention, Late, RateLimit, Weaknesses};

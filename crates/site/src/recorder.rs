@@ -24,6 +24,14 @@ const BEHIND: Duration = Duration::from_millis(60);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const BODY: &str = "Loadstone's origin heard it.\n";
 
+/// What came on one connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordedMessage {
+    pub bytes: Vec<u8>,
+    /// The client ended the connection before it was answered.
+    pub cut_off: bool,
+}
+
 /// Says that a message is whole, and that nobody can read it otherwise.
 type IsWhole = fn(&[u8]) -> bool;
 
@@ -53,6 +61,7 @@ struct HeardConnection {
     id: u64,
     bytes: Vec<u8>,
     over: bool,
+    cut_off: bool,
 }
 
 impl RecorderState {
@@ -88,7 +97,7 @@ impl OriginRecorder {
 
     /// What has come since this was asked last, a connection each; `None` while one is still being heard.
     /// Connections that have said nothing are left out.
-    pub fn take(&self) -> Option<Vec<Vec<u8>>> {
+    pub fn take(&self) -> Option<Vec<RecordedMessage>> {
         let mut heard = self.shared.heard();
         if heard.all.iter().any(|one| !one.over && !one.bytes.is_empty()) {
             return None;
@@ -97,7 +106,11 @@ impl OriginRecorder {
         let (done, silent) = std::mem::take(&mut heard.all).into_iter().partition(spoke);
         heard.all = silent;
         let done: Vec<HeardConnection> = done;
-        Some(done.into_iter().map(|one| one.bytes).collect())
+        let message = |one: HeardConnection| {
+            let HeardConnection { bytes, cut_off, .. } = one;
+            RecordedMessage { bytes, cut_off }
+        };
+        Some(done.into_iter().map(message).collect())
     }
 }
 
@@ -120,7 +133,8 @@ fn accept(listener: &TcpListener, state: &Arc<RecorderState>, is_whole: IsWhole)
                 heard.next += 1;
                 let id = heard.next;
                 if heard.all.len() < KEPT_MAX {
-                    heard.all.push(HeardConnection { id, bytes: Vec::new(), over: false });
+                    let bytes = Vec::new();
+                    heard.all.push(HeardConnection { id, bytes, over: false, cut_off: false });
                 }
                 drop(heard);
                 let state = state.clone();
@@ -164,6 +178,7 @@ fn hear(mut stream: TcpStream, id: u64, state: &RecorderState, is_whole: IsWhole
         }
     }
     if all.is_empty() || ended {
+        state.with(id, |one| one.cut_off = ended);
         return;
     }
     let content = if all.starts_with(b"HEAD ") { "" } else { BODY };

@@ -3,12 +3,14 @@
 //! beginning of another's.
 
 mod arrival;
+mod downgrade;
 mod meeting;
 mod requests;
 
 pub use arrival::{Arrival, Handling, changes};
+pub use downgrade::parted;
 pub use meeting::Meeting;
-pub use requests::{ChainRequest, DisagreementClass, requests};
+pub use requests::{ChainRequest, DisagreementClass, downgrades, requests};
 
 use crate::framing::FramingFault;
 
@@ -28,6 +30,9 @@ pub struct ChainRow {
     pub faults: Vec<FramingFault>,
     /// What the server made of it: of what arrived where that was seen, else of the request itself.
     pub back: Option<(String, Meeting)>,
+    /// One request of HTTP/2 has become something else than one message: what, as a clause about what
+    /// arrived.
+    pub parted: Option<String>,
     /// A valid request behind it, through the proxy, was not answered as it should: what came.
     pub out_of_step: Option<String>,
 }
@@ -35,9 +40,9 @@ pub struct ChainRow {
 impl ChainRow {
     /// Proxy and server disagree where it ends.
     pub fn disagrees(&self) -> bool {
-        let reached = self.arrived.len() == 1;
+        let reached = self.arrived.len() == 1 && !self.arrived[0].cut_off;
         let meets = self.back.as_ref().is_some_and(|(_, meeting)| meeting.is_disagreement());
-        reached && meets || self.out_of_step.is_some()
+        reached && meets || self.parted.is_some() || self.out_of_step.is_some()
     }
 
     /// The proxy may send the next request on the same connection: the disagreement meets another client.

@@ -45,6 +45,9 @@ pub(crate) struct Subject {
     /// It stands before us: what it sends on is recorded, and its rows are requests of `torture chain`.
     #[serde(default)]
     pub(crate) chain: bool,
+    /// It is spoken to in HTTP/2: over TLS by ALPN, without by prior knowledge.
+    #[serde(default)]
+    pub(crate) http2: bool,
     #[serde(default)]
     file: Vec<Page>,
     #[serde(default)]
@@ -79,6 +82,7 @@ pub(crate) fn range() -> Subject {
         ci: false,
         origin: false,
         chain: false,
+        http2: false,
         file: Vec::new(),
         truth: Vec::new(),
     }

@@ -1,6 +1,6 @@
 //! A request of a step as bytes.
 
-use crate::exchange::Outgoing;
+use crate::exchange::{Message, Outgoing};
 use plan::HttpVersion;
 use plan::check::{Ask, Body, CheckPlan, Text, Upload, UploadContent, ValueSource};
 use std::collections::BTreeMap;
@@ -54,7 +54,14 @@ pub(super) fn prepare(
     };
     let rendered = head.render().map_err(|error| error.to_string())?;
     let bytes = if ask.close { rendered.last } else { rendered.bytes };
-    Ok(Outgoing { url: made.url, bytes, asked: rendered.asked, timeout: ask.timeout })
+    let version = ask.version;
+    if version == HttpVersion::Http3 && made.url.scheme() != "https" {
+        let url = &made.url;
+        return Err(format!("HTTP/3 is never without TLS, and this is {url}: write https://"));
+    }
+    let message = Message::translated(version, &made.url, bytes, rendered.asked, ask.close);
+    let message = message.map_err(|error| error.to_string())?;
+    Ok(Outgoing { url: made.url, message, timeout: ask.timeout })
 }
 
 /// The parts of a request, with every value put in.

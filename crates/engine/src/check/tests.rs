@@ -29,13 +29,13 @@ impl Table {
 
     fn heard(&mut self, request: &Outgoing) -> Heard {
         self.now += Nanos::from_millis(10);
-        let text = String::from_utf8_lossy(&request.bytes).into_owned();
+        let text = String::from_utf8_lossy(request.message.http1_bytes()).into_owned();
         let line = text.lines().next().unwrap_or_default().to_owned();
         self.sent.push(text);
         let found = self.answers.iter().position(|(asked, _)| line.starts_with(asked));
         let answer = found.map_or("404\r\n", |at| self.answers[at].1);
         if answer == "refused" {
-            let trouble = Trouble { class: FailureClass::Refused, text: "refused".into() };
+            let trouble = Trouble::new(FailureClass::Refused, "refused".into());
             return Heard { result: Err(trouble), connected: false, took: Nanos::ZERO };
         }
         let (status, rest) = answer.split_once("\r\n").unwrap_or((answer, ""));

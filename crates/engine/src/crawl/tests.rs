@@ -30,13 +30,13 @@ impl Caller for Table {
 
 impl Table {
     fn heard(&mut self, request: &Outgoing) -> Heard {
-        self.sent.push(String::from_utf8_lossy(&request.bytes).into_owned());
+        self.sent.push(String::from_utf8_lossy(request.message.http1_bytes()).into_owned());
         let path = &request.url[Position::BeforePath..];
         let found = self.answers.iter().find(|(known, ..)| *known == path);
         let (status, fields, body) =
             found.map_or((404, "", ""), |(_, status, fields, body)| (*status, *fields, *body));
         if status == 0 {
-            let trouble = Trouble { class: FailureClass::Refused, text: body.into() };
+            let trouble = Trouble::new(FailureClass::Refused, body.into());
             return Heard { result: Err(trouble), connected: false, took: Nanos::ZERO };
         }
         let facts = AnswerFacts { status, ..AnswerFacts::default() };

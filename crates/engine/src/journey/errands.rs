@@ -5,7 +5,7 @@ use super::guide::words;
 use super::request;
 use crate::check::capture::capture;
 use crate::check::judge::{ResponseParts, response};
-use crate::exchange::{Caller, Outgoing};
+use crate::exchange::{Caller, Message, Outgoing};
 use plan::Plan;
 use plan::journey::JourneyStep;
 use std::collections::BTreeMap;
@@ -57,14 +57,9 @@ fn errand(
 ) -> Result<(), (String, bool)> {
     let absolute = plan.connection.proxy.is_some();
     let template = request::make(plan, step, values, 0, absolute).map_err(|why| (why, true))?;
-    let mut bytes = template.last;
-    if let Some(cookies) = jar.header(&template.url) {
-        let line = format!("Cookie: {cookies}\r\n").into_bytes();
-        bytes.splice(template.cookie_at_last..template.cookie_at_last, line);
-    }
-    let (url, asked) = (template.url, template.asked);
-    let timeout = plan.timeouts.call;
-    let sent = Outgoing { url: url.clone(), bytes, asked, timeout };
+    let url = template.url.clone();
+    let message = Message::of(template, jar.header(&url));
+    let sent = Outgoing { url: url.clone(), message, timeout: plan.timeouts.call };
     let Some(heard) = caller.exchange(vec![sent]).pop() else {
         return Err(("no word of this request came back".to_owned(), true));
     };

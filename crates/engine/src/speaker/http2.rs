@@ -40,6 +40,15 @@ impl Http2 {
         }
     }
 
+    pub(super) fn ask_alone(
+        &mut self,
+        request: &http2::Request,
+        cookie: Option<&str>,
+        out: &mut Vec<u8>,
+    ) {
+        self.session.ask(request, cookie, out);
+    }
+
     pub(super) fn hear(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Heard, Fault> {
         let before = out.len();
         let taken = match self.taken {

@@ -331,6 +331,7 @@ impl RequestArgs {
         set(&mut request.user_agent, self.user_agent.clone());
         set(&mut request.version, self.http.as_ref().and_then(|List(all)| all.first().copied()));
         set(&mut request.follow_max, self.follow);
+        set_some(&mut request.priority, self.priority);
         request.compressed |= self.compressed;
         request.cookies |= self.cookies;
     }

@@ -3,6 +3,7 @@
 use super::outputs::each_its_own;
 use super::{Sink, UsageError, parse};
 use clap::Args;
+use plan::HttpVersion;
 use plan::check::Given;
 use std::path::PathBuf;
 use url::Url;
@@ -19,6 +20,7 @@ use url::Url;
 Examples:
   loadstone check --init norm.toml               the plan for the norm site
   loadstone check norm.toml --base http://host:2020
+  loadstone check shop.toml --base https://host/ --http 2
   loadstone check norm.toml --set maxclients=1 --only MaxClients
   loadstone check norm.toml --root /srv/norm --junit result.xml"
 )]
@@ -32,6 +34,12 @@ pub(crate) struct CheckArgs {
     /// Override a variable of the plan; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) set: Vec<(String, String)>,
+    /// Version of HTTP of the steps that name none: 1.0, 1.1, 2 or 3 [default: the plan's, or 1.1]
+    ///
+    /// 2 is asked for in TLS by ALPN and spoken at once without TLS (prior knowledge); 3 is over
+    /// QUIC. A server without that version is an error, and no other is spoken in its place.
+    #[arg(long, value_name = "VERSION", value_parser = parse::one_version)]
+    pub(crate) http: Option<HttpVersion>,
     /// Run only steps with this text in their name; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,
@@ -63,7 +71,7 @@ pub(crate) struct CheckArgs {
 
 impl CheckArgs {
     pub(crate) fn given(&self) -> Given {
-        Given { base: self.base.clone(), set: self.set.clone() }
+        Given { base: self.base.clone(), set: self.set.clone(), http: self.http }
     }
 
     /// That results go to two different files, each of which has a name, and that the plan is none of a

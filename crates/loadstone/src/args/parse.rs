@@ -54,6 +54,18 @@ pub(super) fn versions(text: &str) -> Result<List<HttpVersion>, ParseError> {
     text.split(',').map(|name| one(name.trim())).collect::<Result<_, _>>().map(List)
 }
 
+/// The version of HTTP that single requests speak: nobody is there to choose it for them.
+pub(super) fn one_version(text: &str) -> Result<HttpVersion, ParseError> {
+    let known =
+        VERSIONS.iter().find(|(name, version)| *name == text && *version != HttpVersion::Auto);
+    known.map(|(_, version)| *version).ok_or_else(|| {
+        ParseError(format!(
+            "{} is no version of HTTP that is spoken here: give one of 1.0, 1.1, 2, 3",
+            units::quoted(text)
+        ))
+    })
+}
+
 /// What is typed behind `--http`.
 const VERSIONS: [(&str, HttpVersion); 5] = [
     ("1.0", HttpVersion::Http10),

@@ -6,7 +6,7 @@ use super::parse::{self, List};
 use clap::{Args, ValueEnum};
 use plan::representative::{Representative, parse_representative};
 use plan::stages::Stages;
-use plan::{AbortRule, Auth, BodyRule, HttpVersion, ResolveRule, Think, rules};
+use plan::{AbortRule, Auth, BodyRule, HttpVersion, Priority, ResolveRule, Think, rules};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use units::{Nanos, RateSpan};
@@ -176,6 +176,14 @@ pub(super) struct RequestArgs {
     /// The User-Agent header
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     pub(super) user_agent: Option<String>,
+    /// Priority of requests (RFC 9218): u=0 (first) to u=7 (last), i (incremental), or 'u=1, i'
+    ///
+    /// Each request that has no field priority of its own gets `priority: u=1, i`, in every version
+    /// of HTTP. With --http 2 the connection also begins with SETTINGS_NO_RFC7540_PRIORITIES, and
+    /// where the server sends that setting too, a PRIORITY_UPDATE frame goes before each request
+    /// with a field priority.
+    #[arg(long, value_name = "PRIORITY", hide_short_help = true)]
+    pub(super) priority: Option<Priority>,
     /// HTTP version: 1.0, 1.1, 2 (ALPN over TLS, prior knowledge over cleartext), 3 (QUIC) or auto
     /// (the server's choice of 1.1 or 2) [default: 1.1]
     #[arg(long, value_name = "VERSION", value_parser = parse::versions, hide_short_help = true)]

@@ -165,6 +165,9 @@ fn requests_and_connections() {
         http://fred:a%3Ab@h/
         --bearer abc --http 1.0 h
         --follow --compressed --cookies h
+        --priority u=1,i h
+        --priority u=9 h
+        --priority i -H 'priority: u=1' h
         --follow=3 h
         --expect-status 200,3xx --expect-length 1k --expect-body hello h
         --timeout 1s --connect-timeout 2s --first-byte-timeout 3s --progress-timeout 4s h
@@ -347,6 +350,7 @@ const VALUES: &[(&str, &str)] = &[
     ("user", "a:b"),
     ("bearer", "a"),
     ("user-agent", "a"),
+    ("priority", "u=1"),
     ("http", "1.0"),
     ("follow", "=4"),
     ("expect-status", "200"),

@@ -131,7 +131,7 @@ impl TortureWhat {
     }
 }
 
-fn spoken(text: &str) -> Result<Spoken, String> {
+pub(super) fn spoken(text: &str) -> Result<Spoken, String> {
     match text {
         "1.1" => Ok(Spoken::Http1),
         "2" => Ok(Spoken::Http2),

@@ -4,6 +4,7 @@ use super::parse;
 use super::torture::{path, target};
 use super::{Sink, TortureArgs, TortureSafety};
 use clap::{Args, FromArgMatches};
+use dialogue::http2::Spoken;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use units::Nanos;
@@ -88,6 +89,7 @@ Examples:
   loadstone torture chain http://localhost:8080/ --origin 127.0.0.1:9000
   loadstone torture chain http://localhost:8080/ --back http://localhost:8081/
   loadstone torture chain http://localhost:8080/ --origin 127.0.0.1:9000 --back http://localhost:8081/
+  loadstone torture chain https://localhost:8443/ --http 2 --origin 127.0.0.1:9000 --insecure
 
 Exit codes: 0 they agree; 1 they would disagree; 2 usage, or refused; 3 nothing
 was tested; 4 it ended early; 5 a result was not written; 130 interrupted.")]
@@ -106,6 +108,10 @@ pub(crate) struct ChainArgs {
     /// A path that takes bodies; without it the page of the URL
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) post: Option<String>,
+    /// What is spoken to the proxy: 1.1, or 2 for requests of HTTP/2 of which it has to make one of
+    /// HTTP/1.1 (over TLS by ALPN, without by prior knowledge) [default: 1.1]
+    #[arg(long, value_name = "VERSION", value_parser = super::torture::spoken)]
+    pub(crate) http: Option<Spoken>,
     /// Accept any certificate
     #[arg(long)]
     pub(crate) insecure: bool,

@@ -1,7 +1,7 @@
 //! Files that a tool's arguments name.
 
 use crate::caller::Caller;
-use engine::exchange::{Caller as _, Outgoing};
+use engine::exchange::{Caller as _, Message, Outgoing};
 use faces::{FOLDER_FILES_MAX, Files, Page, Reference, SystemError};
 use std::io::Read;
 use std::net::IpAddr;
@@ -73,8 +73,7 @@ impl Files for Disk {
         };
         let outgoing = Outgoing {
             url: page.url.clone(),
-            bytes: page.request.to_vec(),
-            asked: Asked::Ordinary,
+            message: Message::Http1 { bytes: page.request.to_vec(), asked: Asked::Ordinary },
             timeout: page.timeout,
         };
         let mut heard = Caller::new(CONNECT, settings)?.exchange(vec![outgoing]);

@@ -82,7 +82,7 @@ fn errands(
         return Ok(());
     }
     let mut settings = prepare::tls_settings(plan);
-    // single exchanges speak HTTP/1.1, whatever the run does
+    // what is offered for HTTP/1.x; other versions offer their own
     settings.alpn = vec!["http/1.1".to_owned()];
     let own = prepared.own.clone().map(|network| (network, plan.seed));
     let caller = Caller::new(plan.timeouts.connect, settings).map_err(Failure::usage)?;

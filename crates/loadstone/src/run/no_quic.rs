@@ -11,6 +11,10 @@ pub(crate) fn carrier(_plan: &Plan, _client: &tls::Client) -> Option<Carrier> {
 }
 
 impl Carrier {
+    pub(crate) fn of(_client: &tls::Client) -> Option<Carrier> {
+        None
+    }
+
     pub(crate) fn over(self, _io: Reactor) -> Reactor {
         match self {}
     }

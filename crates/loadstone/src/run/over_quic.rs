@@ -21,6 +21,13 @@ pub(crate) fn carrier(plan: &Plan, client: &tls::Client) -> Option<Carrier> {
 }
 
 impl Carrier {
+    /// For single exchanges, whose windows are wide. `client` offers HTTP/3.
+    pub(crate) fn of(client: &tls::Client) -> Option<Carrier> {
+        let http2::Settings { stream_window, connection_window, .. } = http2::Settings::default();
+        let limits = Limits { stream_window, connection_window };
+        Some(Carrier { handshakes: client.factory().quic(), limits })
+    }
+
     pub(crate) fn over(self, io: Reactor) -> Quic<Reactor> {
         Quic::new(io, reactor::instant(), self.handshakes, &self.limits, None)
     }

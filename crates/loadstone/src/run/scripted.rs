@@ -116,6 +116,9 @@ fn headers(plan: &Plan) -> Vec<(String, String)> {
         }
     };
     add("User-Agent", request.user_agent.clone());
+    if let Some(priority) = request.priority {
+        add("Priority", priority.to_string());
+    }
     if request.compressed {
         add("Accept-Encoding", "gzip, deflate, br".to_owned());
     }

@@ -1,7 +1,7 @@
 //! `--sut`: the server's own resources, read each second by a thread of its own while the run goes on.
 
 use crate::exit::Failure;
-use engine::exchange::{Caller as _, Outgoing};
+use engine::exchange::{Caller as _, Message, Outgoing};
 use host::sut::{Reader, Reading, Server};
 use sample::SutSeries;
 use std::net::SocketAddr;
@@ -101,8 +101,7 @@ impl Source {
         );
         let outgoing = Outgoing {
             url: url.clone(),
-            bytes: request.into_bytes(),
-            asked: Asked::Ordinary,
+            message: Message::Http1 { bytes: request.into_bytes(), asked: Asked::Ordinary },
             timeout: EXPORTER_MAX,
         };
         let heard = caller.exchange(vec![outgoing]).into_iter().next();

@@ -3,12 +3,13 @@
 use super::permit::{self, Permit};
 use super::target::{self, Reached};
 use super::world::Sockets;
-use crate::args::ChainArgs;
+use crate::args::{ChainArgs, TortureArgs};
 use crate::exit::{Code, Failure};
 use crate::files;
 use campaign::{ChainTargets, RecordingOrigin, TestTarget};
+use dialogue::http2::Spoken;
 use record::torture::chain::{ChainEnds, chain_record};
-use site::OriginRecorder;
+use site::{OriginRecorder, RecordedMessage};
 use std::net::{IpAddr, SocketAddr};
 use torture::chain::{Arrival, ChainResult};
 use torture::framing;
@@ -22,7 +23,8 @@ struct Origin(OriginRecorder);
 impl RecordingOrigin for Origin {
     fn take(&mut self) -> Option<Vec<Arrival>> {
         let arrived = self.0.take()?;
-        Some(arrived.into_iter().map(|bytes| Arrival { bytes }).collect())
+        let arrival = |RecordedMessage { bytes, cut_off }| Arrival { bytes, cut_off };
+        Some(arrived.into_iter().map(arrival).collect())
     }
 }
 
@@ -30,6 +32,7 @@ impl RecordingOrigin for Origin {
 /// Addresses that are not one's own, one that cannot be listened at, a result that cannot be written.
 pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
     files::check_results(args.json.as_ref(), [])?;
+    check_http2(args)?;
     if args.origin.is_none() && args.back.is_none() {
         return Err(Failure::usage(
             "name what stands behind the proxy: --origin ADDR:PORT to listen there and show what \
@@ -37,7 +40,9 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
         ));
     }
     let run = |url: &Url| args.run(url).map_err(|error| Failure::usage(error.to_string()));
-    let front_run = run(&args.proxy)?;
+    let http2 = args.http.is_some_and(Spoken::is_http2);
+    let mut front_run = run(&args.proxy)?;
+    front_run.what.http = args.http;
     let mut front = target::reach(&front_run, &args.proxy)?;
     let back = match &args.back {
         Some(url) => Some(target::reach(&run(url)?, url)?),
@@ -55,9 +60,13 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
     let asked = args.safety.asked();
     let Permit { governor, outside, audit, alone: _alone } =
         permit::permit(&front_run, &args.proxy, &front, &[], &asked)?;
-    let factory = tls(args)?;
+    let factory = tls(args, &front_run)?;
     let mut sockets = Sockets::new(factory, governor, outside)?;
-    let requests = torture::chain::requests().map_err(Failure::usage)?;
+    let requests = match http2 {
+        true => torture::chain::downgrades(),
+        false => torture::chain::requests(),
+    };
+    let requests = requests.map_err(Failure::usage)?;
     let targets = ChainTargets { front: &front.target, back: back.as_ref().map(|one| &one.target) };
     let mut origin = origin.map(Origin);
     let listening = origin.as_ref().map(|origin| origin.0.address());
@@ -72,6 +81,7 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
     }
     let ends = ChainEnds {
         front: args.proxy.to_string(),
+        http: if http2 { "2" } else { "1.1" },
         origin: listening.map(|address| address.to_string()),
         back: args.back.as_ref().map(Url::to_string),
         class: front.class,
@@ -83,11 +93,28 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
 }
 
 /// TLS is there where one of the two is spoken to over it.
-fn tls(args: &ChainArgs) -> Result<Option<tls::Factory>, Failure> {
+fn tls(args: &ChainArgs, front: &TortureArgs) -> Result<Option<tls::Factory>, Failure> {
     let mut urls = std::iter::once(&args.proxy).chain(&args.back);
     let Some(url) = urls.find(|url| url.scheme() == "https") else { return Ok(None) };
-    let run = args.run(url).map_err(|error| Failure::usage(error.to_string()))?;
-    target::tls_for(&run, url)
+    target::tls_for(front, url)
+}
+
+/// Requests of HTTP/2 are for the proxy; a server behind it hears HTTP/1.1, and only what arrived.
+fn check_http2(args: &ChainArgs) -> Result<(), Failure> {
+    if !args.http.is_some_and(Spoken::is_http2) {
+        return Ok(());
+    }
+    match &args.back {
+        Some(back) if args.origin.is_none() => Err(Failure::usage(format!(
+            "--http 2 sends frames, which {back} would not be sent in their place: name --origin \
+             ADDR:PORT as well, and what arrives there goes to --back"
+        ))),
+        Some(back) if back.scheme() == "https" => Err(Failure::usage(format!(
+            "--back {back}: with --http 2 the server behind is asked over HTTP/1.1 without TLS; \
+             give its http:// URL"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// All of them are on this machine, or named as one's own: a request that is read as two may meet another

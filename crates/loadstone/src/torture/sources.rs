@@ -2,7 +2,7 @@
 //! TXT records. No redirect is followed, no proxy is used, and the certificate is always checked.
 
 use conduit::{Io, Peer, TlsFactory};
-use engine::exchange::{Exchange, Heard, Pause, Request};
+use engine::exchange::{Exchange, Heard, Message, Pause, Request};
 use reactor::Reactor;
 use std::net::SocketAddr;
 use torture::safety::proof::{FILE_PATH, PROOF_MAX, Sources};
@@ -61,8 +61,7 @@ impl Internet {
         let request = Request {
             peers: vec![Peer::Tcp(address)],
             tls_name: self.tls_name.clone(),
-            bytes: head.into_bytes(),
-            asked: Asked::Ordinary,
+            message: Message::Http1 { bytes: head.into_bytes(), asked: Asked::Ordinary },
             timeout: WAIT,
         };
         let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);

@@ -10,6 +10,8 @@ mod built_in;
 mod norm;
 mod program;
 mod servers;
+#[cfg(feature = "h3")]
+mod versions;
 
 use serde_json::Value;
 use support::{Ran, text};

@@ -56,6 +56,7 @@ fn the_text_says_what_was_spoken() {
         &site.url("/bytes/100"),
     ]);
     let said = said.expect(&[0, 4]).stdout;
+    assert!(!said.contains("Priority"), "{said}");
     assert!(said.contains("GET, HTTP/2, 2 streams"), "{said}");
     assert!(said.contains("50 streams, at most 2 at once on a connection"), "{said}");
     assert!(said.contains("fields: ") && said.contains(" saved)"), "{said}");
@@ -107,4 +108,20 @@ fn a_plan_file_says_the_same() {
     let file = folder.path().join("plan.toml").display().to_string();
     std::fs::write(&file, &plan).unwrap();
     assert_eq!(run(&["run", "--print-plan", &file]).expect(&[0]).stdout, plan);
+}
+
+/// The field goes with every request, a target's own in its place; the plan and the report say so.
+#[test]
+fn a_priority_is_sent_and_told() {
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    let args = ["run", "-n", "20", "--http", "2", "--priority", "u=1, i", "--full", &url];
+    let said = run(&args).expect(&[0, 4]).stdout;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "Priority u=1, i: a field of each request, and a frame PRIORITY_UPDATE before it";
+    assert!(said.contains(told), "{said}");
+    let plan = run(&["run", "--print-plan", "--priority", "i", &url]).expect(&[0]).stdout;
+    assert!(plan.contains("priority = \"u=3, i\""), "{plan}");
+    let ran = run(&["run", "--priority", "soon", &url]).expect(&[2]);
+    assert!(ran.stderr.contains("\"soon\" is none of its parts; write u=0"), "{}", ran.stderr);
 }

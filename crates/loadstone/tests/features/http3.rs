@@ -1,8 +1,9 @@
 //! HTTP/3 from the command line: what is measured, what is told, what cannot be, and that nothing else
 //! is spoken instead.
 
-use crate::support::tls::{Pki, TlsOptions, TlsServer};
-use crate::support::{Site, measured, outcomes, run, text, whole};
+use crate::support::quic::QuicSite;
+use crate::support::tls::{TlsOptions, TlsServer};
+use crate::support::{outcomes, run, text, whole};
 
 #[test]
 fn options_that_do_not_go_together_are_refused() {
@@ -56,38 +57,9 @@ fn a_plan_file_says_the_same() {
     assert_eq!(run(&["run", "--print-plan", &file]).expect(&[0]).stdout, plan);
 }
 
-/// The built-in site over QUIC, by quinn and h3, with a certificate of the test's own.
-struct Quic {
-    site: Site,
-    ca: String,
-    _folder: tempfile::TempDir,
-}
-
-impl Quic {
-    fn start() -> Quic {
-        let (pki, folder) = (Pki::new(), tempfile::tempdir().unwrap());
-        let keep = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, text).unwrap();
-            path.display().to_string()
-        };
-        let (cert, key) = (keep("cert", &pki.server.cert), keep("key", &pki.server.key));
-        let site = Site::start(&[("http3", &format!("{cert},{key}"))]);
-        Quic { site, ca: keep("ca", &pki.ca), _folder: folder }
-    }
-
-    fn url(&self, path: &str) -> String {
-        self.site.url(path).replacen("http:", "https:", 1)
-    }
-
-    fn measured(&self, args: &[&str]) -> serde_json::Value {
-        measured(&[&["--http", "3", "--ca", &self.ca], args].concat(), &[0, 4])
-    }
-}
-
 #[test]
 fn streams_share_connections_and_are_counted() {
-    let site = Quic::start();
+    let site = QuicSite::start();
     let url = site.url("/bytes/3000");
     let json = site.measured(&["-c", "3", "-n", "300", "--streams", "5", &url]);
     assert_eq!(outcomes(&json), [300, 300, 0, 0, 0, 0]);
@@ -104,7 +76,7 @@ fn streams_share_connections_and_are_counted() {
 
 #[test]
 fn bodies_redirects_cookies_and_sessions_go_over_streams() {
-    let site = Quic::start();
+    let site = QuicSite::start();
     let (body, url) = ("b".repeat(100_000), site.url("/echo"));
     let json = site.measured(&["-c", "2", "-n", "20", "--streams", "4", "--body", &body, &url]);
     assert_eq!(outcomes(&json)[..2], [20, 20]);
@@ -120,7 +92,7 @@ fn bodies_redirects_cookies_and_sessions_go_over_streams() {
 
 #[test]
 fn the_text_says_what_was_spoken() {
-    let site = Quic::start();
+    let site = QuicSite::start();
     let url = site.url("/bytes/100");
     let args =
         ["run", "-n", "50", "--http", "3", "--streams", "2", "--full", "--ca", &site.ca, &url];

@@ -44,6 +44,7 @@ fn headers_method_and_agent_are_sent_as_typed() {
     assert_eq!(request.field("x-one"), Some("1"));
     assert_eq!(request.field("x-two"), Some("b: c"));
     assert_eq!(seen(&["--user-agent", "a robot"]).field("user-agent"), Some("a robot"));
+    assert_eq!(seen(&["--priority", "i,u=1"]).field("priority"), Some("u=1, i"));
     let hosts = seen(&["-H", "Host: shop.example"]);
     let hosts: Vec<_> = hosts.fields.iter().filter(|(name, _)| name == "Host").collect();
     assert_eq!(hosts, [&("Host".to_owned(), "shop.example".to_owned())]);

@@ -26,6 +26,7 @@ const VALUED: &[&str] = &[
     "--user",
     "--bearer",
     "--user-agent",
+    "--priority",
     "--http",
     "--expect-status",
     "--expect-length",

@@ -8,9 +8,12 @@ pub(crate) mod apache;
 pub(crate) mod browser;
 pub(crate) mod caddy;
 pub(crate) mod http;
+pub(crate) mod naive;
 pub(crate) mod nghttpd;
 pub(crate) mod nginx;
 pub(crate) mod proxy;
+#[cfg(feature = "h3")]
+pub(crate) mod quic;
 pub(crate) mod tls;
 
 use serde_json::Value;

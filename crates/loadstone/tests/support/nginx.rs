@@ -36,24 +36,37 @@ impl Nginx {
     #[track_caller]
     pub(crate) fn start(page: &str) -> Nginx {
         // a port may be taken between its choice and its use: then another is chosen
-        (0..5).find_map(|_| Nginx::try_start(page, "")).expect("nginx starts within five tries")
+        (0..5).find_map(|_| Nginx::try_start(page, "", "")).expect("nginx starts within five tries")
     }
 
     /// Sends every request on to this port, on connections that it keeps.
     #[track_caller]
     pub(crate) fn in_front_of(origin: u16) -> Nginx {
+        Nginx::proxy(origin, "")
+    }
+
+    /// The same, spoken to in HTTP/2 with prior knowledge alone.
+    #[track_caller]
+    pub(crate) fn http2_in_front_of(origin: u16) -> Nginx {
+        Nginx::proxy(origin, " http2")
+    }
+
+    #[track_caller]
+    fn proxy(origin: u16, protocol: &str) -> Nginx {
         let rules = format!(
             "location / {{ proxy_pass http://127.0.0.1:{origin}; proxy_http_version 1.1; \
              proxy_set_header Connection \"\"; }}"
         );
-        (0..5).find_map(|_| Nginx::try_start("", &rules)).expect("nginx starts within five tries")
+        let started = (0..5).find_map(|_| Nginx::try_start("", protocol, &rules));
+        started.expect("nginx starts within five tries")
     }
 
-    fn try_start(page: &str, rules: &str) -> Option<Nginx> {
+    fn try_start(page: &str, protocol: &str, rules: &str) -> Option<Nginx> {
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
         std::fs::write(folder.path().join("page.html"), page).unwrap();
-        std::fs::write(folder.path().join("nginx.conf"), configuration(&folder, port, rules))
+        let listen = format!("{port}{protocol}");
+        std::fs::write(folder.path().join("nginx.conf"), configuration(&folder, &listen, rules))
             .unwrap();
         let mut command = Command::new(program());
         command.arg("-p").arg(folder.path()).args(["-c", "nginx.conf", "-e", "error.log"]);
@@ -81,7 +94,7 @@ impl Drop for Nginx {
     }
 }
 
-fn configuration(folder: &TempDir, port: u16, rules: &str) -> String {
+fn configuration(folder: &TempDir, listen: &str, rules: &str) -> String {
     let root = folder.path().display();
     let mut temporary = String::new();
     for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
@@ -91,6 +104,6 @@ fn configuration(folder: &TempDir, port: u16, rules: &str) -> String {
         "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log;\n\
          events {{ worker_connections 512; }}\n\
          http {{\n{temporary}    access_log off; keepalive_requests 100000000;\n\
-         \x20   server {{ listen 127.0.0.1:{port}; root {root}; {rules} }}\n}}\n"
+         \x20   server {{ listen 127.0.0.1:{listen}; root {root}; {rules} }}\n}}\n"
     )
 }

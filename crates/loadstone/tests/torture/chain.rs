@@ -2,7 +2,7 @@
 //! otherwise.
 
 use super::support::nginx::Nginx;
-use super::support::{Site, free_port, run, text};
+use super::support::{Site, free_port, naive, run, text};
 use serde_json::Value;
 
 fn row<'a>(document: &'a Value, name: &str) -> &'a Value {
@@ -41,6 +41,69 @@ fn a_server_that_finds_a_request_in_the_body_of_another_is_found_behind_nginx() 
     assert_eq!(row(&document, "a plain one")["meeting"], "agrees");
 }
 
+/// A proxy that writes what HTTP/2 says into HTTP/1.1 as it is: each way in which one request becomes more.
+#[test]
+fn a_proxy_that_believes_http2_is_found() {
+    let origin = free_port();
+    let proxy = naive::proxy_to(origin);
+    let address = format!("127.0.0.1:{origin}");
+    let arguments = ["torture", "chain", "--http", "2", "--origin", &address];
+    let ran = run(&[&arguments[..], &[&proxy.url("/page"), "--json", "-"]].concat());
+    let document = ran.expect(&[1]).json();
+    assert_eq!(text(&document, "/http"), "2");
+    for (name, handling, how) in [
+        ("a plain one", "made-clear", ""),
+        ("one with content and its length", "made-clear", ""),
+        ("a length that is longer", "passed-on", "says that more comes than there is"),
+        ("a length that is shorter", "passed-on", "goes on behind its end, by "),
+        ("a length of 0", "passed-on", "goes on behind its end, by "),
+        ("chunked alone", "passed-on", "goes on behind its end, by "),
+        ("chunked behind a line end", "passed-on", "goes on behind its end, by "),
+        ("a line end in a value", "passed-on", "has a field that was part of another one"),
+        ("a line end in a name", "passed-on", "has a field that was part of another one"),
+        ("a line end in the path", "passed-on", "has a field that was part of another one"),
+        ("a line end in the authority", "passed-on", "has a field that was part of another one"),
+        ("a request behind an empty line in a value", "passed-on", "goes on behind its end"),
+        ("a blank in the path", "passed-on", "begins with a request line of 5 words"),
+        ("a blank in the method", "passed-on", "begins with a request line of 4 words"),
+        ("a field that Connection names", "made-clear", ""),
+    ] {
+        let found = row(&document, name);
+        assert_eq!(found["handling"], handling, "{found:#}");
+        let disagrees = !how.is_empty();
+        assert_eq!(found["disagrees"], disagrees, "{found:#}");
+        let first = found["changes"][0].as_str().unwrap_or_default();
+        assert!(first.starts_with(how), "{how}: {found:#}");
+        let why = found["why"].as_str().unwrap_or_default();
+        assert_eq!(
+            why.contains("of one request of HTTP/2 the proxy made what"),
+            disagrees,
+            "{why}"
+        );
+    }
+    // the server behind gets what arrived, and not the frames
+    let range = Site::start(&[("range", "none")]);
+    let back = range.url("/page");
+    let ran = run(&[&arguments[..], &[&proxy.url("/page"), "--back", &back, "-q"]].concat());
+    let said = ran.expect(&[1]).stdout;
+    assert!(said.contains("over HTTP/2 (local)"), "{said}");
+    assert!(said.contains("DISAGREE H2.CL: a length that is shorter"), "{said}");
+    assert!(said.contains("finds more"), "{said}");
+}
+
+#[test]
+fn an_honest_proxy_makes_one_message_of_one_request() {
+    let origin = free_port();
+    let nginx = Nginx::http2_in_front_of(origin);
+    let address = format!("127.0.0.1:{origin}");
+    let arguments = ["torture", "chain", "--http", "2", "--origin", &address, "--json", "-"];
+    let document = run(&[&arguments[..], &[&nginx.url()]].concat()).expect(&[0]).json();
+    assert_eq!(row(&document, "a line end in a value")["handling"], "refused");
+    let chunked = row(&document, "chunked alone");
+    assert_eq!(chunked["handling"], "made-clear", "{chunked:#}");
+    assert_eq!(document["disagreements"], 0);
+}
+
 #[test]
 fn a_chain_is_for_addresses_of_ones_own_and_says_what_is_missing() {
     for (arguments, why) in [
@@ -52,6 +115,23 @@ fn a_chain_is_for_addresses_of_ones_own_and_says_what_is_missing() {
             "where every address is your own",
         ),
         (&["http://127.0.0.1:8089/", "--origin", "127.0.0.1"], "invalid"),
+        (
+            &["http://127.0.0.1:8089/", "--http", "2", "--back", "http://127.0.0.1:8090/"],
+            "what arrives there goes to --back",
+        ),
+        (
+            &[
+                "http://127.0.0.1:8089/",
+                "--http",
+                "2",
+                "--origin",
+                "127.0.0.1:8090",
+                "--back",
+                "https://127.0.0.1:8091/",
+            ],
+            "give its http:// URL",
+        ),
+        (&["http://127.0.0.1:8089/", "--http", "3"], "1.1 and 2 are spoken"),
     ] {
         let ran = run(&[&["torture", "chain"][..], arguments].concat()).expect(&[2]);
         assert!(ran.stderr.contains(why), "{why}: {ran:?}");

@@ -6,7 +6,7 @@ mod expect;
 use super::model::{Action, CheckPlan, Group, Step};
 use super::node::{Node, Table};
 use super::text::{Fill, Marks, Text};
-use crate::FileSource;
+use crate::{FileSource, HttpVersion};
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use toml::de::DeTable;
@@ -30,6 +30,8 @@ pub struct Given {
     pub base: Option<Url>,
     /// Replace variables of the plan.
     pub set: Vec<(String, String)>,
+    /// Version of HTTP of the steps that name none, in place of the plan's.
+    pub http: Option<HttpVersion>,
 }
 
 /// The check plan of a file's text. Files that it names are read through `files`.
@@ -106,6 +108,7 @@ pub(crate) struct Reader<'f> {
     timeout: Nanos,
     headers: Vec<(String, Text)>,
     jar: Option<String>,
+    http: HttpVersion,
 }
 
 impl<'f> Reader<'f> {
@@ -123,6 +126,7 @@ impl<'f> Reader<'f> {
             timeout: TIMEOUT,
             headers: Vec::new(),
             jar: None,
+            http: HttpVersion::Http11,
         }
     }
 }
@@ -160,6 +164,8 @@ impl Reader<'_> {
             Some(node) => ask::jar(&node)?,
             None => Some(ask::JAR.to_owned()),
         };
+        let http = table.take("http").map(|node| self.version(&node)).transpose()?;
+        self.http = given.http.or(http).unwrap_or(self.http);
         table.close()?;
         Ok((name.unwrap_or_else(|| "check".to_owned()), base, connect.unwrap_or(CONNECT)))
     }

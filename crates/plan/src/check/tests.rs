@@ -131,7 +131,7 @@ fn wrong_files() {
         one("metod = 'GET'"),
         one("method = 3.5.1"),
         one("method = 'CONNECT'"),
-        one("http = 2"),
+        one("http = 4"),
         one("repeat = 0"),
         one("repeat = 'x'"),
         one("user = 'fred'"),
@@ -172,7 +172,7 @@ fn wrong_files() {
     let mut messages: Vec<String> = texts.iter().map(|text| said(text)).collect();
     let bare = |text: &str, set: &[(&str, &str)]| {
         let set = set.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        from_toml(text, &Given { set, base: None }, &NoFiles).unwrap_err().to_string()
+        from_toml(text, &Given { set, ..Given::default() }, &NoFiles).unwrap_err().to_string()
     };
     messages.push(bare("", &[]));
     messages.push(bare("version = 2", &[]));

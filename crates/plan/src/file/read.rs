@@ -340,6 +340,7 @@ fn read_request(
     if let Some(user_agent) = request.user_agent {
         slot.user_agent = user_agent;
     }
+    table.set_or_off("priority", request.priority, &mut slot.priority, str::parse)?;
     slot.compressed = request.compressed.unwrap_or(slot.compressed);
     table.set("follow", request.follow, &mut slot.follow_max, whole)?;
     slot.cookies = request.cookies.unwrap_or(slot.cookies);

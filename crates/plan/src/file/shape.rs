@@ -83,6 +83,7 @@ tables! {
         /// Of `user`, which is then key and secret.
         aws_sigv4: Scalar,
         user_agent: String,
+        priority: Scalar,
         compressed: bool,
         follow: Scalar,
         cookies: bool,

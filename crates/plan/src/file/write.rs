@@ -142,6 +142,10 @@ fn request_table(request: &RequestPlan, secrets: Secrets) -> RequestTable {
         digest: Some(digest).filter(|it| *it != Scalar::Off),
         aws_sigv4: Some(aws_sigv4).filter(|it| *it != Scalar::Off),
         user_agent: Some(request.user_agent.clone()),
+        priority: Some(match request.priority {
+            Some(priority) => Scalar::Text(priority.to_string()),
+            None => Scalar::Off,
+        }),
         compressed: Some(request.compressed),
         follow: Some(Scalar::whole(request.follow_max.into())),
         cookies: Some(request.cookies),

@@ -104,6 +104,10 @@ fn check_request(request: &RequestPlan, problems: &mut Problems) {
     if let Some(why) = header_fault("User-Agent", &request.user_agent) {
         problems.add("--user-agent", format!("--user-agent cannot be sent: {why}"));
     }
+    if request.priority.is_some() && has_header(&request.headers, "Priority") {
+        let text = "-H 'Priority: …' and --priority both write that header; drop one".to_owned();
+        problems.add("-H", text);
+    }
     problems.add_if(
         request.follow_max > FOLLOW_MAX,
         "--follow",

@@ -16,6 +16,8 @@ const SHOWN_MAX: usize = 4 << 10;
 pub struct ChainEnds {
     /// The URL of the proxy as typed.
     pub front: String,
+    /// The version of HTTP that it was spoken to in: `1.1`, `2`.
+    pub http: &'static str,
     /// Where we listened as the server behind it.
     pub origin: Option<String>,
     /// The URL of the server behind it.
@@ -33,6 +35,8 @@ pub struct ChainRecord {
     pub version: String,
     /// The URL of the proxy.
     pub front: String,
+    /// The version of HTTP that the proxy was spoken to in: `1.1` or `2`; behind it 1.1 is spoken.
+    pub http: String,
     /// Where Loadstone listened as the server behind it.
     pub origin: Option<String>,
     /// The URL of the server behind it.
@@ -63,12 +67,13 @@ pub struct ChainRequestRecord {
     pub sent: WireBytes,
     /// What the client got through the proxy.
     pub through: String,
-    /// `refused`, `waits`, `made-clear`, `passed-on`, `split`; null where nobody saw what arrived.
+    /// `refused`, `waits`, `made-clear`, `passed-on`, `cut-off`, `split`; null where nobody saw what arrived.
     #[schemars(schema_with = "crate::schema::handling")]
     pub handling: Option<String>,
     /// The beginning of each message that arrived.
     pub arrived: Vec<WireBytes>,
-    /// How the first of them differs from what was sent.
+    /// How the first of them differs from what was sent; of a request of HTTP/2, from the same in HTTP/1.1,
+    /// and first of all in which way it is something else than one message.
     pub changes: Vec<String>,
     /// Rules of framing that it still breaks.
     pub faults: Vec<String>,
@@ -87,11 +92,12 @@ pub struct ChainRequestRecord {
 
 /// The record of a chain.
 pub fn chain_record(ends: &ChainEnds, result: &ChainResult) -> ChainRecord {
-    let ChainEnds { front, origin, back, class } = ends.clone();
+    let ChainEnds { front, http, origin, back, class } = ends.clone();
     ChainRecord {
         schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         front,
+        http: http.to_owned(),
         origin,
         back,
         class,
@@ -112,7 +118,7 @@ fn row_record(row: &ChainRow) -> ChainRequestRecord {
         through: row.front.clone(),
         handling: row.handling.map(|handling| handling.id().to_owned()),
         arrived: row.arrived.iter().map(|arrival| shown(&arrival.bytes)).collect(),
-        changes: row.changes.clone(),
+        changes: row.parted.iter().chain(&row.changes).cloned().collect(),
         faults: row.faults.iter().map(|fault| fault.text().to_owned()).collect(),
         back: row.back.as_ref().map(|(seen, _)| seen.clone()),
         meeting: row.back.as_ref().map(|(_, meeting)| meeting.id().to_owned()),
@@ -125,6 +131,11 @@ fn row_record(row: &ChainRow) -> ChainRequestRecord {
 fn why(row: &ChainRow) -> String {
     if let Some(why) = &row.out_of_step {
         return format!("through the proxy, {why}");
+    }
+    let meets = row.back.as_ref().is_some_and(|(_, meeting)| meeting.is_disagreement());
+    if let Some(parted) = row.parted.as_ref().filter(|_| !meets) {
+        let id = row.request.class.id();
+        return format!("{id}: of one request of HTTP/2 the proxy made what {parted}");
     }
     let said = row.back.as_ref().map_or("disagrees", |(_, meeting)| meeting.text());
     let pair = match row.request.class {

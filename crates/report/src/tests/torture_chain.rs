@@ -15,8 +15,10 @@ fn row(index: usize, arrived: &[&str], back: Option<(&str, Meeting)>) -> ChainRo
         ..Default::default()
     };
     let sent = request.bytes(&values, "").unwrap();
-    let arrived: Vec<Arrival> =
-        arrived.iter().map(|bytes| Arrival { bytes: bytes.as_bytes().to_vec() }).collect();
+    let arrived: Vec<Arrival> = arrived
+        .iter()
+        .map(|bytes| Arrival { bytes: bytes.as_bytes().to_vec(), cut_off: false })
+        .collect();
     let first = arrived.first().map(|one| one.bytes.clone());
     ChainRow {
         request,
@@ -27,6 +29,7 @@ fn row(index: usize, arrived: &[&str], back: Option<(&str, Meeting)>) -> ChainRo
         arrived,
         sent,
         back: back.map(|(seen, meeting)| (seen.to_owned(), meeting)),
+        parted: None,
         out_of_step: None,
     }
 }
@@ -44,6 +47,7 @@ fn record() -> ChainRecord {
     ];
     let ends = ChainEnds {
         front: "http://127.0.0.1:1/".into(),
+        http: "1.1",
         origin: Some("127.0.0.1:2".into()),
         back: Some("http://127.0.0.1:3/p".into()),
         class: Class::Local,

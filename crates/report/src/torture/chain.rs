@@ -11,9 +11,10 @@ const SHOWN_MAX: usize = 300;
 /// A chain as text, with a line feed at its end; `quiet`: disagreements and the summary only.
 pub fn chain_text(record: &ChainRecord, quiet: bool) -> String {
     let mut page = Page::default();
+    let over = if record.http == "2" { " over HTTP/2" } else { "" };
     page.wrapped(
         "",
-        &format!("Chain behind {} ({})", words::safe(&record.front), record.class.id()),
+        &format!("Chain behind {}{over} ({})", words::safe(&record.front), record.class.id()),
     );
     if let Some(origin) = &record.origin {
         page.wrapped("  origin  ", &format!("ours, at {origin}: it recorded what arrived"));
@@ -49,6 +50,7 @@ fn summary(record: &ChainRecord) -> String {
         ("waits", "that it waits behind"),
         ("made-clear", "made clear"),
         ("passed-on", "passed on as they came"),
+        ("cut-off", "begun and cut off"),
         ("split", "taken for several"),
     ] {
         let count = all.iter().filter(|row| row.handling.as_deref() == Some(id)).count();

@@ -8,11 +8,16 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     pub bytes: Vec<u8>,
+    /// The proxy ended the connection before it was answered: nothing follows on it.
+    pub cut_off: bool,
 }
 
 impl Arrival {
     /// Another message may follow on the connection.
     pub fn may_go_on(&self) -> bool {
+        if self.cut_off {
+            return false;
+        }
         let fields = fields(&self.bytes);
         let says = |word: &str| {
             let options = fields.get("connection").into_iter().flatten();
@@ -36,16 +41,19 @@ pub enum Handling {
     MadeClear,
     /// It arrived with a rule of framing still broken, or not as a whole.
     PassedOn,
+    /// The proxy began to send it on, and ended the connection before it was whole.
+    CutOff,
     /// The proxy found more than one request in it.
     Split,
 }
 
 impl Handling {
-    pub const ALL: [Handling; 5] = [
+    pub const ALL: [Handling; 6] = [
         Handling::Refused,
         Handling::Waits,
         Handling::MadeClear,
         Handling::PassedOn,
+        Handling::CutOff,
         Handling::Split,
     ];
 
@@ -55,6 +63,7 @@ impl Handling {
             Handling::Waits => "waits",
             Handling::MadeClear => "made-clear",
             Handling::PassedOn => "passed-on",
+            Handling::CutOff => "cut-off",
             Handling::Split => "split",
         }
     }
@@ -65,6 +74,7 @@ impl Handling {
             Handling::Waits => "waits for more",
             Handling::MadeClear => "made clear",
             Handling::PassedOn => "passed on",
+            Handling::CutOff => "begun and cut off",
             Handling::Split => "taken for several requests",
         }
     }
@@ -74,10 +84,14 @@ impl Handling {
         match arrived {
             [] if answered => Handling::Refused,
             [] => Handling::Waits,
-            [one] => match is_clear(&framing::read(&one.bytes), one.bytes.len()) {
-                true => Handling::MadeClear,
-                false => Handling::PassedOn,
-            },
+            [one] => {
+                let reading = framing::read(&one.bytes);
+                match is_clear(&reading, one.bytes.len()) {
+                    true => Handling::MadeClear,
+                    false if one.cut_off && reading.end == MessageEnd::Later => Handling::CutOff,
+                    false => Handling::PassedOn,
+                }
+            }
             _ => Handling::Split,
         }
     }

@@ -1,5 +1,6 @@
-//! The requests: `chain/requests.toml`, compiled in.
+//! The requests: `chain/requests.toml`, compiled in; those of HTTP/2 are in [`super::downgrade`].
 
+use super::downgrade::{self, Downgrade};
 use dialogue::text;
 use dialogue::text::Values;
 use serde::Deserialize;
@@ -21,10 +22,20 @@ pub enum DisagreementClass {
     ChunkExtension,
     BareLf,
     Trailers,
+    /// HTTP/2 has a length of its own; Content-Length says another.
+    H2Cl,
+    /// Transfer-Encoding, which HTTP/2 does not have.
+    H2Te,
+    /// Line ends within what is one field, or one part of the request line, in HTTP/2.
+    H2LineEnd,
+    /// What would be two words of the request line, or another target.
+    H2RequestLine,
+    /// Fields that HTTP/2 does not have, or has once.
+    H2Fields,
 }
 
 impl DisagreementClass {
-    pub const ALL: [DisagreementClass; 10] = [
+    pub const ALL: [DisagreementClass; 15] = [
         DisagreementClass::Control,
         DisagreementClass::ClTe,
         DisagreementClass::TeCl,
@@ -35,6 +46,11 @@ impl DisagreementClass {
         DisagreementClass::ChunkExtension,
         DisagreementClass::BareLf,
         DisagreementClass::Trailers,
+        DisagreementClass::H2Cl,
+        DisagreementClass::H2Te,
+        DisagreementClass::H2LineEnd,
+        DisagreementClass::H2RequestLine,
+        DisagreementClass::H2Fields,
     ];
 
     pub fn id(self) -> &'static str {
@@ -49,6 +65,11 @@ impl DisagreementClass {
             DisagreementClass::ChunkExtension => "chunk extension",
             DisagreementClass::BareLf => "bare LF",
             DisagreementClass::Trailers => "trailers",
+            DisagreementClass::H2Cl => "H2.CL",
+            DisagreementClass::H2Te => "H2.TE",
+            DisagreementClass::H2LineEnd => "H2 line end",
+            DisagreementClass::H2RequestLine => "H2 request line",
+            DisagreementClass::H2Fields => "H2 fields",
         }
     }
 }
@@ -61,9 +82,19 @@ pub struct ChainRequest {
     pub class: DisagreementClass,
     /// The text that says how it is to be read.
     pub reference: String,
-    line: String,
-    fields: String,
-    content: String,
+    form: RequestForm,
+}
+
+/// How it is said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum RequestForm {
+    /// In the text of a message of HTTP/1.1.
+    Http1 {
+        line: String,
+        fields: String,
+        content: String,
+    },
+    Http2(Box<Downgrade>),
 }
 
 #[derive(Deserialize)]
@@ -89,7 +120,7 @@ fn post() -> String {
     "POST {post} HTTP/1.1".to_owned()
 }
 
-/// Every request, those first that nobody can misread.
+/// Every request of HTTP/1.1, those first that nobody can misread.
 ///
 /// # Errors
 /// What is wrong in their file, which the tests exclude.
@@ -99,40 +130,89 @@ pub fn requests() -> Result<Vec<ChainRequest>, String> {
 }
 
 fn request(read: RequestText) -> Result<ChainRequest, String> {
-    let known = DisagreementClass::ALL.into_iter().find(|class| class.id() == read.pair);
-    let class = known.ok_or_else(|| format!("{} is no pair", quoted(&read.pair)))?;
+    let class = class_of(&read.pair)?;
     let RequestText { name, reference, line, fields, content, .. } = read;
-    Ok(ChainRequest { name, class, reference, line, fields, content })
+    Ok(ChainRequest { name, class, reference, form: RequestForm::Http1 { line, fields, content } })
+}
+
+fn class_of(pair: &str) -> Result<DisagreementClass, String> {
+    let known = DisagreementClass::ALL.into_iter().find(|class| class.id() == pair);
+    known.ok_or_else(|| format!("{} is no pair", quoted(pair)))
+}
+
+/// Every request of HTTP/2, whose connection is spoken to by `Spoken::Http2`.
+///
+/// # Errors
+/// What is wrong in their file, which the tests exclude.
+pub fn downgrades() -> Result<Vec<ChainRequest>, String> {
+    downgrade::read()?
+        .into_iter()
+        .map(|read| {
+            let class = class_of(&read.pair)?;
+            let (name, reference) = (read.name.clone(), read.reference.clone());
+            Ok(ChainRequest { name, class, reference, form: RequestForm::Http2(Box::new(read)) })
+        })
+        .collect()
 }
 
 impl ChainRequest {
-    /// Its bytes, with these field lines of ours.
+    /// Its bytes, with these field lines of ours: a message of HTTP/1.1, or the frames of stream 1.
     ///
     /// # Errors
     /// What is wrong in its text, which the tests exclude.
     pub fn bytes(&self, values: &Values, ours: &str) -> Result<Vec<u8>, String> {
-        // the fields of the user are among ours already
-        let values = &Values { fields: String::new(), ..values.clone() };
-        let inner = format!("GET {} HTTP/1.1\r\nHost: {}\r\n{ours}\r\n", values.path, values.host);
-        let size = format!("{:x}", inner.len());
-        let (before, after) = match self.content.split_once("{inner}") {
-            Some((before, after)) => (before.replace("{X}", &size), after),
-            None => (self.content.clone(), ""),
-        };
-        let mut content = text::bytes(&before, values)?;
-        let first = content.len();
-        if self.content.contains("{inner}") {
-            content.extend_from_slice(inner.as_bytes());
+        match &self.form {
+            RequestForm::Http1 { line, fields, content } => {
+                message(line, fields, content, values, ours)
+            }
+            RequestForm::Http2(downgrade) => downgrade.frames(values, ours),
         }
-        content.extend_from_slice(&text::bytes(after, values)?);
-        let fields = self.fields.replace("{N}", &content.len().to_string());
-        let fields = fields.replace("{K}", &first.to_string());
-        let line = format!("{}\\r\\nHost: {{host}}\\r\\n", self.line);
-        let mut all = text::bytes(&line, values)?;
-        all.extend_from_slice(ours.as_bytes());
-        all.extend_from_slice(&text::bytes(&fields, values)?);
-        all.extend_from_slice(b"\r\n");
-        all.extend_from_slice(&content);
-        Ok(all)
     }
+
+    /// What it is in HTTP/1.1, nothing odd in it: that with which an arrival is compared.
+    ///
+    /// # Errors
+    /// As [`ChainRequest::bytes`].
+    pub fn in_http1(&self, values: &Values, ours: &str) -> Result<Vec<u8>, String> {
+        match &self.form {
+            RequestForm::Http1 { .. } => self.bytes(values, ours),
+            RequestForm::Http2(downgrade) => downgrade.plain(values, ours),
+        }
+    }
+
+    pub fn is_http2(&self) -> bool {
+        matches!(self.form, RequestForm::Http2(_))
+    }
+}
+
+fn message(
+    line: &str,
+    fields: &str,
+    content: &str,
+    values: &Values,
+    ours: &str,
+) -> Result<Vec<u8>, String> {
+    // the fields of the user are among ours already
+    let values = &Values { fields: String::new(), ..values.clone() };
+    let inner = format!("GET {} HTTP/1.1\r\nHost: {}\r\n{ours}\r\n", values.path, values.host);
+    let size = format!("{:x}", inner.len());
+    let (before, after) = match content.split_once("{inner}") {
+        Some((before, after)) => (before.replace("{X}", &size), after),
+        None => (content.to_owned(), ""),
+    };
+    let mut body = text::bytes(&before, values)?;
+    let first = body.len();
+    if content.contains("{inner}") {
+        body.extend_from_slice(inner.as_bytes());
+    }
+    body.extend_from_slice(&text::bytes(after, values)?);
+    let fields = fields.replace("{N}", &body.len().to_string());
+    let fields = fields.replace("{K}", &first.to_string());
+    let line = format!("{line}\\r\\nHost: {{host}}\\r\\n");
+    let mut all = text::bytes(&line, values)?;
+    all.extend_from_slice(ours.as_bytes());
+    all.extend_from_slice(&text::bytes(&fields, values)?);
+    all.extend_from_slice(b"\r\n");
+    all.extend_from_slice(&body);
+    Ok(all)
 }

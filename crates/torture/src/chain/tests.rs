@@ -62,7 +62,7 @@ fn what_a_proxy_changed_is_told() {
         ]
     );
     assert!(changes(sent, sent).is_empty());
-    let arrival = |bytes: &[u8]| Arrival { bytes: bytes.to_vec() };
+    let arrival = |bytes: &[u8]| Arrival { bytes: bytes.to_vec(), cut_off: false };
     assert_eq!(Handling::of(&[arrival(arrived)], true), Handling::MadeClear);
     assert_eq!(Handling::of(&[arrival(sent)], true), Handling::PassedOn);
     assert_eq!(Handling::of(&[arrival(arrived), arrival(sent)], true), Handling::Split);
@@ -72,4 +72,77 @@ fn what_a_proxy_changed_is_told() {
         [arrived.to_vec(), sent.to_vec()].map(|one| arrival(&one).may_go_on()),
         [false, true]
     );
+}
+
+/// Every request of HTTP/2 has a name of its own and is made of frames of stream 1, the last of which ends it.
+#[test]
+fn every_downgrade_is_one_request_of_its_name() {
+    use dialogue::http2::{END_STREAM, FRAME_HEAD};
+    let all = downgrades().unwrap();
+    for request in &all {
+        assert_eq!(all.iter().filter(|other| other.name == request.name).count(), 1);
+        let bytes = request.bytes(&values(), "A: b\r\n").unwrap();
+        let (mut rest, mut flags) = (&bytes[..], 0);
+        while !rest.is_empty() {
+            let length = usize::from(rest[1]) << 8 | usize::from(rest[2]);
+            assert_eq!((rest[0], &rest[5..FRAME_HEAD]), (0, &[0, 0, 0, 1][..]), "{}", request.name);
+            flags = rest[4];
+            rest = &rest[FRAME_HEAD + length..];
+        }
+        assert_eq!(flags & END_STREAM, END_STREAM, "{}", request.name);
+        let plain = request.in_http1(&values(), "A: b\r\n").unwrap();
+        assert!(framing::read(&plain).is_exact(plain.len()), "{}", request.name);
+        assert_eq!(parted(&[Arrival { bytes: plain, cut_off: false }]), None, "{}", request.name);
+    }
+}
+
+/// The field of a request as its bytes: names and values stand in them as they are.
+#[test]
+fn what_http1_takes_for_ends_is_within_a_field() {
+    let all = downgrades().unwrap();
+    let made = |name: &str| {
+        let request = all.iter().find(|request| request.name == name).unwrap();
+        request.bytes(&values(), "").unwrap().escape_ascii().to_string()
+    };
+    assert!(made("a line end in a value").contains(r"\x03x-a\x10b\r\nx-smuggled: 1"));
+    assert!(made("a blank in the method").contains(r"\x07:method\nGET /admin"));
+    let shorter = made("a length that is shorter");
+    assert!(shorter.contains(r"\x0econtent-length\x015"), "{shorter}");
+    assert!(
+        shorter.ends_with(r"abcdeGET /p HTTP/1.1\r\nHost: h\r\nx-smuggled: 1\r\n\r\n"),
+        "{shorter}"
+    );
+    assert!(made("a length that is longer").contains(r"\x0econtent-length\x0210"));
+    // pseudo-fields stand before all others but where that is the matter
+    assert!(made("a pseudo-field behind a regular one").ends_with(r"\x05:path\x02/p"));
+}
+
+#[test]
+fn one_request_that_has_become_more_is_known() {
+    let told = |arrived: &[&str]| {
+        let all: Vec<Arrival> = arrived
+            .iter()
+            .map(|text| Arrival { bytes: text.as_bytes().to_vec(), cut_off: false })
+            .collect();
+        parted(&all).unwrap_or_default()
+    };
+    let plain = "POST /q HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabcde";
+    assert_eq!(told(&[]), "");
+    assert_eq!(told(&[plain]), "");
+    assert_eq!(told(&[plain, plain]), "is 2 messages");
+    let smuggled = plain.replace("Host", "X-Smuggled: 1\r\nHost");
+    assert_eq!(told(&[&smuggled]), "has a field that was part of another one");
+    let words = plain.replace("/q", "/q HTTP/1.1 x");
+    assert_eq!(told(&[&words]), "begins with a request line of 5 words");
+    assert_eq!(
+        told(&[&format!("{plain}GET / HTTP/1.1\r\n\r\n")]),
+        "goes on behind its end, by 18 bytes of a request"
+    );
+    let more = plain.replace('5', "6");
+    assert_eq!(told(&[&more]), "says that more comes than there is");
+    // whoever ends the connection has taken it back
+    let cut = [Arrival { bytes: more.into_bytes(), cut_off: true }];
+    assert_eq!((parted(&cut), Handling::of(&cut, true)), (None, Handling::CutOff));
+    // the field may stand in what is content
+    assert_eq!(told(&[&plain.replace("5\r\n\r\nabcde", "10\r\n\r\nx-smuggled")]), "");
 }

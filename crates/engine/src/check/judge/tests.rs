@@ -26,7 +26,7 @@ fn reply(status: u16, fields: &str, body: &str) -> Result<Reply, Trouble> {
 }
 
 fn silent(class: FailureClass) -> Result<Reply, Trouble> {
-    Err(Trouble { class, text: class.explain().to_owned() })
+    Err(Trouble::new(class, class.explain().to_owned()))
 }
 
 fn captured() -> BTreeMap<String, String> {

@@ -18,8 +18,12 @@ const UPLOAD_MAX: u64 = 256 << 20;
 const TAKES: [(&str, Take); 3] =
     [("first", Take::First), ("last", Take::Last), ("random", Take::Random)];
 const SCOPES: [(&str, Scope); 2] = [("iteration", Scope::Iteration), ("user", Scope::User)];
-const VERSIONS: [(&str, HttpVersion); 2] =
-    [("1.0", HttpVersion::Http10), ("1.1", HttpVersion::Http11)];
+const VERSIONS: [(&str, HttpVersion); 4] = [
+    ("1.0", HttpVersion::Http10),
+    ("1.1", HttpVersion::Http11),
+    ("2", HttpVersion::Http2),
+    ("3", HttpVersion::Http3),
+];
 
 /// `false` for no cookies, or the name of a jar.
 pub(super) fn jar(node: &Node<'_>) -> Result<Option<String>, ParseError> {
@@ -77,7 +81,7 @@ impl Reader<'_> {
             body,
             user,
             jar,
-            version: version.unwrap_or(HttpVersion::Http11),
+            version: version.unwrap_or(self.http),
             close,
             timeout: timeout.unwrap_or(self.timeout),
             expect,
@@ -94,7 +98,7 @@ impl Reader<'_> {
         Ok(method)
     }
 
-    fn version(&self, node: &Node<'_>) -> Result<HttpVersion, ParseError> {
+    pub(super) fn version(&self, node: &Node<'_>) -> Result<HttpVersion, ParseError> {
         pick(&self.settled(node)?, &VERSIONS).map_err(|why| node.fault(why))
     }
 

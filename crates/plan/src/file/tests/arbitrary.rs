@@ -60,8 +60,14 @@ fn request() -> impl Strategy<Value = RequestPlan> {
         Just(HttpVersion::Http3),
     ];
     let switches = (any::<bool>(), any::<u16>(), any::<bool>(), any::<bool>());
-    ("(GET|PUT|PURGE)", version, vec(header(), 0..4), bytes(), auth(), any::<String>(), switches)
-        .prop_map(|(method, version, headers, body, auth, user_agent, switches)| {
+    let priority = option::of(
+        (0..8u8, any::<bool>())
+            .prop_map(|(urgency, incremental)| Priority { urgency, incremental }),
+    );
+    let names = (any::<String>(), priority);
+    ("(GET|PUT|PURGE)", version, vec(header(), 0..4), bytes(), auth(), names, switches).prop_map(
+        |(method, version, headers, body, auth, names, switches)| {
+            let (user_agent, priority) = names;
             let (compressed, follow_max, cookies, last_cookie) = switches;
             RequestPlan {
                 method,
@@ -70,12 +76,14 @@ fn request() -> impl Strategy<Value = RequestPlan> {
                 body,
                 auth,
                 user_agent,
+                priority,
                 compressed,
                 follow_max,
                 cookies,
                 last_cookie,
             }
-        })
+        },
+    )
 }
 
 const PATHS: &[&str] = &[

@@ -1,0 +1,195 @@
+//! What speaks on a connection that carries one request.
+
+use super::message::SPEAK_HTTP1;
+use super::{BODY_MAX, Message, Trouble};
+use crate::speaker::{Event, Fault, Protocol, ProtocolFacts, Speaker};
+use sample::FailureClass;
+use wire::answer::{AnswerError, AnswerFacts, AnswerReader, HeadCache};
+
+#[derive(Debug)]
+pub(super) enum Voice {
+    Http1(AnswerReader),
+    Streams {
+        speaker: Box<Speaker>,
+        /// Something came that is the protocol's.
+        met: bool,
+    },
+}
+
+/// What became of a piece of input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    /// Bytes that are used up.
+    pub(super) used: usize,
+    /// The response is whole.
+    pub(super) done: bool,
+}
+
+impl Voice {
+    pub(super) fn of(message: &Message) -> Voice {
+        let streams = |protocol| {
+            let speaker = Box::new(Speaker::new(protocol, true, false));
+            Voice::Streams { speaker, met: false }
+        };
+        match message {
+            Message::Http1 { .. } => Voice::Http1(AnswerReader::new(true)),
+            Message::Http2 { .. } => streams(Protocol::Http2(http2::Settings::default())),
+            Message::Http3 { .. } => streams(Protocol::Http3(http3::Settings::default())),
+        }
+    }
+
+    /// Puts the request behind `out`; of HTTP/1.x its bytes are taken out of the message.
+    pub(super) fn ask(&mut self, message: &mut Message, out: &mut Vec<u8>) {
+        match (self, message) {
+            (Voice::Http1(reader), Message::Http1 { bytes, asked }) => {
+                reader.start(*asked);
+                out.append(bytes);
+            }
+            (Voice::Streams { speaker, .. }, message) => {
+                speaker.start(out);
+                speaker.ask_message(message, out);
+            }
+            (Voice::Http1(_), _) => {}
+        }
+    }
+
+    /// Takes input in; content goes behind `body`, replies of the protocol itself behind `out`.
+    ///
+    /// # Errors
+    /// There will be no whole response.
+    pub(super) fn hear(
+        &mut self,
+        cache: &mut HeadCache,
+        input: &[u8],
+        body: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<Said, Trouble> {
+        match self {
+            Voice::Http1(reader) => hear_http1(reader, cache, input, body),
+            Voice::Streams { speaker, met } => hear_streams(speaker, met, input, body, out),
+        }
+    }
+
+    /// The peer has ended its side. `Ok`: that was the end of the response.
+    pub(super) fn hear_end(&mut self) -> Result<(), Trouble> {
+        match self {
+            Voice::Http1(reader) => reader.end_of_input().map_err(|error| misread(&error, &[])),
+            Voice::Streams { speaker, .. } => {
+                let class = speaker.hear_end().err().unwrap_or(FailureClass::ClosedEarly);
+                Err(Trouble::new(class, class.explain().to_owned()))
+            }
+        }
+    }
+
+    /// Nothing says that the peer speaks another protocol.
+    pub(super) fn is_met(&self) -> bool {
+        match self {
+            Voice::Http1(_) => true,
+            Voice::Streams { met, .. } => *met,
+        }
+    }
+
+    /// Facts and head of the response that is whole.
+    pub(super) fn reply(&self) -> (AnswerFacts, Vec<u8>) {
+        match self {
+            Voice::Http1(reader) => (reader.facts(), reader.head().to_vec()),
+            // no connection outlives its one request here
+            Voice::Streams { speaker, .. } => {
+                let facts = AnswerFacts { persistent: true, ..speaker.facts() };
+                (facts, speaker.head().to_vec())
+            }
+        }
+    }
+}
+
+fn hear_http1(
+    reader: &mut AnswerReader,
+    cache: &mut HeadCache,
+    input: &[u8],
+    body: &mut Vec<u8>,
+) -> Result<Said, Trouble> {
+    let mut used = 0;
+    while used < input.len() {
+        let rest = &input[used..];
+        let advance = reader.advance(cache, rest).map_err(|error| misread(&error, rest))?;
+        body.extend_from_slice(&rest[advance.body.clone()]);
+        used += advance.consumed;
+        if advance.done || body.len() > BODY_MAX {
+            return Ok(Said { used, done: advance.done });
+        }
+        if advance.consumed == 0 {
+            break;
+        }
+    }
+    Ok(Said { used, done: false })
+}
+
+fn hear_streams(
+    speaker: &mut Speaker,
+    met: &mut bool,
+    input: &[u8],
+    body: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<Said, Trouble> {
+    let mut used = 0;
+    while used < input.len() {
+        let rest = &input[used..];
+        let heard = speaker.hear(rest, out).map_err(|fault| broken(speaker, fault, *met))?;
+        *met = true;
+        used += heard.consumed;
+        match heard.event {
+            Event::Connection => {}
+            Event::Response { body: content, done, .. } => {
+                body.extend_from_slice(&rest[content]);
+                if done || body.len() > BODY_MAX {
+                    return Ok(Said { used, done });
+                }
+            }
+            Event::Refused { .. } => {
+                let class = FailureClass::StreamRefused;
+                return Err(Trouble::new(class, "the server refused the stream".to_owned()));
+            }
+            Event::Failed { class, .. } => {
+                return Err(Trouble::new(class, class.explain().to_owned()));
+            }
+        }
+    }
+    Ok(Said { used, done: false })
+}
+
+/// What came breaks the rules of the protocol; where nothing came before, it may be another one.
+fn broken(speaker: &mut Speaker, fault: Fault, met: bool) -> Trouble {
+    let (Fault::Broken { class }, over_http2) = (fault, matches!(speaker, Speaker::Http2(_)))
+    else {
+        return Trouble::new(FailureClass::Unasked, FailureClass::Unasked.explain().to_owned());
+    };
+    let violations = match speaker.take_facts() {
+        Some(ProtocolFacts::Http2(facts)) => facts.violations,
+        Some(ProtocolFacts::Http3(facts)) => facts.violations,
+        None => std::collections::BTreeMap::new(),
+    };
+    let text = violations.into_keys().next().unwrap_or_else(|| class.explain().to_owned());
+    Trouble { class, text, way_out: (over_http2 && !met).then_some(SPEAK_HTTP1) }
+}
+
+pub(super) fn closed_early() -> Trouble {
+    misread(&AnswerError::ClosedEarly, &[])
+}
+
+/// `at`: the bytes at which the answer could not be understood.
+fn misread(error: &AnswerError, at: &[u8]) -> Trouble {
+    let class = match error {
+        AnswerError::NotHttp => FailureClass::NotHttp,
+        AnswerError::BadFraming(_) | AnswerError::HeadTooLarge => FailureClass::BadFraming,
+        AnswerError::ClosedEarly => FailureClass::ClosedEarly,
+        AnswerError::Truncated => FailureClass::Truncated,
+    };
+    // a TLS record of an alert (RFC 8446 §5.1)
+    let alert = class == FailureClass::NotHttp && at.starts_with(&[0x15, 0x03]);
+    let text = if alert {
+        "the server answered in TLS: is this a port for https://?".to_owned()
+    } else {
+        error.to_string()
+    };
+    Trouble::new(class, text)
+}

@@ -1,0 +1,33 @@
+//! The built-in site over HTTP/3.
+
+use super::tls::Pki;
+use super::{Site, measured};
+
+/// The built-in site over QUIC, by quinn and h3, with a certificate of the test's own.
+pub(crate) struct QuicSite {
+    pub(crate) site: Site,
+    pub(crate) ca: String,
+    _folder: tempfile::TempDir,
+}
+
+impl QuicSite {
+    pub(crate) fn start() -> QuicSite {
+        let (pki, folder) = (Pki::new(), tempfile::tempdir().unwrap());
+        let keep = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let (cert, key) = (keep("cert", &pki.server.cert), keep("key", &pki.server.key));
+        let site = Site::start(&[("http3", &format!("{cert},{key}"))]);
+        QuicSite { site, ca: keep("ca", &pki.ca), _folder: folder }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        self.site.url(path).replacen("http:", "https:", 1)
+    }
+
+    pub(crate) fn measured(&self, args: &[&str]) -> serde_json::Value {
+        measured(&[&["--http", "3", "--ca", &self.ca], args].concat(), &[0, 4])
+    }
+}

@@ -1,0 +1,107 @@
+//! Priorities of requests after RFC 9218: how urgent one is, and whether parts of its response are of
+//! use before the whole.
+
+use std::fmt;
+use std::str::FromStr;
+use units::{ParseError, quoted};
+
+/// The least urgent that the standard has (RFC 9218 section 4.1).
+const URGENCY_MAX: u8 = 7;
+/// What a request without a word has.
+const URGENCY_DEFAULT: u8 = 3;
+
+/// The value of a `priority` field. Its text is a dictionary of RFC 8941: `u=1, i`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Priority {
+    /// 0 (first) to 7 (last).
+    pub urgency: u8,
+    /// Parts of the response may be interleaved with other responses of the same urgency.
+    pub incremental: bool,
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "u={}", self.urgency)?;
+        if self.incremental { f.write_str(", i") } else { Ok(()) }
+    }
+}
+
+impl FromStr for Priority {
+    type Err = ParseError;
+
+    /// `u=0` to `u=7`, `i`, or both between commas; what is left out is the standard's default.
+    fn from_str(text: &str) -> Result<Priority, ParseError> {
+        let bad = |why: String| {
+            ParseError(format!(
+                "{} is not a priority: {why}; write u=0 (first) to u=7 (last), i, or both, as in \
+                 'u=1, i' (RFC 9218)",
+                quoted(text)
+            ))
+        };
+        let (mut urgency, mut incremental) = (None, None);
+        for part in text.split(',').map(|part| part.trim_matches([' ', '\t'])) {
+            let twice = match part.split_once('=') {
+                Some(("u", digits)) => {
+                    let value = digits.parse().ok().filter(|value| *value <= URGENCY_MAX);
+                    let value = value.filter(|_| digits.len() == 1);
+                    let value = value.ok_or_else(|| {
+                        bad(format!("{} is no urgency from 0 to 7", quoted(digits)))
+                    })?;
+                    urgency.replace(value).is_some()
+                }
+                Some(("i", "?1")) => incremental.replace(true).is_some(),
+                Some(("i", "?0")) => incremental.replace(false).is_some(),
+                None if part == "i" => incremental.replace(true).is_some(),
+                _ => return Err(bad(format!("{} is none of its parts", quoted(part)))),
+            };
+            if twice {
+                return Err(bad(format!("{} is there twice", quoted(part))));
+            }
+        }
+        Ok(Priority {
+            urgency: urgency.unwrap_or(URGENCY_DEFAULT),
+            incremental: incremental.unwrap_or(false),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_is_read_and_written_in_one_form() {
+        for (text, shown) in [
+            ("u=1, i", "u=1, i"),
+            ("i,u=0", "u=0, i"),
+            ("i", "u=3, i"),
+            ("u=7", "u=7"),
+            (" u=5 , i=?0 ", "u=5"),
+            ("i=?1", "u=3, i"),
+        ] {
+            let read: Priority = text.parse().unwrap();
+            assert_eq!(read.to_string(), shown, "{text}");
+            assert_eq!(read.to_string().parse(), Ok(read), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_priority_is_named() {
+        for (text, told) in [
+            ("", "\"\" is none of its parts"),
+            ("u=8", "\"8\" is no urgency from 0 to 7"),
+            ("u=", "\"\" is no urgency"),
+            ("u=01", "\"01\" is no urgency"),
+            ("u=+1", "\"+1\" is no urgency"),
+            ("u=-1", "\"-1\" is no urgency"),
+            ("u=1,", "\"\" is none of its parts"),
+            ("u=1, u=2", "\"u=2\" is there twice"),
+            ("i, i=?0", "\"i=?0\" is there twice"),
+            ("high", "\"high\" is none of its parts"),
+            ("u=1\r\nx: y", "is no urgency"),
+        ] {
+            let why = text.parse::<Priority>().unwrap_err();
+            assert!(why.0.contains(told) && why.0.contains("write u=0"), "{text:?}: {}", why.0);
+        }
+    }
+}

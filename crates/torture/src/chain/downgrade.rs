@@ -1,0 +1,193 @@
+//! Requests of HTTP/2 to a proxy that speaks HTTP/1.1 behind it: `chain/downgrade.toml`, compiled in. HTTP/2
+//! says by frames where a request and each of its fields end, so that its bytes may hold what HTTP/1.1 takes
+//! for ends. Whoever writes the second must not believe the first (RFC 9113 sections 8.2.1 and 10.3).
+
+use super::arrival::Arrival;
+use crate::framing::{self, MessageEnd};
+use dialogue::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, write};
+use dialogue::text;
+use dialogue::text::Values;
+use serde::Deserialize;
+
+const TEXT: &str = include_str!("../../chain/downgrade.toml");
+
+/// The field by which a line that was not to be one is known.
+const SMUGGLED: &str = "x-smuggled";
+/// What a content with this length would be is not there.
+const MISSING: usize = 5;
+/// The stream of the request.
+const STREAM: u32 = 1;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DowngradesText {
+    request: Vec<Downgrade>,
+}
+
+/// One request of HTTP/2. Text is in the language of cases.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Downgrade {
+    pub(super) name: String,
+    pub(super) pair: String,
+    #[serde(rename = "ref")]
+    pub(super) reference: String,
+    #[serde(default = "get")]
+    method: String,
+    scheme: Option<String>,
+    authority: Option<String>,
+    path: Option<String>,
+    #[serde(default)]
+    fields: Vec<(String, String)>,
+    /// The fields come before ours, directly behind the pseudo-fields; the path comes behind all of them.
+    #[serde(default)]
+    early: bool,
+    #[serde(default)]
+    late: bool,
+    content: Option<String>,
+}
+
+fn get() -> String {
+    "GET".to_owned()
+}
+
+pub(super) fn read() -> Result<Vec<Downgrade>, String> {
+    let read: DowngradesText = toml::from_str(TEXT).map_err(|error| error.to_string())?;
+    Ok(read.request)
+}
+
+/// What the marks of a request stand for.
+struct Marks<'a> {
+    values: &'a Values,
+    inner: String,
+    /// Bytes of the content, and those before the inner request.
+    whole: usize,
+    before: usize,
+}
+
+impl Marks<'_> {
+    fn bytes(&self, text: &str) -> Result<Vec<u8>, String> {
+        let text = text.replace("{N}", &self.whole.to_string());
+        let text = text.replace("{M}", &(self.whole + MISSING).to_string());
+        let text = text.replace("{K}", &self.before.to_string());
+        let (before, after) = text.split_once("{inner}").unwrap_or((&text, ""));
+        let mut out = text::bytes(before, self.values)?;
+        if text.contains("{inner}") {
+            out.extend_from_slice(self.inner.as_bytes());
+        }
+        out.extend_from_slice(&text::bytes(after, self.values)?);
+        Ok(out)
+    }
+}
+
+impl Downgrade {
+    fn marks<'a>(&self, values: &'a Values) -> Result<Marks<'a>, String> {
+        let (path, host) = (&values.path, &values.host);
+        let inner = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{SMUGGLED}: 1\r\n\r\n");
+        let mut marks = Marks { values, inner, whole: 0, before: 0 };
+        let content = self.content.clone().unwrap_or_default();
+        let before = content.split_once("{inner}").map_or(content.as_str(), |(before, _)| before);
+        marks.before = text::bytes(before, values)?.len();
+        marks.whole = marks.bytes(&content)?.len();
+        Ok(marks)
+    }
+
+    /// The frames of its stream. `ours`: field lines as HTTP/1.1 has them.
+    pub(super) fn frames(&self, values: &Values, ours: &str) -> Result<Vec<u8>, String> {
+        // the fields of the user are among ours already
+        let values = &Values { fields: String::new(), ..values.clone() };
+        let marks = self.marks(values)?;
+        let scheme = if values.scheme.is_empty() { "http" } else { &values.scheme };
+        let page = if self.content.is_some() { &values.post } else { &values.path };
+        let own = |text: &Option<String>, usual: &str| match text {
+            Some(text) => marks.bytes(text),
+            None => Ok(usual.as_bytes().to_vec()),
+        };
+        let method = marks.bytes(&self.method)?;
+        let (scheme, authority) = (own(&self.scheme, scheme)?, own(&self.authority, &values.host)?);
+        let path = own(&self.path, page)?;
+        let mut block = Vec::new();
+        write::field(b":method", &method, &mut block);
+        write::field(b":scheme", &scheme, &mut block);
+        if !authority.is_empty() {
+            write::field(b":authority", &authority, &mut block);
+        }
+        if !self.late {
+            write::field(b":path", &path, &mut block);
+        }
+        if self.early {
+            self.put_fields(&marks, &mut block)?;
+        }
+        for (name, value) in ours.lines().filter_map(|line| line.split_once(':')) {
+            let name = name.trim().to_ascii_lowercase();
+            write::field(name.as_bytes(), value.trim().as_bytes(), &mut block);
+        }
+        if !self.early {
+            self.put_fields(&marks, &mut block)?;
+        }
+        if self.late {
+            write::field(b":path", &path, &mut block);
+        }
+        let Some(content) = &self.content else {
+            return Ok(write::frame(HEADERS, END_HEADERS | END_STREAM, STREAM, &block));
+        };
+        let mut all = write::frame(HEADERS, END_HEADERS, STREAM, &block);
+        all.extend(write::frame(DATA, END_STREAM, STREAM, &marks.bytes(content)?));
+        Ok(all)
+    }
+
+    fn put_fields(&self, marks: &Marks<'_>, block: &mut Vec<u8>) -> Result<(), String> {
+        for (name, value) in &self.fields {
+            write::field(&marks.bytes(name)?, &marks.bytes(value)?, block);
+        }
+        Ok(())
+    }
+
+    /// A message of HTTP/1.1 with its content and nothing odd.
+    pub(super) fn plain(&self, values: &Values, ours: &str) -> Result<Vec<u8>, String> {
+        let values = &Values { fields: String::new(), ..values.clone() };
+        let (host, content) = (&values.host, &self.content);
+        let Some(content) = content else {
+            let path = &values.path;
+            return Ok(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}\r\n").into_bytes());
+        };
+        let content = self.marks(values)?.bytes(content)?;
+        let (path, length) = (&values.post, content.len());
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\n{ours}Content-Length: {length}\r\n\r\n"
+        );
+        Ok([head.into_bytes(), content].concat())
+    }
+}
+
+/// Why what arrived of one request of HTTP/2 is something else than one message with its fields, as a clause
+/// about what arrived; `None` where it is that, or nothing arrived.
+pub fn parted(arrived: &[Arrival]) -> Option<String> {
+    let [one] = arrived else {
+        return (!arrived.is_empty()).then(|| format!("is {} messages", arrived.len()));
+    };
+    let bytes = &one.bytes;
+    let reading = framing::read(bytes);
+    let end = if reading.head == 0 { bytes.len() } else { reading.head };
+    let head = &bytes[..end.min(bytes.len())];
+    let mut lines = head.split(|byte| *byte == b'\n');
+    let words = lines.next().unwrap_or_default().split(|byte| *byte == b' ').count();
+    if words != 3 {
+        return Some(format!("begins with a request line of {words} words"));
+    }
+    let smuggled = |line: &[u8]| {
+        let name = line.get(..SMUGGLED.len()).unwrap_or_default();
+        name.eq_ignore_ascii_case(SMUGGLED.as_bytes())
+    };
+    if lines.any(smuggled) {
+        return Some("has a field that was part of another one".to_owned());
+    }
+    match reading.end {
+        MessageEnd::At(end) if end < bytes.len() => {
+            Some(format!("goes on behind its end, by {} bytes of a request", bytes.len() - end))
+        }
+        // who ends the connection takes the message back
+        MessageEnd::Later if !one.cut_off => Some("says that more comes than there is".to_owned()),
+        MessageEnd::At(_) | MessageEnd::Nowhere | MessageEnd::Later => None,
+    }
+}
