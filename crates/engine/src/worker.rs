@@ -13,7 +13,7 @@ use crate::intake::Intake;
 use crate::journal::Journal;
 use crate::pool::Pool;
 use crate::setup::{LateShare, Setup};
-use crate::speaker::Shared;
+use crate::speaker::ReadCaches;
 use conduit::{Io, TlsFactory};
 use sample::{CallRecord, Ends};
 use stats::Snapshot;
@@ -94,7 +94,7 @@ pub struct Worker {
     journal: Journal,
     /// Bodies are looked at, by the plan's expectations or by a script.
     looks: bool,
-    shared: Shared,
+    shared: ReadCaches,
     /// What was just read, and what TLS made of it; they serve all connections.
     buffer: Box<[u8]>,
     plain: Vec<u8>,
@@ -119,7 +119,7 @@ impl Worker {
             feedback: Feedback::new(&setup, id),
             journal: Journal::new(&setup, received_max),
             looks: setup.body.looks(),
-            shared: Shared::default(),
+            shared: ReadCaches::default(),
             buffer: vec![0; READ_SIZE].into_boxed_slice(),
             plain: Vec::new(),
             intakes: Vec::new(),

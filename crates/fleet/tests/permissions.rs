@@ -2,7 +2,7 @@
 //! subjects, and nothing else.
 
 use fleet::{
-    Credentials, Grant, Incoming, NatsLink, NatsServer, Place, Role, ServerOptions, Subjects,
+    Credentials, Grant, Incoming, NatsEndpoint, NatsLink, NatsServer, Role, ServerOptions, Subjects,
 };
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn scene() -> Scene {
 }
 
 fn link(scene: &Scene, who: &Credentials, subjects: Vec<String>) -> NatsLink {
-    let place = Place { url: scene.server.url(), ..Place::default() };
+    let place = NatsEndpoint { url: scene.server.url(), ..NatsEndpoint::default() };
     NatsLink::connect(&place, who, subjects, PATIENCE).expect("a link")
 }
 
@@ -128,7 +128,7 @@ fn a_watch_may_tell_of_the_target_and_nothing_else() {
 fn nobody_is_let_in_without_a_key_of_the_fleet() {
     let scene = scene();
     let stranger = Credentials::generate("blue", Role::Agent).unwrap();
-    let place = Place { url: scene.server.url(), ..Place::default() };
+    let place = NatsEndpoint { url: scene.server.url(), ..NatsEndpoint::default() };
     let error = NatsLink::connect(&place, &stranger, Vec::new(), PATIENCE).unwrap_err().to_string();
     assert!(error.contains("cannot join the fleet"), "{error}");
 }

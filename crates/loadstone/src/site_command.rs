@@ -56,7 +56,7 @@ fn serve_norm(task: &NormTask) -> Result<Code, Failure> {
         // its threads inherit it
         host::cpu::bind_thread(&task.cpus).map_err(|error| Failure::usage(error.to_string()))?;
     }
-    let server = norm::Server::start(&task.settings);
+    let server = norm::NormServer::start(&task.settings);
     let server = server.map_err(|error| Failure::usage(error.to_string()))?;
     print(&format!("{}\n", server.url()))?;
     while crate::signals::caught() == 0 {

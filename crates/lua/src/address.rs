@@ -1,6 +1,6 @@
 //! Names and addresses. Scripts get addresses as objects; here they are text, `ip:port`.
 
-use crate::director::Trouble;
+use crate::director::ScriptTrouble;
 use crate::state::failure;
 use mlua::{Lua, Table};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -31,8 +31,8 @@ pub(crate) fn parse(text: &str) -> mlua::Result<SocketAddr> {
 }
 
 /// The addresses of a host; `service` is a port, `http` or `https`.
-fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, Trouble> {
-    let unresolved = |why: &str| Trouble::Resolve(format!("{host}:{service} {why}"));
+fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, ScriptTrouble> {
+    let unresolved = |why: &str| ScriptTrouble::Resolve(format!("{host}:{service} {why}"));
     let port = match service {
         "http" => 80,
         "https" => 443,

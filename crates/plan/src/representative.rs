@@ -2,7 +2,7 @@
 //! connections, with which pauses.
 
 use crate::{Load, Plan, SessionPlan, TargetPlan, Think, Visit, VisitGroup};
-use fileset::{Matching, Sequence, SequenceOptions, Spec, Step};
+use fileset::{Matching, Sequence, SequenceOptions, SequenceStep, Spec};
 use std::collections::HashMap;
 use units::{ParseError, Seed, parse_count, quoted};
 use url::Url;
@@ -129,7 +129,8 @@ impl Representative {
     /// WebStone's and WebBench's clients: one file after the other, each on a connection of its own.
     fn of_clients(&self, plan: &mut Plan, sequence: &Sequence, base: &Url) -> Result<(), String> {
         let mut list = TargetList::new(base);
-        plan.sequence = sequence.steps().flat_map(Step::paths).map(|path| list.row(path)).collect();
+        plan.sequence =
+            sequence.steps().flat_map(SequenceStep::paths).map(|path| list.row(path)).collect();
         plan.targets = list.targets()?;
         plan.load = Load::Closed { users: self.users, think: Think::None, session: None };
         plan.connection.calls = Some(1);

@@ -45,7 +45,7 @@ struct CurlDraft {
     headers: Vec<(String, String)>,
     data: Option<Vec<u8>>,
     /// Name, file name, content type, content.
-    form: Vec<Part>,
+    form: Vec<FormField>,
     json: bool,
     get: bool,
     head: bool,
@@ -57,7 +57,7 @@ struct CurlDraft {
     follow_max: Option<u16>,
 }
 
-struct Part {
+struct FormField {
     name: String,
     file: Option<String>,
     kind: Option<String>,
@@ -127,9 +127,9 @@ enum Does {
 }
 
 /// Long name, short name or a blank, effect.
-type Row = (&'static str, char, Does);
+type OptionRow = (&'static str, char, Does);
 
-const OPTIONS: &[Row] = &[
+const OPTIONS: &[OptionRow] = &[
     (
         "url",
         ' ',
@@ -339,7 +339,7 @@ impl CurlDraft {
         let name = name.to_owned();
         let Some(files) = files else {
             let content = value.as_bytes().to_vec();
-            self.form.push(Part { name, file: None, kind: None, content });
+            self.form.push(FormField { name, file: None, kind: None, content });
             return Ok(());
         };
         let mut fields = value.split(';');
@@ -361,7 +361,7 @@ impl CurlDraft {
         let base = base.map(|path| path.rsplit('/').next().unwrap_or(path).to_owned());
         let file = named.or(base);
         let kind = kind.or_else(|| file.as_ref().map(|_| "application/octet-stream".to_owned()));
-        self.form.push(Part { name, file, kind, content });
+        self.form.push(FormField { name, file, kind, content });
         Ok(())
     }
 

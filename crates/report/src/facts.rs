@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use units::{Nanos, show};
 
 /// What an arrival can come to: name and count, in the order of the sum.
-type End = (&'static str, fn(&Counts) -> u64);
+type OutcomeCount = (&'static str, fn(&Counts) -> u64);
 
 /// The last has a row only where there are any: they are of fleets alone.
-const ENDS: [End; 6] = [
+const ENDS: [OutcomeCount; 6] = [
     ("succeeded", |counts| counts.succeeded),
     ("failed", |counts| counts.failed),
     ("timed out", |counts| counts.timed_out),

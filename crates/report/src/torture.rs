@@ -27,7 +27,7 @@ pub use again::{
 pub use case_file::case_file;
 pub use chain::chain_text;
 pub use dry_run::{DryRun, dry_run};
-pub use emit::{Form, capture, emit};
+pub use emit::{ProbeForm, capture, emit};
 pub use explain::{explain, list};
 pub use junit::junit;
 pub use markdown::markdown;

@@ -3,7 +3,7 @@
 use conduit::Peer;
 use engine::exchange::{Heard, Request};
 use sample::FailureClass;
-use sim::{Action, Admission, Client, Script, Server, World, exchange};
+use sim::{Action, Admission, Client, ClosureServer, Server, World, exchange};
 use std::net::SocketAddr;
 use units::Nanos;
 use wire::answer::Asked;
@@ -25,7 +25,7 @@ fn world<F>(react: F) -> World
 where
     F: FnMut(Nanos, Client, &[u8]) -> Vec<(Nanos, Action)> + 'static,
 {
-    let server = Box::new(Script { admit: Admission::Accept, react });
+    let server = Box::new(ClosureServer { admit: Admission::Accept, react });
     World::new(server, Nanos::from_millis(10), Nanos::from_secs(1_000))
 }
 
@@ -106,7 +106,8 @@ fn what_goes_wrong_has_its_class() {
     assert_eq!(bytes(&OK[..OK.len() - 1]), "truncated");
     assert_eq!(bytes(b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), "bad-framing");
     assert_eq!(bytes(b"HTTP/1.1 200 OK\r\n\r\nuntil the end"), "200 until the end");
-    let refuse = Box::new(Script { admit: Admission::Refuse, react: |_, _, _: &[u8]| vec![] });
+    let refuse =
+        Box::new(ClosureServer { admit: Admission::Refuse, react: |_, _, _: &[u8]| vec![] });
     let world = World::new(refuse, Nanos::ZERO, Nanos::from_secs(1));
     let (heard, _) = exchange(world, vec![request(b"x")], CONNECT);
     assert_eq!(told(&heard[0]), FailureClass::Refused.id());

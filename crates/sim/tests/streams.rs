@@ -2,7 +2,7 @@
 //! figures say, however the bytes are cut and whoever is late.
 
 use plan::{Arrivals, Load, Plan, Streaming, Think};
-use sim::{Action, Admission, Client, Script, Server, execute, plan_for};
+use sim::{Action, Admission, Client, ClosureServer, Server, execute, plan_for};
 use stats::{Hist, Measurement};
 use units::{Nanos, Rate};
 
@@ -39,7 +39,7 @@ fn server(status: u16, mut say: impl FnMut(u64) -> Said + 'static) -> Box<dyn Se
         seen += 1;
         actions
     };
-    Box::new(Script { admit: Admission::Accept, react })
+    Box::new(ClosureServer { admit: Admission::Accept, react })
 }
 
 /// The first event after 200 ms, each of the four others 50 ms after the one before, one of them cut in

@@ -13,7 +13,7 @@ use dialogue::text::Values;
 use faulty::Defects;
 use proptest::prelude::*;
 use sim::World;
-use sim::torture::{Field, Range};
+use sim::torture::{Field, FiringRange};
 use sim::{Action, Admission, Client, Server};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -381,7 +381,7 @@ fn a_proof_that_is_taken_away_stops_the_run_within_a_minute() {
     let mut net = Net { now: now.clone(), gone_at };
     let found = find(&claim, &mut net).unwrap();
     let mut vigil = Vigil::new(Nanos::ZERO, claim, found);
-    let server = Box::new(Range::new(&Defects::default()));
+    let server = Box::new(FiringRange::new(&Defects::default()));
     let world = World::new(server, LATENCY, Nanos::ZERO);
     let outside = Box::new(move |at: Nanos| {
         *now.borrow_mut() = at;

@@ -5,7 +5,7 @@ use plan::HttpVersion;
 use plan::check::{Ask, Body, CheckPlan, Text, Upload, UploadContent, ValueSource};
 use std::collections::BTreeMap;
 use url::{Position, Url};
-use wire::multipart::{Part, form_data};
+use wire::multipart::{FormPart, form_data};
 use wire::request::{RequestHead, Target, Version, basic_authorization};
 use workload::Jar;
 
@@ -175,12 +175,12 @@ fn multipart(
             UploadContent::Bytes(bytes) => bytes.clone(),
         });
     }
-    let texts = fields.iter().map(|(name, value)| Part {
+    let texts = fields.iter().map(|(name, value)| FormPart {
         field: name,
         file: None,
         content: value.as_bytes(),
     });
-    let uploads = files.iter().zip(&contents).map(|(file, content)| Part {
+    let uploads = files.iter().zip(&contents).map(|(file, content)| FormPart {
         field: &file.field,
         file: Some((&file.name, &file.media_type)),
         content,

@@ -164,7 +164,7 @@ impl Base {
 pub(super) fn read_plan(path: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
     let text = read_text(path, files)?;
     let folder = Path::new(path).parent().unwrap_or(Path::new(""));
-    plan::from_toml(&text, &Beside { folder, files })
+    plan::from_toml(&text, &PlanFolder { folder, files })
         .map_err(|error| UsageError::new(format!("{path}: {error}")))
 }
 
@@ -186,12 +186,12 @@ fn read_text(path: &str, files: &dyn FileSource) -> Result<String, UsageError> {
 }
 
 /// Files that a plan names are looked for in the plan's own folder.
-struct Beside<'a> {
+struct PlanFolder<'a> {
     folder: &'a Path,
     files: &'a dyn FileSource,
 }
 
-impl FileSource for Beside<'_> {
+impl FileSource for PlanFolder<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         if path == "-" {
             return self.files.read(path);

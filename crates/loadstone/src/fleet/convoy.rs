@@ -176,10 +176,10 @@ impl Convoy {
 }
 
 /// The parts of the load of each agent, one for each of its workers.
-type Parts = BTreeMap<String, Vec<Share>>;
+type AgentShares = BTreeMap<String, Vec<Share>>;
 
-fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<Parts> {
-    let mut parts = Parts::new();
+fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<AgentShares> {
+    let mut parts = AgentShares::new();
     for (agent, workers) in slots {
         let shares = workers.iter().map(|slots| Share::of_slots(slots, of));
         parts.insert(agent.clone(), shares.collect::<Result<_, _>>()?);
@@ -188,7 +188,7 @@ fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<Parts> 
 }
 
 /// Hands the plan out and sets the agents off: the first instant, and the parts of the load.
-fn begin(wire: &mut Wire, plan: &Plan, prepared: &Prepared) -> Result<(Nanos, Parts)> {
+fn begin(wire: &mut Wire, plan: &Plan, prepared: &Prepared) -> Result<(Nanos, AgentShares)> {
     super::public::check(plan, prepared, wire.seats().len())?;
     hand_out(wire, plan, prepared)?;
     let seats = wire.seats();
@@ -204,7 +204,7 @@ const GONE: &str = "gone";
 
 /// Takes over a run whose manager is gone: its first instant by our clock, and the parts of the load.
 /// A part that nobody holds is that of [`GONE`].
-fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, Parts)> {
+fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
     let held = wire.recall(RECALL_MAX)?;
     let now = reactor::monotonic();
     let mut held: Vec<_> = held.into_iter().filter(|(_, holding)| holding.step > 0).collect();
@@ -273,7 +273,7 @@ fn hand_out(wire: &mut Wire, plan: &Plan, prepared: &Prepared) -> Result<()> {
 }
 
 /// Divides the plan and sets the first instant; when all agents know both, they are told to go.
-fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, Parts)> {
+fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, AgentShares)> {
     let units = units_of_work(plan);
     if units < seats.len() as u64 {
         bail!("{units} users or connections are too few for {} agents", seats.len());
@@ -342,7 +342,7 @@ fn cost(finals: &BTreeMap<String, Final>) -> DriverCost {
 fn facts(
     wire: &Wire,
     merge: &Merge,
-    parts: &Parts,
+    parts: &AgentShares,
     finals: &BTreeMap<String, Final>,
 ) -> FleetFacts {
     let mut agents = Vec::new();

@@ -126,7 +126,7 @@ fn replay(log: &Log, args: &ImportArgs) -> Plan {
         }
         By::Visits => {
             let visits = log.visits(args.pause());
-            let first = |visit: &weblog::Visit| at(&log.accesses[visit.rows[0] as usize]);
+            let first = |visit: &weblog::ClientVisit| at(&log.accesses[visit.rows[0] as usize]);
             let due = visits.iter().map(first).collect();
             let visits = visits.iter().map(|visit| groups(log, visit, args.speed())).collect();
             (due, Some(SessionPlan { visits, ..SessionPlan::of(1, Think::None) }))
@@ -153,7 +153,7 @@ fn joined(base: &Url, target: &str) -> Url {
 }
 
 /// Each request by itself, and behind its answer the pause that the log has.
-fn groups(log: &Log, visit: &weblog::Visit, speed: f64) -> Visit {
+fn groups(log: &Log, visit: &weblog::ClientVisit, speed: f64) -> Visit {
     let at = |row: &u32| log.accesses[*row as usize].at;
     let nexts = visit.rows.iter().skip(1).map(Some).chain([None]);
     let groups = visit.rows.iter().zip(nexts).map(|(row, next)| VisitGroup {

@@ -80,7 +80,7 @@ proptest! {
                 _ => cache.keep(&key, Arc::new(0), bytes, now),
             }
             let generations = cache.lock();
-            let sum = |map: &HashMap<String, Kept<u32>>| map.values().map(|kept| kept.bytes).sum();
+            let sum = |map: &HashMap<String, CachedValue<u32>>| map.values().map(|kept| kept.bytes).sum();
             let (young, old): (u64, u64) = (sum(&generations.young), sum(&generations.old));
             prop_assert_eq!(young, generations.young_bytes);
             prop_assert!(young + old <= bytes_max);
