@@ -134,7 +134,7 @@ fn nobody_is_let_in_without_a_key_of_the_fleet() {
 }
 
 #[test]
-fn a_server_that_died_stands_again_on_its_port_and_links_find_it() {
+fn a_server_that_died_restarts_on_its_port_and_links_find_it() {
     let mut scene = scene();
     let subjects = Subjects::new("blue");
     let own = scene.agent.id();
@@ -159,7 +159,7 @@ fn a_server_that_died_stands_again_on_its_port_and_links_find_it() {
 }
 
 #[test]
-fn a_server_on_a_network_needs_tls_and_never_has_an_authorization_block() {
+fn a_network_server_needs_tls_and_has_no_authorization_block() {
     let options = ServerOptions { listen: [10, 0, 0, 1].into(), ..ServerOptions::default() };
     let error = fleet::configuration(&options, "blue", &[]).unwrap_err().to_string();
     assert!(error.contains("needs TLS"), "{error}");

@@ -218,7 +218,7 @@ fn a_script_that_never_ends_its_start_is_ended() {
 }
 
 #[test]
-fn names_without_an_address_and_servers_that_are_not_there_are_told() {
+fn unknown_names_and_missing_servers_are_reported() {
     let mut stage = stage();
     let mut quiet = |_: &str| {};
     stage.site.port = Some("nonsense".into());

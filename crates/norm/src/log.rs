@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_matters_less_than_the_level_is_left_out_and_files_grow() {
+    fn a_line_below_the_level_is_left_out_and_files_grow() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("errors");
         for level in [Level::Info, Level::Warn] {

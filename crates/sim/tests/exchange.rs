@@ -80,7 +80,7 @@ fn requests_go_out_when_every_connection_stands_and_not_before() {
 }
 
 #[test]
-fn answers_are_heard_in_the_order_of_the_requests_whoever_ends_first() {
+fn responses_are_heard_in_the_order_of_the_requests() {
     let react = |now: Nanos, client: Client, _: &[u8]| {
         let span = Nanos::from_millis(if client.slot == 0 { 300 } else { 100 });
         vec![(now + span, Action::Bytes(OK.to_vec()))]

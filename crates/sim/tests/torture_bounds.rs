@@ -431,7 +431,7 @@ fn a_server_that_asks_us_to_stop_is_left_alone_within_a_second() {
 }
 
 #[test]
-fn a_public_server_that_is_lost_is_left_alone_within_three_seconds_of_the_first_lost_probe() {
+fn a_lost_public_server_is_left_alone_within_three_seconds() {
     let (why, after) = stopped_after(Class::Public, None);
     assert!(matches!(&why, Stop::Bound(why) if why.contains("no probe was answered")), "{why:?}");
     // 5 s for the case under way, 5 s for the plain request after it, which is the first that is lost

@@ -112,7 +112,7 @@ fn a_bug_behind_another_behaviour_is_found_by_what_is_kept() {
 }
 
 #[test]
-fn a_server_without_a_defect_is_blamed_for_nothing_and_gets_the_same_bytes_again() {
+fn a_sound_server_is_not_blamed_and_gets_the_same_bytes() {
     let (result, kept) = searched(3, 200.0, &[]);
     let row = &result.cases[0];
     let bad: Vec<String> = row

@@ -333,7 +333,7 @@ fn keys() {
 }
 
 #[test]
-fn the_machines_of_a_fleet_have_a_row_each_and_lost_ones_come_first() {
+fn each_machine_of_a_fleet_has_a_row_and_lost_ones_come_first() {
     let agent = |number, state, p99| sample::AgentNow {
         number,
         host: "vm".into(),

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edges_are_whole_seconds_from_the_measured_phase_on_both_sides_of_its_start() {
+    fn edges_are_whole_seconds_around_the_start_of_the_measurement() {
         let from = Nanos::from_millis(10_250);
         let edge = |now_ms| edge_after(from, Nanos::from_millis(now_ms)).0 / 1_000_000;
         assert_eq!(edge(8_000), 8_250);

@@ -143,7 +143,7 @@ fn nothing_stays_behind_after_a_kill() {
 }
 
 #[test]
-fn a_server_is_started_at_the_far_end_and_ended_with_the_program() {
+fn a_server_starts_at_the_far_end_and_ends_with_the_program() {
     if !to_be_had() {
         return;
     }

@@ -209,7 +209,7 @@ fn a_plan_file_is_carried_out_and_options_change_it() {
 }
 
 #[test]
-fn secrets_are_masked_in_plan_json_and_page_and_a_masked_plan_is_refused() {
+fn secrets_are_masked_and_a_masked_plan_is_refused() {
     let site = Site::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");

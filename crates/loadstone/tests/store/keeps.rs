@@ -93,7 +93,7 @@ fn secrets_never_reach_the_store() {
 }
 
 #[test]
-fn a_default_store_that_cannot_be_opened_stops_nothing_and_a_named_one_does() {
+fn only_a_named_store_that_cannot_be_opened_stops_the_run() {
     let (data, site) = (data(), Site::start(&[]));
     let url = site.url("/hw");
     let file = data.path().join("a-file");

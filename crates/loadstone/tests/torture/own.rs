@@ -31,7 +31,7 @@ fn torture(cases: &str, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn cases_of_ones_own_run_beside_the_others_and_their_failures_are_replayed_and_judged() {
+fn own_cases_run_and_their_failures_are_replayed_and_judged() {
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
     let case = written(folder.path(), "one.toml", CASE);
     let (url, kept) = (site.url("/hw"), folder.path().join("kept"));
@@ -56,7 +56,7 @@ fn cases_of_ones_own_run_beside_the_others_and_their_failures_are_replayed_and_j
 }
 
 #[test]
-fn what_is_wrong_in_a_case_of_ones_own_is_said_with_file_and_line_and_nothing_is_sent() {
+fn a_wrong_own_case_names_file_and_line_and_sends_nothing() {
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
     let url = site.url("/hw");
     let bad = |name: &str, text: &str| written(folder.path(), name, text);
@@ -105,7 +105,7 @@ fn failure_of(root: &Path, case: &str, file: &str) -> PathBuf {
 }
 
 #[test]
-fn a_failure_becomes_a_case_that_fails_where_it_was_found_and_nowhere_else() {
+fn a_failure_becomes_a_case_that_fails_only_where_it_was_found() {
     let server = Scripted::failing_on_nul();
     let (parent, root) = recorded(&server, "F-09,S-02");
     let emitted = |case: &str, id: &str, more: &[&str]| {

@@ -18,7 +18,7 @@ fn keep_running(world: &mut World) {
 }
 
 #[test]
-fn one_that_hears_and_is_not_heard_stops_before_its_part_is_given_away() {
+fn an_agent_not_heard_stops_before_its_part_is_given_away() {
     let mut world = World::new(3, 0.0, 2);
     let start = world.go();
     world.until(Nanos::from_secs(5), |world| world.now > start);

@@ -244,7 +244,7 @@ impl World {
 }
 
 #[test]
-fn rows_come_whole_and_in_order_through_a_network_that_loses_a_fifth() {
+fn rows_come_whole_and_in_order_at_a_fifth_of_loss() {
     for seed in 1..=5 {
         let mut world = World::new(4, 0.2, seed);
         let start = world.go();
@@ -293,7 +293,7 @@ fn an_agent_without_its_manager_stops_by_itself() {
 }
 
 #[test]
-fn one_that_is_cut_off_is_lost_after_six_seconds_and_its_rows_come_when_it_is_back() {
+fn an_agent_cut_off_is_lost_after_6_s_and_its_rows_come_later() {
     let mut world = World::new(3, 0.05, 3);
     let start = world.go();
     world.until(Nanos::from_secs(5), |world| world.now > start + Nanos::from_millis(500));
@@ -331,7 +331,7 @@ fn a_start_that_is_told_too_late_is_not_kept() {
 }
 
 #[test]
-fn another_protocol_a_full_fleet_and_an_older_manager_are_refused() {
+fn another_protocol_a_full_fleet_an_older_manager_are_refused() {
     let now = Nanos::from_secs(5);
     let mut manager = Manager::new(3, 1, now);
     let hello = |protocol| FromAgent::Hello(Hello { protocol, ..Hello::default() });
@@ -363,7 +363,7 @@ fn another_protocol_a_full_fleet_and_an_older_manager_are_refused() {
 }
 
 #[test]
-fn what_another_manager_began_is_neither_dismissed_nor_taken_for_our_own() {
+fn another_managers_run_is_neither_ended_nor_taken_for_ours() {
     let now = Nanos::from_secs(5);
     let mut manager = Manager::new(3, 1, now);
     let hello = Hello { protocol: PROTOCOL, ..Hello::default() };

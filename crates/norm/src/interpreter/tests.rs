@@ -174,7 +174,7 @@ async fn what_is_no_answer_is_a_server_error_and_told() {
 }
 
 #[tokio::test]
-async fn a_script_that_does_not_end_is_ended_and_the_next_request_is_answered() {
+async fn an_endless_script_is_ended_and_the_next_request_served() {
     let limits = InterpreterLimits { time: Duration::from_millis(200), ..one_thread() };
     let script = r#"
         function answer(request)

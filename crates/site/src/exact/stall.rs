@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn stalls_come_at_multiples_of_the_period_after_the_first_request() {
+    fn stalls_come_at_multiples_of_the_period() {
         let mut clock = clock();
         assert_eq!((clock.next_start(), clock.begin(MS(9_999))), (None, None));
         let mut stalls = Vec::new();

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_a_crash_cut_off_is_recognised_and_continued_after() {
+    fn a_line_cut_off_by_a_crash_is_recognised_and_continued_after() {
         let (lines, last) = chain(3);
         let mut bytes = text(&lines);
         let rest = &lines[2].as_bytes()[..40];

@@ -181,7 +181,7 @@ mod framing {
     }
 
     #[test]
-    fn transfer_encoding_counts_before_content_length_and_costs_the_connection() {
+    fn transfer_encoding_overrides_length_and_ends_the_connection() {
         let input =
             with_fields("Content-Length: 99\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n");
         let (facts, _) = answer(Asked::Ordinary, &input);

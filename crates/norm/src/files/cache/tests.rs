@@ -30,7 +30,7 @@ fn an_entry_is_believed_for_a_while_then_one_looks_again() {
 }
 
 #[test]
-fn nothing_is_believed_for_longer_than_stated_however_slow_the_looks() {
+fn nothing_is_believed_for_longer_than_stated() {
     let start = Instant::now();
     let cache = cache(1 << 20, 10);
     cache.keep("a", Arc::new(1), 10, start);

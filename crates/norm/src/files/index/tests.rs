@@ -34,7 +34,7 @@ fn a_directory_is_a_page() {
 }
 
 #[test]
-fn the_page_needs_nothing_from_elsewhere_and_suits_dark_and_narrow_screens() {
+fn the_page_stands_alone_and_suits_dark_and_narrow_screens() {
     let page = shown("/sub/", &listing(), "");
     assert!(page.contains("prefers-color-scheme: dark") && page.contains("max-width: 34rem"));
     assert!(page.contains(r#"<meta name="viewport""#));
@@ -85,7 +85,7 @@ fn names_that_play_tricks_stay_names() {
 }
 
 #[test]
-fn directories_come_first_then_names_and_what_configures_is_left_out() {
+fn directories_come_first_and_configuration_is_left_out() {
     let tree = tempfile::tempdir().unwrap();
     let root = tree.path().join("root");
     std::fs::create_dir_all(root.join("Zoo")).unwrap();
