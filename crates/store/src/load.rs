@@ -150,6 +150,10 @@ impl Store {
         }
         let mut compare = CompareReport::unpack(body, nothing).map_err(damaged)?;
         compare.runs = self.sides(id, compare.labels.len())?;
+        // a comparison of an earlier version was stored without them
+        if compare.protocols.is_empty() {
+            compare.protocols = record::compare::protocols(&compare.runs);
+        }
         Ok(Stored::Compare(Box::new(compare)))
     }
 

@@ -8,7 +8,6 @@ use super::page::Plots;
 use crate::figures::{self, Bucket};
 use crate::{Figures, RunReport, words};
 use maud::{Markup, html};
-use plan::Load;
 use stats::{Hist, Metric, samples_needed};
 use units::{Nanos, show};
 
@@ -55,7 +54,7 @@ pub(crate) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup>
     let length = words::span(Nanos::from_secs_f64(along.buckets[0].span_s));
     let joined = record::run::in_window(&report.measurement).count() > along.buckets.len();
     Some(html! {
-        (plots.figure(&throughput(&along, intended(report))))
+        (plots.figure(&throughput(&along, report.intended_rates())))
         @if let Some(chart) = endings::chart(&along) { (plots.figure(&chart)) }
         (plots.figure(&quantiles(&along, report)))
         @if let Some(chart) = heat(&along) { (plots.figure(&chart)) }
@@ -66,20 +65,6 @@ pub(crate) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup>
             ". In the heat map each column is that long and each cell a class of response times."
         }
     })
-}
-
-/// Calls per second that the plan asks for at the beginning and at the end of the window. `None`
-/// where nothing is asked for, where it is sessions, several loads or no straight line, and for runs in a
-/// row of which each ramps.
-fn intended(report: &RunReport) -> Option<(f64, f64)> {
-    let plan = &report.plan;
-    let Load::Open { arrivals, session: None, .. } = &plan.load else { return None };
-    if plan.stages.is_some() || !plan.scenarios.is_empty() {
-        return None;
-    }
-    let (from, to) = (arrivals.from.0, arrivals.to.0);
-    let steady = arrivals.from == arrivals.to;
-    (steady || report.runs.is_empty()).then_some((from, to))
 }
 
 fn throughput(along: &Along, intended: Option<(f64, f64)>) -> Chart {
