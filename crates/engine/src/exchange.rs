@@ -232,7 +232,7 @@ impl<'t> Exchange<'t> {
                     let span = units::show::duration(line.request.timeout);
                     line.fail(
                         FailureClass::ClientTimeout,
-                        format!("no whole answer within {span}"),
+                        format!("no whole response within {span}"),
                         now,
                     );
                 }
@@ -508,7 +508,7 @@ impl Line {
         // a TLS record of an alert (RFC 8446 §5.1)
         let alert = class == FailureClass::NotHttp && at.starts_with(&[0x15, 0x03]);
         let text = if alert {
-            "the server answered in TLS: is this a port for https://?".to_owned()
+            "the server responded in TLS: is this a port for https://?".to_owned()
         } else {
             error.to_string()
         };

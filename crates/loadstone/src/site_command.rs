@@ -40,7 +40,7 @@ fn serve(config: site::Config) -> Result<Code, Failure> {
     ));
     if lateness.answers > 0 {
         crate::say(&format!(
-            "answers were late by p50 {}, p99 {}, max {}",
+            "responses were late by p50 {}, p99 {}, max {}",
             units::show::duration(lateness.p50),
             units::show::duration(lateness.p99),
             units::show::duration(lateness.max)

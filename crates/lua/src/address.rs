@@ -27,7 +27,7 @@ pub(crate) fn native(lua: &Lua) -> mlua::Result<Table> {
 
 /// An address as text back to what it was.
 pub(crate) fn parse(text: &str) -> mlua::Result<SocketAddr> {
-    text.parse().map_err(|_| mlua::Error::runtime(format!("{text} is no address")))
+    text.parse().map_err(|_| mlua::Error::runtime(format!("{text} is not an address")))
 }
 
 /// The addresses of a host; `service` is a port, `http` or `https`.

@@ -171,7 +171,7 @@ fn of_agents(agents: &[AgentNow]) -> Vec<MetricFamily> {
         ),
         family(
             "agent_calls_lost",
-            "Arrivals of an agent of which nobody knows what became; fewer when it turns up again",
+            "Arrivals of an agent whose outcome is unknown; fewer once the agent returns",
             gauge,
             MetricUnit::None,
             &|agent| Some(Value::Number(agent.lost as f64)),
@@ -269,7 +269,7 @@ fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<MetricFamily> {
             MetricUnit::None,
             FailureClass::ALL.iter().map(failures).collect(),
         ),
-        ("answers", "Answers by status", MetricUnit::None, answers.collect()),
+        ("answers", "Responses by status", MetricUnit::None, answers.collect()),
         ("sent", "Bytes sent", MetricUnit::Bytes, one(total.bytes_sent)),
         ("received", "Bytes received", MetricUnit::Bytes, one(total.bytes_received)),
         ("body", "Bytes of bodies received", MetricUnit::Bytes, one(total.body_bytes)),
@@ -357,16 +357,16 @@ fn histograms(total: &Snapshot) -> Vec<MetricFamily> {
     let rows: [(&str, &str, &Hist); 8] = [
         (
             "response_time",
-            "From the instant a call was due to the end of its answer; succeeded and timed-out calls",
+            "From the instant a call was due to the end of its response; succeeded and timed-out calls",
             &response,
         ),
         ("failed_time", "The same of failed calls", &total.failed),
-        ("service_time", "From the issue of a call to the end of its answer", &total.service),
+        ("service_time", "From the issue of a call to the end of its response", &total.service),
         ("slip", "From the instant a call was due to its issue", &total.slip),
         ("connect_time", "To connect", &total.connect),
         ("tls_time", "TLS handshakes", &total.tls),
-        ("first_byte_time", "From the request to the answer's first byte", &total.first_byte),
-        ("transfer_time", "From the answer's first byte to its end", &total.transfer),
+        ("first_byte_time", "From the request to the response's first byte", &total.first_byte),
+        ("transfer_time", "From the response's first byte to its end", &total.transfer),
     ];
     let family = |(name, help, hist)| MetricFamily {
         name,

@@ -532,10 +532,10 @@ impl Agent {
             return Err("its own part has ended".into());
         };
         if self.rate_peak.is_none() {
-            return Err("a load without a rate is nobody else's".into());
+            return Err("only a load with a rate can be passed on".into());
         }
         let Some((holding, start)) = &self.held else {
-            return Err("it carries nothing out".into());
+            return Err("it carries out nothing".into());
         };
         let own = &holding.slots;
         // a part may be cut finer than the load was: into more slots, each of them one of before

@@ -305,7 +305,7 @@ impl Manager {
             seat.anew |= seat.hello.seal_key != hello.seal_key;
             (seat.hello, seat.heard) = (hello, now);
             if seat.anew && !matches!(seat.stage, AgentStage::Idle) {
-                self.lose(agent, "it was started anew");
+                self.lose(agent, "it was restarted");
             }
         } else {
             let seat = AgentSeat {

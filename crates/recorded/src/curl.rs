@@ -192,7 +192,8 @@ const OPTIONS: &[OptionRow] = &[
         "max-redirs",
         ' ',
         Does::Takes(|draft, count, _| {
-            let wrong = || RecordedError(format!("--max-redirs {} is no number", quoted(&count)));
+            let wrong =
+                || RecordedError(format!("--max-redirs {} is not a number", quoted(&count)));
             draft.follow_max = Some(count.parse().map_err(|_| wrong())?);
             Ok(())
         }),
@@ -264,7 +265,7 @@ fn header(draft: &mut CurlDraft, line: String, _: FileReader<'_>) -> Result<(), 
         (None, Some(name)) => return draft.field(name, String::new()),
         (None, None) => {
             let line = quoted(&line);
-            return Err(RecordedError(format!("-H {line} is no header: write Name: value")));
+            return Err(RecordedError(format!("-H {line} is not a header: write Name: value")));
         }
     };
     if value.is_empty() { Ok(()) } else { draft.field(&name, value) }
@@ -501,7 +502,7 @@ impl CurlDraft {
 /// A URL as curl takes it: without a scheme it is http.
 fn address(text: &str, query: Option<&[u8]>) -> Result<Url, RecordedError> {
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    let wrong = |why: String| RecordedError(format!("{} is no URL: {why}", quoted(text)));
+    let wrong = |why: String| RecordedError(format!("{} is not a URL: {why}", quoted(text)));
     let mut url = Url::parse(&whole).map_err(|error| wrong(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong(format!("its scheme is {}, not http or https", url.scheme())));

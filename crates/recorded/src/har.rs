@@ -57,9 +57,9 @@ pub fn read_har(input: impl Read) -> Result<Recording, RecordedError> {
     let mut json = serde_json::Deserializer::from_reader(input);
     let outcome = HarLevel::Top(&mut read).deserialize(&mut json);
     let outcome = outcome.and_then(|()| json.end());
-    outcome.map_err(|error| RecordedError(format!("it is no HAR: {error}")))?;
+    outcome.map_err(|error| RecordedError(format!("it is not a HAR: {error}")))?;
     if !read.seen {
-        return Err(RecordedError("it is no HAR: it has no log with entries".to_owned()));
+        return Err(RecordedError("it is not a HAR: it has no log with entries".to_owned()));
     }
     Ok(read.finish())
 }
@@ -266,7 +266,7 @@ mod tests {
             (r#"{"log":{"entries":[]}} x"#, "trailing characters"),
         ] {
             let error = read_har(text.as_bytes()).unwrap_err().0;
-            assert!(error.starts_with("it is no HAR") && error.contains(why), "{text}: {error}");
+            assert!(error.starts_with("it is not a HAR") && error.contains(why), "{text}: {error}");
         }
     }
 

@@ -115,7 +115,9 @@ pub(crate) fn answer(report: &RunReport, figures: &Figures) -> String {
         State::Invalid => "Counted, though not a description of the server: ",
         State::Valid | State::Degraded => "",
     };
-    format!("{caution}{goodput} good answers a second. {times}, the slowest {slowest}. {failures}")
+    format!(
+        "{caution}{goodput} good responses a second. {times}, the slowest {slowest}. {failures}"
+    )
 }
 
 /// What the state of the verdict means, in one sentence.

@@ -75,7 +75,7 @@ impl Store {
 
     pub(crate) fn id_of(&self, (number, kind): (i64, String)) -> Result<RunId, StoreError> {
         let kind = ResultKind::named(&kind)
-            .ok_or_else(|| self.damaged(number, Damage::new(format!("{kind} is no kind"))))?;
+            .ok_or_else(|| self.damaged(number, Damage::new(format!("{kind} is not a kind"))))?;
         Ok(RunId { number, kind })
     }
 

@@ -128,10 +128,10 @@ impl std::fmt::Display for AnswerError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             AnswerError::NotHttp => f.write_str("the server's bytes are not HTTP/1.x"),
-            AnswerError::BadFraming(what) => write!(f, "the answer's framing is broken: {what}"),
-            AnswerError::HeadTooLarge => f.write_str("the answer's head is too large"),
-            AnswerError::ClosedEarly => f.write_str("the connection ended before an answer began"),
-            AnswerError::Truncated => f.write_str("the connection ended inside the answer"),
+            AnswerError::BadFraming(what) => write!(f, "the response's framing is broken: {what}"),
+            AnswerError::HeadTooLarge => f.write_str("the response's head is too large"),
+            AnswerError::ClosedEarly => f.write_str("the connection ended before a response began"),
+            AnswerError::Truncated => f.write_str("the connection ended inside the response"),
         }
     }
 }
@@ -490,7 +490,7 @@ impl AnswerReader {
 
     fn skip_interim(&mut self, known: &Known) -> Result<(), AnswerError> {
         if self.facts.interim >= self.limits.interim_max {
-            return Err(AnswerError::BadFraming("too many interim (1xx) answers"));
+            return Err(AnswerError::BadFraming("too many interim (1xx) responses"));
         }
         self.facts.interim += 1;
         self.facts.head_bytes += known.len as u64;

@@ -103,9 +103,9 @@ pub(super) fn locate(base: &Url, text: &str) -> Result<(Url, Option<String>), St
         url.set_query(query);
         return Ok((url, Some(text.to_owned())));
     }
-    let mut url = base.join(text).map_err(|error| format!("{text:?} is no URL: {error}"))?;
+    let mut url = base.join(text).map_err(|error| format!("{text:?} is not a URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(format!("{text:?} is no http or https URL"));
+        return Err(format!("{text:?} is not an http or https URL"));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("leave the login out of the URL; a step has user = \"name:password\"".into());

@@ -47,7 +47,7 @@ fn places(options: &Options, files: &dyn Files) -> Result<Vec<TargetPlan>, Strin
     for target in &list {
         let url = &target.url;
         if url.scheme() != "http" {
-            return Err(format!("--urls {path}: {url} is no http:// URL"));
+            return Err(format!("--urls {path}: {url} is not an http:// URL"));
         }
         if target.method.is_some() || target.body.is_some() {
             return Err(format!(

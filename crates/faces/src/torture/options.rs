@@ -92,7 +92,8 @@ fn place(list: Option<String>, operands: &[String]) -> Result<AccessTarget, Endi
         (Some(list), []) => Ok(AccessTarget::List(list)),
         (None, [typed]) => {
             let url = Url::parse(typed).ok().filter(|url| url.scheme() == "http" && url.has_host());
-            url.map(AccessTarget::One).ok_or_else(|| usage(&format!("{typed} is no http:// URL\n")))
+            url.map(AccessTarget::One)
+                .ok_or_else(|| usage(&format!("{typed} is not an http:// URL\n")))
         }
         (Some(_), _) => Err(usage("give --urls FILE or a URL, not both\n")),
         (None, _) => Err(usage("")),

@@ -117,7 +117,7 @@ fn commands(task: &LiveTask) -> Vec<Option<String>> {
 }
 
 fn interrupted() -> Failure {
-    let text = "interrupted before the first block was whole: nothing is compared".to_owned();
+    let text = "interrupted before the first block was complete: nothing was compared".to_owned();
     Failure { code: Code::Interrupted, text }
 }
 

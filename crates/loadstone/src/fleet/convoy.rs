@@ -212,7 +212,7 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
     let step = held.iter().map(|(_, holding)| holding.step).max().unwrap_or(0);
     held.retain(|(_, holding)| holding.step == step);
     let Some((_, first)) = held.first() else {
-        bail!("no agent holds a run: its manager came to its end, or they were started anew");
+        bail!("no agent holds a run: its manager ended, or the agents were restarted");
     };
     if held.iter().any(|(_, holding)| holding.hash != plan_hash(plan)) {
         bail!("the agents hold a run of another plan: give the words that its manager was given");
@@ -229,7 +229,10 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
     let owned: BTreeSet<u32> = slots.into_values().flatten().flatten().collect();
     let gone: Vec<u32> = (0..of).filter(|slot| !owned.contains(slot)).collect();
     if !gone.is_empty() {
-        crate::say(&format!("nobody holds {} of the load's {of} parts: lost", gone.len()));
+        crate::say(&format!(
+            "{} of the load's {of} parts are lost: no agent holds them",
+            gone.len()
+        ));
         parts.insert(GONE.to_owned(), vec![Share::of_slots(&gone, of)?]);
     }
     let start = now - Nanos(since);

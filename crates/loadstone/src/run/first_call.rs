@@ -388,7 +388,7 @@ impl Call {
         let late = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
         let (class, text) = match self.patience {
             Some((at, class)) if late && at < self.deadline => (class, class.explain().to_owned()),
-            _ if late => (FailureClass::ClientTimeout, "no whole answer in time".to_owned()),
+            _ if late => (FailureClass::ClientTimeout, "no whole response in time".to_owned()),
             _ => (class_of(error), error.to_string()),
         };
         CallTrouble { class, text, connected: true, way_out: None }
@@ -466,7 +466,7 @@ fn unreadable(error: AnswerError, at: &[u8]) -> CallTrouble {
     };
     // a TLS record of an alert (RFC 8446 §5.1)
     let text = if class == FailureClass::NotHttp && at.starts_with(&[0x15, 0x03]) {
-        "the server answered in TLS: is this a port for https://?".to_owned()
+        "the server responded in TLS: is this a port for https://?".to_owned()
     } else {
         error.to_string()
     };

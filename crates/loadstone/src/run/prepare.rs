@@ -185,7 +185,7 @@ fn check_this_machine(plan: &Plan) -> Result<()> {
     for address in &plan.connection.bind {
         // port 0: any free one; nothing listens longer than this line takes
         std::net::TcpListener::bind((*address, 0)).with_context(|| {
-            format!("--bind {address} is no address of this machine (see `ip address`)")
+            format!("--bind {address} is not an address of this machine (see `ip address`)")
         })?;
     }
     Ok(())

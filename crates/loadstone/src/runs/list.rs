@@ -32,7 +32,7 @@ impl Width {
 /// A line for each result under a line of headings.
 pub(super) fn text(entries: &[ListEntry], width: Width) -> String {
     if entries.is_empty() {
-        return "nothing is kept that fits\n".to_owned();
+        return "no stored result matches\n".to_owned();
     }
     let narrow = width.0.is_some_and(|columns| columns < WIDE_COLUMNS);
     let mut rows = vec![["ID", "STARTED (UTC)", "VERDICT", "RESULT", "NAME"].map(str::to_owned)];

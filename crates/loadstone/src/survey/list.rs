@@ -83,8 +83,9 @@ fn name_server(line: &str) -> Result<SurveyedHost, String> {
     if line.parse::<std::net::IpAddr>().is_ok() {
         return Ok(entry(line, DNS_PORT));
     }
-    let wrong =
-        || format!("{} is no name server: write host, host:port or [address]:port", quoted(line));
+    let wrong = || {
+        format!("{} is not a name server: write host, host:port or [address]:port", quoted(line))
+    };
     let (host, port) = match line.rsplit_once(':') {
         Some((host, port)) => (host, port.parse().map_err(|_| wrong())?),
         None => (line, DNS_PORT),
@@ -149,8 +150,8 @@ mod tests {
     fn a_line_that_is_none_is_named() {
         for (text, dns, why) in [
             ("ok.example\nftp://x/\n", false, "line 2: "),
-            ("a b", true, "line 1: \"a b\" is no name server"),
-            ("x:99999", true, "line 1: \"x:99999\" is no name server"),
+            ("a b", true, "line 1: \"a b\" is not a name server"),
+            ("x:99999", true, "line 1: \"x:99999\" is not a name server"),
             ("# nothing\n", true, "it has no line"),
         ] {
             let said = read(text, dns).unwrap_err();

@@ -173,7 +173,7 @@ fn a_log_is_asked_again_at_its_times() {
         assert_eq!(
             ran.stderr,
             "loadstone: 4 requests for 3 targets in 500 ms; 1 left out for their method; 1 line \
-             is no request (the first is line 5: no request that can be sent)\n"
+             is not a request (the first is line 5: no request that can be sent)\n"
         );
         let calls = folder.path().join("calls.txt");
         let args = ["run", text(&out), "--quiet", "--json", "-", "--log", text(&calls)];
@@ -223,7 +223,7 @@ Statuses    2xx 4, 4xx 1
 Sizes       p10 9 B, p50 9 B, p90 11 B, p99 11 B
 "
     );
-    assert!(ran.stderr.contains("1 line is no request (the first is line 5"), "{ran:#?}");
+    assert!(ran.stderr.contains("1 line is not a request (the first is line 5"), "{ran:#?}");
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn a_log_that_is_none_is_refused() {
         (
             vec!["describe", "-"],
             "rubbish\n",
-            "1 line is no request (the first is line 1: no [time])",
+            "1 line is not a request (the first is line 1: no [time])",
         ),
         (vec!["import", "-", "http://h/", "--methods", "PUT"], LOG, "5 left out for their method"),
         (vec!["import", "-", "http://h/", "--speed", "0"], LOG, "give a number above 0"),
@@ -334,7 +334,7 @@ fn a_recording_that_is_none_is_refused() {
     for (args, input, why) in [
         (vec!["import", "-"], LOG, "an access log does not say which server it is of"),
         (vec!["import", "-", "--logins", "http://h/"], LOG, "--logins is for a HAR file"),
-        (vec!["import", "-", "--from", "har"], "{}", "it is no HAR: it has no log with entries"),
+        (vec!["import", "-", "--from", "har"], "{}", "it is not a HAR: it has no log with entries"),
         (vec!["import", "-"], "curl h -Z", "command 1: curl's option \"-Z\" is not known"),
         (vec!["import", "-"], "curl h | sh", "command 1: it has '|' outside of quotes"),
         (vec!["import", "-", "--by", "visits"], "curl h", "--by is for a file with times"),

@@ -92,7 +92,7 @@ fn what_tested_nothing_or_is_not_to_be_kept_leaves_nothing() {
     let nobody = format!("http://{closed}/");
     keeping(data.path(), &["torture", "--no-audit", &nobody]).expect(&[3]);
     let listed = keeping(data.path(), &["runs", "list"]).expect(&[0]).stdout;
-    assert!(listed.contains("nothing is kept that fits"), "{listed}");
+    assert!(listed.contains("no stored result matches"), "{listed}");
     let file = data.path().join("a-file");
     std::fs::write(&file, "not a store").unwrap();
     let served = site.served().requests;

@@ -61,12 +61,12 @@ fn a_wrong_own_case_names_file_and_line_and_sends_nothing() {
     let url = site.url("/hw");
     let bad = |name: &str, text: &str| written(folder.path(), name, text);
     let table = [
-        (bad("a", &CASE.replace("MUST", "OUGHT")), "a: line 5: \"OUGHT\" is no level"),
+        (bad("a", &CASE.replace("MUST", "OUGHT")), "a: line 5: \"OUGHT\" is not a level"),
         (bad("b", &CASE.replace("X-07", "S-07")), "b: line 2: S-07 is the program's"),
-        (bad("c", &CASE.replace("{path}", "{way}")), "c: line 11: \"way\" is no macro"),
+        (bad("c", &CASE.replace("{path}", "{way}")), "c: line 11: \"way\" is not a macro"),
         (bad("d", "id = "), "d: line 1: "),
         (bad("e", &CASE.replace("accept", "expect")), "e: line 12: unknown field"),
-        (bad("f", &CASE.replace("404", "4044")), "f: line 12: \"4044\" is no class"),
+        (bad("f", &CASE.replace("404", "4044")), "f: line 12: \"4044\" is not a class"),
         (folder.path().join("none").display().to_string(), "cannot read"),
     ];
     for (file, part) in &table {

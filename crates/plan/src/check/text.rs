@@ -210,7 +210,7 @@ fn unknown(marks: Marks, name: &str) -> String {
             format!("${{{name}}} is neither in [vars] nor captured by an earlier step")
         }
         Marks::Braces => format!(
-            "{{{{{name}}}}} can have no value: it is no variable of [vars], no column of a feeder \
+            "{{{{{name}}}}} can have no value: it is not a variable of [vars], no column of a feeder \
              (written feeder.column), and no earlier step captures it"
         ),
     }

@@ -54,7 +54,7 @@ fn a_trace_goes_with_its_plan() {
     for (rest, said) in [
         ("path = \"trace=bad.down\"", "the trace \"bad.down\": line 3: 0 is below the line before"),
         ("path = \"trace=nowhere\"", "[connection] path: "),
-        ("traces = { \"x\" = \"1*z\" }", "[connection] traces: \"x\": \"1*z\" is no span"),
+        ("traces = { \"x\" = \"1*z\" }", "[connection] traces: \"x\": \"1*z\" is not a span"),
     ] {
         let error = read(rest, &files()).unwrap_err().0;
         assert!(error.contains(said), "{error}");
@@ -138,10 +138,10 @@ fn a_path_is_kept_as_it_was_typed() {
     assert!(printed.contains("\npath = \"3g, loss=1%\"\n"), "{printed}");
     assert_eq!(from_toml(&printed, &files()), Ok(plan));
     let told = said("url = 'h'\n[connection]\npath = '3gg'");
-    assert!(told.contains("[connection] path: ") && told.contains("is no profile"), "{told}");
+    assert!(told.contains("[connection] path: ") && told.contains("is not a profile"), "{told}");
     let told = said("url = 'h'\n[connection]\npath = 'trace=x.txt'");
     assert!(
-        told.contains("path: \"trace=x.txt\" is no path: trace: x.txt: no such file"),
+        told.contains("path: \"trace=x.txt\" is not a path: trace: x.txt: no such file"),
         "{told}"
     );
 }

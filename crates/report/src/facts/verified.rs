@@ -20,9 +20,9 @@ pub(crate) fn sentence(report: &RunReport) -> Option<String> {
         n => format!("{} bodies", show::count(n)),
     };
     Some(match differ + others {
-        0 => format!("{bodies} held against {against}: all are equal"),
+        0 => format!("{bodies} compared with {against}: all are equal"),
         wrong => format!(
-            "{bodies} held against {against}: {} wrong, of these {} of another URL",
+            "{bodies} compared with {against}: {} wrong, {} of these of another URL",
             show::count(wrong),
             show::count(others)
         ),

@@ -264,7 +264,7 @@ pub(crate) fn outcomes(report: &RunReport) -> Markup {
             } }
         }
         @if total.status.seen().next().is_some() {
-            h3 { "Answers by status" }
+            h3 { "Responses by status" }
             p { (statuses(total)) }
         }
     }

@@ -145,7 +145,7 @@ fn a_failure_becomes_a_case_file() {
     let again = read_own("X-12.toml", &file).unwrap();
     assert_eq!(again.exchanges[0].accept, case.exchanges[0].accept);
     assert!(case_file(&kept, &case, "S-12").unwrap_err().contains("call yours X-01"));
-    assert!(case_file(&kept, &case, "X\"12").unwrap_err().contains("is no id"));
+    assert!(case_file(&kept, &case, "X\"12").unwrap_err().contains("is not an id"));
     kept.script.steps.push(Move::Sip(1));
     assert!(case_file(&kept, &case, "X-12").unwrap_err().contains("in small pieces"));
     let code = super::tortures::case("C-01");

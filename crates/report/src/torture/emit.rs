@@ -38,7 +38,7 @@ pub fn emit(kept: &Transcript, form: ProbeForm) -> Result<String, String> {
 
 /// Where it went: name or address, and port.
 fn place(kept: &Transcript) -> Result<(String, u16), String> {
-    let wrong = || "its target is no URL: the transcript was changed".to_owned();
+    let wrong = || "its target is not a URL: the transcript was changed".to_owned();
     let url = Url::parse(&kept.target).map_err(|_| wrong())?;
     let host = url.host_str().ok_or_else(wrong)?.trim_matches(['[', ']']).to_owned();
     // what stands in a script must be a plain word

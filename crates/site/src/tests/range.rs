@@ -95,5 +95,5 @@ fn what_does_not_go_together_is_refused() {
         assert!(Site::start(config(options)).is_err(), "{options:?}");
     }
     let error = Config::default().parse_option("range", "no-host,xx").unwrap_err();
-    assert!(error.to_string().contains("\"xx\" is no switch"), "{error}");
+    assert!(error.to_string().contains("\"xx\" is not a switch"), "{error}");
 }

@@ -100,7 +100,7 @@ pub fn requests() -> Result<Vec<ChainRequest>, String> {
 
 fn request(read: RequestText) -> Result<ChainRequest, String> {
     let known = DisagreementClass::ALL.into_iter().find(|class| class.id() == read.pair);
-    let class = known.ok_or_else(|| format!("{} is no pair", quoted(&read.pair)))?;
+    let class = known.ok_or_else(|| format!("{} is not a pair", quoted(&read.pair)))?;
     let RequestText { name, reference, line, fields, content, .. } = read;
     Ok(ChainRequest { name, class, reference, line, fields, content })
 }

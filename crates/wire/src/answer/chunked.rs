@@ -46,7 +46,7 @@ enum ChunkStep {
     Done,
 }
 
-const BAD_SIZE: AnswerError = AnswerError::BadFraming("a chunk size is no hexadecimal number");
+const BAD_SIZE: AnswerError = AnswerError::BadFraming("a chunk size is not a hexadecimal number");
 const SIZE_TOO_LARGE: AnswerError = AnswerError::BadFraming("a chunk size is above 64 bits");
 const LINE_TOO_LONG: AnswerError = AnswerError::BadFraming("a chunk-size line is too long");
 const BAD_END: AnswerError =

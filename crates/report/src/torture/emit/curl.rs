@@ -67,9 +67,9 @@ impl<'b> CurlRequest<'b> {
         let (head, body) = (&bytes[..end], &bytes[end + 4..]);
         let printable = |byte: &u8| matches!(byte, b' '..=b'~' | b'\r' | b'\n');
         if !head.iter().all(printable) {
-            return Err(no("its head has bytes that are no text"));
+            return Err(no("its head has bytes that are not text"));
         }
-        let head = std::str::from_utf8(head).map_err(|_| no("its head is no text"))?;
+        let head = std::str::from_utf8(head).map_err(|_| no("its head is not text"))?;
         let mut lines = head.split("\r\n");
         let first = lines.next().unwrap_or_default();
         let parts: Vec<&str> = first.split(' ').collect();
@@ -119,7 +119,7 @@ impl<'b> CurlRequest<'b> {
 }
 
 fn field(line: &str) -> Result<(&str, &str), String> {
-    let wrong = || no(&format!("{} is no field as it writes them", units::quoted(line)));
+    let wrong = || no(&format!("{} is not a field as it writes them", units::quoted(line)));
     let (name, rest) = line.split_once(':').ok_or_else(wrong)?;
     let value = if rest.is_empty() { rest } else { rest.strip_prefix(' ').ok_or_else(wrong)? };
     let plain = !name.is_empty() && name.bytes().all(token);
