@@ -233,7 +233,7 @@ fn of_new(pattern: &Pattern, call: ProbeCall, talk: &Talk, deadline: Nanos) -> O
             (seen, said, false)
         }
         None if answer.is_some() && talk.end == TalkEnd::Silent => {
-            (Seen::Lost, format!("no whole answer in {}", show::duration(deadline)), false)
+            (Seen::Lost, format!("no whole response in {}", show::duration(deadline)), false)
         }
         None if answer.is_some() => (Seen::Lost, CUT_OFF.to_owned(), false),
         None => (Seen::Lost, without(talk.end, deadline), is_ours(talk.end)),

@@ -150,7 +150,7 @@ fn write_byte(out: &mut String, byte: u8) {
 
 /// Takes one escape off the front.
 fn escape<'t>(text: &'t str, out: &mut Vec<u8>) -> Result<&'t str, String> {
-    let wrong = || format!("{} is no escape: \\r \\n \\t \\0 \\\\ \\xHH are", quoted(text));
+    let wrong = || format!("{} is not an escape: \\r \\n \\t \\0 \\\\ \\xHH are", quoted(text));
     let byte = match text.as_bytes().get(1) {
         Some(b'r') => b'\r',
         Some(b'n') => b'\n',
@@ -195,7 +195,7 @@ fn expand<'t>(text: &'t str, values: &Values, out: &mut Vec<u8>) -> Result<&'t s
             }
         }
         _ if frames::expand(name, argument, values, out)? => {}
-        _ => return Err(format!("{} is no macro", quoted(inside))),
+        _ => return Err(format!("{} is not a macro", quoted(inside))),
     }
     Ok(after)
 }
@@ -304,12 +304,12 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         let table = [
-            (r"\q", "no escape"),
-            (r"\x1", "no escape"),
-            (r"\x+1", "no escape"),
+            (r"\q", "not an escape"),
+            (r"\x1", "not an escape"),
+            (r"\x+1", "not an escape"),
             ("{path", "has no }"),
             ("a}", "a single }"),
-            ("{what}", "no macro"),
+            ("{what}", "not a macro"),
             ("{repeat 3 a}", "not N x TEXT"),
             ("{repeat 99999999999999999999 x a}", "not N x TEXT"),
             ("{repeat 99999999 x a}", "more than 16 MiB"),

@@ -2,12 +2,12 @@
 
 use crate::call::{Call, NOBODY};
 use crate::intake::Intake;
-use crate::speaker::{Event, Fault, Heard, Protocol, ProtocolFacts, Request, Shared, Speaker};
+use crate::speaker::{Event, Fault, Heard, Protocol, ProtocolFacts, ReadCaches, Request, Speaker};
 use crate::transport::{Flushed, Transport};
 use conduit::{Io, IoError, Slot, TlsError, TlsSession};
 use plan::Timeouts;
 use sample::{ConnectionRecord, FailureClass, TlsFacts};
-use stats::lives::Life;
+use stats::lives::ConnectionLife;
 use std::collections::VecDeque;
 use units::Nanos;
 use wire::answer::{Advance, AnswerFacts, AnswerReader, Asked, HeadCache};
@@ -416,7 +416,7 @@ impl Conn {
     #[inline(always)]
     pub(crate) fn hear_in_order(
         &mut self,
-        shared: &mut Shared,
+        shared: &mut ReadCaches,
         input: &[u8],
         now: Nanos,
     ) -> Result<Advance, Fault> {
@@ -603,11 +603,11 @@ impl Conn {
     }
 
     /// What it looks like at its end; busy until `now` where calls are outstanding.
-    pub(crate) fn life(&mut self, now: Nanos) -> Life {
+    pub(crate) fn life(&mut self, now: Nanos) -> ConnectionLife {
         if !self.calls.is_empty() {
             self.busy += now - self.busy_since;
         }
-        Life {
+        ConnectionLife {
             answers: self.served,
             busy: self.busy,
             open: now - self.established,

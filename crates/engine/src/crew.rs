@@ -53,7 +53,7 @@ impl Driven for Crew {
                 continue;
             }
             let mut io = OwnSlots { io, number: number as u32, of };
-            let mut link = Shared { number, rows: &mut self.rows, link };
+            let mut link = WorkerLink { number, rows: &mut self.rows, link };
             match worker.turn(&mut io, &mut link) {
                 Turn::Wait(until) => wake = Some(wake.map_or(until, |at: Nanos| at.min(until))),
                 Turn::Done => *done = true,
@@ -140,13 +140,13 @@ impl<I: Io> Io for OwnSlots<'_, I> {
 }
 
 /// The link as one of several workers has it.
-struct Shared<'a> {
+struct WorkerLink<'a> {
     number: usize,
     rows: &'a mut Rows,
     link: &'a mut dyn Link,
 }
 
-impl Link for Shared<'_> {
+impl Link for WorkerLink<'_> {
     fn order(&mut self) -> Order {
         self.link.order()
     }

@@ -271,7 +271,7 @@ impl<'t> Exchange<'t> {
                     let span = units::show::duration(line.request.timeout);
                     line.fail(
                         FailureClass::ClientTimeout,
-                        format!("no whole answer within {span}"),
+                        format!("no whole response within {span}"),
                         now,
                     );
                 }

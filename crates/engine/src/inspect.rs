@@ -307,7 +307,7 @@ mod tests {
         let test = BodyTest::new(&Expect::default(), true, false).unwrap();
         let mut inspect = Inspect::default();
         inspect.reset();
-        inspect.take(&test, Some(b"gzip"), b"this is no gzip stream", true);
+        inspect.take(&test, Some(b"gzip"), b"this is not gzip stream", true);
         assert_eq!(inspect.finish(&test).1, Some(FailureClass::Encoding));
         inspect.reset();
         inspect.take(&test, Some(b"identity"), b"plain", true);

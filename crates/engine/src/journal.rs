@@ -11,7 +11,7 @@ use sample::{
     CallRecord, ConnectionRecord, Ends, FailureClass, Note, QuicEnd, Remark, Sample, SessionRecord,
     SocketFacts, TlsFacts, WrongBody,
 };
-use stats::lives::Life;
+use stats::lives::ConnectionLife;
 use stats::{Recorder, Snapshot, StreamEnd, StreamMarks};
 use units::Nanos;
 use wire::timing::{Malformed, Timing};
@@ -295,7 +295,7 @@ impl Journal {
     /// A connection that stood is closed.
     pub(crate) fn connection_lived(
         &mut self,
-        life: &Life,
+        life: &ConnectionLife,
         facts: Option<SocketFacts>,
         conforming: Option<bool>,
     ) {

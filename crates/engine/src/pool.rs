@@ -17,7 +17,7 @@ use units::Nanos;
 pub(crate) struct Pool {
     setup: Arc<Setup>,
     worker: u32,
-    limits: Limits,
+    limits: PoolLimits,
     slots: Vec<PoolSlot>,
     free: Vec<Slot>,
     open_count: u32,
@@ -62,7 +62,7 @@ struct EndpointState {
 
 /// The worker's parts of the plan's limits.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+struct PoolLimits {
     connections: u32,
     queue: u64,
     /// Requests outstanding on one connection; calls one connection carries.
@@ -81,8 +81,8 @@ impl std::fmt::Debug for Tls {
     }
 }
 
-impl Limits {
-    fn of(setup: &Setup, worker: u32) -> Limits {
+impl PoolLimits {
+    fn of(setup: &Setup, worker: u32) -> PoolLimits {
         let share = |total: u64| setup.share(total, worker);
         let connection = &setup.plan.connection;
         let (connections, queue) = match &setup.plan.load {
@@ -94,7 +94,7 @@ impl Limits {
         };
         let together =
             crate::source::lanes(setup).max(connection.pipeline).max(setup.widest_group());
-        Limits {
+        PoolLimits {
             connections: u32::try_from(connections).unwrap_or(u32::MAX),
             queue,
             depth: connection.depth.unwrap_or(u32::MAX).min(together),
@@ -126,7 +126,7 @@ impl Pool {
         Pool {
             setup: setup.clone(),
             worker,
-            limits: Limits::of(setup, worker),
+            limits: PoolLimits::of(setup, worker),
             slots: Vec::new(),
             free: Vec::new(),
             open_count: 0,

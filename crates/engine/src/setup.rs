@@ -344,16 +344,16 @@ fn protocol(plan: &Plan) -> Protocol {
     match plan.request.version {
         // whoever leaves the choice to the server has settled it before
         HttpVersion::Http10 | HttpVersion::Http11 | HttpVersion::Auto => Protocol::Http1,
-        HttpVersion::Http2 => Protocol::Http2(http2::Settings {
+        HttpVersion::Http2 => Protocol::Http2(http2::SessionSettings {
             stream_window,
             connection_window,
             header_table,
             encoder_table,
             frame_max,
             prioritises: plan.request.priority.is_some(),
-            ..http2::Settings::default()
+            ..http2::SessionSettings::default()
         }),
-        HttpVersion::Http3 => Protocol::Http3(http3::Settings::default()),
+        HttpVersion::Http3 => Protocol::Http3(http3::SessionSettings::default()),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::setup::{LateShare, Setup};
 use conduit::Slot;
 use plan::{Arrivals, Load, RETRIES_MAX, SessionPlan, Think};
 use sample::{Arrival, SessionRecord};
-use schedule::{ArrivalSpec, End, Levels, Schedule, Share};
+use schedule::{ArrivalSpec, Levels, Schedule, ScheduleEnd, Share};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use units::Nanos;
@@ -91,7 +91,7 @@ pub(crate) enum Source {
 /// Arrivals of calls, or of sessions.
 #[derive(Debug)]
 pub(crate) struct OpenSource {
-    arrivals: Process,
+    arrivals: ArrivalProcess,
     next: Option<Arrival>,
     /// Nothing more arrives, whatever part of the load is taken over.
     stopped: bool,
@@ -99,7 +99,7 @@ pub(crate) struct OpenSource {
 }
 
 #[derive(Debug)]
-enum Process {
+enum ArrivalProcess {
     /// By the schedule; with the index of the first arrival after the warm-up.
     Scheduled(Box<Strands>, u64),
     /// Sessions one after another: each end brings the next.
@@ -200,21 +200,21 @@ impl OpenSource {
         let first_measured = schedule.first_measured();
         let strands = Box::new(Strands::new(schedule));
         let next = strands.next();
-        let arrivals = Process::Scheduled(strands, first_measured);
+        let arrivals = ArrivalProcess::Scheduled(strands, first_measured);
         OpenSource { arrivals, next, stopped: false, session }
     }
 
     fn in_turn(setup: &Setup, worker: u32, users: u32, session: SessionPlan) -> Self {
         let mut turns = Turns::new(setup, worker, users);
         let next = turns.next();
-        let (arrivals, session) = (Process::InTurn(turns), Some(session));
+        let (arrivals, session) = (ArrivalProcess::InTurn(turns), Some(session));
         OpenSource { arrivals, next, stopped: false, session }
     }
 
     /// Takes a part of the load over from another worker; sessions that bring one another have none to
     /// be taken over.
     pub(crate) fn take_over(&mut self, setup: &Setup, more: &LateShare) {
-        let (Process::Scheduled(strands, _), Load::Open { arrivals, .. }) =
+        let (ArrivalProcess::Scheduled(strands, _), Load::Open { arrivals, .. }) =
             (&mut self.arrivals, &setup.plan.load)
         else {
             return;
@@ -241,12 +241,12 @@ impl OpenSource {
     pub(crate) fn take(&mut self) -> Option<(Arrival, u64)> {
         let arrival = self.next?;
         self.next = match &mut self.arrivals {
-            Process::Scheduled(strands, _) => strands.after_next(),
-            Process::InTurn(turns) => turns.next(),
+            ArrivalProcess::Scheduled(strands, _) => strands.after_next(),
+            ArrivalProcess::InTurn(turns) => turns.next(),
         };
         let first_measured = match &self.arrivals {
-            Process::Scheduled(_, first) => *first,
-            Process::InTurn(_) => 0,
+            ArrivalProcess::Scheduled(_, first) => *first,
+            ArrivalProcess::InTurn(_) => 0,
         };
         let content = arrival.index.checked_sub(first_measured).unwrap_or(arrival.index);
         Some((arrival, content))
@@ -254,7 +254,7 @@ impl OpenSource {
 
     /// A session has ended, which may be what the next one waits for.
     pub(crate) fn session_over(&mut self, now: Nanos) {
-        if let Process::InTurn(turns) = &mut self.arrivals {
+        if let ArrivalProcess::InTurn(turns) = &mut self.arrivals {
             turns.over(now);
             self.next = self.next.or_else(|| turns.next());
         }
@@ -262,7 +262,7 @@ impl OpenSource {
 
     pub(crate) fn stop(&mut self) {
         (self.next, self.stopped) = (None, true);
-        if let Process::InTurn(turns) = &mut self.arrivals {
+        if let ArrivalProcess::InTurn(turns) = &mut self.arrivals {
             turns.stop();
         }
     }
@@ -280,7 +280,7 @@ pub(crate) fn arrival_spec(setup: &Setup, arrivals: &Arrivals) -> ArrivalSpec {
         gaps: arrivals.gaps,
         burst: arrivals.burst,
         at: arrivals.at.clone(),
-        end: End { at: stop.duration, count: setup.requests_max() },
+        end: ScheduleEnd { at: stop.duration, count: setup.requests_max() },
     }
 }
 

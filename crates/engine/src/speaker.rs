@@ -15,7 +15,7 @@ pub(crate) mod numbered;
 
 use crate::exchange::Message;
 use crate::journal::Journal;
-use ::http2::{Late, Settings};
+use ::http2::{Late, SessionSettings};
 use http1::Http1;
 use http2::Http2;
 use http3::Http3;
@@ -31,9 +31,9 @@ use workload::Template;
 pub(crate) enum Protocol {
     #[default]
     Http1,
-    Http2(Settings),
+    Http2(SessionSettings),
     /// Over a connection that has streams itself ([`conduit::streams`]).
-    Http3(::http3::Settings),
+    Http3(::http3::SessionSettings),
     /// A multiplexed protocol for the tests of this seam.
     #[cfg(test)]
     Numbered,
@@ -51,7 +51,7 @@ pub(crate) enum Speaker {
 
 /// What all connections of a worker share in reading.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct ReadCaches {
     heads: HeadCache,
 }
 
@@ -122,10 +122,10 @@ impl Speaker {
         match protocol {
             Protocol::Http1 => Speaker::Http1(Http1::new(keeps_heads, headless)),
             Protocol::Http2(settings) => {
-                Speaker::Http2(Box::new(Http2::new(Settings { keeps_heads, ..settings })))
+                Speaker::Http2(Box::new(Http2::new(SessionSettings { keeps_heads, ..settings })))
             }
             Protocol::Http3(settings) => {
-                let settings = ::http3::Settings { keeps_heads, ..settings };
+                let settings = ::http3::SessionSettings { keeps_heads, ..settings };
                 Speaker::Http3(Box::new(Http3::new(settings)))
             }
             #[cfg(test)]

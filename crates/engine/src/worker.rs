@@ -14,7 +14,7 @@ use crate::journal::Journal;
 use crate::pool::Pool;
 use crate::proof;
 use crate::setup::{LateShare, Setup};
-use crate::speaker::Shared;
+use crate::speaker::ReadCaches;
 use conduit::{Io, TlsFactory};
 use sample::{CallRecord, Ends};
 use stats::Snapshot;
@@ -97,7 +97,7 @@ pub struct Worker {
     looks: bool,
     /// Each request has to be proved by itself.
     proves: bool,
-    shared: Shared,
+    shared: ReadCaches,
     /// What was just read, and what TLS made of it; they serve all connections.
     buffer: Box<[u8]>,
     plain: Vec<u8>,
@@ -123,7 +123,7 @@ impl Worker {
             journal: Journal::new(&setup, received_max),
             looks: setup.body.looks(),
             proves: proof::proves(&setup.plan),
-            shared: Shared::default(),
+            shared: ReadCaches::default(),
             buffer: vec![0; READ_SIZE].into_boxed_slice(),
             plain: Vec::new(),
             intakes: Vec::new(),

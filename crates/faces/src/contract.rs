@@ -39,7 +39,7 @@ pub trait Files {
     ///
     /// # Errors
     /// One sentence on why there is no such page.
-    fn look_at(&self, page: &Page<'_>) -> Result<Vec<Reference>, String> {
+    fn look_at(&self, page: &PageRequest<'_>) -> Result<Vec<Reference>, String> {
         Err(format!("{} cannot be asked for", page.url))
     }
 
@@ -72,7 +72,7 @@ pub const FOLDER_FILES_MAX: usize = 1_000;
 
 /// A page that has to be seen before the plan can be made.
 #[derive(Clone, Copy, Debug)]
-pub struct Page<'a> {
+pub struct PageRequest<'a> {
     pub url: &'a Url,
     /// The request's bytes.
     pub request: &'a [u8],
@@ -223,7 +223,7 @@ pub struct OutFile {
 
 /// Why a run could not begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum StartTrouble {
     /// A name has no address; the resolver's own sentence.
     Name {
         host: String,
@@ -307,18 +307,18 @@ pub trait Face: std::fmt::Debug {
     }
 
     /// What a script is told when the report is out.
-    fn figures(&self) -> Option<&crate::wrk::Figures> {
+    fn figures(&self) -> Option<&crate::wrk::WrkFigures> {
         None
     }
 
     /// So many of the connections have no descriptor. Whether the tool runs with the others, rather
-    /// than say [`Trouble::Descriptors`].
+    /// than say [`StartTrouble::Descriptors`].
     fn go_without(&mut self, _connections: u64) -> bool {
         false
     }
 
     /// The run could not begin; [`Face::begin`] has not been called unless a script went wrong later.
-    fn cannot_start(&mut self, trouble: &Trouble) -> Ending;
+    fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending;
 
     /// The run is over: what is still to be printed.
     fn report(&mut self, report: &RunReport, facts: &Facts) -> Ending;

@@ -2,7 +2,7 @@
 
 /// One step through a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step<'a> {
+pub enum OptionStep<'a> {
     /// A letter, with its value where it takes one.
     Option(char, &'a str),
     /// A letter that the tool does not have.
@@ -34,46 +34,46 @@ impl<'a> Getopt<'a> {
         self.at
     }
 
-    pub fn step(&mut self) -> Step<'a> {
+    pub fn step(&mut self) -> OptionStep<'a> {
         if self.group.is_empty() {
-            let Some(arg) = self.args.get(self.at) else { return Step::End };
+            let Some(arg) = self.args.get(self.at) else { return OptionStep::End };
             match arg.strip_prefix('-') {
-                None | Some("") => return Step::End,
+                None | Some("") => return OptionStep::End,
                 Some(rest) if rest.starts_with('-') => {
                     self.at += 1;
-                    return Step::End;
+                    return OptionStep::End;
                 }
                 Some(rest) => self.group = rest,
             }
         }
         let mut chars = self.group.chars();
-        let Some(letter) = chars.next() else { return Step::End };
+        let Some(letter) = chars.next() else { return OptionStep::End };
         self.group = chars.as_str();
         match self.takes_value(letter) {
             None => {
                 self.leave_group();
-                Step::Unknown(letter)
+                OptionStep::Unknown(letter)
             }
             Some(false) => {
                 self.leave_group();
-                Step::Option(letter, "")
+                OptionStep::Option(letter, "")
             }
             Some(true) => self.value(letter),
         }
     }
 
-    fn value(&mut self, letter: char) -> Step<'a> {
+    fn value(&mut self, letter: char) -> OptionStep<'a> {
         let here = std::mem::take(&mut self.group);
         self.at += 1;
         if !here.is_empty() {
-            return Step::Option(letter, here);
+            return OptionStep::Option(letter, here);
         }
         match self.args.get(self.at) {
             Some(value) => {
                 self.at += 1;
-                Step::Option(letter, value)
+                OptionStep::Option(letter, value)
             }
-            None => Step::NoValue(letter),
+            None => OptionStep::NoValue(letter),
         }
     }
 
@@ -101,7 +101,7 @@ mod tests {
         loop {
             let step = options.step();
             told.push(format!("{step:?}"));
-            if !matches!(step, Step::Option(..)) {
+            if !matches!(step, OptionStep::Option(..)) {
                 break;
             }
         }

@@ -22,7 +22,8 @@ pub fn read(program: &str, args: &[String]) -> Reading {
         return Reading::End(Ending::error(format!("Usage: {program} server port numidle\n"), 255));
     };
     let (Ok(port), count @ 0..=CONNECTIONS_MAX) = (u16::try_from(atoi(port)), atoi(count)) else {
-        let text = format!("{program}: {port} is no port, or {count} no number of connections\n");
+        let text =
+            format!("{program}: {port} is not a port, or {count} is not a number of connections\n");
         return Reading::End(Ending::error(text, 255));
     };
     Reading::Idle(Idle {

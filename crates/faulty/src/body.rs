@@ -1,6 +1,6 @@
 //! Request bodies, read strictly and thrown away.
 
-use super::head::{Head, HeadRefusal};
+use super::head::{HeadRefusal, RequestHead};
 use super::{BODY_MAX, BUFFER_MAX, Defect, Defects, EXTENSIONS_MAX, TRAILERS_MAX};
 use units::Nanos;
 
@@ -9,7 +9,7 @@ const HUNG_EXTENSION: usize = 1_024;
 
 /// A body that is being read.
 #[derive(Clone, Debug)]
-pub(super) struct Body {
+pub(super) struct BodyReader {
     part: BodyPart,
     /// Bytes that it has, or will have, as far as is known.
     length: u64,
@@ -40,8 +40,8 @@ pub(super) enum Taken {
     Done,
 }
 
-impl Body {
-    pub(super) fn of(head: &Head, defects: &Defects) -> Body {
+impl BodyReader {
+    pub(super) fn of(head: &RequestHead, defects: &Defects) -> BodyReader {
         let left = head.method == "GET" && defects.contains(&Defect::LeavesBodies);
         let part = match head.length {
             _ if left => BodyPart::Done,
@@ -50,7 +50,7 @@ impl Body {
             None => BodyPart::Done,
         };
         let too_long = head.too_long;
-        Body {
+        BodyReader {
             part,
             length: 0,
             chunks: 0,

@@ -1,8 +1,8 @@
 //! One connection of the range.
 
-use super::body::{Body, Taken};
+use super::body::{BodyReader, Taken};
 use super::frames::Frames;
-use super::head::{self, Head, HeadRefusal};
+use super::head::{self, HeadRefusal, RequestHead};
 use super::{Act, Defect, Defects, page, worker};
 use super::{BODY, HEAD, IDLE, SEND, SILENT};
 use units::Nanos;
@@ -51,7 +51,7 @@ pub(super) struct Connection {
 #[derive(Debug)]
 enum ReadPhase {
     Head,
-    Body(Box<(Head, Body)>),
+    Body(Box<(RequestHead, BodyReader)>),
     /// Nothing further is read: closed, or hanging.
     Over,
 }
@@ -259,7 +259,7 @@ impl Connection {
                     self.acts.push(Act::Send(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec()));
                 }
                 self.spend(head.cost(&self.defects));
-                let body = Body::of(&head, &self.defects);
+                let body = BodyReader::of(&head, &self.defects);
                 self.since = at;
                 self.state = ReadPhase::Body(Box::new((head, body)));
                 true
@@ -277,7 +277,12 @@ impl Connection {
         }
     }
 
-    fn read_body(&mut self, at: Nanos, before: u32, mut parts: Box<(Head, Body)>) -> bool {
+    fn read_body(
+        &mut self,
+        at: Nanos,
+        before: u32,
+        mut parts: Box<(RequestHead, BodyReader)>,
+    ) -> bool {
         let body = &mut parts.1;
         match body.take(&mut self.buffer, &self.defects) {
             Ok(Taken::More) => {
@@ -300,7 +305,7 @@ impl Connection {
         }
     }
 
-    fn serve(&mut self, before: u32, head: &Head) -> bool {
+    fn serve(&mut self, before: u32, head: &RequestHead) -> bool {
         self.served += 1;
         self.marked = false;
         self.reads = 0;
@@ -341,7 +346,7 @@ impl Connection {
     }
 
     /// Defects that show on what a target holds.
-    fn breaks_on(&mut self, head: &Head) -> bool {
+    fn breaks_on(&mut self, head: &RequestHead) -> bool {
         let encoded = head.target.windows(3).any(|three| three == b"%00");
         self.nuls += u32::from(encoded);
         let now_and_then = self.has(Defect::FailsNowAndThen) && self.nuls.is_multiple_of(5);
@@ -357,7 +362,7 @@ impl Connection {
         true
     }
 
-    fn ends_on_percent_n(&self, head: &Head) -> bool {
+    fn ends_on_percent_n(&self, head: &RequestHead) -> bool {
         self.has(Defect::DiesOnPercentN) && head.target.windows(2).any(|two| two == b"%n")
     }
 

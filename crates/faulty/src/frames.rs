@@ -53,7 +53,7 @@ enum Breach {
 
 /// A request under way, or its answer.
 #[derive(Debug)]
-struct Stream {
+struct OpenStream {
     asked: Http2Request,
     /// Bytes of content that have come.
     got: u64,
@@ -80,7 +80,7 @@ pub(super) struct Frames {
     settled: bool,
     decoder: Decoder,
     block: Option<OpenFields>,
-    streams: BTreeMap<u32, Stream>,
+    streams: BTreeMap<u32, OpenStream>,
     /// Streams that a client reset and that were never forgotten.
     lost: usize,
     last: u32,
@@ -323,7 +323,7 @@ impl Frames {
         }
         let asked = asked(&fields).ok_or(Breach::Stream(stream, PROTOCOL_ERROR))?;
         let window = self.initial;
-        self.streams.insert(stream, Stream { asked, got: 0, ended: ends, window, rest: None });
+        self.streams.insert(stream, OpenStream { asked, got: 0, ended: ends, window, rest: None });
         self.serve(stream)
     }
 

@@ -5,7 +5,7 @@ mod fields;
 mod line;
 
 use super::{BUFFER_MAX, Defect, Defects, FIELD_MAX, FIELDS_MAX, HEAD_MAX, LINE_MAX};
-pub(super) use line::Form;
+pub(super) use line::TargetForm;
 use units::Nanos;
 
 /// Pairs and segments that a server that fails on many of them takes.
@@ -45,11 +45,11 @@ pub(super) fn reason(status: u16) -> &'static str {
 
 /// A request's head.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Head {
+pub(super) struct RequestHead {
     pub(super) method: String,
     /// Path and query; of the absolute form what follows its authority.
     pub(super) target: Vec<u8>,
-    pub(super) form: Form,
+    pub(super) form: TargetForm,
     pub(super) minor: u8,
     /// Names in lower case, values without blanks around.
     pub(super) fields: Vec<(String, Vec<u8>)>,
@@ -67,7 +67,7 @@ pub(super) struct Head {
 /// Nanoseconds that an expression which goes back takes for a byte: a run of 8,000 takes 1.3 s.
 const BACKTRACK: u64 = 20;
 
-impl Head {
+impl RequestHead {
     /// The first value of a field; `name` in lower case.
     pub(super) fn field(&self, name: &str) -> Option<&[u8]> {
         self.fields.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_slice())
@@ -120,7 +120,10 @@ impl Head {
 }
 
 /// Takes a head off the front; `None` while it is not whole.
-pub(super) fn read(buffer: &mut Vec<u8>, defects: &Defects) -> Result<Option<Head>, HeadRefusal> {
+pub(super) fn read(
+    buffer: &mut Vec<u8>,
+    defects: &Defects,
+) -> Result<Option<RequestHead>, HeadRefusal> {
     let has = |defect| defects.contains(&defect);
     if buffer.starts_with(b"\r\n") {
         if has(Defect::TakesNoEmptyLine) {

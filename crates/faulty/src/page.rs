@@ -1,6 +1,6 @@
 //! The server's one page, and the one that takes bodies.
 
-use super::head::{Form, Head, reason};
+use super::head::{RequestHead, TargetForm, reason};
 use super::{Defect, Defects, RANGES_MAX};
 
 /// The page that is probed, and the one that takes bodies.
@@ -44,7 +44,7 @@ impl PageAnswer {
         answer
     }
 
-    fn rendered(self, head: &Head, defects: &Defects, closes: bool) -> Vec<u8> {
+    fn rendered(self, head: &RequestHead, defects: &Defects, closes: bool) -> Vec<u8> {
         let has = |defect| defects.contains(&defect);
         let mut out = format!("HTTP/1.1 {} {}\r\n", self.status, phrase(self.status));
         if !has(Defect::HasNoDate) {
@@ -85,7 +85,7 @@ fn phrase(status: u16) -> &'static str {
 }
 
 /// What a request gets; `closes`: the connection ends behind it.
-pub(super) fn answer(head: &Head, defects: &Defects, closes: bool) -> Vec<u8> {
+pub(super) fn answer(head: &RequestHead, defects: &Defects, closes: bool) -> Vec<u8> {
     chosen(head, defects).rendered(head, defects, closes)
 }
 
@@ -93,11 +93,11 @@ pub(super) fn answer(head: &Head, defects: &Defects, closes: bool) -> Vec<u8> {
 pub(super) fn error(status: u16, closes: bool, defects: &Defects) -> Vec<u8> {
     let mut answer = PageAnswer::new(status);
     answer.body = format!("{status} {}\n", phrase(status)).into_bytes();
-    answer.rendered(&Head { minor: 1, ..Head::default() }, defects, closes)
+    answer.rendered(&RequestHead { minor: 1, ..RequestHead::default() }, defects, closes)
 }
 
-fn chosen(head: &Head, defects: &Defects) -> PageAnswer {
-    if matches!(head.form, Form::Asterisk | Form::Authority) {
+fn chosen(head: &RequestHead, defects: &Defects) -> PageAnswer {
+    if matches!(head.form, TargetForm::Asterisk | TargetForm::Authority) {
         return PageAnswer::new(200);
     }
     let path = head.target.split(|byte| *byte == b'?').next().unwrap_or_default();
@@ -127,7 +127,7 @@ fn big() -> PageAnswer {
 }
 
 /// Conditions (RFC 9110 section 13), then ranges (section 14).
-fn get(head: &Head, defects: &Defects) -> PageAnswer {
+fn get(head: &RequestHead, defects: &Defects) -> PageAnswer {
     match condition(head, defects) {
         Some(304) if defects.contains(&Defect::ForgetsTag) => return PageAnswer::new(304),
         Some(304) => return PageAnswer::new(304).with(format!("ETag: {TAG}")),
@@ -141,7 +141,7 @@ fn get(head: &Head, defects: &Defects) -> PageAnswer {
 }
 
 /// What a condition is answered with, where that is not the page.
-fn condition(head: &Head, defects: &Defects) -> Option<u16> {
+fn condition(head: &RequestHead, defects: &Defects) -> Option<u16> {
     let has = |defect| defects.contains(&defect);
     let field = |name| head.field(name).map(String::from_utf8_lossy);
     let (tags, date) = (field("if-none-match"), field("if-modified-since"));

@@ -167,7 +167,7 @@ fn slots_are_taken_given_back_and_lost() {
 }
 
 #[test]
-fn a_crash_ends_all_connections_and_a_supervisor_starts_the_server_again() {
+fn a_crash_ends_all_connections_and_a_supervisor_restarts() {
     let mut yard = Yard::new(&[Defect::CrashesOnThirdNul]);
     for id in 1..=4 {
         yard.connect(id);

@@ -28,8 +28,8 @@ pub(super) fn service() -> Nanos {
 pub(super) struct Worker {
     defects: Defects,
     /// What costs little, and what costs much, which waits for that.
-    queues: [VecDeque<Job>; 2],
-    current: Option<(Nanos, Job)>,
+    queues: [VecDeque<QueuedRequest>; 2],
+    current: Option<(Nanos, QueuedRequest)>,
     /// It stands still until then; it has done so, and its queue was not empty since.
     still_until: Nanos,
     stood_still: bool,
@@ -38,7 +38,7 @@ pub(super) struct Worker {
 }
 
 #[derive(Debug)]
-struct Job {
+struct QueuedRequest {
     id: u64,
     acts: Vec<Act>,
     cost: Nanos,
@@ -83,7 +83,7 @@ impl Worker {
         self.taken += 1;
         let wear = if self.has(Defect::Drifts) { cost.0 * self.taken / WEAR } else { 0 };
         let costly = cost > service() && !self.has(Defect::StarvesCheap);
-        let job = Job { id, acts: std::mem::take(acts), cost: cost + Nanos(wear) };
+        let job = QueuedRequest { id, acts: std::mem::take(acts), cost: cost + Nanos(wear) };
         self.queues[usize::from(costly)].push_back(job);
         self.go_on(at);
         Fate::Waits

@@ -19,7 +19,7 @@ pub use content::FileContent;
 pub use law::Law;
 pub use matching::{matched, zipf_counts};
 pub use sequence::{
-    Matching, REQUESTS_MAX, Sequence, SequenceError, SequenceOptions, Step, sequence,
+    Matching, REQUESTS_MAX, Sequence, SequenceError, SequenceOptions, SequenceStep, sequence,
 };
 pub use set::{File, FileSet};
 pub use spec::{NAMES, Spec, SpecError};

@@ -20,7 +20,7 @@ pub enum Matching {
 /// What a user does at one time: a file, or a page with what is embedded in it, and then nothing
 /// for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step<'a> {
+pub struct SequenceStep<'a> {
     sequence: &'a Sequence,
     files: &'a [u32],
     /// The time until the user's next step; zero where the model knows none.
@@ -218,7 +218,7 @@ impl Sequence {
         Sequence { paths, objects, steps, offs: Vec::new(), connections: Vec::new() }
     }
 
-    pub fn steps(&self) -> impl Iterator<Item = Step<'_>> {
+    pub fn steps(&self) -> impl Iterator<Item = SequenceStep<'_>> {
         (0..self.steps.len()).map(|index| self.step(index))
     }
 
@@ -227,15 +227,19 @@ impl Sequence {
         self.steps.iter().map(|(_, files)| u64::from(*files)).sum()
     }
 
-    fn step(&self, index: usize) -> Step<'_> {
+    fn step(&self, index: usize) -> SequenceStep<'_> {
         let (object, files) = self.steps[index];
         let files = &self.objects[object as usize][..files as usize];
-        Step { sequence: self, files, off: self.offs.get(index).copied().unwrap_or_default() }
+        SequenceStep {
+            sequence: self,
+            files,
+            off: self.offs.get(index).copied().unwrap_or_default(),
+        }
     }
 
     /// The steps of each session: of each connection, where the model says what one carries;
     /// otherwise dealt out in turn to so many users, 1 or more.
-    pub fn sessions(&self, users: usize) -> Vec<Vec<Step<'_>>> {
+    pub fn sessions(&self, users: usize) -> Vec<Vec<SequenceStep<'_>>> {
         if self.connections.is_empty() {
             let users = users.clamp(1, self.steps.len().max(1));
             let of = |user| (user..self.steps.len()).step_by(users).map(|index| self.step(index));
@@ -251,7 +255,7 @@ impl Sequence {
     }
 }
 
-impl<'a> Step<'a> {
+impl<'a> SequenceStep<'a> {
     /// Rows of the file set, the page first; behind the set's last one stands what is not there.
     pub(crate) fn rows(self) -> impl Iterator<Item = u32> + 'a {
         self.files.iter().copied()

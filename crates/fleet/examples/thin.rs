@@ -8,7 +8,7 @@
 #![allow(clippy::print_stdout, reason = "what it finds out is for people")]
 
 use fleet::{
-    Credentials, Grant, Incoming, NatsLink, NatsServer, Place, Role, SealKey, ServerOptions,
+    Credentials, Grant, Incoming, NatsEndpoint, NatsLink, NatsServer, Role, SealKey, ServerOptions,
 };
 use fleet::{Subjects, seal};
 use muster::PROTOCOL;
@@ -67,7 +67,7 @@ fn manager(count: usize, seconds: u64) -> Done {
         grants.push(Grant::from(&agent));
     }
     let server = NatsServer::start(&ServerOptions::default(), FLEET, &grants)?;
-    let place = Place { url: server.url(), ..Place::default() };
+    let place = NatsEndpoint { url: server.url(), ..NatsEndpoint::default() };
     let subjects = Subjects::new(FLEET);
     let (_, listen) = subjects.permitted(Role::Manager, &own.id());
     let link = NatsLink::connect(&place, &own, listen, PATIENCE)?;
@@ -253,7 +253,7 @@ struct Thin {
 /// The agents of one process, on one thread beside those of their connections.
 fn agents(url: &str, dir: &str, from: usize, to: usize) -> Done {
     let subjects = Subjects::new(FLEET);
-    let place = Place { url: url.to_owned(), ..Place::default() };
+    let place = NatsEndpoint { url: url.to_owned(), ..NatsEndpoint::default() };
     let mut all = Vec::new();
     for row in from..to {
         let own = Credentials::read(&std::path::Path::new(dir).join(format!("{row}.creds")))?;

@@ -63,7 +63,7 @@ impl Credentials {
         let read: Credentials = toml::from_str(&text)
             .map_err(|error| named(format!("not credentials of a fleet: {}", error.message())))?;
         check_name(&read.fleet).map_err(|error| named(error.0))?;
-        KeyPair::from_seed(&read.seed).map_err(|_| named("its seed is no nkey".into()))?;
+        KeyPair::from_seed(&read.seed).map_err(|_| named("its seed is not an nkey".into()))?;
         Ok(read)
     }
 
@@ -103,7 +103,7 @@ fn check_name(fleet: &str) -> Result<(), FleetError> {
         return Ok(());
     }
     Err(FleetError(format!(
-        "{} is no name of a fleet: up to 64 letters, digits, - and _",
+        "{} is not a name of a fleet: up to 64 letters, digits, - and _",
         units::quoted(fleet)
     )))
 }

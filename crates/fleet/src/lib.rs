@@ -13,7 +13,7 @@ mod version;
 
 pub use credentials::{Credentials, Role};
 pub use error::FleetError;
-pub use link::{Incoming, LinkSender, NatsLink, Place};
+pub use link::{Incoming, LinkSender, NatsEndpoint, NatsLink};
 pub use seal::{SealKey, seal};
 pub use server::{Grant, NatsServer, ServerOptions, ServerTls, configuration};
 pub use subjects::Subjects;

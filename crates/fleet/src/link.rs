@@ -20,7 +20,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// Where the server is, and how it is trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct NatsEndpoint {
     pub url: String,
     /// Trusted beside nothing else: PEM.
     pub ca: Option<PathBuf>,
@@ -45,7 +45,7 @@ pub enum Incoming {
 }
 
 /// Where a message goes, and its text; without one, the end.
-type Outgoing = (String, Option<Vec<u8>>);
+type OutgoingMessage = (String, Option<Vec<u8>>);
 
 /// An open connection. It reconnects by itself; what is said meanwhile is said then.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub struct NatsLink {
     thread: Option<JoinHandle<()>>,
 }
 
-impl Place {
+impl NatsEndpoint {
     /// Whether it is on this machine: TLS is demanded everywhere else.
     pub fn is_loopback(&self) -> bool {
         let rest = self.url.split_once("://").map_or(&*self.url, |(_, rest)| rest);
@@ -71,7 +71,7 @@ impl Place {
 
 /// Sends by a connection; clones send by the same one, in the order of their calls.
 #[derive(Clone, Debug)]
-pub struct LinkSender(UnboundedSender<Outgoing>);
+pub struct LinkSender(UnboundedSender<OutgoingMessage>);
 
 impl LinkSender {
     /// Sends without waiting.
@@ -87,7 +87,7 @@ impl NatsLink {
     /// # Errors
     /// A server that cannot be reached, or that does not let us in.
     pub fn connect(
-        place: &Place,
+        place: &NatsEndpoint,
         credentials: &Credentials,
         subscriptions: Vec<String>,
         patience: Duration,
@@ -151,7 +151,7 @@ fn reconnect_delay(attempt: usize) -> Duration {
 }
 
 fn options(
-    place: &Place,
+    place: &NatsEndpoint,
     credentials: &Credentials,
     give: &Sender<Incoming>,
 ) -> Result<ConnectOptions, FleetError> {
@@ -217,7 +217,7 @@ fn trust(
 type Streams = Vec<async_nats::Subscriber>;
 
 async fn open(
-    place: &Place,
+    place: &NatsEndpoint,
     credentials: &Credentials,
     subscriptions: Vec<String>,
     give: Sender<Incoming>,
@@ -256,7 +256,7 @@ async fn open(
 async fn carry(
     client: Client,
     streams: Streams,
-    mut outgoing: UnboundedReceiver<Outgoing>,
+    mut outgoing: UnboundedReceiver<OutgoingMessage>,
     give: Sender<Incoming>,
 ) {
     let reading = tokio::spawn(async move {

@@ -31,7 +31,9 @@ impl ServerVersion {
             (Some(Ok(major)), Some(Ok(minor)), Some(Ok(patch))) => {
                 Ok(ServerVersion(major, minor, patch))
             }
-            _ => Err(FleetError(format!("{} is no version of nats-server", units::quoted(text)))),
+            _ => {
+                Err(FleetError(format!("{} is not a version of nats-server", units::quoted(text))))
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //! subjects, and nothing else.
 
 use fleet::{
-    Credentials, Grant, Incoming, NatsLink, NatsServer, Place, Role, ServerOptions, Subjects,
+    Credentials, Grant, Incoming, NatsEndpoint, NatsLink, NatsServer, Role, ServerOptions, Subjects,
 };
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn scene() -> Scene {
 }
 
 fn link(scene: &Scene, who: &Credentials, subjects: Vec<String>) -> NatsLink {
-    let place = Place { url: scene.server.url(), ..Place::default() };
+    let place = NatsEndpoint { url: scene.server.url(), ..NatsEndpoint::default() };
     NatsLink::connect(&place, who, subjects, PATIENCE).expect("a link")
 }
 
@@ -128,13 +128,13 @@ fn a_watch_may_tell_of_the_target_and_nothing_else() {
 fn nobody_is_let_in_without_a_key_of_the_fleet() {
     let scene = scene();
     let stranger = Credentials::generate("blue", Role::Agent).unwrap();
-    let place = Place { url: scene.server.url(), ..Place::default() };
+    let place = NatsEndpoint { url: scene.server.url(), ..NatsEndpoint::default() };
     let error = NatsLink::connect(&place, &stranger, Vec::new(), PATIENCE).unwrap_err().to_string();
     assert!(error.contains("cannot join the fleet"), "{error}");
 }
 
 #[test]
-fn a_server_that_died_stands_again_on_its_port_and_links_find_it() {
+fn a_server_that_died_restarts_on_its_port_and_links_find_it() {
     let mut scene = scene();
     let subjects = Subjects::new("blue");
     let own = scene.agent.id();
@@ -159,7 +159,7 @@ fn a_server_that_died_stands_again_on_its_port_and_links_find_it() {
 }
 
 #[test]
-fn a_server_on_a_network_needs_tls_and_never_has_an_authorization_block() {
+fn a_network_server_needs_tls_and_has_no_authorization_block() {
     let options = ServerOptions { listen: [10, 0, 0, 1].into(), ..ServerOptions::default() };
     let error = fleet::configuration(&options, "blue", &[]).unwrap_err().to_string();
     assert!(error.contains("needs TLS"), "{error}");

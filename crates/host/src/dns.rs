@@ -137,7 +137,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn replies_come_in_the_order_of_the_questions_and_silence_ends_the_visit() {
+    fn replies_keep_the_order_and_silence_ends_the_visit() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let (server, silent) =
             (socket.local_addr().unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());

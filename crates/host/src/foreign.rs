@@ -43,26 +43,26 @@ struct Census {
 /// Watches the machine over an interval. Each end of it reads all of /proc, some milliseconds: keep
 /// both outside of what is measured.
 #[derive(Debug)]
-pub struct Watch {
+pub struct ForeignWatch {
     ours: Vec<u32>,
     started: Instant,
     before: Option<Census>,
 }
 
-impl Watch {
+impl ForeignWatch {
     /// `named`: processes beside our own whose work is no foreign work, such as the server on this
     /// machine. Their descendants belong to them.
-    pub fn start(named: &[u32]) -> Watch {
+    pub fn start(named: &[u32]) -> ForeignWatch {
         let mut ours = named.to_vec();
         ours.push(std::process::id());
-        Watch { ours, before: census(), started: Instant::now() }
+        ForeignWatch { ours, before: census(), started: Instant::now() }
     }
 
     /// The foreign work since the start; `None` where the system does not tell, or too little time
     /// has passed for the kernel's tick.
     pub fn end(&self) -> Option<Foreign> {
         let elapsed = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let interval = Interval {
+        let interval = CensusInterval {
             elapsed: Nanos(elapsed),
             ticks_per_s: rustix::param::clock_ticks_per_second(),
             cores: crate::cpu::online_cores().len(),
@@ -72,13 +72,13 @@ impl Watch {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Interval {
+struct CensusInterval {
     elapsed: Nanos,
     ticks_per_s: u64,
     cores: usize,
 }
 
-impl Interval {
+impl CensusInterval {
     /// Ticks spent as a mean number of cores.
     fn as_cores(self, ticks: u64) -> f64 {
         ticks as f64 / self.ticks_per_s as f64 / self.elapsed.as_secs_f64()
@@ -107,7 +107,12 @@ pub(crate) fn pids() -> Vec<u32> {
     entries.flatten().filter_map(number).collect()
 }
 
-fn compare(before: &Census, after: &Census, ours: &[u32], interval: Interval) -> Option<Foreign> {
+fn compare(
+    before: &Census,
+    after: &Census,
+    ours: &[u32],
+    interval: CensusInterval,
+) -> Option<Foreign> {
     if interval.elapsed < Nanos(Nanos::SECOND.0 / interval.ticks_per_s.max(1)) {
         return None;
     }
@@ -166,7 +171,7 @@ fn culprit(
     before: &Census,
     after: &Census,
     known: &BTreeSet<u32>,
-    interval: Interval,
+    interval: CensusInterval,
 ) -> Option<Culprit> {
     let work = |(pid, is): (&u32, &Process)| {
         let was = before.processes.get(pid).filter(|was| was.started == is.started);

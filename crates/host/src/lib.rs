@@ -25,7 +25,7 @@ pub use cpu::cores_of;
 pub use dns::{Asking, NameServerVisit, ask_name_servers};
 pub use environment::environment;
 pub use forecast::{Demand, Forecast, Supply, forecast};
-pub use foreign::{Foreign, Watch};
+pub use foreign::{Foreign, ForeignWatch};
 pub use limits::{Descriptors, raise_descriptors};
 pub use listener::{connections_to, listener_pid, listener_pids, process_name};
 pub use resolve::{Family, RESOLVE_MAX, ResolveError, resolve, resolve_within};

@@ -52,12 +52,12 @@ pub fn descriptors() -> Descriptors {
 pub fn raise_descriptors(needed: u64) -> Result<Descriptors, TooFewDescriptors> {
     let now = descriptors();
     match step(now, needed) {
-        Step::Nothing => Ok(now),
-        Step::Soft => {
+        LimitStep::Nothing => Ok(now),
+        LimitStep::Soft => {
             set(Descriptors { soft: needed, ..now });
             settled(needed)
         }
-        Step::Hard => {
+        LimitStep::Hard => {
             // root may; everybody else goes as far as the hard limit
             if !set(Descriptors { soft: needed, hard: needed }) {
                 set(Descriptors { soft: now.hard, ..now });
@@ -68,19 +68,19 @@ pub fn raise_descriptors(needed: u64) -> Result<Descriptors, TooFewDescriptors> 
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum LimitStep {
     Nothing,
     Soft,
     Hard,
 }
 
-fn step(now: Descriptors, needed: u64) -> Step {
+fn step(now: Descriptors, needed: u64) -> LimitStep {
     if needed <= now.soft {
-        Step::Nothing
+        LimitStep::Nothing
     } else if needed <= now.hard {
-        Step::Soft
+        LimitStep::Soft
     } else {
-        Step::Hard
+        LimitStep::Hard
     }
 }
 
@@ -171,16 +171,16 @@ mod tests {
     fn what_has_to_be_raised() {
         let now = Descriptors { soft: 1_024, hard: 4_096 };
         for (needed, expected) in [
-            (0, Step::Nothing),
-            (1_024, Step::Nothing),
-            (1_025, Step::Soft),
-            (4_096, Step::Soft),
-            (4_097, Step::Hard),
+            (0, LimitStep::Nothing),
+            (1_024, LimitStep::Nothing),
+            (1_025, LimitStep::Soft),
+            (4_096, LimitStep::Soft),
+            (4_097, LimitStep::Hard),
         ] {
             assert_eq!(step(now, needed), expected, "{needed}");
         }
         let unlimited = Descriptors { soft: u64::MAX, hard: u64::MAX };
-        assert_eq!(step(unlimited, 1 << 60), Step::Nothing);
+        assert_eq!(step(unlimited, 1 << 60), LimitStep::Nothing);
     }
 
     #[test]

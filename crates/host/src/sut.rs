@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 
 /// Who is watched: a process of this machine, with its descendants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
+pub struct WatchedServer {
     pub pid: u32,
     /// Where it listens, for its listen queues; empty: not asked for.
     pub addresses: Vec<SocketAddr>,
@@ -18,7 +18,7 @@ pub struct Server {
 
 /// Counters of one moment. What is not known is zero.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
+pub struct SutReading {
     /// CPU seconds spent so far.
     pub cpu_s: f64,
     pub memory_bytes: u64,
@@ -39,24 +39,24 @@ const THREADS_MAX: usize = 2_000;
 
 /// Reads a server's figures again and again.
 #[derive(Debug)]
-pub struct Reader {
-    server: Server,
+pub struct SutReader {
+    server: WatchedServer,
     ports: BTreeSet<u16>,
     family: Vec<u32>,
     age: u32,
 }
 
-impl Reader {
+impl SutReader {
     /// # Errors
     /// No such process, or one whose files may not be read: a sentence with the way out.
-    pub fn new(server: Server) -> Result<Reader, String> {
+    pub fn new(server: WatchedServer) -> Result<SutReader, String> {
         let pid = server.pid;
         if read(pid, "stat").is_none() {
             return Err(format!(
                 "there is no process {pid} on this machine (see `ps`), or /proc hides it"
             ));
         }
-        Ok(Reader {
+        Ok(SutReader {
             family: family(pid),
             ports: server.addresses.iter().map(SocketAddr::port).collect(),
             server,
@@ -87,7 +87,7 @@ impl Reader {
     }
 
     /// The figures now; `None` when the server is gone.
-    pub fn read(&mut self) -> Option<Reading> {
+    pub fn read(&mut self) -> Option<SutReading> {
         if self.age >= FAMILY_EVERY {
             self.family = family(self.server.pid);
             self.age = 0;
@@ -95,7 +95,7 @@ impl Reader {
         self.age += 1;
         read(self.server.pid, "stat")?;
         let queues = self.queues();
-        Some(Reading {
+        Some(SutReading {
             listen_overflows: counter(self.server.pid, "ListenOverflows"),
             accept_queue: queues.accept,
             half_open: queues.half_open,
@@ -105,10 +105,10 @@ impl Reader {
 }
 
 /// What these processes have spent and hold, together.
-pub(crate) fn figures(pids: &[u32]) -> Reading {
+pub(crate) fn figures(pids: &[u32]) -> SutReading {
     let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
     let page = rustix::param::page_size() as u64;
-    let mut reading = Reading::default();
+    let mut reading = SutReading::default();
     let mut threads_left = THREADS_MAX;
     for pid in pids {
         let Some(process) = read(*pid, "stat").and_then(|text| proc::process(&text)) else {
@@ -128,7 +128,7 @@ pub(crate) fn figures(pids: &[u32]) -> Reading {
 }
 
 /// What happened between two readings `span_s` seconds apart, the later one at `at_s`.
-pub fn row(before: &Reading, after: &Reading, span_s: f64, at_s: f64) -> SutRow {
+pub fn row(before: &SutReading, after: &SutReading, span_s: f64, at_s: f64) -> SutRow {
     let span_s = span_s.max(1e-9);
     SutRow {
         at_s,
@@ -231,9 +231,9 @@ fn netstat(text: &str, name: &str) -> Option<u64> {
 }
 
 /// A node exporter's text as a reading, with the machine's cores and memory.
-pub fn node_exporter(text: &str) -> Option<(Reading, f64, u64)> {
+pub fn node_exporter(text: &str) -> Option<(SutReading, f64, u64)> {
     let mut cores = BTreeSet::new();
-    let mut reading = Reading::default();
+    let mut reading = SutReading::default();
     let (mut total, mut available, mut seen) = (0.0, 0.0, false);
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let Some((name, value)) = line.rsplit_once(' ') else { continue };
@@ -273,8 +273,9 @@ mod tests {
     #[test]
     fn counters_become_rows() {
         let before =
-            Reading { cpu_s: 10.0, switches: 100, listen_overflows: 5, ..Reading::default() };
-        let after = Reading { cpu_s: 11.5, switches: 700, listen_overflows: 8, ..before.clone() };
+            SutReading { cpu_s: 10.0, switches: 100, listen_overflows: 5, ..SutReading::default() };
+        let after =
+            SutReading { cpu_s: 11.5, switches: 700, listen_overflows: 8, ..before.clone() };
         let row = row(&before, &after, 2.0, 3.0);
         assert!((row.cpu_cores - 0.75).abs() < 1e-9 && (row.switches_per_s - 300.0).abs() < 1e-9);
         assert_eq!((row.listen_overflows, row.at_s), (3, 3.0));
@@ -313,13 +314,13 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn this_process_can_be_watched() {
-        let server = Server { pid: std::process::id(), addresses: Vec::new() };
-        let mut reader = Reader::new(server).unwrap();
+        let server = WatchedServer { pid: std::process::id(), addresses: Vec::new() };
+        let mut reader = SutReader::new(server).unwrap();
         let reading = reader.read().unwrap();
         assert!(reading.memory_bytes > 0 && reading.threads > 0 && reading.descriptors > 0);
         let series = reader.series();
         assert!(series.name.contains("pid") && series.cores >= 1.0 && series.descriptors_max > 0);
-        let gone = Server { pid: u32::MAX, addresses: Vec::new() };
-        assert!(Reader::new(gone).unwrap_err().contains("no process"));
+        let gone = WatchedServer { pid: u32::MAX, addresses: Vec::new() };
+        assert!(SutReader::new(gone).unwrap_err().contains("no process"));
     }
 }

@@ -56,9 +56,9 @@ fn servers(text: &str) -> Vec<IpAddr> {
     if found.is_empty() { vec![Ipv4Addr::LOCALHOST.into()] } else { found }
 }
 
-type Answer = Result<Vec<Vec<u8>>, String>;
+type TxtRecords = Result<Vec<Vec<u8>>, String>;
 
-fn ask(name: &str, server: SocketAddr) -> io::Result<Answer> {
+fn ask(name: &str, server: SocketAddr) -> io::Result<TxtRecords> {
     let (id, question) = question(name)?;
     let reply = by_udp(server, &question, id)?;
     let cut = Packet::parse(&reply).is_ok_and(|packet| packet.has_flags(PacketFlag::TRUNCATION));
@@ -113,7 +113,7 @@ fn by_tcp(server: SocketAddr, question: &[u8]) -> io::Result<Vec<u8>> {
     Ok(reply)
 }
 
-fn understand(reply: &[u8], id: u16) -> io::Result<Answer> {
+fn understand(reply: &[u8], id: u16) -> io::Result<TxtRecords> {
     let packet = Packet::parse(reply).map_err(|error| io::Error::other(error.to_string()))?;
     if packet.id() != id || !packet.has_flags(PacketFlag::RESPONSE) {
         return Err(io::Error::other("it is no answer to the question"));

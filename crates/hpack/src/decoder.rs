@@ -35,7 +35,7 @@ impl std::fmt::Display for HpackError {
             HpackError::CutOff => "it ends within a field",
             HpackError::Index => "an index of no entry",
             HpackError::Integer => "an integer out of all bounds",
-            HpackError::Huffman => "a string that is no Huffman code",
+            HpackError::Huffman => "a string that is not a Huffman code",
             HpackError::TableSize => "a change of the table that is not permitted",
             HpackError::TooMuch => "more than is read",
         })
@@ -230,7 +230,7 @@ mod tests {
             ("00", "it ends within a field"),
             ("000161", "it ends within a field"),
             ("000161 05 61", "it ends within a field"),
-            ("000161 81 ff", "a string that is no Huffman code"),
+            ("000161 81 ff", "a string that is not a Huffman code"),
             ("3fe21f", "a change of the table that is not permitted"),
             ("82 20", "a change of the table that is not permitted"),
             ("20 3fe11f 82", ":method=GET"),

@@ -34,7 +34,7 @@ pub fn encode(text: &[u8], out: &mut Vec<u8>) {
 
 /// One step of reading: four bits.
 #[derive(Clone, Copy, Debug, Default)]
-struct Step {
+struct NibbleStep {
     next: u16,
     /// A byte is whole.
     byte: Option<u8>,
@@ -45,7 +45,7 @@ struct Step {
 /// What is known after some bits of a byte's code.
 #[derive(Debug)]
 struct CodeState {
-    steps: [Step; 16],
+    steps: [NibbleStep; 16],
     /// A string may end here: what is read of a code is less than a byte of ones.
     ends: bool,
 }
@@ -80,7 +80,7 @@ fn build() -> Vec<CodeState> {
         }
     }
     let node = |start: usize| {
-        let mut steps = [Step::default(); 16];
+        let mut steps = [NibbleStep::default(); 16];
         for (four, step) in steps.iter_mut().enumerate() {
             let mut at = start;
             for bit in (0..4).rev() {

@@ -4,7 +4,7 @@
 
 use crate::FRAME_HEADER;
 use crate::code::NO_ERROR;
-use crate::stream::Stream;
+use crate::stream::OutstandingStream;
 use libnghttp2_sys as ng;
 use sample::Http2Facts;
 use std::collections::VecDeque;
@@ -17,11 +17,11 @@ const REASON_MAX: usize = 200;
 
 /// What the callbacks write into and [`Session`](crate::Session) reads between calls of the library.
 #[derive(Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct CallbackState {
     pub(crate) keeps_heads: bool,
     pub(crate) header_list_max: u32,
     /// Outstanding, in the order of their ids.
-    pub(crate) streams: VecDeque<Stream>,
+    pub(crate) streams: VecDeque<OutstandingStream>,
     /// Where the input lies that the library reads.
     pub(crate) input: Range<usize>,
     /// Of the frame that is read: a list of fields has ended, content was there, the stream ended.
@@ -53,12 +53,12 @@ pub(crate) struct LateFrame {
     pub(crate) begins: bool,
 }
 
-impl State {
+impl CallbackState {
     pub(crate) fn place(&self, id: i32) -> Option<usize> {
         self.streams.binary_search_by_key(&id, |stream| stream.id).ok()
     }
 
-    pub(crate) fn stream(&mut self, id: i32) -> Option<&mut Stream> {
+    pub(crate) fn stream(&mut self, id: i32) -> Option<&mut OutstandingStream> {
         let place = self.place(id)?;
         self.streams.get_mut(place)
     }
@@ -83,11 +83,11 @@ pub(crate) unsafe fn set(callbacks: *mut ng::nghttp2_session_callbacks) {
 /// Runs `note` on the state behind `user`; a panic becomes the library's error.
 ///
 /// # Safety
-/// `user` points to the [`State`] of the session, and nobody else holds a reference to it: a session
+/// `user` points to the [`CallbackState`] of the session, and nobody else holds a reference to it: a session
 /// takes none while it calls the library.
-unsafe fn with(user: *mut c_void, note: impl FnOnce(&mut State) -> c_int) -> c_int {
+unsafe fn with(user: *mut c_void, note: impl FnOnce(&mut CallbackState) -> c_int) -> c_int {
     // SAFETY: the caller's
-    let Some(state) = (unsafe { user.cast::<State>().as_mut() }) else {
+    let Some(state) = (unsafe { user.cast::<CallbackState>().as_mut() }) else {
         return ng::NGHTTP2_ERR_CALLBACK_FAILURE;
     };
     catch_unwind(AssertUnwindSafe(|| note(state))).unwrap_or(ng::NGHTTP2_ERR_CALLBACK_FAILURE)

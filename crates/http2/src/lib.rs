@@ -39,7 +39,7 @@ const FRAME_AT_FIRST: u32 = 1 << 14;
 
 /// What our side announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct SessionSettings {
     /// Bytes of a response's content that may be under way, 0 to [`WINDOW_MAX`].
     pub stream_window: u32,
     /// The same of all responses of a connection together, at least 65,535, which is what the
@@ -61,10 +61,10 @@ pub struct Settings {
     pub keeps_heads: bool,
 }
 
-impl Default for Settings {
+impl Default for SessionSettings {
     /// Windows so large that they are no limit: a load is to find the server's.
-    fn default() -> Settings {
-        Settings {
+    fn default() -> SessionSettings {
+        SessionSettings {
             stream_window: (1 << 30) - 1,
             connection_window: (1 << 30) - 1,
             header_table: TABLE_AT_FIRST,

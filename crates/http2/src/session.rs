@@ -1,11 +1,11 @@
 //! One connection's session: a safe face on libnghttp2's.
 #![expect(unsafe_code, reason = "calls into libnghttp2")]
 
-use crate::callbacks::{self, LateFrame, State};
+use crate::callbacks::{self, CallbackState, LateFrame};
 use crate::code::{CANCEL, NO_ERROR, REFUSED_STREAM, section};
 use crate::request::Request;
-use crate::stream::{Stream, StreamFacts};
-use crate::{FRAME_AT_FIRST, FRAME_HEADER, STREAMS_AT_FIRST, Settings, TABLE_AT_FIRST};
+use crate::stream::{OutstandingStream, StreamFacts};
+use crate::{FRAME_AT_FIRST, FRAME_HEADER, STREAMS_AT_FIRST, SessionSettings, TABLE_AT_FIRST};
 use libnghttp2_sys as ng;
 use sample::{Http2Facts, http2_code_name as code_name};
 use std::ops::Range;
@@ -20,10 +20,10 @@ const ID_LAST: i32 = i32::MAX;
 pub struct Session {
     raw: NonNull<ng::nghttp2_session>,
     /// Owned; a pointer, because the library holds another.
-    state: NonNull<State>,
+    state: NonNull<CallbackState>,
     frame: Frame,
     /// The response that was done last.
-    done: Stream,
+    done: OutstandingStream,
     streams_max: u32,
     /// Priorities go in frames too.
     prioritises: bool,
@@ -104,11 +104,11 @@ pub struct Late {
 
 impl Session {
     /// A session whose preface and settings wait in [`Session::drain`].
-    pub fn new(settings: &Settings) -> Session {
-        let state = State {
+    pub fn new(settings: &SessionSettings) -> Session {
+        let state = CallbackState {
             keeps_heads: settings.keeps_heads,
             header_list_max: settings.header_list_max,
-            ..State::default()
+            ..CallbackState::default()
         };
         let state = NonNull::from(Box::leak(Box::new(state)));
         let raw = client(state, settings.encoder_table);
@@ -116,7 +116,7 @@ impl Session {
             raw,
             state,
             frame: Frame::default(),
-            done: Stream::default(),
+            done: OutstandingStream::default(),
             streams_max: STREAMS_AT_FIRST,
             prioritises: settings.prioritises,
             open: true,
@@ -127,7 +127,7 @@ impl Session {
         session
     }
 
-    fn announce(&self, settings: &Settings) {
+    fn announce(&self, settings: &SessionSettings) {
         let entry = |id: ng::nghttp2_settings_id, value: u32| ng::nghttp2_settings_entry {
             settings_id: id as i32,
             value,
@@ -150,19 +150,19 @@ impl Session {
         let window = i32::try_from(settings.connection_window).unwrap_or(i32::MAX);
         let none = ng::NGHTTP2_FLAG_NONE as u8;
         // SAFETY: a live session; the entries are copied. Neither fails but for want of memory or
-        // with a value that `Settings` does not allow
+        // with a value that `SessionSettings` does not allow
         unsafe {
             ng::nghttp2_submit_settings(self.raw.as_ptr(), none, entries.as_ptr(), entries.len());
             ng::nghttp2_session_set_local_window_size(self.raw.as_ptr(), none, 0, window);
         }
     }
 
-    fn state(&self) -> &State {
+    fn state(&self) -> &CallbackState {
         // SAFETY: owned by `self`, and the library calls back only within calls that take `&mut self`
         unsafe { self.state.as_ref() }
     }
 
-    fn state_mut(&mut self) -> &mut State {
+    fn state_mut(&mut self) -> &mut CallbackState {
         // SAFETY: as in `state`
         unsafe { self.state.as_mut() }
     }
@@ -210,7 +210,7 @@ impl Session {
         if self.prioritises {
             self.tell_priority(id, request);
         }
-        let mut stream = Stream::default();
+        let mut stream = OutstandingStream::default();
         stream.renew(id, body.cloned());
         let plain = request.plain_bytes() + cookie.map_or(0, |cookie| cookie.len() as u64 + 6);
         let state = self.state_mut();
@@ -497,7 +497,7 @@ fn words(error: ng::nghttp2_ssize) -> String {
 }
 
 /// A client's session of the library, with our callbacks. `table`: bytes of our table for fields.
-fn client(state: NonNull<State>, table: u32) -> NonNull<ng::nghttp2_session> {
+fn client(state: NonNull<CallbackState>, table: u32) -> NonNull<ng::nghttp2_session> {
     let mut callbacks = std::ptr::null_mut();
     let mut option = std::ptr::null_mut();
     let mut raw = std::ptr::null_mut();

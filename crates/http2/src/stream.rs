@@ -22,7 +22,7 @@ pub struct StreamFacts {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Stream {
+pub(crate) struct OutstandingStream {
     pub(crate) id: i32,
     pub(crate) facts: StreamFacts,
     /// The fields of the final response as HTTP/1 would write them, where heads are kept.
@@ -48,14 +48,14 @@ const FIELD_OVERHEAD: u64 = 32;
 /// Bytes of Server-Timing values that are kept of one response.
 const TIMINGS_MAX: usize = 16 << 10;
 
-impl Stream {
+impl OutstandingStream {
     /// Ready for another request; buffers keep their memory.
     pub(crate) fn renew(&mut self, id: i32, body: Option<Arc<[u8]>>) {
         let (mut head, mut timings) =
             (std::mem::take(&mut self.head), std::mem::take(&mut self.timings));
         head.clear();
         timings.clear();
-        *self = Stream { id, head, timings, body, ..Stream::default() };
+        *self = OutstandingStream { id, head, timings, body, ..OutstandingStream::default() };
     }
 
     /// A list of fields begins.

@@ -56,7 +56,8 @@ fn sent(session: &mut Session) -> Vec<u8> {
 
 /// A session that has asked `count` times, and a server that has read it.
 fn asked(count: usize) -> (Session, Server) {
-    let mut session = Session::new(&Settings { keeps_heads: true, ..Settings::default() });
+    let mut session =
+        Session::new(&SessionSettings { keeps_heads: true, ..SessionSettings::default() });
     let mut bytes = sent(&mut session);
     (0..count).for_each(|_| session.ask(&get(), None, &mut bytes));
     let mut server = Server::new(100);
@@ -66,7 +67,7 @@ fn asked(count: usize) -> (Session, Server) {
 
 #[test]
 fn preface_settings_and_request_leave_in_one_flight() {
-    let mut session = Session::new(&Settings::default());
+    let mut session = Session::new(&SessionSettings::default());
     let bytes = ask(&mut session, &get(), Some("a=b"));
     assert!(bytes.starts_with(PREFACE));
     let mut server = Server::new(7);
@@ -147,7 +148,7 @@ fn a_withdrawn_stream_is_reset_and_its_response_ignored() {
 
 #[test]
 fn a_body_is_sent_as_the_window_allows() {
-    let mut session = Session::new(&Settings::default());
+    let mut session = Session::new(&SessionSettings::default());
     let length = 100_000;
     let message = format!(
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{}",
@@ -166,7 +167,7 @@ fn a_body_is_sent_as_the_window_allows() {
 
 #[test]
 fn a_response_before_the_request_is_whole_ends_both() {
-    let mut session = Session::new(&Settings::default());
+    let mut session = Session::new(&SessionSettings::default());
     let message = format!(
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 90000\r\n\r\n{}",
         "b".repeat(90_000)
@@ -182,7 +183,8 @@ fn a_response_before_the_request_is_whole_ends_both() {
 
 #[test]
 fn fields_beyond_the_bound_reset_the_stream_alone() {
-    let mut session = Session::new(&Settings { header_list_max: 200, ..Settings::default() });
+    let mut session =
+        Session::new(&SessionSettings { header_list_max: 200, ..SessionSettings::default() });
     let mut server = Server::new(100);
     server.feed(&ask(&mut session, &get(), None));
     server.feed(&ask(&mut session, &get(), None));
@@ -215,7 +217,7 @@ fn interim_responses_and_trailers_are_counted_apart() {
 
 #[test]
 fn a_server_of_http1_is_named() {
-    let mut session = Session::new(&Settings::default());
+    let mut session = Session::new(&SessionSettings::default());
     ask(&mut session, &get(), None);
     let why = session.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap_err();
     assert!(why.contains("speaks HTTP/1.x"), "{why}");
@@ -262,7 +264,8 @@ fn a_priority_goes_in_a_frame_where_both_sides_take_part() {
     let urgent = request("GET /a HTTP/1.1\r\nHost: h\r\nPriority: u=1, i\r\n\r\n");
     let takes_part = [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1];
     for (prioritises, server_too) in [(true, true), (true, false), (false, true)] {
-        let mut session = Session::new(&Settings { prioritises, ..Settings::default() });
+        let mut session =
+            Session::new(&SessionSettings { prioritises, ..SessionSettings::default() });
         let opening = sent(&mut session);
         assert_eq!(priorities(&opening[PREFACE.len()..])[0], format!("SETTINGS {prioritises}"));
         let settings = if server_too { &takes_part[..] } else { &[0, 0, 0, 4, 0, 0, 0, 0, 0] };

@@ -48,7 +48,7 @@ pub mod code {
 
 /// What our side announces and keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct SessionSettings {
     /// Bytes of one list of fields, names and values and 32 for each (RFC 9114 section 4.2.2). A
     /// response with more is given up.
     pub section_max: u32,
@@ -56,9 +56,9 @@ pub struct Settings {
     pub keeps_heads: bool,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings { section_max: 64 << 10, keeps_heads: false }
+impl Default for SessionSettings {
+    fn default() -> SessionSettings {
+        SessionSettings { section_max: 64 << 10, keeps_heads: false }
     }
 }
 

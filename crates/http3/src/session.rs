@@ -6,7 +6,7 @@ use crate::frame::{self, SETTINGS};
 use crate::qpack::SectionDecoder;
 use crate::request::Coded;
 use crate::stream::{Stream, StreamFacts, Stretch, Trouble};
-use crate::{Settings, Violation, code, varint};
+use crate::{SessionSettings, Violation, code, varint};
 use conduit::streams::{self, Cutter, Head, PieceKind};
 use sample::Http3Facts;
 use std::collections::VecDeque;
@@ -28,7 +28,7 @@ const MAX_FIELD_SECTION_SIZE: u64 = 0x6;
 /// they were asked; one that is done or gone leaves, and those behind it move up.
 #[derive(Debug)]
 pub struct Session {
-    settings: Settings,
+    settings: SessionSettings,
     cutter: Cutter,
     /// The code of a piece that comes in.
     code: Vec<u8>,
@@ -89,7 +89,7 @@ pub struct GoneStream {
 const SPARE_MAX: usize = 256;
 
 impl Session {
-    pub fn new(settings: &Settings) -> Session {
+    pub fn new(settings: &SessionSettings) -> Session {
         Session {
             settings: *settings,
             cutter: Cutter::default(),

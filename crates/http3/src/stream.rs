@@ -8,7 +8,7 @@ use crate::frame::{
     is_reserved,
 };
 use crate::qpack::{SectionDecoder, Unreadable};
-use crate::{Settings, Violation};
+use crate::{SessionSettings, Violation};
 use std::ops::Range;
 
 /// What is known of a response. Its bytes on the stream are `head_bytes + body_bytes + framing_bytes`.
@@ -97,7 +97,7 @@ impl Stream {
         &mut self,
         input: &[u8],
         decoder: &mut SectionDecoder,
-        settings: &Settings,
+        settings: &SessionSettings,
     ) -> Result<Stretch, Trouble> {
         let head = self.reader.open(input);
         let Some((kind, left)) = self.reader.current() else {
@@ -126,7 +126,12 @@ impl Stream {
     }
 
     /// The head of a frame is whole: whether it may stand here.
-    fn begin_frame(&mut self, kind: u64, length: u64, settings: &Settings) -> Result<(), Trouble> {
+    fn begin_frame(
+        &mut self,
+        kind: u64,
+        length: u64,
+        settings: &SessionSettings,
+    ) -> Result<(), Trouble> {
         let unexpected =
             |what| Err(Trouble::connection(FRAME_UNEXPECTED, what, "RFC 9114 section 4.1"));
         let head = self.reader.head_bytes();
@@ -170,7 +175,7 @@ impl Stream {
     fn end_section(
         &mut self,
         decoder: &mut SectionDecoder,
-        settings: &Settings,
+        settings: &SessionSettings,
     ) -> Result<u64, Trouble> {
         let section = std::mem::take(&mut self.section);
         let trailers = self.has_head;

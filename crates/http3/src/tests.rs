@@ -57,7 +57,8 @@ fn settled() -> Vec<u8> {
 }
 
 fn session(requests: usize) -> Session {
-    let mut session = Session::new(&Settings { keeps_heads: true, ..Settings::default() });
+    let mut session =
+        Session::new(&SessionSettings { keeps_heads: true, ..SessionSettings::default() });
     let mut out = Vec::new();
     session.start(&mut out);
     (0..requests).for_each(|_| session.ask(&get(), None, &mut out));
@@ -329,7 +330,7 @@ fn a_request_is_coded_once() {
 #[test]
 fn a_head_s_length_is_not_of_what_comes() {
     let fields: [(&[u8], &[u8]); 1] = [(b":method", b"HEAD")];
-    let mut session = Session::new(&Settings::default());
+    let mut session = Session::new(&SessionSettings::default());
     session.ask(&Coded::new(fields.into_iter(), None), None, &mut Vec::new());
     let bytes = head(&[(":status", "200"), ("content-length", "1000")]);
     assert_eq!(told(&mut session, &piece(0, &bytes, true)), ["0 \"\" done 200"]);

@@ -14,7 +14,7 @@ use std::path::Path;
 use store::{Filter, Store, StorePlace, Stored};
 
 /// What is to be shown: results of one kind, each with what it is called.
-enum Wanted {
+enum ShownResults {
     Runs(Vec<(String, RunReport)>),
     Ramps(Vec<(String, RampReport)>),
     Comparison(Box<CompareReport>),
@@ -35,14 +35,14 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failure> {
         return Ok(Code::Done);
     }
     let page = args.html.clone().map(Sink::File);
-    type Render = fn(&Wanted) -> String;
+    type Render = fn(&ShownResults) -> String;
     let junit = args.junit.clone().map(Sink::File);
     let outputs: [(&Option<Sink>, Render); 5] = [
-        (&page, Wanted::html),
-        (&args.json, Wanted::json),
-        (&args.csv, Wanted::csv),
-        (&args.md, Wanted::markdown),
-        (&junit, Wanted::junit),
+        (&page, ShownResults::html),
+        (&args.json, ShownResults::json),
+        (&args.csv, ShownResults::csv),
+        (&args.md, ShownResults::markdown),
+        (&junit, ShownResults::junit),
     ];
     let mut done = Ok(());
     for (sink, render) in outputs {
@@ -102,7 +102,7 @@ fn all_of(file: &Path) -> Result<Vec<(String, Stored)>, Failure> {
     entries.iter().map(load).collect()
 }
 
-fn of_one_kind(stored: Vec<(String, Stored)>) -> Result<Wanted, Failure> {
+fn of_one_kind(stored: Vec<(String, Stored)>) -> Result<ShownResults, Failure> {
     let (mut runs, mut ramps) = (Vec::new(), Vec::new());
     let (mut comparisons, mut tortures) = (Vec::new(), Vec::new());
     let mut first: Option<(String, &str)> = None;
@@ -131,31 +131,32 @@ fn of_one_kind(stored: Vec<(String, Stored)>) -> Result<Wanted, Failure> {
         ));
     }
     Ok(match (comparisons.pop(), tortures.pop()) {
-        (Some(compare), _) => Wanted::Comparison(compare),
-        (None, Some(torture)) => Wanted::Torture(Box::new(torture.record())),
-        (None, None) if ramps.is_empty() => Wanted::Runs(runs),
-        (None, None) => Wanted::Ramps(ramps),
+        (Some(compare), _) => ShownResults::Comparison(compare),
+        (None, Some(torture)) => ShownResults::Torture(Box::new(torture.record())),
+        (None, None) if ramps.is_empty() => ShownResults::Runs(runs),
+        (None, None) => ShownResults::Ramps(ramps),
     })
 }
 
 /// Refuses what cannot be put side by side.
-fn one_picture(wanted: Wanted, args: &ReportArgs) -> Result<Wanted, Failure> {
+fn one_picture(wanted: ShownResults, args: &ReportArgs) -> Result<ShownResults, Failure> {
     let count = match &wanted {
-        Wanted::Runs(runs) => runs.len(),
-        Wanted::Ramps(ramps) => ramps.len(),
-        Wanted::Comparison(_) | Wanted::Torture(_) | Wanted::Check(_) => 1,
+        ShownResults::Runs(runs) => runs.len(),
+        ShownResults::Ramps(ramps) => ramps.len(),
+        ShownResults::Comparison(_) | ShownResults::Torture(_) | ShownResults::Check(_) => 1,
     };
-    if args.junit.is_some() && !matches!(wanted, Wanted::Torture(_) | Wanted::Check(_)) {
+    if args.junit.is_some() && !matches!(wanted, ShownResults::Torture(_) | ShownResults::Check(_))
+    {
         return Err(Failure::usage(
             "--junit is for tortures and checks: other results have no cases",
         ));
     }
-    if matches!(wanted, Wanted::Check(_))
+    if matches!(wanted, ShownResults::Check(_))
         && (args.html.is_some() || args.csv.is_some() || args.md.is_some())
     {
         return Err(Failure::usage("a check is rendered as text, --json or --junit only"));
     }
-    if let Wanted::Torture(torture) = &wanted
+    if let ShownResults::Torture(torture) = &wanted
         && args.csv.is_some()
         && torture.is_bare()
     {
@@ -166,7 +167,7 @@ fn one_picture(wanted: Wanted, args: &ReportArgs) -> Result<Wanted, Failure> {
     if count > 1 && args.csv.is_some() {
         return Err(Failure::usage("--csv takes one result; give one, or take --json for several"));
     }
-    if let Wanted::Ramps(ramps) = &wanted
+    if let ShownResults::Ramps(ramps) = &wanted
         && ramps.len() > 1
         && report::together(ramps).is_none()
     {
@@ -201,7 +202,7 @@ fn list(documents: &[String]) -> String {
 }
 
 /// A form that a check does not have is empty here: [`one_picture`] refuses it.
-impl Wanted {
+impl ShownResults {
     fn text(&self, style: Style) -> String {
         let titled = |texts: Vec<(String, String)>| match &texts[..] {
             [(_, only)] => only.clone(),
@@ -211,74 +212,76 @@ impl Wanted {
             }
         };
         match self {
-            Wanted::Runs(runs) => {
+            ShownResults::Runs(runs) => {
                 let text = |(name, run): &(_, _)| (String::clone(name), report::text(run, style));
                 titled(runs.iter().map(text).collect())
             }
-            Wanted::Ramps(ramps) => {
+            ShownResults::Ramps(ramps) => {
                 let text =
                     |(name, ramp): &(_, _)| (String::clone(name), report::ramp::text(ramp, style));
                 titled(ramps.iter().map(text).collect())
             }
-            Wanted::Comparison(compare) => report::compare::text(compare, style),
-            Wanted::Torture(torture) => report::torture::text(torture, style),
-            Wanted::Check(check) => report::check::text(check, style),
+            ShownResults::Comparison(compare) => report::compare::text(compare, style),
+            ShownResults::Torture(torture) => report::torture::text(torture, style),
+            ShownResults::Check(check) => report::check::text(check, style),
         }
     }
 
     fn html(&self) -> String {
         match self {
-            Wanted::Runs(runs) => report::html_of_many(&named(runs)),
-            Wanted::Ramps(ramps) => {
+            ShownResults::Runs(runs) => report::html_of_many(&named(runs)),
+            ShownResults::Ramps(ramps) => {
                 joined(ramps).as_ref().map_or_else(String::new, report::ramp::html)
             }
-            Wanted::Comparison(compare) => report::compare::html(compare),
-            Wanted::Torture(torture) => report::torture::html(torture),
-            Wanted::Check(_) => String::new(),
+            ShownResults::Comparison(compare) => report::compare::html(compare),
+            ShownResults::Torture(torture) => report::torture::html(torture),
+            ShownResults::Check(_) => String::new(),
         }
     }
 
     fn json(&self) -> String {
         match self {
-            Wanted::Runs(runs) => {
+            ShownResults::Runs(runs) => {
                 list(&runs.iter().map(|(_, run)| report::json(run)).collect::<Vec<_>>())
             }
-            Wanted::Ramps(ramps) => {
+            ShownResults::Ramps(ramps) => {
                 list(&ramps.iter().map(|(_, ramp)| report::ramp::json(ramp)).collect::<Vec<_>>())
             }
-            Wanted::Comparison(compare) => report::compare::json(compare),
-            Wanted::Torture(torture) => report::torture::json(torture),
-            Wanted::Check(check) => report::check::json(check),
+            ShownResults::Comparison(compare) => report::compare::json(compare),
+            ShownResults::Torture(torture) => report::torture::json(torture),
+            ShownResults::Check(check) => report::check::json(check),
         }
     }
 
     fn csv(&self) -> String {
         match self {
-            Wanted::Runs(runs) => runs.iter().map(|(_, run)| report::csv(run)).collect(),
-            Wanted::Ramps(ramps) => ramps.iter().map(|(_, ramp)| report::ramp::csv(ramp)).collect(),
-            Wanted::Comparison(compare) => report::compare::csv(compare),
-            Wanted::Torture(torture) => report::torture::probes_csv(&torture.details.probes),
-            Wanted::Check(_) => String::new(),
+            ShownResults::Runs(runs) => runs.iter().map(|(_, run)| report::csv(run)).collect(),
+            ShownResults::Ramps(ramps) => {
+                ramps.iter().map(|(_, ramp)| report::ramp::csv(ramp)).collect()
+            }
+            ShownResults::Comparison(compare) => report::compare::csv(compare),
+            ShownResults::Torture(torture) => report::torture::probes_csv(&torture.details.probes),
+            ShownResults::Check(_) => String::new(),
         }
     }
 
     fn markdown(&self) -> String {
         match self {
-            Wanted::Runs(runs) => report::markdown_of_many(&named(runs)),
-            Wanted::Ramps(ramps) => {
+            ShownResults::Runs(runs) => report::markdown_of_many(&named(runs)),
+            ShownResults::Ramps(ramps) => {
                 joined(ramps).as_ref().map_or_else(String::new, report::markdown_of_ramp)
             }
-            Wanted::Comparison(compare) => report::markdown_of_compare(compare),
-            Wanted::Torture(torture) => report::torture::markdown(torture),
-            Wanted::Check(_) => String::new(),
+            ShownResults::Comparison(compare) => report::markdown_of_compare(compare),
+            ShownResults::Torture(torture) => report::torture::markdown(torture),
+            ShownResults::Check(_) => String::new(),
         }
     }
 
     /// Empty for what has no cases, which is refused before.
     fn junit(&self) -> String {
         match self {
-            Wanted::Torture(torture) => report::torture::junit(torture),
-            Wanted::Check(check) => report::check::junit(check),
+            ShownResults::Torture(torture) => report::torture::junit(torture),
+            ShownResults::Check(check) => report::check::junit(check),
             _ => String::new(),
         }
     }

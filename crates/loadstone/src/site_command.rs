@@ -40,7 +40,7 @@ fn serve(config: site::Config) -> Result<Code, Failure> {
     ));
     if lateness.answers > 0 {
         crate::say(&format!(
-            "answers were late by p50 {}, p99 {}, max {}",
+            "responses were late by p50 {}, p99 {}, max {}",
             units::show::duration(lateness.p50),
             units::show::duration(lateness.p99),
             units::show::duration(lateness.max)
@@ -56,7 +56,7 @@ fn serve_norm(task: &NormTask) -> Result<Code, Failure> {
         // its threads inherit it
         host::cpu::bind_thread(&task.cpus).map_err(|error| Failure::usage(error.to_string()))?;
     }
-    let server = norm::Server::start(&task.settings);
+    let server = norm::NormServer::start(&task.settings);
     let server = server.map_err(|error| Failure::usage(error.to_string()))?;
     print(&format!("{}\n", server.url()))?;
     while crate::signals::caught() == 0 {

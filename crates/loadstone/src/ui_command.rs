@@ -3,7 +3,7 @@
 use crate::args::UiArgs;
 use crate::exit::{Code, Failure};
 use std::time::Duration;
-use ui::{Config, Ui};
+use ui::{Ui, UiConfig};
 
 /// How often a signal is looked for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -17,7 +17,7 @@ pub(crate) fn ui(args: UiArgs) -> Result<Code, Failure> {
             "a store in memory, or none, has nothing to show; give the file with --store FILE",
         ));
     }
-    let config = Config { listen: args.listen, place };
+    let config = UiConfig { listen: args.listen, place };
     let ui = Ui::start(config).map_err(|error| Failure::usage(format!("{error:#}")))?;
     crate::files::write_stdout(&format!("{}\n", ui.url()))
         .map_err(|error| Failure::not_written(&error))?;

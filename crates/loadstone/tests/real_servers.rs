@@ -220,7 +220,7 @@ fn ours_and_the_servers_books_agree_on_every_kind_of_answer() {
 }
 
 #[test]
-fn chunked_and_compressed_answers_are_counted_on_the_wire_and_decoded() {
+fn chunked_and_compressed_bodies_are_counted_and_decoded() {
     let nginx = Nginx::start();
     let url = nginx.url("/page.txt");
     let json = measure(&["-c", "2", "-n", "20", "--compressed", &url]);
@@ -237,7 +237,7 @@ fn chunked_and_compressed_answers_are_counted_on_the_wire_and_decoded() {
 }
 
 #[test]
-fn a_server_that_closes_in_the_middle_of_a_pipeline_loses_nothing() {
+fn a_server_that_closes_amid_a_pipeline_loses_nothing() {
     let nginx = Nginx::start();
     let mut results = Vec::new();
     for (path, options) in [

@@ -1,6 +1,6 @@
 //! Names and addresses. Scripts get addresses as objects; here they are text, `ip:port`.
 
-use crate::director::Trouble;
+use crate::director::ScriptTrouble;
 use crate::state::failure;
 use mlua::{Lua, Table};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -27,12 +27,12 @@ pub(crate) fn native(lua: &Lua) -> mlua::Result<Table> {
 
 /// An address as text back to what it was.
 pub(crate) fn parse(text: &str) -> mlua::Result<SocketAddr> {
-    text.parse().map_err(|_| mlua::Error::runtime(format!("{text} is no address")))
+    text.parse().map_err(|_| mlua::Error::runtime(format!("{text} is not an address")))
 }
 
 /// The addresses of a host; `service` is a port, `http` or `https`.
-fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, Trouble> {
-    let unresolved = |why: &str| Trouble::Resolve(format!("{host}:{service} {why}"));
+fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, ScriptTrouble> {
+    let unresolved = |why: &str| ScriptTrouble::Resolve(format!("{host}:{service} {why}"));
     let port = match service {
         "http" => 80,
         "https" => 443,

@@ -1,10 +1,10 @@
 //! A script from its text to the workers' parts, and to `done` at the end: wrk's order of steps.
 
 use crate::count;
-use crate::figures::{Figures, Spread, object, summary};
-use crate::part::Part;
-use crate::state::{State, trouble};
-use crate::thread::{self, Shared};
+use crate::figures::{RecordedValues, RunSums, object, summary};
+use crate::part::ScriptPart;
+use crate::state::{LuaState, trouble};
+use crate::thread::{self, WorkerState};
 use mlua::{Function, LuaString, Table};
 use std::sync::Arc;
 use workload::{Script, Wants};
@@ -36,7 +36,7 @@ pub struct Site {
 
 /// What ends a run before it begins, or its script's part in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum ScriptTrouble {
     /// The script went wrong: its name, the line and what was wrong.
     Script(String),
     /// `HOST:SERVICE REASON` of a name that has no address.
@@ -47,23 +47,23 @@ pub enum Trouble {
     Request(String),
 }
 
-impl std::fmt::Display for Trouble {
+impl std::fmt::Display for ScriptTrouble {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Trouble::Script(text)
-        | Trouble::Resolve(text)
-        | Trouble::Connect(text)
-        | Trouble::Request(text)) = self;
+        let (ScriptTrouble::Script(text)
+        | ScriptTrouble::Resolve(text)
+        | ScriptTrouble::Connect(text)
+        | ScriptTrouble::Request(text)) = self;
         f.write_str(text)
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for ScriptTrouble {}
 
 /// The main state of a script and those of its threads.
 #[derive(Debug)]
 pub struct Director {
-    main: State,
-    threads: Vec<Arc<Shared>>,
+    main: LuaState,
+    threads: Vec<Arc<WorkerState>>,
 }
 
 impl Director {
@@ -78,8 +78,8 @@ impl Director {
         program: &Program,
         site: &Site,
         complain: &mut dyn FnMut(&str),
-    ) -> Result<Director, Trouble> {
-        let main = State::new(site).map_err(|error| trouble(&error))?;
+    ) -> Result<Director, ScriptTrouble> {
+        let main = LuaState::new(site).map_err(|error| trouble(&error))?;
         if let Err(text) = main.load(program) {
             complain(&text);
         }
@@ -88,13 +88,13 @@ impl Director {
         Ok(director)
     }
 
-    fn resolve(&mut self, site: &Site) -> Result<(), Trouble> {
+    fn resolve(&mut self, site: &Site) -> Result<(), ScriptTrouble> {
         let service = site.port.as_deref().unwrap_or(&site.scheme);
         self.main.start("resolve", (site.host.as_str(), service))?;
         let addresses: Option<Table> = self.main.wrk.get("addrs").map_err(|e| trouble(&e))?;
         if addresses.is_none_or(|table| table.raw_len() == 0) {
             let why = crate::address::why_unreachable(&site.host, service);
-            return Err(Trouble::Connect(format!("{}:{service} {why}", site.host)));
+            return Err(ScriptTrouble::Connect(format!("{}:{service} {why}", site.host)));
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Director {
         threads: u32,
         args: &[String],
         complain: &mut dyn FnMut(&str),
-    ) -> Result<Vec<Box<dyn Script>>, Trouble> {
+    ) -> Result<Vec<Box<dyn Script>>, ScriptTrouble> {
         let mut wants = None;
         let mut parts: Vec<Box<dyn Script>> = Vec::new();
         let mut fixed = false;
@@ -127,7 +127,7 @@ impl Director {
             let text = if fixed { Some(text(&state)?) } else { None };
             state.flush();
             drop(state);
-            parts.push(Box::new(Part::new(shared, wants, text)));
+            parts.push(Box::new(ScriptPart::new(shared, wants, text)));
         }
         self.main.flush();
         Ok(parts)
@@ -140,12 +140,12 @@ impl Director {
         site: &Site,
         args: &[String],
         complain: &mut dyn FnMut(&str),
-    ) -> Result<Arc<Shared>, Trouble> {
-        let state = State::new(site).map_err(|error| trouble(&error))?;
+    ) -> Result<Arc<WorkerState>, ScriptTrouble> {
+        let state = LuaState::new(site).map_err(|error| trouble(&error))?;
         if let Err(text) = state.load(program) {
             complain(&text);
         }
-        let shared = Arc::new(Shared::new(state));
+        let shared = Arc::new(WorkerState::new(state));
         {
             let state = shared.state();
             let own = thread::own(&state, &shared.control).map_err(|error| trouble(&error))?;
@@ -180,10 +180,10 @@ impl Director {
     /// The script went wrong.
     pub fn done(
         &self,
-        figures: &Figures,
-        latency: Spread,
-        requests: Spread,
-    ) -> Result<(), Trouble> {
+        figures: &RunSums,
+        latency: RecordedValues,
+        requests: RecordedValues,
+    ) -> Result<(), ScriptTrouble> {
         let call = || {
             let lua = &self.main.lua;
             let done: Function = lua.globals().get("done")?;
@@ -198,20 +198,20 @@ impl Director {
 }
 
 /// What the first thread's script takes part in.
-fn look(state: &State) -> Result<Wants, Trouble> {
+fn look(state: &LuaState) -> Result<Wants, ScriptTrouble> {
     let first = text(state)?;
-    let requests = count::requests(&first).map_err(Trouble::Request)?;
+    let requests = count::requests(&first).map_err(ScriptTrouble::Request)?;
     Ok(Wants { pauses: state.has("delay"), answers: state.has("response"), requests })
 }
 
 /// One request's text.
-fn text(state: &State) -> Result<Vec<u8>, Trouble> {
+fn text(state: &LuaState) -> Result<Vec<u8>, ScriptTrouble> {
     let made: Option<LuaString> = state.request.call(()).map_err(|error| trouble(&error))?;
     Ok(made.map(|text| text.as_bytes().to_vec()).unwrap_or_default())
 }
 
 /// A script's arguments: counted from 0, the URL first.
-fn arguments(state: &State, args: &[String]) -> mlua::Result<Table> {
+fn arguments(state: &LuaState, args: &[String]) -> mlua::Result<Table> {
     let table = state.lua.create_table()?;
     for (row, arg) in args.iter().enumerate() {
         table.raw_set(row, arg.as_str())?;

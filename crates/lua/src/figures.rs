@@ -1,6 +1,6 @@
 //! What `done(summary, latency, requests)` is given.
 
-use crate::state::State;
+use crate::state::LuaState;
 use mlua::{Lua, Table, Value};
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ pub struct Errors {
 
 /// The whole run's sums. Duration in microseconds, bytes as received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct RunSums {
     pub duration_us: u64,
     pub requests: u64,
     pub bytes: u64,
@@ -25,13 +25,13 @@ pub struct Figures {
 
 /// Recorded values with their counts, ascending; mean and standard deviation of them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Spread {
+pub struct RecordedValues {
     pub values: Vec<(u64, u64)>,
     pub mean: f64,
     pub stdev: f64,
 }
 
-impl Spread {
+impl RecordedValues {
     fn count(&self) -> u64 {
         self.values.iter().map(|(_, count)| count).sum()
     }
@@ -66,7 +66,7 @@ impl Spread {
 }
 
 /// The object that a script gets for it.
-pub(crate) fn object(state: &State, spread: Spread) -> mlua::Result<Value> {
+pub(crate) fn object(state: &LuaState, spread: RecordedValues) -> mlua::Result<Value> {
     let lua = &state.lua;
     let named = lua.create_table()?;
     named.raw_set("min", spread.min() as f64)?;
@@ -86,7 +86,7 @@ pub(crate) fn object(state: &State, spread: Spread) -> mlua::Result<Value> {
 }
 
 /// The table `summary`.
-pub(crate) fn summary(lua: &Lua, figures: &Figures) -> mlua::Result<Table> {
+pub(crate) fn summary(lua: &Lua, figures: &RunSums) -> mlua::Result<Table> {
     let Errors { connect, read, write, status, timeout } = figures.errors;
     let table = |rows: &[(&str, u64)]| {
         let table = lua.create_table()?;
@@ -117,12 +117,13 @@ mod tests {
 
     #[test]
     fn ranks_are_counted_as_wrk_does() {
-        let spread = Spread { values: vec![(10, 5), (20, 4), (30, 1)], mean: 0.0, stdev: 0.0 };
+        let spread =
+            RecordedValues { values: vec![(10, 5), (20, 4), (30, 1)], mean: 0.0, stdev: 0.0 };
         let asked = [0.0, 50.0, 51.0, 90.0, 99.0, 100.0];
         let found = asked.map(|percent| spread.percentile(percent));
         // rank round(5.5) = 6 for the median of ten
         assert_eq!(found, [10, 20, 20, 30, 30, 30]);
-        assert_eq!(Spread::default().percentile(50.0), 0);
+        assert_eq!(RecordedValues::default().percentile(50.0), 0);
         assert_eq!((spread.row(1.0), spread.row(3.0), spread.row(4.0)), ((10, 5), (30, 1), (0, 0)));
     }
 }

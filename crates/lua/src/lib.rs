@@ -15,5 +15,5 @@ mod state;
 mod thread;
 mod value;
 
-pub use director::{Director, Program, Site, Trouble};
-pub use figures::{Errors, Figures, Spread};
+pub use director::{Director, Program, ScriptTrouble, Site};
+pub use figures::{Errors, RecordedValues, RunSums};

@@ -1,7 +1,7 @@
 //! One worker's part of a script, as the engine asks it.
 
 use crate::state::sentence;
-use crate::thread::Shared;
+use crate::thread::WorkerState;
 use conduit::Peer;
 use mlua::{LuaString, Value};
 use std::sync::Arc;
@@ -14,20 +14,24 @@ use workload::{Script, ScriptError, Wants};
 const PAUSE_MAX_MS: f64 = 3_600_000.0;
 
 #[derive(Debug)]
-pub(crate) struct Part {
-    shared: Arc<Shared>,
+pub(crate) struct ScriptPart {
+    shared: Arc<WorkerState>,
     wants: Wants,
     /// The request of a script that has no `request`: the same each time.
     fixed: Option<Vec<u8>>,
 }
 
-impl Part {
-    pub(crate) fn new(shared: Arc<Shared>, wants: Wants, fixed: Option<Vec<u8>>) -> Part {
-        Part { shared, wants, fixed }
+impl ScriptPart {
+    pub(crate) fn new(
+        shared: Arc<WorkerState>,
+        wants: Wants,
+        fixed: Option<Vec<u8>>,
+    ) -> ScriptPart {
+        ScriptPart { shared, wants, fixed }
     }
 }
 
-impl Script for Part {
+impl Script for ScriptPart {
     fn wants(&self) -> Wants {
         self.wants
     }

@@ -1,6 +1,6 @@
 //! One Lua state: the libraries, the table `wrk`, the script on top.
 
-use crate::director::{Program, Site, Trouble};
+use crate::director::{Program, ScriptTrouble, Site};
 use mlua::{Error, Function, HookTriggers, Lua, Table, VmState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,7 @@ package.cpath = package.cpath .. ';/usr/lib/lua/5.1/?.so'";
 
 /// A Lua state with the ways into its script.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct LuaState {
     pub(crate) request: Function,
     pub(crate) response: Function,
     pub(crate) delay: Function,
@@ -48,11 +48,11 @@ pub(crate) struct State {
 // SAFETY: every reference into the state is a field of this struct or lives inside the state itself;
 // none is handed out. So the whole of it moves between threads at once, and nothing in it is bound
 // to a thread: the Lua library is used without thread-local storage.
-unsafe impl Send for State {}
+unsafe impl Send for LuaState {}
 
-impl State {
+impl LuaState {
     /// A state with `wrk` as the site says, and no script in it yet.
-    pub(crate) fn new(site: &Site) -> mlua::Result<State> {
+    pub(crate) fn new(site: &Site) -> mlua::Result<LuaState> {
         // SAFETY: all libraries are opened, `ffi` and `debug` among them, because scripts of wrk's
         // have them; such a script is trusted as any program that the user starts.
         let lua = unsafe { Lua::unsafe_new() };
@@ -79,7 +79,7 @@ impl State {
         if site.aside {
             lua.load(ASIDE).set_name("=wrk").exec()?;
         }
-        Ok(State {
+        Ok(LuaState {
             request: ways.raw_get("request")?,
             response: ways.raw_get("response")?,
             delay: ways.raw_get("delay")?,
@@ -102,7 +102,11 @@ impl State {
     }
 
     /// Calls `wrk.NAME` with these arguments, and no longer than a script may take to start.
-    pub(crate) fn start<A: mlua::IntoLuaMulti>(&self, name: &str, args: A) -> Result<(), Trouble> {
+    pub(crate) fn start<A: mlua::IntoLuaMulti>(
+        &self,
+        name: &str,
+        args: A,
+    ) -> Result<(), ScriptTrouble> {
         let called = self.bounded(|| self.wrk.get::<Function>(name)?.call::<()>(args));
         called.map_err(|error| trouble(&error))
     }
@@ -143,15 +147,15 @@ impl State {
 }
 
 /// An error of ours on its way through Lua.
-pub(crate) fn failure(trouble: Trouble) -> Error {
+pub(crate) fn failure(trouble: ScriptTrouble) -> Error {
     Error::external(trouble)
 }
 
 /// What went wrong, whether the script or we said so.
-pub(crate) fn trouble(error: &Error) -> Trouble {
-    match error.downcast_ref::<Trouble>() {
+pub(crate) fn trouble(error: &Error) -> ScriptTrouble {
+    match error.downcast_ref::<ScriptTrouble>() {
         Some(ours) => ours.clone(),
-        None => Trouble::Script(sentence(error)),
+        None => ScriptTrouble::Script(sentence(error)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `thread` of a script's `setup`, and `wrk.thread` inside a thread.
 
 use crate::address;
-use crate::state::State;
+use crate::state::LuaState;
 use crate::value::copy;
 use mlua::{Function, Value};
 use std::net::SocketAddr;
@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One worker's state, which `setup` and `done` reach from theirs.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    state: Mutex<State>,
+pub(crate) struct WorkerState {
+    state: Mutex<LuaState>,
     pub(crate) control: Arc<Control>,
 }
 
@@ -22,13 +22,13 @@ pub(crate) struct Control {
     peer: Mutex<Option<SocketAddr>>,
 }
 
-impl Shared {
-    pub(crate) fn new(state: State) -> Shared {
-        Shared { state: Mutex::new(state), control: Arc::default() }
+impl WorkerState {
+    pub(crate) fn new(state: LuaState) -> WorkerState {
+        WorkerState { state: Mutex::new(state), control: Arc::default() }
     }
 
     /// The state; a panic of another thread leaves it as usable as it was.
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, LuaState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -52,7 +52,7 @@ impl Control {
 }
 
 /// A thread as `setup` sees it: its globals are another state's.
-pub(crate) fn handle(main: &State, shared: &Arc<Shared>) -> mlua::Result<Value> {
+pub(crate) fn handle(main: &LuaState, shared: &Arc<WorkerState>) -> mlua::Result<Value> {
     let lua = &main.lua;
     let (from, to) = (shared.clone(), shared.clone());
     let get = lua.create_function(move |lua, (_, name): (Value, Value)| {
@@ -70,7 +70,7 @@ pub(crate) fn handle(main: &State, shared: &Arc<Shared>) -> mlua::Result<Value> 
 }
 
 /// A thread as its own script sees it.
-pub(crate) fn own(state: &State, control: &Arc<Control>) -> mlua::Result<Value> {
+pub(crate) fn own(state: &LuaState, control: &Arc<Control>) -> mlua::Result<Value> {
     let lua = &state.lua;
     let get =
         lua.create_function(|lua, (_, name): (Value, Value)| lua.globals().get::<Value>(name))?;
@@ -81,7 +81,7 @@ pub(crate) fn own(state: &State, control: &Arc<Control>) -> mlua::Result<Value> 
 }
 
 fn object(
-    state: &State,
+    state: &LuaState,
     control: &Arc<Control>,
     get: Function,
     set: Function,

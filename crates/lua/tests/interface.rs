@@ -1,6 +1,6 @@
 //! The Lua interface as scripts use it, against a listener that only takes connections.
 
-use lua::{Director, Figures, Program, Site, Spread, Trouble};
+use lua::{Director, Program, RecordedValues, RunSums, ScriptTrouble, Site};
 use std::net::TcpListener;
 use workload::Script;
 
@@ -28,7 +28,7 @@ fn program(text: &str) -> Program {
 
 type Cast = (Director, Vec<Box<dyn Script>>, Vec<String>);
 
-fn cast(text: &str, threads: u32, args: &[&str]) -> Result<Cast, Trouble> {
+fn cast(text: &str, threads: u32, args: &[&str]) -> Result<Cast, ScriptTrouble> {
     let stage = stage();
     let program = program(text);
     let mut told = Vec::new();
@@ -150,12 +150,14 @@ fn done_gets_the_figures_and_reaches_into_the_threads() {
     assert_eq!(asked[0], asked[1]);
     assert!(director.wants_done());
     let errors = lua::Errors { connect: 8, read: 9, write: 10, status: 11, timeout: 12 };
-    let figures = Figures { duration_us: 5, requests: 6, bytes: 7, errors };
-    let latency = Spread { values: vec![(10, 5), (20, 4), (30, 1)], mean: 17.0, stdev: 2.0 };
-    director.done(&figures, latency, Spread::default()).unwrap();
+    let figures = RunSums { duration_us: 5, requests: 6, bytes: 7, errors };
+    let latency =
+        RecordedValues { values: vec![(10, 5), (20, 4), (30, 1)], mean: 17.0, stdev: 2.0 };
+    director.done(&figures, latency, RecordedValues::default()).unwrap();
     let wrong = cast("function done() error('no') end", 1, &["URL"]).unwrap().0;
-    let told = wrong.done(&figures, Spread::default(), Spread::default()).unwrap_err();
-    assert_eq!(told, Trouble::Script("t.lua:1: no".into()));
+    let told =
+        wrong.done(&figures, RecordedValues::default(), RecordedValues::default()).unwrap_err();
+    assert_eq!(told, ScriptTrouble::Script("t.lua:1: no".into()));
 }
 
 #[test]
@@ -216,15 +218,15 @@ fn a_script_that_never_ends_its_start_is_ended() {
 }
 
 #[test]
-fn names_without_an_address_and_servers_that_are_not_there_are_told() {
+fn unknown_names_and_missing_servers_are_reported() {
     let mut stage = stage();
     let mut quiet = |_: &str| {};
     stage.site.port = Some("nonsense".into());
     let told = Director::new(&program(""), &stage.site, &mut quiet).unwrap_err();
     let text = "127.0.0.1:nonsense Servname not supported for ai_socktype";
-    assert_eq!(told, Trouble::Resolve(text.into()));
+    assert_eq!(told, ScriptTrouble::Resolve(text.into()));
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     stage.site.port = Some(gone.to_string());
     let told = Director::new(&program(""), &stage.site, &mut quiet).unwrap_err();
-    assert_eq!(told, Trouble::Connect(format!("127.0.0.1:{gone} Connection refused")));
+    assert_eq!(told, ScriptTrouble::Connect(format!("127.0.0.1:{gone} Connection refused")));
 }

@@ -2,7 +2,7 @@
 //! its protobuf with classic and native ones.
 
 use crate::exponential::SCHEMA;
-use crate::reading::{BOUNDS, MetricFamily, MetricKind, Reading, Times, Unit, Value};
+use crate::reading::{BOUNDS, MetricFamily, MetricKind, MetricUnit, Reading, Times, Value};
 use anyhow::Context;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
@@ -45,14 +45,14 @@ pub fn protobuf(reading: &Arc<Reading>) -> anyhow::Result<Vec<u8>> {
 
 fn registry(reading: &Arc<Reading>) -> Registry {
     let mut registry = Registry::with_prefix("loadstone");
-    registry.register_collector(Box::new(Shown(reading.clone())));
+    registry.register_collector(Box::new(ReadingCollector(reading.clone())));
     registry
 }
 
 #[derive(Debug)]
-struct Shown(Arc<Reading>);
+struct ReadingCollector(Arc<Reading>);
 
-impl Collector for Shown {
+impl Collector for ReadingCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let started = self.0.run.started_unix_s;
         let created = Duration::try_from_secs_f64(started).ok().map(|since| UNIX_EPOCH + since);
@@ -66,10 +66,10 @@ fn one(
     created: Option<SystemTime>,
 ) -> fmt::Result {
     let unit = match family.unit {
-        Unit::None => None,
-        Unit::Seconds => Some(TheirUnit::Seconds),
-        Unit::Bytes => Some(TheirUnit::Bytes),
-        Unit::Ratio => Some(TheirUnit::Other("ratio".to_owned())),
+        MetricUnit::None => None,
+        MetricUnit::Seconds => Some(TheirUnit::Seconds),
+        MetricUnit::Bytes => Some(TheirUnit::Bytes),
+        MetricUnit::Ratio => Some(TheirUnit::Other("ratio".to_owned())),
     };
     let kind = match family.kind {
         MetricKind::Counter => MetricType::Counter,

@@ -18,7 +18,7 @@ pub use exponential::{Exponential, SCHEMA};
 pub use exposition::{OPENMETRICS, PROTOBUF, protobuf, text};
 pub use otlp::message;
 pub use push::{Collector, Pushed, Pusher, parse_collector};
-pub use reading::{MetricFamily, MetricKind, Reading, Run, Sample, Unit, Value};
+pub use reading::{MetricFamily, MetricKind, MetricUnit, Reading, RunLabels, Sample, Value};
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 //! exponential histograms, cumulative since the start of the run, so that a lost push loses nothing.
 
 use crate::exponential::{Exponential, SCHEMA};
-use crate::reading::{MetricFamily, MetricKind, Reading, Sample, Times, Unit, Value};
+use crate::reading::{MetricFamily, MetricKind, MetricUnit, Reading, Sample, Times, Value};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as AnyKind;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
@@ -77,9 +77,9 @@ fn metric(family: &MetricFamily, window: PushWindow) -> Metric {
     };
     // units by UCUM, as OTLP wants them
     let unit = match family.unit {
-        Unit::Seconds => "s",
-        Unit::Bytes => "By",
-        Unit::Ratio | Unit::None => "1",
+        MetricUnit::Seconds => "s",
+        MetricUnit::Bytes => "By",
+        MetricUnit::Ratio | MetricUnit::None => "1",
     };
     Metric {
         name: format!("loadstone.{}", family.name),

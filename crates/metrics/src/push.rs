@@ -62,9 +62,9 @@ impl Collector {
 pub fn parse_collector(text: &str) -> Result<Collector, String> {
     let way_out = "write the collector's address, like http://127.0.0.1:4318";
     let mut url =
-        Url::parse(text).map_err(|error| format!("{text:?} is no URL ({error}): {way_out}"))?;
+        Url::parse(text).map_err(|error| format!("{text:?} is not a URL ({error}): {way_out}"))?;
     if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none_or(str::is_empty) {
-        return Err(format!("{text:?} is no http:// or https:// URL: {way_out}"));
+        return Err(format!("{text:?} is not an http:// or https:// URL: {way_out}"));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(format!("a login in the URL of --otlp is not sent: {way_out}"));
@@ -213,8 +213,8 @@ where
     if !status.is_success() {
         bail!("answered with {status}");
     }
-    let body = read.map_err(|error| anyhow::anyhow!("the answer broke off: {error}"))?.to_bytes();
-    let told = ExportMetricsServiceResponse::decode(body).context("the answer is not OTLP")?;
+    let body = read.map_err(|error| anyhow::anyhow!("the response broke off: {error}"))?.to_bytes();
+    let told = ExportMetricsServiceResponse::decode(body).context("the response is not OTLP")?;
     let Some(partly) = told.partial_success.filter(|part| part.rejected_data_points > 0) else {
         return Ok(());
     };

@@ -23,7 +23,7 @@ pub enum MetricKind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum MetricUnit {
     None,
     Seconds,
     Bytes,
@@ -79,7 +79,7 @@ pub struct MetricFamily {
     pub name: &'static str,
     pub help: &'static str,
     pub kind: MetricKind,
-    pub unit: Unit,
+    pub unit: MetricUnit,
     pub samples: Vec<Sample>,
 }
 
@@ -87,10 +87,10 @@ impl MetricFamily {
     /// The name that Prometheus keeps it under: `loadstone_received_bytes_total`.
     pub fn prometheus_name(&self) -> String {
         let unit = match self.unit {
-            Unit::None => "",
-            Unit::Seconds => "_seconds",
-            Unit::Bytes => "_bytes",
-            Unit::Ratio => "_ratio",
+            MetricUnit::None => "",
+            MetricUnit::Seconds => "_seconds",
+            MetricUnit::Bytes => "_bytes",
+            MetricUnit::Ratio => "_ratio",
         };
         let end = match self.kind {
             MetricKind::Counter => "_total",
@@ -103,7 +103,7 @@ impl MetricFamily {
 
 /// What does not change while a run goes on.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Run {
+pub struct RunLabels {
     /// The URL or file as typed, without a password.
     pub name: String,
     /// The load in words.
@@ -118,14 +118,19 @@ pub struct Run {
 /// Everything at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
-    pub run: Run,
+    pub run: RunLabels,
     pub families: Vec<MetricFamily>,
 }
 
 impl Reading {
     /// After a complete second. `intended`: calls or sessions that an open load's plan wanted by
     /// now; `None` in a closed loop.
-    pub fn of(run: &Run, second: &Second, total: &Snapshot, intended: Option<u64>) -> Reading {
+    pub fn of(
+        run: &RunLabels,
+        second: &Second,
+        total: &Snapshot,
+        intended: Option<u64>,
+    ) -> Reading {
         let mut families = vec![info(run)];
         families.extend(counters(total, intended));
         families.extend(gauges(second));
@@ -161,37 +166,41 @@ fn of_agents(agents: &[AgentNow]) -> Vec<MetricFamily> {
             "agent_calls_offered",
             "Calls that an agent presented to the server",
             counter,
-            Unit::None,
+            MetricUnit::None,
             &|agent| Some(Value::Count(agent.offered)),
         ),
         family(
             "agent_calls_lost",
-            "Arrivals of an agent of which nobody knows what became; fewer when it turns up again",
+            "Arrivals of an agent whose outcome is unknown; fewer once the agent returns",
             gauge,
-            Unit::None,
+            MetricUnit::None,
             &|agent| Some(Value::Number(agent.lost as f64)),
         ),
         family(
             "agent_calls_in_flight",
             "Calls of an agent issued and not yet answered",
             gauge,
-            Unit::None,
+            MetricUnit::None,
             &|agent| Some(Value::Number(agent.in_flight as f64)),
         ),
         family(
             "agent_response_time_p99",
             "Of an agent's latest row",
             gauge,
-            Unit::Seconds,
+            MetricUnit::Seconds,
             &|agent| agent.p99.map(|p99| Value::Number(p99.as_secs_f64())),
         ),
-        family("agent_running", "1 while an agent runs, else 0", gauge, Unit::None, &|agent| {
-            Some(Value::Number(f64::from(u8::from(agent.state == AgentState::Running))))
-        }),
+        family(
+            "agent_running",
+            "1 while an agent runs, else 0",
+            gauge,
+            MetricUnit::None,
+            &|agent| Some(Value::Number(f64::from(u8::from(agent.state == AgentState::Running)))),
+        ),
     ]
 }
 
-fn info(run: &Run) -> MetricFamily {
+fn info(run: &RunLabels) -> MetricFamily {
     let labels = vec![
         ("name", run.name.clone()),
         ("load", run.load.clone()),
@@ -202,7 +211,7 @@ fn info(run: &Run) -> MetricFamily {
         name: "run",
         help: "The run that the figures are of",
         kind: MetricKind::Info,
-        unit: Unit::None,
+        unit: MetricUnit::None,
         samples: vec![Sample { labels, value: Value::Count(1) }],
     }
 }
@@ -228,7 +237,7 @@ fn outcomes(counts: &Counts) -> Vec<Sample> {
 }
 
 /// Name, what it says, unit and samples of a counter.
-type CounterRow = (&'static str, &'static str, Unit, Vec<Sample>);
+type CounterRow = (&'static str, &'static str, MetricUnit, Vec<Sample>);
 
 fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<MetricFamily> {
     let one = |count: u64| plain(Value::Count(count));
@@ -239,48 +248,51 @@ fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<MetricFamily> {
     };
     let answers = total.status.seen();
     let answers = answers.map(|(status, count)| labelled("status", &status.to_string(), count));
-    let sessions = [
-        ("started", total.sessions.started),
-        ("completed", total.sessions.completed),
-        ("failed", total.sessions.failed),
-        ("dropped", total.sessions.dropped),
-    ];
-    let sessions = sessions.map(|(name, count)| labelled("event", name, count));
     let rows: [CounterRow; 14] = [
         (
             "calls_intended",
             "Arrivals that the plan of an open load wanted due by now; none in a closed loop",
-            Unit::None,
+            MetricUnit::None,
             intended.map(one).unwrap_or_default(),
         ),
-        ("calls_due", "Calls that fell due", Unit::None, one(total.counts.due)),
-        ("calls", "Calls by outcome", Unit::None, outcomes(&total.counts)),
-        ("warm_up_calls", "Calls of the warm-up that fell due", Unit::None, one(total.warm_up.due)),
+        ("calls_due", "Calls that fell due", MetricUnit::None, one(total.counts.due)),
+        ("calls", "Calls by outcome", MetricUnit::None, outcomes(&total.counts)),
+        (
+            "warm_up_calls",
+            "Calls of the warm-up that fell due",
+            MetricUnit::None,
+            one(total.warm_up.due),
+        ),
         (
             "failures",
             "Failed, timed out and dropped calls by class, with the party to blame",
-            Unit::None,
+            MetricUnit::None,
             FailureClass::ALL.iter().map(failures).collect(),
         ),
-        ("answers", "Answers by status", Unit::None, answers.collect()),
-        ("sent", "Bytes sent", Unit::Bytes, one(total.bytes_sent)),
-        ("received", "Bytes received", Unit::Bytes, one(total.bytes_received)),
-        ("body", "Bytes of bodies received", Unit::Bytes, one(total.body_bytes)),
-        ("connections_attempted", "Connections begun", Unit::None, one(connections.attempted)),
+        ("answers", "Responses by status", MetricUnit::None, answers.collect()),
+        ("sent", "Bytes sent", MetricUnit::Bytes, one(total.bytes_sent)),
+        ("received", "Bytes received", MetricUnit::Bytes, one(total.bytes_received)),
+        ("body", "Bytes of bodies received", MetricUnit::Bytes, one(total.body_bytes)),
+        (
+            "connections_attempted",
+            "Connections begun",
+            MetricUnit::None,
+            one(connections.attempted),
+        ),
         (
             "connections_opened",
             "Connections that came to be, TLS included",
-            Unit::None,
+            MetricUnit::None,
             one(connections.established),
         ),
-        ("connections_closed", "Connections ended", Unit::None, one(connections.closed)),
+        ("connections_closed", "Connections ended", MetricUnit::None, one(connections.closed)),
         (
             "segments_retransmitted",
             "TCP segments sent again, of connections that ended",
-            Unit::None,
+            MetricUnit::None,
             one(connections.retransmits),
         ),
-        ("sessions", "Sessions by what became of them", Unit::None, sessions.into()),
+        ("sessions", "Sessions by what became of them", MetricUnit::None, sessions(total)),
     ];
     let family = |(name, help, unit, samples)| MetricFamily {
         name,
@@ -292,28 +304,43 @@ fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<MetricFamily> {
     rows.into_iter().map(family).collect()
 }
 
+fn sessions(total: &Snapshot) -> Vec<Sample> {
+    let sessions = [
+        ("started", total.sessions.started),
+        ("completed", total.sessions.completed),
+        ("failed", total.sessions.failed),
+        ("dropped", total.sessions.dropped),
+    ];
+    sessions.map(|(name, count)| labelled("event", name, count)).into()
+}
+
 fn gauges(second: &Second) -> Vec<MetricFamily> {
-    let rows: [(&str, &str, Unit, f64); 5] = [
+    let rows: [(&str, &str, MetricUnit, f64); 5] = [
         (
             "calls_in_flight",
             "Calls issued and not yet answered",
-            Unit::None,
+            MetricUnit::None,
             second.in_flight as f64,
         ),
-        ("connections_open", "Connections open", Unit::None, second.open_connections as f64),
+        ("connections_open", "Connections open", MetricUnit::None, second.open_connections as f64),
         (
             "driver_cpu",
             "Share of a core that each worker thread of the client used, spinning excluded",
-            Unit::Ratio,
+            MetricUnit::Ratio,
             second.driver_cpu,
         ),
         (
             "run_time",
             "Measured part that has passed; negative in the warm-up",
-            Unit::Seconds,
+            MetricUnit::Seconds,
             second.at_s + second.span_s,
         ),
-        ("warm_up", "1 in the warm-up, then 0", Unit::None, f64::from(u8::from(second.warm_up))),
+        (
+            "warm_up",
+            "1 in the warm-up, then 0",
+            MetricUnit::None,
+            f64::from(u8::from(second.warm_up)),
+        ),
     ];
     let family = |(name, help, unit, value)| MetricFamily {
         name,
@@ -330,22 +357,22 @@ fn histograms(total: &Snapshot) -> Vec<MetricFamily> {
     let rows: [(&str, &str, &Hist); 8] = [
         (
             "response_time",
-            "From the instant a call was due to the end of its answer; succeeded and timed-out calls",
+            "From the instant a call was due to the end of its response; succeeded and timed-out calls",
             &response,
         ),
         ("failed_time", "The same of failed calls", &total.failed),
-        ("service_time", "From the issue of a call to the end of its answer", &total.service),
+        ("service_time", "From the issue of a call to the end of its response", &total.service),
         ("slip", "From the instant a call was due to its issue", &total.slip),
         ("connect_time", "To connect", &total.connect),
         ("tls_time", "TLS handshakes", &total.tls),
-        ("first_byte_time", "From the request to the answer's first byte", &total.first_byte),
-        ("transfer_time", "From the answer's first byte to its end", &total.transfer),
+        ("first_byte_time", "From the request to the response's first byte", &total.first_byte),
+        ("transfer_time", "From the response's first byte to its end", &total.transfer),
     ];
     let family = |(name, help, hist)| MetricFamily {
         name,
         help,
         kind: MetricKind::Histogram,
-        unit: Unit::Seconds,
+        unit: MetricUnit::Seconds,
         samples: plain(Value::Times(Box::new(Times::of(hist)))),
     };
     rows.into_iter().map(family).collect()

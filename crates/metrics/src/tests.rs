@@ -4,14 +4,14 @@ mod formats;
 mod openmetrics;
 mod push;
 
-use crate::{Reading, Run};
+use crate::{Reading, RunLabels};
 use sample::FailureClass;
 use stats::{Second, Snapshot};
 use units::Nanos;
 
 /// A run with something in every family.
 fn reading() -> Reading {
-    let run = Run {
+    let run = RunLabels {
         name: "http://127.0.0.1:2020/a\"b\\c\nd".into(),
         load: "closed loop of 10 users".into(),
         version: "0.1.0".into(),

@@ -1,7 +1,7 @@
 //! An agent, as a machine: messages and time in, messages and deeds out.
 
 use crate::clock::{ClockEstimate, ClockExchange, Offset};
-use crate::message::{Ending, Final, FromAgent, Hello, Holding, ManagerWord, ToAgent, What};
+use crate::message::{Final, FromAgent, Hello, Holding, ManagerWord, PartEnding, ToAgent, What};
 use crate::{BEAT, DEAD_MAN};
 use schedule::Share;
 use std::collections::{BTreeMap, VecDeque};
@@ -86,7 +86,7 @@ impl Receipt {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum State {
+enum AgentState {
     Idle,
     Receiving(Receipt),
     Preparing {
@@ -106,7 +106,7 @@ enum State {
     },
     Running {
         step: u64,
-        ending: Ending,
+        ending: PartEnding,
     },
     /// All is sent; it is said again until the manager has it.
     Over {
@@ -130,7 +130,7 @@ pub struct Agent {
     next_sign: Nanos,
     next_probe: Nanos,
     clock: ClockEstimate,
-    state: State,
+    state: AgentState,
     /// Rows of the step, by number.
     rows: Vec<Vec<u8>>,
     /// What is carried out, and its first instant by our clock.
@@ -162,7 +162,7 @@ impl Agent {
             next_sign: now,
             next_probe: now,
             clock: ClockEstimate::default(),
-            state: State::Idle,
+            state: AgentState::Idle,
             rows: Vec::new(),
             held: None,
             rate_peak: None,
@@ -229,15 +229,17 @@ impl Agent {
         let silence = now - self.heard;
         let unwatched = now - self.watched;
         match &mut self.state {
-            State::Running { ending, .. } if unwatched > DEAD_MAN && *ending == Ending::Done => {
-                *ending = Ending::DeadMan;
+            AgentState::Running { ending, .. }
+                if unwatched > DEAD_MAN && *ending == PartEnding::Done =>
+            {
+                *ending = PartEnding::DeadMan;
                 self.deeds.push_back(Deed::Stop);
             }
-            State::Armed { start, step, .. } if now + GO_BEFORE > *start => {
+            AgentState::Armed { start, step, .. } if now + GO_BEFORE > *start => {
                 let step = *step;
                 self.stand_down(step, "the manager did not confirm the start");
             }
-            State::Over { said, again } if now >= *again => {
+            AgentState::Over { said, again } if now >= *again => {
                 *again = now + Nanos::SECOND;
                 let said = said.clone();
                 self.say(FromAgent::Final(said));
@@ -245,10 +247,10 @@ impl Agent {
             _ => {}
         }
         let patience = match self.state {
-            State::Over { .. } => PATIENCE_WITH_ROWS,
+            AgentState::Over { .. } => PATIENCE_WITH_ROWS,
             _ => PATIENCE,
         };
-        if silence > patience && !matches!(self.state, State::Running { .. }) {
+        if silence > patience && !matches!(self.state, AgentState::Running { .. }) {
             let why = format!("the manager was silent for {}", units::show::duration(patience));
             self.deeds.push_back(Deed::Exit { done: false, why });
         }
@@ -262,7 +264,7 @@ impl Agent {
 
     fn tell_ready(&mut self) {
         let enough = self.clock.exchanges() >= PROBES_MIN;
-        if let State::Ready { step, ready, told: told @ false } = &mut self.state
+        if let AgentState::Ready { step, ready, told: told @ false } = &mut self.state
             && enough
         {
             *told = true;
@@ -342,13 +344,13 @@ impl Agent {
             What::Stop { step } if self.running(*step) => self.deeds.push_back(Deed::Stop),
             What::Abandon { step } if self.running(*step) => self.deeds.push_back(Deed::Abandon),
             What::Abandon { step } | What::Stop { step } => {
-                if matches!(&self.state, State::Armed { step: armed, .. } if armed == step) {
-                    self.state = State::Idle;
+                if matches!(&self.state, AgentState::Armed { step: armed, .. } if armed == step) {
+                    self.state = AgentState::Idle;
                 }
             }
             What::Done { step } => {
                 if self.step() == Some(*step) && !self.running(*step) {
-                    self.state = State::Idle;
+                    self.state = AgentState::Idle;
                     self.rows.clear();
                 }
             }
@@ -361,18 +363,18 @@ impl Agent {
 
     fn step(&self) -> Option<u64> {
         match &self.state {
-            State::Idle => None,
-            State::Receiving(Receipt { step, .. })
-            | State::Preparing { step, .. }
-            | State::Ready { step, .. }
-            | State::Armed { step, .. }
-            | State::Running { step, .. } => Some(*step),
-            State::Over { said, .. } => Some(said.step),
+            AgentState::Idle => None,
+            AgentState::Receiving(Receipt { step, .. })
+            | AgentState::Preparing { step, .. }
+            | AgentState::Ready { step, .. }
+            | AgentState::Armed { step, .. }
+            | AgentState::Running { step, .. } => Some(*step),
+            AgentState::Over { said, .. } => Some(said.step),
         }
     }
 
     fn holding(&self, now: Nanos) -> Holding {
-        let counted = matches!(self.state, State::Running { .. } | State::Over { .. });
+        let counted = matches!(self.state, AgentState::Running { .. } | AgentState::Over { .. });
         let held = self.held.as_ref().filter(|_| counted);
         held.map_or_else(Holding::default, |(holding, start)| Holding {
             since: (now - *start).0,
@@ -381,7 +383,7 @@ impl Agent {
     }
 
     fn running(&self, step: u64) -> bool {
-        matches!(&self.state, State::Running { step: of, .. } if *of == step)
+        matches!(&self.state, AgentState::Running { step: of, .. } if *of == step)
     }
 
     /// A part of a plan. While another manager's is carried out that one is ended first: a manager of a
@@ -392,9 +394,9 @@ impl Agent {
             return;
         }
         let mut known = match &mut self.state {
-            State::Running { .. } if self.client == self.epoch => return,
-            State::Running { .. } => self.next.take(),
-            State::Receiving(known) => Some(known.clone()),
+            AgentState::Running { .. } if self.client == self.epoch => return,
+            AgentState::Running { .. } => self.next.take(),
+            AgentState::Receiving(known) => Some(known.clone()),
             _ => None,
         };
         known = known.filter(|known| {
@@ -406,12 +408,12 @@ impl Agent {
         if plan.parts.iter().flatten().map(Vec::len).sum::<usize>() > PLAN_BYTES_MAX {
             let why = format!("the plan is larger than {PLAN_BYTES_MAX} bytes");
             let step = plan.step;
-            if !matches!(self.state, State::Running { .. }) {
-                self.state = State::Idle;
+            if !matches!(self.state, AgentState::Running { .. }) {
+                self.state = AgentState::Idle;
             }
             return self.say(FromAgent::Unfit { step, why });
         }
-        if matches!(self.state, State::Running { .. }) {
+        if matches!(self.state, AgentState::Running { .. }) {
             self.next = Some(plan);
             if fresh {
                 self.deeds.push_back(Deed::Abandon);
@@ -424,12 +426,12 @@ impl Agent {
     /// Prepares a plan that is there in all of its parts.
     fn unfold(&mut self, plan: Receipt) {
         if !plan.is_whole() {
-            self.state = State::Receiving(plan);
+            self.state = AgentState::Receiving(plan);
             return;
         }
         let Receipt { step, hash, parts } = plan;
         let sealed = parts.into_iter().flatten().flatten().collect();
-        self.state = State::Preparing { step, hash: hash.clone() };
+        self.state = AgentState::Preparing { step, hash: hash.clone() };
         self.client = self.epoch;
         self.rows.clear();
         self.deeds.push_back(Deed::Prepare { step, hash, sealed });
@@ -438,16 +440,16 @@ impl Agent {
     /// The plan of this hash is prepared, or it cannot be carried out here. Whether it is still the one
     /// that is wanted: what an earlier manager wanted prepared may be ready only now.
     pub fn prepared(&mut self, step: u64, hash: &str, outcome: Result<ReadyFacts, String>) -> bool {
-        if self.state != (State::Preparing { step, hash: hash.to_owned() }) {
+        if self.state != (AgentState::Preparing { step, hash: hash.to_owned() }) {
             return false;
         }
         match outcome {
             Ok(ready) => {
-                self.state = State::Ready { step, ready, told: false };
+                self.state = AgentState::Ready { step, ready, told: false };
                 self.tell_ready();
             }
             Err(why) => {
-                self.state = State::Idle;
+                self.state = AgentState::Idle;
                 self.say(FromAgent::Unfit { step, why });
             }
         }
@@ -456,7 +458,7 @@ impl Agent {
 
     fn arm(&mut self, holding: Holding, start: Nanos, now: Nanos) {
         let step = holding.step;
-        let State::Ready { step: known, ready, .. } = &self.state else { return };
+        let AgentState::Ready { step: known, ready, .. } = &self.state else { return };
         if *known != step {
             return;
         }
@@ -485,7 +487,7 @@ impl Agent {
         self.taken.clear();
         self.extra.clear();
         self.say(FromAgent::Armed { step, ahead, bound });
-        self.state = State::Armed { step, shares, start };
+        self.state = AgentState::Armed { step, shares, start };
     }
 
     /// Why our operator's ceiling does not allow these parts of a load that peaks at `rate_peak`.
@@ -526,14 +528,14 @@ impl Agent {
         from: Nanos,
         now: Nanos,
     ) -> Result<(), String> {
-        let State::Running { ending: Ending::Done, .. } = &self.state else {
+        let AgentState::Running { ending: PartEnding::Done, .. } = &self.state else {
             return Err("its own part has ended".into());
         };
         if self.rate_peak.is_none() {
-            return Err("a load without a rate is nobody else's".into());
+            return Err("only a load with a rate can be passed on".into());
         }
         let Some((holding, start)) = &self.held else {
-            return Err("it carries nothing out".into());
+            return Err("it carries out nothing".into());
         };
         let own = &holding.slots;
         // a part may be cut finer than the load was: into more slots, each of them one of before
@@ -562,17 +564,18 @@ impl Agent {
     }
 
     fn go(&mut self, step: u64) {
-        if !matches!(&self.state, State::Armed { step: of, .. } if *of == step) {
+        if !matches!(&self.state, AgentState::Armed { step: of, .. } if *of == step) {
             return;
         }
-        let running = State::Running { step, ending: Ending::Done };
-        if let State::Armed { shares, start, .. } = std::mem::replace(&mut self.state, running) {
+        let running = AgentState::Running { step, ending: PartEnding::Done };
+        if let AgentState::Armed { shares, start, .. } = std::mem::replace(&mut self.state, running)
+        {
             self.deeds.push_back(Deed::Run { step, shares, start });
         }
     }
 
     fn stand_down(&mut self, step: u64, why: &str) {
-        self.state = State::Idle;
+        self.state = AgentState::Idle;
         self.say(FromAgent::StoodDown { step, why: why.to_owned() });
     }
 
@@ -584,10 +587,10 @@ impl Agent {
 
     /// The step is over, as its workers say; rows and ending are known here.
     pub fn over(&mut self, mut said: Final, now: Nanos) {
-        let State::Running { step, ending } = &self.state else { return };
+        let AgentState::Running { step, ending } = &self.state else { return };
         said.step = *step;
         said.rows = self.rows.len() as u64;
-        if said.ending == Ending::Done {
+        if said.ending == PartEnding::Done {
             said.ending = *ending;
         }
         if let Some(plan) = self.next.take() {
@@ -597,7 +600,7 @@ impl Agent {
         said.drift_s = self.clock.drift().map(|drift| drift as f64 / 1e9);
         let said = Box::new(said);
         self.say(FromAgent::Final(said.clone()));
-        self.state = State::Over { said, again: now + Nanos::SECOND };
+        self.state = AgentState::Over { said, again: now + Nanos::SECOND };
     }
 
     /// When the machine wants to be called again at the latest.

@@ -38,7 +38,7 @@ pub const AGENTS_MAX: usize = 10_000;
 pub struct AgentSeat {
     pub hello: Hello,
     pub heard: Nanos,
-    pub stage: Stage,
+    pub stage: AgentStage,
     /// The offset of its clock that it started by, and the bound, in nanoseconds.
     pub ahead: i64,
     pub bound: u64,
@@ -69,7 +69,7 @@ impl AgentSeat {
 
 /// Where an agent is in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum AgentStage {
     Idle,
     Asked,
     Ready,
@@ -248,10 +248,10 @@ impl Manager {
         match message {
             FromAgent::Hello(_) | FromAgent::Clock { .. } | FromAgent::Alive => {}
             FromAgent::Ready { step, hash: _, workers, bound } if step == this => {
-                self.stage(agent, Stage::Asked, Stage::Ready, |seat| {
+                self.stage(agent, AgentStage::Asked, AgentStage::Ready, |seat| {
                     (seat.workers, seat.bound) = (workers, bound);
                 });
-                if self.seats.values().all(|seat| seat.stage == Stage::Ready) {
+                if self.seats.values().all(|seat| seat.stage == AgentStage::Ready) {
                     self.events.push_back(FleetEvent::Ready);
                 }
             }
@@ -259,7 +259,7 @@ impl Manager {
                 self.events.push_back(FleetEvent::Unfit(agent.to_owned(), why));
             }
             FromAgent::Armed { step, ahead, bound } if step == this => {
-                self.stage(agent, Stage::Arming, Stage::Armed, |seat| {
+                self.stage(agent, AgentStage::Arming, AgentStage::Armed, |seat| {
                     (seat.ahead, seat.bound) = (ahead, bound);
                 });
                 self.go_when_armed();
@@ -304,14 +304,14 @@ impl Manager {
             // one that was started anew has another key
             seat.anew |= seat.hello.seal_key != hello.seal_key;
             (seat.hello, seat.heard) = (hello, now);
-            if seat.anew && !matches!(seat.stage, Stage::Idle) {
-                self.lose(agent, "it was started anew");
+            if seat.anew && !matches!(seat.stage, AgentStage::Idle) {
+                self.lose(agent, "it was restarted");
             }
         } else {
             let seat = AgentSeat {
                 hello,
                 heard: now,
-                stage: Stage::Idle,
+                stage: AgentStage::Idle,
                 ahead: 0,
                 bound: 0,
                 workers: 0,
@@ -340,14 +340,20 @@ impl Manager {
             // it may have little time left to be told
             self.next_beat = self.next_beat.min(self.signed + HASTE);
         }
-        if seat.stage == Stage::Lost && !seat.whole && !seat.anew {
-            seat.stage = Stage::Running;
+        if seat.stage == AgentStage::Lost && !seat.whole && !seat.anew {
+            seat.stage = AgentStage::Running;
             self.events.push_back(FleetEvent::Back(agent.to_owned()));
         }
         true
     }
 
-    fn stage(&mut self, agent: &str, from: Stage, to: Stage, then: impl FnOnce(&mut AgentSeat)) {
+    fn stage(
+        &mut self,
+        agent: &str,
+        from: AgentStage,
+        to: AgentStage,
+        then: impl FnOnce(&mut AgentSeat),
+    ) {
         if let Some(seat) = self.seats.get_mut(agent).filter(|seat| seat.stage == from) {
             seat.stage = to;
             then(seat);
@@ -361,7 +367,7 @@ impl Manager {
         self.offers.clear();
         let (epoch, step) = (self.epoch, self.step);
         for (agent, seat) in &mut self.seats {
-            seat.stage = Stage::Asked;
+            seat.stage = AgentStage::Asked;
             (seat.next_row, seat.said, seat.whole) = (0, None, false);
             (seat.named, seat.relieved, seat.anew) = (None, false, false);
             seat.early.clear();
@@ -399,7 +405,7 @@ impl Manager {
         for seat in self.seats.values_mut() {
             let Some(held) = &seat.held else { continue };
             (seat.stage, seat.workers, seat.bound) =
-                (Stage::Running, held.slots.len() as u32, held.bound);
+                (AgentStage::Running, held.slots.len() as u32, held.bound);
             (seat.next_row, seat.said, seat.whole) = (0, None, false);
             seat.early.clear();
         }
@@ -410,7 +416,7 @@ impl Manager {
         self.start = start;
         let (epoch, step, agents) = (self.epoch, self.step, slots.len() as u32);
         for (agent, slots) in slots {
-            self.stage(&agent, Stage::Ready, Stage::Arming, |_| {});
+            self.stage(&agent, AgentStage::Ready, AgentStage::Arming, |_| {});
             self.one(&agent, ToAgent::Arm { epoch, step, slots, of, start: start.0, agents });
         }
     }
@@ -461,9 +467,9 @@ impl Manager {
     }
 
     fn go_when_armed(&mut self) {
-        let all = |stage: Stage| self.seats.values().all(|seat| seat.stage == stage);
-        if all(Stage::Armed) {
-            self.seats.values_mut().for_each(|seat| seat.stage = Stage::Running);
+        let all = |stage: AgentStage| self.seats.values().all(|seat| seat.stage == stage);
+        if all(AgentStage::Armed) {
+            self.seats.values_mut().for_each(|seat| seat.stage = AgentStage::Running);
             self.all(What::Go { step: self.step });
             self.events.push_back(FleetEvent::Going);
         }
@@ -568,7 +574,7 @@ impl Manager {
         }
         let Some(seat) = self.seats.get_mut(agent) else { return };
         // before it runs, its rows are of the step of this number that another manager began
-        if !matches!(seat.stage, Stage::Running | Stage::Over) {
+        if !matches!(seat.stage, AgentStage::Running | AgentStage::Over) {
             return;
         }
         if head.number < seat.next_row || seat.early.len() >= HELD_MAX {
@@ -587,7 +593,7 @@ impl Manager {
         let rows = seat.said.as_ref().map(|said| said.rows);
         if rows == Some(seat.next_row) && !seat.whole {
             seat.whole = true;
-            seat.stage = Stage::Over;
+            seat.stage = AgentStage::Over;
             self.events.push_back(FleetEvent::Over(agent.to_owned()));
         }
         self.ask_for_gap(agent, now);
@@ -613,7 +619,7 @@ impl Manager {
     fn finish(&mut self, agent: &str, said: Final, now: Nanos) {
         let Some(seat) = self.seats.get_mut(agent) else { return };
         // before it runs, it speaks of the step of this number that another manager began
-        if matches!(seat.stage, Stage::Running | Stage::Over) {
+        if matches!(seat.stage, AgentStage::Running | AgentStage::Over) {
             // what it says again it has said
             seat.said.get_or_insert(said);
             self.hand_on(agent, now);
@@ -622,8 +628,8 @@ impl Manager {
 
     fn lose(&mut self, agent: &str, why: &str) {
         let Some(seat) = self.seats.get_mut(agent) else { return };
-        if !matches!(seat.stage, Stage::Over | Stage::Lost) {
-            seat.stage = Stage::Lost;
+        if !matches!(seat.stage, AgentStage::Over | AgentStage::Lost) {
+            seat.stage = AgentStage::Lost;
             self.events.push_back(FleetEvent::Lost(agent.to_owned(), why.to_owned()));
         }
     }
@@ -638,7 +644,8 @@ impl Manager {
             self.sign();
         }
         let silent = |seat: &AgentSeat| {
-            let waited_for = !matches!(seat.stage, Stage::Idle | Stage::Over | Stage::Lost);
+            let waited_for =
+                !matches!(seat.stage, AgentStage::Idle | AgentStage::Over | AgentStage::Lost);
             waited_for && now - seat.heard > LOST_AFTER
         };
         let odd = |(_, seat): &(&String, &AgentSeat)| silent(seat) || seat.may_have_gap();
@@ -660,8 +667,8 @@ impl Manager {
         let mut named = self.seats.values().filter(|seat| seat.named.is_some()).count();
         for seat in self.seats.values_mut() {
             let silent = match seat.stage {
-                Stage::Running => now - seat.heard > SUSPECT_AFTER,
-                Stage::Lost => true,
+                AgentStage::Running => now - seat.heard > SUSPECT_AFTER,
+                AgentStage::Lost => true,
                 _ => false,
             };
             if silent && seat.named.is_none() && named < NAMED_MAX {

@@ -99,7 +99,7 @@ pub struct Holding {
 /// How an agent's part of a step ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ending {
+pub enum PartEnding {
     /// As the plan says, or by the manager's word.
     #[default]
     Done,
@@ -115,7 +115,7 @@ pub struct Final {
     pub step: u64,
     /// Rows that it sent.
     pub rows: u64,
-    pub ending: Ending,
+    pub ending: PartEnding,
     /// `VALID`, `DEGRADED`, `INVALID`, and why, by the agent's own evidence.
     pub state: String,
     pub causes: Vec<FinalCause>,

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_of_half_the_weight_has_half_the_slots_evenly_spread() {
+    fn half_the_weight_gets_half_the_slots_evenly_spread() {
         let table = SlotTable::new(&[1.0, 0.5]);
         assert_eq!(table.of, 32);
         assert_eq!(table.slots[1].len(), 11);

@@ -30,7 +30,7 @@ pub enum WatchDeed {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Watch {
+pub struct FleetWatch {
     hello: WatchHello,
     epoch: u64,
     welcome: bool,
@@ -42,9 +42,9 @@ pub struct Watch {
     deeds: VecDeque<WatchDeed>,
 }
 
-impl Watch {
-    pub fn new(hello: WatchHello, now: Nanos) -> Watch {
-        Watch {
+impl FleetWatch {
+    pub fn new(hello: WatchHello, now: Nanos) -> FleetWatch {
+        FleetWatch {
             hello,
             epoch: 0,
             welcome: false,
@@ -159,7 +159,7 @@ impl Watch {
 mod tests {
     use super::*;
 
-    fn said(watch: &mut Watch) -> Vec<WatchDeed> {
+    fn said(watch: &mut FleetWatch) -> Vec<WatchDeed> {
         std::iter::from_fn(|| watch.deed()).collect()
     }
 
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_step_is_followed_by_our_own_clock_and_ends_with_it() {
         let now = Nanos::from_secs(100);
-        let mut watch = Watch::new(WatchHello::default(), now);
+        let mut watch = FleetWatch::new(WatchHello::default(), now);
         watch.tick(now);
         assert!(matches!(said(&mut watch)[..], [WatchDeed::Say(FromWatch::Hello(_))]));
         // before the clocks are known there is nothing to follow
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_later_manager_counts_steps_and_time_anew() {
         let now = Nanos::from_secs(100);
-        let mut watch = Watch::new(WatchHello::default(), now);
+        let mut watch = FleetWatch::new(WatchHello::default(), now);
         let clock = |epoch| ToAgent::Clock { epoch, sent: now.0, received: now.0, returned: now.0 };
         let measuring = What::Measuring { step: 1, from: now.0 };
         watch.told(ToAgent::Welcome { epoch: 3, agents: 1 }, now);
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn a_manager_that_was_followed_by_another_is_not_heard() {
         let now = Nanos::from_secs(1);
-        let mut watch = Watch::new(WatchHello::default(), now);
+        let mut watch = FleetWatch::new(WatchHello::default(), now);
         watch.told(ToAgent::Welcome { epoch: 9, agents: 1 }, now);
         watch.commanded(&word(What::Disband { why: "over".into() }), now);
         assert_eq!(said(&mut watch), []);

@@ -2,7 +2,7 @@
 //! the network of the calling thread, servers on 127.0.0.1 included.
 
 use crate::device::{self, Furniture, Tun};
-use crate::path::{self, NetBlock, Turn};
+use crate::path::{self, NetBlock, PathLock};
 use crate::raw;
 use crate::trouble::PathTrouble;
 use std::net::Ipv4Addr;
@@ -93,7 +93,7 @@ impl PacketDevice {
             None => Ok(NetBlock::claim(CLIENTS_MAX, |block| make(Addresses::of_block(block)))?.1),
             Some((network, bits)) => {
                 // nobody takes the same ones between the look and the routes
-                let _turn = Turn::take()?;
+                let _turn = PathLock::take()?;
                 make(Addresses::chosen(network, bits)?)
             }
         }

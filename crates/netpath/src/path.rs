@@ -53,7 +53,7 @@ pub struct NetPath {
     seed: u64,
     first: Ipv4Addr,
     server: Ipv4Addr,
-    line: Line,
+    line: ForwarderHandle,
     thread: Option<JoinHandle<()>>,
     /// Packets that the devices had dropped when they were last asked.
     dropped: Mutex<u64>,
@@ -61,13 +61,13 @@ pub struct NetPath {
 
 /// How the thread is spoken to.
 #[derive(Debug)]
-struct Line {
+struct ForwarderHandle {
     orders: Sender<ForwardOrder>,
     called: Arc<AtomicBool>,
     bell: UnixDatagram,
 }
 
-impl Line {
+impl ForwarderHandle {
     fn send(&self, order: ForwardOrder) {
         // the thread outlives the line unless it panicked, which joining it tells
         self.orders.send(order).ok();
@@ -145,7 +145,7 @@ impl NetBlock {
         clients: u32,
         furnish: impl FnOnce(NetBlock) -> Result<T, PathTrouble>,
     ) -> Result<(NetBlock, T), PathTrouble> {
-        let _turn = Turn::take()?;
+        let _turn = PathLock::take()?;
         let table = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
         let block = NetBlock::free(clients, &table).ok_or(PathTrouble::Addresses)?;
         Ok((block, furnish(block)?))
@@ -154,7 +154,7 @@ impl NetBlock {
 
 /// The right to set a path up in the calling thread's network: a lock on the network itself, which
 /// ends with its holder.
-pub(crate) struct Turn {
+pub(crate) struct PathLock {
     _network: std::fs::File,
 }
 
@@ -162,14 +162,14 @@ pub(crate) struct Turn {
 const TURN_TRIES: u32 = 1_000;
 const TURN_PAUSE: Duration = Duration::from_millis(10);
 
-impl Turn {
-    pub(crate) fn take() -> Result<Turn, PathTrouble> {
+impl PathLock {
+    pub(crate) fn take() -> Result<PathLock, PathTrouble> {
         let trouble = PathTrouble::other("cannot wait for others who set up a path");
         let network = std::fs::File::open("/proc/thread-self/ns/net");
         let network = network.map_err(PathTrouble::Namespace)?;
         for _ in 0..TURN_TRIES {
             match network.try_lock() {
-                Ok(()) => return Ok(Turn { _network: network }),
+                Ok(()) => return Ok(PathLock { _network: network }),
                 Err(std::fs::TryLockError::WouldBlock) => std::thread::sleep(TURN_PAUSE),
                 Err(std::fs::TryLockError::Error(error)) => return Err(trouble(error)),
             }
@@ -383,7 +383,7 @@ fn far_end(far: FarEnd, clients: u32) -> Result<(NetBlock, (Namespace, Tun)), Pa
     }
 }
 
-fn line() -> Result<(Line, Ear), PathTrouble> {
+fn line() -> Result<(ForwarderHandle, Ear), PathTrouble> {
     let (orders, inbox) = channel();
     let called = Arc::new(AtomicBool::new(false));
     let pair = || -> std::io::Result<(UnixDatagram, UnixDatagram)> {
@@ -392,7 +392,10 @@ fn line() -> Result<(Line, Ear), PathTrouble> {
         Ok((ring, bell))
     };
     let (ring, bell) = pair().map_err(PathTrouble::other("cannot open a socket pair"))?;
-    Ok((Line { orders, called: called.clone(), bell: ring }, Ear { orders: inbox, called, bell }))
+    Ok((
+        ForwarderHandle { orders, called: called.clone(), bell: ring },
+        Ear { orders: inbox, called, bell },
+    ))
 }
 
 #[cfg(test)]

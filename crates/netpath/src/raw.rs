@@ -13,7 +13,7 @@ use std::process::Command;
 /// `struct ifreq`: a name and 24 bytes whose meaning depends on the call.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Request {
+struct InterfaceRequest {
     name: [u8; 16],
     payload: [u8; 24],
 }
@@ -35,12 +35,12 @@ pub(crate) fn offload(file: BorrowedFd<'_>) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-impl Request {
-    fn new(name: &str) -> io::Result<Request> {
+impl InterfaceRequest {
+    fn new(name: &str) -> io::Result<InterfaceRequest> {
         if name.len() > 15 || name.contains('\0') {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let mut request = Request { name: [0; 16], payload: [0; 24] };
+        let mut request = InterfaceRequest { name: [0; 16], payload: [0; 24] };
         request.name[..name.len()].copy_from_slice(name.as_bytes());
         Ok(request)
     }
@@ -55,7 +55,7 @@ impl Request {
 /// Makes the file an IPv4 and IPv6 device of whole packets, named `name` (a `%d` in it is a free
 /// number), or one more queue of it; gives the name. `more`: flags beside those of every device.
 pub(crate) fn make_tun(file: BorrowedFd<'_>, name: &str, more: i16) -> io::Result<String> {
-    let mut request = Request::new(name)?;
+    let mut request = InterfaceRequest::new(name)?;
     request.payload[..2].copy_from_slice(&(IFF_TUN | IFF_NO_PI | more).to_ne_bytes());
     request.call(file, TUNSETIFF)?;
     let end = request.name.iter().position(|byte| *byte == 0).unwrap_or(16);
@@ -64,14 +64,14 @@ pub(crate) fn make_tun(file: BorrowedFd<'_>, name: &str, more: i16) -> io::Resul
 
 /// The largest packet of a device.
 pub(crate) fn set_mtu(socket: BorrowedFd<'_>, name: &str, bytes: i32) -> io::Result<()> {
-    let mut request = Request::new(name)?;
+    let mut request = InterfaceRequest::new(name)?;
     request.payload[..4].copy_from_slice(&bytes.to_ne_bytes());
     request.call(socket, libc::SIOCSIFMTU as libc::Ioctl)
 }
 
 /// The number of a device in its namespace.
 pub(crate) fn index(socket: BorrowedFd<'_>, name: &str) -> io::Result<i32> {
-    let mut request = Request::new(name)?;
+    let mut request = InterfaceRequest::new(name)?;
     request.call(socket, libc::SIOCGIFINDEX as libc::Ioctl)?;
     let [a, b, c, d, ..] = request.payload;
     Ok(i32::from_ne_bytes([a, b, c, d]))
@@ -84,7 +84,7 @@ pub(crate) fn set_address(
     call: libc::Ioctl,
     address: Ipv4Addr,
 ) -> io::Result<()> {
-    let mut request = Request::new(name)?;
+    let mut request = InterfaceRequest::new(name)?;
     request.payload[..16].copy_from_slice(&socket_address(address));
     request.call(socket, call)
 }
@@ -101,7 +101,7 @@ fn socket_address(address: Ipv4Addr) -> [u8; 16] {
 }
 
 pub(crate) fn bring_up(socket: BorrowedFd<'_>, name: &str) -> io::Result<()> {
-    let mut request = Request::new(name)?;
+    let mut request = InterfaceRequest::new(name)?;
     request.call(socket, libc::SIOCGIFFLAGS as libc::Ioctl)?;
     let flags = i16::from_ne_bytes([request.payload[0], request.payload[1]]);
     let flags = flags | libc::IFF_UP as i16 | libc::IFF_RUNNING as i16;
@@ -212,4 +212,4 @@ pub(crate) fn settle(command: &mut Command, network: BorrowedFd<'_>) {
     unsafe { command.pre_exec(before_program) };
 }
 
-const _: () = assert!(size_of::<Request>() == size_of::<libc::ifreq>());
+const _: () = assert!(size_of::<InterfaceRequest>() == size_of::<libc::ifreq>());

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 
 use crate::abort::{Abort, Waiting};
 use crate::refusal;
-use crate::stream::Stream;
+use crate::stream::VisitStream;
 use crate::timing::Point;
 use crate::visit::Visit;
 
@@ -31,7 +31,7 @@ const LINGER_MAX: Duration = Duration::from_secs(1);
 pub(crate) async fn run(visit: Rc<Visit>, abort: Abort, socket: TcpStream) {
     let timing = visit.timing();
     let begun = timing.start();
-    let stream = Stream::new(socket, Rc::clone(&visit));
+    let stream = VisitStream::new(socket, Rc::clone(&visit));
     let socket = talk(&visit, stream).await;
     timing.stop(Point::Talk, begun);
 
@@ -47,7 +47,7 @@ pub(crate) async fn run(visit: Rc<Visit>, abort: Abort, socket: TcpStream) {
 }
 
 /// Answers the requests of a connection until it ends or the client is waited for too long.
-async fn talk(visit: &Rc<Visit>, stream: Stream) -> TcpStream {
+async fn talk(visit: &Rc<Visit>, stream: VisitStream) -> TcpStream {
     let mut builder = http1::Builder::new();
     builder.max_buf_size(BUFFER_MAX).max_header_size(HEAD_MAX);
     let service = service_fn(|request| Box::pin(Rc::clone(visit).serve(request)));

@@ -32,8 +32,8 @@ mod visit;
 
 pub use breaks::{BREAKS, Break, Breaks};
 pub use log::Level;
-pub use server::{Served, Server, StartError};
+pub use server::{NormServer, Served, StartError};
 pub use settings::{
-    BuiltIn, CLIENTS_MAX, DirectorySettings, LogFile, NodeKind, NodeSettings, Settings,
+    BuiltIn, CLIENTS_MAX, DirectorySettings, LogFile, NodeKind, NodeSettings, NormSettings,
     SettingsError, THREADS_MAX,
 };

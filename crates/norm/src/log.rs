@@ -37,7 +37,7 @@ impl Level {
 }
 
 #[derive(Debug)]
-enum Sink {
+enum LogSink {
     File(File),
     Stderr,
 }
@@ -46,7 +46,7 @@ enum Sink {
 #[derive(Debug)]
 pub(crate) struct Log {
     level: Level,
-    sink: Sink,
+    sink: LogSink,
     lost: AtomicU64,
 }
 
@@ -55,7 +55,7 @@ const LINE_MAX: usize = 4_096;
 
 impl Log {
     pub(crate) fn to_stderr(level: Level) -> Log {
-        Log { level, sink: Sink::Stderr, lost: AtomicU64::new(0) }
+        Log { level, sink: LogSink::Stderr, lost: AtomicU64::new(0) }
     }
 
     /// Appends to the file, which is made when it does not exist.
@@ -64,7 +64,7 @@ impl Log {
     /// The file cannot be opened for writing.
     pub(crate) fn to_file(level: Level, path: &Path) -> std::io::Result<Log> {
         let file = File::options().create(true).append(true).open(path)?;
-        Ok(Log { level, sink: Sink::File(file), lost: AtomicU64::new(0) })
+        Ok(Log { level, sink: LogSink::File(file), lost: AtomicU64::new(0) })
     }
 
     /// Whether lines of this level are kept: ask before making an expensive one.
@@ -79,8 +79,8 @@ impl Log {
         }
         let lines = render(SystemTime::now(), level, text);
         let written = match &self.sink {
-            Sink::File(file) => (&mut &*file).write_all(lines.as_bytes()),
-            Sink::Stderr => std::io::stderr().lock().write_all(lines.as_bytes()),
+            LogSink::File(file) => (&mut &*file).write_all(lines.as_bytes()),
+            LogSink::Stderr => std::io::stderr().lock().write_all(lines.as_bytes()),
         };
         if written.is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_matters_less_than_the_level_is_left_out_and_files_grow() {
+    fn a_line_below_the_level_is_left_out_and_files_grow() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("errors");
         for level in [Level::Info, Level::Warn] {

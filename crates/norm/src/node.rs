@@ -10,13 +10,13 @@ use crate::auth::Guard;
 use crate::breaks::{Break, Breaks};
 use crate::builtin::{self, Sleep};
 use crate::cgi::per_request::PerRequest;
-use crate::cgi::{self, Places, Script};
+use crate::cgi::{self, CgiScript, Places};
 use crate::exchange::{Ask, Content, Reply};
 use crate::files::{self, Directory};
 #[cfg(feature = "lua")]
 use crate::interpreter::{self, Interpreter};
 use crate::log::Log;
-use crate::settings::{BuiltIn, DirectorySettings, NodeKind, NodeSettings, Settings};
+use crate::settings::{BuiltIn, DirectorySettings, NodeKind, NodeSettings, NormSettings};
 use crate::tree;
 use crate::visit::SOFTWARE;
 
@@ -26,7 +26,7 @@ pub(crate) enum Node {
     Directory(Directory),
     /// Files, each answer by a process of its own.
     Process(Directory, PerRequest),
-    Cgi(Door, Script),
+    Cgi(Door, CgiScript),
     #[cfg(feature = "lua")]
     Interpreter(Door, Interpreter),
 }
@@ -54,7 +54,7 @@ pub(crate) struct Door {
 
 /// What nodes are made from.
 pub(crate) struct Maker<'a> {
-    pub(crate) settings: &'a Settings,
+    pub(crate) settings: &'a NormSettings,
     pub(crate) log: &'a Arc<Log>,
     pub(crate) places: &'a Arc<Places>,
 }
@@ -85,8 +85,8 @@ impl Maker<'_> {
     }
 
     /// A program has as long as a client.
-    fn limits(&self) -> cgi::Limits {
-        cgi::Limits { time: self.settings.timeout, ..cgi::Limits::default() }
+    fn limits(&self) -> cgi::CgiLimits {
+        cgi::CgiLimits { time: self.settings.timeout, ..cgi::CgiLimits::default() }
     }
 
     fn directory(&self, own: &DirectorySettings) -> Directory {
@@ -107,8 +107,8 @@ impl Maker<'_> {
         Door { guard, name: format!("/{name}") }
     }
 
-    fn script(&self, program: &Path) -> Script {
-        Script::new(cgi::Settings {
+    fn script(&self, program: &Path) -> CgiScript {
+        CgiScript::new(cgi::CgiSettings {
             program: program.to_owned(),
             root: self.document_root(),
             software: SOFTWARE.to_owned(),
@@ -130,10 +130,10 @@ impl Maker<'_> {
 
     #[cfg(feature = "lua")]
     fn interpreter(&self, script: &Path) -> Result<Node, String> {
-        let defaults = interpreter::Limits::default();
-        Interpreter::new(interpreter::Settings {
+        let defaults = interpreter::InterpreterLimits::default();
+        Interpreter::new(interpreter::InterpreterSettings {
             script: script.to_owned(),
-            limits: interpreter::Limits { time: self.settings.timeout, ..defaults },
+            limits: interpreter::InterpreterLimits { time: self.settings.timeout, ..defaults },
             complain: self.complain(),
         })
         .map(|interpreter| Node::Interpreter(self.door(script), interpreter))

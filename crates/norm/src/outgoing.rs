@@ -23,7 +23,7 @@ pub(crate) static SERVER_TIMING: HeaderName = HeaderName::from_static("server-ti
 
 /// What follows an answer's head. When it is dropped, the visit hears that the content is out.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingContent {
     matter: Matter,
     visit: Rc<Visit>,
     /// A trailer with the timings follows, once.
@@ -37,15 +37,15 @@ enum Matter {
     Stream(mpsc::Receiver<io::Result<Bytes>>),
 }
 
-impl Outgoing {
-    pub(crate) fn new(content: Content, visit: Rc<Visit>, trailer: bool) -> Outgoing {
+impl OutgoingContent {
+    pub(crate) fn new(content: Content, visit: Rc<Visit>, trailer: bool) -> OutgoingContent {
         let matter = match content {
             Content::Bytes(bytes) => Matter::Bytes(bytes),
             Content::Pieces(pieces) => Matter::Pieces(Pieces::new(pieces)),
             Content::Stream(receiver) => Matter::Stream(receiver),
             Content::Empty | Content::Elsewhere(_) => Matter::Bytes(Bytes::new()),
         };
-        Outgoing { matter, visit, trailer }
+        OutgoingContent { matter, visit, trailer }
     }
 
     fn end(&mut self) -> Option<io::Result<Frame<Bytes>>> {
@@ -57,13 +57,13 @@ impl Outgoing {
     }
 }
 
-impl Drop for Outgoing {
+impl Drop for OutgoingContent {
     fn drop(&mut self) {
         self.visit.content_over();
     }
 }
 
-impl Body for Outgoing {
+impl Body for OutgoingContent {
     type Data = Bytes;
     type Error = io::Error;
 

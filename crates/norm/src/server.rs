@@ -22,9 +22,9 @@ use crate::log::{Level, Log};
 use crate::node::{Maker, Node};
 use crate::odd::OddFiles;
 use crate::route::Routes;
-use crate::settings::{LogFile, NodeKind, NodeSettings, Settings};
+use crate::settings::{LogFile, NodeKind, NodeSettings, NormSettings};
 use crate::spool::Spool;
-use crate::timing::{Point, Timing};
+use crate::timing::{Point, VisitTiming};
 use crate::visit::Visit;
 
 /// How long accepting rests when the system has no descriptor left.
@@ -153,7 +153,7 @@ fn listen_advice(reason: &io::Error) -> String {
 
 /// A site that is serving. Dropping it stops it and waits for its threads.
 #[derive(Debug)]
-pub struct Server {
+pub struct NormServer {
     address: SocketAddr,
     shared: Arc<Shared>,
     /// Dropping it tells the threads to stop.
@@ -163,13 +163,13 @@ pub struct Server {
     _odd: Vec<OddFiles>,
 }
 
-impl Server {
+impl NormServer {
     /// Cleans up after a crash, binds, starts the threads.
     ///
     /// # Errors
     /// The log or the tmp directory cannot be written, the address cannot be listened on, the system
     /// has no thread or descriptor left.
-    pub fn start(settings: &Settings) -> Result<Server, StartError> {
+    pub fn start(settings: &NormSettings) -> Result<NormServer, StartError> {
         let shared = Arc::new(shared(settings)?);
         let odd = odd_files(settings)?;
         let address = format!("{}:{}", settings.host, settings.port);
@@ -177,10 +177,10 @@ impl Server {
         let bound = listener.local_addr().map_err(StartError::Resources)?;
         let (sign, stop) = watch::channel(());
         let mut server =
-            Server { address: bound, shared, stop: Some(sign), threads: Vec::new(), _odd: odd };
+            NormServer { address: bound, shared, stop: Some(sign), threads: Vec::new(), _odd: odd };
         for index in 0..settings.threads {
             let listener = listener.try_clone().map_err(StartError::Resources)?;
-            let worker = Worker::new(listener, Arc::clone(&server.shared), stop.clone())
+            let worker = NormThread::new(listener, Arc::clone(&server.shared), stop.clone())
                 .map_err(StartError::Resources)?;
             let thread = std::thread::Builder::new()
                 .name(format!("norm-{index}"))
@@ -242,7 +242,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for NormServer {
     fn drop(&mut self) {
         if !self.threads.is_empty() {
             self.end();
@@ -250,7 +250,7 @@ impl Drop for Server {
     }
 }
 
-fn shared(settings: &Settings) -> Result<Shared, StartError> {
+fn shared(settings: &NormSettings) -> Result<Shared, StartError> {
     let log = match &settings.log_file {
         LogFile::Stderr => Log::to_stderr(settings.log_level),
         LogFile::File(path) => Log::to_file(settings.log_level, path)
@@ -283,7 +283,7 @@ fn shared(settings: &Settings) -> Result<Shared, StartError> {
     })
 }
 
-fn odd_files(settings: &Settings) -> Result<Vec<OddFiles>, StartError> {
+fn odd_files(settings: &NormSettings) -> Result<Vec<OddFiles>, StartError> {
     let directories = settings.nodes.iter().filter_map(|node| match &node.kind {
         NodeKind::Directory(directory) if directory.odd_files => Some(&directory.root),
         _ => None,
@@ -318,30 +318,30 @@ fn bind_one(address: SocketAddr) -> io::Result<std::net::TcpListener> {
 
 /// One thread's part.
 #[derive(Debug)]
-struct Worker {
+struct NormThread {
     runtime: Runtime,
     listener: TcpListener,
     shared: Arc<Shared>,
     stop: watch::Receiver<()>,
 }
 
-impl Worker {
+impl NormThread {
     fn new(
         listener: std::net::TcpListener,
         shared: Arc<Shared>,
         stop: watch::Receiver<()>,
-    ) -> io::Result<Worker> {
+    ) -> io::Result<NormThread> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = {
             let _inside = runtime.enter();
             TcpListener::from_std(listener)?
         };
-        Ok(Worker { runtime, listener, shared, stop })
+        Ok(NormThread { runtime, listener, shared, stop })
     }
 
     /// Serves until the stop sign. Connections that are open then are closed.
     fn serve(self) {
-        let Worker { runtime, listener, shared, mut stop } = self;
+        let NormThread { runtime, listener, shared, mut stop } = self;
         let tasks = LocalSet::new();
         tasks.block_on(&runtime, async {
             let aborts = Rc::new(Aborts::new(shared.timeout));
@@ -366,7 +366,7 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, aborts: &Rc<Aborts
     loop {
         match listener.accept().await {
             Ok((socket, peer)) => {
-                let timing = Timing::new(shared.timing, Arc::clone(&shared.log));
+                let timing = VisitTiming::new(shared.timing, Arc::clone(&shared.log));
                 if let Some(seat) = seat(shared).await {
                     serve(Accepted { socket, peer, timing, seat }, shared, aborts);
                 } else {
@@ -412,7 +412,7 @@ async fn seat(shared: &Shared) -> Option<Seat> {
 struct Accepted {
     socket: TcpStream,
     peer: SocketAddr,
-    timing: Timing,
+    timing: VisitTiming,
     seat: Seat,
 }
 

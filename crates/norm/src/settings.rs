@@ -15,7 +15,7 @@ use crate::route;
 
 /// Everything that can be chosen about a norm site.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct NormSettings {
     /// Relative paths of a configuration start here.
     pub root: PathBuf,
     pub host: String,
@@ -150,13 +150,13 @@ struct WrittenNode {
     process_per_request: Option<bool>,
 }
 
-impl Settings {
+impl NormSettings {
     /// Reads a configuration file. Relative paths in it start at its ServerRoot, and a relative
     /// ServerRoot at the file's folder.
     ///
     /// # Errors
     /// The file cannot be read, is no TOML, holds unknown keys or values that make no sense.
-    pub fn read(file: &Path) -> Result<Settings, SettingsError> {
+    pub fn read(file: &Path) -> Result<NormSettings, SettingsError> {
         let failed = |why: String| SettingsError(format!("{}: {why}", file.display()));
         let len = std::fs::metadata(file).map(|facts| facts.len());
         let len = len.map_err(|error| failed(format!("cannot read the configuration: {error}")))?;
@@ -169,10 +169,10 @@ impl Settings {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        Settings::parse(&text, folder).map_err(|wrong| failed(wrong.told(&text)))
+        NormSettings::parse(&text, folder).map_err(|wrong| failed(wrong.told(&text)))
     }
 
-    fn parse(text: &str, folder: &Path) -> Result<Settings, Wrong> {
+    fn parse(text: &str, folder: &Path) -> Result<NormSettings, Wrong> {
         let written: Written = toml::from_str(text).map_err(|error| Wrong {
             span: error.span(),
             text: error.message().replace('\n', " "),
@@ -182,7 +182,7 @@ impl Settings {
         let max_clients = written.max_clients.as_ref();
         let timeout = written.timeout.as_ref();
         let spool_over = written.spool_over.as_ref();
-        let settings = Settings {
+        let settings = NormSettings {
             host: written.host.unwrap_or_else(|| "127.0.0.1".to_owned()),
             port: written.port.unwrap_or(PORT),
             max_clients: within("MaxClients", max_clients, 1..=CLIENTS_MAX, MAX_CLIENTS)?,

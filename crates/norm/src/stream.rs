@@ -12,14 +12,14 @@ use crate::visit::Visit;
 
 /// A socket whose visit hears of every byte.
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub(crate) struct VisitStream {
     socket: TcpStream,
     visit: Rc<Visit>,
 }
 
-impl Stream {
-    pub(crate) fn new(socket: TcpStream, visit: Rc<Visit>) -> Stream {
-        Stream { socket, visit }
+impl VisitStream {
+    pub(crate) fn new(socket: TcpStream, visit: Rc<Visit>) -> VisitStream {
+        VisitStream { socket, visit }
     }
 
     pub(crate) fn into_socket(self) -> TcpStream {
@@ -34,7 +34,7 @@ impl Stream {
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for VisitStream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -50,7 +50,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for VisitStream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -80,7 +80,7 @@ impl Started {
 
 /// The measurements of one connection.
 #[derive(Debug)]
-pub(crate) struct Timing {
+pub(crate) struct VisitTiming {
     on: bool,
     log: Arc<Log>,
     /// Lines that are not written yet: writing one while another point is measured would be measured
@@ -90,9 +90,9 @@ pub(crate) struct Timing {
     field: RefCell<String>,
 }
 
-impl Timing {
-    pub(crate) fn new(on: bool, log: Arc<Log>) -> Timing {
-        Timing { on, log, lines: RefCell::default(), field: RefCell::default() }
+impl VisitTiming {
+    pub(crate) fn new(on: bool, log: Arc<Log>) -> VisitTiming {
+        VisitTiming { on, log, lines: RefCell::default(), field: RefCell::default() }
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -167,10 +167,10 @@ mod tests {
 
     #[test]
     fn nothing_is_measured_when_timing_is_off() {
-        let timing = Timing::new(false, Arc::new(Log::to_stderr(Level::Error)));
+        let timing = VisitTiming::new(false, Arc::new(Log::to_stderr(Level::Error)));
         timing.stop_and_tell(Point::Get, timing.start());
         assert_eq!(timing.field(), None);
-        let timing = Timing::new(true, Arc::new(Log::to_stderr(Level::Error)));
+        let timing = VisitTiming::new(true, Arc::new(Log::to_stderr(Level::Error)));
         timing.stop_and_tell(Point::Get, timing.start());
         timing.stop(Point::Talk, timing.start());
         let field = timing.field().unwrap();

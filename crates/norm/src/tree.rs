@@ -12,7 +12,7 @@ use crate::breaks::{Break, Breaks};
 pub const CONFIGURATION: &str = "site.toml";
 
 /// A file of the tree: where it goes, what is in it, who may do what with it.
-type Entry = (&'static str, &'static [u8], u32);
+type TreeFile = (&'static str, &'static [u8], u32);
 
 macro_rules! plain {
     ($path:literal) => {
@@ -26,7 +26,7 @@ macro_rules! program {
     };
 }
 
-const FILES: &[Entry] = &[
+const FILES: &[TreeFile] = &[
     plain!("site.toml"),
     plain!("conf/admin.pwd"),
     plain!("conf/admin.grp"),
@@ -160,13 +160,13 @@ impl TemporaryTree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{NodeKind, NodeSettings, Settings};
+    use crate::settings::{NodeKind, NodeSettings, NormSettings};
     use std::collections::BTreeSet;
 
     #[test]
     fn a_written_tree_can_be_served_and_is_not_overwritten() {
         let tree = TemporaryTree::new().unwrap();
-        let settings = Settings::read(&tree.folder().join(CONFIGURATION)).unwrap();
+        let settings = NormSettings::read(&tree.folder().join(CONFIGURATION)).unwrap();
         let directories = settings.nodes.iter().filter(
             |node| matches!(&node.kind, NodeKind::Directory(directory) if directory.root.is_dir()),
         );
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn the_menu_leads_to_what_there_is() {
         let settings = TemporaryTree::new().unwrap();
-        let settings = Settings::read(&settings.folder().join(CONFIGURATION)).unwrap();
+        let settings = NormSettings::read(&settings.folder().join(CONFIGURATION)).unwrap();
         let form = include_str!("../tree/htdocs/testform.html");
         for NodeSettings { path, .. } in &settings.nodes {
             let linked = WELCOME.contains(&format!("href=\"{path}"));

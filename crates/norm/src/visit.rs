@@ -17,11 +17,11 @@ use crate::abort::{Waiting, Watch};
 use crate::breaks::Break;
 use crate::exchange::{Ask, Content, Entity, Reply};
 use crate::node::{Node, without_body_fields};
-use crate::outgoing::{Outgoing, SERVER_TIMING};
+use crate::outgoing::{OutgoingContent, SERVER_TIMING};
 use crate::refusal;
 use crate::route::{self, BadPath};
 use crate::server::Shared;
-use crate::timing::{Point, Started, Timing, append};
+use crate::timing::{Point, Started, VisitTiming, append};
 
 /// What the server calls itself.
 pub(crate) const SOFTWARE: &str = concat!("Loadstone/", env!("CARGO_PKG_VERSION"));
@@ -31,7 +31,7 @@ const HOPS_MAX: usize = 4;
 
 /// What a request asks for.
 #[derive(Debug)]
-struct Line<'a> {
+struct RequestLine<'a> {
     method: Method,
     version: Version,
     path: &'a str,
@@ -41,7 +41,7 @@ struct Line<'a> {
 
 /// Where an exchange stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum VisitStage {
     /// The last answer is out; a head is awaited or being read.
     Head,
     /// A request has come whose answer is not complete.
@@ -66,8 +66,8 @@ pub(crate) struct Visit {
     peer: SocketAddr,
     local: SocketAddr,
     watch: Rc<Watch>,
-    timing: Timing,
-    stage: Cell<Stage>,
+    timing: VisitTiming,
+    stage: Cell<VisitStage>,
     begun: Cell<Begun>,
     /// Input may be left unread: closing at once would destroy the answer.
     unread: Cell<bool>,
@@ -80,7 +80,7 @@ impl Visit {
         shared: Arc<Shared>,
         (peer, local): (SocketAddr, SocketAddr),
         watch: Rc<Watch>,
-        timing: Timing,
+        timing: VisitTiming,
     ) -> Visit {
         Visit {
             shared,
@@ -88,7 +88,7 @@ impl Visit {
             local,
             watch,
             timing,
-            stage: Cell::new(Stage::Head),
+            stage: Cell::new(VisitStage::Head),
             begun: Cell::default(),
             unread: Cell::new(false),
             spooled: RefCell::default(),
@@ -99,7 +99,7 @@ impl Visit {
         &self.watch
     }
 
-    pub(crate) fn timing(&self) -> &Timing {
+    pub(crate) fn timing(&self) -> &VisitTiming {
         &self.timing
     }
 
@@ -123,12 +123,12 @@ impl Visit {
     /// Whether a head was awaited: what hyper says by itself then is a refusal, which is replaced by
     /// the status that the RFC names.
     pub(crate) fn swallows(&self) -> bool {
-        self.stage.get() == Stage::Head
+        self.stage.get() == VisitStage::Head
     }
 
     /// Something came from the client.
     pub(crate) fn heard(&self) {
-        if self.timing.is_on() && self.stage.get() == Stage::Head {
+        if self.timing.is_on() && self.stage.get() == VisitStage::Head {
             let begun = self.begun.get();
             if begun.get.is_none() {
                 self.begun.set(Begun { get: Some(self.timing.start()), ..begun });
@@ -138,19 +138,19 @@ impl Visit {
 
     /// The content of the answer has been handed over, or given up.
     pub(crate) fn content_over(&self) {
-        self.stage.set(Stage::Flushing);
+        self.stage.set(VisitStage::Flushing);
         self.watch.wait_for(Waiting::Head);
     }
 
     /// All that was handed over has gone out.
     pub(crate) fn written(&self) {
-        if self.stage.get() == Stage::Flushing {
+        if self.stage.get() == VisitStage::Flushing {
             self.exchange_over();
         }
     }
 
     fn exchange_over(&self) {
-        self.stage.set(Stage::Head);
+        self.stage.set(VisitStage::Head);
         if self.timing.is_on() {
             let begun = self.begun.take();
             self.timing.stop(Point::StreamEntity, begun.stream);
@@ -192,11 +192,11 @@ impl Visit {
     pub(crate) async fn serve(
         self: Rc<Visit>,
         request: Request<Incoming>,
-    ) -> Result<Response<Outgoing>, Infallible> {
-        if self.stage.get() == Stage::Flushing {
+    ) -> Result<Response<OutgoingContent>, Infallible> {
+        if self.stage.get() == VisitStage::Flushing {
             self.exchange_over();
         }
-        self.stage.set(Stage::Working);
+        self.stage.set(VisitStage::Working);
         self.watch.wait_for(Waiting::Nothing);
         self.shared.counters.request();
         // a request that came along with the last one has been read already
@@ -286,7 +286,7 @@ impl Visit {
     /// is then its own (RFC 3875 §6.2.2).
     async fn reply(&self, parts: Parts, body: Entity) -> Reply {
         let found = self.timing.start();
-        let line = Line {
+        let line = RequestLine {
             method: parts.method,
             version: parts.version,
             path: parts.uri.path(),
@@ -306,7 +306,7 @@ impl Visit {
                 Some((path, query)) => (path, Some(query)),
                 None => (target.as_str(), None),
             };
-            let line = Line { method: Method::GET, version: parts.version, path, query };
+            let line = RequestLine { method: Method::GET, version: parts.version, path, query };
             reply = match self.ask(line, headers.clone(), Entity::None) {
                 Ok((node, ask)) => node.answer(ask, &self.shared.breaks).await,
                 Err(refused) => return *refused,
@@ -319,7 +319,7 @@ impl Visit {
     /// The node for a request and what it is asked.
     fn ask(
         &self,
-        line: Line<'_>,
+        line: RequestLine<'_>,
         headers: HeaderMap,
         body: Entity,
     ) -> Result<(&Node, Ask), Box<Reply>> {
@@ -351,7 +351,7 @@ impl Visit {
         mut reply: Reply,
         head_only: bool,
         trailers: bool,
-    ) -> Response<Outgoing> {
+    ) -> Response<OutgoingContent> {
         let mut begun = self.begun.get();
         begun.response = self.timing.start();
         let headers = &mut reply.headers;
@@ -377,7 +377,7 @@ impl Visit {
         }
         begun.stream = self.timing.start();
         self.begun.set(begun);
-        let mut response = Response::new(Outgoing::new(content, Rc::clone(self), trailer));
+        let mut response = Response::new(OutgoingContent::new(content, Rc::clone(self), trailer));
         *response.status_mut() = reply.status;
         *response.headers_mut() = reply.headers;
         response

@@ -2,7 +2,7 @@
 //! connections, with which pauses.
 
 use crate::{Arrivals, Load, Plan, SessionPlan, TargetPlan, Think, Visit, VisitGroup};
-use fileset::{Matching, Sequence, SequenceOptions, Spec, Step};
+use fileset::{Matching, Sequence, SequenceOptions, SequenceStep, Spec};
 use std::collections::HashMap;
 use units::{Nanos, ParseError, Rate, Seed, parse_count, parse_duration, quoted};
 use url::Url;
@@ -27,7 +27,10 @@ pub enum Representative {
     /// S-Client (Banga and Druschel, USITS 1997): so many sockets, each of which begins a connection every
     /// `timeout` and gives it up when it does not stand by then. SYN segments go out at `sockets / timeout`
     /// whatever the server does.
-    SClient { sockets: u32, timeout: Nanos },
+    SClient {
+        sockets: u32,
+        timeout: Nanos,
+    },
 }
 
 /// A load on the files of a model.
@@ -197,7 +200,8 @@ impl FileLoad {
     /// WebStone's and WebBench's clients: one file after the other, each on a connection of its own.
     fn of_clients(&self, plan: &mut Plan, sequence: &Sequence, base: &Url) -> Result<(), String> {
         let mut list = TargetList::new(base);
-        plan.sequence = sequence.steps().flat_map(Step::paths).map(|path| list.row(path)).collect();
+        plan.sequence =
+            sequence.steps().flat_map(SequenceStep::paths).map(|path| list.row(path)).collect();
         plan.targets = list.targets()?;
         plan.load = Load::Closed { users: self.users, think: Think::None, session: None };
         plan.connection.calls = Some(1);
@@ -293,7 +297,7 @@ mod tests {
         assert_eq!((plan.connection.per_user, plan.connection.depth), (2, Some(1)));
         assert!(plan.targets.iter().all(|target| target.url.path().starts_with("/site/")));
         let groups = session.visits.iter().flat_map(|visit| &visit.groups);
-        assert!(groups.clone().all(|group| group.think >= units::Nanos::SECOND), "OFF times");
+        assert!(groups.clone().all(|group| group.think >= Nanos::SECOND), "OFF times");
         assert!(groups.clone().any(|group| group.targets.len() > 1), "embedded files");
     }
 
@@ -347,7 +351,10 @@ mod tests {
         let plan = made("s-client-like:sockets=65,timeout=250ms");
         let Load::Open { arrivals, session: None, .. } = &plan.load else { panic!("{plan:?}") };
         assert_eq!((arrivals.from, arrivals.to), (Rate(260.0), Rate(260.0)));
-        assert_eq!((plan.connection.calls, plan.timeouts.connect), (Some(1), Nanos::from_millis(250)));
+        assert_eq!(
+            (plan.connection.calls, plan.timeouts.connect),
+            (Some(1), Nanos::from_millis(250))
+        );
         let plan = made("s-client-like");
         assert_eq!(plan.timeouts.connect, Nanos::from_millis(500));
     }

@@ -25,7 +25,7 @@ pub fn parse_statuses(text: &str) -> Result<Vec<(u16, u16)>, ParseError> {
     let bad = |why: &str| bad(text, "a list of statuses", why, "200,204 or 200-299 or 2xx");
     let number = |digits: &str| match digits.trim().parse::<u16>() {
         Ok(status) if (100..=599).contains(&status) => Ok(status),
-        _ => Err(bad(&format!("{} is no status from 100 to 599", quoted(digits.trim())))),
+        _ => Err(bad(&format!("{} is not a status from 100 to 599", quoted(digits.trim())))),
     };
     let mut ranges = Vec::new();
     for part in text.split(',').map(str::trim) {
@@ -55,7 +55,7 @@ pub fn parse_body_rule(text: &str) -> Result<BodyRule, ParseError> {
         ));
     }
     let bytes = |code: &str| {
-        let why = "what follows the colon is no base64";
+        let why = "what follows the colon is not base64";
         BASE64.decode(code).map_err(|_| bad(text, "an expected body", why, "exact:TEXT"))
     };
     Ok(match text.split_once(':') {
@@ -96,7 +96,7 @@ pub(crate) fn check_regex(expression: &str) -> Result<(), ParseError> {
         Err(error) => {
             let why = error.to_string();
             let last = why.lines().last().unwrap_or("").trim_start_matches("error: ");
-            Err(ParseError(format!("{} is no regular expression: {last}", quoted(expression))))
+            Err(ParseError(format!("{} is not a regular expression: {last}", quoted(expression))))
         }
     }
 }
@@ -144,13 +144,13 @@ pub fn parse_resolve(text: &str) -> Result<ResolveRule, ParseError> {
     }
     let port = match port.parse::<u16>() {
         Ok(port) if port > 0 => port,
-        _ => return Err(bad(&format!("{} is no port from 1 to 65535", quoted(port)))),
+        _ => return Err(bad(&format!("{} is not a port from 1 to 65535", quoted(port)))),
     };
     let bare = address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let address = bare.unwrap_or(address);
     let address = address
         .parse()
-        .map_err(|_| bad(&format!("{} is no IPv4 or IPv6 address", quoted(address))))?;
+        .map_err(|_| bad(&format!("{} is not an IPv4 or IPv6 address", quoted(address))))?;
     Ok(ResolveRule { host: host.to_ascii_lowercase(), port, address })
 }
 
@@ -257,7 +257,7 @@ pub fn parse_visit(text: &str) -> Result<Visit, ParseError> {
         if words.next().is_some() {
             return Err(bad("a group is its rows and one think time"));
         }
-        let row = |row: &str| row.parse::<u32>().map_err(|_| bad("a row is no number"));
+        let row = |row: &str| row.parse::<u32>().map_err(|_| bad("a row is not a number"));
         let targets = rows.split(',').map(row).collect::<Result<_, _>>()?;
         groups.push(VisitGroup { targets, think });
     }
@@ -312,7 +312,7 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, ParseError> {
     let bad = |why: &str| bad(text, "a list of cores", why, "0,2-3");
     let number = |digits: &str| match digits.trim().parse::<u32>() {
         Ok(core) if core < CPUS_MAX => Ok(core),
-        _ => Err(bad(&format!("{} is no core number below {CPUS_MAX}", quoted(digits.trim())))),
+        _ => Err(bad(&format!("{} is not a core number below {CPUS_MAX}", quoted(digits.trim())))),
     };
     let mut cores = Vec::new();
     for part in text.split(',') {
@@ -350,12 +350,11 @@ pub fn parse_sources(text: &str) -> Result<SourcePrefix, ParseError> {
     let bad = |why: &str| bad(text, "a prefix of addresses", why, "10.9.0.0/16");
     let (network, bits) = text.trim().split_once('/').ok_or_else(|| bad("it has no /BITS"))?;
     let network: Ipv4Addr =
-        network.parse().map_err(|_| bad(&format!("{} is no IPv4 address", quoted(network))))?;
-    let bits: u8 = bits
-        .parse()
-        .ok()
-        .filter(|bits| (8..=30).contains(bits))
-        .ok_or_else(|| bad(&format!("{} is no number of bits from 8 to 30", quoted(bits))))?;
+        network.parse().map_err(|_| bad(&format!("{} is not an IPv4 address", quoted(network))))?;
+    let bits: u8 =
+        bits.parse().ok().filter(|bits| (8..=30).contains(bits)).ok_or_else(|| {
+            bad(&format!("{} is not a number of bits from 8 to 30", quoted(bits)))
+        })?;
     let inside = network.to_bits() & (u32::MAX >> bits);
     if inside != 0 {
         let first = Ipv4Addr::from_bits(network.to_bits() & !(u32::MAX >> bits));
@@ -402,7 +401,7 @@ pub fn parse_bits(text: &str) -> Result<f64, ParseError> {
     match digits.parse::<f64>() {
         Ok(rate) if plain && rate > 0.0 && rate.is_finite() => Ok(rate * times),
         Ok(_) if plain => Err(bad("it must be above zero")),
-        _ => Err(bad("it is no number")),
+        _ => Err(bad("it is not a number")),
     }
 }
 
@@ -420,7 +419,7 @@ pub fn parse_header(text: &str) -> Result<(String, String), ParseError> {
 /// What forbids sending this field; `None`: nothing.
 pub(crate) fn header_fault(name: &str, value: &str) -> Option<String> {
     if !is_token(name) {
-        return Some(format!("{} is no field name", quoted(name)));
+        return Some(format!("{} is not a field name", quoted(name)));
     }
     // RFC 9110 §5.5: CR, LF and NUL are dangerous, other control characters invalid.
     if value.bytes().any(|byte| byte != b'\t' && byte.is_ascii_control()) {
@@ -452,7 +451,7 @@ pub fn parse_method(text: &str) -> Result<String, ParseError> {
 
 pub(crate) fn method_fault(text: &str) -> Option<String> {
     if !is_token(text) || text.len() > 64 {
-        return Some("it is no token".to_owned());
+        return Some("it is not a token".to_owned());
     }
     let connect = text.eq_ignore_ascii_case("CONNECT");
     connect.then(|| "it makes a tunnel (for a proxy, give --proxy)".to_owned())

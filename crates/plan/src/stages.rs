@@ -74,7 +74,10 @@ const EXAMPLE: &str = "'30s:0..100, 2m:100, 10s:0' of users, or with 100/s of ar
 /// What is malformed, and users beside rates.
 pub fn parse_stages(text: &str) -> Result<Stages, ParseError> {
     let bad = |part: &str, why: String| {
-        ParseError(format!("{} is no stage: {why}; write stages as {EXAMPLE}", quoted(part.trim())))
+        ParseError(format!(
+            "{} is not a stage: {why}; write stages as {EXAMPLE}",
+            quoted(part.trim())
+        ))
     };
     let unit = StageUnit::of(text);
     let mut stages: Vec<Stage> = Vec::new();
@@ -170,12 +173,12 @@ mod tests {
     #[test]
     fn what_is_no_stage_is_named() {
         for (text, says) in [
-            ("30s", "\"30s\" is no stage: it has no colon"),
-            ("30s:5, 1x:3", "is no unit of time"),
+            ("30s", "\"30s\" is not a stage: it has no colon"),
+            ("30s:5, 1x:3", "is not a unit of time"),
             ("30s:5..9/s, 10s:4", "\"4\" has no /s"),
-            ("30s:five", "\"30s:five\" is no stage"),
+            ("30s:five", "\"30s:five\" is not a stage"),
             ("30s:0", "all levels are 0"),
-            ("", "is no stage"),
+            ("", "is not a stage"),
         ] {
             let why = parse_stages(text).unwrap_err().0;
             assert!(why.contains(says), "{text}: {why}");

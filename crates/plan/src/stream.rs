@@ -41,7 +41,7 @@ pub fn parse_streaming(text: &str) -> Result<Streaming, ParseError> {
         "sse" => Ok(Streaming::Sse),
         "lines" => Ok(Streaming::Lines),
         _ => Err(ParseError(format!(
-            "{} is no stream of events: write sse (Server-Sent Events) or lines (a line for each)",
+            "{} is not a stream of events: write sse (Server-Sent Events) or lines (a line for each)",
             quoted(text)
         ))),
     }

@@ -225,7 +225,7 @@ fn take_apart(mut url: Url) -> Result<Location, String> {
         return Err("the host is missing".to_owned());
     }
     if url.port() == Some(0) {
-        return Err("nobody can connect to port 0".to_owned());
+        return Err("port 0 cannot be connected to".to_owned());
     }
     url.set_fragment(None);
     let auth = match (url.username(), url.password()) {

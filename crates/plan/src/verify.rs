@@ -101,7 +101,7 @@ fn known_body(line: &str) -> Result<KnownBody, &'static str> {
     let length = match length.map(str::parse) {
         None => None,
         Some(Ok(length)) => Some(length),
-        Some(Err(_)) => return Err("has a length that is no number"),
+        Some(Err(_)) => return Err("has a length that is not a number"),
     };
     match name {
         "" => Err("has no name"),
@@ -208,7 +208,7 @@ mod tests {
             ("manifest:", "the manifest has no line"),
             ("manifest:\n# x\nabc  d", "line 3 of the manifest does not begin with 32"),
             (&format!("manifest:{SUM}"), "line 1 of the manifest has no name"),
-            (&format!("manifest:{SUM}  a length=x"), "has a length that is no number"),
+            (&format!("manifest:{SUM}  a length=x"), "has a length that is not a number"),
             (&format!("manifest:{SUM}  a\n{SUM}  ./a"), "names \"./a\" again, after line 1"),
         ] {
             let error = parse_verify(text).unwrap_err().0;

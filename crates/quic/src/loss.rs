@@ -76,7 +76,7 @@ impl Loss {
                 lost(FailureClass::SocketTimeout, "idle for longer than was agreed".to_owned())
             }
             ConnectionError::TimedOut => {
-                lost(FailureClass::ConnectTimeout, "no answer over UDP".to_owned())
+                lost(FailureClass::ConnectTimeout, "no response over UDP".to_owned())
             }
             other => lost(FailureClass::OtherIo, other.to_string()),
         }

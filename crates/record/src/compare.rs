@@ -4,6 +4,8 @@
 mod amount;
 mod assemble;
 mod bounds;
+mod plans;
+mod protocols;
 mod published;
 mod read_back;
 mod sentences;
@@ -11,6 +13,8 @@ mod sentences;
 pub use amount::{amount, interval, unsigned};
 pub use assemble::{Comparison, assemble, headlines};
 pub use bounds::FailIf;
+pub use plans::{Scope, plan_differences};
+pub use protocols::{ProtocolRecord, protocols};
 pub use published::{
     BoundRecord, CompareRecord, DifferenceRecord, FurtherRecord, SCHEMA, SideRecord, read,
 };
@@ -43,6 +47,8 @@ pub struct CompareReport {
     pub bounds: Vec<BoundResult>,
     /// The third side and those after it, each to the first.
     pub further: Vec<FurtherSide>,
+    /// What each side took, where the sides speak different protocols; otherwise empty.
+    pub protocols: Vec<ProtocolRecord>,
     /// What speaks against the comparison as a whole: plans differ, a run is INVALID, too few blocks.
     pub cautions: Vec<String>,
     /// Why it ended before its last block; the blocks before are whole.

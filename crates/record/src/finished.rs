@@ -1,6 +1,6 @@
 //! A run as it was measured, with its plan and its verdict: what every output of a run is made of.
 
-use plan::Plan;
+use plan::{Load, Plan};
 use sample::{
     Environment, FailureClass, FleetFacts, HeldFacts, PathDirection, PathFacts, StackFacts,
     SutSeries,
@@ -114,6 +114,22 @@ pub struct SloResult {
     pub met: bool,
     /// A punctual client might have seen the other answer.
     pub undecided: bool,
+}
+
+impl RunReport {
+    /// Calls per second that the plan asks for at the beginning and at the end of the window. `None`
+    /// where nothing is asked for, where it is sessions, several loads or no straight line, and for
+    /// runs in a row of which each ramps.
+    pub fn intended_rates(&self) -> Option<(f64, f64)> {
+        let plan = &self.plan;
+        let Load::Open { arrivals, session: None, .. } = &plan.load else { return None };
+        if plan.stages.is_some() || !plan.scenarios.is_empty() {
+            return None;
+        }
+        let (from, to) = (arrivals.from.0, arrivals.to.0);
+        let steady = arrivals.from == arrivals.to;
+        (steady || self.runs.is_empty()).then_some((from, to))
+    }
 }
 
 impl SloResult {

@@ -40,7 +40,7 @@ pub fn decode(zeros: u64, blob: Option<&[u8]>) -> Result<Hist, String> {
 /// That the bytes say how many they are, and that neither their runs of empty counts nor their sum
 /// leave the bounds: the library trusts them with both.
 fn check(blob: &[u8]) -> Result<(), String> {
-    let bad = || "a histogram that is no V2 encoding".to_owned();
+    let bad = || "a histogram that is not a V2 encoding".to_owned();
     let length = blob.get(4..8).ok_or_else(bad)?;
     let counts = blob.get(HEADER_BYTES..).ok_or_else(bad)?;
     if length != (counts.len() as u32).to_be_bytes() {

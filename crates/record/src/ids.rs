@@ -47,7 +47,43 @@ macro_rules! by_id {
     };
 }
 
-pub(crate) use by_id;
+/// The same where it may be missing.
+macro_rules! by_id_or_none {
+    ($name:ident, $of:ty, $by:literal, $schema:literal) => {
+        pub(crate) mod $name {
+            use schemars::JsonSchema;
+            use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+            #[derive(Serialize, Deserialize, JsonSchema)]
+            #[schemars(inline)]
+            struct ById(
+                #[serde(with = $by)]
+                #[schemars(schema_with = $schema)]
+                $of,
+            );
+
+            pub(crate) fn serialize<S: Serializer>(
+                one: &Option<$of>,
+                to: S,
+            ) -> Result<S::Ok, S::Error> {
+                one.map(ById).serialize(to)
+            }
+
+            pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+                from: D,
+            ) -> Result<Option<$of>, D::Error> {
+                Ok(Option::<ById>::deserialize(from)?.map(|ById(one)| one))
+            }
+
+            /// A schema that lists the ids, and null.
+            pub(crate) fn schema(to: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                Option::<ById>::json_schema(to)
+            }
+        }
+    };
+}
+
+pub(crate) use {by_id, by_id_or_none};
 
 by_id!(axis, Axis, Axis::ALL, Axis::id, "an axis");
 by_id!(blame, Blame, Blame::ALL, Blame::id, "to blame");

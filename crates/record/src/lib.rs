@@ -16,6 +16,7 @@ mod instant;
 pub mod journeys;
 pub mod ramp;
 pub mod run;
+pub mod runs;
 pub mod schema;
 pub mod server;
 pub mod survey;

@@ -3,7 +3,7 @@
 
 mod print;
 
-use crate::{check, compare, fit, ramp, run, survey, torture};
+use crate::{check, compare, fit, ramp, run, runs, survey, torture};
 use ::survey::Confidence;
 use ::torture::chain::{DisagreementClass, Handling, Meeting};
 use schemars::generate::SchemaSettings;
@@ -37,6 +37,10 @@ pub fn published() -> Vec<Published> {
         of::<fit::FitRecord>(fit::SCHEMA),
         of::<torture::TortureRecord>(torture::SCHEMA),
         of::<torture::chain::ChainRecord>(torture::chain::SCHEMA),
+        of::<torture::diff::DiffRecord>(torture::diff::SCHEMA),
+        of::<torture::rejudged::RejudgedRecord>(torture::rejudged::SCHEMA),
+        of::<torture::replay::ReplayRecord>(torture::replay::SCHEMA),
+        of::<runs::RunsRecord>(runs::SCHEMA),
     ];
     [run, ramp].iter().chain(&others).map(file).collect()
 }

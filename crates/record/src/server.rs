@@ -312,7 +312,7 @@ impl Observed {
     fn serving(&self) -> String {
         let calls = crate::words::counted(self.done, "call");
         if self.failed == 0 {
-            return format!("{calls}, every one answered as expected");
+            return format!("{calls}, all of them as expected");
         }
         let worst = self
             .statuses

@@ -5,8 +5,11 @@
 mod bytes;
 mod case;
 pub mod chain;
-mod ids;
+pub mod diff;
+pub(crate) mod ids;
 mod load;
+pub mod rejudged;
+pub mod replay;
 mod report;
 mod server;
 pub mod waivers;

@@ -1,5 +1,9 @@
 //! Names of what was measured, fit for one line: without secrets, and printable.
 
+mod plans;
+
+pub use plans::{conforming_rule, differing_from_defaults, priority, protocol, verified_against};
+
 use plan::scenario::ScenarioPlan;
 use plan::stages::{Stages, show_stages};
 use plan::{Arrivals, Gaps, Load, Plan, SessionPlan, Think};

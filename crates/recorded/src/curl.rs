@@ -45,7 +45,7 @@ struct CurlDraft {
     headers: Vec<(String, String)>,
     data: Option<Vec<u8>>,
     /// Name, file name, content type, content.
-    form: Vec<Part>,
+    form: Vec<FormField>,
     json: bool,
     get: bool,
     head: bool,
@@ -57,7 +57,7 @@ struct CurlDraft {
     follow_max: Option<u16>,
 }
 
-struct Part {
+struct FormField {
     name: String,
     file: Option<String>,
     kind: Option<String>,
@@ -127,9 +127,9 @@ enum Does {
 }
 
 /// Long name, short name or a blank, effect.
-type Row = (&'static str, char, Does);
+type OptionRow = (&'static str, char, Does);
 
-const OPTIONS: &[Row] = &[
+const OPTIONS: &[OptionRow] = &[
     (
         "url",
         ' ',
@@ -192,7 +192,8 @@ const OPTIONS: &[Row] = &[
         "max-redirs",
         ' ',
         Does::Takes(|draft, count, _| {
-            let wrong = || RecordedError(format!("--max-redirs {} is no number", quoted(&count)));
+            let wrong =
+                || RecordedError(format!("--max-redirs {} is not a number", quoted(&count)));
             draft.follow_max = Some(count.parse().map_err(|_| wrong())?);
             Ok(())
         }),
@@ -264,7 +265,7 @@ fn header(draft: &mut CurlDraft, line: String, _: FileReader<'_>) -> Result<(), 
         (None, Some(name)) => return draft.field(name, String::new()),
         (None, None) => {
             let line = quoted(&line);
-            return Err(RecordedError(format!("-H {line} is no header: write Name: value")));
+            return Err(RecordedError(format!("-H {line} is not a header: write Name: value")));
         }
     };
     if value.is_empty() { Ok(()) } else { draft.field(&name, value) }
@@ -339,7 +340,7 @@ impl CurlDraft {
         let name = name.to_owned();
         let Some(files) = files else {
             let content = value.as_bytes().to_vec();
-            self.form.push(Part { name, file: None, kind: None, content });
+            self.form.push(FormField { name, file: None, kind: None, content });
             return Ok(());
         };
         let mut fields = value.split(';');
@@ -361,7 +362,7 @@ impl CurlDraft {
         let base = base.map(|path| path.rsplit('/').next().unwrap_or(path).to_owned());
         let file = named.or(base);
         let kind = kind.or_else(|| file.as_ref().map(|_| "application/octet-stream".to_owned()));
-        self.form.push(Part { name, file, kind, content });
+        self.form.push(FormField { name, file, kind, content });
         Ok(())
     }
 
@@ -501,7 +502,7 @@ impl CurlDraft {
 /// A URL as curl takes it: without a scheme it is http.
 fn address(text: &str, query: Option<&[u8]>) -> Result<Url, RecordedError> {
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    let wrong = |why: String| RecordedError(format!("{} is no URL: {why}", quoted(text)));
+    let wrong = |why: String| RecordedError(format!("{} is not a URL: {why}", quoted(text)));
     let mut url = Url::parse(&whole).map_err(|error| wrong(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong(format!("its scheme is {}, not http or https", url.scheme())));

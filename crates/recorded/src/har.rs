@@ -15,14 +15,14 @@ use url::Url;
 /// What is read of an entry; the response's body, the largest part of a file, is passed over.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct HarEntry {
     started_date_time: Option<String>,
-    request: Request,
+    request: HarRequest,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Request {
+struct HarRequest {
     method: String,
     url: String,
     #[serde(default)]
@@ -53,27 +53,27 @@ struct PostData {
 /// # Errors
 /// No HAR, damaged JSON, or more requests than are kept.
 pub fn read_har(input: impl Read) -> Result<Recording, RecordedError> {
-    let mut read = Reading { seen: false, recording: Recording::default(), times: Vec::new() };
+    let mut read = HarReading { seen: false, recording: Recording::default(), times: Vec::new() };
     let mut json = serde_json::Deserializer::from_reader(input);
     let outcome = HarLevel::Top(&mut read).deserialize(&mut json);
     let outcome = outcome.and_then(|()| json.end());
-    outcome.map_err(|error| RecordedError(format!("it is no HAR: {error}")))?;
+    outcome.map_err(|error| RecordedError(format!("it is not a HAR: {error}")))?;
     if !read.seen {
-        return Err(RecordedError("it is no HAR: it has no log with entries".to_owned()));
+        return Err(RecordedError("it is not a HAR: it has no log with entries".to_owned()));
     }
     Ok(read.finish())
 }
 
-struct Reading {
+struct HarReading {
     seen: bool,
     recording: Recording,
     /// As many as there are requests; since 1970.
     times: Vec<Option<Nanos>>,
 }
 
-impl Reading {
-    fn take(&mut self, entry: Entry) -> Result<(), RecordedError> {
-        let Request { method, url, headers, post_data } = entry.request;
+impl HarReading {
+    fn take(&mut self, entry: HarEntry) -> Result<(), RecordedError> {
+        let HarRequest { method, url, headers, post_data } = entry.request;
         let url = match Url::parse(&url) {
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,
             Ok(url) => {
@@ -142,9 +142,9 @@ fn content(data: PostData) -> Result<Option<Vec<u8>>, String> {
 
 /// Where in the document we are.
 enum HarLevel<'a> {
-    Top(&'a mut Reading),
-    Log(&'a mut Reading),
-    Entries(&'a mut Reading),
+    Top(&'a mut HarReading),
+    Log(&'a mut HarReading),
+    Entries(&'a mut HarReading),
 }
 
 impl<'de> DeserializeSeed<'de> for HarLevel<'_> {
@@ -189,7 +189,7 @@ impl<'de> Visitor<'de> for HarLevel<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         let HarLevel::Entries(read) = self else { return Err(de::Error::custom("a list")) };
         read.seen = true;
-        while let Some(entry) = seq.next_element::<Entry>()? {
+        while let Some(entry) = seq.next_element::<HarEntry>()? {
             read.take(entry).map_err(de::Error::custom)?;
         }
         Ok(())
@@ -266,7 +266,7 @@ mod tests {
             (r#"{"log":{"entries":[]}} x"#, "trailing characters"),
         ] {
             let error = read_har(text.as_bytes()).unwrap_err().0;
-            assert!(error.starts_with("it is no HAR") && error.contains(why), "{text}: {error}");
+            assert!(error.starts_with("it is not a HAR") && error.contains(why), "{text}: {error}");
         }
     }
 

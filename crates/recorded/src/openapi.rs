@@ -19,7 +19,7 @@ const METHODS: [&str; 8] = ["get", "head", "post", "put", "patch", "delete", "op
 /// # Errors
 /// No OpenAPI 3 in JSON or YAML; no server and no `base`.
 pub fn read_openapi(text: &str, base: Option<&Url>) -> Result<Recording, RecordedError> {
-    let wrong = |why: String| RecordedError(format!("it is no OpenAPI 3: {why}"));
+    let wrong = |why: String| RecordedError(format!("it is not OpenAPI 3: {why}"));
     let root: Value = serde_yaml_ng::from_str(text).map_err(|error| wrong(error.to_string()))?;
     let version = root.get("openapi").and_then(Value::as_str);
     if !version.is_some_and(|version| version.starts_with("3.")) {
@@ -60,7 +60,7 @@ fn server(root: &Value) -> Result<Url, RecordedError> {
         url = url.replace(&format!("{{{name}}}"), value);
     }
     let parsed = Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-    parsed.ok_or_else(|| lacks(&format!("its server {} is no URL", units::quoted(&url))))
+    parsed.ok_or_else(|| lacks(&format!("its server {} is not a URL", units::quoted(&url))))
 }
 
 struct Description<'a> {
@@ -281,10 +281,10 @@ components:
     #[test]
     fn what_is_no_description_says_so() {
         for (text, why) in [
-            ("{", "it is no OpenAPI 3"),
+            ("{", "it is not OpenAPI 3"),
             ("swagger: '2.0'", "it has no openapi: 3.x"),
             ("openapi: 3.1.0", "it names no server; give the server's URL"),
-            ("openapi: 3.1.0\nservers: [{url: /v1}]", "its server \"/v1\" is no URL"),
+            ("openapi: 3.1.0\nservers: [{url: /v1}]", "its server \"/v1\" is not a URL"),
         ] {
             let error = read_openapi(text, None).unwrap_err().0;
             assert!(error.contains(why), "{text}: {error}");

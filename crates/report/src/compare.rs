@@ -4,16 +4,14 @@
 
 mod csv;
 mod page;
-mod plans;
 mod protocols;
 mod text;
 
 pub use csv::csv;
 pub use page::html;
-pub use plans::{Scope, plan_differences};
 pub use record::compare::{
     BoundResult, CompareReport, Comparison, Contrast, Difference, FailIf, FurtherSide, Judgement,
-    LETTERS, assemble,
+    LETTERS, ProtocolRecord, Scope, assemble, plan_differences,
 };
 pub(crate) use record::compare::{amount, headlines, interval};
 pub use record::compare::{answer, sentence, verdict};

@@ -8,17 +8,16 @@ pub(crate) mod verified;
 use crate::figures::FigureKind;
 use crate::words::{self, counted};
 use crate::{Figures, RunReport, figures, fleet, held, path, stack};
-use plan::HttpVersion;
 use sample::FailureClass;
 use stats::{Counts, Snapshot};
 use std::collections::BTreeMap;
 use units::{Nanos, show};
 
 /// What an arrival can come to: name and count, in the order of the sum.
-type End = (&'static str, fn(&Counts) -> u64);
+type OutcomeCount = (&'static str, fn(&Counts) -> u64);
 
 /// The last has a row only where there are any: they are of fleets alone.
-const ENDS: [End; 6] = [
+const ENDS: [OutcomeCount; 6] = [
     ("succeeded", |counts| counts.succeeded),
     ("failed", |counts| counts.failed),
     ("timed out", |counts| counts.timed_out),
@@ -73,18 +72,6 @@ fn reconnect_pause(report: &RunReport) -> Option<String> {
     })
 }
 
-/// What a run with `--priority` sent.
-fn priority(report: &RunReport) -> Option<String> {
-    let request = &report.plan.request;
-    let frames = match request.version {
-        HttpVersion::Http2 => {
-            ", and a frame PRIORITY_UPDATE before it where the server goes by RFC 9218"
-        }
-        _ => "",
-    };
-    request.priority.map(|priority| format!("{priority}: a field of each request{frames}"))
-}
-
 /// The sessions of a partly open load.
 pub(crate) fn sessions(report: &RunReport, figures: &Figures) -> Option<String> {
     if !figures::has_sessions(&report.plan) {
@@ -115,7 +102,7 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
     ];
     let mut facts: Vec<(&str, String)> =
         one.into_iter().filter_map(|(label, text)| Some((label, text?))).collect();
-    facts.extend(priority(report).map(|text| ("Priority", text)));
+    facts.extend(words::priority(&report.plan).map(|text| ("Priority", text)));
     facts.extend(streams::sentence(report).map(|text| ("Streams", text)));
     facts.extend(verified::sentence(report).map(|text| ("Verified", text)));
     facts.extend(verified::examples(report).map(|text| ("", text)));

@@ -2,7 +2,7 @@
 //! `docs/schema/fit.schema.json`) and a page with its plots.
 
 use crate::Style;
-use crate::html::chart::{Chart, Dash, Dots, Horizontal, Line, Tone, Unit};
+use crate::html::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, Tone};
 use crate::html::page::{self, Plots};
 use crate::text::ascii;
 use crate::text::layout::Page;
@@ -34,8 +34,7 @@ pub fn text(record: &FitRecord, style: Style) -> String {
             continue;
         }
         page.wrapped("  model: ", &property.law);
-        let mut rows =
-            vec![vec![counted(property.count, "value"), "found".into(), "model".into()]];
+        let mut rows = vec![vec![counted(property.count, "value"), "found".into(), "model".into()]];
         rows.extend(property.figures.iter().map(|figure| {
             vec![figure.name.clone(), found(figure), shown(figure.model, figure.unit)]
         }));
@@ -164,12 +163,12 @@ fn chart(plot: &PlotRecord) -> Chart {
             "seconds" => "seconds",
             _ => "span",
         },
-        unit: if plot.across_seconds { Unit::Time } else { Unit::Count },
+        unit: if plot.across_seconds { AxisUnit::Time } else { AxisUnit::Count },
         log: true,
         low: first.unwrap_or(1.0),
         high: last.unwrap_or(10.0),
     };
-    let y = if plot.along_share { Unit::Share } else { Unit::Count };
+    let y = if plot.along_share { AxisUnit::Share } else { AxisUnit::Count };
     let mut chart = Chart::new(&plot.id, &plot.title, x, y).with_places(plot.at.clone());
     chart.log = true;
     let positive = |values: &[Option<f64>]| {

@@ -7,7 +7,7 @@ use units::show;
 pub(crate) fn fact(held: &HeldFacts) -> String {
     let seconds = held.setup.as_secs_f64();
     let mut text = format!(
-        "{} of {} stood, the last of them {} after the first was opened",
+        "{} of {} were established, the last {} after the first was opened",
         show::count(held.stood),
         show::count(held.wanted),
         show::duration(held.setup),
@@ -51,7 +51,7 @@ mod tests {
         };
         assert_eq!(
             fact(&held),
-            "1,000 of 1,000 stood, the last of them 20.0 ms after the first was opened (50,000/s); \
+            "1,000 of 1,000 were established, the last 20.0 ms after the first was opened (50,000/s); \
              1,000 open when the load ended"
         );
         let ended = HeldFacts {
@@ -68,7 +68,7 @@ mod tests {
         };
         assert_eq!(
             fact(&ended),
-            "998 of 1,000 stood, the last of them 20.0 ms after the first was opened (49,900/s), 2 \
+            "998 of 1,000 were established, the last 20.0 ms after the first was opened (49,900/s), 2 \
              failed; 990 open when the load ended; the server closed 7 and reset 1, after 5.00 s (p50; \
              4.00 s to 6.00 s), and sent 96 B unasked"
         );

@@ -20,14 +20,11 @@ pub(crate) mod server;
 mod text;
 pub(crate) mod words;
 
-pub use again::{
-    Rejudged, Replay, ReplayRow, rejudged_json, rejudged_text, replay_json, replay_text,
-    shrunk_text,
-};
+pub use again::{rejudged_text, replay_text, shrunk_text};
 pub use case_file::case_file;
 pub use chain::chain_text;
 pub use dry_run::{DryRun, dry_run};
-pub use emit::{Form, capture, emit};
+pub use emit::{ProbeForm, capture, emit};
 pub use explain::{explain, list};
 pub use junit::junit;
 pub use markdown::markdown;

@@ -1,9 +1,8 @@
 //! Sentences and names that several outputs share, and the making printable of what peers sent.
 
 use crate::{Figures, RunReport};
-use plan::{Order, Plan};
 pub use record::timestamp;
-pub(crate) use record::words::{counted, shown_url, span, target};
+pub(crate) use record::words::{conforming_rule, counted, priority, protocol, span, target};
 pub use record::words::{load, printable};
 use sample::Environment;
 use stats::State;
@@ -12,39 +11,6 @@ use units::{Nanos, show};
 /// What the run is called, on one line and without a password.
 pub(crate) fn name(report: &RunReport) -> String {
     record::words::name(&report.name, &report.plan)
-}
-
-/// `GET, HTTP/1.1, new connection per call, pipelined 16 deep`.
-pub(crate) fn protocol(plan: &Plan) -> String {
-    let version = plan.request.version;
-    let mut parts = vec![printable(&plan.request.method, 20), version.name().to_owned()];
-    parts.extend(plan.connection.calls.map(|calls| match calls {
-        1 => "a connection per call".to_owned(),
-        n => format!("{} per connection", counted(u64::from(n), "call")),
-    }));
-    match (version.has_streams(), plan.connection.pipeline) {
-        (true, n) => parts.push(counted(u64::from(n), "stream")),
-        (_, 1) => {}
-        (_, n) => parts.push(format!("pipelined {n} deep")),
-    }
-    parts.extend(plan.connection.group.map(|n| format!("groups of {n}")));
-    if plan.journeys.is_some() {
-        parts.remove(0);
-    } else if plan.targets.len() > 1 {
-        let order = match plan.order {
-            Order::InOrder => "targets in order",
-            Order::Random => "targets at random",
-            Order::Once => "each target once",
-        };
-        parts.push(order.to_owned());
-    }
-    if let Some(path) = &plan.connection.unix {
-        parts.push(format!("through {}", printable(&path.to_string_lossy(), 60)));
-    }
-    if let Some(proxy) = &plan.connection.proxy {
-        parts.push(format!("by the proxy {}", shown_url(proxy)));
-    }
-    parts.join(", ")
 }
 
 /// `200, 612 B, HTTP/1.1, server nginx, in 412 µs`.
@@ -149,7 +115,9 @@ pub(crate) fn answer(report: &RunReport, figures: &Figures) -> String {
         State::Invalid => "Counted, though not a description of the server: ",
         State::Valid | State::Degraded => "",
     };
-    format!("{caution}{goodput} good answers a second. {times}, the slowest {slowest}. {failures}")
+    format!(
+        "{caution}{goodput} good responses a second. {times}, the slowest {slowest}. {failures}"
+    )
 }
 
 /// What the state of the verdict means, in one sentence.
@@ -170,17 +138,6 @@ pub(crate) fn sentence(text: &str) -> String {
     }
 }
 
-/// `320 kbit/s`.
-pub(crate) fn bits_per_s(bps: f64) -> String {
-    match bps {
-        _ if !bps.is_finite() => "-".to_owned(),
-        1e9.. => format!("{} Gbit/s", bps / 1e9),
-        1e6.. => format!("{} Mbit/s", bps / 1e6),
-        1e3.. => format!("{} kbit/s", bps / 1e3),
-        _ => format!("{bps} bit/s"),
-    }
-}
-
 /// Three digits, for figures that are neither time nor rate.
 pub(crate) fn figure(value: f64) -> String {
     match value.abs() {
@@ -197,13 +154,4 @@ pub(crate) fn figure(value: f64) -> String {
 
 pub(crate) fn seconds(s: f64) -> String {
     show::duration(Nanos::from_secs_f64(s))
-}
-
-/// The rule by which connections are called conforming.
-pub(crate) fn conforming_rule(plan: &Plan) -> String {
-    let what = if plan.measure.conforming_counts_heads { "heads and bodies" } else { "bodies" };
-    format!(
-        "above {}: bits of {what} over the time the connection was open, less think time",
-        bits_per_s(plan.measure.conforming_bps)
-    )
 }

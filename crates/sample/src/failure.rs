@@ -54,10 +54,10 @@ macro_rules! classes {
 }
 
 classes! {
-    ClientTimeout, "client-timo", Server, "no whole answer within --timeout";
+    ClientTimeout, "client-timo", Server, "no whole response within --timeout";
     ConnectTimeout, "connect-timo", Path, "no connection within the connect timeout";
-    FirstByteTimeout, "first-byte-timo", Server, "no first byte of an answer within its timeout";
-    ProgressTimeout, "progress-timo", Server, "the connection stood still longer than the progress timeout";
+    FirstByteTimeout, "first-byte-timo", Server, "no first byte of a response within its timeout";
+    ProgressTimeout, "progress-timo", Server, "no byte was transferred for longer than the progress timeout";
     QueueTimeout, "queue-timo", Plan, "waited its whole timeout for a connection (see --connections-max)";
     SocketTimeout, "socket-timo", Path, "the kernel gave the connection up (ETIMEDOUT)";
     Refused, "connrefused", Server, "connection refused";
@@ -67,10 +67,10 @@ classes! {
     AddressUnavailable, "addrunavail", Driver, "no local port left (EADDRNOTAVAIL)";
     FileTableFull, "ftab-full", Driver, "the system's file table is full (ENFILE)";
     OtherIo, "other", Path, "another error of the operating system";
-    ClosedEarly, "closed-early", Server, "the server closed the connection before any byte of the answer";
-    Truncated, "truncated", Server, "the connection ended in the middle of an answer";
+    ClosedEarly, "closed-early", Server, "the server closed the connection before any byte of the response";
+    Truncated, "truncated", Server, "the connection ended in the middle of a response";
     NotHttp, "not-http", Server, "what came back is not HTTP";
-    BadFraming, "bad-framing", Server, "the answer's head, length or chunks break HTTP's rules";
+    BadFraming, "bad-framing", Server, "the response's head, length or chunks break HTTP's rules";
     Protocol, "protocol", Server, "what came back is not the protocol that was asked for, or breaks its rules";
     StreamReset, "stream-reset", Server, "the server reset the stream (HTTP/2)";
     StreamRefused, "stream-refused", Server, "the server refused the stream as often as it was tried (HTTP/2)";
@@ -82,8 +82,8 @@ classes! {
     OtherTarget, "other-target", Server, "the body was that of another target (--verify)";
     Expectation, "expectation", Server, "a field or the time of the response was not the expected one";
     Capture, "capture", Server, "the response does not hold a value that is to be taken from it";
-    Encoding, "encoding", Server, "the content coding could not be undone";
-    Redirects, "redirects", Server, "too many redirects, or one that leads nowhere";
+    Encoding, "encoding", Server, "the content could not be decoded";
+    Redirects, "redirects", Server, "too many redirects, or one without a usable target";
     Tls, "tls", Server, "the TLS handshake or record layer failed";
     Certificate, "certificate", Server, "the server's certificate was not accepted";
     Proxy, "proxy", Path, "the proxy refused the request";

@@ -10,7 +10,7 @@ mod stages;
 
 pub use rate::RateCurve;
 pub use share::{Share, ShareError};
-pub use spec::{ArrivalSpec, End, Gaps};
+pub use spec::{ArrivalSpec, Gaps, ScheduleEnd};
 pub use stages::{Levels, STAGES_MAX, Stage};
 
 use sample::Arrival;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// A rate over time. Times are seconds from the start.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateCurve {
-    Line(Line),
+    Line(LinearRate),
     Stages(Staged),
 }
 
@@ -14,7 +14,7 @@ impl RateCurve {
     pub fn new(spec: &ArrivalSpec) -> RateCurve {
         match &spec.levels {
             Some(levels) => RateCurve::Stages(Staged::new(levels, spec.warm_up.as_secs_f64())),
-            None => RateCurve::Line(Line::new(spec)),
+            None => RateCurve::Line(LinearRate::new(spec)),
         }
     }
 
@@ -112,7 +112,7 @@ impl Staged {
         piece.before + piece.count_within((t - piece.begin).clamp(0.0, piece.span))
     }
 
-    /// As [`Line::inverse`] within its piece. What stands exactly at the beginning of pieces without
+    /// As [`LinearRate::inverse`] within its piece. What stands exactly at the beginning of pieces without
     /// arrivals belongs to the first one behind them that has some, as the first arrival of constant
     /// gaps falls due where the rate begins.
     fn inverse(&self, x: f64) -> f64 {
@@ -129,7 +129,7 @@ impl Staged {
 
 /// A rate that holds at `from`, goes in a straight line to `to`, and holds there.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
+pub struct LinearRate {
     from: f64,
     to: f64,
     /// Where the ramp begins, and how long it takes.
@@ -137,9 +137,9 @@ pub struct Line {
     ramp_for: f64,
 }
 
-impl Line {
-    fn new(spec: &ArrivalSpec) -> Line {
-        Line {
+impl LinearRate {
+    fn new(spec: &ArrivalSpec) -> LinearRate {
+        LinearRate {
             from: spec.from,
             to: spec.to,
             ramp_at: spec.warm_up.as_secs_f64(),

@@ -25,7 +25,7 @@ pub struct ArrivalSpec {
     /// A trace: the instants themselves, counted from the start and never falling. They stand in
     /// place of rates, gaps and bursts; the schedule ends with them.
     pub at: Option<Arc<[Nanos]>>,
-    pub end: End,
+    pub end: ScheduleEnd,
 }
 
 /// The law of the gaps between arrivals, or between bursts.
@@ -41,7 +41,7 @@ pub enum Gaps {
 
 /// When nothing more falls due: whichever comes first. The default is never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct End {
+pub struct ScheduleEnd {
     /// Length of the measured phase; what would fall due exactly at its end does not.
     pub at: Option<Nanos>,
     /// Arrivals of the measured phase.
@@ -60,7 +60,7 @@ impl ArrivalSpec {
             gaps: Gaps::Constant,
             burst: 1,
             at: None,
-            end: End::default(),
+            end: ScheduleEnd::default(),
         }
     }
 

@@ -6,12 +6,12 @@ mod law;
 const SEED: Seed = Seed(42);
 const START: Nanos = Nanos(5_000_000_123);
 
-fn at(secs: f64) -> End {
-    End { at: Some(Nanos::from_secs_f64(secs)), count: None }
+fn at(secs: f64) -> ScheduleEnd {
+    ScheduleEnd { at: Some(Nanos::from_secs_f64(secs)), count: None }
 }
 
-fn count(count: u64) -> End {
-    End { at: None, count: Some(count) }
+fn count(count: u64) -> ScheduleEnd {
+    ScheduleEnd { at: None, count: Some(count) }
 }
 
 /// 100 to 2,000 per second over 10 s, then 2,000 per second.
@@ -80,7 +80,7 @@ fn bursts_share_an_instant_and_keep_the_rate() {
 #[test]
 fn the_first_end_holds() {
     let count_of = |end| offsets(&ArrivalSpec { end, ..ArrivalSpec::constant(100.0) }).len();
-    let both = |secs, count| End { at: Some(Nanos::from_secs(secs)), count: Some(count) };
+    let both = |secs, count| ScheduleEnd { at: Some(Nanos::from_secs(secs)), count: Some(count) };
     assert_eq!(count_of(both(1, 50)), 50);
     assert_eq!(count_of(both(1, 500)), 100);
     assert_eq!(count_of(count(0)), 0);
@@ -90,7 +90,7 @@ fn the_first_end_holds() {
 #[test]
 fn the_end_counts_from_the_end_of_the_warm_up() {
     let warm = ArrivalSpec { warm_up: Nanos::from_secs(2), ..ramp(Gaps::Poisson) };
-    for (end, measured) in [(count(1000), 1000), (End::default(), u64::MAX)] {
+    for (end, measured) in [(count(1000), 1000), (ScheduleEnd::default(), u64::MAX)] {
         let schedule = Schedule::new(&ArrivalSpec { end, ..warm.clone() }, SEED, START);
         let first = schedule.first_measured();
         let in_warm_up = schedule.clone().take_while(|a| a.intended < START + warm.warm_up);
@@ -188,7 +188,7 @@ prop_compose! {
         end in 0u64..2000,
     ) -> ArrivalSpec {
         let (ramp_over, warm_up) = (Nanos::from_millis(ramp_ms), Nanos::from_millis(warm_ms));
-        let end = End { at: Some(Nanos::from_millis(1500)), count: Some(end) };
+        let end = ScheduleEnd { at: Some(Nanos::from_millis(1500)), count: Some(end) };
         ArrivalSpec { from, to, ramp_over, levels: None, warm_up, gaps, burst, at: None, end }
     }
 }
@@ -244,7 +244,7 @@ proptest! {
 
     #[test]
     fn count_follows_the_integral(spec in specs(), at_ms in 0u64..3000) {
-        let spec = ArrivalSpec { gaps: Gaps::Constant, end: End::default(), ..spec };
+        let spec = ArrivalSpec { gaps: Gaps::Constant, end: ScheduleEnd::default(), ..spec };
         let schedule = Schedule::new(&spec, SEED, START);
         let t = Nanos::from_millis(at_ms);
         let due = schedule.count_due(START + t);

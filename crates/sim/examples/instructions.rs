@@ -3,7 +3,7 @@
 //!
 //!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed]
 
-use sim::{Answer, Keep, calls_against};
+use sim::{CannedResponse, Keep, calls_against};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -15,9 +15,9 @@ fn main() {
         _ => (1, None),
     };
     let answer = match kind.as_str() {
-        "numbered" => Answer::Numbered,
-        "timed" => Answer::Timed,
-        _ => Answer::Plain,
+        "numbered" => CannedResponse::Numbered,
+        "timed" => CannedResponse::Timed,
+        _ => CannedResponse::Plain,
     };
     let mut keep = Keep::default();
     calls_against(calls, pipeline, per_connection, answer, &mut keep);

@@ -133,7 +133,7 @@ impl Link for Keep {
 
 /// What is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum CannedResponse {
     /// As by the null server in bench/: what the budgets are measured with. Always the same.
     Plain,
     /// Each with another head: it has its number in a field.
@@ -155,7 +155,7 @@ pub fn calls_against(
     calls: u64,
     pipeline: u32,
     per_connection: Option<u32>,
-    answer: Answer,
+    answer: CannedResponse,
     keep: &mut Keep,
 ) {
     let (mut worker, mut io) = canned_worker(calls, pipeline, per_connection, answer);
@@ -170,7 +170,7 @@ pub fn canned_worker(
     calls: u64,
     pipeline: u32,
     per_connection: Option<u32>,
-    answer: Answer,
+    answer: CannedResponse,
 ) -> (engine::Worker, Canned) {
     let mut plan = crate::plan_for("http://127.0.0.1:18080/hw");
     plan.load = plan::Load::Closed { users: 64, think: plan::Think::None, session: None };
@@ -184,9 +184,9 @@ pub fn canned_worker(
     let template = setup.targets.template(0);
     let length = if per_connection == Some(1) { template.last.len() } else { template.bytes.len() };
     let answer = match answer {
-        Answer::Plain => PLAIN,
-        Answer::Numbered => NUMBERED,
-        Answer::Timed => TIMED,
+        CannedResponse::Plain => PLAIN,
+        CannedResponse::Numbered => NUMBERED,
+        CannedResponse::Timed => TIMED,
     };
     let io = Canned::new(answer, length, 64, start);
     (engine::Worker::new(std::sync::Arc::new(setup), 0, None), io)

@@ -49,7 +49,7 @@ pub struct Streams {
     calls_max: Option<u32>,
     fate: fn(u64) -> StreamFate,
     body: fn(u64) -> &'static [u8],
-    clients: BTreeMap<Client, Reading>,
+    clients: BTreeMap<Client, UnreadInput>,
     seen: u64,
 }
 
@@ -61,7 +61,7 @@ impl std::fmt::Debug for Streams {
 
 /// What a client has sent that is not read yet.
 #[derive(Debug, Default)]
-struct Reading {
+struct UnreadInput {
     input: Vec<u8>,
     greeted: bool,
     calls: u32,

@@ -13,10 +13,10 @@ pub mod torture;
 mod world;
 
 pub use ailing::{Ailing, Ailments, Limiter, SharedLine};
-pub use canned::{Answer, Canned, Keep, calls_against, canned_worker};
+pub use canned::{Canned, CannedResponse, Keep, calls_against, canned_worker};
 pub use run::{
-    Carry, Outcome, exchange, execute, execute_guided, execute_journeys, execute_parts,
+    Carry, Simulated, exchange, execute, execute_guided, execute_journeys, execute_parts,
     execute_scenarios, execute_scripted, execute_with, plan_for,
 };
-pub use servers::{Queue, Script, Service, Stall};
+pub use servers::{ClosureServer, Queue, Service, Stall};
 pub use world::{Action, Admission, Client, Labour, Server, World};

@@ -2,7 +2,7 @@
 //! a queueing model says so. The worker, the session of HTTP/3 and QUIC's client side are those that
 //! run in production; the server's side is quinn-proto's.
 
-use crate::run::{Bench, Outcome};
+use crate::run::{Bench, Simulated};
 use crate::servers::Queue;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use engine::{Endpoint as Place, Setup, Worker, drive, endpoint_key};
@@ -92,7 +92,7 @@ impl std::fmt::Debug for Pond {
 /// A finished run, and what the server read on its streams, in order: number and bytes.
 #[derive(Debug)]
 pub struct QuicOutcome {
-    pub outcome: Outcome,
+    pub outcome: Simulated,
     pub heard: Vec<(u64, Vec<u8>)>,
     /// Datagrams that were sent, up and down.
     pub datagrams: [u64; 2],

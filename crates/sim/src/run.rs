@@ -20,7 +20,7 @@ use workload::{Guide, Script};
 
 /// A finished simulation.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct Simulated {
     pub measurement: Measurement,
     /// Every call, where the plan was run with a log.
     pub calls: Vec<(Sample, sample::Outcome)>,
@@ -60,8 +60,8 @@ impl Bench {
     }
 
     /// What came of it; `interrupted`: it was stopped before its end.
-    pub(crate) fn finish(self, interrupted: bool, ended_at: Nanos) -> Outcome {
-        Outcome {
+    pub(crate) fn finish(self, interrupted: bool, ended_at: Nanos) -> Simulated {
+        Simulated {
             measurement: self.collector.finish(interrupted),
             calls: self.calls,
             broken: self.broken,
@@ -113,7 +113,7 @@ pub fn plan_for(url: &str) -> Plan {
 const START: Nanos = Nanos::from_secs(1_000);
 
 /// Runs a plan against a server, with `workers` workers and no link delay.
-pub fn execute(plan: Plan, server: Box<dyn Server>, workers: u32) -> Outcome {
+pub fn execute(plan: Plan, server: Box<dyn Server>, workers: u32) -> Simulated {
     execute_with(plan, World::new(server, Nanos::ZERO, START), workers, None)
 }
 
@@ -121,7 +121,12 @@ pub fn execute(plan: Plan, server: Box<dyn Server>, workers: u32) -> Outcome {
 ///
 /// # Panics
 /// When the plan cannot be made ready: a test's plan is valid.
-pub fn execute_with(plan: Plan, world: World, workers: u32, stop_after: Option<Nanos>) -> Outcome {
+pub fn execute_with(
+    plan: Plan,
+    world: World,
+    workers: u32,
+    stop_after: Option<Nanos>,
+) -> Simulated {
     let casts = (0..workers).map(|_| Cast::Plan).collect();
     run_to_its_end(plan, world, casts, stop_after)
 }
@@ -131,7 +136,7 @@ pub fn execute_with(plan: Plan, world: World, workers: u32, stop_after: Option<N
 ///
 /// # Panics
 /// When the plan cannot be made ready: a test's plan is valid.
-pub fn execute_parts(plan: Plan, world: World, shares: Vec<Share>, carry: Carry) -> Outcome {
+pub fn execute_parts(plan: Plan, world: World, shares: Vec<Share>, carry: Carry) -> Simulated {
     let casts = shares.iter().map(|_| Cast::Plan).collect();
     run_divided(plan, world, casts, None, Some((shares, carry)))
 }
@@ -140,7 +145,7 @@ pub fn execute_parts(plan: Plan, world: World, shares: Vec<Share>, carry: Carry)
 ///
 /// # Panics
 /// When the plan cannot be made ready: a test's plan is valid.
-pub fn execute_scripted(plan: Plan, world: World, scripts: Vec<Box<dyn Script>>) -> Outcome {
+pub fn execute_scripted(plan: Plan, world: World, scripts: Vec<Box<dyn Script>>) -> Simulated {
     run_to_its_end(plan, world, scripts.into_iter().map(Cast::Script).collect(), None)
 }
 
@@ -153,7 +158,7 @@ pub fn execute_guided(
     world: World,
     guide: Box<dyn Guide>,
     directory: Box<dyn Directory>,
-) -> Outcome {
+) -> Simulated {
     run_to_its_end(plan, world, vec![Cast::Guide(guide, directory)], None)
 }
 
@@ -167,7 +172,7 @@ pub fn execute_journeys(
     world: World,
     workers: u32,
     given: &BTreeMap<String, String>,
-) -> Outcome {
+) -> Simulated {
     let travel = Travel::new(&plan, given).expect("the plan has journeys");
     let cast = |worker| Cast::Guide(travel.guide(Share::new(worker, workers)), Box::new(Nowhere));
     let casts = (0..workers).map(cast).collect();
@@ -196,7 +201,7 @@ fn run_to_its_end(
     world: World,
     casts: Vec<Cast>,
     stop_after: Option<Nanos>,
-) -> Outcome {
+) -> Simulated {
     run_divided(plan, world, casts, stop_after, None)
 }
 
@@ -207,7 +212,7 @@ fn run_divided(
     casts: Vec<Cast>,
     stop_after: Option<Nanos>,
     parts: Option<(Vec<Share>, Carry)>,
-) -> Outcome {
+) -> Simulated {
     let workers = casts.len() as u32;
     let start = world.now();
     let endpoints = endpoints_of(&plan);
@@ -248,7 +253,7 @@ pub fn execute_scenarios(
     world: World,
     cores: u32,
     given: &BTreeMap<String, String>,
-) -> Outcome {
+) -> Simulated {
     let endpoints = endpoints_of(&plan);
     let setup = Setup::new(plan, endpoints, cores, world.now());
     let mut setup = setup.expect("a test's plan is valid");
@@ -281,7 +286,7 @@ fn end_of<D: Driven>(
     world: &Rc<RefCell<World>>,
     mut bench: Bench,
     stop_after: Option<Nanos>,
-) -> Outcome {
+) -> Simulated {
     let start = world.borrow().now();
     let stop_at = stop_after.map_or(Nanos::NEVER, |span| start + span);
     loop {
@@ -297,7 +302,7 @@ fn end_of<D: Driven>(
     }
     let mut world = world.borrow_mut();
     let sent = std::mem::take(&mut world.sent);
-    Outcome { sent, ..bench.finish(stop_after.is_some(), world.now() - start) }
+    Simulated { sent, ..bench.finish(stop_after.is_some(), world.now() - start) }
 }
 
 /// What is ready now; where nothing is, the clock moves on to what comes next, `wake` at the latest.

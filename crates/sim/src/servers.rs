@@ -123,18 +123,18 @@ impl Server for Queue {
 }
 
 /// A server made of a closure: for everything that no model covers.
-pub struct Script<F> {
+pub struct ClosureServer<F> {
     pub admit: Admission,
     pub react: F,
 }
 
-impl<F> std::fmt::Debug for Script<F> {
+impl<F> std::fmt::Debug for ClosureServer<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Script").field("admit", &self.admit).finish_non_exhaustive()
+        f.debug_struct("ClosureServer").field("admit", &self.admit).finish_non_exhaustive()
     }
 }
 
-impl<F: FnMut(Nanos, Client, &[u8]) -> Vec<(Nanos, Action)>> Server for Script<F> {
+impl<F: FnMut(Nanos, Client, &[u8]) -> Vec<(Nanos, Action)>> Server for ClosureServer<F> {
     fn connect(&mut self, _now: Nanos, _client: Client) -> Admission {
         self.admit
     }

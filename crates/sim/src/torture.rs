@@ -37,7 +37,7 @@ pub fn target() -> TestTarget {
 
 /// The firing range as a server of the made-up world.
 #[derive(Debug)]
-pub struct Range {
+pub struct FiringRange {
     range: faulty::FaultyServer,
     clients: BTreeMap<u64, Client>,
     ids: BTreeMap<Client, u64>,
@@ -50,9 +50,9 @@ pub struct Range {
 #[derive(Clone, Debug, Default)]
 pub struct Errands(Rc<RefCell<VecDeque<(Nanos, ServerCommand)>>>);
 
-impl Range {
-    pub fn new(defects: &Defects) -> Range {
-        Range {
+impl FiringRange {
+    pub fn new(defects: &Defects) -> FiringRange {
+        FiringRange {
             range: faulty::FaultyServer::new(defects),
             clients: BTreeMap::new(),
             ids: BTreeMap::new(),
@@ -62,7 +62,7 @@ impl Range {
     }
 
     /// What the user's commands do to it comes from here.
-    pub fn with_errands(mut self, errands: &Errands) -> Range {
+    pub fn with_errands(mut self, errands: &Errands) -> FiringRange {
         self.errands = errands.clone();
         self
     }
@@ -86,7 +86,7 @@ impl Range {
     }
 }
 
-impl Server for Range {
+impl Server for FiringRange {
     fn connect(&mut self, now: Nanos, client: Client) -> Admission {
         self.next += 1;
         let admission = match self.range.connect(now, self.next) {

@@ -1,7 +1,7 @@
 //! Plain HTTP/1.1 on open connections allocates nothing in the measured phase.
 
 use engine::Turn;
-use sim::{Answer, Keep, canned_worker};
+use sim::{CannedResponse, Keep, canned_worker};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,8 +30,8 @@ static COUNTING: Counting = Counting;
 /// One test in this file: a second one would run beside it and be counted too.
 #[test]
 fn the_steady_state_allocates_nothing() {
-    let plain = [(1, Answer::Plain), (16, Answer::Plain)];
-    for (pipeline, answer) in plain.into_iter().chain([(1, Answer::Timed)]) {
+    let plain = [(1, CannedResponse::Plain), (16, CannedResponse::Plain)];
+    for (pipeline, answer) in plain.into_iter().chain([(1, CannedResponse::Timed)]) {
         let (mut worker, mut io) = canned_worker(400_000, pipeline, None, answer);
         let mut keep = Keep::default();
         let mut ready = Vec::with_capacity(64);

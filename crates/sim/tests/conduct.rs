@@ -176,5 +176,5 @@ fn an_objective_that_is_missed_is_slow() {
     assert_eq!(server.sentence(), "slow: p99 2.00 ms misses p99<1ms by 100.1 %");
     plan.measure.slo = vec![Objective::parse("p99<3ms").unwrap()];
     let server = observe(&plan, Fated::new(Fate::Lives));
-    assert_eq!(server.sentence(), "serving: 5,000 calls, every one answered as expected");
+    assert_eq!(server.sentence(), "serving: 5,000 calls, all of them as expected");
 }

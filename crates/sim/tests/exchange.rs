@@ -3,7 +3,7 @@
 use conduit::Peer;
 use engine::exchange::{Heard, Message, Request};
 use sample::FailureClass;
-use sim::{Action, Admission, Client, Script, Server, World, exchange};
+use sim::{Action, Admission, Client, ClosureServer, Server, World, exchange};
 use std::net::SocketAddr;
 use units::Nanos;
 use wire::answer::Asked;
@@ -24,7 +24,7 @@ fn world<F>(react: F) -> World
 where
     F: FnMut(Nanos, Client, &[u8]) -> Vec<(Nanos, Action)> + 'static,
 {
-    let server = Box::new(Script { admit: Admission::Accept, react });
+    let server = Box::new(ClosureServer { admit: Admission::Accept, react });
     World::new(server, Nanos::from_millis(10), Nanos::from_secs(1_000))
 }
 
@@ -79,7 +79,7 @@ fn requests_go_out_when_every_connection_stands_and_not_before() {
 }
 
 #[test]
-fn answers_are_heard_in_the_order_of_the_requests_whoever_ends_first() {
+fn responses_are_heard_in_the_order_of_the_requests() {
     let react = |now: Nanos, client: Client, _: &[u8]| {
         let span = Nanos::from_millis(if client.slot == 0 { 300 } else { 100 });
         vec![(now + span, Action::Bytes(OK.to_vec()))]
@@ -105,7 +105,8 @@ fn what_goes_wrong_has_its_class() {
     assert_eq!(bytes(&OK[..OK.len() - 1]), "truncated");
     assert_eq!(bytes(b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), "bad-framing");
     assert_eq!(bytes(b"HTTP/1.1 200 OK\r\n\r\nuntil the end"), "200 until the end");
-    let refuse = Box::new(Script { admit: Admission::Refuse, react: |_, _, _: &[u8]| vec![] });
+    let refuse =
+        Box::new(ClosureServer { admit: Admission::Refuse, react: |_, _, _: &[u8]| vec![] });
     let world = World::new(refuse, Nanos::ZERO, Nanos::from_secs(1));
     let (heard, _) = exchange(world, vec![request(b"x")], CONNECT);
     assert_eq!(told(&heard[0]), FailureClass::Refused.id());

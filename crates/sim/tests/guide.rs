@@ -4,7 +4,7 @@ use conduit::Peer;
 use engine::{Directory, Endpoint, endpoint_key};
 use plan::{Load, Plan, Think};
 use sample::{FailureClass, Note};
-use sim::{Action, Admission, Client, Script, World, execute_guided, plan_for};
+use sim::{Action, Admission, Client, ClosureServer, World, execute_guided, plan_for};
 use std::sync::{Arc, Mutex};
 use units::Nanos;
 use url::Url;
@@ -81,7 +81,7 @@ fn run(
     stops: &[(&'static str, u64)],
     users: u32,
     seconds: Option<u64>,
-) -> (sim::Outcome, Heard, u32) {
+) -> (sim::Simulated, Heard, u32) {
     let mut plan: Plan = plan_for("http://sim.example/");
     plan.load = Load::Closed { users, think: Think::None, session: None };
     plan.stop.duration = seconds.map(Nanos::from_secs);
@@ -93,7 +93,7 @@ fn run(
             false => vec![(end, Action::Bytes(ANSWER.to_vec()))],
         }
     };
-    let server = Box::new(Script { admit: Admission::Accept, react });
+    let server = Box::new(ClosureServer { admit: Admission::Accept, react });
     let world = World::new(server, Nanos::ZERO, Nanos::from_secs(1_000));
     let heard = Heard::default();
     let asked = Arc::new(Mutex::new(0));

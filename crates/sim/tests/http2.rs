@@ -4,7 +4,8 @@ use plan::{Arrivals, Gaps, HttpVersion, Load, Pace, Plan, SessionPlan, Think};
 use sample::{FailureClass, Outcome};
 use sim::http2::{StreamFate, Streams, frame};
 use sim::{
-    Action, Admission, Queue, Script, Server, Service, World, execute, execute_with, plan_for,
+    Action, Admission, ClosureServer, Queue, Server, Service, World, execute, execute_with,
+    plan_for,
 };
 use stats::Measurement;
 use units::{Nanos, Rate};
@@ -49,7 +50,7 @@ fn run(plan: Plan, server: impl Server + 'static) -> Measurement {
 }
 
 /// With every byte that was sent.
-fn recorded(plan: Plan, server: impl Server + 'static) -> sim::Outcome {
+fn recorded(plan: Plan, server: impl Server + 'static) -> sim::Simulated {
     let mut world = World::new(Box::new(server), Nanos::ZERO, Nanos::from_secs(1_000));
     world.keep_sent = true;
     execute_with(plan, world, 1, None)
@@ -197,7 +198,7 @@ fn a_stream_without_response_times_out_alone() {
 fn a_connection_that_ends_takes_only_what_it_had_begun() {
     let mut inner = fixed(0, 5);
     let mut calls = 0;
-    let server = Script {
+    let server = ClosureServer {
         admit: Admission::Accept,
         react: move |now, client, bytes: &[u8]| {
             let mut said = inner.receive(now, client, bytes);
@@ -227,7 +228,7 @@ fn what_is_no_http2_is_named() {
     ];
     for (bytes, told) in cases {
         let bytes = bytes.to_vec();
-        let server = Script {
+        let server = ClosureServer {
             admit: Admission::Accept,
             react: move |now, _, _: &[u8]| vec![(now, Action::Bytes(bytes.clone()))],
         };
@@ -245,7 +246,7 @@ fn what_is_no_http2_is_named() {
 #[test]
 fn a_closed_window_times_out() {
     let closed_window = frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]);
-    let server = Script {
+    let server = ClosureServer {
         admit: Admission::Accept,
         react: move |now, _, bytes: &[u8]| match bytes.starts_with(b"PRI") {
             true => vec![(now, Action::Bytes(closed_window.clone()))],

@@ -4,7 +4,7 @@
 
 use plan::{NoFiles, Plan, from_toml};
 use sample::FailureClass;
-use sim::{Action, Admission, Client, Outcome, Script, World, execute_journeys};
+use sim::{Action, Admission, Client, ClosureServer, Simulated, World, execute_journeys};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use units::Nanos;
@@ -28,7 +28,7 @@ fn run(
     plan: Plan,
     workers: u32,
     mut answer: impl FnMut(&str) -> (u16, String, String) + 'static,
-) -> (Outcome, Vec<String>) {
+) -> (Simulated, Vec<String>) {
     let log = Log::default();
     let seen = log.clone();
     let react = move |now: Nanos, _: Client, bytes: &[u8]| {
@@ -39,7 +39,7 @@ fn run(
         let text = format!("HTTP/1.1 {status} X\r\nContent-Length: {length}\r\n{fields}\r\n{body}");
         vec![(now + Nanos::from_millis(1), Action::Bytes(text.into_bytes()))]
     };
-    let server = Box::new(Script { admit: Admission::Accept, react });
+    let server = Box::new(ClosureServer { admit: Admission::Accept, react });
     let world = World::new(server, Nanos::ZERO, Nanos::from_secs(1_000));
     let outcome = execute_journeys(plan, world, workers, &BTreeMap::new());
     let log = log.lock().unwrap().clone();

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use sample::{FailureClass, Outcome};
 use schedule::Share;
 use sim::{
-    Action, Admission, Client, Queue, Script, Server, Service, World, execute, execute_parts,
-    execute_with, plan_for,
+    Action, Admission, Client, ClosureServer, Queue, Server, Service, World, execute,
+    execute_parts, execute_with, plan_for,
 };
 use stats::{Endings, Hist, Snapshot};
 use units::{Nanos, Rate};
@@ -41,7 +41,7 @@ fn script<F>(react: F) -> Box<dyn Server>
 where
     F: FnMut(Nanos, Client, &[u8]) -> Vec<(Nanos, Action)> + 'static,
 {
-    Box::new(Script { admit: Admission::Accept, react })
+    Box::new(ClosureServer { admit: Admission::Accept, react })
 }
 
 fn reply(now: Nanos, bytes: &[u8]) -> (Nanos, Action) {
@@ -49,7 +49,7 @@ fn reply(now: Nanos, bytes: &[u8]) -> (Nanos, Action) {
 }
 
 /// The failure class that a run's calls ended with, and how often.
-fn classes(run: &sim::Outcome) -> Vec<(FailureClass, u64)> {
+fn classes(run: &sim::Simulated) -> Vec<(FailureClass, u64)> {
     run.measurement.total.failures.iter().map(|(class, count)| (*class, *count)).collect()
 }
 
@@ -232,7 +232,8 @@ fn each_timeout_has_its_own_class() {
     assert_eq!(classes(&execute(plan.clone(), half, 1)), [(FailureClass::ProgressTimeout, 1)]);
 
     plan.timeouts.connect = second;
-    let nobody = Box::new(Script { admit: Admission::Ignore, react: |_, _, _: &[u8]| Vec::new() });
+    let nobody =
+        Box::new(ClosureServer { admit: Admission::Ignore, react: |_, _, _: &[u8]| Vec::new() });
     let unconnected = execute(plan, nobody, 1);
     assert_eq!(classes(&unconnected), [(FailureClass::ConnectTimeout, 1)]);
     let (sample, _) = &unconnected.calls[0];
@@ -243,7 +244,8 @@ fn each_timeout_has_its_own_class() {
 fn a_refused_connection_is_a_failure_and_no_success() {
     let mut plan = count_only(2, 10);
     plan.stop.duration = Some(Nanos::SECOND);
-    let server = Box::new(Script { admit: Admission::Refuse, react: |_, _, _: &[u8]| Vec::new() });
+    let server =
+        Box::new(ClosureServer { admit: Admission::Refuse, react: |_, _, _: &[u8]| Vec::new() });
     let run = execute(plan, server, 1);
     assert_eq!(run.measurement.total.counts.failed, 10);
     assert_eq!(classes(&run), [(FailureClass::Refused, 10)]);
@@ -268,7 +270,7 @@ fn ten_calls(server: Box<dyn Server>, pause: Option<Nanos>) -> (Vec<(FailureClas
 #[test]
 fn a_user_pauses_only_where_no_connection_opened() {
     let refuses = || -> Box<dyn Server> {
-        Box::new(Script { admit: Admission::Refuse, react: |_, _, _: &[u8]| Vec::new() })
+        Box::new(ClosureServer { admit: Admission::Refuse, react: |_, _, _: &[u8]| Vec::new() })
     };
     let (refused, took) = ten_calls(refuses(), None);
     assert_eq!(refused, [(FailureClass::Refused, 10)]);

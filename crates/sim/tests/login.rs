@@ -2,7 +2,7 @@
 
 use login::digest::{Answers, challenge};
 use plan::{Auth, Load, Plan, Think};
-use sim::{Action, Admission, Client, Script, Server, execute, plan_for};
+use sim::{Action, Admission, Client, ClosureServer, Server, execute, plan_for};
 use stats::Measurement;
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -58,12 +58,14 @@ impl Guard {
         assert_eq!(parameter(line, "nc"), format!("{used:08x}"), "counts rise one by one");
         assert_eq!(parameter(line, "uri"), "/dir/index.html?a=b");
         // what the right password gives for this nonce, this count and the client's own nonce
-        let field = format!("Digest realm=lions, qop=auth, algorithm={}, nonce={nonce}", self.algorithm);
+        let field =
+            format!("Digest realm=lions, qop=auth, algorithm={}, nonce={nonce}", self.algorithm);
         let known = challenge([field.as_bytes()].into_iter()).unwrap();
         let mut right =
             Answers::new(known, "Mufasa", "Circle", parameter(line, "cnonce").to_owned());
         let wanted = (0..*used).map(|_| right.authorization("GET", "/dir/index.html?a=b")).last();
-        let good = parameter(&wanted.unwrap_or_default(), "response") == parameter(line, "response");
+        let good =
+            parameter(&wanted.unwrap_or_default(), "response") == parameter(line, "response");
         if good { None } else { Some(self.challenge(false)) }
     }
 }
@@ -80,7 +82,7 @@ fn server(uses: u32, algorithm: &'static str) -> Box<dyn Server> {
         };
         vec![(now + Nanos::from_millis(1), Action::Bytes(answer.into_bytes()))]
     };
-    Box::new(Script { admit: Admission::Accept, react })
+    Box::new(ClosureServer { admit: Admission::Accept, react })
 }
 
 fn run(plan: Plan, server: Box<dyn Server>) -> Measurement {
@@ -124,10 +126,11 @@ fn a_wrong_password_is_tried_once_and_fails() {
 #[test]
 fn a_challenge_that_cannot_be_answered_is_the_outcome() {
     let react = |now: Nanos, _: Client, _: &[u8]| {
-        let answer = "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n";
+        let answer =
+            "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n";
         vec![(now + Nanos::from_millis(1), Action::Bytes(answer.as_bytes().to_vec()))]
     };
-    let server = Box::new(Script { admit: Admission::Accept, react });
+    let server = Box::new(ClosureServer { admit: Admission::Accept, react });
     let measured = run(plan(1, 3, digest("Circle")), server);
     assert_eq!((statuses(&measured), measured.total.counts.failed), (vec![(401, 3)], 3));
 }
@@ -148,7 +151,7 @@ fn requests_are_signed() {
         let answer = b"HTTP/1.1 200 Yes\r\nContent-Length: 0\r\n\r\n".to_vec();
         vec![(now + Nanos::from_millis(700), Action::Bytes(answer))]
     };
-    let server = Box::new(Script { admit: Admission::Accept, react });
+    let server = Box::new(ClosureServer { admit: Admission::Accept, react });
     let measured = run(plan(1, 5, auth), server);
     assert_eq!(statuses(&measured), [(200, 5)]);
 }

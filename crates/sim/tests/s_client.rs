@@ -3,7 +3,7 @@
 
 use plan::representative::parse_representative;
 use plan::{Load, Plan, Think};
-use sim::{Action, Admission, Client, Script, Server, execute, plan_for};
+use sim::{Action, Admission, Client, ClosureServer, Server, execute, plan_for};
 use stats::Measurement;
 use units::Nanos;
 
@@ -17,13 +17,13 @@ fn slow() -> Box<dyn Server> {
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx".to_vec();
         vec![(free, Action::Bytes(answer))]
     };
-    Box::new(Script { admit: Admission::Accept, react })
+    Box::new(ClosureServer { admit: Admission::Accept, react })
 }
 
 /// Its queue is full: no connection stands.
 fn deaf() -> Box<dyn Server> {
     let react = |_: Nanos, _: Client, _: &[u8]| Vec::new();
-    Box::new(Script { admit: Admission::Ignore, react })
+    Box::new(ClosureServer { admit: Admission::Ignore, react })
 }
 
 fn run(mut plan: Plan, server: Box<dyn Server>) -> Measurement {

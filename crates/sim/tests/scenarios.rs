@@ -4,7 +4,9 @@
 
 use plan::stages::parse_stages;
 use plan::{NoFiles, Plan, from_toml};
-use sim::{Action, Admission, Client, Outcome, Script, World, execute_scenarios, execute_with};
+use sim::{
+    Action, Admission, Client, ClosureServer, Simulated, World, execute_scenarios, execute_with,
+};
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -25,18 +27,18 @@ fn world(millis: u64) -> World {
         vec![(now + Nanos::from_millis(millis), Action::Bytes(OK.to_vec()))]
     };
     World::new(
-        Box::new(Script { admit: Admission::Accept, react }),
+        Box::new(ClosureServer { admit: Admission::Accept, react }),
         Nanos::ZERO,
         Nanos::from_secs(1_000),
     )
 }
 
-fn run(plan: Plan, workers: u32) -> Outcome {
+fn run(plan: Plan, workers: u32) -> Simulated {
     execute_with(plan, world(100), workers, None)
 }
 
 /// Calls that fell due within these seconds of the run.
-fn due_within(run: &Outcome, from: f64, to: f64) -> usize {
+fn due_within(run: &Simulated, from: f64, to: f64) -> usize {
     let start = Nanos::from_secs(1_000);
     let at = |intended: Nanos| (intended - start).as_secs_f64();
     run.calls.iter().filter(|(sample, _)| (from..to).contains(&at(sample.intended))).count()
@@ -91,7 +93,7 @@ fn stages_change_what_falls_due_and_not_what_is_asked_for() {
     let steady = run(plan.clone(), 1);
     plan.set_stages(parse_stages("3s:50/s").unwrap());
     let staged = run(plan, 1);
-    let due = |run: &Outcome| -> Vec<(u64, Nanos)> {
+    let due = |run: &Simulated| -> Vec<(u64, Nanos)> {
         run.calls.iter().map(|(sample, _)| (sample.index, sample.intended)).collect()
     };
     assert_eq!(due(&steady), due(&staged));
@@ -174,12 +176,12 @@ fn a_scenario_alone_is_the_run_that_has_its_load() {
         "[stop]\nduration = '3s'\n[[scenario]]\nname = 'one'\n\
          load = { rate = '30/s', arrivals = 'poisson' }",
     );
-    let due = |run: &Outcome| -> Vec<Nanos> {
+    let due = |run: &Simulated| -> Vec<Nanos> {
         run.calls.iter().map(|(sample, _)| sample.intended).collect()
     };
     let (alone, only) = (run(alone, 1), execute_scenarios(only, world(100), 1, &BTreeMap::new()));
     assert_eq!(due(&alone), due(&only));
-    let figures = |run: &Outcome| {
+    let figures = |run: &Simulated| {
         let total = &run.measurement.total;
         (total.counts, total.response().count(), total.service.count(), run.measurement.window)
     };

@@ -4,7 +4,8 @@ use conduit::Peer;
 use plan::{Load, Plan, Think};
 use sample::FailureClass;
 use sim::{
-    Action, Admission, Client, Script as ServerScript, Server, World, execute_scripted, plan_for,
+    Action, Admission, Client, ClosureServer as ServerScript, Server, World, execute_scripted,
+    plan_for,
 };
 use units::Nanos;
 use wire::answer::Asked;
@@ -79,7 +80,7 @@ fn server(answer: &'static [u8]) -> Box<dyn Server> {
     Box::new(ServerScript { admit: Admission::Accept, react })
 }
 
-fn run(plan: Plan, answer: &'static [u8], script: &Numbers) -> sim::Outcome {
+fn run(plan: Plan, answer: &'static [u8], script: &Numbers) -> sim::Simulated {
     let start = Nanos::from_secs(1_000);
     let world = World::new(server(answer), Nanos::ZERO, start);
     execute_scripted(plan, world, vec![Box::new(script.clone())])

@@ -2,7 +2,7 @@
 //! instants given one by one.
 
 use plan::{Arrivals, Load, Plan, SessionPlan, TargetPlan, Think};
-use sim::{Action, Admission, Client, Outcome, Script, execute, plan_for};
+use sim::{Action, Admission, Client, ClosureServer, Simulated, execute, plan_for};
 use units::{Nanos, Rate};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -11,7 +11,7 @@ const BUSY: &[u8] = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";
 
 /// `count` sessions of one user's, against answers given in turn, a millisecond each; the last one
 /// stays.
-fn run(plan: Plan, answers: &'static [&'static [u8]]) -> Outcome {
+fn run(plan: Plan, answers: &'static [&'static [u8]]) -> Simulated {
     let mut given = 0;
     let react = move |now: Nanos, _: Client, bytes: &[u8]| {
         let asked = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
@@ -22,7 +22,7 @@ fn run(plan: Plan, answers: &'static [&'static [u8]]) -> Outcome {
         }
         vec![(now + Nanos::from_millis(1), Action::Bytes(all))]
     };
-    execute(plan, Box::new(Script { admit: Admission::Accept, react }), 1)
+    execute(plan, Box::new(ClosureServer { admit: Admission::Accept, react }), 1)
 }
 
 fn sessions(count: u64, session: SessionPlan) -> Plan {

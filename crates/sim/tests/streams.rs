@@ -2,7 +2,7 @@
 //! figures say, however the bytes are cut and whoever is late.
 
 use plan::{Arrivals, Load, Plan, Streaming, Think};
-use sim::{Action, Admission, Client, Script, Server, execute, plan_for};
+use sim::{Action, Admission, Client, ClosureServer, Server, execute, plan_for};
 use stats::{Hist, Measurement};
 use units::{Nanos, Rate};
 
@@ -39,7 +39,7 @@ fn server(status: u16, mut say: impl FnMut(u64) -> Said + 'static) -> Box<dyn Se
         seen += 1;
         actions
     };
-    Box::new(Script { admit: Admission::Accept, react })
+    Box::new(ClosureServer { admit: Admission::Accept, react })
 }
 
 /// The first event after 200 ms, each of the four others 50 ms after the one before, one of them cut in
@@ -91,7 +91,7 @@ fn a_schedule_that_is_kept_is_what_the_figures_say() {
 }
 
 #[test]
-fn lines_are_told_apart_and_events_that_come_together_have_no_time_between_them() {
+fn lines_are_split_and_simultaneous_events_have_no_gap() {
     let say = |_| vec![(100, "{}\n{}\n"), (160, "{}\n\n{"), (190, "}"), (220, "")];
     let measured = execute(plan(1, 10, Some(Streaming::Lines)), server(200, say), 1).measurement;
     let streams = &measured.total.streams;
@@ -104,7 +104,7 @@ fn lines_are_told_apart_and_events_that_come_together_have_no_time_between_them(
 }
 
 #[test]
-fn a_stream_that_stalls_has_its_last_wait_counted_and_one_that_never_begins_its_first() {
+fn a_stalled_stream_counts_its_last_wait_or_its_first() {
     let say = |n: u64| match n % 3 {
         0 => on_schedule(),
         1 => vec![(200, "data: a\n\n"), (250, "data: b\n\n")],
@@ -140,7 +140,7 @@ fn the_first_event_counts_from_when_its_call_was_due() {
 }
 
 #[test]
-fn what_is_no_good_response_and_what_nobody_asked_for_is_no_stream() {
+fn a_bad_or_unasked_response_is_not_a_stream() {
     let error = execute(plan(1, 10, Some(Streaming::Sse)), server(503, |_| on_schedule()), 1);
     assert_eq!(done(&error.measurement), (0, 10, 0));
     let unasked = execute(plan(1, 10, None), server(200, |_| on_schedule()), 1);

@@ -4,7 +4,7 @@
 use campaign::{ServerCommand, Settings, Unwatched, run};
 use faulty::{Defect, DefectKind, Defects};
 use sim::World;
-use sim::torture::{Errands, Field, Range, target};
+use sim::torture::{Errands, Field, FiringRange, target};
 use std::collections::{BTreeMap, BTreeSet};
 use torture::case::{Case, FOUND, Need, Parameter};
 use torture::catalogue;
@@ -31,7 +31,7 @@ fn settings() -> Settings {
 fn against(defects: &[Defect], cases: &[Case]) -> RunResult {
     let defects: Defects = defects.iter().copied().collect();
     let errands = Errands::default();
-    let server = Box::new(Range::new(&defects).with_errands(&errands));
+    let server = Box::new(FiringRange::new(&defects).with_errands(&errands));
     let mut world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
     world.limit_window(WINDOW);
     let mut field = Field::new(world).with_errands(&errands);

@@ -13,7 +13,7 @@ use dialogue::text::Values;
 use faulty::Defects;
 use proptest::prelude::*;
 use sim::World;
-use sim::torture::{Field, Range};
+use sim::torture::{Field, FiringRange};
 use sim::{Action, Admission, Client, Server};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -381,7 +381,7 @@ fn a_proof_that_is_taken_away_stops_the_run_within_a_minute() {
     let mut net = Net { now: now.clone(), gone_at };
     let found = find(&claim, &mut net).unwrap();
     let mut vigil = Vigil::new(Nanos::ZERO, claim, found);
-    let server = Box::new(Range::new(&Defects::default()));
+    let server = Box::new(FiringRange::new(&Defects::default()));
     let world = World::new(server, LATENCY, Nanos::ZERO);
     let outside = Box::new(move |at: Nanos| {
         *now.borrow_mut() = at;
@@ -431,7 +431,7 @@ fn a_server_that_asks_us_to_stop_is_left_alone_within_a_second() {
 }
 
 #[test]
-fn a_public_server_that_is_lost_is_left_alone_within_three_seconds_of_the_first_lost_probe() {
+fn a_lost_public_server_is_left_alone_within_three_seconds() {
     let (why, after) = stopped_after(Class::Public, None);
     assert!(matches!(&why, Stop::Bound(why) if why.contains("no probe was answered")), "{why:?}");
     // 5 s for the case under way, 5 s for the plain request after it, which is the first that is lost

@@ -9,7 +9,7 @@ use dialogue::http2::Spoken;
 use dialogue::talk::TalkScript;
 use faulty::{Defect, Defects};
 use sim::World;
-use sim::torture::{Field, Range, target};
+use sim::torture::{Field, FiringRange, target};
 use torture::case::{Case, HTTP2, Need};
 use torture::catalogue;
 use torture::judge::{Plain, severity};
@@ -50,7 +50,7 @@ fn settings() -> Settings {
 
 fn field(defects: &[Defect]) -> Field {
     let defects: Defects = defects.iter().copied().collect();
-    let range = Box::new(Range::new(&defects));
+    let range = Box::new(FiringRange::new(&defects));
     let mut world = World::new(range, Nanos::from_millis(1), Nanos::from_secs(20_000));
     world.limit_window(256 << 10);
     Field::new(world)

@@ -7,7 +7,7 @@ use campaign::shrink::Budget;
 use campaign::{CULPRIT, Failure, Settings, Timing, Unwatched, Watcher};
 use faulty::{Defect, Defects};
 use sim::World;
-use sim::torture::{Field, Range, target};
+use sim::torture::{Field, FiringRange, target};
 use std::fmt::Write;
 use torture::case::{Case, Parameter};
 use torture::catalogue;
@@ -24,7 +24,7 @@ const BUG: [Defect; 1] = [Defect::DiesOfTrailedExtension];
 
 fn field(defects: &[Defect]) -> Field {
     let defects: Defects = defects.iter().copied().collect();
-    let range = Box::new(Range::new(&defects));
+    let range = Box::new(FiringRange::new(&defects));
     Field::new(World::new(range, Nanos::from_millis(1), Nanos::from_secs(20_000)))
 }
 
@@ -112,7 +112,7 @@ fn a_bug_behind_another_behaviour_is_found_by_what_is_kept() {
 }
 
 #[test]
-fn a_server_without_a_defect_is_blamed_for_nothing_and_gets_the_same_bytes_again() {
+fn a_sound_server_is_not_blamed_and_gets_the_same_bytes() {
     let (result, kept) = searched(3, 200.0, &[]);
     let row = &result.cases[0];
     let bad: Vec<String> = row

@@ -5,7 +5,7 @@ use dialogue::governor::Stop;
 use dialogue::governor::{Bounds, Governor};
 use faulty::{CAPACITY, COSTLY, Defect, Defects};
 use sim::World;
-use sim::torture::{Errands, Field, Range, target};
+use sim::torture::{Errands, Field, FiringRange, target};
 use torture::case::{Case, Parameter};
 use torture::catalogue;
 use torture::judge::TestOutcome;
@@ -38,7 +38,7 @@ fn settings() -> Settings {
 
 fn overloaded(defect: Defect, ids: &[&str], bounds: &Bounds) -> RunResult {
     let errands = Errands::default();
-    let server = Box::new(Range::new(&Defects::from([defect])).with_errands(&errands));
+    let server = Box::new(FiringRange::new(&Defects::from([defect])).with_errands(&errands));
     let world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
     let governor = Governor::new(bounds.clone(), Vec::new(), false);
     let mut field = Field::governed(world, governor).with_errands(&errands);
@@ -174,7 +174,7 @@ fn what_is_interrupted_is_no_finding() {
     for (id, after) in [("R-01", 25), ("R-02", 30), ("R-05", 20), ("R-06", 28), ("R-07", 30)] {
         let bounds = usual();
         let errands = Errands::default();
-        let server = Range::new(&Defects::from([Defect::LimitedRate])).with_errands(&errands);
+        let server = FiringRange::new(&Defects::from([Defect::LimitedRate])).with_errands(&errands);
         let world = World::new(Box::new(server), Nanos::from_millis(1), Nanos::from_secs(1_000));
         let governor = Governor::new(bounds, Vec::new(), false);
         let mut start = None;

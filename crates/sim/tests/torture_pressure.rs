@@ -261,7 +261,7 @@ fn of(server: impl Server + 'static, id: &str, connections_max: u64) -> String {
 }
 
 #[test]
-fn four_processes_without_a_deadline_are_denied_by_half_heads_and_by_polite_clients_too() {
+fn four_processes_without_a_deadline_are_denied_by_half_heads() {
     insta::assert_snapshot!(of(Prefork::of(4), "W-10", 256));
 }
 
@@ -308,7 +308,7 @@ fn a_pool_that_grows_and_shrinks_as_needed_loses_nothing() {
 }
 
 #[test]
-fn a_server_that_the_kept_probe_alone_keeps_busy_is_probed_without() {
+fn a_server_that_the_kept_probe_occupies_is_probed_without() {
     insta::assert_snapshot!(of(Prefork::of(1), "W-10", 256));
 }
 

@@ -101,7 +101,7 @@ fn a_healthy_server_is_probed_in_both_ways() {
 }
 
 #[test]
-fn a_late_answer_delays_no_probe_and_one_that_never_comes_is_lost() {
+fn a_late_response_delays_no_probe_and_a_missing_one_is_lost() {
     let stall = START + Nanos::from_millis(300);
     let server = Says(move |now| {
         let at = if now < stall { now } else { START + Nanos::from_millis(2_600) };
@@ -129,7 +129,7 @@ fn refusals_sheds_resets_and_half_answers_are_told_apart() {
 }
 
 #[test]
-fn a_connection_that_was_closed_between_two_calls_is_opened_again() {
+fn a_connection_closed_between_two_calls_is_reopened() {
     let server = Says(|now: Nanos| {
         let idle = now + Nanos::from_millis(50);
         Some(vec![(now, Action::Bytes(OK.to_vec())), (idle, Action::End)])

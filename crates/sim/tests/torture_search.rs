@@ -6,7 +6,7 @@ use campaign::shrink::Budget;
 use campaign::{Failure, Settings, Timing, Unwatched, Watcher};
 use dialogue::talk::TalkScript;
 use faulty::{Defect, Defects};
-use sim::torture::{Field, Range, target};
+use sim::torture::{Field, FiringRange, target};
 use sim::{Action, Admission, Client, Server, World};
 use torture::case::Case;
 use torture::catalogue;
@@ -38,7 +38,7 @@ fn field(server: Box<dyn Server>) -> Field {
 
 fn defective(defects: &[Defect]) -> Field {
     let defects: Defects = defects.iter().copied().collect();
-    field(Box::new(Range::new(&defects)))
+    field(Box::new(FiringRange::new(&defects)))
 }
 
 fn tested(mut world: Field, ids: &[&str]) -> RunResult {

@@ -5,7 +5,7 @@ use campaign::shrink::Budget;
 use campaign::{Settings, Unwatched, run};
 use faulty::{Defect, Defects};
 use sample::{Death, Ending, Process, ServerState};
-use sim::torture::{Field, Range, target};
+use sim::torture::{Field, FiringRange, target};
 use sim::{Action, Admission, Client, Server, World};
 use std::collections::BTreeSet;
 use torture::case::Case;
@@ -36,7 +36,7 @@ fn against(server: impl Server + 'static, ids: &[&str]) -> RunResult {
 }
 
 fn of(defect: Defect, ids: &[&str]) -> RunResult {
-    against(Range::new(&Defects::from([defect])), ids)
+    against(FiringRange::new(&Defects::from([defect])), ids)
 }
 
 fn shown(case: &CaseResult) -> String {
@@ -62,7 +62,7 @@ fn a_server_that_dies_for_good_names_its_signal() {
 }
 
 #[test]
-fn a_server_that_is_started_anew_has_crashed_and_the_culprit_is_found() {
+fn a_restarted_server_has_crashed_and_the_culprit_is_found() {
     let result = of(Defect::CrashesOnThirdNul, &["F-09", "S-01"]);
     insta::assert_snapshot!(all(&result));
     // what the search did to it is no part of what the case did
@@ -84,8 +84,8 @@ fn what_pressure_takes_and_does_not_come_back_is_a_leak() {
 }
 
 #[test]
-fn a_sound_server_has_a_row_for_each_case_and_no_word_said_of_it() {
-    let result = against(Range::new(&Defects::new()), &["S-01", "S-02", "C-03", "C-06"]);
+fn a_sound_server_has_a_row_for_each_case_and_no_remark() {
+    let result = against(FiringRange::new(&Defects::new()), &["S-01", "S-02", "C-03", "C-06"]);
     assert_eq!(all(&result), "C-03 held\nC-06 held\nS-01 pass\nS-02 pass\n");
     let rows = result.server.expect("it is seen").rows;
     let cases: BTreeSet<&str> = rows.iter().map(|row| row.case.as_str()).collect();
@@ -95,7 +95,7 @@ fn a_sound_server_has_a_row_for_each_case_and_no_word_said_of_it() {
 /// The range with workers for its connections: %00 takes the one that reads it, and its connection,
 /// and another is there at once.
 struct Forking {
-    range: Range,
+    range: FiringRange,
     how: Ending,
     deaths: Vec<Death>,
     pid: u32,
@@ -103,7 +103,7 @@ struct Forking {
 
 impl Forking {
     fn of(how: Ending) -> Forking {
-        Forking { range: Range::new(&Defects::new()), how, deaths: Vec::new(), pid: 200 }
+        Forking { range: FiringRange::new(&Defects::new()), how, deaths: Vec::new(), pid: 200 }
     }
 }
 
@@ -145,7 +145,7 @@ impl Server for Forking {
 }
 
 #[test]
-fn workers_that_come_and_go_are_no_finding_and_one_that_dies_of_a_fault_is() {
+fn only_a_worker_that_dies_of_a_fault_is_a_finding() {
     for (how, outcome) in [
         (Ending::Exit(0), TestOutcome::Pass),
         (Ending::Exit(1), TestOutcome::Pass),

@@ -6,7 +6,7 @@ use campaign::shrink::Budget;
 use campaign::{Settings, Unwatched, span_of_run};
 use faulty::{Defect, Defects};
 use sim::World;
-use sim::torture::{Field, Range, target};
+use sim::torture::{Field, FiringRange, target};
 use torture::case::{Case, Need};
 use torture::catalogue;
 use torture::safety::Class;
@@ -55,7 +55,7 @@ fn quick() -> (Settings, Vec<Case>) {
 /// How long a run takes, and the hangs that it found.
 fn taken((settings, cases): &(Settings, Vec<Case>), defects: &[Defect]) -> (Nanos, usize) {
     let defects: Defects = defects.iter().copied().collect();
-    let range = Box::new(Range::new(&defects));
+    let range = Box::new(FiringRange::new(&defects));
     let mut world = World::new(range, Nanos::from_millis(1), Nanos::from_secs(20_000));
     world.limit_window(256 << 10);
     let result = campaign::run(&target(), settings, cases, &mut Field::new(world), &mut Unwatched);

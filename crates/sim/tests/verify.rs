@@ -4,7 +4,7 @@
 use plan::{HttpVersion, Load, Plan, TargetPlan, Think, Verify};
 use sample::FailureClass;
 use sim::http2::Streams;
-use sim::{Action, Admission, Client, Queue, Script, Server, Service, execute, plan_for};
+use sim::{Action, Admission, Client, ClosureServer, Queue, Server, Service, execute, plan_for};
 use stats::{Measurement, WRONG_BODIES_MAX};
 use units::Nanos;
 
@@ -43,7 +43,7 @@ fn pages(mut say: impl FnMut(u64, u8) -> (u16, Vec<u8>) + 'static) -> Box<dyn Se
             (more, Action::Bytes(rest.to_vec())),
         ]
     };
-    Box::new(Script { admit: Admission::Accept, react })
+    Box::new(ClosureServer { admit: Admission::Accept, react })
 }
 
 fn page(number: u8) -> Vec<u8> {
@@ -119,7 +119,7 @@ fn the_first_response_counts_for_all_workers() {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         vec![(now + Nanos::from_millis(1), Action::Bytes(head.into_bytes()))]
     };
-    let server = Box::new(Script { admit: Admission::Accept, react });
+    let server = Box::new(ClosureServer { admit: Admission::Accept, react });
     let measured = execute(one_page(2, 100), server, 2).measurement;
     assert_eq!(failures(&measured), [("differs", 50)]);
 }

@@ -39,7 +39,7 @@ impl AccessLog {
             .map_err(|reason| SiteError::Log { path: path.to_owned(), reason })
     }
 
-    pub(crate) fn line(&self, line: &Line<'_>) {
+    pub(crate) fn line(&self, line: &AccessLine<'_>) {
         let text = line.render(SystemTime::now());
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if writer.write_all(text.as_bytes()).is_err() {
@@ -67,7 +67,7 @@ impl std::fmt::Debug for AccessLog {
 
 /// One answer.
 #[derive(Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct AccessLine<'a> {
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) request: &'a str,
     /// `None`: the request was left without an HTTP answer.
@@ -76,7 +76,7 @@ pub(crate) struct Line<'a> {
     pub(crate) body_len: Option<u64>,
 }
 
-impl Line<'_> {
+impl AccessLine<'_> {
     fn render(&self, at: SystemTime) -> String {
         let peer = self.peer.map_or_else(|| "-".to_owned(), |peer| peer.ip().to_string());
         let status = self.status.map_or_else(|| "-".to_owned(), |status| status.to_string());
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_line_has_the_common_format_and_cannot_be_forged() {
-        let line = Line {
+        let line = AccessLine {
             peer: Some(([127, 0, 0, 1], 4711).into()),
             request: "GET /\"\n HTTP/1.1",
             status: Some(200),
@@ -111,7 +111,7 @@ mod tests {
             line.render(at),
             "127.0.0.1 - - [06/Nov/1994:08:49:37 +0000] \"GET /.. HTTP/1.1\" 200 11\n"
         );
-        let silent = Line { peer: None, request: "", status: None, body_len: None };
+        let silent = AccessLine { peer: None, request: "", status: None, body_len: None };
         assert_eq!(silent.render(at), "- - - [06/Nov/1994:08:49:37 +0000] \"\" - -\n");
     }
 }

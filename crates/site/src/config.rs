@@ -83,7 +83,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     with("http3", "CERT,KEY", "Serve HTTP/3 too, at the same port of UDP, with these files in PEM"),
     with("threads", "N", "Serving threads, 1-64; faults need one [1]"),
     with("cpus", "LIST", "Run only on these CPUs, like 0,2-3"),
-    with("log", "FILE", "Append a line per answer to FILE (Common Log Format)"),
+    with("log", "FILE", "Append a line per response to FILE (Common Log Format)"),
     with("body-max", "SIZE", "Longest request body; beyond it 413 [64M]"),
     with("uri-max", "SIZE", "Longest path with its query; beyond it 414 [65534 bytes]"),
     with(
@@ -99,7 +99,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         "SWITCH,…|none",
         "The firing range of torture with these defects; list names them",
     ),
-    flag("null", "Null server: one constant answer of 13 bytes, as fast as can be"),
+    flag("null", "Null server: one constant response of 13 bytes, as fast as can be"),
     with("delay", "TIME", "Answer this long after the request: 10ms, 5ms..20ms or exp:10ms"),
     with(
         "service",
@@ -111,10 +111,10 @@ pub const OPTIONS: &[OptionInfo] = &[
     with("error-share", "SHARE", "Answer this share with 500: 1%"),
     with("reset-share", "SHARE", "Reset the connection instead of answering this share"),
     with("connection-cap", "N", "Accept and close at once connections beyond N open ones"),
-    with("close-after", "N", "Close each connection after N answers"),
+    with("close-after", "N", "Close each connection after N responses"),
     with("drip", "RATE", "Send bodies slowly: 100B/s"),
     with("workers", "N", "--service is done by N workers instead of one"),
-    with("quantum", "TIME", "Answers leave at the ticks of a clock, TIME apart: 20ms"),
+    with("quantum", "TIME", "Responses leave at the ticks of a clock, TIME apart: 20ms"),
     flag("nagle", "Write head and body apart, with Nagle's algorithm on"),
     with("rate-limit", "RATE[:BURST[:STATUS]]", "Beyond it answer 429, or 503: 100/s:20:503"),
     with("cold", "TIME:TIMES", "Be so many times slower for TIME after the first request: 4s:5"),
@@ -126,10 +126,10 @@ pub const OPTIONS: &[OptionInfo] = &[
     with("accept-every", "TIME", "Accept one connection in this time at most"),
     with("backlog", "N", "Connections that wait to be accepted [16384]"),
     with("wrong-length", "short|long", "Declare 5 bytes less or more than are sent"),
-    flag("garbage", "Answer with bytes that are no HTTP"),
+    flag("garbage", "Answer with bytes that are not HTTP"),
     flag("never-answer", "Read requests and send nothing"),
     flag("close-early", "Close once the request is read"),
-    flag("twice", "Send each answer twice"),
+    flag("twice", "Send each response twice"),
     flag("truncate", "Close half-way through the body"),
     with("die-after", "N", "Close the listener and all connections after N requests"),
 ];
@@ -256,7 +256,7 @@ impl Config {
             return conflict("--threads must be 1–64");
         }
         if self.connections_max == Some(0) {
-            return conflict("--connections-max must be above 0: nobody could connect");
+            return conflict("--connections-max must be above 0: no client could connect");
         }
         if self.null && self.faults.any() {
             return conflict("--null answers as fast as it can: leave out the faults, or --null");
@@ -383,7 +383,7 @@ fn switches(text: &str) -> Result<Defects, String> {
     let one = |name: &str| Defect::by_id(name.trim()).ok_or_else(|| name.trim().to_owned());
     text.split(',').map(one).collect::<Result<Defects, String>>().map_err(|name| {
         format!(
-            "{} is no switch; `loadstone site --range list` prints them all",
+            "{} is not a switch; `loadstone site --range list` prints them all",
             units::quoted(&name)
         )
     })

@@ -38,7 +38,7 @@ impl std::fmt::Display for SiteError {
             }
             SiteError::Address { text, why } => write!(
                 f,
-                "{} is no address to listen on: {why}; write one like 127.0.0.1:2020, [::1]:2020, \
+                "{} is not an address to listen on: {why}; write one like 127.0.0.1:2020, [::1]:2020, \
                  localhost:0 (0 takes a free port) or unix:/tmp/site.sock",
                 quoted(text)
             ),

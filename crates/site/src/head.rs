@@ -9,7 +9,7 @@ pub(crate) const SERVER: &str = concat!("loadstone/", env!("CARGO_PKG_VERSION"))
 
 /// How the end of the body is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Framing {
+pub(crate) enum BodyFraming {
     Length(u64),
     Chunked,
     /// Nothing is said: no body, or one that ends with the connection.
@@ -18,17 +18,17 @@ pub(crate) enum Framing {
 
 /// What a head says.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Head<'a> {
+pub(crate) struct ResponseHead<'a> {
     pub(crate) status: u16,
     pub(crate) date: &'a str,
-    pub(crate) framing: Framing,
+    pub(crate) framing: BodyFraming,
     /// `close` or, to an HTTP/1.0 client, `keep-alive`.
     pub(crate) connection: Option<&'a str>,
     /// Further lines, each ending in CR LF.
     pub(crate) extra: &'a str,
 }
 
-impl Head<'_> {
+impl ResponseHead<'_> {
     pub(crate) fn render(&self) -> Vec<u8> {
         let mut text = format!(
             "HTTP/1.1 {} {}\r\nServer: {SERVER}\r\nDate: {}\r\n",
@@ -37,9 +37,9 @@ impl Head<'_> {
             self.date
         );
         match self.framing {
-            Framing::Length(len) => text.push_str(&format!("Content-Length: {len}\r\n")),
-            Framing::Chunked => text.push_str("Transfer-Encoding: chunked\r\n"),
-            Framing::Unsaid => {}
+            BodyFraming::Length(len) => text.push_str(&format!("Content-Length: {len}\r\n")),
+            BodyFraming::Chunked => text.push_str("Transfer-Encoding: chunked\r\n"),
+            BodyFraming::Unsaid => {}
         }
         if let Some(connection) = self.connection {
             text.push_str(&format!("Connection: {connection}\r\n"));
@@ -91,10 +91,10 @@ mod tests {
 
     #[test]
     fn a_head_is_written_line_by_line() {
-        let head = Head {
+        let head = ResponseHead {
             status: 200,
             date: "now",
-            framing: Framing::Length(3),
+            framing: BodyFraming::Length(3),
             connection: Some("close"),
             extra: "X: y\r\n",
         };

@@ -88,10 +88,15 @@ impl Site {
         Ok(site)
     }
 
-    fn worker(&mut self, listener: Listener, config: &Config, common: &proper::Common) -> Worker {
+    fn worker(
+        &mut self,
+        listener: Listener,
+        config: &Config,
+        common: &proper::Common,
+    ) -> SiteThread {
         let counters = Arc::new(Counters::new());
         self.counters.push(Arc::clone(&counters));
-        Worker {
+        SiteThread {
             listener,
             config: config.clone(),
             counters,
@@ -195,7 +200,7 @@ struct Reports {
 
 /// What a thread is given.
 #[derive(Debug)]
-struct Worker {
+struct SiteThread {
     listener: Listener,
     config: Config,
     counters: Arc<Counters>,
@@ -205,7 +210,7 @@ struct Worker {
     quic: Option<proper::QuicListener>,
 }
 
-impl Worker {
+impl SiteThread {
     fn run(self, reports: &Reports) -> std::io::Result<()> {
         let prepared =
             bind_to(&self.config.cpus).and_then(|()| self.prepare().map_err(SiteError::Resources));
@@ -223,10 +228,10 @@ impl Worker {
     }
 
     fn prepare(self) -> std::io::Result<Prepared> {
-        let Worker { listener, config, counters, lateness, common, stop, quic } = self;
+        let SiteThread { listener, config, counters, lateness, common, stop, quic } = self;
         Ok(match config.engine() {
             Engine::Proper => {
-                let server = proper::Server::new(listener, common, counters, quic)?;
+                let server = proper::ProperServer::new(listener, common, counters, quic)?;
                 Prepared::Proper(Box::new(server))
             }
             Engine::Exact | Engine::Null => {
@@ -245,7 +250,7 @@ impl Worker {
 
 #[derive(Debug)]
 enum Prepared {
-    Proper(Box<proper::Server>),
+    Proper(Box<proper::ProperServer>),
     Exact(Box<exact::Loop>),
 }
 

@@ -10,7 +10,7 @@ pub const MEAN_ANSWERS_MIN: u32 = 10;
 
 /// One connection that stood, at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Life {
+pub struct ConnectionLife {
     /// Whole answers had from it.
     pub answers: u32,
     /// Time with a call outstanding, and from standing to the end.
@@ -42,7 +42,7 @@ pub struct Lives {
 }
 
 impl Lives {
-    pub(crate) fn record(&mut self, life: &Life) {
+    pub(crate) fn record(&mut self, life: &ConnectionLife) {
         if life.answers == 0 {
             self.unanswered += u64::from(life.asked);
             self.turned_away += u64::from(life.asked && life.by_server);
@@ -195,11 +195,15 @@ mod tests {
     #[test]
     fn a_life_is_counted_by_how_it_ended() {
         let mut lives = Lives::default();
-        let life = Life { answers: 100, busy: Nanos::from_millis(200), ..Life::default() };
-        lives.record(&Life { by_server: true, asked: true, ..life });
-        lives.record(&Life { answers: 0, asked: true, by_server: true, ..life });
-        lives.record(&Life { answers: 0, asked: false, by_server: true, ..life });
-        lives.record(&Life { answers: 3, ..life });
+        let life = ConnectionLife {
+            answers: 100,
+            busy: Nanos::from_millis(200),
+            ..ConnectionLife::default()
+        };
+        lives.record(&ConnectionLife { by_server: true, asked: true, ..life });
+        lives.record(&ConnectionLife { answers: 0, asked: true, by_server: true, ..life });
+        lives.record(&ConnectionLife { answers: 0, asked: false, by_server: true, ..life });
+        lives.record(&ConnectionLife { answers: 3, ..life });
         assert_eq!(lives.served(), [(100, 1)]);
         assert_eq!((lives.answered, lives.unanswered, lives.turned_away), (2, 1, 1));
         assert_eq!(lives.mean.count(), 1);

@@ -85,7 +85,7 @@ impl Objective {
         let (name, rest) = whole.split_at(at);
         let (op, value) = Op::take(rest).ok_or_else(|| bad("a bound is <, <=, > or >="))?;
         let metric = Metric::parse(name.trim())
-            .ok_or_else(|| bad(&format!("{} is no metric ({METRICS})", quoted(name.trim()))))?;
+            .ok_or_else(|| bad(&format!("{} is not a metric ({METRICS})", quoted(name.trim()))))?;
         let bound = metric.bound(value.trim()).map_err(|why| bad(&why))?;
         if let Some(of) = of {
             let per_part =
@@ -238,7 +238,7 @@ fn share(value: &str) -> Result<f64, String> {
         Some(percent) => hundredths(percent.trim_end()),
         None => plain_number(value, ""),
     };
-    let share = share.ok_or_else(|| format!("{} is no percentage", quoted(value)))?;
+    let share = share.ok_or_else(|| format!("{} is not a percentage", quoted(value)))?;
     if share > 1.0 {
         return Err(format!("{} is more than all (a percentage ends in %)", quoted(value)));
     }

@@ -1,6 +1,6 @@
 //! What one worker counted in one interval, and how such snapshots add up.
 
-use crate::lives::{BEAT, Beats, Life, Lives};
+use crate::lives::{BEAT, Beats, ConnectionLife, Lives};
 use crate::scenario::merge_scenarios;
 use crate::{
     Endings, Hist, Instants, JourneyTally, ScenarioTally, ServerTimings, Spread, StreamEnd,
@@ -704,7 +704,7 @@ impl Recorder {
     }
 
     /// How a connection that stood has lived, at its end.
-    pub fn connection_lived(&mut self, life: &Life) {
+    pub fn connection_lived(&mut self, life: &ConnectionLife) {
         self.now.connections.lives.record(life);
     }
 

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_stalls_until_its_time_is_up_has_its_last_wait_counted() {
+    fn a_stream_that_stalls_to_its_timeout_counts_its_last_wait() {
         let streams = one(StreamEnd::TimedOut, ms(6_200));
         assert_eq!((streams.whole, streams.cut, streams.pace.count()), (0, 1, 0));
         near(streams.gap.max(), ms(5_000));

@@ -79,7 +79,7 @@ impl fmt::Display for StoreError {
             }
             StoreError::Foreign(path) => write!(
                 f,
-                "{} is no results store of loadstone; it is left alone: give another name with \
+                "{} is not a results store of loadstone; it is left alone: give another name with \
                  --store",
                 path.display()
             ),

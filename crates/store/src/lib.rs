@@ -30,42 +30,14 @@ mod write;
 pub use begin::Beginning;
 pub use error::StoreError;
 pub use error::StoreError as OpenError;
-pub use list::{Filter, ListEntry, Progress, Tortured};
+pub use list::{Filter, ListEntry, Tortured};
 pub use load::Stored;
 pub use mask::{masked_command, masked_words};
 pub use open::Store;
 pub use place::{DEFAULT_FILE, StorePlace};
+pub use record::runs::{Progress, ResultKind};
 pub use recording::{Recording, RecordingEnd, Seconds};
 pub use transfer::Imported;
-
-/// What a result is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResultKind {
-    Run,
-    Ramp,
-    Compare,
-    Torture,
-}
-
-impl ResultKind {
-    pub const ALL: [ResultKind; 4] =
-        [ResultKind::Run, ResultKind::Ramp, ResultKind::Compare, ResultKind::Torture];
-
-    /// Its stable name, with which ids begin.
-    pub fn id(self) -> &'static str {
-        match self {
-            ResultKind::Run => "run",
-            ResultKind::Ramp => "ramp",
-            ResultKind::Compare => "compare",
-            ResultKind::Torture => "torture",
-        }
-    }
-
-    /// The kind with this name.
-    pub fn named(id: &str) -> Option<ResultKind> {
-        ResultKind::ALL.into_iter().find(|kind| kind.id() == id)
-    }
-}
 
 /// A result's name in its store: `run-12`. The numbers of all kinds are one sequence and are never
 /// given twice.

@@ -3,43 +3,17 @@
 use crate::hists::StoredHists;
 use crate::rows::parse;
 use crate::tree::{Damage, Pack, record};
-use crate::{ResultKind, RunId, Store, StoreError, alive};
+use crate::{Progress, ResultKind, RunId, Store, StoreError, alive};
 use record::compare::{CompareReport, Judgement};
 use record::ramp::RampReport;
 use record::run::{Headline, RunReport};
+use record::runs::{ListedRecord, LoadSpanRecord, TorturedRecord};
 use record::server::{Conduct, Server};
 use rusqlite::Row;
 use serde_json::Value;
 use stats::State;
 use stats::curve::{Axis, Span};
 use torture::judge::TestOutcome;
-
-/// How far a result came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    Finished,
-    /// Its program is at work.
-    Running,
-    /// A signal or a rule ended it early; it finished its report.
-    Interrupted,
-    /// Its program was ended before it could finish: what is known loads as interrupted.
-    Killed,
-    /// What the list has of it cannot be read: its file was damaged. The result itself may load.
-    Damaged,
-}
-
-impl Progress {
-    /// Its stable name.
-    pub fn id(self) -> &'static str {
-        match self {
-            Progress::Finished => "finished",
-            Progress::Running => "running",
-            Progress::Interrupted => "interrupted",
-            Progress::Killed => "killed",
-            Progress::Damaged => "damaged",
-        }
-    }
-}
 
 /// A row of the list.
 #[derive(Clone, Debug)]
@@ -71,6 +45,44 @@ pub struct ListEntry {
     /// Of a finished torture.
     pub tortured: Option<Tortured>,
     pub command_line: String,
+}
+
+impl ListEntry {
+    /// As it is published.
+    pub fn record(&self) -> ListedRecord {
+        let run = self.headline.as_ref();
+        // NaN in memory, null in the record
+        let figure = |of: fn(&Headline) -> f64| run.map(of).filter(|figure| figure.is_finite());
+        let spans = |spans: &[(String, Option<Span>)]| {
+            spans.iter().map(|(label, span)| LoadSpanRecord::of(label, *span)).collect()
+        };
+        ListedRecord {
+            id: self.id.to_string(),
+            kind: self.kind,
+            name: self.name.clone(),
+            tags: self.tags.clone(),
+            started: record::timestamp(self.started_unix_s),
+            started_unix_s: Some(self.started_unix_s).filter(|instant| instant.is_finite()),
+            state: self.progress,
+            verdict: self.verdict,
+            server: self.conduct,
+            throughput_per_s: figure(|run| run.throughput_per_s),
+            goodput_per_s: figure(|run| run.goodput_per_s),
+            failure_share: figure(|run| run.failure_share),
+            response_p50_s: figure(|run| run.p50_s),
+            response_p99_s: figure(|run| run.p99_s),
+            axis: self.axis,
+            capacities: spans(&self.capacities),
+            knees: spans(&self.knees),
+            judgement: self.judgement,
+            torture: self.tortured.map(|tortured| TorturedRecord {
+                cases: tortured.cases,
+                findings: tortured.findings,
+                worst: tortured.worst,
+            }),
+            command_line: self.command_line.clone(),
+        }
+    }
 }
 
 /// What a torture came to, for a list.

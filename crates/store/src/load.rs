@@ -76,7 +76,7 @@ impl Store {
 
     pub(crate) fn id_of(&self, (number, kind): (i64, String)) -> Result<RunId, StoreError> {
         let kind = ResultKind::named(&kind)
-            .ok_or_else(|| self.damaged(number, Damage::new(format!("{kind} is no kind"))))?;
+            .ok_or_else(|| self.damaged(number, Damage::new(format!("{kind} is not a kind"))))?;
         Ok(RunId { number, kind })
     }
 
@@ -151,6 +151,10 @@ impl Store {
         }
         let mut compare = CompareReport::unpack(body, nothing).map_err(damaged)?;
         compare.runs = self.sides(id, compare.labels.len())?;
+        // a comparison of an earlier version was stored without them
+        if compare.protocols.is_empty() {
+            compare.protocols = record::compare::protocols(&compare.runs);
+        }
         Ok(Stored::Compare(Box::new(compare)))
     }
 

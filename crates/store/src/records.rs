@@ -5,7 +5,9 @@
 use crate::hists::{Shelf, StoredHists};
 use crate::tree::{Damage, Pack, field, named, object, record};
 use plan::{Plan, Secrets};
-use record::compare::{BoundResult, CompareReport, Difference, FurtherSide, Judgement};
+use record::compare::{
+    BoundResult, CompareReport, Difference, FurtherSide, Judgement, ProtocolRecord,
+};
 use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use record::server::Conduct;
@@ -148,9 +150,14 @@ record! {
     }
     CompareReport {
         name, labels, commands, started_unix_s, runs, order, confidence, resamples, differences, bounds,
-        further, cautions, ended_early,
+        further, protocols, cautions, ended_early,
     }
     FurtherSide { differences, bounds }
+    ProtocolRecord {
+        version, calls_per_s, response_p50_s, response_p99_s, first_byte_p50_s, connections_per_run,
+        connect_p50_s, tls_p50_s, bytes_sent_per_call, bytes_received_per_call,
+        streams_per_connection, coded_sent_per_call, coded_received_per_call,
+    }
     Difference {
         figure, before, after, relative, low, high, points, noise, detectable, effect, p_value,
         judgement,

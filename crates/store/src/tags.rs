@@ -1,7 +1,6 @@
 //! Names that users give to results, and taking results away.
 
-use crate::list::Progress;
-use crate::{ResultKind, RunId, Store, StoreError};
+use crate::{Progress, ResultKind, RunId, Store, StoreError};
 use rusqlite::{TransactionBehavior, params};
 
 /// Characters of a tag at most.

@@ -9,7 +9,7 @@ use crate::hists::{Shelf, StoredHists};
 use crate::list::Summary;
 use crate::rows::{parse, put, scalar, take};
 use crate::tree::{Damage, Pack, field};
-use crate::write::{BESIDE, Ending, TrialPlace, insert_run};
+use crate::write::{BESIDE, FinishedResult, TrialPlace, insert_run};
 use crate::{ResultKind, RunId, Store, StoreError, Stored};
 use record::torture::{Beside, Report};
 use rusqlite::types::{Value as Sql, ValueRef};
@@ -20,12 +20,12 @@ use units::Nanos;
 
 /// Parts of a torture with rows of their own: the table, and for each column but the last its path
 /// in the record. The last column has what is left.
-struct Parts {
+struct PartTable {
     table: &'static str,
     columns: &'static [(&'static str, &'static [&'static str])],
 }
 
-const CASES: Parts = Parts {
+const CASES: PartTable = PartTable {
     table: "torture_case",
     columns: &[
         ("id", &["case", "id"]),
@@ -36,7 +36,7 @@ const CASES: Parts = Parts {
     ],
 };
 
-const PROBES: Parts = Parts {
+const PROBES: PartTable = PartTable {
     table: "probe",
     columns: &[
         ("kind", &["kind"]),
@@ -91,7 +91,7 @@ impl Store {
     /// # Errors
     /// See [`StoreError`].
     pub fn finish_torture(&mut self, id: &RunId, report: &Report) -> Result<(), StoreError> {
-        let mut ending = Ending::new(None, Summary::of_torture(report), &report.target);
+        let mut ending = FinishedResult::new(None, Summary::of_torture(report), &report.target);
         ending.body = body(report);
         self.finish(id, &ending, |connection| {
             CASES.insert(connection, id.number, 0, packed(&report.result.cases))?;
@@ -197,7 +197,7 @@ fn packed<T: Pack>(all: &[T]) -> Vec<Value> {
     all.iter().map(|one| one.pack(&mut Shelf::default())).collect()
 }
 
-impl Parts {
+impl PartTable {
     /// Inserts records as rows from `first` on.
     fn insert(
         &self,

@@ -105,7 +105,7 @@ macro_rules! named {
                 [($first_id, $name::$first), $(($id, $name::$value)),*]
                     .into_iter()
                     .find_map(|(known, value)| (known == id).then_some(value))
-                    .ok_or_else(|| $crate::tree::Damage::new(format!("{value} is no name here")))
+                    .ok_or_else(|| $crate::tree::Damage::new(format!("{value} is not a name here")))
             }
 
             fn absent() -> Option<Self> {
@@ -165,7 +165,7 @@ impl Pack for f64 {
 
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let text = || value.as_str().and_then(|text| text.parse().ok());
-        value.as_f64().or_else(text).ok_or_else(|| Damage::new(format!("{value} is no number")))
+        value.as_f64().or_else(text).ok_or_else(|| Damage::new(format!("{value} is not a number")))
     }
 
     fn absent() -> Option<Self> {

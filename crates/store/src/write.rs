@@ -156,7 +156,7 @@ impl Store {
         let summary = Summary::of_run(report);
         self.finish(
             id,
-            &Ending::new(Some(report.verdict.state), summary, &report.name),
+            &FinishedResult::new(Some(report.verdict.state), summary, &report.name),
             |connection| {
                 insert_run(connection, id.number, TrialPlace { part: RUN, position: 0 }, report)
             },
@@ -167,7 +167,7 @@ impl Store {
     /// See [`StoreError`].
     pub fn finish_ramp(&mut self, id: &RunId, report: &RampReport) -> Result<(), StoreError> {
         let state = Some(report.verdict.state);
-        let mut ending = Ending::new(state, Summary::of_ramp(report), &report.name);
+        let mut ending = FinishedResult::new(state, Summary::of_ramp(report), &report.name);
         let without = RampReport { steps: Vec::new(), ..report.clone() };
         ending.body = without.pack(&mut Shelf::default());
         self.finish(id, &ending, |connection| {
@@ -186,7 +186,8 @@ impl Store {
     pub fn finish_compare(&mut self, id: &RunId, report: &CompareReport) -> Result<(), StoreError> {
         let states = report.runs.iter().flatten().map(|run| run.verdict.state);
         let state = states.max().unwrap_or(State::Valid);
-        let mut ending = Ending::new(Some(state), Summary::of_compare(report), &report.name);
+        let mut ending =
+            FinishedResult::new(Some(state), Summary::of_compare(report), &report.name);
         let without = CompareReport { runs: Vec::new(), ..report.clone() };
         ending.body = without.pack(&mut Shelf::default());
         self.finish(id, &ending, |connection| {
@@ -202,7 +203,7 @@ impl Store {
     pub(crate) fn finish(
         &mut self,
         id: &RunId,
-        ending: &Ending<'_>,
+        ending: &FinishedResult<'_>,
         insert: impl FnOnce(&Connection) -> rusqlite::Result<()>,
     ) -> Result<(), StoreError> {
         let mut body = ending.body.clone();
@@ -241,7 +242,7 @@ impl Store {
 }
 
 /// What is said of a result as a whole when it is finished.
-pub(crate) struct Ending<'a> {
+pub(crate) struct FinishedResult<'a> {
     name: &'a str,
     /// `None` where a measurement is not what it is.
     state: Option<State>,
@@ -249,9 +250,9 @@ pub(crate) struct Ending<'a> {
     pub(crate) body: Value,
 }
 
-impl<'a> Ending<'a> {
-    pub(crate) fn new(state: Option<State>, summary: Summary, name: &'a str) -> Ending<'a> {
-        Ending { name, state, summary, body: json!({}) }
+impl<'a> FinishedResult<'a> {
+    pub(crate) fn new(state: Option<State>, summary: Summary, name: &'a str) -> FinishedResult<'a> {
+        FinishedResult { name, state, summary, body: json!({}) }
     }
 }
 

@@ -296,7 +296,7 @@ fn a_damaged_torture_is_said_to_be_and_hides_no_other() {
     };
     damaged(
         "UPDATE torture_case SET outcome = 'odd' WHERE result = 2 AND id = 'S-07'",
-        "no outcome",
+        "not an outcome",
     );
     damaged(
         "UPDATE torture_case SET more = 'no' WHERE result = 2 AND id = 'S-07'",

@@ -103,7 +103,7 @@ fn what_is_no_store_of_ours_is_left_alone() {
 }
 
 #[test]
-fn a_damaged_store_is_kept_under_another_name_and_a_new_one_begun() {
+fn a_damaged_store_is_renamed_and_a_new_one_begun() {
     let (folder, path, place) = folder();
     for round in 1..=2 {
         let mut store = Store::open(&place).unwrap();
@@ -247,7 +247,7 @@ fn lists_are_filtered() {
 }
 
 #[test]
-fn exported_results_are_taken_elsewhere_under_names_of_their_own() {
+fn exported_results_are_imported_under_new_names() {
     let (folder, _path, place) = folder();
     let mut store = Store::open(&place).unwrap();
     let ids: Vec<RunId> = ["one", "two", "three"].map(|name| begin(&mut store, name)).into();

@@ -13,4 +13,4 @@ mod tour;
 pub use classify::{Confidence, Evidence, Software, classify};
 pub use table::{Fingerprint, Trait};
 pub use tally::{SoftwareCount, tally};
-pub use tour::{Depth, HALF, IDLE, Tour, TourStop, Visit};
+pub use tour::{Depth, HALF, IDLE, Tour, TourResult, TourStop};

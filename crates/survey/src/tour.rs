@@ -40,7 +40,7 @@ pub struct TourStop {
 
 /// What a server said.
 #[derive(Clone, Debug, Default)]
-pub struct Visit {
+pub struct TourResult {
     /// In the order of the questions, by their names; the first alone where nobody was there.
     pub talks: Vec<(&'static str, Talk)>,
 }
@@ -49,7 +49,7 @@ pub struct Visit {
 pub const IDLE: &str = "an idle connection";
 pub const HALF: &str = "half a head";
 
-impl Visit {
+impl TourResult {
     pub fn talk(&self, question: &str) -> Option<&Talk> {
         self.talks.iter().find(|(name, _)| *name == question).map(|(_, talk)| talk)
     }
@@ -66,7 +66,7 @@ impl Visit {
 #[derive(Debug)]
 pub struct Tour {
     stops: Vec<TourStop>,
-    visits: Vec<Visit>,
+    visits: Vec<TourResult>,
     at_once: usize,
     next: usize,
     /// Place on the stage, row of the stop, and the question.
@@ -76,12 +76,12 @@ pub struct Tour {
 impl Tour {
     /// `at_once`: servers that are visited at a time, at least 1.
     pub fn new(stops: Vec<TourStop>, at_once: usize) -> Tour {
-        let visits = stops.iter().map(|_| Visit::default()).collect();
+        let visits = stops.iter().map(|_| TourResult::default()).collect();
         Tour { stops, visits, at_once: at_once.max(1), next: 0, under_way: Vec::new() }
     }
 
     /// What each stop said; of those that were not reached before the end, nothing.
-    pub fn into_visits(self) -> Vec<Visit> {
+    pub fn into_visits(self) -> Vec<TourResult> {
         self.visits
     }
 

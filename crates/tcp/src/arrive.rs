@@ -1,7 +1,7 @@
 //! What a segment does to a connection (RFC 9293 section 3.10.7, with the rules of RFC 5961 against
 //! forged ones and of RFC 7323 against old ones).
 
-use crate::connection::{Cold, Context, State, Tcb, bit};
+use crate::connection::{Cold, Context, Tcb, TcpState, bit};
 use crate::packet::{Head, flag};
 use crate::seq::{before, later, not_after};
 use crate::settings::{FIRST_WINDOW, MSS_MIN, MSS_UNSAID, ONE_BY_ONE};
@@ -33,8 +33,8 @@ impl Tcb {
         c: &mut Context<'_>,
     ) -> FromSegment {
         let told = match self.state {
-            State::SynSent => self.arrive_unconnected(head, c),
-            State::Done => FromSegment::default(),
+            TcpState::SynSent => self.arrive_unconnected(head, c),
+            TcpState::Done => FromSegment::default(),
             _ => self.arrive_connected(head, payload, c),
         };
         self.cool(c);
@@ -84,7 +84,7 @@ impl Tcb {
 
     fn establish(&mut self, head: &Head, c: &mut Context<'_>) {
         let settings = c.settings;
-        self.state = State::Established;
+        self.state = TcpState::Established;
         c.counts.established += 1;
         self.rcv_nxt = head.seq.wrapping_add(1);
         self.snd_una = head.ack;
@@ -152,7 +152,7 @@ impl Tcb {
                 return FromSegment::default();
             }
             c.counts.resets_received += 1;
-            if self.state == State::TimeWait {
+            if self.state == TcpState::TimeWait {
                 return FromSegment::default();
             }
             self.fail(FailureClass::Reset, c);
@@ -178,7 +178,7 @@ impl Tcb {
             self.ts_recent = value;
         }
         let mut told = self.acknowledged(head, payload.len(), c);
-        if self.state != State::Done && length > 0 {
+        if self.state != TcpState::Done && length > 0 {
             self.take_in(head, payload, &mut told, c);
         }
         told
@@ -278,7 +278,7 @@ impl Tcb {
                 (cold.tries, cold.resend_at) = (0, Nanos::NEVER);
             }
         }
-        if self.state != State::Done {
+        if self.state != TcpState::Done {
             self.suspect(c);
             self.output(c);
         }
@@ -381,12 +381,12 @@ impl Tcb {
 
     fn fin_acknowledged(&mut self, c: &mut Context<'_>) {
         self.state = match self.state {
-            State::FinWait1 => State::FinWait2,
-            State::Closing => State::TimeWait,
-            State::LastAck => State::Done,
+            TcpState::FinWait1 => TcpState::FinWait2,
+            TcpState::Closing => TcpState::TimeWait,
+            TcpState::LastAck => TcpState::Done,
             other => other,
         };
-        if self.state == State::FinWait2 && self.has(bit::ORPHAN) {
+        if self.state == TcpState::FinWait2 && self.has(bit::ORPHAN) {
             let until = c.now + c.settings.fin_wait;
             self.warm(c).watch_at = until;
         }
@@ -400,7 +400,7 @@ impl Tcb {
         told: &mut FromSegment,
         c: &mut Context<'_>,
     ) {
-        if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+        if !matches!(self.state, TcpState::Established | TcpState::FinWait1 | TcpState::FinWait2) {
             // nothing may come behind a FIN; the FIN itself may come again
             c.counts.duplicate += 1;
             return self.send_ack(c);
@@ -492,12 +492,12 @@ impl Tcb {
         cold.announced = later(cold.announced, self.rcv_nxt);
         self.set(bit::PEER_FIN, true);
         self.state = match self.state {
-            State::Established => State::CloseWait,
-            State::FinWait1 => State::Closing,
-            State::FinWait2 => State::TimeWait,
+            TcpState::Established => TcpState::CloseWait,
+            TcpState::FinWait1 => TcpState::Closing,
+            TcpState::FinWait2 => TcpState::TimeWait,
             other => other,
         };
-        if self.state == State::TimeWait {
+        if self.state == TcpState::TimeWait {
             let cold = self.warm(c);
             (cold.resend_at, cold.watch_at) = (Nanos::NEVER, Nanos::NEVER);
         }

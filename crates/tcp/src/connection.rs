@@ -11,7 +11,7 @@ use units::Nanos;
 
 /// RFC 9293 section 3.3.2, without what a client never is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum TcpState {
     SynSent,
     Established,
     FinWait1,
@@ -74,7 +74,7 @@ pub(crate) struct Tcb {
     pub(crate) mss: u16,
     pub(crate) flags: u16,
     pub(crate) retransmitted: u16,
-    pub(crate) state: State,
+    pub(crate) state: TcpState,
     /// The peer's shift in the lower four bits, ours above.
     pub(crate) shifts: u8,
 }
@@ -228,7 +228,7 @@ impl Tcb {
             mss: c.settings.mss(),
             flags: if nodelay { 0 } else { bit::NAGLE },
             retransmitted: 0,
-            state: State::SynSent,
+            state: TcpState::SynSent,
             shifts: c.settings.shift() << 4,
         };
         let now = c.now;
@@ -273,8 +273,9 @@ impl Tcb {
 
     /// Gives the cold part back when nothing is in it.
     pub(crate) fn cool(&mut self, c: &mut Context<'_>) {
-        let state = matches!(self.state, State::Established | State::CloseWait | State::TimeWait)
-            || self.state == State::FinWait2 && !self.has(bit::ORPHAN);
+        let state =
+            matches!(self.state, TcpState::Established | TcpState::CloseWait | TcpState::TimeWait)
+                || self.state == TcpState::FinWait2 && !self.has(bit::ORPHAN);
         let idle = |cold: &Cold| {
             cold.deadline() == Nanos::NEVER
                 && cold.send.is_empty()
@@ -300,7 +301,7 @@ impl Tcb {
 
     /// Takes bytes to be sent; `None` when it has room for none.
     pub(crate) fn write(&mut self, bytes: &[u8], c: &mut Context<'_>) -> Option<usize> {
-        if self.state == State::SynSent {
+        if self.state == TcpState::SynSent {
             self.set(bit::BLOCKED, true);
             return None;
         }
@@ -321,7 +322,9 @@ impl Tcb {
     /// One byte that is marked as urgent (RFC 9293 section 3.8.5, with the pointer behind the byte as all
     /// of today's stacks have it: RFC 6093).
     pub(crate) fn urgent(&mut self, byte: u8, c: &mut Context<'_>) {
-        if matches!(self.state, State::Established | State::CloseWait) && !self.has(bit::FIN_DUE) {
+        if matches!(self.state, TcpState::Established | TcpState::CloseWait)
+            && !self.has(bit::FIN_DUE)
+        {
             let una = self.snd_una;
             let cold = self.warm(c);
             cold.send.push_back(byte);
@@ -375,12 +378,12 @@ impl Tcb {
             return;
         }
         match self.state {
-            State::Established | State::CloseWait => {
+            TcpState::Established | TcpState::CloseWait => {
                 self.set(bit::FIN_DUE, true);
                 self.warm(c);
                 self.output(c);
             }
-            State::SynSent => self.set(bit::FIN_DUE, true),
+            TcpState::SynSent => self.set(bit::FIN_DUE, true),
             _ => {}
         }
     }
@@ -389,14 +392,14 @@ impl Tcb {
     /// section 2.17), as does a connection that never stood.
     pub(crate) fn orphan(&mut self, c: &mut Context<'_>) {
         let unread = self.cold.as_ref().is_some_and(|cold| cold.unread() > 0);
-        if self.state == State::SynSent {
-            self.state = State::Done;
+        if self.state == TcpState::SynSent {
+            self.state = TcpState::Done;
         } else if unread {
             self.abort(c);
         } else {
             self.set(bit::ORPHAN, true);
             self.shut(c);
-            if self.state == State::FinWait2 {
+            if self.state == TcpState::FinWait2 {
                 let until = c.now + c.settings.fin_wait;
                 self.warm(c).watch_at = until;
             }
@@ -406,14 +409,14 @@ impl Tcb {
     /// Ends the connection with a reset, unless it is over.
     pub(crate) fn abort(&mut self, c: &mut Context<'_>) {
         match self.state {
-            State::SynSent | State::TimeWait | State::Done => {}
+            TcpState::SynSent | TcpState::TimeWait | TcpState::Done => {}
             _ => {
                 let seq =
                     later(self.snd_nxt, self.cold.as_ref().map_or(self.snd_nxt, |x| x.snd_max));
                 self.send_reset(seq, c);
             }
         }
-        self.state = State::Done;
+        self.state = TcpState::Done;
     }
 
     fn send_reset(&self, seq: u32, c: &mut Context<'_>) {
@@ -433,7 +436,7 @@ impl Tcb {
     /// arrives is not known: the reset comes with the number that the peer expects if it does, and if
     /// it does not (RFC 5961 section 3.2 believes no other).
     pub(crate) fn abandon(&mut self, c: &mut Context<'_>) {
-        let stands = !matches!(self.state, State::SynSent | State::TimeWait | State::Done);
+        let stands = !matches!(self.state, TcpState::SynSent | TcpState::TimeWait | TcpState::Done);
         if stands && self.snd_una != self.snd_nxt {
             self.send_reset(self.snd_una, c);
         }
@@ -442,7 +445,7 @@ impl Tcb {
 
     /// The connection is broken: its owner is told so.
     pub(crate) fn fail(&mut self, class: FailureClass, c: &mut Context<'_>) {
-        self.state = State::Done;
+        self.state = TcpState::Done;
         let cold = self.warm(c);
         (cold.resend_at, cold.ack_at, cold.watch_at) = (Nanos::NEVER, Nanos::NEVER, Nanos::NEVER);
         cold.failed = Some(class);

@@ -1,7 +1,7 @@
 //! What a connection sends: data within both windows, what was lost again, acknowledgements; and its
 //! timers (RFC 5681, 6298, 6582, 6675).
 
-use crate::connection::{Cold, Context, State, Tcb, bit};
+use crate::connection::{Cold, Context, Tcb, TcpState, bit};
 use crate::packet::{Head, flag};
 use crate::seq::{before, later, not_after};
 use crate::settings::{KEEP_ALIVE_PROBES, MSS_MIN};
@@ -84,7 +84,10 @@ impl Tcb {
 
     /// Sends what may be sent now.
     pub(crate) fn output(&mut self, c: &mut Context<'_>) {
-        if matches!(self.state, State::SynSent | State::TimeWait | State::Done | State::FinWait2) {
+        if matches!(
+            self.state,
+            TcpState::SynSent | TcpState::TimeWait | TcpState::Done | TcpState::FinWait2
+        ) {
             return;
         }
         if self.cold.as_ref().is_some_and(|cold| cold.recovering) {
@@ -250,8 +253,8 @@ impl Tcb {
         if fin && !self.has(bit::FIN_SENT) {
             self.set(bit::FIN_SENT, true);
             self.state = match self.state {
-                State::CloseWait => State::LastAck,
-                State::Established => State::FinWait1,
+                TcpState::CloseWait => TcpState::LastAck,
+                TcpState::Established => TcpState::FinWait1,
                 other => other,
             };
         }
@@ -280,7 +283,7 @@ impl Tcb {
         };
         let tries = self.cold.as_ref().map_or(0, |cold| cold.tries);
         let doublings = match self.state {
-            State::SynSent => tries.saturating_sub(settings.syn_linear),
+            TcpState::SynSent => tries.saturating_sub(settings.syn_linear),
             _ => tries,
         };
         Nanos(base.0.saturating_mul(1 << doublings.min(20))).min(settings.rto_max)
@@ -305,7 +308,7 @@ impl Tcb {
 
     fn timeout(&mut self, c: &mut Context<'_>) {
         let most = match self.state {
-            State::SynSent => c.settings.syn_retries,
+            TcpState::SynSent => c.settings.syn_retries,
             _ => c.settings.data_retries,
         };
         let (segment, end, under_way) =
@@ -316,7 +319,7 @@ impl Tcb {
             return self.fail(FailureClass::SocketTimeout, c);
         }
         cold.tries += 1;
-        if self.state == State::SynSent {
+        if self.state == TcpState::SynSent {
             cold.timed = None;
             self.set(bit::SYN_AGAIN, true);
             self.retransmitted = self.retransmitted.saturating_add(1);
@@ -375,7 +378,7 @@ impl Tcb {
     fn watch(&mut self, c: &mut Context<'_>) {
         let (now, interval) = (c.now, c.settings.keep_alive_interval);
         if self.has(bit::ORPHAN) {
-            self.state = State::Done;
+            self.state = TcpState::Done;
             return;
         }
         let Some(cold) = &mut self.cold else { return };
@@ -414,7 +417,7 @@ impl Tcb {
     /// A link takes only packets of `mtu` bytes (RFC 1191); 0 when it does not say.
     pub(crate) fn too_large(&mut self, mtu: u16, c: &mut Context<'_>) {
         let fits = if mtu == 0 { 576 } else { mtu }.saturating_sub(40).max(MSS_MIN);
-        if fits >= self.mss || self.state == State::SynSent {
+        if fits >= self.mss || self.state == TcpState::SynSent {
             return;
         }
         self.mss = fits;

@@ -1,7 +1,7 @@
 //! All connections of one worker: whose a segment is, which timer is next, which tuple is free.
 
 use crate::arrive::FromSegment;
-use crate::connection::{Context, Spares, State, Tcb, bit};
+use crate::connection::{Context, Spares, Tcb, TcpState, bit};
 use crate::packet::{ArrivedPacket, Checksums, End, Flow, Head, Outbox, flag, read};
 use crate::seq::{before, not_after};
 use crate::settings::TcpSettings;
@@ -67,7 +67,7 @@ pub enum NotDone {
 const NOBODY: u32 = u32::MAX;
 
 #[derive(Debug)]
-struct Row {
+struct ConnectionRow {
     connection: Tcb,
     /// The owner's slot.
     owner: u32,
@@ -111,7 +111,7 @@ pub struct TcpStack {
     sources: Sources,
     seed: Seed,
     peers: Vec<PeerRow>,
-    rows: Vec<Row>,
+    rows: Vec<ConnectionRow>,
     free: Vec<u32>,
     /// By the owner's slot: the row.
     slots: Vec<u32>,
@@ -226,8 +226,12 @@ impl TcpStack {
             iss = if before(iss, least) { least } else { iss };
         }
         let connection = Tcb::open(end, peer, iss, nodelay, &mut context!(self, now, peer));
-        let row =
-            Row { connection, owner: slot, told: FromSegment::default(), scheduled: Nanos::NEVER };
+        let row = ConnectionRow {
+            connection,
+            owner: slot,
+            told: FromSegment::default(),
+            scheduled: Nanos::NEVER,
+        };
         let index = match self.free.pop() {
             Some(index) => {
                 self.rows[index as usize] = row;
@@ -324,20 +328,20 @@ impl TcpStack {
     /// After anything: the timer, and the end of what nobody owns.
     fn settle(&mut self, now: Nanos, index: u32) {
         let row = &self.rows[index as usize];
-        let over = matches!(row.connection.state, State::Done | State::TimeWait);
+        let over = matches!(row.connection.state, TcpState::Done | TcpState::TimeWait);
         if !(over && row.owner == NOBODY) {
             return self.schedule(index);
         }
         let connection = &mut self.rows[index as usize].connection;
         let end = End { address: connection.address, port: connection.port };
-        let rest = (connection.state == State::TimeWait).then(|| Lingering {
+        let rest = (connection.state == TcpState::TimeWait).then(|| Lingering {
             since: now,
             snd_nxt: connection.snd_nxt,
             rcv_nxt: connection.rcv_nxt,
             stamps: connection.has(bit::STAMPS),
             stamp: connection.ts_recent,
         });
-        connection.state = State::Done;
+        connection.state = TcpState::Done;
         connection.release(&mut self.spare);
         self.rows[index as usize].scheduled = Nanos::NEVER;
         self.table.remove(&key(end));
@@ -394,7 +398,7 @@ impl TcpStack {
         if let Some(class) = connection.cold.as_ref().and_then(|cold| cold.failed) {
             return Err(NotDone::Failed(class));
         }
-        if connection.has(bit::FIN_DUE) || connection.state == State::Done {
+        if connection.has(bit::FIN_DUE) || connection.state == TcpState::Done {
             return Err(NotDone::Failed(FailureClass::Reset));
         }
         let taken = self.with(now, index, |connection, c| connection.write(bytes, c));
@@ -469,7 +473,7 @@ impl TcpStack {
             }
             Some(ArrivedPacket::Unreachable { ours, seq }) => {
                 if let Some(index) = self.quoted(&ours, seq)
-                    && self.rows[index as usize].connection.state == State::SynSent
+                    && self.rows[index as usize].connection.state == TcpState::SynSent
                 {
                     // a connection that stands is not ended by it (RFC 5927 section 6)
                     let class = FailureClass::Unreachable;
@@ -590,10 +594,10 @@ impl TcpStack {
                 continue;
             }
             row.scheduled = Nanos::NEVER;
-            let was_whole = row.connection.state != State::Done;
+            let was_whole = row.connection.state != TcpState::Done;
             self.with(now, index, |connection, c| connection.tick(c));
             let row = &self.rows[index as usize];
-            if was_whole && row.connection.state == State::Done {
+            if was_whole && row.connection.state == TcpState::Done {
                 self.tell(index, FromSegment { readable: true, writable: true, ended: true });
             }
         }
@@ -603,7 +607,7 @@ impl TcpStack {
     pub fn abandon(&mut self, now: Nanos) {
         for index in 0..self.rows.len() as u32 {
             self.rows[index as usize].owner = NOBODY;
-            if self.rows[index as usize].connection.state != State::Done {
+            if self.rows[index as usize].connection.state != TcpState::Done {
                 self.with(now, index, |connection, c| connection.abandon(c));
             }
         }
@@ -641,7 +645,7 @@ impl TcpStack {
 
     /// Bytes that the stack holds for connections at rest: tables, rows, no buffers.
     pub fn memory(&self) -> usize {
-        self.rows.capacity() * size_of::<Row>()
+        self.rows.capacity() * size_of::<ConnectionRow>()
             + self.slots.capacity() * size_of::<u32>()
             + self.free.capacity() * size_of::<u32>()
             // a bucket of the table has its key, its value and one byte

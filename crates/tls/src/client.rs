@@ -2,7 +2,7 @@
 
 use crate::error::tls_error;
 use crate::open::OpenSession;
-use crate::session::Session;
+use crate::session::ClientSession;
 use crate::tickets::Tickets;
 use crate::verify::{AcceptAny, OwnRoots};
 use crate::{FileRole, Settings, SetupError, Versions, names, pem, roots};
@@ -79,7 +79,7 @@ impl Factory {
 
 impl TlsFactory for Factory {
     fn session(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {
-        Ok(Box::new(Session::new(connection(&self.config, server_name)?)))
+        Ok(Box::new(ClientSession::new(connection(&self.config, server_name)?)))
     }
 
     fn laid_open(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {

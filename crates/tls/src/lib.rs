@@ -22,7 +22,7 @@ mod verify;
 
 pub use client::{Client, Factory};
 pub use error::{FileRole, SetupError};
-pub use session::Session;
+pub use session::ClientSession;
 
 /// Protocol versions offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -33,7 +33,7 @@ const CLOSE_NOTIFY: [u8; 2] = [1, 0];
 /// A client's end of one TLS 1.2 connection.
 #[derive(Debug)]
 pub(crate) struct OpenSession {
-    state: State,
+    state: OpenState,
     /// What came and is no whole record yet.
     inbox: Vec<u8>,
     outbox: Vec<u8>,
@@ -45,7 +45,7 @@ pub(crate) struct OpenSession {
 }
 
 #[derive(Debug)]
-enum State {
+enum OpenState {
     Shaking(Box<ClientConnection>),
     Open(Box<Records>),
     /// Nothing more can be read or said.
@@ -55,7 +55,7 @@ enum State {
 impl OpenSession {
     pub(crate) fn new(connection: ClientConnection) -> OpenSession {
         OpenSession {
-            state: State::Shaking(Box::new(connection)),
+            state: OpenState::Shaking(Box::new(connection)),
             inbox: Vec::new(),
             outbox: Vec::new(),
             said: Vec::new(),
@@ -79,21 +79,21 @@ impl OpenSession {
     fn take_in(&mut self, plaintext: &mut Vec<u8>) -> Result<(), TlsError> {
         while let Some(record) = self.next_record()? {
             match &mut self.state {
-                State::Shaking(connection) => {
+                OpenState::Shaking(connection) => {
                     connection
                         .read_tls(&mut &record[..])
                         .map_err(|error| tls_error(error.to_string()))?;
                     connection.process_new_packets().map_err(|error| session_error(&error))?;
                     self.open()?;
                 }
-                State::Open(records) => {
+                OpenState::Open(records) => {
                     let (kind, fragment) = records.read(&record)?;
                     self.closed |= kind == ALERT && fragment == CLOSE_NOTIFY;
                     plaintext.extend([kind, 3, 3]);
                     plaintext.extend((fragment.len() as u16).to_be_bytes());
                     plaintext.extend(fragment);
                 }
-                State::Over => return Ok(()),
+                OpenState::Over => return Ok(()),
             }
         }
         Ok(())
@@ -102,11 +102,12 @@ impl OpenSession {
     /// Once the handshake is over, takes its keys.
     fn open(&mut self) -> Result<(), TlsError> {
         self.pump();
-        let State::Shaking(connection) = std::mem::replace(&mut self.state, State::Over) else {
+        let OpenState::Shaking(connection) = std::mem::replace(&mut self.state, OpenState::Over)
+        else {
             return Ok(());
         };
         if connection.is_handshaking() {
-            self.state = State::Shaking(connection);
+            self.state = OpenState::Shaking(connection);
             return Ok(());
         }
         self.facts = facts_of(&connection);
@@ -116,13 +117,13 @@ impl OpenSession {
         let (ours, theirs) = (Half::of(secrets.tx)?, Half::of(secrets.rx)?);
         let finished = ours.finished_in(&self.said)?;
         self.said = Vec::new();
-        self.state = State::Open(Box::new(Records { ours, theirs, finished }));
+        self.state = OpenState::Open(Box::new(Records { ours, theirs, finished }));
         Ok(())
     }
 
     /// What the handshake has to say.
     fn pump(&mut self) {
-        if let State::Shaking(connection) = &mut self.state {
+        if let OpenState::Shaking(connection) = &mut self.state {
             let before = self.outbox.len();
             // writing into memory cannot fail; should it, what waits goes out with the next call
             while connection.wants_write() && connection.write_tls(&mut self.outbox).is_ok() {}
@@ -161,7 +162,7 @@ impl TlsSession for OpenSession {
     }
 
     fn handshaking(&self) -> bool {
-        !matches!(self.state, State::Open(_))
+        !matches!(self.state, OpenState::Open(_))
     }
 
     fn closed(&self) -> bool {
@@ -178,13 +179,13 @@ impl TlsSession for OpenSession {
 
     fn finished(&self) -> Option<Vec<u8>> {
         match &self.state {
-            State::Open(records) => Some(records.finished.clone()),
-            State::Shaking(_) | State::Over => None,
+            OpenState::Open(records) => Some(records.finished.clone()),
+            OpenState::Shaking(_) | OpenState::Over => None,
         }
     }
 
     fn send_record(&mut self, kind: u8, fragment: &[u8]) -> bool {
-        let State::Open(records) = &mut self.state else { return false };
+        let OpenState::Open(records) = &mut self.state else { return false };
         match records.ours.seal(kind, fragment) {
             Some(record) => self.outbox.extend(record),
             None => return false,

@@ -9,7 +9,7 @@ use units::quoted;
 
 /// A client's end of one TLS connection.
 #[derive(Debug)]
-pub struct Session {
+pub struct ClientSession {
     connection: ClientConnection,
     /// The first bytes that came, for the message when they are no TLS at all.
     opening: Opening,
@@ -18,11 +18,11 @@ pub struct Session {
     failed: Option<TlsError>,
 }
 
-impl Session {
-    pub(crate) fn new(mut connection: ClientConnection) -> Session {
+impl ClientSession {
+    pub(crate) fn new(mut connection: ClientConnection) -> ClientSession {
         // A request of any size is taken at once; what it may be is the plan's to bound.
         connection.set_buffer_limit(None);
-        Session { connection, opening: Opening::default(), closed: false, failed: None }
+        ClientSession { connection, opening: Opening::default(), closed: false, failed: None }
     }
 
     fn take_in(&mut self, mut rest: &[u8], plaintext: &mut Vec<u8>) -> Result<(), TlsError> {
@@ -68,7 +68,7 @@ impl Session {
     }
 }
 
-impl TlsSession for Session {
+impl TlsSession for ClientSession {
     fn feed(&mut self, ciphertext: &[u8], plaintext: &mut Vec<u8>) -> Result<(), TlsError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());

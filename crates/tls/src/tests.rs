@@ -444,7 +444,7 @@ fn insecure_accepts_a_certificate_of_version_1() {
 }
 
 #[test]
-fn a_self_signed_server_is_trusted_by_naming_its_own_certificate() {
+fn a_self_signed_server_is_trusted_by_its_own_certificate() {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(strings(&["localhost"])).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

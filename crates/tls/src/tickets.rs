@@ -20,10 +20,10 @@ const TICKETS_MAX: usize = 1024;
 /// The lock is the trait's demand; nobody else ever holds it, because a store belongs to one worker.
 #[derive(Default)]
 pub(crate) struct Tickets {
-    servers: Mutex<VecDeque<Server>>,
+    servers: Mutex<VecDeque<ServerTickets>>,
 }
 
-struct Server {
+struct ServerTickets {
     name: ServerName<'static>,
     group: Option<NamedGroup>,
     tls12: Option<Tls12ClientSessionValue>,
@@ -31,11 +31,11 @@ struct Server {
 }
 
 impl Tickets {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Server>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<ServerTickets>> {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn edit(&self, name: ServerName<'static>, change: impl FnOnce(&mut Server)) {
+    fn edit(&self, name: ServerName<'static>, change: impl FnOnce(&mut ServerTickets)) {
         let mut servers = self.lock();
         if let Some(server) = servers.iter_mut().find(|server| server.name == name) {
             return change(server);
@@ -43,7 +43,7 @@ impl Tickets {
         if servers.len() == SERVERS_MAX {
             servers.pop_front();
         }
-        let mut server = Server { name, group: None, tls12: None, tls13: VecDeque::new() };
+        let mut server = ServerTickets { name, group: None, tls12: None, tls13: VecDeque::new() };
         change(&mut server);
         servers.push_back(server);
     }
@@ -51,7 +51,7 @@ impl Tickets {
     fn find<T>(
         &self,
         name: &ServerName<'_>,
-        look: impl FnOnce(&mut Server) -> Option<T>,
+        look: impl FnOnce(&mut ServerTickets) -> Option<T>,
     ) -> Option<T> {
         self.lock().iter_mut().find(|server| server.name == *name).and_then(look)
     }

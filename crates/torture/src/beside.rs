@@ -158,7 +158,7 @@ impl Felt {
             let word = if share > DENIED { TestOutcome::Denied } else { TestOutcome::Degraded };
             case.outcome = case.outcome.max(word);
             case.notes.push(format!(
-                "the load beside it lost {} of {} calls ({}), against {} before",
+                "the background load lost {} of {} calls ({}), against {} before",
                 show::count(during.lost),
                 show::count(during.due),
                 show::share(share),

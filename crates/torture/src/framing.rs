@@ -38,7 +38,7 @@ impl FramingFault {
         match self {
             FramingFault::LineEnd => "a line without CR LF",
             FramingFault::StartLine => "an odd request line",
-            FramingFault::Field => "a line that is no field",
+            FramingFault::Field => "a line that is not a field",
             FramingFault::Fold => "a folded field",
             FramingFault::Length => "an odd Content-Length",
             FramingFault::BothLengths => "both lengths",

@@ -153,7 +153,7 @@ fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (TestOutcome, String) {
         return (TestOutcome::Fail, why.to_owned());
     }
     if talk.replies.answers.is_empty() && talk.replies.junk.is_some() && !is_http_09(shot) {
-        return (TestOutcome::Fail, "what came back is no HTTP".to_owned());
+        return (TestOutcome::Fail, "what came back is not HTTP".to_owned());
     }
     if let Some(why) = judge::out_of_step(talk, plain)
         && !(is_ambiguous(shot) && refused_behind(talk, plain))

@@ -249,7 +249,7 @@ fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<
         _ if frames.is_reset(FOLLOW_UP) => {
             Some("a valid request on another stream was reset".into())
         }
-        _ => Some("a valid request on another stream got no whole answer".to_owned()),
+        _ => Some("a valid request on another stream got no whole response".to_owned()),
     }
 }
 

@@ -65,7 +65,7 @@ pub fn lint(answer: &Response, http_10: bool) -> Vec<LintRule> {
     say(
         twice,
         RequirementLevel::Must,
-        "a field that is no list is there twice",
+        "a field that is not a list is there twice",
         "RFC 9110 section 5.3",
     );
     framing(answer, http_10, &mut say);
@@ -102,7 +102,7 @@ fn framing(
     say(coded && sized, RequirementLevel::Must, text, "RFC 9112 section 6.2");
     let number = |value: &str| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     let bad = answer.field("content-length").any(|value| !number(value));
-    say(bad, RequirementLevel::Must, "Content-Length is no number", "RFC 9110 section 8.6");
+    say(bad, RequirementLevel::Must, "Content-Length is not a number", "RFC 9110 section 8.6");
     let bare = answer.status == 204;
     say(bare && sized, RequirementLevel::Must, "204 has a Content-Length", "RFC 9110 section 8.6");
     say(
@@ -234,12 +234,12 @@ mod tests {
             (date("X : a\r\n"), "a field line has no valid name"),
             (date("no colon\r\n"), "a field line has no valid name"),
             (date("X: a\x01\r\n"), "a field has a control character"),
-            (date(&coded.repeat(2)), "a field that is no list is there twice"),
+            (date(&coded.repeat(2)), "a field that is not a list is there twice"),
             (
                 date(&format!("{chunked}{coded}")),
                 "Content-Length and Transfer-Encoding are both there",
             ),
-            (date("Content-Length: +1\r\n"), "Content-Length is no number"),
+            (date("Content-Length: +1\r\n"), "Content-Length is not a number"),
             (code(204).replace("Date", "Content-Length: 0\r\nDate"), "204 has a Content-Length"),
             (code(204).replace("Date", &format!("{chunked}Date")), "204 has a Transfer-Encoding"),
             ("HTTP/1.1 404 X\r\n\r\n".to_owned(), "there is no Date"),

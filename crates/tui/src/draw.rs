@@ -197,7 +197,7 @@ fn progress(model: &Model, look: Look) -> Line<'static> {
                 ("coming to rest", format!("{} measured", time(span)))
             }
             (false, Some(span)) if passed >= span => {
-                ("waiting for the last answers", format!("{} measured", time(span)))
+                ("waiting for the last responses", format!("{} measured", time(span)))
             }
             (false, Some(span)) => {
                 let share = show::share((passed / span).clamp(0.0, 1.0));
@@ -260,7 +260,7 @@ const WORDS: [&str; 7] = [
     "in flight issued and not yet answered",
     "slip      p99 of how late calls were issued",
     "Response time counts from the instant a call was due.",
-    "Rates and times of the last second stand beside those",
+    "Rates and times of the last second are shown beside those",
     "of the whole measured part; the warm-up is kept apart.",
 ];
 

@@ -141,7 +141,7 @@ fn busy() -> Model {
         figure,
     });
     model.judged(Judged {
-        server: ("serving: 5,000 calls, every one answered as expected".to_owned(), true),
+        server: ("serving: 5,000 calls, all of them as expected".to_owned(), true),
         verdict: Verdict { state: State::Degraded, causes: vec![cause] },
         slo: slo.collect(),
     });
@@ -287,7 +287,7 @@ fn the_phase_and_the_time_left() {
     insta::assert_snapshot!(said.join("\n"), @r"
     warm-up  2.00 s left of it
     measuring  1 m 30 s left, 25.0 % done
-    waiting for the last answers  2 m 00 s measured
+    waiting for the last responses  2 m 00 s measured
     measuring  8,000 calls to go after 5.00 s
     ");
 }
@@ -333,7 +333,7 @@ fn keys() {
 }
 
 #[test]
-fn the_machines_of_a_fleet_have_a_row_each_and_lost_ones_come_first() {
+fn each_machine_of_a_fleet_has_a_row_and_lost_ones_come_first() {
     let agent = |number, state, p99| sample::AgentNow {
         number,
         host: "vm".into(),

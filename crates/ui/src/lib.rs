@@ -12,7 +12,7 @@ mod routes;
 mod server;
 mod token;
 
-pub use server::{Config, Ui};
+pub use server::{Ui, UiConfig};
 pub use token::Token;
 
 #[cfg(test)]

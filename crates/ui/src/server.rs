@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 const FORM_MAX: usize = 16 << 10;
 
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct UiConfig {
     pub listen: SocketAddr,
     pub place: StorePlace,
 }
@@ -38,7 +38,7 @@ impl Ui {
     ///
     /// # Errors
     /// The address cannot be listened on; no token can be made.
-    pub fn start(config: Config) -> anyhow::Result<Ui> {
+    pub fn start(config: UiConfig) -> anyhow::Result<Ui> {
         let listen = config.listen;
         let refused =
             || format!("cannot listen on {listen}; give another with --listen, or port 0");

@@ -51,7 +51,7 @@ pub fn parse_duration(text: &str) -> Result<Nanos, ParseError> {
             return Err(bad("a number in it has no unit"));
         }
         let unit_ns = duration_unit(unit)
-            .ok_or_else(|| bad(&format!("{} is no unit of time", quoted(unit))))?;
+            .ok_or_else(|| bad(&format!("{} is not a unit of time", quoted(unit))))?;
         total = total.saturating_add(number.times(unit_ns));
         if total == 0 && !number.is_zero() {
             return Err(bad("it is shorter than a nanosecond"));
@@ -111,7 +111,7 @@ pub fn parse_size(text: &str) -> Result<u64, ParseError> {
         "t" | "tb" | "tib" => 40,
         "p" | "pb" | "pib" => 50,
         "e" | "eb" | "eib" => 60,
-        _ => return Err(bad(&format!("{} is no unit of size", quoted(unit)))),
+        _ => return Err(bad(&format!("{} is not a unit of size", quoted(unit)))),
     };
     u64::try_from(number.times(1_u64 << shift)).map_err(|_| bad("it is too large"))
 }
@@ -190,7 +190,7 @@ fn per_second(unit: Option<&str>) -> Option<f64> {
 }
 
 fn no_rate_unit(unit: Option<&str>) -> String {
-    format!("{} is no unit of time", quoted(unit.unwrap_or_default()))
+    format!("{} is not a unit of time", quoted(unit.unwrap_or_default()))
 }
 
 fn bad_rate(text: &str, why: &str) -> ParseError {
@@ -292,7 +292,7 @@ pub fn parse_listen(text: &str) -> Result<SocketAddr, ParseError> {
     let local = port.map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     local.ok().or_else(|| text.parse().ok()).ok_or_else(|| {
         ParseError(format!(
-            "{} is no address to listen on; write a port like 8080, or 127.0.0.1:8080",
+            "{} is not an address to listen on; write a port like 8080, or 127.0.0.1:8080",
             quoted(text)
         ))
     })

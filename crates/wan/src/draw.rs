@@ -26,7 +26,7 @@ impl Direction {
 
 /// What a stream of a link is for.
 #[derive(Clone, Copy)]
-enum Stage {
+enum DrawPurpose {
     Loss,
     Duplicate,
     Corrupt,
@@ -65,11 +65,11 @@ impl Draws {
     pub(crate) fn new(seed: Seed, link: u64, direction: Direction) -> Draws {
         let stream = |stage| stream(seed, link, direction, stage);
         Draws {
-            loss: stream(Stage::Loss),
-            duplicate: stream(Stage::Duplicate),
-            corrupt: stream(Stage::Corrupt),
-            delay: stream(Stage::Delay),
-            ahead: stream(Stage::Ahead),
+            loss: stream(DrawPurpose::Loss),
+            duplicate: stream(DrawPurpose::Duplicate),
+            corrupt: stream(DrawPurpose::Corrupt),
+            delay: stream(DrawPurpose::Delay),
+            ahead: stream(DrawPurpose::Ahead),
         }
     }
 
@@ -88,10 +88,10 @@ impl Draws {
 
 /// The stream of a link's outages, drawn from by the outage and not by the packet.
 pub(crate) fn outages(seed: Seed, link: u64, direction: Direction) -> Stream {
-    stream(seed, link, direction, Stage::Outage)
+    stream(seed, link, direction, DrawPurpose::Outage)
 }
 
-fn stream(seed: Seed, link: u64, direction: Direction, stage: Stage) -> Stream {
+fn stream(seed: Seed, link: u64, direction: Direction, stage: DrawPurpose) -> Stream {
     let index = (link.wrapping_mul(2) + direction as u64).wrapping_mul(STAGES) + stage as u64;
     seed.stream(Purpose::Paths, index)
 }

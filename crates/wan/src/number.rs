@@ -4,8 +4,9 @@ use units::quoted;
 
 /// `5 %` or `0.05`: a share in 0..=1.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
-    let wrong =
-        || format!("{} is no share; write one from 0% to 100%, such as 1% or 0.01", quoted(text));
+    let wrong = || {
+        format!("{} is not a share; write one from 0% to 100%, such as 1% or 0.01", quoted(text))
+    };
     let trimmed = text.trim();
     let (number, scale) = match trimmed.strip_suffix('%') {
         Some(percent) => (percent.trim(), 0.01),
@@ -51,7 +52,7 @@ const BITS_MAX: f64 = 100e9;
 /// A whole number up to `most`.
 pub(crate) fn whole(text: &str, most: u64) -> Result<u64, String> {
     let number = text.trim().parse::<u64>().ok().filter(|number| *number <= most);
-    number.ok_or_else(|| format!("{} is no whole number up to {most}", quoted(text)))
+    number.ok_or_else(|| format!("{} is not a whole number up to {most}", quoted(text)))
 }
 
 /// `1.6 Mbit/s`, `640 kbit/s`.

@@ -43,7 +43,7 @@ impl Population {
     /// # Errors
     /// Names the part that is not understood, and the way out.
     pub fn parse(text: &str, traces: &dyn TraceSource) -> Result<Population, SpecFault> {
-        let wrong = |why: String| SpecFault(format!("{} is no population: {why}", quoted(text)));
+        let wrong = |why: String| SpecFault(format!("{} is not a population: {why}", quoted(text)));
         let mut parts: Vec<PopulationPart> = Vec::new();
         for item in split(text) {
             let (path, of) = item.trim().rsplit_once(':').ok_or_else(|| {
@@ -193,18 +193,18 @@ mod tests {
         let wrong = |text: &str| parse(text).expect_err("no population").0;
         assert_eq!(
             wrong("dsl"),
-            "\"dsl\" is no population: \"dsl\" has no share; write parts like dsl:60%, 3g:40%"
+            "\"dsl\" is not a population: \"dsl\" has no share; write parts like dsl:60%, 3g:40%"
         );
         assert_eq!(
             wrong("dsl:60%,3g:30%"),
-            "\"dsl:60%,3g:30%\" is no population: its shares add up to 90.0 %, not 100 %"
+            "\"dsl:60%,3g:30%\" is not a population: its shares add up to 90.0 %, not 100 %"
         );
         assert_eq!(
             wrong("dsl:50%,dsl:50%"),
-            "\"dsl:50%,dsl:50%\" is no population: \"dsl\" is in it twice; add the shares up, or \
+            "\"dsl:50%,dsl:50%\" is not a population: \"dsl\" is in it twice; add the shares up, or \
              give one a name: other=[…]:10%"
         );
-        assert!(wrong("dsl:120%,3g:-20%").contains("\"120%\" is no share"));
-        assert!(wrong("dls:100%").starts_with("\"dls\" is no path: \"dls\" is no profile"));
+        assert!(wrong("dsl:120%,3g:-20%").contains("\"120%\" is not a share"));
+        assert!(wrong("dls:100%").starts_with("\"dls\" is not a path: \"dls\" is not a profile"));
     }
 }

@@ -171,11 +171,11 @@ impl PathSpec {
         let mut draft = Draft::default();
         draft
             .read(text, traces)
-            .map_err(|why| SpecFault(format!("{} is no path: {why}", quoted(text))))?;
+            .map_err(|why| SpecFault(format!("{} is not a path: {why}", quoted(text))))?;
         let mut named = std::mem::take(&mut draft.traces);
         let (up, down) = draft
             .finish()
-            .map_err(|why| SpecFault(format!("{} is no path: {why}", quoted(text))))?;
+            .map_err(|why| SpecFault(format!("{} is not a path: {why}", quoted(text))))?;
         // one that was given first and replaced later is nobody's
         named.retain(|(_, trace)| {
             let carries = |link: &LinkSpec| {
@@ -357,7 +357,7 @@ fn unknown_profile(name: &str) -> String {
         .collect();
     let hint = if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) };
     format!(
-        "{} is no profile{hint}; `loadstone netpath profiles` lists them, and rtt=, delay=, loss=, \
+        "{} is not a profile{hint}; `loadstone netpath profiles` lists them, and rtt=, delay=, loss=, \
          rate= say it in figures",
         quoted(name)
     )

@@ -69,7 +69,7 @@ impl Trace {
         let text = std::str::from_utf8(bytes).map_err(|_| {
             let row = bytes.split(|byte| *byte == b'\n');
             let row = row.take_while(|line| std::str::from_utf8(line).is_ok()).count() + 1;
-            wrong(&format!("line {row} is no text"))
+            wrong(&format!("line {row} is not text"))
         })?;
         Trace::parse(text).map(Arc::new).map_err(|fault| wrong(&fault))
     }
@@ -101,7 +101,7 @@ impl Trace {
         for word in text.split_whitespace() {
             let wrong = || {
                 TraceFault(format!(
-                    "{} is no span between two lines of a trace, such as 1 or 1*200 (milliseconds)",
+                    "{} is not a span between two lines of a trace, such as 1 or 1*200 (milliseconds)",
                     quoted(word)
                 ))
             };
@@ -135,7 +135,7 @@ impl Trace {
             let at = line.parse().map_err(|_| {
                 let line = quoted(line);
                 TraceFault(format!(
-                    "line {row}: {line} is no whole number of milliseconds below 2^32"
+                    "line {row}: {line} is not a whole number of milliseconds below 2^32"
                 ))
             })?;
             if at_ms.last().is_some_and(|before| *before > at) {
@@ -215,18 +215,18 @@ mod tests {
         );
         assert_eq!(
             wrong("1\n\n1.5"),
-            "line 3: \"1.5\" is no whole number of milliseconds below 2^32"
+            "line 3: \"1.5\" is not a whole number of milliseconds below 2^32"
         );
-        assert_eq!(wrong("-1"), "line 1: \"-1\" is no whole number of milliseconds below 2^32");
+        assert_eq!(wrong("-1"), "line 1: \"-1\" is not a whole number of milliseconds below 2^32");
     }
 
     #[test]
     fn a_file_is_named_with_its_line() {
         let wrong = |bytes: &[u8]| Trace::of_file("up.txt", bytes).expect_err("no trace");
-        assert_eq!(wrong(b"1\n2\n\xff\n"), "the trace \"up.txt\": line 3 is no text");
+        assert_eq!(wrong(b"1\n2\n\xff\n"), "the trace \"up.txt\": line 3 is not text");
         assert_eq!(
             wrong(b"1\nx\n"),
-            "the trace \"up.txt\": line 2: \"x\" is no whole number of milliseconds below 2^32"
+            "the trace \"up.txt\": line 2: \"x\" is not a whole number of milliseconds below 2^32"
         );
         assert!(Trace::of_file("up.txt", b"1\n").is_ok());
     }

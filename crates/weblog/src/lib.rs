@@ -11,4 +11,4 @@ mod log;
 pub use anonymise::{Anonymised, Anonymiser, HashedPaths, WORDS_MAX};
 pub use describe::{Arrivals, Description, Model, describe};
 pub use line::{Entry, LineError, parse_line};
-pub use log::{Access, Log, LogReader, LoggedRequest, Visit};
+pub use log::{Access, ClientVisit, Log, LogReader, LoggedRequest};

@@ -28,7 +28,7 @@ pub struct Access {
 
 /// A client's requests with no pause longer than a bound: rows of [`Log::accesses`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Visit {
+pub struct ClientVisit {
     pub rows: Vec<u32>,
 }
 
@@ -139,8 +139,8 @@ impl Log {
 
     /// Each client's requests, cut where it asked for nothing for longer than `pause`; by the
     /// times at which they begin.
-    pub fn visits(&self, pause: Nanos) -> Vec<Visit> {
-        let mut visits: Vec<Visit> = Vec::new();
+    pub fn visits(&self, pause: Nanos) -> Vec<ClientVisit> {
+        let mut visits: Vec<ClientVisit> = Vec::new();
         let mut open: HashMap<u32, usize> = HashMap::new();
         for (row, access) in (0..).zip(&self.accesses) {
             let current = open.get(&access.client).copied().filter(|visit| {
@@ -151,7 +151,7 @@ impl Log {
                 Some(visit) => visits[visit].rows.push(row),
                 None => {
                     open.insert(access.client, visits.len());
-                    visits.push(Visit { rows: vec![row] });
+                    visits.push(ClientVisit { rows: vec![row] });
                 }
             }
         }

@@ -128,10 +128,10 @@ impl std::fmt::Display for AnswerError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             AnswerError::NotHttp => f.write_str("the server's bytes are not HTTP/1.x"),
-            AnswerError::BadFraming(what) => write!(f, "the answer's framing is broken: {what}"),
-            AnswerError::HeadTooLarge => f.write_str("the answer's head is too large"),
-            AnswerError::ClosedEarly => f.write_str("the connection ended before an answer began"),
-            AnswerError::Truncated => f.write_str("the connection ended inside the answer"),
+            AnswerError::BadFraming(what) => write!(f, "the response's framing is broken: {what}"),
+            AnswerError::HeadTooLarge => f.write_str("the response's head is too large"),
+            AnswerError::ClosedEarly => f.write_str("the connection ended before a response began"),
+            AnswerError::Truncated => f.write_str("the connection ended inside the response"),
         }
     }
 }
@@ -150,7 +150,7 @@ pub struct AnswerReader {
     /// Bytes of `buffer` that are the final head.
     head_len: usize,
     limits: Limits,
-    state: State,
+    state: ReadState,
     asked: Asked,
     keep_head: bool,
     /// What is not HTTP/1.x is taken for a body without a head (HTTP/0.9).
@@ -162,7 +162,7 @@ pub struct AnswerReader {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ReadState {
     /// Nothing awaited: never started, complete, or failed.
     Idle,
     /// No byte of a status line seen.
@@ -195,7 +195,7 @@ impl AnswerReader {
             buffer: Vec::new(),
             head_len: 0,
             limits,
-            state: State::Idle,
+            state: ReadState::Idle,
             asked: Asked::Ordinary,
             keep_head,
             headless: false,
@@ -217,7 +217,7 @@ impl AnswerReader {
     #[inline]
     pub fn start(&mut self, asked: Asked) {
         self.asked = asked;
-        self.state = State::Begin;
+        self.state = ReadState::Begin;
         self.begun = false;
         self.leading = 0;
         self.facts = AnswerFacts::default();
@@ -234,7 +234,7 @@ impl AnswerReader {
     /// The bytes are no answer; the connection cannot be used any further.
     #[inline]
     pub fn advance(&mut self, cache: &mut HeadCache, input: &[u8]) -> Result<Advance, AnswerError> {
-        if self.state == State::Begin
+        if self.state == ReadState::Begin
             && let Some(known) = cache.latest(input)
             && self.takes_short_cut(known)
         {
@@ -247,7 +247,7 @@ impl AnswerReader {
         }
         let advance = self.advance_by_state(cache, input);
         if advance.is_err() {
-            self.state = State::Idle;
+            self.state = ReadState::Idle;
         }
         advance
     }
@@ -259,19 +259,19 @@ impl AnswerReader {
     /// even `HTTP/` had come, [`AnswerError::Truncated`] inside an answer. `Ok`: the answer was
     /// delimited by the end of the connection and is complete (RFC 9112 §6.3 item 8).
     pub fn end_of_input(&mut self) -> Result<(), AnswerError> {
-        let state = std::mem::replace(&mut self.state, State::Idle);
+        let state = std::mem::replace(&mut self.state, ReadState::Idle);
         match state {
-            State::UntilClose => Ok(()),
-            State::Idle => Err(AnswerError::ClosedEarly),
-            State::Begin if !self.begun => Err(AnswerError::ClosedEarly),
-            State::Head => {
+            ReadState::UntilClose => Ok(()),
+            ReadState::Idle => Err(AnswerError::ClosedEarly),
+            ReadState::Begin if !self.begun => Err(AnswerError::ClosedEarly),
+            ReadState::Head => {
                 let no_http = self.facts.interim == 0 && self.buffer.len() < MAGIC.len();
                 self.facts.head_bytes += self.buffer.len() as u64;
                 self.empty_buffer();
                 match no_http {
                     true if self.headless => {
                         self.without_head(self.facts.head_bytes);
-                        self.state = State::Idle;
+                        self.state = ReadState::Idle;
                         Ok(())
                     }
                     true => Err(AnswerError::NotHttp),
@@ -290,7 +290,7 @@ impl AnswerReader {
 
     /// [`AnswerReader::facts`] with the bytes of a head of which only the beginning is there.
     pub fn facts_so_far(&self) -> AnswerFacts {
-        let begun = if self.state == State::Head { self.buffer.len() as u64 } else { 0 };
+        let begun = if self.state == ReadState::Head { self.buffer.len() as u64 } else { 0 };
         AnswerFacts { head_bytes: self.facts.head_bytes + begun, ..self.facts }
     }
 
@@ -341,7 +341,7 @@ impl AnswerReader {
         self.facts.body_bytes = here as u64;
         self.left = length - here as u64;
         let done = self.left == 0;
-        self.state = if done { State::Idle } else { State::Length };
+        self.state = if done { ReadState::Idle } else { ReadState::Length };
         Advance { consumed: known.len + here, body: known.len..known.len + here, done }
     }
 
@@ -351,9 +351,9 @@ impl AnswerReader {
         input: &[u8],
     ) -> Result<Advance, AnswerError> {
         match self.state {
-            State::Idle => Ok(nothing()),
-            State::Begin | State::Head if self.headless => self.heads_or_none(cache, input),
-            State::Begin | State::Head => self.heads(cache, input),
+            ReadState::Idle => Ok(nothing()),
+            ReadState::Begin | ReadState::Head if self.headless => self.heads_or_none(cache, input),
+            ReadState::Begin | ReadState::Head => self.heads(cache, input),
             _ => self.body(input, 0),
         }
     }
@@ -378,7 +378,7 @@ impl AnswerReader {
     /// There is no head: `bytes` of a body have come, and more may.
     fn without_head(&mut self, bytes: u64) {
         self.begun = true;
-        self.state = State::UntilClose;
+        self.state = ReadState::UntilClose;
         self.facts = AnswerFacts {
             framing: Framing::UntilClose,
             body_bytes: bytes,
@@ -392,7 +392,7 @@ impl AnswerReader {
         let mut at = 0;
         while at < input.len() {
             let rest = &input[at..];
-            if self.state == State::Begin {
+            if self.state == ReadState::Begin {
                 let skipped = self.skip_empty_lines(rest)?;
                 if skipped > 0 {
                     at += skipped;
@@ -403,7 +403,7 @@ impl AnswerReader {
             let (consumed, known) = self.head_piece(cache, rest)?;
             at += consumed;
             match known {
-                None => self.state = State::Head,
+                None => self.state = ReadState::Head,
                 Some(known) if known.is_interim() => self.skip_interim(&known)?,
                 Some(known) => {
                     self.settle(&known)?;
@@ -436,7 +436,7 @@ impl AnswerReader {
         cache: &mut HeadCache,
         rest: &[u8],
     ) -> Result<(usize, Option<Known>), AnswerError> {
-        let whole = self.state == State::Begin;
+        let whole = self.state == ReadState::Begin;
         if whole {
             if let Some(known) = cache.recall(rest) {
                 self.keep(&rest[..known.len], &known);
@@ -490,11 +490,11 @@ impl AnswerReader {
 
     fn skip_interim(&mut self, known: &Known) -> Result<(), AnswerError> {
         if self.facts.interim >= self.limits.interim_max {
-            return Err(AnswerError::BadFraming("too many interim (1xx) answers"));
+            return Err(AnswerError::BadFraming("too many interim (1xx) responses"));
         }
         self.facts.interim += 1;
         self.facts.head_bytes += known.len as u64;
-        self.state = State::Begin;
+        self.state = ReadState::Begin;
         self.leading = 0;
         Ok(())
     }
@@ -505,16 +505,16 @@ impl AnswerReader {
         let bodiless = tunnel || self.asked == Asked::Head;
         let rule = if bodiless { BodyRule::None } else { known.rule };
         (self.facts.framing, self.state) = match rule {
-            BodyRule::None => (Framing::None, State::Idle),
+            BodyRule::None => (Framing::None, ReadState::Idle),
             BodyRule::Length(length) => {
                 self.left = length;
-                (Framing::Length, if length == 0 { State::Idle } else { State::Length })
+                (Framing::Length, if length == 0 { ReadState::Idle } else { ReadState::Length })
             }
             BodyRule::Chunked => {
                 self.chunks = ChunkReader::default();
-                (Framing::Chunked, State::Chunked)
+                (Framing::Chunked, ReadState::Chunked)
             }
-            BodyRule::UntilClose => (Framing::UntilClose, State::UntilClose),
+            BodyRule::UntilClose => (Framing::UntilClose, ReadState::UntilClose),
             BodyRule::Faulty(what) => return Err(AnswerError::BadFraming(what)),
         };
         self.head_len = self.buffer.len();
@@ -532,30 +532,32 @@ impl AnswerReader {
     fn body(&mut self, input: &[u8], at: usize) -> Result<Advance, AnswerError> {
         let rest = input.len() - at;
         let advance = match self.state {
-            State::Length => {
+            ReadState::Length => {
                 let here = usize::try_from(self.left).unwrap_or(usize::MAX).min(rest);
                 self.left -= here as u64;
                 if self.left == 0 {
-                    self.state = State::Idle;
+                    self.state = ReadState::Idle;
                 }
                 Advance { consumed: at + here, body: at..at + here, done: self.left == 0 }
             }
-            State::UntilClose => {
+            ReadState::UntilClose => {
                 Advance { consumed: input.len(), body: at..input.len(), done: false }
             }
-            State::Chunked => {
+            ReadState::Chunked => {
                 let Chunks { consumed, body, trailers, done } =
                     self.chunks.advance(&self.limits, &input[at..])?;
                 self.keep_trailers(&input[at..][trailers]);
                 self.facts.framing_bytes += (consumed - body.len()) as u64;
                 if done {
-                    self.state = State::Idle;
+                    self.state = ReadState::Idle;
                     self.facts.trailer_bytes = self.chunks.trailer_bytes();
                 }
                 Advance { consumed: at + consumed, body: at + body.start..at + body.end, done }
             }
-            State::Idle => Advance { consumed: at, body: at..at, done: true },
-            State::Begin | State::Head => Advance { consumed: at, body: at..at, done: false },
+            ReadState::Idle => Advance { consumed: at, body: at..at, done: true },
+            ReadState::Begin | ReadState::Head => {
+                Advance { consumed: at, body: at..at, done: false }
+            }
         };
         self.facts.body_bytes += advance.body.len() as u64;
         Ok(advance)

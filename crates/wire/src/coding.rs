@@ -39,7 +39,7 @@ impl std::error::Error for CodingError {}
 #[derive(Debug)]
 pub struct Decoder {
     /// The coding applied last comes first.
-    stages: Vec<Stage>,
+    stages: Vec<DecodeStep>,
     output_max: u64,
     /// Bytes given out.
     output: u64,
@@ -68,7 +68,7 @@ impl Decoder {
             if stages.len() == STAGES_MAX {
                 return None;
             }
-            stages.push(Stage::new(coding, output_max)?);
+            stages.push(DecodeStep::new(coding, output_max)?);
         }
         stages.reverse();
         Some(Decoder { stages, output_max, output: 0, failed: None })
@@ -92,7 +92,7 @@ impl Decoder {
     /// The stream is not complete, or had failed before.
     pub fn finish(&mut self) -> Result<(), CodingError> {
         self.failed.map_or(Ok(()), Err)?;
-        let finished = self.stages.iter_mut().try_for_each(Stage::finish);
+        let finished = self.stages.iter_mut().try_for_each(DecodeStep::finish);
         self.failed = finished.err();
         finished
     }
@@ -126,7 +126,7 @@ impl Decoder {
 }
 
 /// One coding being undone.
-struct Stage {
+struct DecodeStep {
     codec: Codec,
     /// Any byte taken in.
     fed: bool,
@@ -138,7 +138,7 @@ enum Codec {
     Brotli(Box<DecompressorWriter<Sink>>),
 }
 
-impl std::fmt::Debug for Stage {
+impl std::fmt::Debug for DecodeStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Stage({})", self.codec.name())
     }
@@ -154,9 +154,9 @@ impl Codec {
     }
 }
 
-impl Stage {
+impl DecodeStep {
     /// Names in any case; `x-gzip` is gzip (RFC 9110 §8.4.1.3).
-    fn new(coding: &[u8], output_max: u64) -> Option<Stage> {
+    fn new(coding: &[u8], output_max: u64) -> Option<DecodeStep> {
         let sink = Sink { bytes: Vec::new(), room: output_max, max: output_max, full: false };
         let codec =
             if coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip") {
@@ -168,7 +168,7 @@ impl Stage {
             } else {
                 return None;
             };
-        Some(Stage { codec, fed: false })
+        Some(DecodeStep { codec, fed: false })
     }
 
     fn push(&mut self, input: &[u8]) -> Result<(), CodingError> {

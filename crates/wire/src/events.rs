@@ -11,7 +11,7 @@ const DONE: &[u8] = b"[DONE]";
 
 /// How events are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum EventFormat {
     Sse,
     Lines,
 }
@@ -20,7 +20,7 @@ enum Form {
 /// no memory beyond itself.
 #[derive(Clone, Copy, Debug)]
 pub struct EventReader {
-    form: Form,
+    form: EventFormat,
     /// The beginning of the line under way, and the line's length so far.
     prefix: [u8; PREFIX_MAX],
     length: usize,
@@ -38,15 +38,15 @@ impl EventReader {
     /// one `data` field. Comments, and events without data, are none; nor is one whose only data is
     /// `[DONE]`.
     pub fn sse() -> EventReader {
-        EventReader::new(Form::Sse)
+        EventReader::new(EventFormat::Sse)
     }
 
     /// A line for each event, as in JSON lines: every line that is not blank.
     pub fn lines() -> EventReader {
-        EventReader::new(Form::Lines)
+        EventReader::new(EventFormat::Lines)
     }
 
-    fn new(form: Form) -> EventReader {
+    fn new(form: EventFormat) -> EventReader {
         EventReader {
             form,
             prefix: [0; PREFIX_MAX],
@@ -61,15 +61,15 @@ impl EventReader {
     /// Takes a piece of the body, and says how many events end in it.
     pub fn push(&mut self, piece: &[u8]) -> u64 {
         match self.form {
-            Form::Sse => self.push_sse(piece),
-            Form::Lines => self.push_lines(piece),
+            EventFormat::Sse => self.push_sse(piece),
+            EventFormat::Lines => self.push_lines(piece),
         }
     }
 
     /// The body is whole: a last line needs no line end. An event of SSE that no empty line has ended is
     /// none, as the standard says.
     pub fn finish(&mut self) -> u64 {
-        u64::from(self.form == Form::Lines && std::mem::take(&mut self.inked))
+        u64::from(self.form == EventFormat::Lines && std::mem::take(&mut self.inked))
     }
 
     fn push_lines(&mut self, mut rest: &[u8]) -> u64 {

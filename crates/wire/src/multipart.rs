@@ -2,7 +2,7 @@
 
 /// One field of a form.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct FormPart<'a> {
     pub field: &'a str,
     /// Name and media type, when it is a file.
     pub file: Option<(&'a str, &'a str)>,
@@ -10,7 +10,7 @@ pub struct Part<'a> {
 }
 
 /// The Content-Type and the body.
-pub fn form_data(parts: &[Part<'_>]) -> (String, Vec<u8>) {
+pub fn form_data(parts: &[FormPart<'_>]) -> (String, Vec<u8>) {
     let boundary = boundary(parts);
     let mut body = Vec::new();
     for part in parts {
@@ -36,7 +36,7 @@ pub fn form_data(parts: &[Part<'_>]) -> (String, Vec<u8>) {
 }
 
 /// A line that stands in no content (RFC 2046 §5.1.1), the same for the same parts.
-fn boundary(parts: &[Part<'_>]) -> String {
+fn boundary(parts: &[FormPart<'_>]) -> String {
     let taken = |text: &str| {
         let finder = memchr::memmem::Finder::new(text.as_bytes());
         parts.iter().any(|part| finder.find(part.content).is_some())
@@ -62,8 +62,12 @@ mod tests {
     #[test]
     fn fields_and_files() {
         let parts = [
-            Part { field: "who", file: None, content: b"fred" },
-            Part { field: "f\"ile", file: Some(("a\nb.txt", "text/plain")), content: b"1\n2\n" },
+            FormPart { field: "who", file: None, content: b"fred" },
+            FormPart {
+                field: "f\"ile",
+                file: Some(("a\nb.txt", "text/plain")),
+                content: b"1\n2\n",
+            },
         ];
         let (kind, body) = form_data(&parts);
         assert_eq!(kind, "multipart/form-data; boundary=----loadstone-form-0");
@@ -79,7 +83,7 @@ mod tests {
     #[test]
     fn the_boundary_is_in_no_content() {
         let content = b"----loadstone-form-0 and ----loadstone-form-1";
-        let (kind, _) = form_data(&[Part { field: "a", file: None, content }]);
+        let (kind, _) = form_data(&[FormPart { field: "a", file: None, content }]);
         assert!(kind.ends_with("----loadstone-form-2"), "{kind}");
     }
 }

@@ -81,13 +81,13 @@ impl Selector {
         let mut all = Vec::new();
         loop {
             let one = cursor.complex();
-            all.push(one.map_err(|why| format!("{text:?} is no CSS selector: {why}"))?);
+            all.push(one.map_err(|why| format!("{text:?} is not a CSS selector: {why}"))?);
             if !cursor.take(",") {
                 break;
             }
         }
         if !cursor.rest.is_empty() {
-            return Err(format!("{text:?} is no CSS selector: {:?} is left over", cursor.rest));
+            return Err(format!("{text:?} is not a CSS selector: {:?} is left over", cursor.rest));
         }
         Ok(Selector { text: text.to_owned(), all })
     }
@@ -324,7 +324,7 @@ impl<'a> Cursor<'a> {
             () if self.take("$=") => AttributeRule::Ends,
             () if self.take("*=") => AttributeRule::Contains,
             () if self.take("=") => AttributeRule::Equals,
-            () => return Err(format!("{:?} is no test of an attribute", self.rest)),
+            () => return Err(format!("{:?} is not a test of an attribute", self.rest)),
         };
         self.space();
         let value = self.value()?;
@@ -405,7 +405,7 @@ mod tests {
             ("", "an element is missing"),
             ("li:first-child", "pseudo-classes"),
             ("a + b", "is not known"),
-            ("a[href", "is no test of an attribute"),
+            ("a[href", "is not a test of an attribute"),
             ("a[href=x", "a [ has no ]"),
             ("a[href='x]", "quotation mark"),
             ("a,,b", "an element must stand before"),

@@ -64,7 +64,7 @@ const PLACES: &[Place] = &[
     only("metrics", 4, &["stats"]),
     only("site", 4, &["reactor", "faulty", "fileset"]),
     only("norm", 4, &[]),
-    only("report", 5, &["plan", "stats", "dialogue", "torture", "campaign", "record"]),
+    only("report", 5, &["stats", "dialogue", "torture", "campaign", "record"]),
     only("tui", 5, &["report", "stats", "store"]),
     only("ui", 5, &["report", "stats", "store"]),
     only("faces", 5, &["plan", "stats", "report", "dialogue", "torture", "wire", "workload"]),

@@ -8,6 +8,8 @@ use syn::visit::Visit;
 
 pub(super) const FUNCTION_LINES_MAX: usize = 70;
 pub(super) const FILE_LINES_MAX: usize = 1_000;
+/// A name that says more than this is a sentence for a comment.
+pub(super) const NAME_CHARS_MAX: usize = 60;
 
 /// The bare loops and meters are written out by hand on purpose: what they measure is the kernel,
 /// and a call that the compiler does not inline would be measured with it.
@@ -23,6 +25,25 @@ pub(super) fn functions(tree: &Tree) -> Vec<Finding> {
         for (line, name, lines) in lengths.found {
             if lines > FUNCTION_LINES_MAX {
                 let text = format!("fn {name} has {lines} lines, more than {FUNCTION_LINES_MAX}");
+                found.push(Finding::new(path, line, text));
+            }
+        }
+    }
+    found
+}
+
+/// No function, and so no test, with a name longer than [`NAME_CHARS_MAX`].
+pub(super) fn names(tree: &Tree) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (path, text) in tree.rust() {
+        let Ok(source) = Source::parse(text) else { continue };
+        let mut lengths = Lengths::default();
+        lengths.visit_file(&source.file);
+        for (line, name, _) in lengths.found {
+            let chars = name.chars().count();
+            if chars > NAME_CHARS_MAX {
+                let text =
+                    format!("fn {name}: a name of {chars} characters, more than {NAME_CHARS_MAX}");
                 found.push(Finding::new(path, line, text));
             }
         }

@@ -259,6 +259,9 @@ fn functions_and_files_stay_short() {
     finds_nothing(&[(PURE, &documented)]);
     finds_nothing(&[(PURE, &"//\n".repeat(1_000))]);
     finds(&[(PURE, &"//\n".repeat(1_001))], "1001 lines");
+    let named = |chars: usize| format!("#[test]\nfn {}() {{}}\n", "a".repeat(chars));
+    finds_nothing(&[(PURE, &named(60))]);
+    finds(&[(PURE, &named(61))], "machine.rs:2: fn aaa");
 }
 
 #[test]

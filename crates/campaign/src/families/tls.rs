@@ -23,7 +23,7 @@ pub(super) const MEMBERS: &[Member] = &[
 
 /// What a server says to bytes that begin a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reply {
+enum HandshakeReply {
     /// It goes on with the handshake.
     Hello,
     /// It says what is wrong: the alert's description (RFC 8446 section 6).
@@ -39,30 +39,30 @@ enum Reply {
     Cut,
 }
 
-impl Reply {
-    fn of(talk: &Talk) -> Reply {
+impl HandshakeReply {
+    fn of(talk: &Talk) -> HandshakeReply {
         match (talk.raw.as_slice(), talk.end) {
-            (_, TalkEnd::Unconnected(_)) => Reply::Unconnected,
-            ([HANDSHAKE, ..], _) => Reply::Hello,
-            ([ALERT, _, _, _, _, _, description, ..], _) => Reply::Alert(*description),
-            (raw, _) if raw.starts_with(b"HTTP/") => Reply::Plain,
-            ([], TalkEnd::Closed | TalkEnd::Broken(_)) => Reply::Ended,
-            ([], TalkEnd::Bounded | TalkEnd::Ours) => Reply::Cut,
-            ([], _) => Reply::Nothing,
-            _ => Reply::Other,
+            (_, TalkEnd::Unconnected(_)) => HandshakeReply::Unconnected,
+            ([HANDSHAKE, ..], _) => HandshakeReply::Hello,
+            ([ALERT, _, _, _, _, _, description, ..], _) => HandshakeReply::Alert(*description),
+            (raw, _) if raw.starts_with(b"HTTP/") => HandshakeReply::Plain,
+            ([], TalkEnd::Closed | TalkEnd::Broken(_)) => HandshakeReply::Ended,
+            ([], TalkEnd::Bounded | TalkEnd::Ours) => HandshakeReply::Cut,
+            ([], _) => HandshakeReply::Nothing,
+            _ => HandshakeReply::Other,
         }
     }
 
     fn said(self) -> String {
         match self {
-            Reply::Hello => "the handshake goes on".to_owned(),
-            Reply::Alert(description) => format!("alert {description}"),
-            Reply::Plain => "an answer in plain HTTP".to_owned(),
-            Reply::Ended => "closed without a byte".to_owned(),
-            Reply::Other => "bytes that are no TLS".to_owned(),
-            Reply::Nothing => "nothing, and the connection stands".to_owned(),
-            Reply::Unconnected => "no connection".to_owned(),
-            Reply::Cut => "ended by us".to_owned(),
+            HandshakeReply::Hello => "the handshake goes on".to_owned(),
+            HandshakeReply::Alert(description) => format!("alert {description}"),
+            HandshakeReply::Plain => "an answer in plain HTTP".to_owned(),
+            HandshakeReply::Ended => "closed without a byte".to_owned(),
+            HandshakeReply::Other => "bytes that are no TLS".to_owned(),
+            HandshakeReply::Nothing => "nothing, and the connection stands".to_owned(),
+            HandshakeReply::Unconnected => "no connection".to_owned(),
+            HandshakeReply::Cut => "ended by us".to_owned(),
         }
     }
 }
@@ -72,33 +72,37 @@ struct Trial {
     name: &'static str,
     moves: Vec<Move>,
     expected: &'static str,
-    judge: fn(Reply) -> TestOutcome,
+    judge: fn(HandshakeReply) -> TestOutcome,
 }
 
 /// Refusing is right, and nothing else is.
-fn refused(reply: Reply) -> TestOutcome {
+fn refused(reply: HandshakeReply) -> TestOutcome {
     match reply {
-        Reply::Alert(_) | Reply::Ended | Reply::Plain => TestOutcome::Pass,
-        Reply::Unconnected | Reply::Cut => TestOutcome::Inconclusive,
-        Reply::Hello | Reply::Other | Reply::Nothing => TestOutcome::Fail,
+        HandshakeReply::Alert(_) | HandshakeReply::Ended | HandshakeReply::Plain => {
+            TestOutcome::Pass
+        }
+        HandshakeReply::Unconnected | HandshakeReply::Cut => TestOutcome::Inconclusive,
+        HandshakeReply::Hello | HandshakeReply::Other | HandshakeReply::Nothing => {
+            TestOutcome::Fail
+        }
     }
 }
 
 /// Refusing and going on are both right; saying nothing is not.
-fn answered(reply: Reply) -> TestOutcome {
-    if reply == Reply::Hello { TestOutcome::Pass } else { refused(reply) }
+fn answered(reply: HandshakeReply) -> TestOutcome {
+    if reply == HandshakeReply::Hello { TestOutcome::Pass } else { refused(reply) }
 }
 
 /// RFC 7301 section 3.2: who supports the extension refuses; who does not goes on.
-fn no_protocol(reply: Reply) -> TestOutcome {
-    if reply == Reply::Hello { TestOutcome::Alternative } else { refused(reply) }
+fn no_protocol(reply: HandshakeReply) -> TestOutcome {
+    if reply == HandshakeReply::Hello { TestOutcome::Alternative } else { refused(reply) }
 }
 
 /// RFC 8446 section 5.1 permits it, so that it must be understood; refusing harms few.
-fn understood(reply: Reply) -> TestOutcome {
+fn understood(reply: HandshakeReply) -> TestOutcome {
     match reply {
-        Reply::Hello => TestOutcome::Pass,
-        Reply::Unconnected | Reply::Cut => TestOutcome::Inconclusive,
+        HandshakeReply::Hello => TestOutcome::Pass,
+        HandshakeReply::Unconnected | HandshakeReply::Cut => TestOutcome::Inconclusive,
         other => refused(other).max(TestOutcome::Advisory),
     }
 }
@@ -112,7 +116,7 @@ fn silent(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut Ca
     let over = talk.over.as_secs_f64();
     let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
     let note = match ended {
-        true => Reply::of(&talk).said(),
+        true => HandshakeReply::of(&talk).said(),
         false => format!("none within {}", show::duration(horizon)),
     };
     let outcome = match talk.end {
@@ -247,10 +251,10 @@ fn tried(
         trials.iter().map(|trial| plain(runner, trial.moves.clone(), wait)).collect();
     let talks = runner.together(scripts.clone());
     for ((trial, script), talk) in trials.iter().zip(&scripts).zip(talks) {
-        let reply = Reply::of(&talk);
+        let reply = HandshakeReply::of(&talk);
         let outcome = (trial.judge)(reply);
         let why = match (outcome, reply) {
-            (TestOutcome::Fail, Reply::Nothing) => "it waits for what will never come",
+            (TestOutcome::Fail, HandshakeReply::Nothing) => "it waits for what will never come",
             (TestOutcome::Fail, _) => "it goes on with what it cannot have understood",
             _ => "",
         };
@@ -363,7 +367,7 @@ mod tests {
             ),
         ];
         for (raw, end, said, outcomes) in table {
-            let reply = Reply::of(&talk(raw, end));
+            let reply = HandshakeReply::of(&talk(raw, end));
             assert_eq!(reply.said(), said);
             let judged = [refused, answered, no_protocol, understood].map(|judge| judge(reply));
             assert_eq!(judged, outcomes, "{said}");

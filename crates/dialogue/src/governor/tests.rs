@@ -75,7 +75,7 @@ fn talk(head: &str, end: TalkEnd, at: Nanos) -> Talk {
 }
 
 #[test]
-fn new_connections_keep_within_any_second_and_leave_room_for_probes() {
+fn new_connections_keep_to_the_rate_and_leave_room_for_probes() {
     let mut one = governor(narrow());
     for _ in 0..3 {
         assert_eq!(one.admit(ms(100), &peer(), false), Admission::Now);
@@ -207,7 +207,7 @@ fn a_run_whose_way_to_the_server_is_lost_stops() {
 }
 
 #[test]
-fn a_request_that_goes_out_a_moment_after_it_was_granted_counts_once() {
+fn a_request_sent_a_moment_after_its_grant_counts_once() {
     let bounds = Bounds { requests_max: Some(3), ..wide() };
     let mut one = governor(bounds);
     let us = Nanos::from_micros;

@@ -83,12 +83,12 @@ fn flags(text: &str) -> Result<u8, String> {
 fn named(text: &str, names: &[(&str, u8)]) -> Result<u8, String> {
     match names.iter().find(|(name, _)| *name == text) {
         Some((_, value)) => Ok(*value),
-        None => text.parse().map_err(|_| format!("{} is no part of a frame", quoted(text))),
+        None => text.parse().map_err(|_| format!("{} is not part of a frame", quoted(text))),
     }
 }
 
 fn number(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("{} is no number of a frame", quoted(text)))
+    text.parse().map_err(|_| format!("{} is not a number of a frame", quoted(text)))
 }
 
 fn field(
@@ -143,11 +143,11 @@ mod tests {
     #[test]
     fn what_is_no_frame_is_said() {
         for (text, said) in [
-            ("{frame NEWS 0 0}", "\"NEWS\" is no part of a frame"),
-            ("{frame DATA 0 x}", "\"x\" is no number of a frame"),
-            ("{framed}", "\"\" is no number of a frame"),
+            ("{frame NEWS 0 0}", "\"NEWS\" is not part of a frame"),
+            ("{frame DATA 0 x}", "\"x\" is not a number of a frame"),
+            ("{framed}", "\"\" is not a number of a frame"),
             ("{field a}", "\"a\" is not NAME=VALUE"),
-            ("{frame DATA 0 1 {nothing}}", "\"nothing\" is no macro"),
+            ("{frame DATA 0 1 {nothing}}", "\"nothing\" is not a macro"),
             ("{frame DATA 0 1 {ping}", "\"{frame DATA 0 1 {ping}\" has no }"),
         ] {
             assert_eq!(made(text), Err(said.to_owned()), "{text}");

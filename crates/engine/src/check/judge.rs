@@ -71,10 +71,10 @@ pub(crate) fn response(
 fn outcome(wanted: Wanted, result: &Result<Reply, Trouble>) -> Judged {
     let differs = |got: String| {
         let expected = match wanted {
-            Wanted::Answer => "an answer",
-            Wanted::Closed => "a connection closed without an answer",
+            Wanted::Answer => "a response",
+            Wanted::Closed => "a connection closed without a response",
             Wanted::Refused => "no connection",
-            Wanted::TimedOut => "no answer in time",
+            Wanted::TimedOut => "no response in time",
         };
         Err(Difference::new("outcome", expected, got))
     };
@@ -86,7 +86,7 @@ fn outcome(wanted: Wanted, result: &Result<Reply, Trouble>) -> Judged {
     };
     match result {
         Ok(_) if wanted == Wanted::Answer => Ok(()),
-        Ok(reply) => differs(format!("an answer with status {}", reply.facts.status)),
+        Ok(reply) => differs(format!("a response with status {}", reply.facts.status)),
         Err(trouble) if met(trouble.class) => Ok(()),
         Err(trouble) => differs(trouble.text.clone()),
     }

@@ -5,7 +5,7 @@ use plan::HttpVersion;
 use plan::check::{Ask, Body, CheckPlan, Text, Upload, UploadContent, ValueSource};
 use std::collections::BTreeMap;
 use url::{Position, Url};
-use wire::multipart::{Part, form_data};
+use wire::multipart::{FormPart, form_data};
 use wire::request::{RequestHead, Target, Version, basic_authorization};
 use workload::Jar;
 
@@ -110,9 +110,9 @@ pub(super) fn locate(base: &Url, text: &str) -> Result<(Url, Option<String>), St
         url.set_query(query);
         return Ok((url, Some(text.to_owned())));
     }
-    let mut url = base.join(text).map_err(|error| format!("{text:?} is no URL: {error}"))?;
+    let mut url = base.join(text).map_err(|error| format!("{text:?} is not a URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(format!("{text:?} is no http or https URL"));
+        return Err(format!("{text:?} is not an http or https URL"));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("leave the login out of the URL; a step has user = \"name:password\"".into());
@@ -182,12 +182,12 @@ fn multipart(
             UploadContent::Bytes(bytes) => bytes.clone(),
         });
     }
-    let texts = fields.iter().map(|(name, value)| Part {
+    let texts = fields.iter().map(|(name, value)| FormPart {
         field: name,
         file: None,
         content: value.as_bytes(),
     });
-    let uploads = files.iter().zip(&contents).map(|(file, content)| Part {
+    let uploads = files.iter().zip(&contents).map(|(file, content)| FormPart {
         field: &file.field,
         file: Some((&file.name, &file.media_type)),
         content,

@@ -33,8 +33,8 @@ impl Voice {
         };
         match message {
             Message::Http1 { .. } => Voice::Http1(AnswerReader::new(true)),
-            Message::Http2 { .. } => streams(Protocol::Http2(http2::Settings::default())),
-            Message::Http3 { .. } => streams(Protocol::Http3(http3::Settings::default())),
+            Message::Http2 { .. } => streams(Protocol::Http2(http2::SessionSettings::default())),
+            Message::Http3 { .. } => streams(Protocol::Http3(http3::SessionSettings::default())),
         }
     }
 
@@ -187,7 +187,7 @@ fn misread(error: &AnswerError, at: &[u8]) -> Trouble {
     // a TLS record of an alert (RFC 8446 §5.1)
     let alert = class == FailureClass::NotHttp && at.starts_with(&[0x15, 0x03]);
     let text = if alert {
-        "the server answered in TLS: is this a port for https://?".to_owned()
+        "the server responded in TLS: is this a port for https://?".to_owned()
     } else {
         error.to_string()
     };

@@ -71,7 +71,7 @@ fn peers() -> Vec<Peer> {
 }
 
 #[test]
-fn connections_are_opened_some_at_a_time_and_the_workers_slots_come_behind_them() {
+fn connections_open_in_batches_behind_the_workers_slots() {
     let mut held = HeldBeside::new(World::default(), 100, peers(), true);
     let mut ready = Vec::new();
     held.wait(Nanos::SECOND, &mut ready);

@@ -84,7 +84,7 @@ fn the_way_down_has_the_same_levels() {
 }
 
 #[test]
-fn a_shuffled_staircase_has_all_steps_and_its_seed_gives_the_order() {
+fn a_shuffled_staircase_has_all_steps_in_the_seeds_order() {
     let levels: Vec<f64> = (1..=20).map(|index| f64::from(index) * 10.0).collect();
     let shuffled = |seed| {
         let range = Range::Given(levels.clone());
@@ -101,7 +101,7 @@ fn a_shuffled_staircase_has_all_steps_and_its_seed_gives_the_order() {
 }
 
 #[test]
-fn without_a_range_the_load_doubles_past_the_knee_and_the_gap_is_filled_in() {
+fn without_a_range_the_load_doubles_and_the_gap_is_filled() {
     let range = Range::Automatic { from: 10.0, to: 1e6 };
     let (steps, curve) = walk(Course { overload: true, ..course(range) }, |l| saturates(350.0, l));
     let up = of(&steps, Purpose::Up);
@@ -119,7 +119,7 @@ fn without_a_range_the_load_doubles_past_the_knee_and_the_gap_is_filled_in() {
 }
 
 #[test]
-fn a_server_that_the_first_level_is_too_much_for_is_met_further_down() {
+fn a_first_level_that_is_too_high_is_lowered() {
     let range = Range::Automatic { from: 10.0, to: 1e6 };
     let (steps, curve) = walk(course(range), |level| saturates(1.2, level));
     let up = of(&steps, Purpose::Up);

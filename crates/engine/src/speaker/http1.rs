@@ -1,6 +1,6 @@
 //! HTTP/1.x: responses come in the order of the requests, so every event is of the oldest call.
 
-use super::{Fault, Request, Shared};
+use super::{Fault, ReadCaches, Request};
 use sample::FailureClass;
 use wire::answer::{Advance, AnswerError, AnswerFacts, AnswerReader, Asked};
 use wire::timing::{Malformed, Timing};
@@ -49,7 +49,7 @@ impl Http1 {
     #[inline(always)]
     pub(crate) fn hear(
         &mut self,
-        shared: &mut Shared,
+        shared: &mut ReadCaches,
         asked: Asked,
         input: &[u8],
     ) -> Result<Advance, Fault> {

@@ -1,14 +1,14 @@
 //! HTTP/2: streams of one connection, whose responses come in any order.
 
 use super::{Event, Fault, Heard, Request};
-use http2::{Gone, Late, Part, Session, Settings, StreamFacts};
+use http2::{Gone, Late, Part, Session, SessionSettings, StreamFacts};
 use sample::{FailureClass, Http2Facts};
 use wire::answer::{AnswerFacts, Framing};
 use wire::timing::{Malformed, Timing, timings};
 
 #[derive(Debug)]
 pub(crate) struct Http2 {
-    settings: Settings,
+    settings: SessionSettings,
     session: Session,
     /// Bytes of the input that the session has taken, whose events are not all handed over yet.
     taken: Option<usize>,
@@ -19,7 +19,7 @@ pub(crate) struct Http2 {
 }
 
 impl Http2 {
-    pub(super) fn new(settings: Settings) -> Http2 {
+    pub(super) fn new(settings: SessionSettings) -> Http2 {
         let session = Session::new(&settings);
         Http2 { settings, session, taken: None, under_way: None, violation: None }
     }

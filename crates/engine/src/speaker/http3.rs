@@ -3,14 +3,14 @@
 
 use super::{Event, Fault, Heard, Request};
 use conduit::streams::{PieceKind, put_code};
-use http3::{GoneStream, Part, Session, Settings, StreamFacts};
+use http3::{GoneStream, Part, Session, SessionSettings, StreamFacts};
 use sample::{FailureClass, Http3Facts};
 use wire::answer::{AnswerFacts, Framing};
 use wire::timing::{Malformed, Timing, timings};
 
 #[derive(Debug)]
 pub(crate) struct Http3 {
-    settings: Settings,
+    settings: SessionSettings,
     session: Session,
     /// Bytes of the input that the session has taken, whose events are not all handed over yet.
     taken: Option<usize>,
@@ -21,7 +21,7 @@ pub(crate) struct Http3 {
 }
 
 impl Http3 {
-    pub(super) fn new(settings: Settings) -> Http3 {
+    pub(super) fn new(settings: SessionSettings) -> Http3 {
         let session = Session::new(&settings);
         Http3 { settings, session, taken: None, under_way: None, violation: None }
     }

@@ -21,14 +21,14 @@ pub(crate) const STREAMS_MAX: u32 = 8;
 pub(crate) struct Numbered {
     next: u8,
     /// The streams outstanding, in the order of their calls.
-    streams: Vec<Stream>,
+    streams: Vec<NumberedStream>,
     /// The peer takes no more.
     going_away: bool,
     facts: AnswerFacts,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Stream {
+struct NumberedStream {
     number: u8,
     facts: AnswerFacts,
 }
@@ -49,7 +49,7 @@ impl Numbered {
 
     pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
         self.next += 1;
-        self.streams.push(Stream { number: self.next, facts: AnswerFacts::default() });
+        self.streams.push(NumberedStream { number: self.next, facts: AnswerFacts::default() });
         out.extend(frame(self.next, b'?', request.template.method.as_bytes()));
     }
 

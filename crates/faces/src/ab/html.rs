@@ -118,7 +118,7 @@ fn connection_times(table: &mut Table<'_>, results: &Results<'_>) {
          <tr {row}><th {cell}>&nbsp;</th> <th {cell}>min</th>   <th {cell}>avg</th>   \
          <th {cell}>max</th></tr>\n"
     );
-    let of = |row: &super::times::Row| [row.min, row.mean, row.max].map(round_ms);
+    let of = |row: &super::times::TimesRow| [row.min, row.mean, row.max].map(round_ms);
     let (connect, total) = (of(&results.connect), of(&results.total));
     let between = std::array::from_fn(|column| total[column] - connect[column]);
     table.times("Connect", connect);

@@ -14,7 +14,7 @@ mod text;
 mod times;
 
 use crate::{
-    Date, Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, Trouble, Wish, words,
+    Date, Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, StartTrouble, Wish, words,
 };
 use options::Options;
 use report::RunReport;
@@ -91,9 +91,9 @@ impl Face for Ab {
         said
     }
 
-    fn cannot_start(&mut self, trouble: &Trouble) -> Ending {
+    fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {
         let ending = match trouble {
-            Trouble::Name { host, text } => {
+            StartTrouble::Name { host, text } => {
                 // 670000: where the Apache runtime's numbers for the resolver's errors begin
                 let (number, sentence) = words::resolver_error(text);
                 let line = format!(
@@ -102,17 +102,17 @@ impl Face for Ab {
                 );
                 Ending::error(line, exit_code(670_000 + number))
             }
-            Trouble::Bind(error) => Ending::error(
+            StartTrouble::Bind(error) => Ending::error(
                 format!("bind: {} ({})\n", error.text, error.number),
                 exit_code(error.number),
             ),
-            Trouble::Descriptors => Ending::error("socket: Too many open files (24)\n", 24),
-            Trouble::Tls(text) => return Ending::error(format!("{text}\n"), 1),
-            Trouble::Lookup(text)
-            | Trouble::Connect(text)
-            | Trouble::Script(text)
-            | Trouble::Request(text)
-            | Trouble::Other(text) => Ending::error(format!("{text}\n"), 1),
+            StartTrouble::Descriptors => Ending::error("socket: Too many open files (24)\n", 24),
+            StartTrouble::Tls(text) => return Ending::error(format!("{text}\n"), 1),
+            StartTrouble::Lookup(text)
+            | StartTrouble::Connect(text)
+            | StartTrouble::Script(text)
+            | StartTrouble::Request(text)
+            | StartTrouble::Other(text) => Ending::error(format!("{text}\n"), 1),
         };
         self.after_banner(ending)
     }

@@ -1,7 +1,7 @@
 //! The command line: letters, defaults, and what ab says to a wrong one.
 
 use super::address::{Address, parse_url};
-use crate::getopt::{Getopt, Step};
+use crate::getopt::{Getopt, OptionStep};
 use crate::words::atoi;
 use crate::{Ending, Files};
 use base64::Engine as _;
@@ -90,13 +90,13 @@ pub(super) fn parse(program: &str, args: &[String], files: &dyn Files) -> Result
     let mut letters = Getopt::new(args, LETTERS);
     let complaint = loop {
         match letters.step() {
-            Step::Option('h', _) => return Err(usage(program, String::new())),
-            Step::Option(letter, value) => draft.take(letter, value)?,
-            Step::Unknown(letter) => break format!("{short}: illegal option -- {letter}\n"),
-            Step::NoValue(letter) => {
+            OptionStep::Option('h', _) => return Err(usage(program, String::new())),
+            OptionStep::Option(letter, value) => draft.take(letter, value)?,
+            OptionStep::Unknown(letter) => break format!("{short}: illegal option -- {letter}\n"),
+            OptionStep::NoValue(letter) => {
                 break format!("{short}: option requires an argument -- {letter}\n");
             }
-            Step::End => break String::new(),
+            OptionStep::End => break String::new(),
         }
     };
     let wrong = |what: &str| usage(program, format!("{complaint}{program}: {what}\n"));

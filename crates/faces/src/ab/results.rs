@@ -3,8 +3,8 @@
 use super::ciphers;
 use super::options::Options;
 use super::setup::server_name;
-use super::tally::{Entry, Tally};
-use super::times::Row;
+use super::tally::{Tally, TimedRequest};
+use super::times::TimesRow;
 use crate::{Facts, words};
 use report::RunReport;
 use units::Nanos;
@@ -17,11 +17,11 @@ pub(super) struct Results<'a> {
     pub(super) secure: Option<Secure>,
     pub(super) server_name: Option<String>,
     /// Of all complete requests, by their total time.
-    pub(super) sorted: Vec<Entry>,
-    pub(super) connect: Row,
-    pub(super) processing: Row,
-    pub(super) waiting: Row,
-    pub(super) total: Row,
+    pub(super) sorted: Vec<TimedRequest>,
+    pub(super) connect: TimesRow,
+    pub(super) processing: TimesRow,
+    pub(super) waiting: TimesRow,
+    pub(super) total: TimesRow,
     /// A median differs from what ab would print.
     medians_differ: bool,
     origin: Nanos,
@@ -50,12 +50,13 @@ impl<'a> Results<'a> {
     ) -> Results<'a> {
         let mut sorted = tally.entries.clone();
         sorted.sort_by_key(|entry| entry.total);
-        let columns: [fn(&Entry) -> i64; 4] =
+        let columns: [fn(&TimedRequest) -> i64; 4] =
             [|e| e.connect, |e| e.total - e.connect, |e| e.wait, |e| e.total];
-        let rows =
-            |strict| columns.map(|column| Row::of(sorted.iter().map(column).collect(), strict));
+        let rows = |strict| {
+            columns.map(|column| TimesRow::of(sorted.iter().map(column).collect(), strict))
+        };
         let [connect, processing, waiting, total] = rows(strict);
-        let medians = |rows: [Row; 4]| rows.map(|row| super::times::round_ms(row.median));
+        let medians = |rows: [TimesRow; 4]| rows.map(|row| super::times::round_ms(row.median));
         let medians_differ = !strict && medians(rows(false)) != medians(rows(true));
         let elapsed = tally.over.map(|end| end - facts.origin);
         let elapsed = elapsed.unwrap_or(report.measurement.elapsed);
@@ -92,7 +93,7 @@ impl<'a> Results<'a> {
     }
 
     /// When a request began, in whole seconds since 1970, and as `ctime` has it.
-    pub(super) fn date(&self, entry: &Entry) -> (i64, String) {
+    pub(super) fn date(&self, entry: &TimedRequest) -> (i64, String) {
         let since = entry.start.0 as f64 - self.origin.0 as f64;
         let unix_s = (self.started_unix_s + since / 1e9).floor() as i64;
         (unix_s, words::ctime(unix_s, self.utc_offset_s))

@@ -12,7 +12,7 @@ const CONNECT_FAILURES_MAX: u64 = 11;
 
 /// One complete request; times in µs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct TimedRequest {
     /// On the clock of samples.
     pub(super) start: Nanos,
     pub(super) connect: i64,
@@ -29,7 +29,7 @@ pub(super) struct Abort {
 
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<TimedRequest>,
     /// Body bytes of the first complete request.
     pub(super) length: Option<u64>,
     pub(super) connect_failures: u64,
@@ -180,7 +180,7 @@ impl Tally {
         let asked = sample.written.max(sample.sent);
         let waited =
             if sample.first_byte.is_zero() { Nanos::ZERO } else { sample.first_byte - asked };
-        self.entries.push(Entry {
+        self.entries.push(TimedRequest {
             start: sample.issued,
             connect: micros(set_up),
             total: micros(sample.done - sample.issued),

@@ -3,7 +3,7 @@
 use super::options::Options;
 use super::results::Results;
 use super::setup::head;
-use super::times::{Row, round_ms};
+use super::times::{TimesRow, round_ms};
 
 pub(super) fn banner() -> String {
     "This is ApacheBench, Version 2.3 <$Revision$>\n\
@@ -127,7 +127,7 @@ fn about_requests(options: &Options, results: &Results<'_>) -> String {
     out
 }
 
-fn named<'a>(results: &'a Results<'_>) -> [(&'static str, &'static str, &'a Row); 4] {
+fn named<'a>(results: &'a Results<'_>) -> [(&'static str, &'static str, &'a TimesRow); 4] {
     [
         ("Connect:   ", "the initial connection time", &results.connect),
         ("Processing:", "the processing time", &results.processing),

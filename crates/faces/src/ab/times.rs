@@ -2,7 +2,7 @@
 
 /// A row of the table of times; µs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Row {
+pub(super) struct TimesRow {
     pub(super) min: i64,
     pub(super) mean: i64,
     /// The sample's deviation (n − 1).
@@ -11,20 +11,20 @@ pub(super) struct Row {
     pub(super) max: i64,
 }
 
-impl Row {
+impl TimesRow {
     /// `strict`: ab's median, which for an odd number of values is the mean of the middle one and
     /// its successor, and for an even number the upper of the two middle ones.
-    pub(super) fn of(mut values: Vec<i64>, strict: bool) -> Row {
+    pub(super) fn of(mut values: Vec<i64>, strict: bool) -> TimesRow {
         values.sort_unstable();
         let (Some(&min), Some(&max)) = (values.first(), values.last()) else {
-            return Row::default();
+            return TimesRow::default();
         };
         let count = values.len() as i64;
         let mean = values.iter().sum::<i64>() / count;
         let squares: f64 = values.iter().map(|value| ((value - mean) as f64).powi(2)).sum();
         let deviation = if count > 1 { (squares / (count - 1) as f64).sqrt() } else { 0.0 };
         let median = if strict { ab_median(&values) } else { median(&values) };
-        Row { min, mean, deviation, median, max }
+        TimesRow { min, mean, deviation, median, max }
     }
 }
 
@@ -59,17 +59,17 @@ mod tests {
             (vec![1, 2, 4, 9], 3, 4),
             (vec![5, 4, 3, 2, 1], 3, 3),
         ] {
-            assert_eq!(Row::of(values.clone(), false).median, right, "{values:?}");
-            assert_eq!(Row::of(values.clone(), true).median, of_ab, "{values:?}");
+            assert_eq!(TimesRow::of(values.clone(), false).median, right, "{values:?}");
+            assert_eq!(TimesRow::of(values.clone(), true).median, of_ab, "{values:?}");
         }
     }
 
     #[test]
     fn mean_is_whole_and_deviation_of_the_sample() {
-        let row = Row::of(vec![1_000, 2_000, 4_000], false);
+        let row = TimesRow::of(vec![1_000, 2_000, 4_000], false);
         assert_eq!((row.min, row.mean, row.max), (1_000, 2_333, 4_000));
         assert!((row.deviation - 1_527.525).abs() < 0.01, "{row:?}");
-        assert_eq!(Row::of(Vec::new(), true), Row::default());
+        assert_eq!(TimesRow::of(Vec::new(), true), TimesRow::default());
         assert_eq!([499, 500, 1_499, 1_500].map(round_ms), [0, 1, 1, 2]);
     }
 }

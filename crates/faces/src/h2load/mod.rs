@@ -12,7 +12,7 @@ mod work;
 
 use crate::{
     Date, Ending, Extras, Face, Facts, Files, Interval, Job, Needs, Reading, RequestLog, Said,
-    Trouble, Wish, words,
+    StartTrouble, Wish, words,
 };
 use plan::{HttpVersion, Plan};
 use report::RunReport;
@@ -304,22 +304,22 @@ impl Face for H2load {
         said
     }
 
-    fn cannot_start(&mut self, trouble: &Trouble) -> Ending {
+    fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {
         let text = match trouble {
-            Trouble::Name { text, .. } => {
+            StartTrouble::Name { text, .. } => {
                 format!("getaddrinfo() failed: {}", words::resolver_error(text).1)
             }
-            Trouble::Bind(error) => error.text.clone(),
-            Trouble::Descriptors => {
+            StartTrouble::Bind(error) => error.text.clone(),
+            StartTrouble::Descriptors => {
                 let clients = self.work.options.clients;
                 format!("-c: there are not {clients} descriptors; raise the limit (ulimit -n)")
             }
-            Trouble::Tls(text)
-            | Trouble::Lookup(text)
-            | Trouble::Connect(text)
-            | Trouble::Script(text)
-            | Trouble::Request(text)
-            | Trouble::Other(text) => text.clone(),
+            StartTrouble::Tls(text)
+            | StartTrouble::Lookup(text)
+            | StartTrouble::Connect(text)
+            | StartTrouble::Script(text)
+            | StartTrouble::Request(text)
+            | StartTrouble::Other(text) => text.clone(),
         };
         Ending::error(format!("{}{text}\n", self.work.options.complaints), 1)
     }

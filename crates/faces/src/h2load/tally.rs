@@ -20,7 +20,7 @@ pub(super) struct Times {
 
 /// A row of the table at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Row {
+pub(super) struct SummaryRow {
     pub(super) least: f64,
     pub(super) most: f64,
     pub(super) mean: f64,
@@ -41,9 +41,9 @@ impl Times {
     }
 
     /// Seconds.
-    pub(super) fn row(&self) -> Row {
+    pub(super) fn row(&self) -> SummaryRow {
         if self.count == 0 {
-            return Row::default();
+            return SummaryRow::default();
         }
         let count = self.count as f64;
         let mean = self.sum / count;
@@ -56,15 +56,15 @@ impl Times {
         let buckets = self.hist.buckets();
         let within: u64 = buckets.iter().filter(|(time, _)| near(*time)).map(|(_, n)| n).sum();
         let within = within as f64 / count * 100.0;
-        Row { least: self.least, most: self.most, mean, stdev, within }
+        SummaryRow { least: self.least, most: self.most, mean, stdev, within }
     }
 }
 
-impl Row {
+impl SummaryRow {
     /// Of values that are all there.
-    pub(super) fn of(values: &[f64]) -> Row {
+    pub(super) fn of(values: &[f64]) -> SummaryRow {
         if values.is_empty() {
-            return Row::default();
+            return SummaryRow::default();
         }
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -74,7 +74,7 @@ impl Row {
         let within = values.iter().filter(near).count() as f64 / count * 100.0;
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(0.0, f64::max);
-        Row { least, most, mean, stdev, within }
+        SummaryRow { least, most, mean, stdev, within }
     }
 }
 
@@ -248,7 +248,7 @@ impl Tally {
 
     /// Seconds that connecting took, and the first byte from the same instant; requests a second.
     /// `from_start`: connections count from the main part on, and were set up before it.
-    pub(super) fn rows(&self, from_start: bool) -> [Row; 3] {
+    pub(super) fn rows(&self, from_start: bool) -> [SummaryRow; 3] {
         let seconds = |from: Nanos, to: Nanos| to.0.saturating_sub(from.0) as f64 / 1e9;
         let stood = || {
             let stood = |client: &&TalliedClient| !client.established.is_zero() && !from_start;
@@ -269,7 +269,7 @@ impl Tally {
             // refused at once, in no time
             rates.push(0.0);
         }
-        [Row::of(&connect), Row::of(&first), Row::of(&rates)]
+        [SummaryRow::of(&connect), SummaryRow::of(&first), SummaryRow::of(&rates)]
     }
 }
 
@@ -296,10 +296,10 @@ mod tests {
 
     #[test]
     fn a_row_has_the_share_within_one_deviation() {
-        let row = Row::of(&[1.0, 2.0, 3.0, 10.0]);
+        let row = SummaryRow::of(&[1.0, 2.0, 3.0, 10.0]);
         assert_eq!((row.least, row.most, row.mean, row.within), (1.0, 10.0, 4.0, 75.0));
         assert!((row.stdev - 3.535_533_9).abs() < 1e-6);
-        assert_eq!(Row::of(&[]), Row::default());
+        assert_eq!(SummaryRow::of(&[]), SummaryRow::default());
         let mut times = Times::default();
         for millis in [1, 2, 3, 10] {
             times.add(Nanos::from_millis(millis));

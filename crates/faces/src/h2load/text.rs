@@ -1,6 +1,6 @@
 //! h2load's output.
 
-use super::tally::{Row, Tally};
+use super::tally::{SummaryRow, Tally};
 use super::values::{
     show_bytes, show_duration, show_period, show_plain_seconds, show_seconds, two_digits,
 };
@@ -164,7 +164,7 @@ pub(super) fn figures(
     out
 }
 
-fn row(name: &str, row: &Row, show: impl Fn(f64) -> String) -> String {
+fn row(name: &str, row: &SummaryRow, show: impl Fn(f64) -> String) -> String {
     format!(
         "{name}{:>10}  {:>10}  {:>10}  {:>10}{:>9}%\n",
         show(row.least),
@@ -191,11 +191,12 @@ mod tests {
 
     #[test]
     fn a_row_stands_as_there() {
-        let times = Row { least: 49e-6, most: 2.93e-3, mean: 765e-6, stdev: 1.08e-3, within: 80.0 };
+        let times =
+            SummaryRow { least: 49e-6, most: 2.93e-3, mean: 765e-6, stdev: 1.08e-3, within: 80.0 };
         let wanted = "time for request:       49us      2.93ms       765us      1.08ms    80.00%\n";
         assert_eq!(row("time for request: ", &times, show_seconds), wanted);
         let rates =
-            Row { least: 4936.69, most: 5528.11, mean: 5351.77, stdev: 279.2, within: 75.0 };
+            SummaryRow { least: 4936.69, most: 5528.11, mean: 5351.77, stdev: 279.2, within: 75.0 };
         let wanted = "req/s           :    4936.69     5528.11     5351.77      279.20    75.00%\n";
         assert_eq!(row("req/s           : ", &rates, |rate| format!("{rate:.2}")), wanted);
     }

@@ -88,7 +88,7 @@ pub(super) fn base(uri: &str) -> Option<Base> {
     Some(Base { secure, host, port })
 }
 
-struct Parts {
+struct UriParts {
     scheme: Option<String>,
     host: Option<String>,
     port: Option<u16>,
@@ -96,7 +96,7 @@ struct Parts {
 }
 
 /// A URI's parts, as strictly as the parser of HTTP messages that h2load uses takes them.
-fn parts(uri: &str) -> Option<Parts> {
+fn parts(uri: &str) -> Option<UriParts> {
     let odd = |byte: u8| byte <= b' ' || byte == 0x7f;
     if uri.is_empty() || uri.bytes().any(odd) {
         return None;
@@ -124,7 +124,7 @@ fn parts(uri: &str) -> Option<Parts> {
         query if query.starts_with('?') => format!("/{query}"),
         path => path.to_owned(),
     };
-    Some(Parts { scheme, host, port, path })
+    Some(UriParts { scheme, host, port, path })
 }
 
 fn authority_parts(text: &str) -> Option<(String, Option<u16>)> {

@@ -5,7 +5,7 @@ use super::options::{Options, Period, Print, Sessions};
 
 /// The line, with its end.
 pub(super) fn echo(program: &str, options: &Options) -> String {
-    let mut line = Line(program.to_owned());
+    let mut line = EchoedCommand(program.to_owned());
     line.flag("verbose", options.verbose > 0);
     line.print("print-reply", options.print_reply);
     line.print("print-request", options.print_request);
@@ -45,9 +45,9 @@ pub(super) fn echo(program: &str, options: &Options) -> String {
     line.0 + "\n"
 }
 
-struct Line(String);
+struct EchoedCommand(String);
 
-impl Line {
+impl EchoedCommand {
     fn add(&mut self, name: &str, value: impl std::fmt::Display) {
         self.0 += &format!(" --{name}={value}");
     }

@@ -16,7 +16,7 @@ mod text;
 mod value;
 
 use crate::{
-    Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, Trouble, Wish, client_note,
+    Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, StartTrouble, Wish, client_note,
 };
 use options::{Command, Options, Told};
 use plan::Plan;
@@ -170,19 +170,19 @@ impl Face for Httperf {
         said
     }
 
-    fn cannot_start(&mut self, trouble: &Trouble) -> Ending {
+    fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {
         let text = match trouble {
-            Trouble::Name { host, .. } => {
+            StartTrouble::Name { host, .. } => {
                 format!(".core_addr_intern: invalid server address {host}")
             }
-            Trouble::Bind(error) => format!(": bind: {}", error.text),
-            Trouble::Descriptors => ": more descriptors are needed than there are".to_owned(),
-            Trouble::Tls(text)
-            | Trouble::Lookup(text)
-            | Trouble::Connect(text)
-            | Trouble::Script(text)
-            | Trouble::Request(text)
-            | Trouble::Other(text) => format!(": {text}"),
+            StartTrouble::Bind(error) => format!(": bind: {}", error.text),
+            StartTrouble::Descriptors => ": more descriptors are needed than there are".to_owned(),
+            StartTrouble::Tls(text)
+            | StartTrouble::Lookup(text)
+            | StartTrouble::Connect(text)
+            | StartTrouble::Script(text)
+            | StartTrouble::Request(text)
+            | StartTrouble::Other(text) => format!(": {text}"),
         };
         self.told.before(Ending::error(format!("{}{text}\n", self.program), 1))
     }
@@ -193,7 +193,7 @@ impl Face for Httperf {
         }
         let dropped = report.measurement.total.sessions.dropped;
         self.tally.errors.descriptors += dropped;
-        let beside = text::Beside {
+        let beside = text::ClientUsage {
             concurrent: report.measurement.connections_peak,
             user_s: report.driver.cpu_user_s,
             system_s: report.driver.cpu_system_s,

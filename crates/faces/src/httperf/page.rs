@@ -5,9 +5,9 @@
 
 use super::options::{Options, Sessions};
 use super::request::{Extra, render};
-use super::sesslog::Request;
+use super::sesslog::SessionRequest;
 use super::setup::{NO_SESSION, Work, seconds};
-use crate::{Files, Page};
+use crate::{Files, PageRequest};
 use plan::{TlsPlan, Visit, VisitGroup};
 use units::Nanos;
 use url::{Position, Url};
@@ -45,7 +45,7 @@ pub(super) fn work(options: &Options, look: &Look<'_>, files: &dyn Files) -> Res
     let Some(url) = url.filter(|_| absolute) else {
         return Err(NOT_ABSOLUTE.to_owned());
     };
-    let get = |uri: &str| Request { method: "GET", uri: uri.into(), contents: Vec::new() };
+    let get = |uri: &str| SessionRequest { method: "GET", uri: uri.into(), contents: Vec::new() };
     let mut requests = vec![get(&options.uri)];
     let mut targets = vec![0];
     for part in parts(options, look, &url, &requests[0], files) {
@@ -69,13 +69,13 @@ fn parts(
     options: &Options,
     look: &Look<'_>,
     url: &Url,
-    request: &Request,
+    request: &SessionRequest,
     files: &dyn Files,
 ) -> Vec<String> {
     let bytes = render(options, look.host, "GET", request, &look.extra.bytes);
     let limit = seconds(options.timeout);
     let timeout = if limit.is_zero() { PATIENCE } else { limit.min(PATIENCE) };
-    let page = Page { url: look.url, request: &bytes, tls: look.tls, timeout };
+    let page = PageRequest { url: look.url, request: &bytes, tls: look.tls, timeout };
     let found = files.look_at(&page).unwrap_or_default();
     let ours = found.into_iter().filter(|reference| ELEMENTS.contains(&&*reference.element));
     // what the page calls its own host is the server that was asked

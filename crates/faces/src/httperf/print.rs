@@ -11,11 +11,11 @@ use wire::answer::{AnswerReader, Asked, HeadCache};
 pub(super) struct Printer {
     request: Option<Print>,
     reply: Option<Print>,
-    rows: Vec<Row>,
+    rows: Vec<PrintedCall>,
 }
 
 #[derive(Debug)]
-struct Row {
+struct PrintedCall {
     head: Vec<u8>,
     contents: Vec<u8>,
     asked: Asked,
@@ -63,14 +63,14 @@ impl Printer {
     }
 }
 
-fn rows(plan: &Plan) -> Vec<Row> {
+fn rows(plan: &Plan) -> Vec<PrintedCall> {
     let row = |target: &plan::TargetPlan| {
         let raw = target.raw.as_deref().unwrap_or_default();
         let end = raw.windows(4).position(|four| four == b"\r\n\r\n");
         let (head, contents) = raw.split_at(end.map_or(raw.len(), |at| at + 4));
         let method = target.method.as_deref().unwrap_or(&plan.request.method);
         let asked = if method == "HEAD" { Asked::Head } else { Asked::Ordinary };
-        Row { head: head.to_vec(), contents: contents.to_vec(), asked }
+        PrintedCall { head: head.to_vec(), contents: contents.to_vec(), asked }
     };
     plan.targets.iter().map(row).collect()
 }

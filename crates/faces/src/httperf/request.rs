@@ -1,7 +1,7 @@
 //! The original's requests, byte for byte.
 
 use super::options::Options;
-use super::sesslog::Request;
+use super::sesslog::SessionRequest;
 
 /// What comes behind the Host line of every request, and what is to be said of it on standard error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,10 +61,10 @@ pub(super) fn render(
     options: &Options,
     host: &str,
     method: &str,
-    request: &Request,
+    request: &SessionRequest,
     extra: &[u8],
 ) -> Vec<u8> {
-    let Request { uri, contents, .. } = request;
+    let SessionRequest { uri, contents, .. } = request;
     let mut bytes = Vec::with_capacity(128 + uri.len() + extra.len() + contents.len());
     let (major, minor) = options.http_version;
     bytes.extend_from_slice(method.as_bytes());
@@ -97,7 +97,7 @@ mod tests {
 
     fn text(options: &Options, method: &str, extra: &str, contents: &str) -> String {
         let contents = contents.as_bytes().to_vec();
-        let request = Request { method: "GET", uri: b"/x".to_vec(), contents };
+        let request = SessionRequest { method: "GET", uri: b"/x".to_vec(), contents };
         let bytes = render(options, "localhost", method, &request, extra.as_bytes());
         String::from_utf8(bytes).unwrap()
     }

@@ -137,10 +137,10 @@ fn common(a: u64, b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::httperf::sesslog::Request;
+    use crate::httperf::sesslog::SessionRequest;
 
     fn told(options: &Options, requests: usize, sequence: &[u32], once: bool) -> String {
-        let get = Request { method: "GET", uri: b"/".to_vec(), contents: Vec::new() };
+        let get = SessionRequest { method: "GET", uri: b"/".to_vec(), contents: Vec::new() };
         let count = options.count();
         let work = Work {
             requests: vec![get; requests],
@@ -185,7 +185,7 @@ mod tests {
     fn too_much_is_refused() {
         let options = Options { conns: 2_000_000, calls: 1_000_001, ..Options::default() };
         let work = Work {
-            requests: vec![Request { method: "GET", uri: Vec::new(), contents: Vec::new() }],
+            requests: vec![SessionRequest { method: "GET", uri: Vec::new(), contents: Vec::new() }],
             sequence: Vec::new(),
             once: false,
             visits: Vec::new(),

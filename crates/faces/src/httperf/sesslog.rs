@@ -9,7 +9,7 @@ use super::number::decimal;
 
 /// One request of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct SessionRequest {
     pub(super) method: &'static str,
     pub(super) uri: Vec<u8>,
     pub(super) contents: Vec<u8>,
@@ -18,12 +18,12 @@ pub(super) struct Request {
 /// A request and those that follow its answer, then the user's think time in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Burst {
-    pub(super) requests: Vec<Request>,
+    pub(super) requests: Vec<SessionRequest>,
     pub(super) think: f64,
 }
 
 /// One session: its bursts.
-pub(super) type Session = Vec<Burst>;
+pub(super) type SessionBursts = Vec<Burst>;
 
 /// Sessions that a file may describe.
 pub(super) const SESSIONS_MAX: usize = 1_000;
@@ -36,9 +36,9 @@ const METHODS: [&str; 9] =
 ///
 /// # Errors
 /// What is wrong, as the original says it behind the program's name, without the file's name.
-pub(super) fn read(file: &[u8], think: f64) -> Result<Vec<Session>, String> {
-    let mut reader = Reader { file, at: 0 };
-    let mut sessions: Vec<Session> = Vec::new();
+pub(super) fn read(file: &[u8], think: f64) -> Result<Vec<SessionBursts>, String> {
+    let mut reader = SesslogReader { file, at: 0 };
+    let mut sessions: Vec<SessionBursts> = Vec::new();
     let mut open = false;
     while reader.at < file.len() {
         let indented = file[reader.at].is_ascii_whitespace();
@@ -53,7 +53,7 @@ pub(super) fn read(file: &[u8], think: f64) -> Result<Vec<Session>, String> {
             continue;
         }
         if !open {
-            sessions.push(Session::new());
+            sessions.push(SessionBursts::new());
             if sessions.len() > SESSIONS_MAX {
                 return Err(format!("too many sessions ({}) specified", sessions.len()));
             }
@@ -64,13 +64,13 @@ pub(super) fn read(file: &[u8], think: f64) -> Result<Vec<Session>, String> {
         }
         open = true;
         let burst = session.last_mut().expect("a session begins with a burst");
-        burst.requests.push(Request { method: "GET", uri, contents: Vec::new() });
+        burst.requests.push(SessionRequest { method: "GET", uri, contents: Vec::new() });
         read_attributes(&mut reader, burst)?;
     }
     Ok(sessions)
 }
 
-fn read_attributes(reader: &mut Reader<'_>, burst: &mut Burst) -> Result<(), String> {
+fn read_attributes(reader: &mut SesslogReader<'_>, burst: &mut Burst) -> Result<(), String> {
     let request = burst.requests.last_mut().expect("attributes follow a request");
     loop {
         reader.skip_blanks();
@@ -108,12 +108,12 @@ fn read_attributes(reader: &mut Reader<'_>, burst: &mut Burst) -> Result<(), Str
     }
 }
 
-struct Reader<'a> {
+struct SesslogReader<'a> {
     file: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SesslogReader<'a> {
     fn rest(&self) -> &'a [u8] {
         &self.file[self.at..]
     }
@@ -184,7 +184,7 @@ mod tests {
 
     /// Sessions as lines: bursts between bars, requests between spaces.
     fn shown(file: &str) -> Result<Vec<String>, String> {
-        let request = |request: &Request| {
+        let request = |request: &SessionRequest| {
             let uri = String::from_utf8_lossy(&request.uri);
             let contents = String::from_utf8_lossy(&request.contents);
             format!("{}{uri}<{}>", request.method, contents.escape_debug())
@@ -193,7 +193,8 @@ mod tests {
             let all: Vec<String> = burst.requests.iter().map(request).collect();
             format!("{} {}s", all.join(" "), burst.think)
         };
-        let session = |session: Session| session.iter().map(burst).collect::<Vec<_>>().join(" | ");
+        let session =
+            |session: SessionBursts| session.iter().map(burst).collect::<Vec<_>>().join(" | ");
         Ok(read(file.as_bytes(), 2.0)?.into_iter().map(session).collect())
     }
 

@@ -5,7 +5,7 @@ use super::options::{Options, Period, Sessions, WorkingSet};
 use super::page::{self, Look};
 use super::request::{Extra, render, unescape};
 use super::servers::{self, Host};
-use super::sesslog::{self, Burst, Request, Session};
+use super::sesslog::{self, Burst, SessionBursts, SessionRequest};
 use crate::ab::ciphers;
 use crate::{Ending, Files};
 use plan::{
@@ -58,7 +58,7 @@ pub(super) fn plan(
     let work = work.map_err(&fail)?;
     let described = matches!(options.sessions, Some(Sessions::Logged { .. }));
     let method = options.method.as_deref().filter(|_| !described);
-    let target = |host: &Host, request: &Request| {
+    let target = |host: &Host, request: &SessionRequest| {
         let name = method.unwrap_or(request.method);
         let raw = render(options, &host.name, name, request, &extra.bytes);
         TargetPlan {
@@ -112,7 +112,7 @@ fn extra(options: &Options, files: &dyn Files) -> Result<Extra, String> {
 
 /// What is asked for, before it is bytes.
 pub(super) struct Work {
-    pub(super) requests: Vec<Request>,
+    pub(super) requests: Vec<SessionRequest>,
     /// Rows of these, by the index of the call; empty: one after the other.
     pub(super) sequence: Vec<u32>,
     pub(super) once: bool,
@@ -131,14 +131,14 @@ fn work(options: &Options, strict: bool, files: &dyn Files) -> Result<Work, Stri
     }
     let plain =
         |requests| Work { requests, sequence: Vec::new(), once: false, visits: Vec::new(), count };
-    let get = |uri: Vec<u8>| Request { method: "GET", uri, contents: Vec::new() };
+    let get = |uri: Vec<u8>| SessionRequest { method: "GET", uri, contents: Vec::new() };
     if let Some(Sessions::Logged { think, file, .. }) = &options.sessions {
         return logged(*think, file, files, plain(Vec::new()));
     }
     if let Some((again, file)) = &options.wlog {
         let list = files.read(file).map_err(|_| format!(": can't open {file}"))?;
         let uris = list.split(|byte| *byte == 0).filter(|uri| !uri.is_empty());
-        let requests: Vec<Request> = uris.map(|uri| get(uri.to_vec())).collect();
+        let requests: Vec<SessionRequest> = uris.map(|uri| get(uri.to_vec())).collect();
         if requests.is_empty() {
             return Err(format!(": no URI in {file}"));
         }
@@ -156,15 +156,15 @@ fn work(options: &Options, strict: bool, files: &dyn Files) -> Result<Work, Stri
 
 fn logged(think: f64, file: &str, files: &dyn Files, work: Work) -> Result<Work, String> {
     let bytes = files.read(file).map_err(|_| format!(": can't open {file}"))?;
-    let sessions: Vec<Session> = sesslog::read(&bytes, think).map_err(|why| match &*why {
+    let sessions: Vec<SessionBursts> = sesslog::read(&bytes, think).map_err(|why| match &*why {
         "premature EOF seen" => format!(": {why} in '{file}'"),
         _ => format!(": {why} in {file}"),
     })?;
     if sessions.is_empty() {
         return Err(format!(": no session in {file}"));
     }
-    let mut requests: Vec<Request> = Vec::new();
-    let mut row = |request: &Request| {
+    let mut requests: Vec<SessionRequest> = Vec::new();
+    let mut row = |request: &SessionRequest| {
         let known = requests.iter().position(|known| known == request);
         known.unwrap_or_else(|| {
             requests.push(request.clone());
@@ -203,7 +203,7 @@ fn working_set(
         let number = format!("{file:0digits$}");
         let path = number.chars().take(digits).flat_map(|digit| ['/', digit]);
         let uri = format!("{prefix}{}.html", path.collect::<String>());
-        Request { method: "GET", uri: uri.into_bytes(), contents: Vec::new() }
+        SessionRequest { method: "GET", uri: uri.into_bytes(), contents: Vec::new() }
     };
     let per = match &options.sessions {
         Some(Sessions::Fixed { calls, .. }) => *calls,

@@ -272,9 +272,9 @@ fn the_report_of_known_records() {
             },
         ],
     });
-    let beside = text::Beside { concurrent: 3, user_s: 0.9, system_s: 1.8, strict: false };
+    let beside = text::ClientUsage { concurrent: 3, user_s: 0.9, system_s: 1.8, strict: false };
     insta::assert_snapshot!(text::report(&options, &tally, &beside));
-    let strict = text::Beside { strict: true, ..beside };
+    let strict = text::ClientUsage { strict: true, ..beside };
     let median = |beside| {
         let text = text::report(&options, &tally, beside);
         text.lines().find(|line| line.contains("median")).map(str::to_owned)

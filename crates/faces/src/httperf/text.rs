@@ -5,7 +5,7 @@ use super::tally::{Moments, Tally};
 
 /// What the report needs beside the tally.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Beside {
+pub(super) struct ClientUsage {
     /// Most connections open at once.
     pub(super) concurrent: u64,
     /// CPU seconds of the client.
@@ -16,7 +16,7 @@ pub(super) struct Beside {
 }
 
 /// Everything behind the first line.
-pub(super) fn report(options: &Options, tally: &Tally, beside: &Beside) -> String {
+pub(super) fn report(options: &Options, tally: &Tally, beside: &ClientUsage) -> String {
     let mut text = String::new();
     let rates = tally.rates();
     if options.verbose > 0 {
@@ -76,7 +76,7 @@ fn size(bytes: u64, count: u64, strict: bool) -> f64 {
     }
 }
 
-fn connections(tally: &Tally, beside: &Beside) -> String {
+fn connections(tally: &Tally, beside: &ClientUsage) -> String {
     let (per_s, ms) = rate(tally.connections, tally.duration_s());
     let lifetimes = &tally.lifetimes;
     let median = match beside.strict {
@@ -102,13 +102,13 @@ fn connections(tally: &Tally, beside: &Beside) -> String {
     )
 }
 
-fn requests(tally: &Tally, beside: &Beside) -> String {
+fn requests(tally: &Tally, beside: &ClientUsage) -> String {
     let (per_s, ms) = rate(tally.requests, tally.duration_s());
     let size = size(tally.request_bytes, tally.requests, beside.strict);
     format!("\nRequest rate: {per_s:.1} req/s ({ms:.1} ms/req)\nRequest size [B]: {size:.1}\n")
 }
 
-fn replies(tally: &Tally, rates: &[(f64, f64)], beside: &Beside) -> String {
+fn replies(tally: &Tally, rates: &[(f64, f64)], beside: &ClientUsage) -> String {
     let mut samples = Moments::default();
     rates.iter().for_each(|(replies, _)| samples.add(*replies));
     let count = tally.replies();
@@ -137,7 +137,7 @@ fn replies(tally: &Tally, rates: &[(f64, f64)], beside: &Beside) -> String {
     )
 }
 
-fn rest(tally: &Tally, beside: &Beside) -> String {
+fn rest(tally: &Tally, beside: &ClientUsage) -> String {
     let seconds = tally.duration_s();
     let share = |cpu_s: f64| 100.0 * cpu_s / seconds;
     let bytes = (tally.request_bytes + tally.head_bytes + tally.body_bytes) as f64 / seconds;

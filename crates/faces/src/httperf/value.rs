@@ -126,12 +126,12 @@ pub(super) fn wlog(text: &str) -> (bool, String) {
 }
 
 /// Numbers between commas, read one by one.
-struct Parts<'a> {
+struct ListValues<'a> {
     option: &'static str,
     rest: &'a str,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> ListValues<'a> {
     fn bad<T>(&self, what: &str, rest: &str) -> Result<T, Bad> {
         Err(Bad(format!("{what} in --{} arg (rest: `{rest}')", self.option)))
     }
@@ -189,7 +189,7 @@ pub(super) fn wsesspage(text: &str) -> Result<Sessions, Bad> {
 }
 
 fn three(option: &'static str, second: &str, text: &str) -> Result<(u64, u64, f64), Bad> {
-    let mut parts = Parts { option, rest: text };
+    let mut parts = ListValues { option, rest: text };
     let sessions = parts.whole(SESSIONS)?;
     parts.comma(second)?;
     let count = parts.whole(second)?;
@@ -202,7 +202,7 @@ fn three(option: &'static str, second: &str, text: &str) -> Result<(u64, u64, f6
 
 /// `10,2,FILE`; nothing may follow the file's name.
 pub(super) fn wsesslog(text: &str) -> Result<Sessions, Bad> {
-    let mut parts = Parts { option: "wsesslog", rest: text };
+    let mut parts = ListValues { option: "wsesslog", rest: text };
     let sessions = parts.whole(SESSIONS)?;
     let think = "bad user think time (2nd param)";
     parts.comma(think)?;
@@ -217,7 +217,7 @@ pub(super) fn wsesslog(text: &str) -> Result<Sessions, Bad> {
 
 /// `1000,0.25`.
 pub(super) fn wset(text: &str) -> Result<WorkingSet, Bad> {
-    let mut parts = Parts { option: "wset", rest: text };
+    let mut parts = ListValues { option: "wset", rest: text };
     let files = parts.whole("bad working set size (1st parameter)")?;
     let rate = "bad target miss rate (2nd parameter)";
     let Some(behind) = parts.rest.strip_prefix(',') else { return parts.bad(rate, text) };

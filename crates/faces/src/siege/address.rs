@@ -14,7 +14,7 @@ const SHOWN_MAX: usize = 100;
 
 /// A body and what it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Body {
+pub(super) struct PostedBody {
     pub(super) bytes: Vec<u8>,
     pub(super) content_type: String,
 }
@@ -30,7 +30,7 @@ pub(super) struct Address {
     pub(super) shown: String,
     pub(super) method: &'static str,
     /// Of every method but GET and HEAD.
-    pub(super) body: Option<Arc<Body>>,
+    pub(super) body: Option<Arc<PostedBody>>,
     /// Name and password in the URL.
     pub(super) login: Option<(String, String)>,
     /// Row of the list; 0 for what is met on the way.
@@ -155,7 +155,7 @@ fn has_scheme(text: &str) -> bool {
 }
 
 /// What stands behind a method: `-T TYPE; DATA` (since 4.1), `<FILE`, or the body itself.
-fn body(data: &str, config: &Config, files: &dyn Files, said: &mut String) -> Body {
+fn body(data: &str, config: &Config, files: &dyn Files, said: &mut String) -> PostedBody {
     let mut data = data;
     let mut content_type = config.content_type.clone();
     if config.newer
@@ -167,7 +167,7 @@ fn body(data: &str, config: &Config, files: &dyn Files, said: &mut String) -> Bo
         data = typed[end..].trim_start_matches([';', ' ']);
     }
     let Some(path) = data.strip_prefix('<') else {
-        return Body { bytes: data.as_bytes().to_vec(), content_type };
+        return PostedBody { bytes: data.as_bytes().to_vec(), content_type };
     };
     let path = path.trim();
     match files.read(path) {
@@ -176,11 +176,11 @@ fn body(data: &str, config: &Config, files: &dyn Files, said: &mut String) -> Bo
             let bytes = if known.text { bytes.trim_ascii().to_vec() } else { bytes };
             // by the file's name since 4.1 only
             let named = known.name.filter(|_| config.newer);
-            Body { bytes, content_type: named.map_or(content_type, str::to_owned) }
+            PostedBody { bytes, content_type: named.map_or(content_type, str::to_owned) }
         }
         Err(why) => {
             said.push_str(&error(&format!("unable to open file: {path}: {}", why.text)));
-            Body { bytes: Vec::new(), content_type }
+            PostedBody { bytes: Vec::new(), content_type }
         }
     }
 }

@@ -10,7 +10,7 @@ use wire::fields;
 const ENTRIES_MAX: usize = 1_000;
 
 #[derive(Clone, Debug, Default)]
-struct Entry {
+struct CachedPage {
     etag: Option<String>,
     modified: Option<String>,
     /// Until when it need not be asked for, on the clock of samples.
@@ -19,7 +19,7 @@ struct Entry {
 
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, CachedPage>,
 }
 
 impl Cache {

@@ -1,7 +1,7 @@
 //! siege's line for each transaction.
 
 use super::config::Config;
-use super::told::Line;
+use super::told::LoggedRequest;
 use crate::Date;
 use crate::words::{Moment, moment};
 use units::Nanos;
@@ -16,8 +16,13 @@ pub(super) struct Measured {
 }
 
 /// The line, with its end.
-pub(super) fn text(config: &Config, line: &Line, measured: Measured, date: &Date) -> String {
-    let Line { protocol, code, cached, method, shown, row } = line;
+pub(super) fn text(
+    config: &Config,
+    line: &LoggedRequest,
+    measured: Measured,
+    date: &Date,
+) -> String {
+    let LoggedRequest { protocol, code, cached, method, shown, row } = line;
     let Measured { user, seconds, bytes, done } = measured;
     let at = moment(unix_s(date, done), date.utc_offset_s);
     let stamp = if config.timestamp { stamp(&at) } else { String::new() };
@@ -73,11 +78,18 @@ fn color(code: u16, cached: bool) -> u8 {
 mod tests {
     use super::*;
 
-    fn line(code: u16, cached: bool, method: &'static str, shown: &str) -> Line {
-        Line { protocol: "HTTP/1.1".into(), code, cached, method, shown: shown.into(), row: 7 }
+    fn line(code: u16, cached: bool, method: &'static str, shown: &str) -> LoggedRequest {
+        LoggedRequest {
+            protocol: "HTTP/1.1".into(),
+            code,
+            cached,
+            method,
+            shown: shown.into(),
+            row: 7,
+        }
     }
 
-    fn shown(config: &Config, line: &Line) -> String {
+    fn shown(config: &Config, line: &LoggedRequest) -> String {
         let measured = Measured { user: 3, seconds: 0.254, bytes: 159, done: Nanos::from_secs(2) };
         let date = Date { at: Nanos::from_secs(1), unix_s: 1_795_314_128.0, utc_offset_s: 0 };
         text(config, line, measured, &date)

@@ -23,7 +23,8 @@ mod visitor;
 
 use crate::words::moment;
 use crate::{
-    Date, Ending, Extras, Face, Facts, Files, Job, Needs, OutFile, Reading, Said, Trouble, Wish,
+    Date, Ending, Extras, Face, Facts, Files, Job, Needs, OutFile, Reading, Said, StartTrouble,
+    Wish,
 };
 use address::{Address, Unusable};
 use config::{Config, error, fatal};
@@ -33,7 +34,7 @@ use options::Options;
 use report::RunReport;
 use sample::CallRecord;
 use std::sync::Arc;
-use tally::{Figures, Tally};
+use tally::{SiegeFigures, Tally};
 use told::Told;
 
 /// Reads siege's command line and configuration.
@@ -68,9 +69,9 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
     }
 }
 
-type Prepared = (Arc<Journey>, plan::Plan, Box<Siege>);
+type PreparedSiege = (Arc<Journey>, plan::Plan, Box<Siege>);
 
-fn prepared(options: Options, files: &dyn Files) -> Result<Prepared, Ending> {
+fn prepared(options: Options, files: &dyn Files) -> Result<PreparedSiege, Ending> {
     let Options { mut config, mut said } = options;
     let mut opening = String::new();
     if config.users > config.limit {
@@ -182,7 +183,7 @@ impl Siege {
     /// Statistics, JSON and log, as far as they are wanted.
     fn results(&self, elapsed: f64) -> Ending {
         let config = self.config();
-        let figures = Figures::of(&self.tally, elapsed);
+        let figures = SiegeFigures::of(&self.tally, elapsed);
         let mut ending = Ending::default();
         if !config.quiet {
             ending.err = text::statistics(config, &figures, self.aborted());
@@ -206,7 +207,7 @@ impl Siege {
 
     /// The log's new lines, and before them the mark, for which siege opens the file a first time:
     /// without one it complains twice.
-    fn log(&self, figures: &Figures) -> Vec<OutFile> {
+    fn log(&self, figures: &SiegeFigures) -> Vec<OutFile> {
         let path = self.config().logfile.clone();
         let end = (self.date.unix_s + figures.elapsed) as i64;
         let date = lines::day_and_time(&moment(end, self.date.utc_offset_s));
@@ -253,11 +254,11 @@ impl Face for Siege {
         said
     }
 
-    fn cannot_start(&mut self, trouble: &Trouble) -> Ending {
+    fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {
         let said = self.begin();
         let ending = match trouble {
             // each user finds out for itself in the original, page by page
-            Trouble::Name { text, .. } => {
+            StartTrouble::Name { text, .. } => {
                 let config = self.config();
                 let pages = config.pages(self.journey.urls.len()).unwrap_or(u64::MAX);
                 let all = pages.saturating_mul(u64::from(config.users.unsigned_abs()));
@@ -269,17 +270,17 @@ impl Face for Siege {
                 ending.err.insert_str(0, &line.repeat(usize::try_from(failed).unwrap_or(0)));
                 ending
             }
-            Trouble::Bind(error) => Ending::error(fatal(&error.text), 1),
-            Trouble::Descriptors => {
+            StartTrouble::Bind(error) => Ending::error(fatal(&error.text), 1),
+            StartTrouble::Descriptors => {
                 let text = "Too many open files; raise the limit (ulimit -n) or lower -c";
                 Ending::error(fatal(text), 1)
             }
-            Trouble::Tls(text)
-            | Trouble::Lookup(text)
-            | Trouble::Connect(text)
-            | Trouble::Script(text)
-            | Trouble::Request(text)
-            | Trouble::Other(text) => Ending::error(fatal(text), 1),
+            StartTrouble::Tls(text)
+            | StartTrouble::Lookup(text)
+            | StartTrouble::Connect(text)
+            | StartTrouble::Script(text)
+            | StartTrouble::Request(text)
+            | StartTrouble::Other(text) => Ending::error(fatal(text), 1),
         };
         Ending { out: said.out + &ending.out, err: said.err + &ending.err, ..ending }
     }

@@ -19,7 +19,7 @@ pub(super) struct Pages {
 
 /// The next page.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Turn {
+pub(super) struct NextPage {
     pub(super) row: u32,
     pub(super) wait: Nanos,
     /// The list has begun again.
@@ -39,7 +39,7 @@ impl Pages {
     }
 
     /// `None`: the user has visited all that it was to visit.
-    pub(super) fn next(&mut self, journey: &Journey, random: &mut Stream) -> Option<Turn> {
+    pub(super) fn next(&mut self, journey: &Journey, random: &mut Stream) -> Option<NextPage> {
         let config = &journey.config;
         let count = journey.urls.len();
         if config.pages(count).is_some_and(|most| self.made >= most) {
@@ -53,7 +53,7 @@ impl Pages {
             let half = if config.strict { 0.5 } else { 0.0 };
             let drawn = random.unit() * count as f64 + half;
             let row = (drawn as usize).min(count - 1) as u32;
-            return Some(Turn { row, wait, afresh: false });
+            return Some(NextPage { row, wait, afresh: false });
         }
         let afresh = self.next >= count;
         if afresh {
@@ -61,7 +61,7 @@ impl Pages {
         }
         let row = self.next as u32;
         self.next += 1;
-        Some(Turn { row, wait, afresh })
+        Some(NextPage { row, wait, afresh })
     }
 }
 

@@ -6,7 +6,7 @@ use workload::{Link, Use, links};
 
 /// References of a page, in the order in which they stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct PageReferences {
     pub(super) parts: Vec<Url>,
     /// Where a `META` element with `http-equiv="refresh"` leads.
     pub(super) refresh: Option<Url>,
@@ -16,8 +16,8 @@ pub(super) struct Page {
 const FETCHED: [&str; 7] = ["img", "script", "body", "table", "td", "th", "tr"];
 
 /// Reads a page that stands at `base`.
-pub(super) fn read(html: &[u8], base: &Url) -> Page {
-    let mut page = Page::default();
+pub(super) fn read(html: &[u8], base: &Url) -> PageReferences {
+    let mut page = PageReferences::default();
     for link in links(html, base) {
         if link.usage == Use::Refresh {
             page.refresh = Some(link.url);

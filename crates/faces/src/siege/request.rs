@@ -7,7 +7,7 @@ use workload::Template;
 
 /// What is put into one request beside what the configuration says.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fields {
+pub(super) struct ExtraFields {
     pub(super) authorization: Option<String>,
     pub(super) proxy_authorization: Option<String>,
     pub(super) cookie: Option<String>,
@@ -26,7 +26,7 @@ pub(super) fn target(config: &Config, address: &Address) -> String {
 }
 
 /// The whole request.
-pub(super) fn text(config: &Config, address: &Address, fields: &Fields) -> Vec<u8> {
+pub(super) fn text(config: &Config, address: &Address, fields: &ExtraFields) -> Vec<u8> {
     let old = !config.http11 || config.get || config.print;
     let version = if old { "HTTP/1.0" } else { "HTTP/1.1" };
     let mut out = format!("{} {} {version}\r\n", address.method, target(config, address));

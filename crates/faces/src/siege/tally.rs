@@ -52,7 +52,7 @@ pub(super) fn span(from: Nanos, to: Nanos, strict: bool) -> f64 {
 
 /// What siege prints at the end.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Figures {
+pub(super) struct SiegeFigures {
     pub(super) hits: u64,
     /// Percent.
     pub(super) availability: f64,
@@ -71,13 +71,13 @@ pub(super) struct Figures {
     pub(super) shortest: f64,
 }
 
-impl Figures {
+impl SiegeFigures {
     /// `elapsed`: seconds from the first transaction's beginning to the last one's end.
-    pub(super) fn of(tally: &Tally, elapsed: f64) -> Figures {
+    pub(super) fn of(tally: &Tally, elapsed: f64) -> SiegeFigures {
         let over = |value: f64, by: f64| if by > 0.0 { value / by } else { 0.0 };
         let hits = tally.hits as f64;
         let megabytes = tally.bytes as f64 / (1_024.0 * 1_024.0);
-        Figures {
+        SiegeFigures {
             hits: tally.hits,
             availability: over(hits, hits + tally.failed as f64) * 100.0,
             elapsed,
@@ -114,11 +114,11 @@ mod tests {
         let good = Told { hits: 2, timed: true, measured: true, success: true, ..Told::default() };
         tally.take(&good, 0.5, 1 << 20);
         tally.take(&Told { failed: 1, ..Told::default() }, 9.0, 77);
-        let figures = Figures::of(&tally, 2.0);
+        let figures = SiegeFigures::of(&tally, 2.0);
         let close = |left: f64, right: f64| (left - right).abs() < 1e-9;
         assert!(close(figures.availability, 200.0 / 3.0) && close(figures.megabytes, 1.0));
         assert!(close(figures.response, 0.25) && close(figures.concurrency, 0.25));
         assert!(close(figures.longest, 0.5) && close(figures.shortest, 0.5));
-        assert!(close(Figures::of(&Tally::default(), 0.0).availability, 0.0));
+        assert!(close(SiegeFigures::of(&Tally::default(), 0.0).availability, 0.0));
     }
 }

@@ -1,7 +1,7 @@
 //! The end of siege's output: the statistics as text and as JSON, and the row of the log file.
 
 use super::config::Config;
-use super::tally::Figures;
+use super::tally::SiegeFigures;
 
 const ABORTED: &str = "siege aborted due to excessive socket failure; you
 can change the failure threshold in $HOME/.siegerc
@@ -9,7 +9,7 @@ can change the failure threshold in $HOME/.siegerc
 
 /// The block on standard error. From 4.1.7 on counts are narrower and the times of transactions are
 /// in milliseconds.
-pub(super) fn statistics(config: &Config, figures: &Figures, aborted: bool) -> String {
+pub(super) fn statistics(config: &Config, figures: &SiegeFigures, aborted: bool) -> String {
     let mut out = if aborted { ABORTED.to_owned() } else { String::new() };
     let f = figures;
     let newer = config.newer;
@@ -37,7 +37,7 @@ pub(super) fn statistics(config: &Config, figures: &Figures, aborted: bool) -> S
 }
 
 /// `-j`: always in seconds. The first member stands behind the brace up to 4.0.7.
-pub(super) fn json(config: &Config, figures: &Figures) -> String {
+pub(super) fn json(config: &Config, figures: &SiegeFigures) -> String {
     let f = figures;
     let mut out = String::from(if config.newer { "{\n" } else { "{" });
     putln!(out, "\t\"transactions\":\t\t\t{:12},", f.hits);
@@ -68,7 +68,7 @@ pub(super) fn log_mark(config: &Config, fresh: bool) -> Option<String> {
 /// What is appended to the log file. `fresh`: the file is not there yet; `date`: of the end.
 pub(super) fn log(
     config: &Config,
-    figures: &Figures,
+    figures: &SiegeFigures,
     fresh: bool,
     date: &str,
     aborted: bool,

@@ -4,7 +4,7 @@ use sample::{FailureClass, Sample};
 
 /// A line about something that was asked for.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct LoggedRequest {
     /// `HTTP/1.1`.
     pub(super) protocol: String,
     pub(super) code: u16,
@@ -29,7 +29,7 @@ pub(super) struct Told {
     pub(super) success: bool,
     pub(super) okay: bool,
     /// The call's own, then those of parts that the cache had.
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<LoggedRequest>,
     pub(super) out: Vec<u8>,
     pub(super) err: String,
 }

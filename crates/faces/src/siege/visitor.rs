@@ -6,8 +6,8 @@ use super::cache::Cache;
 use super::config::{Config, Login, error};
 use super::journey::Journey;
 use super::login::{Challenge, Pass};
-use super::request::{self, Fields};
-use super::told::{Line, Told, sentence};
+use super::request::{self, ExtraFields};
+use super::told::{LoggedRequest, Told, sentence};
 use super::{pages, parts};
 use sample::{FailureClass, Outcome};
 use std::collections::VecDeque;
@@ -47,7 +47,7 @@ pub(super) struct Visitor {
     /// What is done next; `None`: nothing any more.
     ahead: Option<Option<(Nanos, Address)>>,
     /// Lines of cached parts that no call has come after yet.
-    early: Vec<Line>,
+    early: Vec<LoggedRequest>,
 }
 
 impl Visitor {
@@ -94,10 +94,10 @@ impl Visitor {
         Step::Call(Box::new(Errand { wait, row: 0, template }))
     }
 
-    fn fields(&mut self, config: &Config, address: &Address) -> Fields {
+    fn fields(&mut self, config: &Config, address: &Address) -> ExtraFields {
         let target = request::target(config, address);
         let value = |pass: &mut Option<Pass>| pass.as_mut()?.value(address.method, &target);
-        Fields {
+        ExtraFields {
             authorization: value(&mut self.pass),
             proxy_authorization: value(&mut self.proxy_pass),
             cookie: if config.cookies { self.jar.header(&address.url) } else { None },
@@ -115,7 +115,7 @@ impl Visitor {
         journey: &Journey,
         now: Nanos,
         given_up: bool,
-        lines: &mut Vec<Line>,
+        lines: &mut Vec<LoggedRequest>,
     ) {
         self.ahead = Some(self.following(journey, now, given_up, lines));
     }
@@ -125,7 +125,7 @@ impl Visitor {
         journey: &Journey,
         now: Nanos,
         given_up: bool,
-        lines: &mut Vec<Line>,
+        lines: &mut Vec<LoggedRequest>,
     ) -> Option<(Nanos, Address)> {
         if let Some(address) = self.chase.pop_front() {
             return Some((Nanos::ZERO, address));
@@ -366,8 +366,14 @@ fn barred(config: &Config, part: &Address) -> bool {
     config.no_follow.iter().any(|name| host.contains(&name.to_ascii_lowercase()))
 }
 
-fn line(protocol: &str, code: u16, cached: bool, config: &Config, address: &Address) -> Line {
-    Line {
+fn line(
+    protocol: &str,
+    code: u16,
+    cached: bool,
+    config: &Config,
+    address: &Address,
+) -> LoggedRequest {
+    LoggedRequest {
         protocol: protocol.to_owned(),
         code,
         cached,

@@ -4,8 +4,8 @@ mod options;
 mod requests;
 mod results;
 
-use crate::{Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, Trouble};
-use options::{Options, Place};
+use crate::{Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, StartTrouble};
+use options::{AccessTarget, Options};
 use plan::{AddressOrder, Expect, Load, Order, Plan, TargetPlan, Think};
 use report::RunReport;
 use results::Tally;
@@ -36,8 +36,8 @@ pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
 /// Where accesses go, and how often each is taken beside the others.
 fn places(options: &Options, files: &dyn Files) -> Result<Vec<TargetPlan>, String> {
     let path = match &options.place {
-        Place::One(url) => return Ok(vec![TargetPlan::new(url.clone())]),
-        Place::List(path) => path,
+        AccessTarget::One(url) => return Ok(vec![TargetPlan::new(url.clone())]),
+        AccessTarget::List(path) => path,
     };
     // a pipe is read as a file of that name
     let bytes = files.read(if path == "-" { "/dev/stdin" } else { path });
@@ -47,7 +47,7 @@ fn places(options: &Options, files: &dyn Files) -> Result<Vec<TargetPlan>, Strin
     for target in &list {
         let url = &target.url;
         if url.scheme() != "http" {
-            return Err(format!("--urls {path}: {url} is no http:// URL"));
+            return Err(format!("--urls {path}: {url} is not an http:// URL"));
         }
         if target.method.is_some() || target.body.is_some() {
             return Err(format!(
@@ -93,17 +93,17 @@ impl Face for Torture {
         said
     }
 
-    fn cannot_start(&mut self, trouble: &Trouble) -> Ending {
+    fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {
         fatal(match trouble {
-            Trouble::Name { host, text } => format!("{host}: {text}"),
-            Trouble::Bind(error) => error.text.clone(),
-            Trouble::Descriptors => "Too many open files".to_owned(),
-            Trouble::Tls(text)
-            | Trouble::Lookup(text)
-            | Trouble::Connect(text)
-            | Trouble::Script(text)
-            | Trouble::Request(text)
-            | Trouble::Other(text) => text.clone(),
+            StartTrouble::Name { host, text } => format!("{host}: {text}"),
+            StartTrouble::Bind(error) => error.text.clone(),
+            StartTrouble::Descriptors => "Too many open files".to_owned(),
+            StartTrouble::Tls(text)
+            | StartTrouble::Lookup(text)
+            | StartTrouble::Connect(text)
+            | StartTrouble::Script(text)
+            | StartTrouble::Request(text)
+            | StartTrouble::Other(text) => text.clone(),
         })
     }
 
@@ -121,7 +121,7 @@ fn fatal(text: impl AsRef<str>) -> Ending {
 
 /// Random data and draws from a list take a plan: it holds every request.
 fn native(options: &Options, plan: &Plan) -> String {
-    let Place::One(url) = &options.place else {
+    let AccessTarget::One(url) = &options.place else {
         return crate::words::plan_script("torture.toml", plan);
     };
     if options.length > 0 {

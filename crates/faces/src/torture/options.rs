@@ -1,7 +1,7 @@
 //! The command line, read as Perl's Getopt::Std reads it.
 
 use crate::Ending;
-use crate::getopt::{Getopt, Step};
+use crate::getopt::{Getopt, OptionStep};
 use units::Nanos;
 use url::Url;
 
@@ -14,7 +14,7 @@ const DELAY_MAX: f64 = 86_400.0;
 
 /// Where accesses go.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(super) enum AccessTarget {
     One(Url),
     /// Addresses drawn at random from a file of them: an option of ours.
     List(String),
@@ -23,7 +23,7 @@ pub(super) enum Place {
 /// What was asked for.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
-    pub(super) place: Place,
+    pub(super) place: AccessTarget,
     /// Random data is shorter than this; 0: there is none.
     pub(super) length: u32,
     pub(super) times: u32,
@@ -42,20 +42,22 @@ pub(super) fn parse(args: &[String]) -> Result<Options, Ending> {
     let (mut post, mut in_path, mut raw) = (false, false, false);
     loop {
         match letters.step() {
-            Step::Option('l', value) => length = whole('l', value, 0, LENGTH_MAX)?,
-            Step::Option('t', value) => times = whole('t', value, 1, TIMES_MAX)?,
-            Step::Option('c', value) => copies = whole('c', value, 1, COPIES_MAX)?,
-            Step::Option('d', value) => delay = seconds(value)?,
-            Step::Option('P', _) => post = true,
-            Step::Option('p', _) => in_path = true,
-            Step::Option('r', _) => raw = true,
+            OptionStep::Option('l', value) => length = whole('l', value, 0, LENGTH_MAX)?,
+            OptionStep::Option('t', value) => times = whole('t', value, 1, TIMES_MAX)?,
+            OptionStep::Option('c', value) => copies = whole('c', value, 1, COPIES_MAX)?,
+            OptionStep::Option('d', value) => delay = seconds(value)?,
+            OptionStep::Option('P', _) => post = true,
+            OptionStep::Option('p', _) => in_path = true,
+            OptionStep::Option('r', _) => raw = true,
             // the tool has it and does nothing with it
-            Step::Option(..) => {}
-            Step::Unknown(letter) => return Err(usage(&format!("Unknown option: {letter}\n"))),
-            Step::NoValue(letter) => {
+            OptionStep::Option(..) => {}
+            OptionStep::Unknown(letter) => {
+                return Err(usage(&format!("Unknown option: {letter}\n")));
+            }
+            OptionStep::NoValue(letter) => {
                 return Err(usage(&format!("Option {letter} needs a value\n")));
             }
-            Step::End => break,
+            OptionStep::End => break,
         }
     }
     let place = place(list, &args[letters.at().min(args.len())..])?;
@@ -85,12 +87,13 @@ fn take_list(args: &[String]) -> Result<(Option<String>, Vec<String>), Ending> {
     Ok((list, rest))
 }
 
-fn place(list: Option<String>, operands: &[String]) -> Result<Place, Ending> {
+fn place(list: Option<String>, operands: &[String]) -> Result<AccessTarget, Ending> {
     match (list, operands) {
-        (Some(list), []) => Ok(Place::List(list)),
+        (Some(list), []) => Ok(AccessTarget::List(list)),
         (None, [typed]) => {
             let url = Url::parse(typed).ok().filter(|url| url.scheme() == "http" && url.has_host());
-            url.map(Place::One).ok_or_else(|| usage(&format!("{typed} is no http:// URL\n")))
+            url.map(AccessTarget::One)
+                .ok_or_else(|| usage(&format!("{typed} is not an http:// URL\n")))
         }
         (Some(_), _) => Err(usage("give --urls FILE or a URL, not both\n")),
         (None, _) => Err(usage("")),

@@ -11,10 +11,11 @@ mod text;
 mod units;
 
 pub use spread::Spread;
-pub use text::{Errors, Figures};
+pub use text::{Errors, WrkFigures};
 
 use crate::{
-    Ending, Extras, Face, Facts, Files, Interval, Job, Needs, Reading, Said, ScriptJob, Trouble,
+    Ending, Extras, Face, Facts, Files, Interval, Job, Needs, Reading, Said, ScriptJob,
+    StartTrouble,
 };
 use ::units::Nanos;
 use options::Options;
@@ -90,7 +91,7 @@ struct Wrk {
     bad: u64,
     /// Connections that there was no descriptor for.
     not_opened: u64,
-    figures: Figures,
+    figures: WrkFigures,
 }
 
 /// What wrk2 does beside: it forgets what it measured until it has found its interval.
@@ -135,7 +136,7 @@ impl Wrk {
             second,
             bad: 0,
             not_opened: 0,
-            figures: Figures::default(),
+            figures: WrkFigures::default(),
         }
     }
 
@@ -195,7 +196,7 @@ impl Wrk {
         if self.strict && self.options.rate.is_none() {
             latency.values.retain(|(value, _)| *value <= limit);
         }
-        self.figures = Figures {
+        self.figures = WrkFigures {
             requests: total.answers_in_window,
             bytes: total.bytes_in_window,
             runtime_us: report.measurement.window.0 / 1000,
@@ -268,14 +269,14 @@ impl Wrk {
 
 /// What a script's `done` is told of a run of our own: response times, and the calls a second of
 /// each whole row of the series.
-pub fn figures_of(measurement: &Measurement) -> Figures {
+pub fn figures_of(measurement: &Measurement) -> WrkFigures {
     let total = &measurement.total;
     let measured = measurement.series.iter().filter(|row| !row.warm_up && row.span_s > 0.0);
     let rate = |row: &stats::Second| {
         let calls = row.counts.succeeded + row.counts.failed + row.counts.timed_out;
         ((calls as f64 / row.span_s).round() as u64, 1)
     };
-    Figures {
+    WrkFigures {
         requests: total.answers_in_window,
         bytes: total.bytes_in_window,
         runtime_us: measurement.window.0 / 1000,
@@ -353,24 +354,24 @@ impl Face for Wrk {
         true
     }
 
-    fn cannot_start(&mut self, trouble: &Trouble) -> Ending {
+    fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {
         let err = match trouble {
-            Trouble::Name { host, text } => {
+            StartTrouble::Name { host, text } => {
                 let url = &self.options.url;
                 let service = url.port.as_deref().unwrap_or(&url.scheme);
                 let sentence = crate::words::resolver_error(text).1;
                 format!("unable to resolve {host}:{service} {sentence}\n")
             }
-            Trouble::Lookup(text) => format!("unable to resolve {text}\n"),
-            Trouble::Connect(text) => format!("unable to connect to {text}\n"),
-            Trouble::Script(text) => {
+            StartTrouble::Lookup(text) => format!("unable to resolve {text}\n"),
+            StartTrouble::Connect(text) => format!("unable to connect to {text}\n"),
+            StartTrouble::Script(text) => {
                 format!("PANIC: unprotected error in call to Lua API ({text})\n")
             }
-            Trouble::Request(text) | Trouble::Tls(text) | Trouble::Other(text) => {
+            StartTrouble::Request(text) | StartTrouble::Tls(text) | StartTrouble::Other(text) => {
                 format!("{text}\n")
             }
-            Trouble::Bind(error) => format!("unable to bind: {}\n", error.text),
-            Trouble::Descriptors => {
+            StartTrouble::Bind(error) => format!("unable to bind: {}\n", error.text),
+            StartTrouble::Descriptors => {
                 format!(
                     "unable to open {} connections: Too many open files\n",
                     self.options.connections
@@ -397,7 +398,7 @@ impl Face for Wrk {
         Ending { out, notes, ..Ending::default() }
     }
 
-    fn figures(&self) -> Option<&Figures> {
+    fn figures(&self) -> Option<&WrkFigures> {
         Some(&self.figures)
     }
 }

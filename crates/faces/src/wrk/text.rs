@@ -16,7 +16,7 @@ pub struct Errors {
 
 /// The figures of a finished run. Times in microseconds, rates per second and thread.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Figures {
+pub struct WrkFigures {
     pub requests: u64,
     pub bytes: u64,
     pub runtime_us: u64,
@@ -63,7 +63,7 @@ pub(super) fn distribution(latency: &Spread) -> String {
 }
 
 /// The sums at the end.
-pub(super) fn sums(figures: &Figures) -> String {
+pub(super) fn sums(figures: &WrkFigures) -> String {
     let Errors { connect, read, write, status, timeout } = figures.errors;
     let runtime = time_us(figures.runtime_us as f64);
     let seconds = figures.runtime_us as f64 / 1e6;
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_report_has_wrks_layout() {
-        let figures = Figures {
+        let figures = WrkFigures {
             requests: 22_464_657,
             bytes: 19_069_999_999,
             runtime_us: 30_003_000,
@@ -132,7 +132,7 @@ Transfer/sec:    606.16MB
     Req/Sec     0.00      0.00     0.00      -nan%
 ";
         assert_eq!(thread_stats(&none, &none), expected);
-        let sums = sums(&Figures { runtime_us: 1_003_000, ..Figures::default() });
+        let sums = sums(&WrkFigures { runtime_us: 1_003_000, ..WrkFigures::default() });
         assert_eq!(
             sums,
             "  0 requests in 1.00s, 0.00B read\nRequests/sec:      0.00\nTransfer/sec:       0.00B\n"

@@ -1,13 +1,13 @@
 //! Cookies, which this server has no use for: what it does about odd ones, with a defect.
 
-use super::{Defect, Defects, Head};
+use super::{Defect, Defects, RequestHead};
 use std::collections::BTreeSet;
 
 /// Bytes of all cookies that a server takes that fails on long ones.
 const LONG: usize = 2 << 10;
 
 /// The status by which a request is refused for its cookies.
-pub(super) fn refusal(head: &Head, defects: &Defects) -> Option<u16> {
+pub(super) fn refusal(head: &RequestHead, defects: &Defects) -> Option<u16> {
     let has = |defect| defects.contains(&defect);
     let own = head.fields.iter().filter(|(name, _)| name == "cookie");
     let fields: Vec<&[u8]> = own.map(|(_, value)| value.as_slice()).collect();

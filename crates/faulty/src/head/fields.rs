@@ -2,7 +2,7 @@
 
 use super::super::BODY_MAX;
 use super::line::{RequestLine, is_token};
-use super::{Defect, Defects, Form, Head, HeadRefusal};
+use super::{Defect, Defects, HeadRefusal, RequestHead, TargetForm};
 
 type Fields = Vec<(String, Vec<u8>)>;
 
@@ -60,16 +60,16 @@ pub(super) fn understand(
     line: RequestLine,
     fields: Fields,
     defects: &Defects,
-) -> Result<Head, HeadRefusal> {
+) -> Result<RequestHead, HeadRefusal> {
     let has = |defect| defects.contains(&defect);
     host(&line, &fields, defects)?;
-    let mut head = Head {
+    let mut head = RequestHead {
         method: line.method,
         target: line.target,
         form: line.form,
         minor: line.minor,
         fields,
-        ..Head::default()
+        ..RequestHead::default()
     };
     head.persistent = match head.field("connection").map(<[u8]>::to_ascii_lowercase) {
         Some(options) if names(&options, b"close") => false,
@@ -106,7 +106,7 @@ fn host(line: &RequestLine, fields: &Fields, defects: &Defects) -> Result<(), He
                 return Err(refused);
             }
             let other = line.authority.as_ref().is_some_and(|authority| authority != one);
-            match other && line.form == Form::Absolute && has(Defect::ListensToHost) {
+            match other && line.form == TargetForm::Absolute && has(Defect::ListensToHost) {
                 true => Err(HeadRefusal::Status(404)),
                 false => Ok(()),
             }
@@ -130,7 +130,7 @@ fn is_host(value: &[u8]) -> bool {
     port.bytes().all(|byte| byte.is_ascii_digit()) && name.bytes().all(letter)
 }
 
-fn lengths(head: &mut Head, defects: &Defects) -> Result<(), HeadRefusal> {
+fn lengths(head: &mut RequestHead, defects: &Defects) -> Result<(), HeadRefusal> {
     let has = |defect| defects.contains(&defect);
     let values = |name: &str| -> Vec<Vec<u8>> {
         let own = head.fields.iter().filter(|(found, _)| found == name);

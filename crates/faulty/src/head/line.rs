@@ -4,7 +4,7 @@ use super::{Defect, Defects, HeadRefusal};
 
 /// The form of a target (RFC 9112 section 3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum TargetForm {
     #[default]
     Origin,
     Absolute,
@@ -17,7 +17,7 @@ pub(crate) enum Form {
 pub(super) struct RequestLine {
     pub(super) method: String,
     pub(super) target: Vec<u8>,
-    pub(super) form: Form,
+    pub(super) form: TargetForm,
     /// Of the absolute form.
     pub(super) authority: Option<Vec<u8>>,
     pub(super) minor: u8,
@@ -84,7 +84,7 @@ fn read_method(method: &[u8], defects: &Defects) -> Result<String, HeadRefusal> 
     }
 }
 
-type SplitTarget = (Form, Option<Vec<u8>>, Vec<u8>);
+type SplitTarget = (TargetForm, Option<Vec<u8>>, Vec<u8>);
 
 fn read_target(method: &str, target: &[u8], defects: &Defects) -> Result<SplitTarget, HeadRefusal> {
     let has = |defect| defects.contains(&defect);
@@ -106,16 +106,16 @@ fn read_target(method: &str, target: &[u8], defects: &Defects) -> Result<SplitTa
     match (method, kept.as_slice()) {
         ("CONNECT", authority) => connect(authority, defects),
         ("OPTIONS", b"*") if has(Defect::FailsOnAsterisk) => Err(HeadRefusal::Status(500)),
-        ("OPTIONS", b"*") => own(Form::Asterisk),
-        (_, [b'/', ..]) => own(Form::Origin),
+        ("OPTIONS", b"*") => own(TargetForm::Asterisk),
+        (_, [b'/', ..]) => own(TargetForm::Origin),
         (_, [b'h', b't', b't', b'p', b':', b'/', b'/', rest @ ..]) => {
             if has(Defect::KnowsNoAbsoluteForm) {
                 return Err(HeadRefusal::Status(404));
             }
             let slash = rest.iter().position(|byte| *byte == b'/').ok_or(refused)?;
-            Ok((Form::Absolute, Some(rest[..slash].to_vec()), rest[slash..].to_vec()))
+            Ok((TargetForm::Absolute, Some(rest[..slash].to_vec()), rest[slash..].to_vec()))
         }
-        _ if has(Defect::TakesAnyForm) => Ok((Form::Origin, None, super::super::PATH.into())),
+        _ if has(Defect::TakesAnyForm) => Ok((TargetForm::Origin, None, super::super::PATH.into())),
         _ => Err(refused),
     }
 }
@@ -123,7 +123,7 @@ fn read_target(method: &str, target: &[u8], defects: &Defects) -> Result<SplitTa
 /// No proxy: CONNECT goes nowhere.
 fn connect(authority: &[u8], defects: &Defects) -> Result<SplitTarget, HeadRefusal> {
     match defects.contains(&Defect::ConnectsAnywhere) {
-        true => Ok((Form::Authority, Some(authority.to_vec()), Vec::new())),
+        true => Ok((TargetForm::Authority, Some(authority.to_vec()), Vec::new())),
         false => Err(HeadRefusal::Status(400)),
     }
 }

@@ -3,7 +3,7 @@
 use super::{FigureUnit, Fit, FitCheck, FitModel, Plot, RANKS_LAMBDA_MAX};
 use super::{above, at, llcd, places};
 use crate::surge::{self, Group};
-use crate::{FileSet, Law, Matching, Sequence, SequenceOptions, Spec, Step, sequence};
+use crate::{FileSet, Law, Matching, Sequence, SequenceOptions, SequenceStep, Spec, sequence};
 use crate::{specweb99, webbench, webstone};
 use stats::fit;
 use std::collections::HashMap;
@@ -77,7 +77,8 @@ pub fn fit_requests(model: &FitModel, requests: &Requests) -> Fit {
         }
         Spec::Webbench { files } => {
             let shares = webbench::SHARES.map(|share| share / 100.0);
-            let class = |row| (0..8).position(|class| webbench::rows_of(files, class).contains(&row));
+            let class =
+                |row| (0..8).position(|class| webbench::rows_of(files, class).contains(&row));
             let class = |row: usize| class(row as u64).unwrap_or(8);
             by_class(&mut fit, "nine classes by their shares", requests, &rows, &shares, class);
         }
@@ -111,7 +112,10 @@ impl Reference {
     /// Rows of what the model asks for, in order; those of files that are not there are left out.
     fn order(&self) -> Vec<u32> {
         let steps = self.sequence.iter().flat_map(Sequence::steps);
-        steps.flat_map(Step::rows).filter(|row| (*row as usize) < self.set.files().len()).collect()
+        steps
+            .flat_map(SequenceStep::rows)
+            .filter(|row| (*row as usize) < self.set.files().len())
+            .collect()
     }
 }
 

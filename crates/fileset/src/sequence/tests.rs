@@ -16,7 +16,7 @@ fn made(spec: Spec, options: &SequenceOptions, seed: u64) -> (FileSet, Sequence)
 /// Sizes asked for, ascending.
 fn sizes(set: &FileSet, sequence: &Sequence) -> Vec<u64> {
     let size = |path| set.find(path).unwrap().size;
-    let mut sizes: Vec<u64> = sequence.steps().flat_map(Step::paths).map(size).collect();
+    let mut sizes: Vec<u64> = sequence.steps().flat_map(SequenceStep::paths).map(size).collect();
     sizes.sort_unstable();
     sizes
 }
@@ -201,7 +201,7 @@ fn the_benchmarks_ask_for_their_mean_size() {
         assert!((found / mean - 1.0).abs() < off, "{spec:?}: {found}");
     }
     let (set, sequence) = made(Spec::Webbench { files: 6_010 }, &options, 1);
-    let missing = sequence.steps().flat_map(Step::paths);
+    let missing = sequence.steps().flat_map(SequenceStep::paths);
     let missing = missing.filter(|path| set.find(path).is_none()).count() as f64;
     assert!((missing / 400_000.0 - 0.02).abs() < 0.002, "{missing}");
 }
@@ -244,7 +244,7 @@ proptest! {
         let (_, short) = made(spec, &SequenceOptions { top, requests: Some(cut), ..OPTIONS }, seed);
         prop_assert_eq!(short.requests(), cut);
         let lines = |sequence: &Sequence| -> Vec<String> {
-            sequence.steps().flat_map(Step::paths).map(str::to_owned).collect()
+            sequence.steps().flat_map(SequenceStep::paths).map(str::to_owned).collect()
         };
         let (whole, short) = (lines(&whole), lines(&short));
         prop_assert_eq!(&whole[..short.len()], &short[..]);

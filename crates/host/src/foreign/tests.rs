@@ -12,8 +12,8 @@ fn census(busy: u64, steal: u64, processes: &[(u32, Process)]) -> Census {
     }
 }
 
-const TEN_SECONDS: Interval =
-    Interval { elapsed: Nanos::from_secs(10), ticks_per_s: 100, cores: 2 };
+const TEN_SECONDS: CensusInterval =
+    CensusInterval { elapsed: Nanos::from_secs(10), ticks_per_s: 100, cores: 2 };
 
 fn near(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9
@@ -99,14 +99,14 @@ fn a_circle_of_parents_ends() {
 
 #[test]
 fn less_than_a_tick_says_nothing() {
-    let interval = Interval { elapsed: Nanos::from_millis(9), ..TEN_SECONDS };
+    let interval = CensusInterval { elapsed: Nanos::from_millis(9), ..TEN_SECONDS };
     assert_eq!(compare(&census(0, 0, &[]), &census(1, 0, &[]), &[], interval), None);
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn our_own_work_is_not_foreign() {
-    let watch = Watch::start(&[]);
+    let watch = ForeignWatch::start(&[]);
     let mut sum = 0u64;
     let started = crate::cpu::ThreadTime::now().cpu;
     while crate::cpu::ThreadTime::now().cpu - started < Nanos::from_millis(100) {

@@ -1,6 +1,6 @@
 //! What holds for any bytes of a server: shared by the tests and the fuzzer.
 
-use http2::{Request, Session, Settings};
+use http2::{Request, Session, SessionSettings};
 
 /// The first byte says into pieces of which length the others are cut. The session takes them all, or
 /// says why it cannot; it uses up what it was given, and never names content outside of it.
@@ -8,7 +8,8 @@ pub(crate) fn server_bytes(data: &[u8]) {
     let Some((cut, bytes)) = data.split_first() else { return };
     let request = Request::from_http1(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "http");
     let request = request.expect("a plain request can be translated");
-    let mut session = Session::new(&Settings { keeps_heads: true, ..Settings::default() });
+    let mut session =
+        Session::new(&SessionSettings { keeps_heads: true, ..SessionSettings::default() });
     let mut out = Vec::new();
     (0..3).for_each(|_| session.ask(&request, None, &mut out));
     for piece in bytes.chunks(usize::from(*cut).max(1)) {

@@ -1,7 +1,7 @@
 //! What holds for any bytes of a server.
 
 use conduit::streams::{PieceKind, put_code, put_data};
-use http3::{Coded, Session, Settings};
+use http3::{Coded, Session, SessionSettings};
 
 /// A server's bytes, cut as the first one says, on streams that they choose themselves: each part has
 /// a byte for its stream and its kind, one for its length, and then what is on the stream. The session
@@ -11,7 +11,8 @@ pub(crate) fn server_bytes(data: &[u8]) {
     let Some((cut, rest)) = data.split_first() else { return };
     let fields: [(&[u8], &[u8]); 2] = [(b":method", b"GET"), (b":path", b"/")];
     let request = Coded::new(fields.into_iter(), None);
-    let mut session = Session::new(&Settings { keeps_heads: true, ..Settings::default() });
+    let mut session =
+        Session::new(&SessionSettings { keeps_heads: true, ..SessionSettings::default() });
     let mut out = Vec::new();
     session.start(&mut out);
     (0..3).for_each(|_| session.ask(&request, Some("a=b"), &mut out));

@@ -75,8 +75,8 @@ fn apply_workload(
     let open = load.rate.is_some() || load.stages.is_some();
     if open && model.is_of_users() {
         return Err(UsageError::new(
-            "--workload is of users who wait for their pages, and --rate and --stages are not; drop one \
-             (`loadstone workload sequence` makes a list for --urls, which goes with --rate)",
+            "--workload simulates users who wait for their pages and cannot go with --rate or \
+             --stages; drop one (`loadstone workload sequence` makes a list for --urls, which goes with --rate)",
         ));
     }
     if model.has_rate() && (open || load.connections.is_some()) {
@@ -177,7 +177,7 @@ impl Base {
 pub(super) fn read_plan(path: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
     let text = read_text(path, files)?;
     let folder = Path::new(path).parent().unwrap_or(Path::new(""));
-    plan::from_toml(&text, &Beside { folder, files })
+    plan::from_toml(&text, &PlanFolder { folder, files })
         .map_err(|error| UsageError::new(format!("{path}: {error}")))
 }
 
@@ -195,16 +195,16 @@ fn read_list(
 fn read_text(path: &str, files: &dyn FileSource) -> Result<String, UsageError> {
     let bytes = files.read(path).map_err(UsageError::new)?;
     String::from_utf8(bytes)
-        .map_err(|_| UsageError::new(format!("{} is no UTF-8 text", units::quoted(path))))
+        .map_err(|_| UsageError::new(format!("{} is not UTF-8 text", units::quoted(path))))
 }
 
 /// Files that a plan names are looked for in the plan's own folder.
-struct Beside<'a> {
+struct PlanFolder<'a> {
     folder: &'a Path,
     files: &'a dyn FileSource,
 }
 
-impl FileSource for Beside<'_> {
+impl FileSource for PlanFolder<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         if path == "-" {
             return self.files.read(path);
@@ -294,7 +294,7 @@ impl RequestArgs {
         }
         let Some(script) = &mut plan.script else {
             return Err(UsageError::new(
-                "what stands behind -- is for a script; add --script FILE, or drop it",
+                "arguments after -- are for a script; add --script FILE, or drop them",
             ));
         };
         script.args = args;
@@ -310,8 +310,8 @@ impl RequestArgs {
     fn check_versions(&self) -> Result<(), UsageError> {
         match &self.http {
             Some(List(all)) if all.len() > 1 => Err(UsageError::new(
-                "--http takes one version here; several are held against each other by loadstone \
-                 compare URL --http 1.1,2",
+                "--http takes one version here; to compare several, use loadstone compare \
+                 URL --http 1.1,2",
             )),
             _ => Ok(()),
         }
@@ -362,16 +362,16 @@ impl LoadArgs {
         }
         if self.rate.is_some() && self.connections.is_some() {
             return Err(UsageError::new(
-                "-c and --rate contradict each other: -c has users who wait for answers, --rate \
-                 calls that wait for nobody; drop one (to bound the connections of an open load \
+                "-c and --rate contradict each other: with -c users wait for responses, with \
+                 --rate calls do not wait; drop one (to bound the connections of an open load \
                  give --connections-max)",
             ));
         }
         if self.connections.is_some() || self.rate.is_some() {
             if self.stages.is_some() {
                 return Err(UsageError::new(
-                    "--stages says how many users or calls there are at each time, and so do -c and \
-                     --rate; drop one of them",
+                    "--stages sets the number of users or calls over time, and so do -c and --rate; \
+                     drop one of them",
                 ));
             }
             plan.stages = None;
@@ -415,7 +415,7 @@ impl LoadArgs {
         ] {
             if given {
                 return Err(UsageError::new(format!(
-                    "the plan has scenarios, each with a load of its own, and {option} is of one \
+                    "the plan has scenarios, each with its own load, and {option} applies to one \
                      load: change it in the plan"
                 )));
             }
@@ -476,8 +476,8 @@ impl LoadArgs {
         let calls = self.session.or(old_session.map(|session| session.calls));
         if calls.is_none() && self.think.is_some() {
             return Err(UsageError::new(
-                "--think with --rate needs --session N: single calls have nobody who thinks; add \
-                 --session, or give -c instead of --rate",
+                "--think with --rate needs --session N: single calls have no user with a think time; \
+                 add --session, or give -c instead of --rate",
             ));
         }
         let session = calls.map(|calls| SessionPlan {

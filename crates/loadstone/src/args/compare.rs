@@ -155,7 +155,7 @@ impl CompareArgs {
                 let (url, stored) =
                     if before { (&self.before, after) } else { (after, &self.before) };
                 Err(UsageError::new(format!(
-                    "{url} is to be measured and {stored} is a stored run; compare two of a kind (a \
+                    "{url} is a URL and {stored} is a stored run; compare two URLs or two stored runs (a \
                      URL has a scheme: http://{stored}/)"
                 )))
             }
@@ -179,7 +179,7 @@ impl CompareArgs {
                 output.log.is_some(),
                 "--log is for single runs; a comparison writes --json and --csv",
             ),
-            (output.full, "--full: the text of a comparison is whole as it is"),
+            (output.full, "--full: the text of a comparison is always complete"),
             (output.live, "--live shows single runs; a comparison shows its runs on one line"),
             (
                 output.metrics.is_some() || output.otlp.is_some(),
@@ -188,8 +188,8 @@ impl CompareArgs {
             (output.sut.is_some(), "--sut is for single runs and ramps; leave it out"),
             (
                 commands().any(|command| command.trim().is_empty()),
-                "--a-command and --b-command take what starts a server, as a shell would; this one \
-                 is empty",
+                "--a-command and --b-command take the shell command that starts a server; this \
+                 one is empty",
             ),
             (
                 ready.is_some() && commands().next().is_none(),
@@ -199,7 +199,7 @@ impl CompareArgs {
                 self.after.is_none()
                     && self.common.request.versions().len() < 2
                     && (a_command.is_none() || b_command.is_none() || !is_target(&self.before)),
-                "with one URL there have to be two servers or several protocols: give both \
+                "one URL needs two servers or several protocols: give both \
                  --a-command and --b-command, or --http 1.1,2",
             ),
         ] {
@@ -294,7 +294,7 @@ impl CompareArgs {
                 "--http with several versions asks one server over each: start it yourself, and leave \
                  --a-command and --b-command out",
             ),
-            (*force, "--force: the sides differ in their protocol as it is meant; leave it out"),
+            (*force, "--force: the protocols are meant to differ; leave it out"),
             (
                 has(HttpVersion::Auto),
                 "--http auto leaves the choice to the server: name the protocols, as in --http 1.1,2",
@@ -396,7 +396,7 @@ fn share_calls(plan: &mut Plan, streams: Option<u32>) -> Result<(), UsageError> 
     };
     if *users == 0 || !users.is_multiple_of(streams) {
         return Err(UsageError::new(format!(
-            "-c {users} calls under way are no whole number of connections with --streams \
+            "-c {users} concurrent calls do not fill whole connections with --streams \
              {streams}: give a multiple of {streams}, such as -c {}",
             users.div_ceil(streams) * streams
         )));
@@ -440,8 +440,8 @@ pub(crate) fn differing_plans(differ: &[String], force: bool) -> Result<Vec<Stri
     match force {
         true => Ok(vec![format!("The plans differ: {list}.")]),
         false => Err(UsageError::new(format!(
-            "the two did not get the same load, so a difference would not be the server's: {list}; \
-             --force compares all the same"
+            "the two did not get the same load, so a difference could come from the load: {list}; \
+             --force compares them nevertheless"
         ))),
     }
 }

@@ -4,7 +4,7 @@ use super::{Cli, Command, UsageError, parse};
 use crate::exit::{Code, Failure};
 use crate::fleet::{Convoy, HostBudget, OnLoss};
 use clap::{Args, Parser, Subcommand};
-use fleet::{Place, ServerOptions, ServerTls};
+use fleet::{NatsEndpoint, ServerOptions, ServerTls};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use units::{Nanos, Rate};
@@ -56,9 +56,9 @@ pub(crate) struct FleetTrustArgs {
 
 impl FleetTrustArgs {
     /// The server at this URL.
-    pub(crate) fn place(&self, url: &str) -> Place {
+    pub(crate) fn place(&self, url: &str) -> NatsEndpoint {
         let identity = self.cert.clone().zip(self.key.clone());
-        Place { url: url.to_owned(), ca: self.ca.clone(), identity }
+        NatsEndpoint { url: url.to_owned(), ca: self.ca.clone(), identity }
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct FleetDoorArgs {
 }
 
 impl FleetDoorArgs {
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> NatsEndpoint {
         self.trust.place(&self.manager)
     }
 }

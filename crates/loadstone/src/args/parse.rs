@@ -45,7 +45,7 @@ pub(super) fn versions(text: &str) -> Result<List<HttpVersion>, ParseError> {
         known.map(|(_, version)| *version).ok_or_else(|| {
             let names: Vec<&str> = VERSIONS.iter().map(|(name, _)| *name).collect();
             ParseError(format!(
-                "{} is no version of HTTP that is spoken here: give {}",
+                "{} is not a version of HTTP that is spoken here: give {}",
                 units::quoted(name),
                 names.join(", ")
             ))

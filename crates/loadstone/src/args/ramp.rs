@@ -188,7 +188,7 @@ impl RampArgs {
             (many && reads, "standard input can be read for one target only; give a file"),
             (
                 steps.shuffle && steps.to.is_none() && steps.vary.is_none(),
-                "--shuffle needs steps that are known before: add --to",
+                "--shuffle needs to know its steps: add --to",
             ),
             (
                 (steps.step.is_some() || steps.factor.is_some())
@@ -206,9 +206,9 @@ impl RampArgs {
             ),
             (
                 steps.hold.is_some_and(Nanos::is_zero),
-                "--hold is 0: nothing can be measured in no time; give 1s or more",
+                "--hold is 0, which leaves no time to measure; give 1s or more",
             ),
-            (end.repeat == Some(0), "--repeat is 0: then nothing is run; give 1 or more"),
+            (end.repeat == Some(0), "--repeat is 0, so nothing would run; give 1 or more"),
         ] {
             if given {
                 return Err(UsageError::new(text));
@@ -248,7 +248,7 @@ impl RampArgs {
         let Some(text) = &self.steps.vary else { return Ok(None) };
         if plan.connection.clients.is_some() {
             return Err(UsageError::new(
-                "--vary varies one path, and the plan has clients with many; give it a path",
+                "--vary varies one path, and the plan has clients with several paths; give it one path",
             ));
         }
         let base = plan.connection.path.as_ref();
@@ -382,7 +382,9 @@ impl StepArgs {
             let rate = units::parse_rate(text).map_err(|error| wrong(error.to_string()))?.0;
             return match rate > 0.0 && rate <= TO_RATE {
                 true => Ok(Some(rate)),
-                false => Err(wrong(format!("{rate}/s is no rate from above 0 to {TO_RATE}/s"))),
+                false => {
+                    Err(wrong(format!("{rate}/s is not a rate above 0 and up to {TO_RATE}/s")))
+                }
             };
         }
         let users = parse::count::<u32>(text).map_err(|error| {
@@ -406,7 +408,7 @@ impl StepArgs {
         };
         staircase.levels(from, to, self.population).ok_or_else(|| match self.factor {
             Some(factor) if factor.is_nan() || factor <= 1.0 => UsageError::new(format!(
-                "--factor {factor} leads nowhere; give one above 1, like 2"
+                "--factor {factor} does not raise the load; give one above 1, like 2"
             )),
             _ => UsageError::new(format!(
                 "that makes more than {STEPS_MAX} steps; give a larger --step or --factor"

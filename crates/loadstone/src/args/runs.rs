@@ -176,7 +176,7 @@ fn since(text: &str, now_unix_s: f64) -> Result<f64, ParseError> {
     }
     instant(text).map(|at| at.unix_timestamp() as f64).ok_or_else(|| {
         ParseError(format!(
-            "--since: {} is no time; write 36h, 7d, 2026-11-20 or 2026-11-20T14:30 (UTC)",
+            "--since: {} is not a time; write 36h, 7d, 2026-11-20 or 2026-11-20T14:30 (UTC)",
             units::quoted(text)
         ))
     })

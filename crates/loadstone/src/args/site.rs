@@ -4,7 +4,7 @@
 use super::UsageError;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use norm::tree::{CONFIGURATION, TemporaryTree};
-use norm::{BREAKS, Breaks, Level, LogFile, Settings};
+use norm::{BREAKS, Breaks, Level, LogFile, NormSettings};
 use site::{Config, Listen, OPTIONS, Sleeping};
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ pub(crate) enum SiteTask {
 /// A norm site that is ready to start.
 #[derive(Debug)]
 pub(crate) struct NormTask {
-    pub(crate) settings: Settings,
+    pub(crate) settings: NormSettings,
     /// CPUs to run on; empty: all.
     pub(crate) cpus: Vec<u32>,
     /// The tree that is served, when it is a temporary one; it goes with this.
@@ -104,7 +104,8 @@ impl SiteArgs {
                 (tree.folder().to_owned(), Some(tree))
             }
         };
-        let settings = Settings::read(&configuration(&folder)?).map_err(|error| wrong(&error))?;
+        let settings =
+            NormSettings::read(&configuration(&folder)?).map_err(|error| wrong(&error))?;
         let mut task = NormTask { settings, cpus: Vec::new(), tree };
         if let Some(names) = &norm.breaks {
             task.settings.breaks = Breaks::parse(names).map_err(|name| no_break(&name))?;

@@ -17,7 +17,7 @@ Examples:
   loadstone survey --dns --csv - < name-servers.txt -
   loadstone survey --deadlines --html survey.html hosts.txt
 
-Exit codes: 0 surveyed; 2 usage, or refused; 3 nobody was there; 5 a result was
+Exit codes: 0 surveyed; 2 usage, or refused; 3 nothing answered; 5 a result was
 not written; 130 interrupted.")]
 pub(crate) struct SurveyArgs {
     /// A line per server, URL or host[:port]; - is standard input

@@ -315,7 +315,7 @@ impl TortureDiff {
 fn severity(text: &str) -> Result<Severity, String> {
     Severity::named(text).ok_or_else(|| {
         let all = Severity::ALL.map(Severity::id).join(", ");
-        format!("{} is no severity: {all} are", units::quoted(text))
+        format!("{} is not a severity: {all} are", units::quoted(text))
     })
 }
 

@@ -148,7 +148,7 @@ fn group(text: &str) -> Result<CaseGroup, String> {
     let found = CaseGroup::ALL.into_iter().find(|group| group.id() == text);
     found.ok_or_else(|| {
         let all: Vec<&str> = CaseGroup::ALL.iter().map(|group| group.id()).collect();
-        format!("it is no group; write some of {}", all.join(", "))
+        format!("it is not a group; write some of {}", all.join(", "))
     })
 }
 

@@ -47,7 +47,7 @@ impl Vary {
             "rtt" => Axis::RoundTrip,
             "rate" => Axis::LinkRate,
             other => {
-                let why = format!("{} is no property that can be varied", quoted(other));
+                let why = format!("{} is not a property that can be varied", quoted(other));
                 return Err(wrong(&why));
             }
         };
@@ -104,7 +104,11 @@ impl Vary {
 fn figure(axis: Axis, text: &str) -> Result<f64, String> {
     match axis {
         Axis::Loss => stats::parse_share(text).map_err(|error| error.0).and_then(|share| {
-            if share < 1.0 { Ok(share) } else { Err("what loses everything is no path".to_owned()) }
+            if share < 1.0 {
+                Ok(share)
+            } else {
+                Err("what loses everything is not a path".to_owned())
+            }
         }),
         Axis::LinkRate => {
             let bits = rules::parse_bits(text).map_err(|error| error.0)?;
@@ -157,10 +161,10 @@ mod tests {
         let said = |text: &str| Vary::parse(text, None, None, None).unwrap_err().to_string();
         for (text, part) in [
             ("loss", "it has no ="),
-            ("lost=0..1%", "\"lost\" is no property that can be varied"),
+            ("lost=0..1%", "\"lost\" is not a property that can be varied"),
             ("loss=5%", "it has no two ends"),
             ("loss=5..1%", "it does not go up"),
-            ("loss=0..100%", "what loses everything is no path"),
+            ("loss=0..100%", "what loses everything is not a path"),
             ("rtt=0..2h", "a round trip takes 60s at most"),
             ("rate=1bps..1M", "a link has from 1k"),
             ("rtt=a..b", "\"a\" is not a duration"),

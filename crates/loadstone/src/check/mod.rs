@@ -11,7 +11,7 @@ use plan::check::{CheckPlan, CheckResult, Step};
 use record::check::CheckRecord;
 use std::fmt::Write as _;
 use std::path::Path;
-use world::Site;
+use world::CheckedSite;
 
 /// The plan for the norm site.
 const NORM: &str = include_str!("norm.toml");
@@ -35,7 +35,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Code, Failure> {
         return list(plan.steps.iter().filter(|step| chosen(step)));
     }
     files::check_results(args.json.as_ref(), &args.junit)?;
-    let mut site = Site::new(&plan, args)?;
+    let mut site = CheckedSite::new(&plan, args)?;
     let started_unix_s = crate::wall_clock::unix_seconds();
     let bar = progress::bar(args.quiet, None, "{pos}  {msg}");
     let result = run_check(&plan, &chosen, &mut site, &mut |step| {

@@ -16,15 +16,15 @@ const FILE_MAX: u64 = 256 << 20;
 /// Names of a folder that are read at most.
 const ENTRIES_MAX: usize = 100_000;
 
-pub(super) struct Site {
+pub(super) struct CheckedSite {
     caller: crate::caller::Caller,
     root: Option<PathBuf>,
 }
 
-impl Site {
+impl CheckedSite {
     /// # Errors
     /// A root that is not a folder, certificates that cannot be used, no descriptor left.
-    pub(super) fn new(plan: &CheckPlan, args: &CheckArgs) -> Result<Site, Failure> {
+    pub(super) fn new(plan: &CheckPlan, args: &CheckArgs) -> Result<CheckedSite, Failure> {
         if let Some(root) = args.root.as_ref().filter(|root| !root.is_dir()) {
             let root = root.display();
             return Err(Failure::usage(format!(
@@ -35,7 +35,7 @@ impl Site {
         let ca = ca.map_err(|why| Failure::usage(format!("--ca: {why}")))?;
         let settings = tls::Settings { insecure: args.insecure, ca, ..tls::Settings::default() };
         let caller = crate::caller::Caller::new(plan.connect, settings).map_err(Failure::usage)?;
-        let mut site = Site { caller, root: args.root.clone() };
+        let mut site = CheckedSite { caller, root: args.root.clone() };
         if plan.base.scheme() == "https" || args.ca.is_some() {
             site.caller.ready_tls().map_err(Failure::usage)?;
         }
@@ -47,7 +47,7 @@ impl Site {
     }
 }
 
-impl Caller for Site {
+impl Caller for CheckedSite {
     fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard> {
         self.caller.exchange(requests)
     }
@@ -57,7 +57,7 @@ impl Caller for Site {
     }
 }
 
-impl CheckWorld for Site {
+impl CheckWorld for CheckedSite {
     fn now(&mut self) -> Nanos {
         self.caller.reactor.now()
     }

@@ -1,12 +1,12 @@
 //! Targets measured in turns, in blocks whose order is drawn.
 
-use super::side::{Found, Side, Trial};
+use super::side::{Found, Side, TrialEnd};
 use super::{LABEL_CHARS_MAX, server};
 use crate::args::{CompareSide, LiveTask};
 use crate::exit::{Code, Failure};
 use crate::run::keeping::{Keeper, Keeping, command_line};
 use crate::run::output;
-use crate::run::trial::{Change, Session};
+use crate::run::trial::{Change, TrialSession};
 use plan::Plan;
 use report::RunReport;
 use report::compare::{Comparison, LETTERS, assemble};
@@ -36,7 +36,7 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
     }
     output::check(&task.outputs)?;
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
-    let session = Session::new();
+    let session = TrialSession::new();
     let started_unix_s = crate::wall_clock::unix_seconds();
     if task.sides.iter().any(|side| side.command.is_some()) {
         server::prepare()?;
@@ -90,7 +90,7 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
 
 fn begun(
     keeper: Keeper,
-    session: &Session,
+    session: &TrialSession,
     task: &LiveTask,
     started_unix_s: f64,
 ) -> Result<Keeping, Failure> {
@@ -117,7 +117,7 @@ fn commands(task: &LiveTask) -> Vec<Option<String>> {
 }
 
 fn interrupted() -> Failure {
-    let text = "interrupted before the first block was whole: nothing is compared".to_owned();
+    let text = "interrupted before the first block was complete: nothing was compared".to_owned();
     Failure { code: Code::Interrupted, text }
 }
 
@@ -166,12 +166,12 @@ fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Resul
             let change = Change { seed: Some(seed.wrapping_add(nth)), ..Change::default() };
             let heading = format!("block {} of {} · {name}", block + 1, task.blocks);
             let run = match sides[side].run(&change, &heading)? {
-                Trial::Run(run) => *run,
-                Trial::Died(why) => {
+                TrialEnd::Run(run) => *run,
+                TrialEnd::Died(why) => {
                     blocks.ended = Some(Ended::Died(format!("in block {}: {why}", block + 1)));
                     return Ok(blocks);
                 }
-                Trial::Interrupted => {
+                TrialEnd::Interrupted => {
                     blocks.ended = Some(Ended::Interrupted);
                     return Ok(blocks);
                 }

@@ -64,17 +64,17 @@ pub(super) fn prepare() -> Result<(), Failure> {
 
 /// A server at work; ended, with all that it started, when dropped.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct ServerProcess {
     /// Reads what it writes, and gives back the end of it.
     reader: Option<JoinHandle<VecDeque<u8>>>,
 }
 
-impl Server {
+impl ServerProcess {
     /// Starts `command` by `sh -c`, in a process group of its own and without input. One at a time.
     ///
     /// # Errors
     /// No shell, no pipe, no thread.
-    pub(super) fn start(command: &str) -> Result<Server, Failure> {
+    pub(super) fn start(command: &str) -> Result<ServerProcess, Failure> {
         let refused =
             |error: std::io::Error| Failure::usage(format!("cannot start a server: {error}"));
         let (read, write) = std::io::pipe().map_err(refused)?;
@@ -86,7 +86,7 @@ impl Server {
         // dropping the shell's handle neither ends nor reaps it
         let child = shell.spawn().map_err(refused)?;
         *now = Now { leader: Some(Pid::from_child(&child)), ended: None };
-        Ok(Server { reader: Some(reader) })
+        Ok(ServerProcess { reader: Some(reader) })
     }
 
     /// Whether nothing of it is left.
@@ -112,7 +112,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         if self.reader.is_some()
             && let Err(why) = end_all()

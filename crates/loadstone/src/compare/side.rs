@@ -1,12 +1,12 @@
 //! One side of a comparison: a target that stands by itself, or a server that is restarted for each
 //! run and ended after it.
 
-use super::server::Server;
+use super::server::ServerProcess;
 use crate::args::{CompareSide, LiveTask};
 use crate::exit::{Code, Failure};
 use crate::run::live::Live;
 use crate::run::threads::Watcher;
-use crate::run::trial::{Change, Reached, Session, Target, reach};
+use crate::run::trial::{Change, Reached, Target, TrialSession, reach};
 use crate::signals;
 use engine::Setup;
 use report::RunReport;
@@ -27,7 +27,7 @@ pub(super) struct Side<'a> {
     asked: &'a CompareSide,
     /// `A`, `B`, …
     letter: char,
-    session: &'a Session,
+    session: &'a TrialSession,
     quiet: bool,
     /// Longest that a server may take to answer.
     ready: Nanos,
@@ -46,7 +46,7 @@ pub(super) enum Found<'a> {
 }
 
 /// What came of a run.
-pub(super) enum Trial {
+pub(super) enum TrialEnd {
     Run(Box<RunReport>),
     /// The server is gone, refuses everything, or never came: why.
     Died(String),
@@ -56,13 +56,13 @@ pub(super) enum Trial {
 
 /// What came of a server's start.
 enum Start {
-    Ready(Server, Box<Target>),
+    Ready(ServerProcess, Box<Target>),
     Not(Failure),
     Interrupted,
 }
 
 /// What came of waiting for an answer, or for none.
-enum Look {
+enum FirstLook {
     Answer(Box<Target>),
     /// Why there is none.
     Silence(String),
@@ -77,7 +77,7 @@ impl<'a> Side<'a> {
     pub(super) fn found(
         asked: &'a CompareSide,
         letter: char,
-        session: &'a Session,
+        session: &'a TrialSession,
         task: &LiveTask,
     ) -> Result<Found<'a>, Failure> {
         let mut side = Side {
@@ -111,12 +111,12 @@ impl<'a> Side<'a> {
     /// whether it can be started and ended.
     ///
     /// # Errors
-    /// As [`Session::trial`]; a server that does not come, or dies at once.
+    /// As [`TrialSession::trial`]; a server that does not come, or dies at once.
     pub(super) fn practise(&mut self) -> Result<(), Failure> {
         let died = if let Some(target) = &self.standing {
             match self.measured(target, &self.practice(), "practice")? {
-                Trial::Died(why) => Some(why),
-                Trial::Run(_) | Trial::Interrupted => None,
+                TrialEnd::Died(why) => Some(why),
+                TrialEnd::Run(_) | TrialEnd::Interrupted => None,
             }
         } else {
             match self.start()? {
@@ -134,24 +134,24 @@ impl<'a> Side<'a> {
     /// One run that counts.
     ///
     /// # Errors
-    /// As [`Session::trial`].
-    pub(super) fn run(&mut self, change: &Change, heading: &str) -> Result<Trial, Failure> {
+    /// As [`TrialSession::trial`].
+    pub(super) fn run(&mut self, change: &Change, heading: &str) -> Result<TrialEnd, Failure> {
         if let Some(target) = &self.standing {
             return self.measured(target, change, heading);
         }
         let (server, target) = match self.start()? {
             Start::Ready(server, target) => (server, target),
-            Start::Not(failure) => return Ok(Trial::Died(failure.text)),
-            Start::Interrupted => return Ok(Trial::Interrupted),
+            Start::Not(failure) => return Ok(TrialEnd::Died(failure.text)),
+            Start::Interrupted => return Ok(TrialEnd::Interrupted),
         };
         let trial = match self.measured(&target, &self.practice(), "practice")? {
-            Trial::Run(_) => self.measured(&target, change, heading)?,
+            TrialEnd::Run(_) => self.measured(&target, change, heading)?,
             cut_short => cut_short,
         };
         let died = self.close(server);
         Ok(match trial {
-            Trial::Interrupted => Trial::Interrupted,
-            trial => died.map_or(trial, Trial::Died),
+            TrialEnd::Interrupted => TrialEnd::Interrupted,
+            trial => died.map_or(trial, TrialEnd::Died),
         })
     }
 
@@ -160,9 +160,14 @@ impl<'a> Side<'a> {
         Change { duration: span, ..Change::default() }
     }
 
-    fn measured(&self, target: &Target, change: &Change, heading: &str) -> Result<Trial, Failure> {
+    fn measured(
+        &self,
+        target: &Target,
+        change: &Change,
+        heading: &str,
+    ) -> Result<TrialEnd, Failure> {
         if signals::caught() > 0 {
-            return Ok(Trial::Interrupted);
+            return Ok(TrialEnd::Interrupted);
         }
         let span = change.duration.or(target.plan.stop.duration);
         let mut watcher = |setup: &Setup| -> Box<dyn Watcher> {
@@ -171,16 +176,16 @@ impl<'a> Side<'a> {
         };
         let run = self.session.trial(target, change, &mut watcher)?;
         if run.measurement.interrupted || signals::caught() > 0 {
-            return Ok(Trial::Interrupted);
+            return Ok(TrialEnd::Interrupted);
         }
         let counts = &run.measurement.total.counts;
         Ok(match counts.due > 0 && counts.succeeded == 0 {
-            true => Trial::Died(format!(
+            true => TrialEnd::Died(format!(
                 "{} stopped answering: none of {} calls succeeded.",
                 self.label(),
                 show::count(counts.due)
             )),
-            false => Trial::Run(Box::new(run)),
+            false => TrialEnd::Run(Box::new(run)),
         })
     }
 
@@ -188,35 +193,40 @@ impl<'a> Side<'a> {
     fn start(&mut self) -> Result<Start, Failure> {
         let command = self.asked.command.as_deref().expect("only a side with a command is started");
         match self.silence()? {
-            Look::Silence(_) => {}
-            Look::Answer(_) => return Ok(Start::Not(self.busy())),
-            Look::Interrupted => return Ok(Start::Interrupted),
+            FirstLook::Silence(_) => {}
+            FirstLook::Answer(_) => return Ok(Start::Not(self.busy())),
+            FirstLook::Interrupted => return Ok(Start::Interrupted),
         }
-        let server = Server::start(command)?;
+        let server = ServerProcess::start(command)?;
         self.started += 1;
         match self.answer(&server)? {
-            Look::Answer(target) => Ok(Start::Ready(server, target)),
-            Look::Silence(why) => Ok(Start::Not(self.never_came(server, &why))),
-            Look::Interrupted => Ok(Start::Interrupted),
+            FirstLook::Answer(target) => Ok(Start::Ready(server, target)),
+            FirstLook::Silence(why) => Ok(Start::Not(self.never_came(server, &why))),
+            FirstLook::Interrupted => Ok(Start::Interrupted),
         }
     }
 
     /// Whoever answers before the start is no server of ours. A port that our last one leaves may take
     /// a moment to be free.
-    fn silence(&self) -> Result<Look, Failure> {
+    fn silence(&self) -> Result<FirstLook, Failure> {
         let patience = if self.started > 0 { self.ready } else { Nanos::ZERO };
-        self.look_until(patience, |look| matches!(look, Look::Silence(_)), || false, |_| LOOK_MAX)
+        self.look_until(
+            patience,
+            |look| matches!(look, FirstLook::Silence(_)),
+            || false,
+            |_| LOOK_MAX,
+        )
     }
 
-    fn answer(&self, server: &Server) -> Result<Look, Failure> {
-        let good = |look: &Look| matches!(look, Look::Answer(target) if target.first_call.failure.is_none());
+    fn answer(&self, server: &ServerProcess) -> Result<FirstLook, Failure> {
+        let good = |look: &FirstLook| matches!(look, FirstLook::Answer(target) if target.first_call.failure.is_none());
         let look =
             self.look_until(self.ready, good, || server.is_gone(), |left| left.max(LOOK_MIN))?;
         Ok(match look {
-            Look::Answer(target) => match &target.first_call.failure {
-                _ if server.is_gone() => Look::Silence(String::new()),
-                Some((_, why)) => Look::Silence(why.clone()),
-                None => Look::Answer(target),
+            FirstLook::Answer(target) => match &target.first_call.failure {
+                _ if server.is_gone() => FirstLook::Silence(String::new()),
+                Some((_, why)) => FirstLook::Silence(why.clone()),
+                None => FirstLook::Answer(target),
             },
             other => other,
         })
@@ -227,10 +237,10 @@ impl<'a> Side<'a> {
     fn look_until(
         &self,
         patience: Nanos,
-        wanted: impl Fn(&Look) -> bool,
+        wanted: impl Fn(&FirstLook) -> bool,
         over: impl Fn() -> bool,
         length: impl Fn(Nanos) -> Nanos,
-    ) -> Result<Look, Failure> {
+    ) -> Result<FirstLook, Failure> {
         let start = reactor::monotonic();
         let mut pause = PAUSES.0;
         loop {
@@ -238,40 +248,40 @@ impl<'a> Side<'a> {
             let look = self.look(length(patience - passed.min(patience)))?;
             // what is silent then may have been ended by the signal
             if signals::caught() > 0 {
-                return Ok(Look::Interrupted);
+                return Ok(FirstLook::Interrupted);
             }
             let at_end = wanted(&look) || passed >= patience || over();
-            if at_end || matches!(look, Look::Interrupted) {
+            if at_end || matches!(look, FirstLook::Interrupted) {
                 return Ok(look);
             }
             if !signals::pause(pause) {
-                return Ok(Look::Interrupted);
+                return Ok(FirstLook::Interrupted);
             }
             pause = (pause * 2).min(PAUSES.1);
         }
     }
 
     /// One plain call.
-    fn look(&self, patience: Nanos) -> Result<Look, Failure> {
+    fn look(&self, patience: Nanos) -> Result<FirstLook, Failure> {
         let mut plan = self.asked.plan.clone();
         plan.timeouts.call = plan.timeouts.call.min(patience);
         plan.timeouts.connect = plan.timeouts.connect.min(patience);
         Ok(match reach(&plan, &self.asked.name, &self.session.environment)? {
             Reached::Target(mut target) => {
                 target.plan.timeouts.clone_from(&self.asked.plan.timeouts);
-                Look::Answer(target)
+                FirstLook::Answer(target)
             }
             Reached::Nobody(run) => {
                 let failure = run.first_call.and_then(|call| call.failure);
-                Look::Silence(failure.map_or_else(String::new, |(_, why)| why))
+                FirstLook::Silence(failure.map_or_else(String::new, |(_, why)| why))
             }
-            Reached::Interrupted => Look::Interrupted,
+            Reached::Interrupted => FirstLook::Interrupted,
         })
     }
 
     /// Ends the server; why a run of it does not count. After a signal it may be gone because of
     /// that, and no run of it counts anyway.
-    fn close(&self, server: Server) -> Option<String> {
+    fn close(&self, server: ServerProcess) -> Option<String> {
         let died = server.is_gone();
         match server.end() {
             _ if signals::caught() > 0 => None,
@@ -301,7 +311,7 @@ impl<'a> Side<'a> {
         Failure::usage(text)
     }
 
-    fn never_came(&self, server: Server, why: &str) -> Failure {
+    fn never_came(&self, server: ServerProcess, why: &str) -> Failure {
         let (letter, url) = (self.letter, &self.asked.name);
         let gone = server.is_gone();
         let text = match server.end() {

@@ -8,9 +8,9 @@ use url::Url;
 
 /// The system's resolver, by the plan's rules.
 #[derive(Debug)]
-pub(crate) struct Directory(pub(crate) Arc<Plan>);
+pub(crate) struct SystemResolver(pub(crate) Arc<Plan>);
 
-impl engine::Directory for Directory {
+impl engine::Directory for SystemResolver {
     fn endpoint(&mut self, url: &Url) -> Option<Endpoint> {
         prepare::meet(&self.0, url).ok()
     }

@@ -2,7 +2,7 @@
 
 use crate::caller::Caller;
 use engine::exchange::{Caller as _, Message, Outgoing};
-use faces::{FOLDER_FILES_MAX, Files, Page, Reference, SystemError};
+use faces::{FOLDER_FILES_MAX, Files, PageRequest, Reference, SystemError};
 use std::io::Read;
 use std::net::IpAddr;
 use units::Nanos;
@@ -62,7 +62,7 @@ impl Files for Disk {
         Ok(first.ip())
     }
 
-    fn look_at(&self, page: &Page<'_>) -> Result<Vec<Reference>, String> {
+    fn look_at(&self, page: &PageRequest<'_>) -> Result<Vec<Reference>, String> {
         let tls = page.tls;
         let settings = tls::Settings {
             insecure: tls.insecure,

@@ -22,10 +22,10 @@ use crate::run::{
 };
 use disk::Disk;
 use engine::Logging;
-use faces::{Date, Ending, Extras, Face, Facts, Job, OutFile, Reading, Tool, Trouble};
+use faces::{Date, Ending, Extras, Face, Facts, Job, OutFile, Reading, StartTrouble, Tool};
 use plan::Load;
 use report::RunReport;
-use script::Stage;
+use script::LoadedScript;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
@@ -38,7 +38,7 @@ use workload::{Guides, Script, ScriptError};
 
 /// A tool's command line.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct ToolCall {
     tool: Tool,
     /// The name in its messages.
     program: String,
@@ -47,19 +47,19 @@ pub(crate) struct Wanted {
 
 /// The face that is asked for: by the file name that the program was started under, or by its first
 /// argument. What is no UTF-8 in an argument is replaced.
-pub(crate) fn wanted(args: impl Iterator<Item = std::ffi::OsString>) -> Option<Wanted> {
+pub(crate) fn wanted(args: impl Iterator<Item = std::ffi::OsString>) -> Option<ToolCall> {
     let mut args = args.map(|arg| arg.to_string_lossy().into_owned());
     let program = args.next()?;
     let file_name = program.rsplit('/').next().unwrap_or(&program);
     if let Some(tool) = Tool::named(file_name) {
-        return Some(Wanted { tool, program, args: args.collect() });
+        return Some(ToolCall { tool, program, args: args.collect() });
     }
     let tool = Tool::named(&args.next()?)?;
-    Some(Wanted { tool, program: tool.name().to_owned(), args: args.collect() })
+    Some(ToolCall { tool, program: tool.name().to_owned(), args: args.collect() })
 }
 
 /// Does what the tool would do, and ends as it would.
-pub(crate) fn wear(wanted: &Wanted) -> ExitCode {
+pub(crate) fn wear(wanted: &ToolCall) -> ExitCode {
     // before any thread is started, which the C library's time zone asks for
     let utc_offset_s = crate::wall_clock::utc_offset_s();
     match faces::read(wanted.tool, &wanted.program, &wanted.args, &Disk) {
@@ -73,13 +73,13 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
     let Job { mut plan, needs, extras, script, guides, log, mut face } = job;
     if let Err(problems) = plan::validate(&plan) {
         let text: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
-        return finish(face.cannot_start(&Trouble::Other(text.join("\n"))), extras);
+        return finish(face.cannot_start(&StartTrouble::Other(text.join("\n"))), extras);
     }
     if let Err(error) = install_signals(tool) {
         let text = format!("cannot catch signals: {error}");
-        return finish(face.cannot_start(&Trouble::Other(text)), extras);
+        return finish(face.cannot_start(&StartTrouble::Other(text)), extras);
     }
-    let stage = match script.map(|job| Stage::open(*job, &mut tell)).transpose() {
+    let stage = match script.map(|job| LoadedScript::open(*job, &mut tell)).transpose() {
         Ok(stage) => stage,
         Err(trouble) => return finish(face.cannot_start(&trouble), extras),
     };
@@ -168,11 +168,11 @@ fn settled(
     prepared: &mut Prepared,
     face: &mut dyn Face,
     needs: faces::Needs,
-) -> Result<faces::Needs, Trouble> {
+) -> Result<faces::Needs, StartTrouble> {
     match negotiate::settle(plan, prepared) {
         Ok(None) => Ok(needs),
         Ok(Some(choice)) => Ok(face.negotiated(choice.chosen.as_deref(), plan).unwrap_or(needs)),
-        Err(failure) => Err(Trouble::Other(failure.text)),
+        Err(failure) => Err(StartTrouble::Other(failure.text)),
     }
 }
 
@@ -206,7 +206,7 @@ fn guided(
 ) -> anyhow::Result<Vec<Cast>> {
     prepare::expect_tls(plan, prepared)?;
     let plan = Arc::new(plan.clone());
-    let cast = |_| Cast::Guide(guides.guide(), Box::new(directory::Directory(plan.clone())));
+    let cast = |_| Cast::Guide(guides.guide(), Box::new(directory::SystemResolver(plan.clone())));
     Ok((0..prepared.workers).map(cast).collect())
 }
 
@@ -216,7 +216,9 @@ type Worn = Rc<RefCell<Box<dyn Face>>>;
 /// A run that its script, or a bug, has ended.
 fn broken(face: &Worn, error: &anyhow::Error) -> Ending {
     match error.downcast_ref::<ScriptError>() {
-        Some(ScriptError(text)) => face.borrow_mut().cannot_start(&Trouble::Script(text.clone())),
+        Some(ScriptError(text)) => {
+            face.borrow_mut().cannot_start(&StartTrouble::Script(text.clone()))
+        }
         None => Ending::error(format!("{error:#}\n"), 1),
     }
 }

@@ -1,27 +1,30 @@
 //! A build without Lua has no scripts.
 
-use faces::wrk::Figures;
-use faces::{ScriptJob, Trouble};
+use faces::wrk::WrkFigures;
+use faces::{ScriptJob, StartTrouble};
 use workload::Script;
 
 /// Never made.
 #[derive(Debug)]
-pub(crate) enum Stage {}
+pub(crate) enum LoadedScript {}
 
-impl Stage {
+impl LoadedScript {
     /// # Errors
     /// Always: there is no Lua.
-    pub(crate) fn open(_: ScriptJob, _: &mut dyn FnMut(&str)) -> Result<Stage, Trouble> {
+    pub(crate) fn open(
+        _: ScriptJob,
+        _: &mut dyn FnMut(&str),
+    ) -> Result<LoadedScript, StartTrouble> {
         let text =
             "this build has no Lua, which makes the requests here: build with the feature lua";
-        Err(Trouble::Other(text.to_owned()))
+        Err(StartTrouble::Other(text.to_owned()))
     }
 
     pub(crate) fn cast(
         &mut self,
         _: u32,
         _: &mut dyn FnMut(&str),
-    ) -> Result<Vec<Box<dyn Script>>, Trouble> {
+    ) -> Result<Vec<Box<dyn Script>>, StartTrouble> {
         match *self {}
     }
 
@@ -29,7 +32,7 @@ impl Stage {
         match *self {}
     }
 
-    pub(crate) fn done(&self, _: &Figures) -> Result<(), Trouble> {
+    pub(crate) fn done(&self, _: &WrkFigures) -> Result<(), StartTrouble> {
         match *self {}
     }
 }

@@ -1,32 +1,35 @@
 //! The script that makes a run's requests.
 
-use faces::wrk::{Errors, Figures, Spread};
-use faces::{ScriptJob, Trouble};
+use faces::wrk::{Errors, Spread, WrkFigures};
+use faces::{ScriptJob, StartTrouble};
 use lua::{Director, Program, Site};
 use workload::Script;
 
 /// A script that has been loaded, and the server that it has looked for.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct LoadedScript {
     program: Program,
     site: Site,
     args: Vec<String>,
     director: Director,
 }
 
-impl Stage {
+impl LoadedScript {
     /// `complain` is told of a text that cannot be loaded; as in wrk, it goes on without it.
     ///
     /// # Errors
     /// No server there, or the script went wrong.
-    pub(crate) fn open(job: ScriptJob, complain: &mut dyn FnMut(&str)) -> Result<Stage, Trouble> {
+    pub(crate) fn open(
+        job: ScriptJob,
+        complain: &mut dyn FnMut(&str),
+    ) -> Result<LoadedScript, StartTrouble> {
         let ScriptJob { text, scheme, host, port, path, headers, args, method, body, aside } = job;
         let (name, text) = text.unwrap_or_else(|| (String::new(), Ok(Vec::new())));
         let program = Program { name, text };
         let site = Site { scheme, host, port, path, headers, method, body, aside };
         let mut complain = |text: &str| complain(&format!("{}: {text}\n", program.name));
         let director = Director::new(&program, &site, &mut complain).map_err(trouble)?;
-        Ok(Stage { program, site, args, director })
+        Ok(LoadedScript { program, site, args, director })
     }
 
     /// The workers' parts.
@@ -37,7 +40,7 @@ impl Stage {
         &mut self,
         workers: u32,
         complain: &mut dyn FnMut(&str),
-    ) -> Result<Vec<Box<dyn Script>>, Trouble> {
+    ) -> Result<Vec<Box<dyn Script>>, StartTrouble> {
         let name = &self.program.name;
         let mut complain = |text: &str| complain(&format!("{name}: {text}\n"));
         let parts =
@@ -54,12 +57,12 @@ impl Stage {
     ///
     /// # Errors
     /// The script went wrong.
-    pub(crate) fn done(&self, figures: &Figures) -> Result<(), Trouble> {
+    pub(crate) fn done(&self, figures: &WrkFigures) -> Result<(), StartTrouble> {
         if !self.director.wants_done() {
             return Ok(());
         }
         let Errors { connect, read, write, status, timeout } = figures.errors;
-        let sums = lua::Figures {
+        let sums = lua::RunSums {
             duration_us: figures.runtime_us,
             requests: figures.requests,
             bytes: figures.bytes,
@@ -70,16 +73,16 @@ impl Stage {
     }
 }
 
-fn spread(spread: &Spread) -> lua::Spread {
+fn spread(spread: &Spread) -> lua::RecordedValues {
     let (mean, stdev) = (spread.mean(), spread.stdev());
-    lua::Spread { values: spread.values.clone(), mean, stdev }
+    lua::RecordedValues { values: spread.values.clone(), mean, stdev }
 }
 
-fn trouble(trouble: lua::Trouble) -> Trouble {
+fn trouble(trouble: lua::ScriptTrouble) -> StartTrouble {
     match trouble {
-        lua::Trouble::Script(text) => Trouble::Script(text),
-        lua::Trouble::Resolve(text) => Trouble::Lookup(text),
-        lua::Trouble::Connect(text) => Trouble::Connect(text),
-        lua::Trouble::Request(text) => Trouble::Request(text),
+        lua::ScriptTrouble::Script(text) => StartTrouble::Script(text),
+        lua::ScriptTrouble::Resolve(text) => StartTrouble::Lookup(text),
+        lua::ScriptTrouble::Connect(text) => StartTrouble::Connect(text),
+        lua::ScriptTrouble::Request(text) => StartTrouble::Request(text),
     }
 }

@@ -2,29 +2,29 @@
 
 use super::disk::system_error;
 use crate::run::placement::TooFew;
-use faces::Trouble;
+use faces::StartTrouble;
 use host::ResolveError;
 
-pub(super) fn of(error: &anyhow::Error) -> Trouble {
+pub(super) fn of(error: &anyhow::Error) -> StartTrouble {
     if let Some(error) = error.downcast_ref::<ResolveError>() {
         return name(error);
     }
     if let Some(error) = error.downcast_ref::<std::io::Error>() {
-        return Trouble::Bind(system_error(error));
+        return StartTrouble::Bind(system_error(error));
     }
     if let Some(short) = error.downcast_ref::<TooFew>()
         && short.descriptors
     {
-        return Trouble::Descriptors;
+        return StartTrouble::Descriptors;
     }
     let text = format!("{error:#}");
     match error.downcast_ref::<tls::SetupError>() {
-        Some(_) => Trouble::Tls(text),
-        None => Trouble::Other(text),
+        Some(_) => StartTrouble::Tls(text),
+        None => StartTrouble::Other(text),
     }
 }
 
-fn name(error: &ResolveError) -> Trouble {
+fn name(error: &ResolveError) -> StartTrouble {
     let (host, text) = match error {
         ResolveError::NotFound { host, why } => (host, why.clone()),
         ResolveError::OtherFamily { host, .. } => {
@@ -35,5 +35,5 @@ fn name(error: &ResolveError) -> Trouble {
         }
     };
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-    Trouble::Name { host, text }
+    StartTrouble::Name { host, text }
 }

@@ -9,13 +9,13 @@ use crate::calibration::Calibration;
 use crate::exit::{Code, Failure};
 use crate::run::measure::{Measured, measure};
 use crate::run::peak::rate_peak;
-use crate::run::prepare::{Part, Prepared};
+use crate::run::prepare::{MachinePart, Prepared};
 use crate::run::scripted::Stages;
 use crate::run::threads::{Estate, Leash, Watcher};
 use engine::{Order, Row, Share};
 use fleet::{Credentials, Incoming, NatsLink, SealKey, Subjects};
 use muster::agent::{Agent, Deed, ReadyFacts};
-use muster::message::{self, Ending, Final, FinalCause, Hello};
+use muster::message::{self, Final, FinalCause, Hello, PartEnding};
 use muster::{DEAD_MAN, PROTOCOL};
 use plan::Plan;
 use record::run::PathRecord;
@@ -191,7 +191,7 @@ impl AgentPost {
             }
             Word::Row(row) => self.machine.row(row),
             Word::Over(said) => {
-                self.dead_man |= said.ending == Ending::DeadMan;
+                self.dead_man |= said.ending == PartEnding::DeadMan;
                 self.machine.over(*said, reactor::monotonic());
             }
         }
@@ -236,7 +236,7 @@ impl AgentPost {
         let Some(mut ready) = self.ready.take() else { return Ok(()) };
         self.orders = Orders::new(self.machine.watched_at());
         ready.prepared.workers = shares.len() as u32;
-        ready.prepared.part = Some(Part { shares, start });
+        ready.prepared.part = Some(MachinePart { shares, start });
         let (give, orders) = (self.give.clone(), self.orders.clone());
         let body = move || {
             let said = carry_out(step, &ready, &give, &orders);
@@ -325,7 +325,7 @@ fn carry_out(step: u64, ready: &ReadyPlan, give: &Sender<Word>, orders: &Arc<Ord
             let first = first.load(Ordering::Relaxed);
             said.first_s = (first < u64::MAX).then_some(first as f64 / 1e9);
             if orders.leash.is_broken() {
-                said.ending = Ending::DeadMan;
+                said.ending = PartEnding::DeadMan;
             }
             said
         }
@@ -334,7 +334,7 @@ fn carry_out(step: u64, ready: &ReadyPlan, give: &Sender<Word>, orders: &Arc<Ord
 }
 
 fn failed(why: String) -> Final {
-    Final { ending: Ending::Failed, trouble: Some(why), ..Final::default() }
+    Final { ending: PartEnding::Failed, trouble: Some(why), ..Final::default() }
 }
 
 fn own_words(measured: &Measured) -> Final {

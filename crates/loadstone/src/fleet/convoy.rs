@@ -176,10 +176,10 @@ impl Convoy {
 }
 
 /// The parts of the load of each agent, one for each of its workers.
-type Parts = BTreeMap<String, Vec<Share>>;
+type AgentShares = BTreeMap<String, Vec<Share>>;
 
-fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<Parts> {
-    let mut parts = Parts::new();
+fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<AgentShares> {
+    let mut parts = AgentShares::new();
     for (agent, workers) in slots {
         let shares = workers.iter().map(|slots| Share::of_slots(slots, of));
         parts.insert(agent.clone(), shares.collect::<Result<_, _>>()?);
@@ -188,7 +188,7 @@ fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<Parts> 
 }
 
 /// Hands the plan out and sets the agents off: the first instant, and the parts of the load.
-fn begin(wire: &mut Wire, plan: &Plan, prepared: &Prepared) -> Result<(Nanos, Parts)> {
+fn begin(wire: &mut Wire, plan: &Plan, prepared: &Prepared) -> Result<(Nanos, AgentShares)> {
     super::public::check(plan, prepared, wire.seats().len())?;
     hand_out(wire, plan, prepared)?;
     let seats = wire.seats();
@@ -204,7 +204,7 @@ const GONE: &str = "gone";
 
 /// Takes over a run whose manager is gone: its first instant by our clock, and the parts of the load.
 /// A part that nobody holds is that of [`GONE`].
-fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, Parts)> {
+fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
     let held = wire.recall(RECALL_MAX)?;
     let now = reactor::monotonic();
     let mut held: Vec<_> = held.into_iter().filter(|(_, holding)| holding.step > 0).collect();
@@ -212,7 +212,7 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, Parts)> {
     let step = held.iter().map(|(_, holding)| holding.step).max().unwrap_or(0);
     held.retain(|(_, holding)| holding.step == step);
     let Some((_, first)) = held.first() else {
-        bail!("no agent holds a run: its manager came to its end, or they were started anew");
+        bail!("no agent holds a run: its manager ended, or the agents were restarted");
     };
     if held.iter().any(|(_, holding)| holding.hash != plan_hash(plan)) {
         bail!("the agents hold a run of another plan: give the words that its manager was given");
@@ -229,7 +229,10 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, Parts)> {
     let owned: BTreeSet<u32> = slots.into_values().flatten().flatten().collect();
     let gone: Vec<u32> = (0..of).filter(|slot| !owned.contains(slot)).collect();
     if !gone.is_empty() {
-        crate::say(&format!("nobody holds {} of the load's {of} parts: lost", gone.len()));
+        crate::say(&format!(
+            "{} of the load's {of} parts are lost: no agent holds them",
+            gone.len()
+        ));
         parts.insert(GONE.to_owned(), vec![Share::of_slots(&gone, of)?]);
     }
     let start = now - Nanos(since);
@@ -273,7 +276,7 @@ fn hand_out(wire: &mut Wire, plan: &Plan, prepared: &Prepared) -> Result<()> {
 }
 
 /// Divides the plan and sets the first instant; when all agents know both, they are told to go.
-fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, Parts)> {
+fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, AgentShares)> {
     let units = units_of_work(plan);
     if units < seats.len() as u64 {
         bail!("{units} users or connections are too few for {} agents", seats.len());
@@ -342,7 +345,7 @@ fn cost(finals: &BTreeMap<String, Final>) -> DriverCost {
 fn facts(
     wire: &Wire,
     merge: &Merge,
-    parts: &Parts,
+    parts: &AgentShares,
     finals: &BTreeMap<String, Final>,
 ) -> FleetFacts {
     let mut agents = Vec::new();

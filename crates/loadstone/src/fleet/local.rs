@@ -7,7 +7,9 @@ use super::wire::Wire;
 use crate::args::{FleetCredsArgs, FleetLocalArgs, FleetManagerArgs, FleetTask};
 use crate::exit::{Code, Failure};
 use anyhow::Context;
-use fleet::{Credentials, Grant, NatsLink, NatsServer, Place, Role, ServerOptions, Subjects};
+use fleet::{
+    Credentials, Grant, NatsEndpoint, NatsLink, NatsServer, Role, ServerOptions, Subjects,
+};
 use muster::manager::{AGENTS_MAX, Manager};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -49,7 +51,7 @@ pub(crate) fn local(args: FleetLocalArgs) -> Result<Code, Failure> {
     }
     let options = ServerOptions { program: task.nats_server.clone(), ..ServerOptions::default() };
     let server = NatsServer::start(&options, LOCAL, &grants).map_err(usage)?;
-    let place = Place { url: server.url(), ..Place::default() };
+    let place = NatsEndpoint { url: server.url(), ..NatsEndpoint::default() };
     let wire = open(&place, &own, agents, Some(server))?;
     let children = Children(
         files.iter().map(|file| start_agent(&place, file)).collect::<Result<_, Failure>>()?,
@@ -59,7 +61,7 @@ pub(crate) fn local(args: FleetLocalArgs) -> Result<Code, Failure> {
     code
 }
 
-fn start_agent(place: &Place, creds: &Path) -> Result<Child, Failure> {
+fn start_agent(place: &NatsEndpoint, creds: &Path) -> Result<Child, Failure> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let mut command = Command::new(program);
     command.args(["fleet", "agent", "--manager", &place.url, "--allow-scripts", "--creds"]);
@@ -68,7 +70,7 @@ fn start_agent(place: &Place, creds: &Path) -> Result<Child, Failure> {
 }
 
 fn open(
-    place: &Place,
+    place: &NatsEndpoint,
     own: &Credentials,
     agents: usize,
     server: Option<NatsServer>,

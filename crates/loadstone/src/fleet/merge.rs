@@ -9,7 +9,7 @@ use crate::run::threads::Watcher;
 use anyhow::{Context, Result, bail};
 use engine::{Collector, Order, Owed, Row, Setup, Share};
 use muster::manager::FleetEvent;
-use muster::message::{Ending, Hello};
+use muster::message::{Hello, PartEnding};
 use muster::row;
 use sample::{AgentNow, AgentState};
 use stats::{Measurement, Snapshot};
@@ -218,17 +218,17 @@ impl Merge {
         let said = wire.finals().remove(agent).unwrap_or_default();
         let ledger = &mut self.ledgers[row];
         ledger.standing = LedgerState::Over;
-        if said.ending == Ending::Done {
+        if said.ending == PartEnding::Done {
             if ledger.is_heir() && self.stopped == Order::Go {
                 self.settle_up(row, observer);
             }
             return;
         }
         let why = match (said.ending, said.trouble) {
-            (Ending::DeadMan, _) if ledger.is_relieved() => {
+            (PartEnding::DeadMan, _) if ledger.is_relieved() => {
                 "others went on with its part".to_owned()
             }
-            (Ending::DeadMan, _) => "dead-man: it heard nothing of the manager".to_owned(),
+            (PartEnding::DeadMan, _) => "dead-man: it heard nothing of the manager".to_owned(),
             (_, trouble) => format!("failed: {}", trouble.unwrap_or_default()),
         };
         ledger.standing = LedgerState::Live;

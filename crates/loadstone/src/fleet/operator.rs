@@ -14,7 +14,7 @@ fn connect(args: &FleetOperatorArgs) -> Result<(NatsLink, Subjects), Failure> {
     let own = Credentials::read(&args.door.creds).map_err(usage)?;
     if own.role != Role::Operator {
         return Err(Failure::usage(format!(
-            "{} is no operator: take operator.creds, as `fleet creds` makes it",
+            "{} is not an operator: take operator.creds, as `fleet creds` makes it",
             args.door.creds.display()
         )));
     }

@@ -4,12 +4,12 @@
 use super::usage;
 use crate::args::FleetWatchArgs;
 use crate::exit::{Code, Failure};
-use crate::run::sut::{Source, Who};
+use crate::run::sut::{SutSource, Who};
 use fleet::{Credentials, Incoming, NatsLink, Role, Subjects};
-use host::sut::Reading;
+use host::sut::SutReading;
 use muster::PROTOCOL;
 use muster::message::{self, FromWatch, WatchHello};
-use muster::watch::{Watch, WatchDeed};
+use muster::watch::{FleetWatch, WatchDeed};
 use sample::SutSeries;
 use std::net::SocketAddr;
 use std::sync::mpsc::RecvTimeoutError;
@@ -29,13 +29,13 @@ pub(super) fn watch(args: &FleetWatchArgs) -> Result<Code, Failure> {
         )));
     }
     let (who, addresses) = wanted(args)?;
-    let (source, series) = Source::open(&who, &addresses).map_err(Failure::usage)?;
+    let (source, series) = SutSource::open(&who, &addresses).map_err(Failure::usage)?;
     let (subjects, id) = (Subjects::new(&credentials.fleet), credentials.id());
     let (_, listen) = subjects.permitted(Role::Watch, &id);
     let patience = Duration::from_secs_f64(args.wait.as_secs_f64());
     let link =
         NatsLink::connect(&args.door.place(), &credentials, listen, patience).map_err(usage)?;
-    let machine = Watch::new(hello(&series), reactor::monotonic());
+    let machine = FleetWatch::new(hello(&series), reactor::monotonic());
     WatchPost { machine, link, subjects, id, source, following: None }.run()
 }
 
@@ -72,15 +72,15 @@ fn hello(series: &SutSeries) -> WatchHello {
 struct Following {
     from: Nanos,
     next: Nanos,
-    before: (Nanos, Reading),
+    before: (Nanos, SutReading),
 }
 
 struct WatchPost {
-    machine: Watch,
+    machine: FleetWatch,
     link: NatsLink,
     subjects: Subjects,
     id: String,
-    source: Source,
+    source: SutSource,
     following: Option<Following>,
 }
 
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edges_are_whole_seconds_from_the_measured_phase_on_both_sides_of_its_start() {
+    fn edges_are_whole_seconds_around_the_start_of_the_measurement() {
         let from = Nanos::from_millis(10_250);
         let edge = |now_ms| edge_after(from, Nanos::from_millis(now_ms)).0 / 1_000_000;
         assert_eq!(edge(8_000), 8_250);

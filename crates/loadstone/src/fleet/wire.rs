@@ -198,7 +198,7 @@ impl Wire {
         while !self.with(|manager| manager.watched()) {
             self.event(TURN);
             if crate::signals::caught() > 0 {
-                bail!("interrupted: nobody watched the target yet");
+                bail!("interrupted: no `fleet watch` had joined yet");
             }
             if reactor::monotonic() > until {
                 bail!("no `fleet watch` joined in time; see --watch and --wait");

@@ -2,7 +2,7 @@
 
 use super::lane::Lane;
 use crate::args::{RampTarget, RampTask};
-use crate::run::trial::Session;
+use crate::run::trial::TrialSession;
 use engine::ramp::Range;
 use report::ramp::{RampReport, RampStep};
 use stats::curve::Axis;
@@ -10,7 +10,7 @@ use units::show;
 
 pub(super) fn assemble(
     task: &RampTask,
-    session: &Session,
+    session: &TrialSession,
     lanes: Vec<Lane>,
     steps: Vec<RampStep>,
     started_unix_s: f64,

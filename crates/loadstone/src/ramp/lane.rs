@@ -6,7 +6,7 @@ use crate::args::{RampTarget, RampTask, Vary};
 use crate::exit::Failure;
 use crate::run::live::Live;
 use crate::run::threads::Watcher;
-use crate::run::trial::{Change, Session, Target};
+use crate::run::trial::{Change, Target, TrialSession};
 use engine::Setup;
 use engine::ramp::{Agenda, Errand};
 use plan::{Load, Plan};
@@ -53,7 +53,7 @@ pub(super) struct Lane {
 
 /// What came of a lane's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum LaneTurn {
     /// A step was run, or none is left.
     Done,
     Interrupted,
@@ -94,21 +94,21 @@ impl Lane {
     /// Runs the next step, if there is one.
     pub(super) fn step(
         &mut self,
-        session: &Session,
+        session: &TrialSession,
         steps: &mut Vec<RampStep>,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<LaneTurn, Failure> {
         if crate::signals::caught() > 0 {
-            return Ok(Outcome::Interrupted);
+            return Ok(LaneTurn::Interrupted);
         }
         if self.ended.is_some() {
-            return Ok(Outcome::Done);
+            return Ok(LaneTurn::Done);
         }
         let Some(errand) = self.next.take().or_else(|| self.agenda.next_errand()) else {
-            return Ok(Outcome::Done);
+            return Ok(LaneTurn::Done);
         };
         let Some(settled_s) = self.settle(&errand, steps)? else {
             let interrupted = crate::signals::caught() > 0;
-            return Ok(if interrupted { Outcome::Interrupted } else { Outcome::Done });
+            return Ok(if interrupted { LaneTurn::Interrupted } else { LaneTurn::Done });
         };
         let run = match self.run(session, &errand) {
             Ok(run) => run,
@@ -116,18 +116,18 @@ impl Lane {
             Err(failure) if self.steps > 0 => {
                 let load = self.load_words(errand.level);
                 self.ended = Some((format!("{load} cannot be offered: {}", failure.text), false));
-                return Ok(Outcome::Done);
+                return Ok(LaneTurn::Done);
             }
             Err(failure) => return Err(failure),
         };
         let interrupted = run.measurement.interrupted;
         self.take(&errand, run, settled_s, steps);
         if interrupted {
-            return Ok(Outcome::Interrupted);
+            return Ok(LaneTurn::Interrupted);
         }
         if let Some(why) = self.agenda.unusable() {
             self.ended = Some((why, false));
-            return Ok(Outcome::Done);
+            return Ok(LaneTurn::Done);
         }
         if errand.purpose == Purpose::Overload {
             self.next = self.agenda.next_errand();
@@ -135,7 +135,7 @@ impl Lane {
                 return self.step(session, steps);
             }
         }
-        Ok(Outcome::Done)
+        Ok(LaneTurn::Done)
     }
 
     /// Seconds until the target was at rest; `None` when the step is not to be run.
@@ -190,7 +190,7 @@ impl Lane {
         }
     }
 
-    fn run(&self, session: &Session, errand: &Errand) -> Result<RunReport, Failure> {
+    fn run(&self, session: &TrialSession, errand: &Errand) -> Result<RunReport, Failure> {
         let recovery = errand.purpose == Purpose::Recovery;
         let per_row = || Nanos::from_secs_f64(CALLS_A_ROW / errand.level);
         let path = self.vary.as_ref().map(|vary| vary.at(errand.level)).transpose();

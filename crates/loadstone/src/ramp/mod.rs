@@ -11,9 +11,9 @@ use crate::fleet::Convoy;
 use crate::run::keeping::{self, Keeper, Keeping};
 use crate::run::meters::Meters;
 use crate::run::output;
-use crate::run::trial::{Reached, Session, reach};
+use crate::run::trial::{Reached, TrialSession, reach};
 use crate::run::view::{self, View};
-use lane::{Lane, Outcome};
+use lane::{Lane, LaneTurn};
 use report::RunReport;
 use report::ramp::{RampReport, RampStep};
 use stats::State;
@@ -34,7 +34,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<Convoy>) -> Result<Code, Failur
     }
     crate::run::sut::check(task.outputs.sut.as_ref())?;
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
-    let mut session = Session::new();
+    let mut session = TrialSession::new();
     session.meters = Meters::open(&task.outputs)?;
     let started_unix_s = crate::wall_clock::unix_seconds();
     let mut lanes = Vec::new();
@@ -88,7 +88,7 @@ fn open_view(task: &RampTask) -> Result<Option<View>, Failure> {
 fn keep(
     keeper: Keeper,
     task: &RampTask,
-    session: &Session,
+    session: &TrialSession,
     started_unix_s: f64,
 ) -> Result<Keeping, Failure> {
     let plans: Vec<&plan::Plan> = task.targets.iter().map(|target| &target.plan).collect();
@@ -108,7 +108,7 @@ fn keep(
 }
 
 /// The lanes in turns, there and back, so that none is always first.
-fn climb(session: &Session, lanes: &mut [Lane]) -> Result<Vec<RampStep>, Failure> {
+fn climb(session: &TrialSession, lanes: &mut [Lane]) -> Result<Vec<RampStep>, Failure> {
     let mut steps = Vec::new();
     let mut kept = 0;
     let mut order: Vec<usize> = (0..lanes.len()).collect();
@@ -122,7 +122,7 @@ fn climb(session: &Session, lanes: &mut [Lane]) -> Result<Vec<RampStep>, Failure
             }
             any |= steps.len() > kept;
             kept = steps.len();
-            if outcome == Outcome::Interrupted {
+            if outcome == LaneTurn::Interrupted {
                 return Ok(steps);
             }
         }
@@ -142,7 +142,7 @@ fn interrupted() -> Failure {
 fn nobody(
     run: RunReport,
     task: &RampTask,
-    session: &Session,
+    session: &TrialSession,
     started_unix_s: f64,
 ) -> Result<Code, Failure> {
     crate::say(&crate::run::no_connection(&run));

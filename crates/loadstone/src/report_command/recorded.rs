@@ -1,6 +1,6 @@
 //! Records that are given as JSON files: they need no store.
 
-use super::Wanted;
+use super::ShownResults;
 use crate::args::Disk;
 use crate::exit::Failure;
 use plan::FileSource;
@@ -16,7 +16,7 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 ///
 /// # Errors
 /// A file that is not JSON, of another schema or of a newer version; a record among other results.
-pub(super) fn only(names: &[String]) -> Result<Option<Wanted>, Failure> {
+pub(super) fn only(names: &[String]) -> Result<Option<ShownResults>, Failure> {
     let Some(name) = names.iter().find(|name| is_json(name)) else { return Ok(None) };
     if names.len() > 1 {
         return Err(Failure::usage(format!("{name} is a record in JSON: name it alone")));
@@ -42,15 +42,17 @@ fn is_json(name: &str) -> bool {
 }
 
 /// `name`: what a run is called beside others.
-fn read(name: &str, text: &str) -> Result<Wanted, String> {
+fn read(name: &str, text: &str) -> Result<ShownResults, String> {
     match document::schema_of(text)?.as_str() {
         torture::SCHEMA => {
-            torture::read(text).map(|record| Wanted::Torture(Box::new(Torture::bare(record))))
+            torture::read(text).map(|record| ShownResults::Torture(Box::new(Torture::bare(record))))
         }
-        check::SCHEMA => check::read(text).map(|record| Wanted::Check(Box::new(record))),
-        run::SCHEMA => Ok(Wanted::Runs(vec![(name.to_owned(), run::read(text)?.report()?)])),
-        ramp::SCHEMA => Ok(Wanted::Ramps(vec![(name.to_owned(), ramp::read(text)?.report()?)])),
-        compare::SCHEMA => Ok(Wanted::Comparison(Box::new(compare::read(text)?.report()?))),
+        check::SCHEMA => check::read(text).map(|record| ShownResults::Check(Box::new(record))),
+        run::SCHEMA => Ok(ShownResults::Runs(vec![(name.to_owned(), run::read(text)?.report()?)])),
+        ramp::SCHEMA => {
+            Ok(ShownResults::Ramps(vec![(name.to_owned(), ramp::read(text)?.report()?)]))
+        }
+        compare::SCHEMA => Ok(ShownResults::Comparison(Box::new(compare::read(text)?.report()?))),
         other => Err(format!(
             "is {}: only {} can be rendered from JSON",
             units::quoted(other),
@@ -79,7 +81,7 @@ mod tests {
         let result = plan::check::CheckResult { name: "front page".into(), ..Default::default() };
         let record = CheckRecord::of(&result);
         let good = file("check.json", &report::check::json(&record));
-        let Some(Wanted::Check(read)) = only(std::slice::from_ref(&good)).unwrap() else {
+        let Some(ShownResults::Check(read)) = only(std::slice::from_ref(&good)).unwrap() else {
             panic!("not a check")
         };
         assert_eq!(*read, record);

@@ -51,7 +51,7 @@ const FIELDS_SHOWN_MAX: usize = 4;
 const EXCERPT_MAX: usize = 300;
 
 /// Why the call came to nothing.
-struct Trouble {
+struct CallTrouble {
     class: FailureClass,
     text: String,
     connected: bool,
@@ -59,9 +59,9 @@ struct Trouble {
     way_out: Option<&'static str>,
 }
 
-impl Trouble {
-    fn of(error: TlsError, connected: bool) -> Trouble {
-        Trouble { class: error.class, text: error.text, connected, way_out: error.way_out }
+impl CallTrouble {
+    fn of(error: TlsError, connected: bool) -> CallTrouble {
+        CallTrouble { class: error.class, text: error.text, connected, way_out: error.way_out }
     }
 }
 
@@ -92,7 +92,7 @@ fn once(
     template: &Template,
 ) -> (Found, Option<Vec<u8>>) {
     let start = reactor::monotonic();
-    let over_tcp = |endpoint: &mut Endpoint| -> Result<_, Trouble> {
+    let over_tcp = |endpoint: &mut Endpoint| -> Result<_, CallTrouble> {
         let stream = connect(plan, endpoint, own)?;
         let mut call = Call::new(plan, stream, start);
         call.establish(plan, endpoint, tls)?;
@@ -115,17 +115,20 @@ fn once(
             let found = Found { call, unreachable: false, location: leads.location, streams_max };
             (found, leads.refused)
         }
-        Err(trouble) => (Found {
-            call: FirstCall {
-                took: reactor::monotonic() - start,
-                failure: Some((trouble.class, trouble.text)),
-                way_out: trouble.way_out.map(str::to_owned),
-                ..FirstCall::default()
+        Err(trouble) => (
+            Found {
+                call: FirstCall {
+                    took: reactor::monotonic() - start,
+                    failure: Some((trouble.class, trouble.text)),
+                    way_out: trouble.way_out.map(str::to_owned),
+                    ..FirstCall::default()
+                },
+                unreachable: !trouble.connected,
+                location: None,
+                streams_max: None,
             },
-            unreachable: !trouble.connected,
-            location: None,
-            streams_max: None,
-        }, None),
+            None,
+        ),
     }
 }
 
@@ -170,25 +173,25 @@ pub(crate) fn request_for(plan: &Plan, url: &Url, row: u32, absolute: bool) -> O
     build_template(plan, url, "GET", &[], None, row, absolute).ok()
 }
 
-trait Stream: Read + Write + Send {
+trait LimitedStream: Read + Write + Send {
     fn limit(&mut self, left: Duration) -> std::io::Result<()>;
 }
 
-impl Stream for TcpStream {
+impl LimitedStream for TcpStream {
     fn limit(&mut self, left: Duration) -> std::io::Result<()> {
         self.set_read_timeout(Some(left))?;
         self.set_write_timeout(Some(left))
     }
 }
 
-impl Stream for UnixStream {
+impl LimitedStream for UnixStream {
     fn limit(&mut self, left: Duration) -> std::io::Result<()> {
         self.set_read_timeout(Some(left))?;
         self.set_write_timeout(Some(left))
     }
 }
 
-impl Stream for OwnSocket {
+impl LimitedStream for OwnSocket {
     fn limit(&mut self, left: Duration) -> std::io::Result<()> {
         OwnSocket::limit(self, left);
         Ok(())
@@ -200,12 +203,12 @@ fn connect(
     plan: &Plan,
     endpoint: &mut Endpoint,
     own: Option<&Arc<OwnNetwork>>,
-) -> Result<Box<dyn Stream>, Trouble> {
+) -> Result<Box<dyn LimitedStream>, CallTrouble> {
     let options = open_options(plan, 0);
     let mut trouble = None;
     for peer in endpoint.peers.clone() {
         let within = plan.timeouts.connect;
-        let stream: std::io::Result<Box<dyn Stream>> = match (&peer, own) {
+        let stream: std::io::Result<Box<dyn LimitedStream>> = match (&peer, own) {
             (_, Some(own)) => OwnSocket::connect(own, plan.seed, &peer, &options, within)
                 .map(|socket| Box::new(socket) as _),
             (Peer::Tcp(address), None) => {
@@ -222,11 +225,11 @@ fn connect(
             Err(error) => {
                 let text = format!("{peer}: {error}");
                 let class = class_of(&error);
-                trouble = Some(Trouble { class, text, connected: false, way_out: None });
+                trouble = Some(CallTrouble { class, text, connected: false, way_out: None });
             }
         }
     }
-    let none = || Trouble {
+    let none = || CallTrouble {
         class: FailureClass::OtherIo,
         text: "no address".into(),
         connected: false,
@@ -248,7 +251,7 @@ fn class_of(error: &std::io::Error) -> FailureClass {
 
 /// One blocking exchange.
 struct Call {
-    stream: Box<dyn Stream>,
+    stream: Box<dyn LimitedStream>,
     session: Option<Box<dyn TlsSession>>,
     plain: Vec<u8>,
     ended: bool,
@@ -260,7 +263,7 @@ struct Call {
 }
 
 impl Call {
-    fn new(plan: &Plan, stream: Box<dyn Stream>, start: Nanos) -> Call {
+    fn new(plan: &Plan, stream: Box<dyn LimitedStream>, start: Nanos) -> Call {
         Call {
             stream,
             session: None,
@@ -279,29 +282,27 @@ impl Call {
         plan: &Plan,
         endpoint: &Endpoint,
         tls: Option<&tls::Client>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), CallTrouble> {
         if let Some(request) = &endpoint.tunnel {
-            self.write(request).map_err(|trouble| Trouble { connected: false, ..trouble })?;
-            let (facts, _, _) = self.read_answer(Asked::Connect).map_err(|trouble| Trouble {
-                class: FailureClass::Proxy,
-                connected: false,
-                ..trouble
+            self.write(request).map_err(|trouble| CallTrouble { connected: false, ..trouble })?;
+            let (facts, _, _) = self.read_answer(Asked::Connect).map_err(|trouble| {
+                CallTrouble { class: FailureClass::Proxy, connected: false, ..trouble }
             })?;
             if !(200..300).contains(&facts.status) {
                 let text = format!("the proxy answered CONNECT with {}", facts.status);
                 let class = FailureClass::Proxy;
-                return Err(Trouble { class, text, connected: false, way_out: None });
+                return Err(CallTrouble { class, text, connected: false, way_out: None });
             }
         }
         let (Some(name), Some(client)) = (&endpoint.tls_name, tls) else { return Ok(()) };
         let session = client.factory().session(name);
-        self.session = Some(session.map_err(|error| Trouble::of(error, false))?);
+        self.session = Some(session.map_err(|error| CallTrouble::of(error, false))?);
         self.drain()?;
         self.deadline = self.deadline.min(reactor::monotonic() + plan.timeouts.connect);
         while self.session.as_ref().is_some_and(|session| session.handshaking()) {
-            self.fill().map_err(|trouble| Trouble { connected: false, ..trouble })?;
+            self.fill().map_err(|trouble| CallTrouble { connected: false, ..trouble })?;
             if self.ended {
-                return Err(Trouble {
+                return Err(CallTrouble {
                     class: FailureClass::Tls,
                     text: "the server closed during the TLS handshake".into(),
                     connected: false,
@@ -317,7 +318,7 @@ impl Call {
         &mut self,
         plan: &Plan,
         template: &Template,
-    ) -> Result<(FirstCall, Leads), Trouble> {
+    ) -> Result<(FirstCall, Leads), CallTrouble> {
         let (status, length, http_version, head, body) = match &template.http2 {
             Some(request) => {
                 let (facts, head, body) = self.exchange_http2(plan, request)?;
@@ -342,7 +343,7 @@ impl Call {
         self.patience = first_byte.into_iter().chain(self.standstill()).min_by_key(|(at, _)| *at);
     }
 
-    fn send(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), CallTrouble> {
         match &mut self.session {
             Some(session) => {
                 session.send(bytes);
@@ -355,7 +356,7 @@ impl Call {
     fn read_answer(
         &mut self,
         asked: Asked,
-    ) -> Result<(wire::answer::AnswerFacts, Vec<u8>, Vec<u8>), Trouble> {
+    ) -> Result<(wire::answer::AnswerFacts, Vec<u8>, Vec<u8>), CallTrouble> {
         let mut begun = Vec::new();
         let mut reader = AnswerReader::new(true);
         let mut cache = HeadCache::new();
@@ -389,7 +390,7 @@ impl Call {
     }
 
     /// Reads once, and notes when the stream has ended: by its end, or by TLS's close_notify.
-    fn fill(&mut self) -> Result<(), Trouble> {
+    fn fill(&mut self) -> Result<(), CallTrouble> {
         self.limit()?;
         let mut buffer = [0; 16 << 10];
         let count = self.stream.read(&mut buffer).map_err(|error| self.silence(&error))?;
@@ -398,7 +399,7 @@ impl Call {
                 let fed = session.feed(&buffer[..count], &mut self.plain);
                 self.ended |= session.closed();
                 self.drain()?;
-                fed.map_err(|error| Trouble::of(error, true))?;
+                fed.map_err(|error| CallTrouble::of(error, true))?;
             }
             None => self.plain.extend_from_slice(&buffer[..count]),
         }
@@ -414,17 +415,17 @@ impl Call {
         self.progress.map(|span| (reactor::monotonic() + span, FailureClass::ProgressTimeout))
     }
 
-    fn silence(&self, error: &std::io::Error) -> Trouble {
+    fn silence(&self, error: &std::io::Error) -> CallTrouble {
         let late = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
         let (class, text) = match self.patience {
             Some((at, class)) if late && at < self.deadline => (class, class.explain().to_owned()),
-            _ if late => (FailureClass::ClientTimeout, "no whole answer in time".to_owned()),
+            _ if late => (FailureClass::ClientTimeout, "no whole response in time".to_owned()),
             _ => (class_of(error), error.to_string()),
         };
-        Trouble { class, text, connected: true, way_out: None }
+        CallTrouble { class, text, connected: true, way_out: None }
     }
 
-    fn drain(&mut self) -> Result<(), Trouble> {
+    fn drain(&mut self) -> Result<(), CallTrouble> {
         let mut out = Vec::new();
         if let Some(session) = &mut self.session {
             session.drain(&mut out);
@@ -432,12 +433,12 @@ impl Call {
         self.write(&out)
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), CallTrouble> {
         self.limit()?;
         self.stream.write_all(bytes).map_err(|error| self.silence(&error))
     }
 
-    fn limit(&mut self) -> Result<(), Trouble> {
+    fn limit(&mut self) -> Result<(), CallTrouble> {
         let now = reactor::monotonic();
         let end = self.patience.map_or(self.deadline, |(at, _)| at.min(self.deadline));
         if now >= end {
@@ -488,7 +489,7 @@ fn excerpt(head: &[u8], body: &[u8]) -> String {
 }
 
 /// `at`: the bytes at which the answer could not be understood.
-fn unreadable(error: AnswerError, at: &[u8]) -> Trouble {
+fn unreadable(error: AnswerError, at: &[u8]) -> CallTrouble {
     let class = match error {
         AnswerError::NotHttp => FailureClass::NotHttp,
         AnswerError::BadFraming(_) | AnswerError::HeadTooLarge => FailureClass::BadFraming,
@@ -497,9 +498,9 @@ fn unreadable(error: AnswerError, at: &[u8]) -> Trouble {
     };
     // a TLS record of an alert (RFC 8446 §5.1)
     let text = if class == FailureClass::NotHttp && at.starts_with(&[0x15, 0x03]) {
-        "the server answered in TLS: is this a port for https://?".to_owned()
+        "the server responded in TLS: is this a port for https://?".to_owned()
     } else {
         error.to_string()
     };
-    Trouble { class, text, connected: true, way_out: None }
+    CallTrouble { class, text, connected: true, way_out: None }
 }

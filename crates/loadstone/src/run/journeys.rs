@@ -4,7 +4,7 @@ use super::prepare::{self, Prepared};
 use super::threads::Cast;
 use crate::caller::Caller;
 use crate::exit::{Code, Failure};
-use crate::face::directory::Directory;
+use crate::face::directory::SystemResolver;
 use engine::Share;
 use engine::journey::{Travel, run_errands};
 use plan::Plan;
@@ -22,7 +22,7 @@ pub(crate) fn cast(plan: &Plan, prepared: &Prepared) -> Option<Vec<Cast>> {
     let plan = Arc::new(plan.clone());
     let cast = |share: Share| {
         let guide = |travel: &Arc<Travel>| {
-            Cast::Guide(travel.guide(share.clone()), Box::new(Directory(plan.clone())))
+            Cast::Guide(travel.guide(share.clone()), Box::new(SystemResolver(plan.clone())))
         };
         travels.iter().map(guide).collect::<Vec<_>>()
     };

@@ -8,7 +8,7 @@ use crate::calibration::Calibration;
 use anyhow::Result;
 use conduit::Peer;
 use engine::{Logging, Setup};
-use host::{Foreign, Watch};
+use host::{Foreign, ForeignWatch};
 use plan::Plan;
 use sample::{FleetFacts, HeldFacts, PathFacts, StackFacts, SutSeries};
 use stats::verdict::{Evidence, judge};
@@ -43,7 +43,7 @@ pub(crate) fn measure(
     if let Some(fleet) = &prepared.fleet {
         return fleet.measure(plan, prepared, calibration, watcher);
     }
-    let watch = Watch::start(&prepared.servers);
+    let watch = ForeignWatch::start(&prepared.servers);
     let sut = watch_server(prepared)?;
     let part = prepared.part.as_ref();
     let start =

@@ -4,7 +4,7 @@ use super::threads::Watcher;
 use crate::args::Outputs;
 use crate::exit::Failure;
 use engine::{Intention, Setup};
-use metrics::{Board, Collector, Endpoint, Pusher, Reading, Run};
+use metrics::{Board, Collector, Endpoint, Pusher, Reading, RunLabels};
 use sample::{AgentNow, CallRecord};
 use stats::{Second, Snapshot};
 use std::cell::RefCell;
@@ -47,7 +47,7 @@ impl Meters {
 
     /// What meters a run of the target `name`: the repeat or step with this number, from 1.
     pub(crate) fn watch(&self, setup: &Setup, name: &str, number: u32) -> Metered {
-        let run = Run {
+        let run = RunLabels {
             name: name.to_owned(),
             load: report::load_in_words(&setup.plan),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -93,7 +93,7 @@ fn pusher(to: Collector) -> anyhow::Result<Pusher> {
 pub(crate) struct Metered {
     board: Board,
     pusher: Option<Rc<RefCell<Pusher>>>,
-    run: Run,
+    run: RunLabels,
     intention: Option<Intention>,
     measure_from: Nanos,
     measure_until: Nanos,

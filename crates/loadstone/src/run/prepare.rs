@@ -35,7 +35,7 @@ pub(crate) struct Prepared {
     /// The emulated path that all connections go through.
     pub(crate) route: Option<Arc<EmulatedPath>>,
     /// The part of a fleet's load that falls to this machine.
-    pub(crate) part: Option<Part>,
+    pub(crate) part: Option<MachinePart>,
     /// Other machines that carry the plan out.
     pub(crate) fleet: Option<Convoy>,
     /// The device of our own TCP, where connections are of it.
@@ -47,7 +47,7 @@ pub(crate) struct Prepared {
 
 /// One machine's part of a load.
 #[derive(Clone)]
-pub(crate) struct Part {
+pub(crate) struct MachinePart {
     /// One for each worker.
     pub(crate) shares: Vec<Share>,
     /// The first instant of the run.
@@ -198,7 +198,7 @@ fn check_this_machine(plan: &Plan) -> Result<()> {
     for address in &plan.connection.bind {
         // port 0: any free one; nothing listens longer than this line takes
         std::net::TcpListener::bind((*address, 0)).with_context(|| {
-            format!("--bind {address} is no address of this machine (see `ip address`)")
+            format!("--bind {address} is not an address of this machine (see `ip address`)")
         })?;
     }
     Ok(())

@@ -5,9 +5,9 @@ use super::measure::Measured;
 use super::prepare::Prepared;
 use super::threads::Cast;
 use crate::exit::{Code, Failure};
-use crate::face::script::Stage;
-use faces::wrk::{Figures, figures_of};
-use faces::{ScriptJob, Trouble};
+use crate::face::script::LoadedScript;
+use faces::wrk::{WrkFigures, figures_of};
+use faces::{ScriptJob, StartTrouble};
 use plan::{Auth, Plan};
 use url::Position;
 use wire::request::basic_authorization;
@@ -15,8 +15,8 @@ use wire::request::basic_authorization;
 /// The stages of the repeats so far, each with what its script is told at the end.
 #[derive(Debug, Default)]
 pub(crate) struct Stages {
-    open: Option<Stage>,
-    over: Vec<(Stage, Figures)>,
+    open: Option<LoadedScript>,
+    over: Vec<(LoadedScript, WrkFigures)>,
 }
 
 impl Stages {
@@ -37,7 +37,7 @@ impl Stages {
         };
         let mut complaints = String::new();
         let mut complain = |text: &str| complaints.push_str(text);
-        let stage = Stage::open(job, &mut complain).and_then(|mut stage| {
+        let stage = LoadedScript::open(job, &mut complain).and_then(|mut stage| {
             let parts = stage.cast(prepared.workers, &mut complain)?;
             Ok((stage, parts))
         });
@@ -69,20 +69,20 @@ impl Stages {
     }
 }
 
-fn failure(trouble: Trouble) -> Failure {
+fn failure(trouble: StartTrouble) -> Failure {
     match trouble {
-        Trouble::Lookup(text) | Trouble::Connect(text) => {
+        StartTrouble::Lookup(text) | StartTrouble::Connect(text) => {
             Failure { code: Code::NoConnection, text: format!("no connection to {text}") }
         }
-        Trouble::Request(text) => {
-            Failure::usage(format!("--script: what it wants to send is no request: {text}"))
+        StartTrouble::Request(text) => {
+            Failure::usage(format!("--script: what it wants to send is not a request: {text}"))
         }
-        Trouble::Name { text, .. }
-        | Trouble::Tls(text)
-        | Trouble::Script(text)
-        | Trouble::Other(text) => Failure::usage(format!("--script: {text}")),
-        Trouble::Bind(error) => Failure::usage(format!("--script: {}", error.text)),
-        Trouble::Descriptors => Failure::usage("--script: no descriptor is left"),
+        StartTrouble::Name { text, .. }
+        | StartTrouble::Tls(text)
+        | StartTrouble::Script(text)
+        | StartTrouble::Other(text) => Failure::usage(format!("--script: {text}")),
+        StartTrouble::Bind(error) => Failure::usage(format!("--script: {}", error.text)),
+        StartTrouble::Descriptors => Failure::usage("--script: no descriptor is left"),
     }
 }
 

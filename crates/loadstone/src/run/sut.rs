@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use engine::exchange::{Caller as _, Message, Outgoing};
-use host::sut::{Reader, Reading, Server};
+use host::sut::{SutReader, SutReading, WatchedServer};
 use sample::SutSeries;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -49,25 +49,28 @@ pub(crate) fn parse(text: &str) -> Result<Who, String> {
 }
 
 /// Where the figures come from.
-pub(crate) enum Source {
-    Process(Reader),
+pub(crate) enum SutSource {
+    Process(SutReader),
     Exporter(Box<crate::caller::Caller>, Url),
 }
 
-impl Source {
+impl SutSource {
     /// # Errors
     /// No such process, nobody at the URL.
-    pub(crate) fn open(who: &Who, addresses: &[SocketAddr]) -> Result<(Source, SutSeries), String> {
+    pub(crate) fn open(
+        who: &Who,
+        addresses: &[SocketAddr],
+    ) -> Result<(SutSource, SutSeries), String> {
         match who {
             Who::Process(pid) => {
-                let server = Server { pid: *pid, addresses: addresses.to_vec() };
-                let reader = Reader::new(server)?;
+                let server = WatchedServer { pid: *pid, addresses: addresses.to_vec() };
+                let reader = SutReader::new(server)?;
                 let series = reader.series();
-                Ok((Source::Process(reader), series))
+                Ok((SutSource::Process(reader), series))
             }
             Who::Exporter(url) => {
                 let caller = crate::caller::Caller::new(EXPORTER_MAX, tls::Settings::default())?;
-                let mut source = Source::Exporter(Box::new(caller), url.clone());
+                let mut source = SutSource::Exporter(Box::new(caller), url.clone());
                 let (_, cores, memory) = source.fetch()?;
                 let series = SutSeries {
                     name: url.to_string(),
@@ -82,17 +85,17 @@ impl Source {
 
     /// # Errors
     /// The process is gone, or the exporter does not answer.
-    pub(crate) fn read(&mut self) -> Result<Reading, String> {
+    pub(crate) fn read(&mut self) -> Result<SutReading, String> {
         match self {
-            Source::Process(reader) => {
+            SutSource::Process(reader) => {
                 reader.read().ok_or_else(|| "the process is gone".to_owned())
             }
-            Source::Exporter(..) => self.fetch().map(|(reading, _, _)| reading),
+            SutSource::Exporter(..) => self.fetch().map(|(reading, _, _)| reading),
         }
     }
 
-    fn fetch(&mut self) -> Result<(Reading, f64, u64), String> {
-        let Source::Exporter(caller, url) = self else { return Err("no exporter".to_owned()) };
+    fn fetch(&mut self) -> Result<(SutReading, f64, u64), String> {
+        let SutSource::Exporter(caller, url) = self else { return Err("no exporter".to_owned()) };
         let host = url.host_str().unwrap_or_default();
         let port = url.port().map_or(String::new(), |port| format!(":{port}"));
         let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
@@ -133,7 +136,7 @@ impl Watch {
         let (begin, begun) = channel();
         let (ready, opened) = channel();
         // a reactor stays on the thread that made it
-        let body = move || match Source::open(&who, &addresses) {
+        let body = move || match SutSource::open(&who, &addresses) {
             Ok((source, series)) => {
                 // nobody hears it only if the run has ended already
                 ready.send(Ok(())).ok();
@@ -170,7 +173,7 @@ impl Watch {
 
 /// Reads at whole seconds of the measured phase, until told to stop or until it cannot read.
 fn follow(
-    mut source: Source,
+    mut source: SutSource,
     mut series: SutSeries,
     told: &Receiver<()>,
     measure_from: Nanos,
@@ -195,8 +198,8 @@ fn follow(
 /// Adds a row for what happened between two readings, or says what went wrong.
 fn note(
     series: &mut SutSeries,
-    before: &(Nanos, Result<Reading, String>),
-    after: &(Nanos, Result<Reading, String>),
+    before: &(Nanos, Result<SutReading, String>),
+    after: &(Nanos, Result<SutReading, String>),
     measure_from: Nanos,
 ) {
     let span = after.0 - before.0;
@@ -216,7 +219,7 @@ fn note(
 /// Usage: who cannot be watched, and why.
 pub(crate) fn check(who: Option<&Who>) -> Result<(), Failure> {
     let Some(who) = who else { return Ok(()) };
-    match Source::open(who, &[]) {
+    match SutSource::open(who, &[]) {
         Ok(_) => Ok(()),
         Err(why) => Err(Failure::usage(format!("--sut: {why}"))),
     }

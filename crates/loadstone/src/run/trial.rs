@@ -62,7 +62,7 @@ pub(crate) fn reach(
 }
 
 /// What every trial of a session shares.
-pub(crate) struct Session {
+pub(crate) struct TrialSession {
     pub(crate) environment: Environment,
     pub(crate) calibration: Option<Calibration>,
     /// Where the trials are written while they run.
@@ -77,11 +77,11 @@ pub(crate) struct Session {
     pub(crate) logging: engine::Logging,
 }
 
-impl Session {
-    pub(crate) fn new() -> Session {
+impl TrialSession {
+    pub(crate) fn new() -> TrialSession {
         let environment = host::environment();
         let calibration = Calibration::load(&environment);
-        Session {
+        TrialSession {
             environment,
             calibration,
             keeping: Keeping::nowhere(),

@@ -1,7 +1,8 @@
 //! The list of what is kept, as text and as JSON (`loadstone.runs/1`).
 
+use record::document;
+use record::runs::RunsRecord;
 use report::{printable, timestamp};
-use serde_json::{Value, json};
 use stats::curve::Span;
 use std::io::IsTerminal;
 use store::{ListEntry, Progress};
@@ -31,7 +32,7 @@ impl Width {
 /// A line for each result under a line of headings.
 pub(super) fn text(entries: &[ListEntry], width: Width) -> String {
     if entries.is_empty() {
-        return "nothing is kept that fits\n".to_owned();
+        return "no stored result matches\n".to_owned();
     }
     let narrow = width.0.is_some_and(|columns| columns < WIDE_COLUMNS);
     let mut rows = vec![["ID", "STARTED (UTC)", "VERDICT", "RESULT", "NAME"].map(str::to_owned)];
@@ -144,49 +145,5 @@ fn name(entry: &ListEntry) -> String {
 
 /// The list as `docs/schema/runs.schema.json` has it.
 pub(super) fn json(entries: &[ListEntry]) -> String {
-    let results: Vec<Value> = entries.iter().map(entry_json).collect();
-    let document = json!({ "schema": "loadstone.runs/1", "results": results });
-    format!("{document:#}\n")
-}
-
-fn entry_json(entry: &ListEntry) -> Value {
-    let run = entry.headline.as_ref();
-    json!({
-        "id": entry.id.to_string(),
-        "kind": entry.kind.id(),
-        "name": entry.name,
-        "tags": entry.tags,
-        "started": timestamp(entry.started_unix_s),
-        "started_unix_s": entry.started_unix_s,
-        "state": entry.progress.id(),
-        "verdict": entry.verdict.map(stats::State::id),
-        "server": entry.conduct.map(record::server::Conduct::id),
-        "throughput_per_s": run.map(|run| run.throughput_per_s),
-        "goodput_per_s": run.map(|run| run.goodput_per_s),
-        "failure_share": run.map(|run| run.failure_share),
-        "response_p50_s": run.map(|run| run.p50_s),
-        "response_p99_s": run.map(|run| run.p99_s),
-        "axis": entry.axis.map(stats::curve::Axis::id),
-        "capacities": spans_json(&entry.capacities),
-        "knees": spans_json(&entry.knees),
-        "torture": entry.tortured.map(|tortured| json!({
-            "cases": tortured.cases,
-            "findings": tortured.findings,
-            "worst": tortured.worst.id(),
-        })),
-        "judgement": entry.judgement.map(report::compare::Judgement::id),
-        "command_line": entry.command_line,
-    })
-}
-
-/// A load for each target; an end that is open is null.
-fn spans_json(spans: &[(String, Option<Span>)]) -> Vec<Value> {
-    let one = |(label, span): &(String, Option<Span>)| {
-        let (at, low, high) = match span {
-            Some(span) => (Some(span.at), Some(span.low), Some(span.high)),
-            None => (None, None, None),
-        };
-        json!({ "label": label, "at": at, "low": low, "high": high })
-    };
-    spans.iter().map(one).collect()
+    document::printed(&RunsRecord::of(entries.iter().map(ListEntry::record).collect()))
 }

@@ -201,7 +201,7 @@ fn export(file: &Path, results: &[String], option: &StoreArgs) -> Result<Code, F
         some => some.iter().map(|name| store.find(name)).collect::<Result<Vec<_>, _>>()?,
     };
     if ids.is_empty() {
-        return Err(Failure::usage("nothing is kept yet, so there is nothing to export"));
+        return Err(Failure::usage("no result is stored yet, so there is nothing to export"));
     }
     store.export(file, &ids)?;
     said(&format!("{} written to {}", counted(ids.len()), file.display()))

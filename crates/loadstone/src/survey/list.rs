@@ -12,7 +12,7 @@ const DNS_PORT: u16 = 53;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct SurveyedHost {
     /// As it was written.
     pub(super) named: String,
     pub(super) host: String,
@@ -26,7 +26,7 @@ pub(super) struct Entry {
 pub(super) struct Listed {
     /// The first name is the one that is asked for.
     pub(super) names: Vec<String>,
-    pub(super) entry: Entry,
+    pub(super) entry: SurveyedHost,
     pub(super) address: SocketAddr,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Resolved {
 
 /// # Errors
 /// The first line that is none, by its number; a list without a line; one that is too long.
-pub(super) fn read(text: &str, dns: bool) -> Result<Vec<Entry>, String> {
+pub(super) fn read(text: &str, dns: bool) -> Result<Vec<SurveyedHost>, String> {
     let mut entries = Vec::new();
     for (row, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -65,22 +65,27 @@ pub(super) fn read(text: &str, dns: bool) -> Result<Vec<Entry>, String> {
     Ok(entries)
 }
 
-fn web_server(line: &str) -> Result<Entry, String> {
+fn web_server(line: &str) -> Result<SurveyedHost, String> {
     let url = plan::parse_url(line).map_err(|error| error.0)?.url;
     let host = url.host_str().unwrap_or_default().to_owned();
     let port = url.port_or_known_default().unwrap_or(80);
-    Ok(Entry { named: line.to_owned(), host, port, url: Some(url) })
+    Ok(SurveyedHost { named: line.to_owned(), host, port, url: Some(url) })
 }
 
 /// `host`, `host:port`, `[v6]:port`, or a bare address.
-fn name_server(line: &str) -> Result<Entry, String> {
-    let entry =
-        |host: &str, port| Entry { named: line.to_owned(), host: host.to_owned(), port, url: None };
+fn name_server(line: &str) -> Result<SurveyedHost, String> {
+    let entry = |host: &str, port| SurveyedHost {
+        named: line.to_owned(),
+        host: host.to_owned(),
+        port,
+        url: None,
+    };
     if line.parse::<std::net::IpAddr>().is_ok() {
         return Ok(entry(line, DNS_PORT));
     }
-    let wrong =
-        || format!("{} is no name server: write host, host:port or [address]:port", quoted(line));
+    let wrong = || {
+        format!("{} is not a name server: write host, host:port or [address]:port", quoted(line))
+    };
     let (host, port) = match line.rsplit_once(':') {
         Some((host, port)) => (host, port.parse().map_err(|_| wrong())?),
         None => (line, DNS_PORT),
@@ -93,7 +98,7 @@ fn name_server(line: &str) -> Result<Entry, String> {
 }
 
 /// One visit per address and port, whatever the names are that lead there.
-pub(super) fn resolved(entries: &[Entry]) -> Resolved {
+pub(super) fn resolved(entries: &[SurveyedHost]) -> Resolved {
     let mut all = Resolved::default();
     let mut rows: BTreeMap<SocketAddr, usize> = BTreeMap::new();
     for entry in entries {
@@ -145,8 +150,8 @@ mod tests {
     fn a_line_that_is_none_is_named() {
         for (text, dns, why) in [
             ("ok.example\nftp://x/\n", false, "line 2: "),
-            ("a b", true, "line 1: \"a b\" is no name server"),
-            ("x:99999", true, "line 1: \"x:99999\" is no name server"),
+            ("a b", true, "line 1: \"a b\" is not a name server"),
+            ("x:99999", true, "line 1: \"x:99999\" is not a name server"),
             ("# nothing\n", true, "it has no line"),
         ] {
             let said = read(text, dns).unwrap_err();

@@ -16,7 +16,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 use survey::http::PLAIN;
-use survey::{Depth, HALF, IDLE, Tour, TourStop, Visit, classify, http};
+use survey::{Depth, HALF, IDLE, Tour, TourResult, TourStop, classify, http};
 use units::Nanos;
 use url::Position;
 
@@ -86,7 +86,7 @@ fn stop(args: &SurveyArgs, one: &Listed, depth: Depth) -> TourStop {
     }
 }
 
-fn surveyed(one: &Listed, visit: &Visit) -> SurveyedServer {
+fn surveyed(one: &Listed, visit: &TourResult) -> SurveyedServer {
     let server = SurveyedServer::at(one.address, &one.names);
     let Some(plain) = visit.talk(PLAIN) else {
         return server.unreached("the survey ended before it");

@@ -132,7 +132,7 @@ fn last_of(log: &mut File) -> Result<(ChainLink, Option<Vec<u8>>), String> {
         return Ok((ChainLink::start(), None));
     }
     chain::last(&tail, from == 0).ok_or_else(|| {
-        "its end is no line of an audit log; loadstone torture audit verify says more, and when it \
+        "its end is not a line of an audit log; loadstone torture audit verify says more, and when it \
          is moved away a new one is begun"
             .to_owned()
     })
@@ -287,7 +287,7 @@ mod tests {
         fs::write(&log, whole.lines().next().unwrap().to_owned() + "\n").unwrap();
         assert!(one.begun().unwrap_err().contains("its last lines are not the ones"));
         fs::write(&log, "something else\n").unwrap();
-        assert!(one.begun().unwrap_err().contains("its end is no line of an audit log"));
+        assert!(one.begun().unwrap_err().contains("its end is not a line of an audit log"));
         fs::remove_file(&log).unwrap();
         assert!(one.begun().unwrap_err().contains("its last lines are not the ones"));
         fs::remove_file(head_of(&log)).unwrap();

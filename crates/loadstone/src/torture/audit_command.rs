@@ -126,7 +126,7 @@ fn in_words(value: &Value) -> String {
         "visit" => {
             let asked = record::words::counted(number("asked"), "question");
             let software = text("software");
-            let found = if software.is_empty() { "nobody was there" } else { &software };
+            let found = if software.is_empty() { "nothing answered" } else { &software };
             format!("asked {asked} of {}: {found}", text("server"))
         }
         "stop" => format!("stopped ({}): {}", text("why"), text("reason")),

@@ -4,7 +4,7 @@ use super::permit::classify;
 use crate::args::{Disk, TortureArgs, beside_plan};
 use crate::exit::{Code, Failure};
 use crate::run::threads;
-use crate::run::trial::{Change, Reached, Session, reach};
+use crate::run::trial::{Change, Reached, TrialSession, reach};
 use campaign::Watcher;
 use engine::{Order, Setup};
 use plan::{Load, Plan, ResolveRule};
@@ -41,14 +41,14 @@ pub(super) struct Running {
     /// What it follows.
     pub(super) plan: Plan,
     thread: JoinHandle<Result<RunReport, Failure>>,
-    shared: Arc<Shared>,
+    shared: Arc<LoadSignals>,
     /// Says nothing, and is closed when the thread ends.
     alive: Receiver<Infallible>,
 }
 
 /// What the load's thread and ours both know.
 #[derive(Default)]
-struct Shared {
+struct LoadSignals {
     stop: AtomicBool,
     heard: Mutex<Heard>,
 }
@@ -61,7 +61,7 @@ struct Heard {
     left_out: u64,
 }
 
-impl Shared {
+impl LoadSignals {
     fn heard(&self) -> MutexGuard<'_, Heard> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -150,7 +150,7 @@ fn rate(plan: &Plan) -> Option<f64> {
 pub(super) fn start(planned: Option<Planned>) -> Result<Option<Running>, Failure> {
     let Some(Planned { mut plan, name }) = planned else { return Ok(None) };
     plan.stop.duration = Some(FOR_EVER);
-    let shared = Arc::<Shared>::default();
+    let shared = Arc::<LoadSignals>::default();
     let theirs = shared.clone();
     let (living, alive) = channel();
     let its = plan.clone();
@@ -171,8 +171,8 @@ pub(super) fn start(planned: Option<Planned>) -> Result<Option<Running>, Failure
 }
 
 /// The load, from its first call to its report.
-fn run(plan: &Plan, name: &str, shared: &Arc<Shared>) -> Result<RunReport, Failure> {
-    let mut session = Session::new();
+fn run(plan: &Plan, name: &str, shared: &Arc<LoadSignals>) -> Result<RunReport, Failure> {
+    let mut session = TrialSession::new();
     session.logging.calls = true;
     let target = match reach(plan, name, &session.environment)? {
         Reached::Target(target) => target,
@@ -242,7 +242,7 @@ fn too_much(plan: &Plan, class: Class) -> Option<String> {
 
 /// Hears of the load's calls, and tells it when to end.
 struct Ears {
-    shared: Arc<Shared>,
+    shared: Arc<LoadSignals>,
 }
 
 impl threads::Watcher for Ears {

@@ -4,6 +4,7 @@ use crate::args::{Disk, TortureDiff};
 use crate::exit::{Code, Failure};
 use crate::{files, runs};
 use plan::FileSource;
+use record::document;
 use record::torture::TortureRecord;
 use report::torture::diff;
 use std::path::Path;
@@ -12,16 +13,16 @@ use store::Stored;
 pub(super) fn diff(args: &TortureDiff) -> Result<Code, Failure> {
     args.check().map_err(|error| Failure::usage(error.to_string()))?;
     files::check_results(args.json.as_ref(), &args.md)?;
-    let (a, b) = (document(&args.a, args)?, document(&args.b, args)?);
-    let diff = diff::compare(&a, &b);
-    let json = args.json.as_ref().map(|sink| (sink, diff::json(&diff)));
+    let (a, b) = (result(&args.a, args)?, result(&args.b, args)?);
+    let diff = record::torture::diff::compare(&a, &b);
+    let json = args.json.as_ref().map(|sink| (sink, document::printed(&diff)));
     let md = args.md.as_ref().map(|path| (path, diff::markdown(&diff)));
     let style = crate::run::output::style(args.quiet, false, true);
     files::write_results(json, md, || diff::text(&diff, style))?;
     Ok(if diff.worse > 0 { Code::Missed } else { Code::Done })
 }
 
-fn document(name: &str, args: &TortureDiff) -> Result<TortureRecord, Failure> {
+fn result(name: &str, args: &TortureDiff) -> Result<TortureRecord, Failure> {
     if !is_file(name) {
         return stored(name, args);
     }

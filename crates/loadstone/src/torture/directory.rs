@@ -34,7 +34,7 @@ const NAMES_MAX: u32 = 1_000;
 
 /// What the run is, for `run.json`.
 #[derive(Debug)]
-struct Facts {
+struct RunDescription {
     arguments: Vec<String>,
     target: TestTarget,
     cases: Vec<Case>,
@@ -46,7 +46,7 @@ struct Facts {
 pub(super) struct Recorder {
     root: PathBuf,
     id: String,
-    facts: Facts,
+    facts: RunDescription,
     run: Run,
     /// The instant of the run's clock at which it began.
     zero: Nanos,
@@ -100,7 +100,7 @@ impl Recorder {
         probes
             .write_all(PROBES_HEAD.as_bytes())
             .with_context(|| format!("cannot write in {}", root.display()))?;
-        let facts = Facts {
+        let facts = RunDescription {
             arguments: store::masked_words(&std::env::args().collect::<Vec<String>>(), &[]),
             target: target.clone(),
             cases: cases.to_vec(),
@@ -156,7 +156,7 @@ impl Recorder {
     }
 
     fn write_run(&self, end: Option<&RunEnd>) -> Result<()> {
-        let Facts { arguments, target, cases, report } = &self.facts;
+        let RunDescription { arguments, target, cases, report } = &self.facts;
         let text = run_file(&self.id, arguments, target, cases, report, end);
         crate::files::write_whole(&self.root.join("run.json"), &text)
     }

@@ -5,7 +5,7 @@ use super::print;
 use crate::args::EmitArgs;
 use crate::exit::{Code, Failure};
 use crate::files;
-use report::torture::{Form, capture, case_file};
+use report::torture::{ProbeForm, capture, case_file};
 use std::path::{Path, PathBuf};
 use torture::case::Case;
 use torture::record::Transcript;
@@ -19,10 +19,10 @@ pub(super) fn emit(args: &EmitArgs, cases: &[Case]) -> Result<Code, Failure> {
         .map(|folder| evidence::transcript(&file(folder, args.shrunk)?))
         .collect::<Result<Vec<Transcript>, Failure>>()?;
     let form = match args.form.as_str() {
-        "sh" => Form::Sh,
-        "curl" => Form::Curl,
-        "nc" => Form::Nc,
-        "rust-test" => Form::RustTest,
+        "sh" => ProbeForm::Sh,
+        "curl" => ProbeForm::Curl,
+        "nc" => ProbeForm::Nc,
+        "rust-test" => ProbeForm::RustTest,
         "case" => return as_case(args, &folders, &kept, cases),
         _ => {
             let all: Vec<&Transcript> = kept.iter().collect();

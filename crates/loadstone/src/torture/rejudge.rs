@@ -4,7 +4,9 @@ use super::evidence;
 use crate::args::JudgeArgs;
 use crate::exit::{Code, Failure};
 use crate::files;
-use report::torture::{Rejudged, rejudged_json, rejudged_text};
+use record::document;
+use record::torture::rejudged::{Rejudged, RejudgedRecord};
+use report::torture::rejudged_text;
 use std::path::{Path, PathBuf};
 use torture::case::Case;
 use torture::judge;
@@ -29,8 +31,9 @@ pub(super) fn rejudge(args: &JudgeArgs, cases: &[Case]) -> Result<Code, Failure>
             now,
         });
     }
-    let json = args.json.as_ref().map(|sink| (sink, rejudged_json(&rows)));
-    files::write_results(json, [], || rejudged_text(&rows))?;
+    let record = RejudgedRecord::of(&rows);
+    let json = args.json.as_ref().map(|sink| (sink, document::printed(&record)));
+    files::write_results(json, [], || rejudged_text(&record))?;
     let judged = rows.iter().filter_map(|row| row.now.as_ref());
     let bad = judged.clone().any(|judgement| judgement.outcome.is_finding());
     Ok(match (judged.count(), bad) {

@@ -5,7 +5,9 @@ use crate::args::ReplayArgs;
 use crate::exit::{Code, Failure};
 use crate::files;
 use campaign::{Settings, Timing, Watcher, Watchers};
-use report::torture::{Replay, ReplayRow, replay_json, replay_text};
+use record::document;
+use record::torture::replay::{Replay, ReplayRecord, ReplayRow};
+use report::torture::replay_text;
 use torture::case::Case;
 use torture::result::{ReplayResult, ReplayVerdict};
 
@@ -46,8 +48,9 @@ pub(super) fn replay(args: &ReplayArgs, cases: &[Case]) -> Result<Code, Failure>
         .collect();
     let (target, class) = (scene.url.as_str(), scene.reached.class);
     let replay = Replay { target, class, rows: &rows, notes: &notes, result: &result };
-    let json = args.json.as_ref().map(|sink| (sink, replay_json(&replay)));
-    files::write_results(json, [], || replay_text(&replay))?;
+    let record = ReplayRecord::of(&replay);
+    let json = args.json.as_ref().map(|sink| (sink, document::printed(&record)));
+    files::write_results(json, [], || replay_text(&record))?;
     Ok(code)
 }
 

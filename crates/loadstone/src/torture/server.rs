@@ -4,7 +4,7 @@
 use super::target::Reached;
 use crate::args::{Sut, TortureServer};
 use crate::exit::Failure;
-use crate::run::sut::{Source, Who};
+use crate::run::sut::{SutSource, Who};
 use conduit::Peer;
 use host::lives::Lives;
 use sample::{Death, ServerState};
@@ -15,7 +15,7 @@ use units::Nanos;
 pub(super) enum Seen {
     Processes(Lives),
     /// A machine, by the URL of its exporter.
-    Machine(Source, String),
+    Machine(SutSource, String),
 }
 
 impl Seen {
@@ -70,7 +70,7 @@ pub(super) fn processes(asked: &TortureServer, reached: &Reached) -> Result<Opti
 /// Usage: no node exporter answers there.
 pub(super) fn machine(asked: &TortureServer) -> Result<Option<Seen>, Failure> {
     let Some(Sut::Named(who @ Who::Exporter(url))) = &asked.sut else { return Ok(None) };
-    let opened = Source::open(who, &[]);
+    let opened = SutSource::open(who, &[]);
     let (source, _) = opened.map_err(|why| Failure::usage(format!("--sut: {why}")))?;
     Ok(Some(Seen::Machine(source, url.to_string())))
 }

@@ -77,7 +77,11 @@ fn left_out(log: &Log) -> String {
 
 /// # Errors
 /// A log that cannot be read, or that has no request.
-pub(super) fn read(path: &str, input: &mut dyn BufRead, methods: Vec<String>) -> Result<Log, Failure> {
+pub(super) fn read(
+    path: &str,
+    input: &mut dyn BufRead,
+    methods: Vec<String>,
+) -> Result<Log, Failure> {
     let mut line = Vec::new();
     let mut reader = LogReader::new(methods);
     loop {
@@ -126,7 +130,7 @@ fn replay(log: &Log, args: &ImportArgs) -> Plan {
         }
         By::Visits => {
             let visits = log.visits(args.pause());
-            let first = |visit: &weblog::Visit| at(&log.accesses[visit.rows[0] as usize]);
+            let first = |visit: &weblog::ClientVisit| at(&log.accesses[visit.rows[0] as usize]);
             let due = visits.iter().map(first).collect();
             let visits = visits.iter().map(|visit| groups(log, visit, args.speed())).collect();
             (due, Some(SessionPlan { visits, ..SessionPlan::of(1, Think::None) }))
@@ -153,7 +157,7 @@ fn joined(base: &Url, target: &str) -> Url {
 }
 
 /// Each request by itself, and behind its answer the pause that the log has.
-fn groups(log: &Log, visit: &weblog::Visit, speed: f64) -> Visit {
+fn groups(log: &Log, visit: &weblog::ClientVisit, speed: f64) -> Visit {
     let at = |row: &u32| log.accesses[*row as usize].at;
     let nexts = visit.rows.iter().skip(1).map(Some).chain([None]);
     let groups = visit.rows.iter().zip(nexts).map(|(row, next)| VisitGroup {

@@ -3,7 +3,7 @@
 use crate::args::{Format, SequenceArgs, Sink};
 use crate::exit::{Code, Failure};
 use crate::files;
-use fileset::{Sequence, Step};
+use fileset::{Sequence, SequenceStep};
 use plan::representative::{folder, visits_of};
 use plan::{Load, Plan, SessionPlan};
 use std::fmt::Write as _;
@@ -37,7 +37,7 @@ pub(super) fn write(args: &SequenceArgs) -> Result<Code, Failure> {
 fn urls(sequence: &Sequence, base: Option<&Url>) -> String {
     // a base that ends in a file's name is its folder
     let base = base.map_or_else(|| "/".to_owned(), folder);
-    sequence.steps().flat_map(Step::paths).map(|path| format!("{base}{path}\n")).collect()
+    sequence.steps().flat_map(SequenceStep::paths).map(|path| format!("{base}{path}\n")).collect()
 }
 
 /// httperf's session file, and what is to be told of it. A step is a burst: its page, then what is
@@ -68,7 +68,7 @@ fn sessions(sequence: &Sequence, args: &SequenceArgs) -> (String, String) {
     (text, told)
 }
 
-fn burst(text: &mut String, base: &str, step: Step<'_>) {
+fn burst(text: &mut String, base: &str, step: SequenceStep<'_>) {
     for (index, path) in step.paths().enumerate() {
         let indent = if index == 0 { "" } else { "    " };
         write!(text, "{indent}{base}{path}").expect("a String takes all text");

@@ -335,7 +335,7 @@ fn comparable(requests: Vec<String>) -> Vec<String> {
 }
 
 #[test]
-fn pages_bring_their_parts_and_requests_are_the_same_byte_for_byte() {
+fn pages_bring_their_parts_and_requests_are_byte_equal() {
     let server = Listening::start();
     let url = |path: &str| server.server.url(path);
     let home = Home::new("nofollow = 127.0.0.2\n");
@@ -630,7 +630,7 @@ fn the_configuration_is_shown_in_the_same_words() {
 }
 
 #[test]
-fn a_home_without_a_file_gets_what_siege_would_put_there_and_no_file() {
+fn a_home_without_a_file_gets_sieges_defaults_and_no_file() {
     let (theirs, ours) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let run = |folder: &tempfile::TempDir, mut command: Command| {
         command.env("HOME", folder.path()).env_remove("SIEGERC").arg("-C");

@@ -155,7 +155,7 @@ fn a_list_is_visited_at_random() {
     assert!((100..200).contains(&counts["/status/404"]), "{counts:?}");
     assert!(ran.stdout.contains(&format!("Status Code 404:        {}\n", counts["/status/404"])));
     for (list, complaint) in [
-        ("https://h/\n", "is no http:// URL"),
+        ("https://h/\n", "is not an http:// URL"),
         ("POST http://h/\n", "has a method or a body"),
         ("http://h/ http://g/\n", "line 1 of the URL list"),
         ("", "the URL list is empty"),

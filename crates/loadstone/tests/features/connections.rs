@@ -106,7 +106,7 @@ fn a_first_byte_that_does_not_come_has_a_limit_of_its_own() {
 }
 
 #[test]
-fn a_connection_that_stands_still_is_given_up_and_a_slow_one_is_not() {
+fn a_stalled_connection_is_given_up_and_a_slow_one_is_not() {
     let server = Scripted::start(|stream, connection| {
         if connection == 0 {
             return serve_first(&stream);
@@ -198,7 +198,7 @@ fn bound_addresses_are_taken_in_turn() {
 }
 
 #[test]
-fn resolve_gives_a_name_an_address_and_the_name_stays_in_the_request() {
+fn resolve_sets_the_address_and_keeps_the_name_in_the_request() {
     let server = Recorder::on("127.0.0.5:0", |_| answer(200, "", "hello"));
     let port = server.port();
     let rule = format!("shop.example:{port}:127.0.0.5");

@@ -143,7 +143,7 @@ fn nothing_stays_behind_after_a_kill() {
 }
 
 #[test]
-fn a_server_is_started_at_the_far_end_and_ended_with_the_program() {
+fn a_server_starts_at_the_far_end_and_ends_with_the_program() {
     if !to_be_had() {
         return;
     }
@@ -166,8 +166,8 @@ fn a_server_is_started_at_the_far_end_and_ended_with_the_program() {
 fn what_is_no_path_ends_with_the_way_out() {
     for (options, said) in [
         (&[][..], "no path is given; write --profile 3g (`loadstone netpath profiles` lists them)"),
-        (&["--profile", "5gg"], "\"5gg\" is no profile; near: 5g; "),
-        (&["--loss", "200%"], "loss: \"200%\" is no share; write one from 0% to 100%"),
+        (&["--profile", "5gg"], "\"5gg\" is not a profile; near: 5g; "),
+        (&["--loss", "200%"], "loss: \"200%\" is not a share; write one from 0% to 100%"),
         (&["--profile", "trace=/nowhere.txt"], "/nowhere.txt"),
     ] {
         let ran = netpath(options, &["true"]);
@@ -377,8 +377,8 @@ fn what_is_no_population_is_refused() {
     for (options, said) in [
         (&["--clients", "dsl:60%, 3g:30%"][..], "its shares add up to 90.0 %, not 100 %"),
         (&["--clients", "10"], "10 says how many, which here is -c 10; --clients says who"),
-        (&["--clients", "dsl:50%, 3gg:50%"], "\"3gg\" is no profile; near: 3g; "),
-        (&["--clients", "dsl:120%, 3g:-20%"], "\"120%\" is no share; write one from 0% to 100%"),
+        (&["--clients", "dsl:50%, 3gg:50%"], "\"3gg\" is not a profile; near: 3g; "),
+        (&["--clients", "dsl:120%, 3g:-20%"], "\"120%\" is not a share; write one from 0% to 100%"),
         (&["--clients", "dsl:90%, 3g:10%", "-c", "2"], "none is behind \"3g\"; give -c 10 or more"),
         (&["--clients", "dsl:100%", "--slo", "3g: p99<1s"], "is called \"3g\"; there are: dsl"),
         (&["--clients", "dsl:100%", "--path", "3g"], "--clients and --path contradict each other"),
@@ -427,7 +427,10 @@ fn a_ramp_varies_the_path_at_one_load() {
 fn what_cannot_be_varied_is_refused() {
     for (options, said) in [
         (&["--vary", "loss=5%"][..], "it has no two ends"),
-        (&["--vary", "speed=1..2"], "\"speed\" is no property that can be varied; write one like"),
+        (
+            &["--vary", "speed=1..2"],
+            "\"speed\" is not a property that can be varied; write one like",
+        ),
         (&["--vary", "loss=0..5%", "--to", "9/s"], "--vary does not go with --from and --to"),
         (&["--vary", "loss=0..5%", "--find", "p99<1s"], "--vary does not go with --find"),
         (&["--vary", "loss=0..5%", "--population"], "give the users by -c"),

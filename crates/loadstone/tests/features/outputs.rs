@@ -86,7 +86,7 @@ fn percentiles_are_those_that_were_asked_for() {
 }
 
 #[test]
-fn json_goes_to_a_file_beside_the_text_or_alone_to_standard_output() {
+fn json_goes_to_a_file_or_alone_to_standard_output() {
     let (site, folder) = (Site::start(&[]), Folder::new());
     let name = folder.name("r.json");
     let ran = run(&["run", "-n", "20", "--json", &name, &site.url("/hw")]).expect(&[0, 4]);
@@ -153,7 +153,7 @@ const HISTOGRAMS: &[&str] = &[
 ];
 
 #[test]
-fn the_json_has_every_promised_name_and_its_figures_agree_with_the_site() {
+fn the_json_has_every_name_and_agrees_with_the_site() {
     let site = Site::start(&[]);
     let before = site.served();
     let json = measure(&["-c", "4", "-n", "100", &site.url("/bytes/5000")]);
@@ -294,7 +294,7 @@ fn base64(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn the_log_has_a_line_per_call_with_the_times_of_the_four_instants() {
+fn the_log_has_a_line_per_call_with_the_four_instants() {
     let (site, folder) = (Site::start(&[]), Folder::new());
     let name = folder.name("log.tsv");
     let json = measure(&["-c", "3", "-n", "90", "--log", &name, &site.url("/bytes/100")]);
@@ -325,7 +325,7 @@ fn the_page_stands_alone() {
 }
 
 #[test]
-fn conforming_connections_are_judged_by_the_threshold_and_the_rule() {
+fn conforming_connections_are_judged_by_threshold_and_rule() {
     // 500 bytes at 1000 a second: 8 kbit/s, and not more
     let site = Site::start(&[("drip", "1000B/s")]);
     let url = site.url("/bytes/500");

@@ -99,7 +99,7 @@ fn what_is_wrong_with_a_script_ends_the_run() {
             "n = 0 function request() n = n + 1 if n > 4 then error('late') end return wrk.format() end",
             ":1: late",
         ),
-        ("garbage", "function request() return 'nonsense' end", "is no request"),
+        ("garbage", "function request() return 'nonsense' end", "is not a request"),
         ("done", "function done() error('at the end') end", ":1: at the end"),
     ] {
         let ran = told(name, text);

@@ -69,7 +69,7 @@ fn a_step_says_itself_whether_it_is_a_stream() {
     assert_eq!((whole(&seen, "/whole"), whole(&seen, "/events")), (4, 4), "{seen:#}");
     std::fs::write(&plan, text("'xml'")).unwrap();
     let ran = run(&["run", path]).expect(&[2]);
-    assert!(ran.stderr.contains("line 15: stream: \"xml\" is no stream of events"), "{ran:#?}");
+    assert!(ran.stderr.contains("line 15: stream: \"xml\" is not a stream of events"), "{ran:#?}");
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn a_log_is_asked_again_at_its_times() {
         assert_eq!(
             ran.stderr,
             "loadstone: 4 requests for 3 targets in 500 ms; 1 left out for their method; 1 line \
-             is no request (the first is line 5: no request that can be sent)\n"
+             is not a request (the first is line 5: no request that can be sent)\n"
         );
         let calls = folder.path().join("calls.txt");
         let args = ["run", text(&out), "--quiet", "--json", "-", "--log", text(&calls)];
@@ -223,7 +223,7 @@ Statuses    2xx 4, 4xx 1
 Sizes       p10 9 B, p50 9 B, p90 11 B, p99 11 B
 "
     );
-    assert!(ran.stderr.contains("1 line is no request (the first is line 5"), "{ran:#?}");
+    assert!(ran.stderr.contains("1 line is not a request (the first is line 5"), "{ran:#?}");
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn a_log_that_is_none_is_refused() {
         (
             vec!["describe", "-"],
             "rubbish\n",
-            "1 line is no request (the first is line 1: no [time])",
+            "1 line is not a request (the first is line 1: no [time])",
         ),
         (vec!["import", "-", "http://h/", "--methods", "PUT"], LOG, "5 left out for their method"),
         (vec!["import", "-", "http://h/", "--speed", "0"], LOG, "give a number above 0"),
@@ -334,7 +334,7 @@ fn a_recording_that_is_none_is_refused() {
     for (args, input, why) in [
         (vec!["import", "-"], LOG, "an access log does not say which server it is of"),
         (vec!["import", "-", "--logins", "http://h/"], LOG, "--logins is for a HAR file"),
-        (vec!["import", "-", "--from", "har"], "{}", "it is no HAR: it has no log with entries"),
+        (vec!["import", "-", "--from", "har"], "{}", "it is not a HAR: it has no log with entries"),
         (vec!["import", "-"], "curl h -Z", "command 1: curl's option \"-Z\" is not known"),
         (vec!["import", "-"], "curl h | sh", "command 1: it has '|' outside of quotes"),
         (vec!["import", "-", "--by", "visits"], "curl h", "--by is for a file with times"),
@@ -403,7 +403,10 @@ fn what_cannot_be_held_against_a_model_is_refused() {
         ran.stderr
     };
     for (what, why) in [
-        (path("rubbish", "rubbish\n"), "line 1: \"rubbish\" is no line of a log, and no URL or path"),
+        (
+            path("rubbish", "rubbish\n"),
+            "line 1: \"rubbish\" is no line of a log, and no URL or path",
+        ),
         (path("weights", "/a weight=3\n"), "line 1: a list with weights has no order"),
         (path("think", "/a think=soon\n"), "line 1: \"think=soon\" is no time"),
         (path("nothing", "# no line\n"), "it has no request"),
@@ -424,8 +427,7 @@ fn an_anonymised_log_is_the_same_load() {
         format!("192.0.2.{client} - fred [{time}] \"GET {path} HTTP/1.1\" 200 9 \"-\" \"Fox\"\n")
     };
     let paths = ["/user/4711?token=abc", "/hw", "/user/4712"];
-    let log: String =
-        (0..300).map(|row| line(row % 7, paths[row as usize % 3], row * 2)).collect();
+    let log: String = (0..300).map(|row| line(row % 7, paths[row as usize % 3], row * 2)).collect();
     let args = ["workload", "anonymise", "-"];
     let ran = run_with_input(&args, format!("{log}rubbish\n").as_bytes()).expect(&[0]);
     for secret in ["192.0.2", "fred", "4711", "abc", "Fox"] {
@@ -434,8 +436,9 @@ fn an_anonymised_log_is_the_same_load() {
     for told in ["300 lines", "100 query values", "200 path segments", "hw, user", "1 line is no"] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
     }
-    let described =
-        |log: &str| run_with_input(&["workload", "describe", "-"], log.as_bytes()).expect(&[0]).stdout;
+    let described = |log: &str| {
+        run_with_input(&["workload", "describe", "-"], log.as_bytes()).expect(&[0]).stdout
+    };
     assert_eq!(described(&log), described(&ran.stdout));
     // a key is forgotten, unless it is given
     let again = run_with_input(&args, log.as_bytes()).expect(&[0]);

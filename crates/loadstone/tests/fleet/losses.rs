@@ -17,7 +17,7 @@ fn report_of(output: &Output) -> (Value, String) {
 }
 
 #[test]
-fn others_go_on_with_the_part_of_a_frozen_agent_and_no_call_is_sent_twice() {
+fn a_frozen_agents_part_is_continued_and_no_call_is_sent_twice() {
     need_server();
     let site = Site::start(&[]);
     let options = ["--on-agent-loss", "redistribute", "--rate", "60/s", "-d", "13s"];
@@ -86,7 +86,7 @@ fn fill(pid: u32, dir: &Path) {
 }
 
 #[test]
-fn a_server_that_is_killed_on_a_full_disk_is_started_again_and_no_call_is_lost() {
+fn a_server_killed_on_a_full_disk_restarts_and_no_call_is_lost() {
     need_server();
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
     let plain = fleet("2", &["--rate", "50/s", "-d", "5s"], &site.url("/"));
@@ -144,7 +144,7 @@ impl Hub {
 }
 
 #[test]
-fn without_their_manager_agents_stop_within_five_seconds_and_serve_the_next_one() {
+fn agents_without_a_manager_stop_in_5_s_and_serve_the_next() {
     need_server();
     let (site, hub) = (Site::start(&[]), Hub::open("1"));
     let url = site.url("/");
@@ -211,7 +211,7 @@ fn a_fresh_manager_ends_the_run_of_one_that_has_just_died() {
 }
 
 #[test]
-fn a_run_is_taken_over_without_the_agent_that_died_with_its_manager() {
+fn a_run_is_taken_over_without_an_agent_that_died_too() {
     need_server();
     let (site, hub) = (Site::start(&[]), Hub::open("2"));
     let url = site.url("/");
@@ -234,7 +234,7 @@ fn a_run_is_taken_over_without_the_agent_that_died_with_its_manager() {
 }
 
 #[test]
-fn what_a_fleet_may_not_carry_out_is_refused_before_the_first_call() {
+fn what_a_fleet_cannot_do_is_refused_before_the_first_call() {
     need_server();
     let site = Site::start(&[]);
     let refused = |words: &[&str]| {

@@ -79,7 +79,7 @@ fn what_cannot_be_is_refused_by_name() {
 const LISTS: &[(&[u8], &[&str])] = &[
     (b"", &["empty", "a line per URL"]),
     (b"\n\n# nothing but words\n", &["empty", "a line per URL"]),
-    (b"\xff\xfe\x00h\x00t\x00t\x00p", &["no UTF-8 text"]),
+    (b"\xff\xfe\x00h\x00t\x00t\x00p", &["not UTF-8 text"]),
     (b"\x7fELF\x02\x01\x01\x00\x00\x00", &["line 1"]),
     (b"http://127.0.0.1:9/\nftp://127.0.0.1/\n", &["line 2", "ftp"]),
     (b"http://127.0.0.1:9/ weight=0\n", &["line 1", "weight"]),

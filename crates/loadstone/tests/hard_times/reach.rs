@@ -149,7 +149,7 @@ fn a_certificate_that_is_not_trusted_names_the_ways_out() {
 
 /// Most servers under test have signed their own certificate.
 #[test]
-fn each_command_names_insecure_where_a_certificate_is_not_trusted() {
+fn each_command_names_insecure_for_an_untrusted_certificate() {
     let server = TlsServer::start(&TlsOptions::default());
     let (url, folder) = (server.url("/"), tempfile::tempdir().unwrap());
     let plan = folder.path().join("check.toml");

@@ -94,7 +94,7 @@ const FEW_PORTS_LEFT: &str = r#"
     exit $code"#;
 
 #[test]
-fn local_ports_that_run_out_are_counted_and_blamed_on_the_client() {
+fn exhausted_local_ports_are_counted_and_blamed_on_the_client() {
     let folder = tempfile::tempdir().unwrap();
     let Some(mut command) = namespace(&["-n"], FEW_PORTS_LEFT) else { return };
     command.env("PLACE", folder.path());

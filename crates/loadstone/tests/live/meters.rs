@@ -143,7 +143,7 @@ fn a_collector_behind_tls_is_known_by_its_certificate() {
     };
     // it answers `hello`, which no collector says: the push got through
     let said = pushed(&collector.files.ca);
-    assert!(said.contains("the answer is not OTLP"), "{said}");
+    assert!(said.contains("the response is not OTLP"), "{said}");
     let others = Pki::new();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("others.pem");

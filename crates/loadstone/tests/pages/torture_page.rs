@@ -65,7 +65,7 @@ fn a_torture_shows_its_findings_and_its_cases_are_sifted() {
 }
 
 #[test]
-fn the_page_of_a_torture_is_whole_without_script_and_fits_a_telephone() {
+fn a_tortures_page_is_whole_without_script_and_fits_a_phone() {
     let folder = tempfile::tempdir().unwrap();
     let file = page(&folder);
     let mut browser = Browser::open();

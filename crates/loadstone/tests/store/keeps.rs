@@ -93,7 +93,7 @@ fn secrets_never_reach_the_store() {
 }
 
 #[test]
-fn a_default_store_that_cannot_be_opened_stops_nothing_and_a_named_one_does() {
+fn only_a_named_store_that_cannot_be_opened_stops_the_run() {
     let (data, site) = (data(), Site::start(&[]));
     let url = site.url("/hw");
     let file = data.path().join("a-file");
@@ -102,7 +102,7 @@ fn a_default_store_that_cannot_be_opened_stops_nothing_and_a_named_one_does() {
     assert!(ran.stderr.contains("this result is not kept"), "{ran:#?}");
     let named = file.to_str().unwrap();
     let ran = keeping(data.path(), &["run", "-n", "5", "--store", named, &url]).expect(&[2]);
-    assert!(ran.stderr.contains("is no results store of loadstone"), "{ran:#?}");
+    assert!(ran.stderr.contains("is not a results store of loadstone"), "{ran:#?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "not a folder");
     // a folder that is not there is a typing error, whichever command is asked
     let nowhere = data.path().join("nodir/a.db");

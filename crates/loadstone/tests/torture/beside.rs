@@ -26,7 +26,7 @@ fn a_crash_is_felt_by_good_users() {
     let (due, lost) = (crash["due"].as_u64().unwrap(), crash["lost"].as_u64().unwrap());
     assert!(due > 100 && lost * 20 > due, "{crash:#}");
     let notes = document["cases"][0]["notes"].to_string();
-    assert!(notes.contains("the load beside it lost"), "{notes}");
+    assert!(notes.contains("the background load lost"), "{notes}");
     assert_eq!(crash["felt"], true);
     let run = &document["beside"]["run"];
     assert_eq!(text(run, "/schema"), "loadstone.run/1");

@@ -28,7 +28,7 @@ fn what_arrives_behind_nginx_is_told_with_what_it_changed() {
 }
 
 #[test]
-fn a_server_that_finds_a_request_in_the_body_of_another_is_found_behind_nginx() {
+fn a_server_that_reads_a_body_as_a_request_is_found() {
     let (origin, range) = (free_port(), Site::start(&[("range", "leaves-bodies")]));
     let nginx = Nginx::in_front_of(origin);
     let (address, back) = (format!("127.0.0.1:{origin}"), range.url("/page"));
@@ -105,7 +105,7 @@ fn an_honest_proxy_makes_one_message_of_one_request() {
 }
 
 #[test]
-fn a_chain_is_for_addresses_of_ones_own_and_says_what_is_missing() {
+fn a_chain_is_for_ones_own_addresses_and_says_what_is_missing() {
     for (arguments, why) in [
         (&["http://127.0.0.1:8089/"][..], "name what stands behind the proxy"),
         (&["http://127.0.0.1:8089/", "--back", "http://192.168.0.9/"], "--own 192.168.0.9"),

@@ -239,7 +239,7 @@ fn what_cannot_be_replayed_is_said() {
     let damaged = empty.path().join("wire.lsw");
     fs::write(&damaged, "loadstone.wire/1\ncase S-01 one 1\n").unwrap();
     let ran = run(&["torture", "replay", path]).expect(&[2]);
-    assert!(ran.stderr.contains("wire.lsw: line 2: \"one\" is no number"), "{ran:?}");
+    assert!(ran.stderr.contains("wire.lsw: line 2: \"one\" is not a number"), "{ran:?}");
     let server = Scripted::failing_on_nul();
     let (_parent, root) = recorded(&server, "S-02");
     let ran =

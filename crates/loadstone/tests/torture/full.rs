@@ -16,7 +16,7 @@ fn on_a_small_disk(fill: &str, script: &str) -> String {
 }
 
 #[test]
-fn transcripts_that_no_longer_fit_end_the_evidence_and_not_the_run() {
+fn transcripts_beyond_the_bound_end_the_evidence_not_the_run() {
     if !namespaces_are_to_be_had("--mount") {
         return;
     }

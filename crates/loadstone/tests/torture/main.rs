@@ -100,7 +100,7 @@ fn a_server_that_fails_is_found_with_bytes_to_send_again() {
     let both = run(&[&only[..], &["--report-only", &server.url("/")]].concat()).expect(&[2]);
     assert!(both.stderr.contains("'--report-only'"), "{}", both.stderr);
     let wrong = run(&["torture", "--fail-on", "dire", "http://127.0.0.1/"]).expect(&[2]);
-    assert!(wrong.stderr.contains("\"dire\" is no severity: critical, high, medium, low are"));
+    assert!(wrong.stderr.contains("\"dire\" is not a severity: critical, high, medium, low are"));
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn torture(cases: &str, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn cases_of_ones_own_run_beside_the_others_and_their_failures_are_replayed_and_judged() {
+fn own_cases_run_and_their_failures_are_replayed_and_judged() {
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
     let case = written(folder.path(), "one.toml", CASE);
     let (url, kept) = (site.url("/hw"), folder.path().join("kept"));
@@ -56,17 +56,17 @@ fn cases_of_ones_own_run_beside_the_others_and_their_failures_are_replayed_and_j
 }
 
 #[test]
-fn what_is_wrong_in_a_case_of_ones_own_is_said_with_file_and_line_and_nothing_is_sent() {
+fn a_wrong_own_case_names_file_and_line_and_sends_nothing() {
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
     let url = site.url("/hw");
     let bad = |name: &str, text: &str| written(folder.path(), name, text);
     let table = [
-        (bad("a", &CASE.replace("MUST", "OUGHT")), "a: line 5: \"OUGHT\" is no level"),
+        (bad("a", &CASE.replace("MUST", "OUGHT")), "a: line 5: \"OUGHT\" is not a level"),
         (bad("b", &CASE.replace("X-07", "S-07")), "b: line 2: S-07 is the program's"),
-        (bad("c", &CASE.replace("{path}", "{way}")), "c: line 11: \"way\" is no macro"),
+        (bad("c", &CASE.replace("{path}", "{way}")), "c: line 11: \"way\" is not a macro"),
         (bad("d", "id = "), "d: line 1: "),
         (bad("e", &CASE.replace("accept", "expect")), "e: line 12: unknown field"),
-        (bad("f", &CASE.replace("404", "4044")), "f: line 12: \"4044\" is no class"),
+        (bad("f", &CASE.replace("404", "4044")), "f: line 12: \"4044\" is not a class"),
         (folder.path().join("none").display().to_string(), "cannot read"),
     ];
     for (file, part) in &table {
@@ -105,7 +105,7 @@ fn failure_of(root: &Path, case: &str, file: &str) -> PathBuf {
 }
 
 #[test]
-fn a_failure_becomes_a_case_that_fails_where_it_was_found_and_nowhere_else() {
+fn a_failure_becomes_a_case_that_fails_only_where_it_was_found() {
     let server = Scripted::failing_on_nul();
     let (parent, root) = recorded(&server, "F-09,S-02");
     let emitted = |case: &str, id: &str, more: &[&str]| {

@@ -19,7 +19,7 @@ fn log_of(state: &Path) -> PathBuf {
 }
 
 #[test]
-fn every_run_is_in_the_log_and_the_log_tells_when_it_was_changed() {
+fn every_run_is_in_the_log_and_changes_of_the_log_show() {
     let state = tempfile::tempdir().unwrap();
     let site = Site::start(&[]);
     let again = || finish(torture(state.path(), &["--only", "S-01,S-02", &site.url("/hw")]), b"");

@@ -56,7 +56,7 @@ fn kernel_tells() -> bool {
 
 /// A shell starts it again whenever it has ended.
 #[test]
-fn a_server_that_aborts_and_is_started_anew_has_crashed_by_signal_6() {
+fn a_server_that_aborts_and_restarts_has_crashed_by_signal_6() {
     let script = format!(
         "ulimit -c 0; trap 'kill $own; exit' TERM; while :; do \
          \"$0\" site --listen 127.0.0.1:{} --range aborts-on-nul & own=$!; wait $own; done",

@@ -73,7 +73,7 @@ fn web_servers_are_told_by_words_and_by_behaviour() {
 }
 
 #[test]
-fn servers_are_told_with_their_versions_of_tls_and_their_deadlines() {
+fn servers_are_listed_with_tls_versions_and_deadlines() {
     let state = tempfile::tempdir().unwrap();
     let (both, old) =
         (TlsOptions::default(), TlsOptions { only_12: true, ..TlsOptions::default() });
@@ -257,7 +257,7 @@ fn name_servers_are_told_apart_as_debian_has_them() {
 }
 
 #[test]
-fn addresses_of_others_get_one_plain_request_and_only_on_somebodys_word() {
+fn foreign_addresses_get_one_plain_request_and_only_on_demand() {
     // refused before anything is sent, wherever this runs
     let state = tempfile::tempdir().unwrap();
     let said = |list: &str, args: &[&str]| {

@@ -3,7 +3,7 @@
 //! speeds. docs/guide/fleet.md has the figures.
 
 use muster::agent::{Agent, Deed, ReadyFacts};
-use muster::manager::{FleetEvent, Manager, Post, Stage};
+use muster::manager::{AgentStage, FleetEvent, Manager, Post};
 use muster::message::{self, Final, FromAgent, Hello, ManagerWord, ToAgent};
 use muster::row::{RowHead, encode};
 use muster::slots::SlotTable;
@@ -301,7 +301,7 @@ impl Crowd {
         let span = (ROWS - 1) as f64;
         let messages_per_s = (self.heard.messages - before.messages) as f64 / span;
         self.until(Nanos::from_secs(30), |crowd| {
-            crowd.manager.seats().values().all(|seat| seat.stage == Stage::Over)
+            crowd.manager.seats().values().all(|seat| seat.stage == AgentStage::Over)
         });
         let mut errors = Vec::new();
         for (row, member) in self.members.iter().enumerate() {

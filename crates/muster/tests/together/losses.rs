@@ -2,8 +2,8 @@
 
 use crate::{MS, Parcel, World, name};
 use muster::agent::{Agent, Deed, ReadyFacts};
-use muster::manager::{FleetEvent, Manager, Stage};
-use muster::message::{Ending, Final, FromAgent, Hello, ManagerWord, ToAgent, What};
+use muster::manager::{AgentStage, FleetEvent, Manager};
+use muster::message::{Final, FromAgent, Hello, ManagerWord, PartEnding, ToAgent, What};
 use muster::{DEAD_MAN, PROTOCOL};
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -18,7 +18,7 @@ fn keep_running(world: &mut World) {
 }
 
 #[test]
-fn one_that_hears_and_is_not_heard_stops_before_its_part_is_given_away() {
+fn an_agent_not_heard_stops_before_its_part_is_given_away() {
     let mut world = World::new(3, 0.0, 2);
     let start = world.go();
     world.until(Nanos::from_secs(5), |world| world.now > start);
@@ -102,7 +102,8 @@ fn a_manager_that_is_too_slow_for_four_seconds_loses_no_row() {
     world.until(silence + Nanos::SECOND, |world| world.now > from + silence);
     world.parcels.retain(|(_, parcel)| !matches!(parcel, Parcel::Row(..) | Parcel::Up(..)));
     world.members.iter_mut().for_each(|member| member.cut_off = false);
-    let over = |world: &World| world.manager.seats().values().all(|seat| seat.stage == Stage::Over);
+    let over =
+        |world: &World| world.manager.seats().values().all(|seat| seat.stage == AgentStage::Over);
     world.until(Nanos::from_secs(9), over);
     for (row, member) in world.members.iter().enumerate() {
         assert!(!member.stopped, "the dead man's switch came too early");
@@ -193,7 +194,7 @@ fn silence_is_counted_from_when_a_word_was_said() {
         Deed::Say(FromAgent::Final(said)) => Some(said.ending),
         _ => None,
     });
-    assert_eq!(said, Some(Ending::DeadMan));
+    assert_eq!(said, Some(PartEnding::DeadMan));
 }
 
 #[test]

@@ -5,8 +5,8 @@ mod crowd;
 mod losses;
 
 use muster::agent::{Agent, Deed, ReadyFacts};
-use muster::manager::{FleetEvent, Manager, Post, Stage};
-use muster::message::{Ending, Final, FromAgent, Hello, ManagerWord, ToAgent, What};
+use muster::manager::{AgentStage, FleetEvent, Manager, Post};
+use muster::message::{Final, FromAgent, Hello, ManagerWord, PartEnding, ToAgent, What};
 use muster::row::{RowHead, encode};
 use muster::slots::SlotTable;
 use muster::{DEAD_MAN, LOST_AFTER, PROTOCOL};
@@ -244,12 +244,13 @@ impl World {
 }
 
 #[test]
-fn rows_come_whole_and_in_order_through_a_network_that_loses_a_fifth() {
+fn rows_come_whole_and_in_order_at_a_fifth_of_loss() {
     for seed in 1..=5 {
         let mut world = World::new(4, 0.2, seed);
         let start = world.go();
-        let over =
-            |world: &World| world.manager.seats().values().all(|seat| seat.stage == Stage::Over);
+        let over = |world: &World| {
+            world.manager.seats().values().all(|seat| seat.stage == AgentStage::Over)
+        };
         world.until(Nanos::from_secs(20), over);
         for (row, member) in world.members.iter().enumerate() {
             assert_eq!(world.rows_of(row), (0..ROWS).collect::<Vec<_>>());
@@ -284,7 +285,7 @@ fn an_agent_without_its_manager_stops_by_itself() {
             Deed::Say(FromAgent::Final(said)) => Some(said.ending),
             _ => None,
         });
-        assert_eq!(said, Some(Ending::DeadMan));
+        assert_eq!(said, Some(PartEnding::DeadMan));
     });
     // what it counted is kept for a manager that takes the place of the silent one
     let limit = Nanos::from_secs(620);
@@ -292,7 +293,7 @@ fn an_agent_without_its_manager_stops_by_itself() {
 }
 
 #[test]
-fn one_that_is_cut_off_is_lost_after_six_seconds_and_its_rows_come_when_it_is_back() {
+fn an_agent_cut_off_is_lost_after_6_s_and_its_rows_come_later() {
     let mut world = World::new(3, 0.05, 3);
     let start = world.go();
     world.until(Nanos::from_secs(5), |world| world.now > start + Nanos::from_millis(500));
@@ -309,7 +310,7 @@ fn one_that_is_cut_off_is_lost_after_six_seconds_and_its_rows_come_when_it_is_ba
     assert!(took > Nanos(LOST_AFTER.0 - 600 * MS) && took < Nanos(LOST_AFTER.0 + 600 * MS));
     assert!(world.rows_of(1).len() < ROWS as usize);
     world.members[1].cut_off = false;
-    world.until(Nanos::from_secs(9), |world| world.manager.seats()["A1"].stage == Stage::Over);
+    world.until(Nanos::from_secs(9), |world| world.manager.seats()["A1"].stage == AgentStage::Over);
     assert!(world.events.contains(&FleetEvent::Back("A1".into())));
     assert_eq!(world.rows_of(1), (0..ROWS).collect::<Vec<_>>());
 }
@@ -330,7 +331,7 @@ fn a_start_that_is_told_too_late_is_not_kept() {
 }
 
 #[test]
-fn another_protocol_a_full_fleet_and_an_older_manager_are_refused() {
+fn another_protocol_a_full_fleet_an_older_manager_are_refused() {
     let now = Nanos::from_secs(5);
     let mut manager = Manager::new(3, 1, now);
     let hello = |protocol| FromAgent::Hello(Hello { protocol, ..Hello::default() });
@@ -362,7 +363,7 @@ fn another_protocol_a_full_fleet_and_an_older_manager_are_refused() {
 }
 
 #[test]
-fn what_another_manager_began_is_neither_dismissed_nor_taken_for_our_own() {
+fn another_managers_run_is_neither_ended_nor_taken_for_ours() {
     let now = Nanos::from_secs(5);
     let mut manager = Manager::new(3, 1, now);
     let hello = Hello { protocol: PROTOCOL, ..Hello::default() };

@@ -12,7 +12,7 @@ use hyper::header::{
 use hyper::http::Version;
 use percent_encoding::percent_decode_str;
 
-use super::Settings;
+use super::CgiSettings;
 use crate::breaks::{Break, Breaks};
 use crate::exchange::{Ask, Entity};
 
@@ -34,7 +34,7 @@ const LEFT_OUT: [HeaderName; 6] = [
 /// QUERY_STRING, which is always there.
 pub(super) fn variables(
     ask: &Ask,
-    settings: &Settings,
+    settings: &CgiSettings,
     breaks: &Breaks,
 ) -> BTreeMap<OsString, OsString> {
     let mut all = fields(&ask.headers);
@@ -57,7 +57,7 @@ pub(super) fn variables(
     all
 }
 
-fn metas(ask: &Ask, settings: &Settings) -> impl Iterator<Item = (&'static str, OsString)> {
+fn metas(ask: &Ask, settings: &CgiSettings) -> impl Iterator<Item = (&'static str, OsString)> {
     let address = ask.peer.ip().to_canonical().to_string();
     let body = !matches!(ask.body, Entity::None);
     let kind = ask.headers.get(CONTENT_TYPE);

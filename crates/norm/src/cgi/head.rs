@@ -20,7 +20,7 @@ pub(crate) fn is_ours(name: &HeaderName) -> bool {
 
 /// What a script wants answered.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct CgiHead {
     pub(super) kind: Kind,
     /// For the client, without Status, Content-Length and what is the server's own.
     pub(super) fields: HeaderMap,
@@ -55,7 +55,7 @@ pub(super) fn end(bytes: &[u8]) -> Option<usize> {
 ///
 /// # Errors
 /// What is wrong with it, as a clause.
-pub(super) fn parse(head: &[u8]) -> Result<Head, String> {
+pub(super) fn parse(head: &[u8]) -> Result<CgiHead, String> {
     let mut read = Read::default();
     for (index, line) in head.split(|byte| *byte == b'\n').enumerate() {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -110,7 +110,7 @@ impl Read {
         Ok(())
     }
 
-    fn finish(self) -> Result<Head, String> {
+    fn finish(self) -> Result<CgiHead, String> {
         let Read { fields, status, length } = self;
         let location = fields.get(LOCATION);
         if location.is_none() && status.is_none() && !fields.contains_key(CONTENT_TYPE) {
@@ -123,10 +123,10 @@ impl Read {
         {
             let path = location.to_str().map_err(|_| "Location is not plain text".to_owned())?;
             let kind = Kind::Elsewhere(path.to_owned());
-            return Ok(Head { kind, fields: HeaderMap::new(), length: None });
+            return Ok(CgiHead { kind, fields: HeaderMap::new(), length: None });
         }
         let usual = if location.is_some() { StatusCode::FOUND } else { StatusCode::OK };
-        Ok(Head { kind: Kind::Document(status.unwrap_or(usual)), fields, length })
+        Ok(CgiHead { kind: Kind::Document(status.unwrap_or(usual)), fields, length })
     }
 }
 

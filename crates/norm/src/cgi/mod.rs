@@ -35,8 +35,8 @@ use rustix::io::Errno;
 
 use crate::breaks::{Break, Breaks};
 use crate::exchange::{Ask, Content, Entity, Piece, Reply};
-use head::{Head, Kind};
-use process::{Input, Process};
+use head::{CgiHead, Kind};
+use process::{CgiProcess, Input};
 
 #[cfg(feature = "lua")]
 pub(crate) use head::is_ours;
@@ -47,7 +47,7 @@ pub(crate) type Complain = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What a process may take.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct CgiLimits {
     /// Until the header is there; after that, until the next piece of output is there or has been
     /// taken by the client. At least 1 ms.
     pub(crate) time: Duration,
@@ -55,15 +55,15 @@ pub(crate) struct Limits {
     pub(crate) output: u64,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { time: Duration::from_secs(10), output: 256 << 20 }
+impl Default for CgiLimits {
+    fn default() -> CgiLimits {
+        CgiLimits { time: Duration::from_secs(10), output: 256 << 20 }
     }
 }
 
 /// What a script is started with.
 #[derive(Clone)]
-pub(crate) struct Settings {
+pub(crate) struct CgiSettings {
     /// The file to execute; it is started in the folder that holds it (§7.2).
     pub(crate) program: PathBuf,
     /// Where PATH_INFO leads in the file system: PATH_TRANSLATED (§4.1.6).
@@ -72,16 +72,16 @@ pub(crate) struct Settings {
     pub(crate) software: String,
     /// Variables of our own environment that a script gets to see: [`passed_on`].
     pub(crate) passed: Vec<(OsString, OsString)>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: CgiLimits,
     /// Shared by all scripts of a server.
     pub(crate) places: Arc<Places>,
     /// Standard error and what went wrong.
     pub(crate) complain: Complain,
 }
 
-impl std::fmt::Debug for Settings {
+impl std::fmt::Debug for CgiSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Settings").field("program", &self.program).finish_non_exhaustive()
+        f.debug_struct("CgiSettings").field("program", &self.program).finish_non_exhaustive()
     }
 }
 
@@ -94,13 +94,13 @@ pub(crate) fn passed_on() -> Vec<(OsString, OsString)> {
 
 /// A node that answers with what a program says.
 #[derive(Debug)]
-pub(crate) struct Script {
-    settings: Settings,
+pub(crate) struct CgiScript {
+    settings: CgiSettings,
 }
 
 /// Why there is no answer of the script's own.
 #[derive(Debug)]
-enum Failure {
+enum CgiFailure {
     Missing,
     Forbidden(&'static str),
     /// A name that says it writes its own status line.
@@ -112,13 +112,13 @@ enum Failure {
     Slow,
 }
 
-impl Script {
-    pub(crate) fn new(mut settings: Settings) -> Script {
+impl CgiScript {
+    pub(crate) fn new(mut settings: CgiSettings) -> CgiScript {
         // the process starts in another folder than ours
         if let Ok(absolute) = std::path::absolute(&settings.program) {
             settings.program = absolute;
         }
-        Script { settings }
+        CgiScript { settings }
     }
 
     /// Starts the script and hands back its answer as soon as its header is there. Never fails: a
@@ -134,10 +134,10 @@ impl Script {
         }
     }
 
-    async fn run(&self, ask: Ask, breaks: &Breaks) -> Result<Reply, Failure> {
+    async fn run(&self, ask: Ask, breaks: &Breaks) -> Result<Reply, CgiFailure> {
         let settings = &self.settings;
         startable(&settings.program)?;
-        let place = settings.places.take(settings.limits.time).await.ok_or(Failure::Busy)?;
+        let place = settings.places.take(settings.limits.time).await.ok_or(CgiFailure::Busy)?;
         let mut command = Command::new(&settings.program);
         command.env_clear().envs(environment::variables(&ask, settings, breaks));
         if let Some(folder) = settings.program.parent() {
@@ -147,11 +147,12 @@ impl Script {
         // a spooled body goes from the tmp directory here; the open file stays readable
         let input = if breaks.has(Break::CgiStdin) { Input::None } else { input(ask.body)? };
         let complain = settings.complain.clone();
-        let started = Process::start(command, input, place, complain).await;
-        let mut process = started.map_err(Failure::Start)?;
+        let started = CgiProcess::start(command, input, place, complain).await;
+        let mut process = started.map_err(CgiFailure::Start)?;
         let reading = tokio::time::timeout(settings.limits.time, process.head());
-        let (head, rest) = reading.await.map_err(|_| Failure::Slow)?.map_err(Failure::Head)?;
-        let Head { kind, mut fields, length } = head;
+        let (head, rest) =
+            reading.await.map_err(|_| CgiFailure::Slow)?.map_err(CgiFailure::Head)?;
+        let CgiHead { kind, mut fields, length } = head;
         let status = match kind {
             Kind::Document(status) => status,
             Kind::Elsewhere(path) => {
@@ -163,7 +164,7 @@ impl Script {
         if let Some(length) = length.filter(|_| !no_content) {
             fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
-        let course = output::Course {
+        let course = output::OutputRules {
             limits: settings.limits,
             length,
             bodiless: bodiless || no_content || status == StatusCode::NOT_MODIFIED,
@@ -175,87 +176,89 @@ impl Script {
 }
 
 /// Whether the file is a program that we may start.
-fn startable(program: &Path) -> Result<(), Failure> {
+fn startable(program: &Path) -> Result<(), CgiFailure> {
     let name = program.file_name().unwrap_or_default().as_encoded_bytes();
     if name.starts_with(b"nph-") {
-        return Err(Failure::NonParsed);
+        return Err(CgiFailure::NonParsed);
     }
     let found = std::fs::metadata(program).map_err(|error| match error.kind() {
-        ErrorKind::PermissionDenied => Failure::Forbidden("it may not be looked at"),
-        _ => Failure::Missing,
+        ErrorKind::PermissionDenied => CgiFailure::Forbidden("it may not be looked at"),
+        _ => CgiFailure::Missing,
     })?;
     if !found.is_file() {
-        return Err(Failure::Missing);
+        return Err(CgiFailure::Missing);
     }
     // like a file that may not be read: the server understood, and refuses (RFC 9110 §15.5.4)
     rustix::fs::access(program, Access::EXEC_OK)
-        .map_err(|_| Failure::Forbidden("it may not be executed"))
+        .map_err(|_| CgiFailure::Forbidden("it may not be executed"))
 }
 
-fn input(body: Entity) -> Result<Input, Failure> {
+fn input(body: Entity) -> Result<Input, CgiFailure> {
     Ok(match body {
         Entity::None => Input::None,
         Entity::Memory(bytes) => Input::Pieces(vec![Piece::Bytes(bytes)]),
-        Entity::Spooled(file) => Input::File(File::open(&file.path).map_err(Failure::Start)?),
+        Entity::Spooled(file) => Input::File(File::open(&file.path).map_err(CgiFailure::Start)?),
     })
 }
 
-impl Failure {
+impl CgiFailure {
     fn status(&self) -> StatusCode {
         match self {
-            Failure::Missing => StatusCode::NOT_FOUND,
-            Failure::Forbidden(_) => StatusCode::FORBIDDEN,
-            Failure::NonParsed => StatusCode::NOT_IMPLEMENTED,
-            Failure::Busy => StatusCode::SERVICE_UNAVAILABLE,
-            Failure::Head(_) => StatusCode::BAD_GATEWAY,
-            Failure::Slow => StatusCode::GATEWAY_TIMEOUT,
+            CgiFailure::Missing => StatusCode::NOT_FOUND,
+            CgiFailure::Forbidden(_) => StatusCode::FORBIDDEN,
+            CgiFailure::NonParsed => StatusCode::NOT_IMPLEMENTED,
+            CgiFailure::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            CgiFailure::Head(_) => StatusCode::BAD_GATEWAY,
+            CgiFailure::Slow => StatusCode::GATEWAY_TIMEOUT,
             // the peer's doing: fields longer than an environment may be, a zero byte in the path
-            Failure::Start(error) if error.raw_os_error() == Some(Errno::TOOBIG.raw_os_error()) => {
+            CgiFailure::Start(error)
+                if error.raw_os_error() == Some(Errno::TOOBIG.raw_os_error()) =>
+            {
                 StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
             }
-            Failure::Start(error) if error.kind() == ErrorKind::InvalidInput => {
+            CgiFailure::Start(error) if error.kind() == ErrorKind::InvalidInput => {
                 StatusCode::BAD_REQUEST
             }
-            Failure::Start(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            CgiFailure::Start(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
     fn reply(&self) -> Reply {
         let status = self.status();
         let text = match self {
-            Failure::Missing => "There is no such script.",
-            Failure::Forbidden(_) => "The script may not be executed.",
-            Failure::NonParsed => "Scripts that write their own status line are not supported.",
-            Failure::Busy => "Too many scripts are running. Try again in a moment.",
-            Failure::Head(_) => "The script did not answer with a header.",
-            Failure::Slow => "The script did not answer in time.",
-            Failure::Start(_) if status == StatusCode::INTERNAL_SERVER_ERROR => {
+            CgiFailure::Missing => "There is no such script.",
+            CgiFailure::Forbidden(_) => "The script may not be executed.",
+            CgiFailure::NonParsed => "Scripts that write their own status line are not supported.",
+            CgiFailure::Busy => "Too many scripts are running. Try again in a moment.",
+            CgiFailure::Head(_) => "The script did not answer with a header.",
+            CgiFailure::Slow => "The script did not answer in time.",
+            CgiFailure::Start(_) if status == StatusCode::INTERNAL_SERVER_ERROR => {
                 "The script cannot be started."
             }
-            Failure::Start(_) => "The request cannot be handed to the script.",
+            CgiFailure::Start(_) => "The request cannot be handed to the script.",
         };
         let mut reply = Reply::text(status, format!("{text}\n"));
-        if matches!(self, Failure::Busy) {
+        if matches!(self, CgiFailure::Busy) {
             reply.headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
         reply
     }
 }
 
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for CgiFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Failure::Missing => f.write_str("there is no such file"),
-            Failure::Forbidden(why) => f.write_str(why),
-            Failure::NonParsed => f.write_str("nph- scripts are not supported"),
+            CgiFailure::Missing => f.write_str("there is no such file"),
+            CgiFailure::Forbidden(why) => f.write_str(why),
+            CgiFailure::NonParsed => f.write_str("nph- scripts are not supported"),
             // the file itself is there: it was looked at a moment ago
-            Failure::Start(error) if error.kind() == ErrorKind::NotFound => {
+            CgiFailure::Start(error) if error.kind() == ErrorKind::NotFound => {
                 f.write_str("cannot be started: the interpreter of its first line is missing")
             }
-            Failure::Start(error) => write!(f, "cannot be started: {error}"),
-            Failure::Busy => f.write_str("no place for another process"),
-            Failure::Head(why) => f.write_str(why),
-            Failure::Slow => f.write_str("no header within the time limit; killed"),
+            CgiFailure::Start(error) => write!(f, "cannot be started: {error}"),
+            CgiFailure::Busy => f.write_str("no place for another process"),
+            CgiFailure::Head(why) => f.write_str(why),
+            CgiFailure::Slow => f.write_str("no header within the time limit; killed"),
         }
     }
 }

@@ -7,16 +7,16 @@ use hyper::body::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::process::Process;
-use super::{Complain, Limits};
+use super::process::CgiProcess;
+use super::{CgiLimits, Complain};
 use crate::exchange::Content;
 
 /// Pieces on their way: when the client does not take them, the process has to wait.
 const AHEAD: usize = 4;
 
 /// What to do with the output of a process.
-pub(super) struct Course {
-    pub(super) limits: Limits,
+pub(super) struct OutputRules {
+    pub(super) limits: CgiLimits,
     /// Exactly so many bytes, when that is known.
     pub(super) length: Option<u64>,
     /// The answer has no content: the process may finish, what it says is forgotten (§4.3.3).
@@ -36,12 +36,12 @@ enum Broken {
 
 /// The content that `rest` and the further output of the process make. It is empty, though not of
 /// known length, for an answer without content: HEAD must not say how long that is.
-pub(super) fn carry(process: Process, rest: Bytes, course: Course) -> Content {
+pub(super) fn carry(process: CgiProcess, rest: Bytes, course: OutputRules) -> Content {
     let (sender, receiver) = mpsc::channel(AHEAD);
     let left = course.length.unwrap_or(course.limits.output).min(course.limits.output);
     let exact = course.length.is_some_and(|length| length <= course.limits.output);
     let sender = (!course.bodiless).then_some(sender);
-    let mut flow = Flow { left, exact, time: course.limits.time, sender };
+    let mut flow = OutputMeter { left, exact, time: course.limits.time, sender };
     tokio::spawn(async move {
         let Err(Broken::Off(why)) = flow.run(process, rest).await else { return };
         (course.complain)(&format!("CGI {}: {why}", course.name));
@@ -53,7 +53,7 @@ pub(super) fn carry(process: Process, rest: Bytes, course: Course) -> Content {
     Content::Stream(receiver)
 }
 
-struct Flow {
+struct OutputMeter {
     /// Bytes that may still come.
     left: u64,
     /// They must come, too.
@@ -63,8 +63,8 @@ struct Flow {
     sender: Option<mpsc::Sender<io::Result<Bytes>>>,
 }
 
-impl Flow {
-    async fn run(&mut self, mut process: Process, rest: Bytes) -> Result<(), Broken> {
+impl OutputMeter {
+    async fn run(&mut self, mut process: CgiProcess, rest: Bytes) -> Result<(), Broken> {
         let mut piece = rest;
         let mut goes_on = true;
         while goes_on {
@@ -81,7 +81,7 @@ impl Flow {
     }
 
     /// The next piece of output; empty at its end.
-    async fn next(&self, process: &mut Process) -> Result<Bytes, Broken> {
+    async fn next(&self, process: &mut CgiProcess) -> Result<Bytes, Broken> {
         let gone = async {
             match &self.sender {
                 Some(sender) => sender.closed().await,

@@ -9,9 +9,9 @@ use hyper::body::Bytes;
 use hyper::header::{CONTENT_LENGTH, HeaderValue};
 use hyper::http::StatusCode;
 
-use super::output::{Course, carry};
-use super::process::{Input, Process};
-use super::{Complain, Failure, Limits, Places};
+use super::output::{OutputRules, carry};
+use super::process::{CgiProcess, Input};
+use super::{CgiFailure, CgiLimits, Complain, Places};
 use crate::exchange::{Content, Piece, Reply};
 
 /// Sends the content of answers through a process started for each of them.
@@ -19,7 +19,7 @@ use crate::exchange::{Content, Piece, Reply};
 pub(crate) struct PerRequest {
     /// Copies standard input to standard output: `cat`.
     pub(crate) program: PathBuf,
-    pub(crate) limits: Limits,
+    pub(crate) limits: CgiLimits,
     pub(crate) places: Arc<Places>,
     pub(crate) complain: Complain,
 }
@@ -31,7 +31,7 @@ impl std::fmt::Debug for PerRequest {
 }
 
 impl PerRequest {
-    pub(crate) fn new(places: Arc<Places>, limits: Limits, complain: Complain) -> PerRequest {
+    pub(crate) fn new(places: Arc<Places>, limits: CgiLimits, complain: Complain) -> PerRequest {
         PerRequest { program: "/bin/cat".into(), limits, places, complain }
     }
 
@@ -47,7 +47,7 @@ impl PerRequest {
         }
     }
 
-    async fn run(&self, mut reply: Reply) -> Result<Reply, Failure> {
+    async fn run(&self, mut reply: Reply) -> Result<Reply, CgiFailure> {
         let pieces = match reply.content {
             Content::Empty => Vec::new(),
             Content::Bytes(bytes) => vec![Piece::Bytes(bytes)],
@@ -55,19 +55,19 @@ impl PerRequest {
             Content::Stream(_) | Content::Elsewhere(_) => return Ok(reply),
         };
         let length = pieces.iter().map(Piece::len).sum();
-        let place = self.places.take(self.limits.time).await.ok_or(Failure::Busy)?;
+        let place = self.places.take(self.limits.time).await.ok_or(CgiFailure::Busy)?;
         let mut command = Command::new(&self.program);
         command.env_clear();
         let complain = self.complain.clone();
-        let started = Process::start(command, Input::Pieces(pieces), place, complain).await;
-        let process = started.map_err(Failure::Start)?;
+        let started = CgiProcess::start(command, Input::Pieces(pieces), place, complain).await;
+        let process = started.map_err(CgiFailure::Start)?;
         let bodiless = length == 0;
         if !bodiless && reply.status != StatusCode::NOT_MODIFIED {
             reply.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
-        let course = Course {
+        let course = OutputRules {
             // the length is known: no other limit is needed
-            limits: Limits { output: length, ..self.limits },
+            limits: CgiLimits { output: length, ..self.limits },
             length: Some(length),
             bodiless,
             complain: self.complain.clone(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::process::Group;
+use super::process::ProcessGroup;
 
 /// Shared by everything in a server that starts processes.
 #[derive(Debug)]
@@ -17,20 +17,20 @@ pub(crate) struct Places {
 
 #[derive(Debug, Default)]
 struct Running {
-    groups: Vec<Weak<Group>>,
+    groups: Vec<Weak<ProcessGroup>>,
     stopped: bool,
 }
 
 /// A place taken, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ProcessSlot {
     _permit: OwnedSemaphorePermit,
     running: Arc<Mutex<Running>>,
 }
 
-impl Place {
+impl ProcessSlot {
     /// Tells what process has the place. It is killed at once when everything has been stopped.
-    pub(super) fn hold(&self, group: &Arc<Group>) {
+    pub(super) fn hold(&self, group: &Arc<ProcessGroup>) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.groups.retain(|group| group.strong_count() > 0);
         running.groups.push(Arc::downgrade(group));
@@ -49,7 +49,7 @@ impl Places {
     }
 
     /// The next free place; `None` when the queue is full or the wait longer than `patience`.
-    pub(crate) async fn take(&self, patience: Duration) -> Option<Place> {
+    pub(crate) async fn take(&self, patience: Duration) -> Option<ProcessSlot> {
         if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
             return Some(self.place(permit));
         }
@@ -58,8 +58,8 @@ impl Places {
         Some(self.place(waited.await.ok()?.ok()?))
     }
 
-    fn place(&self, permit: OwnedSemaphorePermit) -> Place {
-        Place { _permit: permit, running: Arc::clone(&self.running) }
+    fn place(&self, permit: OwnedSemaphorePermit) -> ProcessSlot {
+        ProcessSlot { _permit: permit, running: Arc::clone(&self.running) }
     }
 
     /// Kills all processes, and from now on each new one: for a server that stops, before it waits

@@ -18,8 +18,8 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinSet, spawn_blocking};
 
 use super::Complain;
-use super::head::{self, Head};
-use super::places::Place;
+use super::head::{self, CgiHead};
+use super::places::ProcessSlot;
 use crate::exchange::Piece;
 
 /// Bytes read or written at a time.
@@ -41,7 +41,7 @@ pub(super) enum Input {
 
 /// A running process. Dropping it kills its group; its place is free when it has been reaped.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct CgiProcess {
     output: pipe::Receiver,
     ended: oneshot::Receiver<io::Result<ExitStatus>>,
     /// Standard input is fed and standard error read beside; both end with the process.
@@ -49,15 +49,15 @@ pub(super) struct Process {
     _kill: KillOnDrop,
 }
 
-impl Process {
+impl CgiProcess {
     /// # Errors
     /// The program cannot be started, as the system says.
     pub(super) async fn start(
         mut command: Command,
         input: Input,
-        place: Place,
+        place: ProcessSlot,
         complain: Complain,
-    ) -> io::Result<Process> {
+    ) -> io::Result<CgiProcess> {
         let (stdin, pieces) = match input {
             Input::None => (Stdio::null(), None),
             Input::File(file) => (Stdio::from(file), None),
@@ -79,14 +79,14 @@ impl Process {
         let errors = pipe::Receiver::from_owned_fd(OwnedFd::from(stderr))?;
         aside.spawn(listen(errors, complain));
         let output = pipe::Receiver::from_owned_fd(OwnedFd::from(stdout))?;
-        Ok(Process { output, ended, aside, _kill: kill })
+        Ok(CgiProcess { output, ended, aside, _kill: kill })
     }
 
     /// The header of its answer, and the bytes that came with it but lie behind it.
     ///
     /// # Errors
     /// What is wrong with the output.
-    pub(super) async fn head(&mut self) -> Result<(Head, Bytes), String> {
+    pub(super) async fn head(&mut self) -> Result<(CgiHead, Bytes), String> {
         let mut seen = Vec::new();
         loop {
             if let Some(end) = head::end(&seen) {
@@ -144,7 +144,7 @@ struct Started {
 /// Starts the process, waits for its end, reaps it. Blocks as long as it lives.
 fn keep(
     mut command: Command,
-    place: Place,
+    place: ProcessSlot,
     tell: oneshot::Sender<io::Result<Started>>,
     end: oneshot::Sender<io::Result<ExitStatus>>,
 ) {
@@ -158,7 +158,7 @@ fn keep(
         }
     };
     let pid = Pid::from_child(&child);
-    let group = Group::new(pid);
+    let group = ProcessGroup::new(pid);
     let kill = KillOnDrop(Arc::clone(&group));
     place.hold(&group);
     let stdin = child.stdin.take();
@@ -177,11 +177,11 @@ fn keep(
 
 /// A process group as long as its number is known to be its own.
 #[derive(Debug)]
-pub(super) struct Group(Mutex<Option<Pid>>);
+pub(super) struct ProcessGroup(Mutex<Option<Pid>>);
 
-impl Group {
-    fn new(leader: Pid) -> Arc<Group> {
-        Arc::new(Group(Mutex::new(Some(leader))))
+impl ProcessGroup {
+    fn new(leader: Pid) -> Arc<ProcessGroup> {
+        Arc::new(ProcessGroup(Mutex::new(Some(leader))))
     }
 
     pub(super) fn kill(&self) {
@@ -199,7 +199,7 @@ impl Group {
 }
 
 #[derive(Debug)]
-struct KillOnDrop(Arc<Group>);
+struct KillOnDrop(Arc<ProcessGroup>);
 
 impl Drop for KillOnDrop {
     fn drop(&mut self) {

@@ -11,17 +11,17 @@ use hyper::body::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::StatusCode;
 
-use super::conditional::{self, Judgement, Validators};
+use super::conditional::{self, PreconditionResult, Validators};
 use super::kind;
 use super::place::Opened;
-use super::range::{self, Span, Wanted};
+use super::range::{self, RangeRequest, Span};
 use crate::breaks::{Break, Breaks};
 use crate::exchange::{Ask, Content, Piece, Reply};
 
 /// What is said of a file in its answers' heads.
 #[derive(Debug)]
 pub(super) struct Face {
-    state: State,
+    state: FileVersion,
     len: u64,
     etag: String,
     /// Seconds since 1970.
@@ -34,7 +34,7 @@ pub(super) struct Face {
 
 /// Two states of a file differ in one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct State {
+struct FileVersion {
     device: u64,
     inode: u64,
     len: u64,
@@ -51,7 +51,7 @@ const DATES_END: u64 = 253_402_300_800;
 
 /// Where the bytes come from.
 #[derive(Debug)]
-pub(super) enum Source<'a> {
+pub(super) enum ContentSource<'a> {
     Memory(&'a Bytes),
     File(File),
 }
@@ -63,7 +63,7 @@ impl Face {
 
     fn at(opened: &Opened, now: SystemTime) -> Face {
         let facts = &opened.facts;
-        let state = State {
+        let state = FileVersion {
             device: facts.dev(),
             inode: facts.ino(),
             len: facts.len(),
@@ -94,33 +94,35 @@ impl Face {
     }
 
     /// The answer to GET or HEAD.
-    pub(super) fn answer(&self, ask: &Ask, source: Source<'_>, breaks: &Breaks) -> Reply {
+    pub(super) fn answer(&self, ask: &Ask, source: ContentSource<'_>, breaks: &Breaks) -> Reply {
         let now = Validators { etag: &self.etag, modified: self.modified };
         let ranges = match conditional::judge(&ask.method, &ask.headers, now) {
-            Judgement::Failed => return precondition_failed(),
-            Judgement::NotModified if !breaks.has(Break::NotModified) => return self.unchanged(),
-            Judgement::NotModified => false,
-            Judgement::Go { ranges } => ranges && !breaks.has(Break::Ranges),
+            PreconditionResult::Failed => return precondition_failed(),
+            PreconditionResult::NotModified if !breaks.has(Break::NotModified) => {
+                return self.unchanged();
+            }
+            PreconditionResult::NotModified => false,
+            PreconditionResult::Go { ranges } => ranges && !breaks.has(Break::Ranges),
         };
         match self.wanted(&ask.headers, ranges) {
-            Wanted::Whole => self.whole(source, breaks),
-            Wanted::Parts(parts) => self.parts(source, &parts, breaks),
-            Wanted::Unsatisfiable => self.unsatisfiable(),
+            RangeRequest::Whole => self.whole(source, breaks),
+            RangeRequest::Parts(parts) => self.parts(source, &parts, breaks),
+            RangeRequest::Unsatisfiable => self.unsatisfiable(),
         }
     }
 
-    fn wanted(&self, headers: &HeaderMap, heeded: bool) -> Wanted {
+    fn wanted(&self, headers: &HeaderMap, heeded: bool) -> RangeRequest {
         let mut fields = headers.get_all(header::RANGE).iter();
         match (fields.next().and_then(|field| field.to_str().ok()), fields.next()) {
             (Some(field), None) if heeded => range::wanted(field, self.len),
-            _ => Wanted::Whole,
+            _ => RangeRequest::Whole,
         }
     }
 
-    fn whole(&self, source: Source<'_>, breaks: &Breaks) -> Reply {
+    fn whole(&self, source: ContentSource<'_>, breaks: &Breaks) -> Reply {
         let content = match source {
-            Source::Memory(bytes) => Content::Bytes(bytes.clone()),
-            Source::File(file) => {
+            ContentSource::Memory(bytes) => Content::Bytes(bytes.clone()),
+            ContentSource::File(file) => {
                 Content::Pieces(vec![Piece::File { file, start: 0, len: self.len }])
             }
         };
@@ -154,7 +156,7 @@ impl Face {
         reply
     }
 
-    fn parts(&self, source: Source<'_>, parts: &[Span], breaks: &Breaks) -> Reply {
+    fn parts(&self, source: ContentSource<'_>, parts: &[Span], breaks: &Breaks) -> Reply {
         let mut headers = self.headers(breaks);
         let pieces = match parts {
             [part] => {
@@ -185,7 +187,7 @@ impl Face {
     /// RFC 9110 §14.6: each part with a head of its own.
     fn multipart(
         &self,
-        source: &Source<'_>,
+        source: &ContentSource<'_>,
         parts: &[Span],
         boundary: &str,
         kind: Option<&HeaderValue>,
@@ -225,13 +227,13 @@ fn ascii(text: String) -> HeaderValue {
     HeaderValue::try_from(text).expect("letters, digits and signs that we chose")
 }
 
-fn piece(source: &Source<'_>, part: Span) -> io::Result<Piece> {
+fn piece(source: &ContentSource<'_>, part: Span) -> io::Result<Piece> {
     match source {
-        Source::Memory(bytes) => {
+        ContentSource::Memory(bytes) => {
             let at = |offset: u64| usize::try_from(offset).expect("an offset in memory");
             Ok(Piece::Bytes(bytes.slice(at(part.start)..at(part.start + part.len))))
         }
-        Source::File(file) => {
+        ContentSource::File(file) => {
             Ok(Piece::File { file: file.try_clone()?, start: part.start, len: part.len })
         }
     }

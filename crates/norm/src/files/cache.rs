@@ -51,13 +51,13 @@ pub(super) struct Cache<V> {
 
 #[derive(Debug)]
 struct Generations<V> {
-    young: HashMap<String, Kept<V>>,
+    young: HashMap<String, CachedValue<V>>,
     young_bytes: u64,
-    old: HashMap<String, Kept<V>>,
+    old: HashMap<String, CachedValue<V>>,
 }
 
 #[derive(Debug)]
-struct Kept<V> {
+struct CachedValue<V> {
     value: Arc<V>,
     bytes: u64,
     /// When the file was last seen to be as kept; before the look at it.
@@ -66,7 +66,7 @@ struct Kept<V> {
     looked: Instant,
 }
 
-impl<V> Kept<V> {
+impl<V> CachedValue<V> {
     fn known(&mut self, now: Instant, look_again: Duration) -> Known<Arc<V>> {
         let since = |then: Instant| now.saturating_duration_since(then);
         let age = since(self.confirmed);
@@ -104,7 +104,7 @@ impl<V> Cache<V> {
         let bytes = bytes + key.len() as u64 + ENTRY_BYTES;
         let mut generations = self.lock();
         generations.forget(key);
-        let kept = Kept { value, bytes, confirmed, looked: confirmed };
+        let kept = CachedValue { value, bytes, confirmed, looked: confirmed };
         generations.put(key.to_owned(), kept, self.bounds);
     }
 
@@ -128,7 +128,7 @@ impl<V> Generations<V> {
         true
     }
 
-    fn put(&mut self, key: String, kept: Kept<V>, bounds: CacheBounds) {
+    fn put(&mut self, key: String, kept: CachedValue<V>, bounds: CacheBounds) {
         let bytes = kept.bytes;
         if bytes > bounds.bytes_max / 2 || bounds.entries_max < 2 {
             return;

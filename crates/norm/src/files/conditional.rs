@@ -15,7 +15,7 @@ pub(super) struct Validators<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Judgement {
+pub(super) enum PreconditionResult {
     /// Answer; `ranges` says whether a Range field may be heeded (If-Range).
     Go { ranges: bool },
     /// 304
@@ -25,23 +25,31 @@ pub(super) enum Judgement {
 }
 
 /// The preconditions in their order (§13.2.2).
-pub(super) fn judge(method: &Method, headers: &HeaderMap, now: Validators<'_>) -> Judgement {
+pub(super) fn judge(
+    method: &Method,
+    headers: &HeaderMap,
+    now: Validators<'_>,
+) -> PreconditionResult {
     let reads = method == Method::GET || method == Method::HEAD;
     if headers.contains_key(header::IF_MATCH) {
         if !listed(headers, &header::IF_MATCH, now.etag, Comparison::Strong) {
-            return Judgement::Failed;
+            return PreconditionResult::Failed;
         }
     } else if changed_since(headers, &header::IF_UNMODIFIED_SINCE, now) == Some(true) {
-        return Judgement::Failed;
+        return PreconditionResult::Failed;
     }
     if headers.contains_key(header::IF_NONE_MATCH) {
         if listed(headers, &header::IF_NONE_MATCH, now.etag, Comparison::Weak) {
-            return if reads { Judgement::NotModified } else { Judgement::Failed };
+            return if reads {
+                PreconditionResult::NotModified
+            } else {
+                PreconditionResult::Failed
+            };
         }
     } else if reads && changed_since(headers, &header::IF_MODIFIED_SINCE, now) == Some(false) {
-        return Judgement::NotModified;
+        return PreconditionResult::NotModified;
     }
-    Judgement::Go { ranges: method == Method::GET && if_range_holds(headers, now) }
+    PreconditionResult::Go { ranges: method == Method::GET && if_range_holds(headers, now) }
 }
 
 /// §13.1.5: a tag by strong comparison, a date by exact match.

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, Dir, FileType, OFlags};
 use time::OffsetDateTime;
 
 use super::kind::Icon;
-use super::place::{self, Folder, Found, Links, Missed, configures};
+use super::place::{self, Folder, FoundPath, Links, Missed, configures};
 use crate::breaks::{Break, Breaks};
 
 /// So many entries are shown; of a directory with more, whichever the system names first.
@@ -22,7 +22,7 @@ pub(super) const IN_SEGMENT: &AsciiSet =
 
 /// A line of the index.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct IndexRow {
     pub(super) name: OsString,
     pub(super) icon: Icon,
     /// In bytes; of regular files only.
@@ -34,7 +34,7 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) struct Listing {
     /// Directories first, then by name.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<IndexRow>,
     /// The directory has more.
     pub(super) cut: bool,
 }
@@ -85,24 +85,24 @@ pub(super) fn list(
     Ok(Listing { entries, cut })
 }
 
-fn entry(name: OsString, kind: FileType, len: i64, modified: i64) -> Entry {
+fn entry(name: OsString, kind: FileType, len: i64, modified: i64) -> IndexRow {
     let (icon, len) = match kind {
         FileType::Directory => (Icon::Folder, None),
         FileType::RegularFile => (Icon::of_file(Path::new(&name)), u64::try_from(len).ok()),
         _ => (Icon::Unknown, None),
     };
-    Entry { name, icon, len, modified: Some(modified) }
+    IndexRow { name, icon, len, modified: Some(modified) }
 }
 
 /// A link shows what it leads to, if that is ours to show.
-fn followed(root: &Path, folder: &Folder, name: OsString, links: Links) -> Entry {
+fn followed(root: &Path, folder: &Folder, name: OsString, links: Links) -> IndexRow {
     use std::os::unix::fs::MetadataExt;
     let path = folder.below.join(&name);
     let found = path.to_str().map(|path| place::find(root, path, links));
     let facts = match found {
-        Some(Ok(Found::File(opened))) => Ok(opened.facts),
-        Some(Ok(Found::Folder(folder))) => folder.real.metadata(),
-        _ => return Entry { name, icon: Icon::Unknown, len: None, modified: None },
+        Some(Ok(FoundPath::File(opened))) => Ok(opened.facts),
+        Some(Ok(FoundPath::Folder(folder))) => folder.real.metadata(),
+        _ => return IndexRow { name, icon: Icon::Unknown, len: None, modified: None },
     };
     match facts {
         Ok(facts) if facts.is_dir() => entry(name, FileType::Directory, 0, facts.mtime()),
@@ -110,7 +110,7 @@ fn followed(root: &Path, folder: &Folder, name: OsString, links: Links) -> Entry
             let len = i64::try_from(facts.len()).unwrap_or(i64::MAX);
             entry(name, FileType::RegularFile, len, facts.mtime())
         }
-        Err(_) => Entry { name, icon: Icon::Unknown, len: None, modified: None },
+        Err(_) => IndexRow { name, icon: Icon::Unknown, len: None, modified: None },
     }
 }
 
@@ -153,7 +153,7 @@ pub(super) fn page(path: &str, icons: &str, listing: &Listing, breaks: &Breaks) 
     page.into_string()
 }
 
-fn table(icons: &str, entries: &[Entry], breaks: &Breaks) -> Markup {
+fn table(icons: &str, entries: &[IndexRow], breaks: &Breaks) -> Markup {
     html! {
         table {
             thead { tr { th { "Name" } th class="size" { "Size" } th class="date" { "Date (UTC)" } } }
@@ -162,7 +162,7 @@ fn table(icons: &str, entries: &[Entry], breaks: &Breaks) -> Markup {
     }
 }
 
-fn row(icons: &str, entry: &Entry, breaks: &Breaks) -> Markup {
+fn row(icons: &str, entry: &IndexRow, breaks: &Breaks) -> Markup {
     let slash = if entry.icon == Icon::Folder { "/" } else { "" };
     let href = format!("{}{slash}", percent_encode(entry.name.as_bytes(), IN_SEGMENT));
     let icon = if breaks.has(Break::IndexIcons) { Icon::Unknown } else { entry.icon };

@@ -22,9 +22,9 @@ use crate::auth::{Complain, Gates, Guard};
 use crate::breaks::{Break, Breaks};
 use crate::exchange::{Ask, Content, Reply};
 
-use answer::{Face, Source};
+use answer::{ContentSource, Face};
 use cache::{Cache, Known};
-use place::{Folder, Found, Links, Missed, Opened};
+use place::{Folder, FoundPath, Links, Missed, Opened};
 
 pub(crate) use cache::CacheBounds;
 pub(crate) use place::names;
@@ -101,7 +101,7 @@ impl Directory {
 impl Loaded {
     fn answer(&self, ask: &Ask, breaks: &Breaks) -> Reply {
         match self.gates.admit(&ask.headers, breaks) {
-            Ok(_) => self.face.answer(ask, Source::Memory(&self.bytes), breaks),
+            Ok(_) => self.face.answer(ask, ContentSource::Memory(&self.bytes), breaks),
             Err(refusal) => *refusal,
         }
     }
@@ -132,16 +132,16 @@ impl Inner {
         let links = if breaks.has(Break::Escape) { Links::Anywhere } else { Links::Inside };
         let root = &self.settings.root;
         let opened = match place::find(root, &ask.rest, links).map_err(missed)? {
-            Found::File(opened) => opened,
-            Found::Folder(_) if !ask.path.ends_with('/') && !breaks.has(Break::Slash) => {
+            FoundPath::File(opened) => opened,
+            FoundPath::Folder(_) if !ask.path.ends_with('/') && !breaks.has(Break::Slash) => {
                 self.cache.forget(&ask.rest);
                 return Ok(with_slash(ask));
             }
-            Found::Folder(folder) => {
+            FoundPath::Folder(folder) => {
                 let page = format!("{}/{INDEX_FILE}", ask.rest);
                 match place::find(root, &page, links) {
-                    Ok(Found::File(opened)) => opened,
-                    Ok(Found::Folder(_)) | Err(Missed::Missing | Missed::Odd) => {
+                    Ok(FoundPath::File(opened)) => opened,
+                    Ok(FoundPath::Folder(_)) | Err(Missed::Missing | Missed::Odd) => {
                         let gates = self.behind(gates, &folder.below)?;
                         gates.admit(&ask.headers, breaks)?;
                         return self.index(ask, &folder, links, breaks);
@@ -175,7 +175,7 @@ impl Inner {
         let face = Face::of(&opened);
         if opened.facts.len() > self.settings.cache.file_max {
             self.cache.forget(&ask.rest);
-            return Ok(face.answer(ask, Source::File(opened.file), breaks));
+            return Ok(face.answer(ask, ContentSource::File(opened.file), breaks));
         }
         let loaded = match held {
             Some(held) if held.face.is_same_state(&face) => Loaded {
@@ -191,7 +191,7 @@ impl Inner {
         let loaded = Arc::new(loaded);
         let len = loaded.bytes.len() as u64;
         self.cache.keep(&ask.rest, Arc::clone(&loaded), len, now);
-        Ok(loaded.face.answer(ask, Source::Memory(&loaded.bytes), breaks))
+        Ok(loaded.face.answer(ask, ContentSource::Memory(&loaded.bytes), breaks))
     }
 
     fn index(

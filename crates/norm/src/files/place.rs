@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 /// A path that names something, found and, if it is a file, opened.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum FoundPath {
     File(Opened),
     Folder(Folder),
 }
@@ -101,7 +101,7 @@ pub(crate) enum Links {
 ///
 /// # Errors
 /// [`Missed`]
-pub(crate) fn find(root: &Path, path: &str, links: Links) -> Result<Found, Missed> {
+pub(crate) fn find(root: &Path, path: &str, links: Links) -> Result<FoundPath, Missed> {
     let names = names(path).ok_or(Missed::Missing)?;
     let root = root.canonicalize()?;
     let wanted = names.iter().fold(root.clone(), |place, name| place.join(name));
@@ -116,7 +116,7 @@ pub(crate) fn find(root: &Path, path: &str, links: Links) -> Result<Found, Misse
     }
     let facts = real.symlink_metadata()?;
     if facts.is_dir() {
-        return Ok(Found::Folder(Folder { real, below }));
+        return Ok(FoundPath::Folder(Folder { real, below }));
     }
     // a path with a slash at its end names a directory (RFC 3986 leaves it to us)
     if path.ends_with('/') {
@@ -129,10 +129,10 @@ pub(crate) fn find(root: &Path, path: &str, links: Links) -> Result<Found, Misse
 }
 
 /// The kind may have changed since it was looked at; what is open stays what it is.
-fn opened(file: File, below: PathBuf) -> Result<Found, Missed> {
+fn opened(file: File, below: PathBuf) -> Result<FoundPath, Missed> {
     let facts = file.metadata()?;
     match facts.is_file() {
-        true => Ok(Found::File(Opened { file, facts, below })),
+        true => Ok(FoundPath::File(Opened { file, facts, below })),
         false => Err(Missed::Odd),
     }
 }
@@ -148,11 +148,11 @@ pub(super) fn open_below(root: &Path, below: &Path, more: OFlags) -> Result<Owne
     Ok(rustix::fs::openat2(root, here, flags, Mode::empty(), resolve)?)
 }
 
-fn open_anywhere(real: PathBuf, below: String) -> Result<Found, Missed> {
+fn open_anywhere(real: PathBuf, below: String) -> Result<FoundPath, Missed> {
     let facts = real.metadata()?;
     let below = PathBuf::from(below);
     if facts.is_dir() {
-        return Ok(Found::Folder(Folder { real, below }));
+        return Ok(FoundPath::Folder(Folder { real, below }));
     }
     if !facts.is_file() {
         return Err(Missed::Odd);

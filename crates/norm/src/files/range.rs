@@ -19,7 +19,7 @@ impl Span {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum RangeRequest {
     /// No range that this server understands: the whole is the answer.
     Whole,
     Parts(Vec<Span>),
@@ -29,10 +29,10 @@ pub(super) enum Wanted {
 
 /// What a Range field asks of a representation of `len` bytes. Parts keep the order in which they
 /// were asked for, unless some overlap: then they are joined and come in ascending order (§15.3.7.2).
-pub(super) fn wanted(field: &str, len: u64) -> Wanted {
-    let Some((unit, set)) = field.split_once('=') else { return Wanted::Whole };
+pub(super) fn wanted(field: &str, len: u64) -> RangeRequest {
+    let Some((unit, set)) = field.split_once('=') else { return RangeRequest::Whole };
     if !unit.trim().eq_ignore_ascii_case("bytes") {
-        return Wanted::Whole;
+        return RangeRequest::Whole;
     }
     // empty list elements are to be skipped (§5.6.1.2)
     let specs: Vec<&str> = set
@@ -42,20 +42,20 @@ pub(super) fn wanted(field: &str, len: u64) -> Wanted {
         .take(RANGES_MAX + 1)
         .collect();
     if specs.is_empty() || specs.len() > RANGES_MAX {
-        return Wanted::Whole;
+        return RangeRequest::Whole;
     }
     let mut parts = Vec::new();
     for spec in specs {
         match part(spec, len) {
             Ok(part) => parts.extend(part),
-            Err(NoRange) => return Wanted::Whole,
+            Err(NoRange) => return RangeRequest::Whole,
         }
     }
     match parts.is_empty() {
         // a suffix of nothing is nothing, which Content-Range cannot say
-        true if len == 0 && set.trim_start().starts_with('-') => Wanted::Whole,
-        true => Wanted::Unsatisfiable,
-        false => Wanted::Parts(joined(parts)),
+        true if len == 0 && set.trim_start().starts_with('-') => RangeRequest::Whole,
+        true => RangeRequest::Unsatisfiable,
+        false => RangeRequest::Parts(joined(parts)),
     }
 }
 

@@ -319,7 +319,7 @@ fn a_client_that_has_the_file_is_spared_it() {
 }
 
 #[test]
-fn what_is_kept_in_memory_is_served_without_a_look_until_its_time_is_over() {
+fn what_is_cached_is_served_unchecked_until_it_expires() {
     let long = CacheBounds { look_again: Duration::from_secs(3_600), ..LOOK_ALWAYS };
     let site = Site::with(long);
     assert_eq!(site.get("/digits.txt").text, "0123456789");

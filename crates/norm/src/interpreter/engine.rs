@@ -11,7 +11,7 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::http::StatusCode;
 use mlua::{Error, Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value, VmState};
 
-use super::{Limits, Settings};
+use super::{InterpreterLimits, InterpreterSettings};
 use crate::cgi::{Complain, is_ours};
 use crate::exchange::{Ask, Content, Entity, Reply};
 
@@ -31,7 +31,7 @@ pub(super) struct Engine {
     lua: Lua,
     answer: Function,
     watch: Rc<Watch>,
-    limits: Limits,
+    limits: InterpreterLimits,
 }
 
 /// What ends a script that is running.
@@ -43,7 +43,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn begin(&self, limits: &Limits, asker: Option<Weak<()>>) {
+    fn begin(&self, limits: &InterpreterLimits, asker: Option<Weak<()>>) {
         self.deadline.set(Instant::now().checked_add(limits.time));
         self.asker.replace(asker);
     }
@@ -56,7 +56,7 @@ impl Watch {
 
 /// Why there is no answer of the script's own.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum ScriptFailure {
     /// An error of the script, with its line.
     Script(String),
     Slow,
@@ -72,7 +72,11 @@ impl Engine {
     ///
     /// # Errors
     /// A message that names file and line.
-    pub(super) fn load(name: &str, source: &[u8], settings: &Settings) -> Result<Engine, String> {
+    pub(super) fn load(
+        name: &str,
+        source: &[u8],
+        settings: &InterpreterSettings,
+    ) -> Result<Engine, String> {
         let plain = |error: Error| {
             let text = first_line(&error);
             if text.starts_with(name) { text } else { format!("{name}: {text}") }
@@ -98,21 +102,21 @@ impl Engine {
     ///
     /// # Errors
     /// The script fails or takes too much.
-    pub(super) fn answer(&self, ask: &Ask, asker: Weak<()>) -> Result<Reply, Failure> {
+    pub(super) fn answer(&self, ask: &Ask, asker: Weak<()>) -> Result<Reply, ScriptFailure> {
         let body = match &ask.body {
             Entity::None => Bytes::new(),
             Entity::Memory(bytes) => bytes.clone(),
-            Entity::Spooled(file) => std::fs::read(&file.path).map_err(Failure::Body)?.into(),
+            Entity::Spooled(file) => std::fs::read(&file.path).map_err(ScriptFailure::Body)?.into(),
         };
         let failed = |error: Error| match error {
-            _ if self.watch.is_over() => Failure::Slow,
-            error if is_memory(&error) => Failure::Memory,
-            error => Failure::Script(first_line(&error)),
+            _ if self.watch.is_over() => ScriptFailure::Slow,
+            error if is_memory(&error) => ScriptFailure::Memory,
+            error => ScriptFailure::Script(first_line(&error)),
         };
         self.watch.begin(&self.limits, Some(asker));
         let request = self.request(ask, &body).map_err(failed)?;
         let (status, fields, body) = self.answer.call(request).map_err(failed)?;
-        reply(&status, fields, &body).map_err(Failure::Script)
+        reply(&status, fields, &body).map_err(ScriptFailure::Script)
     }
 
     fn request(&self, ask: &Ask, body: &[u8]) -> mlua::Result<Table> {
@@ -243,22 +247,22 @@ fn is_memory(error: &Error) -> bool {
     }
 }
 
-impl Failure {
+impl ScriptFailure {
     /// Whether a limit has struck somewhere in the script, so that its copy is not to be used again.
     pub(super) fn spoils(&self) -> bool {
-        matches!(self, Failure::Slow | Failure::Memory)
+        matches!(self, ScriptFailure::Slow | ScriptFailure::Memory)
     }
 
     pub(super) fn reply(&self) -> Reply {
         let (status, text) = match self {
-            Failure::Script(_) | Failure::Memory | Failure::Body(_) => {
+            ScriptFailure::Script(_) | ScriptFailure::Memory | ScriptFailure::Body(_) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "The script failed.")
             }
-            Failure::Slow => (StatusCode::INTERNAL_SERVER_ERROR, "The script took too long."),
-            Failure::TooLong => {
+            ScriptFailure::Slow => (StatusCode::INTERNAL_SERVER_ERROR, "The script took too long."),
+            ScriptFailure::TooLong => {
                 (StatusCode::PAYLOAD_TOO_LARGE, "The script takes no body so long.")
             }
-            Failure::Busy(_) => {
+            ScriptFailure::Busy(_) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "The script is busy. Try again in a moment.")
             }
         };
@@ -266,15 +270,15 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ScriptFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Script(why) => f.write_str(why),
-            Failure::Slow => f.write_str("took longer than its time limit"),
-            Failure::Memory => f.write_str("took more memory than its limit"),
-            Failure::TooLong => f.write_str("the request's body is longer than its limit"),
-            Failure::Body(error) => write!(f, "cannot read the request's body: {error}"),
-            Failure::Busy(why) => f.write_str(why),
+            ScriptFailure::Script(why) => f.write_str(why),
+            ScriptFailure::Slow => f.write_str("took longer than its time limit"),
+            ScriptFailure::Memory => f.write_str("took more memory than its limit"),
+            ScriptFailure::TooLong => f.write_str("the request's body is longer than its limit"),
+            ScriptFailure::Body(error) => write!(f, "cannot read the request's body: {error}"),
+            ScriptFailure::Busy(why) => f.write_str(why),
         }
     }
 }

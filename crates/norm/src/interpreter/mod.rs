@@ -34,14 +34,14 @@ use tokio::sync::oneshot;
 
 use crate::cgi::Complain;
 use crate::exchange::{Ask, Reply};
-use engine::{Engine, Failure};
+use engine::{Engine, ScriptFailure};
 
 /// Beyond twice the time limit, a request that got no answer is given up.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// What a script may take, and how often it is there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct InterpreterLimits {
     /// For one answer.
     pub(crate) time: Duration,
     /// Bytes that one copy of the script may hold.
@@ -54,24 +54,24 @@ pub(crate) struct Limits {
     pub(crate) queue: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
+impl Default for InterpreterLimits {
+    fn default() -> InterpreterLimits {
         let time = Duration::from_secs(10);
-        Limits { time, memory: 64 << 20, body: 4 << 20, threads: 2, queue: 256 }
+        InterpreterLimits { time, memory: 64 << 20, body: 4 << 20, threads: 2, queue: 256 }
     }
 }
 
 #[derive(Clone)]
-pub(crate) struct Settings {
+pub(crate) struct InterpreterSettings {
     pub(crate) script: PathBuf,
-    pub(crate) limits: Limits,
+    pub(crate) limits: InterpreterLimits,
     pub(crate) complain: Complain,
 }
 
 /// A node that answers with what a script's function returns.
 pub(crate) struct Interpreter {
     jobs: SyncSender<Job>,
-    settings: Settings,
+    settings: InterpreterSettings,
 }
 
 impl std::fmt::Debug for Interpreter {
@@ -85,7 +85,7 @@ struct Job {
     ask: Ask,
     /// Gone when nobody waits for the reply any more.
     asker: Weak<()>,
-    reply: oneshot::Sender<Result<Reply, Failure>>,
+    reply: oneshot::Sender<Result<Reply, ScriptFailure>>,
 }
 
 impl Interpreter {
@@ -94,7 +94,7 @@ impl Interpreter {
     /// # Errors
     /// The file cannot be read, is not Lua, fails when loaded or defines no `answer`: a message
     /// that names file and line. Or the system has no thread.
-    pub(crate) fn new(settings: Settings) -> Result<Interpreter, String> {
+    pub(crate) fn new(settings: InterpreterSettings) -> Result<Interpreter, String> {
         let name = settings.script.display().to_string();
         let source = std::fs::read(&settings.script);
         let source = Arc::new(source.map_err(|error| format!("cannot read {name}: {error}"))?);
@@ -116,7 +116,7 @@ impl Interpreter {
     /// Never fails: a script that cannot answer gives a status from 400 on and a line in the log.
     pub(crate) async fn answer(&self, ask: Ask) -> Reply {
         if ask.body.len() > self.settings.limits.body {
-            return self.refuse(&Failure::TooLong);
+            return self.refuse(&ScriptFailure::TooLong);
         }
         let (reply, replied) = oneshot::channel();
         let here = Arc::new(());
@@ -126,23 +126,23 @@ impl Interpreter {
                 TrySendError::Full(_) => "too many requests are waiting for it",
                 TrySendError::Disconnected(_) => "its threads have ended",
             };
-            return self.refuse(&Failure::Busy(why));
+            return self.refuse(&ScriptFailure::Busy(why));
         }
         // a thread that is stuck in a library function does not notice its limit
         let patience = self.settings.limits.time * 2 + STUCK_AFTER;
         match tokio::time::timeout(patience, replied).await {
             Ok(Ok(Ok(reply))) => reply,
             Ok(Ok(Err(failure))) => self.refuse(&failure),
-            Ok(Err(_)) => self.refuse(&Failure::Busy("its thread has ended")),
-            Err(_) => self.refuse(&Failure::Busy("all its threads are taken")),
+            Ok(Err(_)) => self.refuse(&ScriptFailure::Busy("its thread has ended")),
+            Err(_) => self.refuse(&ScriptFailure::Busy("all its threads are taken")),
         }
     }
 
-    fn refuse(&self, failure: &Failure) -> Reply {
+    fn refuse(&self, failure: &ScriptFailure) -> Reply {
         let script = self.settings.script.display();
         (self.settings.complain)(&format!("interpreter {script}: {failure}"));
         let mut reply = failure.reply();
-        if matches!(failure, Failure::Busy(_)) {
+        if matches!(failure, ScriptFailure::Busy(_)) {
             reply.headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
         reply
@@ -150,7 +150,7 @@ impl Interpreter {
 }
 
 /// A thread of the pool: answers until the interpreter is dropped.
-fn work(name: &str, source: &[u8], settings: &Settings, queue: &Mutex<Receiver<Job>>) {
+fn work(name: &str, source: &[u8], settings: &InterpreterSettings, queue: &Mutex<Receiver<Job>>) {
     let mut engine = None;
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -160,11 +160,11 @@ fn work(name: &str, source: &[u8], settings: &Settings, queue: &Mutex<Receiver<J
         }
         let loaded = match engine.take() {
             Some(engine) => Ok(engine),
-            None => Engine::load(name, source, settings).map_err(Failure::Script),
+            None => Engine::load(name, source, settings).map_err(ScriptFailure::Script),
         };
         let answered = loaded.and_then(|loaded: Engine| {
             let answered = loaded.answer(&ask, asker);
-            engine = Some(loaded).filter(|_| !answered.as_ref().is_err_and(Failure::spoils));
+            engine = Some(loaded).filter(|_| !answered.as_ref().is_err_and(ScriptFailure::spoils));
             answered
         });
         // the asker may have gone

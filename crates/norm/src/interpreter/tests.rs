@@ -1,4 +1,4 @@
-use super::{Interpreter, Limits, Settings};
+use super::{Interpreter, InterpreterLimits, InterpreterSettings};
 use crate::cgi::Complain;
 use crate::exchange::{Ask, Content, Entity, Reply};
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
@@ -32,15 +32,15 @@ fn ask(method: Method, query: Option<&str>, body: &str) -> Ask {
     }
 }
 
-fn load(path: &Path, limits: Limits, log: &Log) -> Result<Interpreter, String> {
+fn load(path: &Path, limits: InterpreterLimits, log: &Log) -> Result<Interpreter, String> {
     let log = Arc::clone(log);
     let complain: Complain = Arc::new(move |line: &str| {
         log.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned());
     });
-    Interpreter::new(Settings { script: path.to_owned(), limits, complain })
+    Interpreter::new(InterpreterSettings { script: path.to_owned(), limits, complain })
 }
 
-fn started(script: &str, limits: Limits) -> (Result<Interpreter, String>, Log) {
+fn started(script: &str, limits: InterpreterLimits) -> (Result<Interpreter, String>, Log) {
     let folder = tempfile::tempdir().expect("a folder in the tmp directory");
     let path = folder.path().join("x.lua");
     std::fs::write(&path, script).expect("the script is written");
@@ -50,8 +50,8 @@ fn started(script: &str, limits: Limits) -> (Result<Interpreter, String>, Log) {
     (interpreter.map_err(|error| error.replace(&dir, "DIR")), log)
 }
 
-fn one_thread() -> Limits {
-    Limits { threads: 1, time: PATIENCE, ..Limits::default() }
+fn one_thread() -> InterpreterLimits {
+    InterpreterLimits { threads: 1, time: PATIENCE, ..InterpreterLimits::default() }
 }
 
 fn shown(reply: Reply) -> String {
@@ -121,7 +121,7 @@ fn what_cannot_be_loaded_is_named_with_its_line() {
     let missing = load(Path::new("/no/such.lua"), one_thread(), &Log::default());
     let found = missing.map(|_| ()).unwrap_err();
     assert!(found.starts_with("cannot read /no/such.lua: No such file"), "{found}");
-    let short = Limits { time: Duration::from_millis(50), ..one_thread() };
+    let short = InterpreterLimits { time: Duration::from_millis(50), ..one_thread() };
     let found = started("while true do end", short).0.map(|_| ()).unwrap_err();
     assert!(found.contains("took longer than its time limit"), "{found}");
 }
@@ -174,8 +174,8 @@ async fn what_is_no_answer_is_a_server_error_and_told() {
 }
 
 #[tokio::test]
-async fn a_script_that_does_not_end_is_ended_and_the_next_request_is_answered() {
-    let limits = Limits { time: Duration::from_millis(200), ..one_thread() };
+async fn an_endless_script_is_ended_and_the_next_request_served() {
+    let limits = InterpreterLimits { time: Duration::from_millis(200), ..one_thread() };
     let script = r#"
         function answer(request)
             local forever = function() while true do end end
@@ -204,7 +204,7 @@ async fn a_script_that_does_not_end_is_ended_and_the_next_request_is_answered() 
 
 #[tokio::test]
 async fn a_long_body_is_refused() {
-    let limits = Limits { body: 3, ..one_thread() };
+    let limits = InterpreterLimits { body: 3, ..one_thread() };
     let (interpreter, _) = started("function answer(r) return 200, nil, r.body end", limits);
     let interpreter = interpreter.unwrap();
     assert_eq!(shown(interpreter.answer(ask(Method::POST, None, "abc")).await), "200 | abc");
@@ -214,7 +214,7 @@ async fn a_long_body_is_refused() {
 #[tokio::test]
 async fn a_full_queue_refuses_and_who_goes_away_frees_the_thread() {
     let script = "function answer(r) while not r.query do end return 200, nil, 'well' end";
-    let (interpreter, _) = started(script, Limits { queue: 1, ..one_thread() });
+    let (interpreter, _) = started(script, InterpreterLimits { queue: 1, ..one_thread() });
     let interpreter = Arc::new(interpreter.unwrap());
     let mut answers = tokio::task::JoinSet::new();
     for _ in 0..8 {

@@ -14,7 +14,7 @@ fn complaint(text: &str) -> String {
     let folder = scene();
     let file = folder.path().join("site.toml");
     std::fs::write(&file, text).expect("a new file");
-    let said = match Settings::read(&file) {
+    let said = match NormSettings::read(&file) {
         Ok(settings) => format!("{settings:?}"),
         Err(error) => error.to_string(),
     };
@@ -57,7 +57,7 @@ fn a_whole_configuration_is_read() {
         Path = "/sleep"
         BuiltIn = "sleep"
     "#;
-    let settings = Settings::parse(text, folder.path()).unwrap();
+    let settings = NormSettings::parse(text, folder.path()).unwrap();
     assert_eq!((settings.host.as_str(), settings.port), ("localhost", 8080));
     assert_eq!((settings.max_clients, settings.threads), (3, 2));
     assert_eq!(settings.timeout, Duration::from_millis(2_500));
@@ -75,7 +75,7 @@ fn a_whole_configuration_is_read() {
 
 #[test]
 fn what_is_left_out_has_a_value() {
-    let settings = Settings::parse(HW, Path::new(".")).unwrap();
+    let settings = NormSettings::parse(HW, Path::new(".")).unwrap();
     assert_eq!((settings.host.as_str(), settings.port), ("127.0.0.1", 2020));
     assert_eq!((settings.max_clients, settings.threads), (1_000, 1));
     assert_eq!(settings.timeout, Duration::from_secs(10));
@@ -112,7 +112,7 @@ fn what_is_wrong_is_told_with_its_line_and_the_way_out() {
     }
     let twice = complaint(&format!("{HW}{HW}"));
     assert!(twice.contains("line 5: a second node for \"/hw\": remove one"), "{twice}");
-    let missing = Settings::read(Path::new("/nowhere/site.toml")).unwrap_err().to_string();
+    let missing = NormSettings::read(Path::new("/nowhere/site.toml")).unwrap_err().to_string();
     assert!(
         missing.starts_with("/nowhere/site.toml: cannot read the configuration: "),
         "{missing}"

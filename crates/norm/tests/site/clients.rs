@@ -43,7 +43,7 @@ fn was_refused_while_open(stream: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn connections_beyond_max_clients_are_closed_at_once_and_leave_no_line() {
+fn connections_beyond_max_clients_close_and_leave_no_line() {
     for (max_clients, refused) in [(1, 2), (2, 1), (3, 0)] {
         let mut site = site(|settings, _| settings.max_clients = max_clients);
         assert_eq!(refused_of_three(&site), refused, "MaxClients {max_clients}");
@@ -95,7 +95,7 @@ fn the_log_tells_of_connections_as_in_the_chapter() {
 }
 
 #[test]
-fn a_client_that_says_nothing_is_waited_for_no_longer_than_the_timeout() {
+fn a_silent_client_is_waited_for_no_longer_than_the_timeout() {
     let site = site(|settings, _| settings.timeout = std::time::Duration::from_millis(300));
     assert_eq!(to_the_end(&mut site.connect()), "");
     let mut kept = site.connect();

@@ -75,7 +75,7 @@ fn wait_for_a_file(site: &Site) {
 }
 
 #[test]
-fn what_a_crash_left_is_removed_at_the_next_start_and_nothing_else() {
+fn only_what_a_crash_left_is_removed_at_the_next_start() {
     let mut site = site(|settings, _| {
         for name in [
             "loadstone-spool-4711-0",

@@ -1,6 +1,6 @@
 //! A norm site of a test's own, and a client so plain that it cannot be wrong.
 
-use norm::{Breaks, Level, LogFile, NodeKind, NodeSettings, Server, Settings};
+use norm::{Breaks, Level, LogFile, NodeKind, NodeSettings, NormServer, NormSettings};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -10,18 +10,18 @@ use std::time::Duration;
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
 pub(crate) struct Site {
-    pub(crate) server: Option<Server>,
+    pub(crate) server: Option<NormServer>,
     pub(crate) folder: tempfile::TempDir,
 }
 
 /// A site with the built-in handlers, changed by `change`.
-pub(crate) fn site(change: impl FnOnce(&mut Settings, &Path)) -> Site {
+pub(crate) fn site(change: impl FnOnce(&mut NormSettings, &Path)) -> Site {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tmp = folder.path().join("tmp");
     std::fs::create_dir(&tmp).expect("a new folder");
     let built_in =
         |path: &str, which| NodeSettings { path: path.to_owned(), kind: NodeKind::BuiltIn(which) };
-    let mut settings = Settings {
+    let mut settings = NormSettings {
         root: folder.path().to_owned(),
         host: "127.0.0.1".to_owned(),
         port: 0,
@@ -42,21 +42,21 @@ pub(crate) fn site(change: impl FnOnce(&mut Settings, &Path)) -> Site {
         breaks: Breaks::default(),
     };
     change(&mut settings, folder.path());
-    let server = Server::start(&settings).expect("a free port");
+    let server = NormServer::start(&settings).expect("a free port");
     Site { server: Some(server), folder }
 }
 
 /// A site that serves the tree as it is written out, changed by `change`.
-pub(crate) fn tree(change: impl FnOnce(&mut Settings, &Path)) -> Site {
+pub(crate) fn tree(change: impl FnOnce(&mut NormSettings, &Path)) -> Site {
     let folder = tempfile::tempdir().expect("a temporary folder");
     norm::tree::write(folder.path()).expect("an empty folder");
     let file = folder.path().join(norm::tree::CONFIGURATION);
-    let mut settings = Settings::read(&file).expect("a good configuration");
+    let mut settings = NormSettings::read(&file).expect("a good configuration");
     settings.port = 0;
     settings.timeout = LONG;
     settings.log_file = LogFile::File(folder.path().join("errors"));
     change(&mut settings, folder.path());
-    let server = Server::start(&settings).expect("a free port");
+    let server = NormServer::start(&settings).expect("a free port");
     Site { server: Some(server), folder }
 }
 

@@ -32,7 +32,7 @@ fn timings(log: &str) -> Vec<(&str, u64)> {
 }
 
 #[test]
-fn the_log_has_all_fourteen_points_in_order_and_parts_are_no_longer_than_the_whole() {
+fn the_log_has_all_fourteen_points_in_order() {
     let mut site = site(|settings, _| settings.timing = true);
     assert!(site.get("/sleep?0.05").contains("Slept"));
     let log = site.log();

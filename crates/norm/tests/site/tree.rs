@@ -133,7 +133,7 @@ fn an_answer_may_come_from_elsewhere_but_not_for_ever() {
 }
 
 #[test]
-fn a_chunked_answer_ends_with_the_late_timings_for_who_takes_trailers() {
+fn a_chunked_response_ends_with_late_timings_as_trailers() {
     let site = tree(|settings, _| settings.timing = true);
     let request = last("/cgi/env").replace("Host: h\r\n", "Host: h\r\nTE: trailers\r\n");
     let answer = site.send(request.as_bytes());

@@ -18,7 +18,7 @@ impl JsonPlace {
             return match JsonPath::parse(text) {
                 Ok(path) => Ok(JsonPlace::Path { text: text.to_owned(), path: Box::new(path) }),
                 Err(error) => Err(format!(
-                    "{text:?} is no JSONPath: {} at character {}",
+                    "{text:?} is not a JSONPath: {} at character {}",
                     error.message(),
                     error.position()
                 )),
@@ -26,7 +26,7 @@ impl JsonPlace {
         }
         if !text.is_empty() && !text.starts_with('/') {
             return Err(format!(
-                "{text:?} is no place in JSON: a pointer begins with /, like /items/0/name, and a \
+                "{text:?} is not a place in JSON: a pointer begins with /, like /items/0/name, and a \
                  JSONPath with $, like $.items[0].name"
             ));
         }

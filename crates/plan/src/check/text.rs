@@ -90,14 +90,14 @@ impl Fill {
 /// when it is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
-    parts: Vec<Part>,
+    parts: Vec<TextPart>,
     fill: Fill,
     /// As a name is marked, for messages.
     dollar: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum TextPart {
     Plain(String),
     Named(String),
 }
@@ -105,7 +105,7 @@ enum Part {
 impl Text {
     /// A text without anything to put in.
     pub fn plain(text: impl Into<String>) -> Text {
-        Text { parts: vec![Part::Plain(text.into())], ..Text::default() }
+        Text { parts: vec![TextPart::Plain(text.into())], ..Text::default() }
     }
 
     /// `vars` are put in at once; `known` says which other names will have values.
@@ -146,15 +146,15 @@ impl Text {
                     plain.push_str(&put[1..]);
                 }
                 None if known(name) => {
-                    parts.push(Part::Plain(std::mem::take(&mut plain)));
-                    parts.push(Part::Named(name.to_owned()));
+                    parts.push(TextPart::Plain(std::mem::take(&mut plain)));
+                    parts.push(TextPart::Named(name.to_owned()));
                 }
                 None => return Err(unknown(marks, name)),
             }
             rest = after;
         }
         plain.push_str(rest);
-        parts.push(Part::Plain(plain));
+        parts.push(TextPart::Plain(plain));
         Ok(Text { parts, fill, dollar: marks == Marks::Dollar })
     }
 
@@ -166,8 +166,8 @@ impl Text {
     /// The names whose values are put in.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Plain(_) => None,
-            Part::Named(name) => Some(name.as_str()),
+            TextPart::Plain(_) => None,
+            TextPart::Named(name) => Some(name.as_str()),
         })
     }
 
@@ -179,8 +179,8 @@ impl Text {
         let mut out = String::new();
         for part in &self.parts {
             match part {
-                Part::Plain(text) => out.push_str(text),
-                Part::Named(name) => match values.value(name) {
+                TextPart::Plain(text) => out.push_str(text),
+                TextPart::Named(name) => match values.value(name) {
                     Some(value) => self.fill.put(value, &mut out),
                     None if self.dollar => return Err(format!("${{{name}}} was not captured")),
                     None => return Err(format!("{{{{{name}}}}} has no value")),
@@ -195,9 +195,9 @@ impl Text {
         let mut out = String::new();
         for part in &self.parts {
             match part {
-                Part::Plain(text) => out.push_str(text),
-                Part::Named(name) if self.dollar => out.extend(["${", name, "}"]),
-                Part::Named(name) => out.extend(["{", name, "}"]),
+                TextPart::Plain(text) => out.push_str(text),
+                TextPart::Named(name) if self.dollar => out.extend(["${", name, "}"]),
+                TextPart::Named(name) => out.extend(["{", name, "}"]),
             }
         }
         out
@@ -210,7 +210,7 @@ fn unknown(marks: Marks, name: &str) -> String {
             format!("${{{name}}} is neither in [vars] nor captured by an earlier step")
         }
         Marks::Braces => format!(
-            "{{{{{name}}}}} can have no value: it is no variable of [vars], no column of a feeder \
+            "{{{{{name}}}}} can have no value: it is not a variable of [vars], no column of a feeder \
              (written feeder.column), and no earlier step captures it"
         ),
     }

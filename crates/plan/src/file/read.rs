@@ -219,7 +219,7 @@ impl Table {
             (Some(text), None, None) => text.typed().map(String::into_bytes),
             (None, Some(code), None) => {
                 let bytes = BASE64.decode(code.trim());
-                Some(bytes.map_err(|_| self.fault(&format!("{key}_base64"), "it is no base64"))?)
+                Some(bytes.map_err(|_| self.fault(&format!("{key}_base64"), "it is not base64"))?)
             }
             (None, None, Some(path)) => {
                 let bytes = files.read(&path);
@@ -276,7 +276,7 @@ fn read_targets(
             let base = base.map_err(|error| top.fault("url", error))?;
             let list = files.read(&path).map_err(|why| top.fault("urls_file", why))?;
             let list = String::from_utf8(list)
-                .map_err(|_| top.fault("urls_file", format!("{} is no UTF-8", quoted(&path))))?;
+                .map_err(|_| top.fault("urls_file", format!("{} is not UTF-8", quoted(&path))))?;
             let targets = parse_url_list(&list, base.as_ref().map(|base| &base.url))
                 .map_err(|error| top.fault("urls_file", error))?;
             Ok((targets, base.and_then(|base| base.auth)))
@@ -528,7 +528,8 @@ pub(super) fn read_load(load: LoadTable, slot: &mut Load) -> Result<(), ParseErr
     table.set_or_off("queue_max", load.queue_max.clone(), &mut queue_max, whole)?;
     let (session, think) = read_session(table, load)?;
     if session.is_none() && think.is_some_and(|think| think != Think::None) {
-        return Err(table.fault("think", "with a rate it needs session: who else would think?"));
+        return Err(table
+            .fault("think", "with a rate, think needs session: single calls have no think time"));
     }
     *slot = Load::Open { arrivals, session, connections_max, queue_max };
     Ok(())

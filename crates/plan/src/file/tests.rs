@@ -54,7 +54,7 @@ fn a_trace_goes_with_its_plan() {
     for (rest, said) in [
         ("path = \"trace=bad.down\"", "the trace \"bad.down\": line 3: 0 is below the line before"),
         ("path = \"trace=nowhere\"", "[connection] path: "),
-        ("traces = { \"x\" = \"1*z\" }", "[connection] traces: \"x\": \"1*z\" is no span"),
+        ("traces = { \"x\" = \"1*z\" }", "[connection] traces: \"x\": \"1*z\" is not a span"),
     ] {
         let error = read(rest, &files()).unwrap_err().0;
         assert!(error.contains(said), "{error}");
@@ -69,7 +69,9 @@ fn a_file_may_be_short() {
 
 #[test]
 fn logins_that_are_proved_are_masked_and_kept() {
-    let read = |request: &str| from_toml(&format!("version = 1\nurl = 'h'\n[request]\n{request}"), &NoFiles);
+    let read = |request: &str| {
+        from_toml(&format!("version = 1\nurl = 'h'\n[request]\n{request}"), &NoFiles)
+    };
     for (request, masked) in [
         ("digest = 'fred:hush'", "digest = \"fred:***masked***\""),
         ("user = 'KEY:hush'\naws_sigv4 = 'aws:amz:r:s3'", "user = \"KEY:***masked***\""),
@@ -161,10 +163,10 @@ fn a_path_is_kept_as_it_was_typed() {
     assert!(printed.contains("\npath = \"3g, loss=1%\"\n"), "{printed}");
     assert_eq!(from_toml(&printed, &files()), Ok(plan));
     let told = said("url = 'h'\n[connection]\npath = '3gg'");
-    assert!(told.contains("[connection] path: ") && told.contains("is no profile"), "{told}");
+    assert!(told.contains("[connection] path: ") && told.contains("is not a profile"), "{told}");
     let told = said("url = 'h'\n[connection]\npath = 'trace=x.txt'");
     assert!(
-        told.contains("path: \"trace=x.txt\" is no path: trace: x.txt: no such file"),
+        told.contains("path: \"trace=x.txt\" is not a path: trace: x.txt: no such file"),
         "{told}"
     );
 }

@@ -164,8 +164,9 @@ impl JourneyReader<'_> {
         };
         let wanted = step.text()?;
         let row = self.steps[first_row..].iter().position(|name| name == wanted);
-        let row = row
-            .ok_or_else(|| step.fault(format!("{} is no step of this journey", quoted(wanted))))?;
+        let row = row.ok_or_else(|| {
+            step.fault(format!("{} is not a step of this journey", quoted(wanted)))
+        })?;
         table.close()?;
         Ok(Refresh { statuses, row: (first_row + row) as u32 })
     }
@@ -267,7 +268,7 @@ impl JourneyReader<'_> {
             let ask = self.ask(&url, &mut table)?;
             // of these all have a dot in their names, and captures have none
             if let Some(name) = names::of_request(&ask).into_iter().find(|it| it.contains('.')) {
-                let why = format!("{{{{{name}}}}} is a user's, and this step is nobody's");
+                let why = format!("{{{{{name}}}}} belongs to a user, and this step has no user");
                 return Err(table.fault(why));
             }
             self.reader.captured.extend(ask.capture.iter().map(|(name, _)| name.clone()));
@@ -354,7 +355,7 @@ impl JourneyReader<'_> {
     }
 }
 
-const UNKNOWN: &str = "it is no variable of [vars], no column of a feeder (written \
+const UNKNOWN: &str = "it is not a variable of [vars], no column of a feeder (written \
                        'feeder.column'), and no earlier step captures it";
 
 fn wants_an_answer(outcome: Wanted, table: &Table<'_>) -> Result<(), ParseError> {
@@ -380,5 +381,5 @@ fn user_captures(mut table: Table<'_>, kept: &mut BTreeSet<String>) -> Result<()
 }
 
 fn number(node: &Node<'_>) -> Result<f64, ParseError> {
-    node.typed()?.parse().map_err(|_| node.fault("it is no number"))
+    node.typed()?.parse().map_err(|_| node.fault("it is not a number"))
 }

@@ -109,15 +109,15 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
         (&format!("{ONE}urll = 'x'\n"), "line 8: urll: step has no such key; there are name, url"),
         (
             &format!("{ONE}headers = {{ A = '{{{{b}}}}' }}\n"),
-            "{{b}} can have no value: it is no variable",
+            "{{b}} can have no value: it is not a variable",
         ),
         (
             &format!("{ONE}capture = {{ a = {{ css = 'a:b' }} }}\n"),
-            "line 8: css: \"a:b\" is no CSS selector",
+            "line 8: css: \"a:b\" is not a CSS selector",
         ),
         (
             &format!("{ONE}capture = {{ a = {{ json = '$[' }} }}\n"),
-            "line 8: json: \"$[\" is no JSONPath",
+            "line 8: json: \"$[\" is not a JSONPath",
         ),
         (&format!("{ONE}capture = {{ a = {{ regex = '(' }} }}\n"), "line 8: regex: "),
         (
@@ -143,7 +143,7 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
         (&format!("{ONE}[[journey.step]]\nname = 't'\n"), "give url (a request), or steps in it"),
         (
             "[[journey]]\nname = 'j'\nrefresh = { step = 'q' }\n[[journey.step]]\nname = 's'\nurl = '/x'\n",
-            "line 5: step: \"q\" is no step of this journey",
+            "line 5: step: \"q\" is not a step of this journey",
         ),
         (&format!("order = 'random'\n{ONE}"), "journeys have weights of their own"),
         (&format!("[connection]\npipeline = 2\n{ONE}"), "a user waits for each response"),
@@ -179,7 +179,7 @@ fn a_wrong_feeder_is_refused_with_its_line_and_the_way_out() {
             "two columns are called \"name\"",
         ),
         (&format!("[[feeder]]\nname = 'f'\nfile = 'bad.jsonl'\n{ONE}"), "line 2 has no \"a\""),
-        (&format!("[[feeder]]\nname = 'f'\nfile = 'body.bin'\n{ONE}"), "is no UTF-8 text"),
+        (&format!("[[feeder]]\nname = 'f'\nfile = 'body.bin'\n{ONE}"), "is not UTF-8 text"),
         (
             &format!("[[feeder]]\nname = 'user'\nfile = 'users.csv'\n{ONE}"),
             "neither user nor iteration",
@@ -190,11 +190,11 @@ fn a_wrong_feeder_is_refused_with_its_line_and_the_way_out() {
         ),
         (
             &format!("[[feeder]]\nname = 'f'\ngenerate = {{ a = 'hex' }}\n{ONE}"),
-            "\"hex\" is no law",
+            "\"hex\" is not a law",
         ),
         (
             &format!("[[setup]]\nname = 'x'\nurl = '/{{{{user.number}}}}'\n{ONE}"),
-            "this step is nobody's",
+            "this step has no user",
         ),
     ]);
 }

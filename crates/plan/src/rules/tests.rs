@@ -22,11 +22,11 @@ fn statuses() {
             ("2xx,404", "[(200, 299), (404, 404)]"),
             (
                 "",
-                r#""" is not a list of statuses: "" is no status from 100 to 599; write 200,204 or 200-299 or 2xx"#,
+                r#""" is not a list of statuses: "" is not a status from 100 to 599; write 200,204 or 200-299 or 2xx"#,
             ),
             (
                 "99",
-                r#""99" is not a list of statuses: "99" is no status from 100 to 599; write 200,204 or 200-299 or 2xx"#,
+                r#""99" is not a list of statuses: "99" is not a status from 100 to 599; write 200,204 or 200-299 or 2xx"#,
             ),
             (
                 "300-200",
@@ -34,7 +34,7 @@ fn statuses() {
             ),
             (
                 "9xx",
-                r#""9xx" is not a list of statuses: "900" is no status from 100 to 599; write 200,204 or 200-299 or 2xx"#,
+                r#""9xx" is not a list of statuses: "900" is not a status from 100 to 599; write 200,204 or 200-299 or 2xx"#,
             ),
         ],
     );
@@ -63,14 +63,14 @@ fn body_rules_are_read_and_shown() {
         parse_body_rule,
         &[
             ("", "an expected body is empty; to ask for an empty one write exact:"),
-            ("regex:(", r#""(" is no regular expression: unclosed group"#),
+            ("regex:(", r#""(" is not a regular expression: unclosed group"#),
             (
                 "sha256:12",
                 r#""12" is not a SHA-256 digest: it must have 64 hexadecimal digits; write what sha256sum prints"#,
             ),
             (
                 "exact-base64:?",
-                r#""exact-base64:?" is not an expected body: what follows the colon is no base64; write exact:TEXT"#,
+                r#""exact-base64:?" is not an expected body: what follows the colon is not base64; write exact:TEXT"#,
             ),
         ],
     );
@@ -121,11 +121,11 @@ fn resolve_rules() {
             ),
             (
                 "h:0:1.2.3.4",
-                r#""h:0:1.2.3.4" is not a resolve rule: "0" is no port from 1 to 65535; write HOST:PORT:ADDRESS"#,
+                r#""h:0:1.2.3.4" is not a resolve rule: "0" is not a port from 1 to 65535; write HOST:PORT:ADDRESS"#,
             ),
             (
                 "h:80:other",
-                r#""h:80:other" is not a resolve rule: "other" is no IPv4 or IPv6 address; write HOST:PORT:ADDRESS"#,
+                r#""h:80:other" is not a resolve rule: "other" is not an IPv4 or IPv6 address; write HOST:PORT:ADDRESS"#,
             ),
         ],
     );
@@ -212,7 +212,7 @@ fn cores() {
             ("1,0-1", r#""1,0-1" is not a list of cores: core 1 is in it twice; write 0,2-3"#),
             (
                 "0-4294967295",
-                r#""0-4294967295" is not a list of cores: "4294967295" is no core number below 4096; write 0,2-3"#,
+                r#""0-4294967295" is not a list of cores: "4294967295" is not a core number below 4096; write 0,2-3"#,
             ),
         ],
     );
@@ -227,9 +227,9 @@ fn bit_rates() {
             ("320k", "320000.0"),
             ("2Mbit/s", "2000000.0"),
             ("1.5 Mbit/s", "1500000.0"),
-            ("k", r#""k" is not a bit rate: it is no number; write 320k or 2Mbit/s"#),
+            ("k", r#""k" is not a bit rate: it is not a number; write 320k or 2Mbit/s"#),
             ("0", r#""0" is not a bit rate: it must be above zero; write 320k or 2Mbit/s"#),
-            ("inf", r#""inf" is not a bit rate: it is no number; write 320k or 2Mbit/s"#),
+            ("inf", r#""inf" is not a bit rate: it is not a number; write 320k or 2Mbit/s"#),
         ],
     );
 }
@@ -243,7 +243,10 @@ fn headers() {
             ("X:", r#"("X", "")"#),
             ("a:b:c ", r#"("a", "b:c")"#),
             ("no colon", r#""no colon" is not a header: it has no colon; write 'Name: value'"#),
-            ("a b: c", r#""a b: c" is not a header: "a b" is no field name; write 'Name: value'"#),
+            (
+                "a b: c",
+                r#""a b: c" is not a header: "a b" is not a field name; write 'Name: value'"#,
+            ),
             (
                 "a: b\r\nc: d",
                 r#""a: b\r\nc: d" is not a header: a control character is in the value; write 'Name: value'"#,

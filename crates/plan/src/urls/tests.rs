@@ -71,7 +71,7 @@ fn proxies_keep_their_login() {
             r#""https://h" is not a proxy: only plain http is spoken to a proxy (https targets go through it); write http://host:port"#,
         ),
         ("fred:x@h/a", r#""fred:***@h/a" is not a proxy: it has a path; write http://host:port"#),
-        ("h:0", r#""h:0" is not a proxy: nobody can connect to port 0; write http://host:port"#),
+        ("h:0", r#""h:0" is not a proxy: port 0 cannot be connected to; write http://host:port"#),
         ("", r#""" is not a URL: it is empty; write http://host:port/path"#),
     ] {
         assert_eq!(shown(text), expected, "for {text:?}");

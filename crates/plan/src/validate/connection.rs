@@ -44,7 +44,7 @@ fn check_calls(plan: &Plan, problems: &mut Problems) {
             && !spreads(option)
         {
             let text = format!(
-                "{option} {depth} is above --calls {calls}: so many never come together on one \
+                "{option} {depth} is above --calls {calls}: that many never share one \
                  connection; lower {option} or raise --calls"
             );
             problems.add(option, text);
@@ -118,11 +118,7 @@ fn check_streams(plan: &Plan, problems: &mut Problems) {
     let offers_others =
         plan.request.version != HttpVersion::Auto && plan.tls.alpn != TlsPlan::default().alpn;
     for (given, option, way_out) in [
-        (
-            connection.group.is_some(),
-            "--group",
-            "its streams do not wait for one another: use --streams",
-        ),
+        (connection.group.is_some(), "--group", "its streams are independent: use --streams"),
         (connection.proxy.is_some(), "--proxy", "go to the server itself, or use --http 1.1"),
         (
             plan.targets.iter().any(|target| target.raw.is_some()),
@@ -159,7 +155,7 @@ fn check_http3(plan: &Plan, problems: &mut Problems) {
     let plain = plan.targets.iter().find(|target| target.url.scheme() == "http");
     if let Some(target) = plain {
         let text = format!(
-            "--http 3 cannot go to {}: HTTP/3 is never without TLS; write https://, or use --http 1.1",
+            "--http 3 cannot go to {}: HTTP/3 always uses TLS; write https://, or use --http 1.1",
             target.url
         );
         problems.add("--http", text);
@@ -168,7 +164,7 @@ fn check_http3(plan: &Plan, problems: &mut Problems) {
         (
             plan.tls.versions == TlsVersions::Tls12,
             "--tls 1.2",
-            "QUIC is over TLS 1.3 alone; drop --tls, or use --http 2",
+            "QUIC uses TLS 1.3 only; drop --tls, or use --http 2",
         ),
         (plan.connection.unix.is_some(), "--unix", "QUIC is over UDP; use --http 2"),
     ] {
@@ -223,7 +219,8 @@ fn check_addresses(connection: &ConnectionPlan, problems: &mut Problems) {
     );
     for address in &connection.bind {
         if address.is_multicast() || address.is_unspecified() {
-            let text = format!("--bind {address} is no address of one machine; name a local one");
+            let text =
+                format!("--bind {address} is not an address of one machine; name a local one");
             problems.add("--bind", text);
             break;
         }
@@ -407,7 +404,7 @@ fn check_tls(tls: &TlsPlan, version: HttpVersion, problems: &mut Problems) {
     problems.add_if(
         name.is_some_and(wrong),
         "--server-name",
-        "--server-name is no host name (write an international one in its xn-- form)",
+        "--server-name is not a host name (write an international one in its xn-- form)",
     );
     for (option, names) in [("--groups", &tls.groups), ("--ciphers", &tls.ciphers)] {
         let text = format!("{option} has an empty name in it; give names between commas");

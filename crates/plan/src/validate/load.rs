@@ -39,7 +39,7 @@ fn check_load(plan: &Plan, problems: &mut Problems) {
             problems.add_if(
                 *connections_max == Some(0),
                 "--connections-max",
-                "--connections-max is 0: then nothing can be sent; give 1 or more",
+                "--connections-max is 0, so nothing could be sent; give 1 or more",
             );
         }
     }

@@ -252,7 +252,7 @@ fn check_expect(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         asks_for_body && plan.targets.iter().any(head),
         "--expect-body",
-        "--expect-body and --expect-length cannot go with --method HEAD, whose answers have no \
+        "--expect-body and --expect-length cannot go with --method HEAD, whose responses have no \
          body; use GET, or drop the expectation",
     );
     if let (Some(length), Some(BodyRule::Exact(exact))) = (length, body)

@@ -1,6 +1,6 @@
 //! From runs to differences.
 
-use super::{CompareReport, Difference, FailIf, FurtherSide, Judgement};
+use super::{CompareReport, Difference, FailIf, FurtherSide, Judgement, protocols};
 use crate::figures::{FigureKind, RUN_FIGURES, RunFigure};
 use crate::run::{Headline, RunReport};
 use crate::words::counted;
@@ -57,6 +57,7 @@ pub fn assemble(comparison: Comparison) -> CompareReport {
         labels: comparison.labels,
         commands: comparison.commands,
         started_unix_s: comparison.started_unix_s,
+        protocols: protocols(&runs),
         runs,
         order,
         confidence: CONFIDENCE,

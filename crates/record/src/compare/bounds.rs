@@ -25,7 +25,7 @@ impl FailIf {
         let text = text.trim();
         let bad = |why: &str| {
             ParseError(format!(
-                "{} is no bound: {why}; write a figure and how far it may move, such as 'p99 +5%' \
+                "{} is not a bound: {why}; write a figure and how far it may move, such as 'p99 +5%' \
                  or 'throughput -3%'",
                 quoted(text)
             ))
@@ -43,7 +43,7 @@ impl FailIf {
         let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let percent: Option<f64> = plain.then(|| digits.parse().ok()).flatten();
         let percent =
-            percent.ok_or_else(|| bad(&format!("{} is no percentage", quoted(digits))))?;
+            percent.ok_or_else(|| bad(&format!("{} is not a percentage", quoted(digits))))?;
         let grows_worse = *kind == FigureKind::Time || *figure == "failures";
         if (sign > 0.0) != grows_worse {
             let other = if grows_worse { '+' } else { '-' };

@@ -2,8 +2,8 @@
 //! 0..=1; a figure that cannot be had is null. `docs/schema/compare.schema.json` describes it.
 
 use super::{
-    BoundResult, CompareReport, Contrast, Difference, Judgement, answer, headlines, judgement_id,
-    sentence, verdict,
+    BoundResult, CompareReport, Contrast, Difference, Judgement, ProtocolRecord, answer, headlines,
+    judgement_id, sentence, verdict,
 };
 use crate::run::{
     EnvironmentRecord, HeadlineRecord, HistogramRecord, RunReport, known, plan_value,
@@ -44,6 +44,7 @@ impl CompareRecord {
                 .zip(report.contrasts().skip(1))
                 .map(|(side, contrast)| FurtherRecord::of(contrast, SideRecord::of(report, side)))
                 .collect(),
+            protocols: report.protocols.clone(),
             cautions: report.cautions.clone(),
             ended_early: report.ended_early.clone(),
             before: SideRecord::of(report, 0),
@@ -121,6 +122,9 @@ pub struct CompareRecord {
     /// version wrote.
     #[serde(default)]
     pub further: Vec<FurtherRecord>,
+    /// What each side took, in their order; only where they speak different protocols.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protocols: Vec<ProtocolRecord>,
     /// The machine of the first run; absent in what an earlier version wrote.
     #[serde(default)]
     pub environment: Option<EnvironmentRecord>,

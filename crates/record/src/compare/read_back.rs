@@ -37,6 +37,7 @@ impl CompareRecord {
             differences: self.differences.iter().map(DifferenceRecord::difference).collect(),
             bounds: self.bounds.iter().map(BoundRecord::result).collect(),
             further: self.further.iter().map(FurtherRecord::further).collect(),
+            protocols: self.protocols.clone(),
             cautions: self.cautions.clone(),
             ended_early: self.ended_early.clone(),
         })

@@ -476,8 +476,9 @@ impl SecondRecord {
         }
         for (id, count) in failures {
             let class = FailureClass::ALL.iter().find(|class| class.id() == id);
-            let class = class
-                .ok_or_else(|| format!("series: {} is no class of failures", units::quoted(id)))?;
+            let class = class.ok_or_else(|| {
+                format!("series: {} is not a class of failures", units::quoted(id))
+            })?;
             endings.failures.push((*class, *count));
         }
         endings.statuses.sort_unstable();

@@ -106,7 +106,7 @@ impl ClientRecord {
 impl ResolvedRecord {
     fn lookup(&self) -> Result<Resolved, String> {
         let address = |text: &String| {
-            text.parse().map_err(|_| format!("resolved: {} is no address", units::quoted(text)))
+            text.parse().map_err(|_| format!("resolved: {} is not an address", units::quoted(text)))
         };
         Ok(Resolved {
             host: self.host.clone(),

@@ -80,10 +80,7 @@ fn sentence(calls: &[Call]) -> String {
 
 #[test]
 fn a_server_that_serves() {
-    assert_eq!(
-        sentence(&served(0, 10_000)),
-        "serving: 1,000 calls, every one answered as expected"
-    );
+    assert_eq!(sentence(&served(0, 10_000)), "serving: 1,000 calls, all of them as expected");
     let mut calls = served(0, 50_000);
     calls.iter_mut().for_each(|call| call.0 /= 5);
     calls[1_234] = (calls[1_234].0, 503, Some(FailureClass::Status));
@@ -136,7 +133,7 @@ fn a_server_that_dies_is_gone() {
     assert_eq!(
         server.sentence(),
         "gone since 3.20 s (died: 2 × connection reset by the server, 1 × the server closed the \
-         connection before any byte of the answer; then 670 connections were refused)"
+         connection before any byte of the response; then 670 connections were refused)"
     );
     assert_eq!((server.conduct, server.since_s, server.broken), (Conduct::Gone, Some(3.2), 3));
 }

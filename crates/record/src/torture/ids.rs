@@ -1,6 +1,6 @@
 //! Enums of the torture crate, written and read as their stable ids.
 
-use crate::ids::by_id;
+use crate::ids::{by_id, by_id_or_none};
 use torture::case::RequirementLevel;
 use torture::judge::{FailureKind, Severity, TestOutcome};
 use torture::result::Unit;
@@ -45,42 +45,6 @@ by_id!(level, RequirementLevel, LEVELS, RequirementLevel::id, "a level");
 by_id!(unit, Unit, UNITS, unit_id, "a unit");
 
 by_id!(severity, Severity, Severity::ALL, Severity::id, "a severity");
-
-/// The same where it may be missing.
-macro_rules! by_id_or_none {
-    ($name:ident, $of:ty, $by:literal, $schema:literal) => {
-        pub(super) mod $name {
-            use schemars::JsonSchema;
-            use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-            #[derive(Serialize, Deserialize, JsonSchema)]
-            #[schemars(inline)]
-            struct ById(
-                #[serde(with = $by)]
-                #[schemars(schema_with = $schema)]
-                $of,
-            );
-
-            pub(crate) fn serialize<S: Serializer>(
-                one: &Option<$of>,
-                to: S,
-            ) -> Result<S::Ok, S::Error> {
-                one.map(ById).serialize(to)
-            }
-
-            pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-                from: D,
-            ) -> Result<Option<$of>, D::Error> {
-                Ok(Option::<ById>::deserialize(from)?.map(|ById(one)| one))
-            }
-
-            /// A schema that lists the ids, and null.
-            pub(crate) fn schema(to: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                Option::<ById>::json_schema(to)
-            }
-        }
-    };
-}
 
 by_id_or_none!(
     severity_or_none,

@@ -88,13 +88,13 @@ fn what_cannot_be_taken_over_says_what_to_do() {
         ("curl h -d @g", "cannot read \"g\": no such file"),
         ("curl h -d a -F b=c", "it has both -d and -F"),
         ("curl h -F a", "-F \"a\" is not NAME=CONTENT"),
-        ("curl h -H nothing", "-H \"nothing\" is no header"),
+        ("curl h -H nothing", "-H \"nothing\" is not a header"),
         ("curl h -H 'Host: other'", "give --resolve for its address"),
         ("curl h -x http://p", "give --proxy in place of curl's option -x"),
         ("curl h -b jar", "names a file of cookies"),
-        ("curl h --max-redirs x", "--max-redirs \"x\" is no number"),
+        ("curl h --max-redirs x", "--max-redirs \"x\" is not a number"),
         ("curl ftp://h/", "its scheme is ftp, not http or https"),
-        ("curl 'http://h:99999/'", "is no URL"),
+        ("curl 'http://h:99999/'", "is not a URL"),
         ("curl h | sh", "outside of quotes"),
     ] {
         let told = told(text);

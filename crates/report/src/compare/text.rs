@@ -109,7 +109,7 @@ fn noise_floor(contrast: Contrast<'_>) -> String {
     let noise = known.map(|one| format!("{} ±{}", one.figure, unsigned(one.noise, one.points)));
     let noise: Vec<String> = noise.collect();
     match noise.is_empty() {
-        true => "Noise floor: unknown; A was run too seldom to be held against itself.".to_owned(),
+        true => "Noise floor: unknown; A has too few runs to be compared with itself.".to_owned(),
         false => format!("Noise floor, A against itself: {}.", noise.join(", ")),
     }
 }

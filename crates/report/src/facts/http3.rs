@@ -36,7 +36,7 @@ pub(super) fn facts(facts: &Http3Facts) -> Vec<(&'static str, String)> {
 
 fn streams(facts: &Http3Facts) -> String {
     let allowed = match facts.streams_max {
-        None => "no connection stood".to_owned(),
+        None => "no connection was established".to_owned(),
         Some(max) => format!("the server allows {} to begin with", show::count(max)),
     };
     format!(

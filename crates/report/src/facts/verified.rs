@@ -11,11 +11,7 @@ const URL_MAX: usize = 60;
 
 /// How many were compared and how many were wrong; nothing where nobody asked.
 pub(crate) fn sentence(report: &RunReport) -> Option<String> {
-    let against = match report.plan.expect.verify.as_ref()? {
-        plan::Verify::First => "the first of each URL".to_owned(),
-        plan::Verify::Files { spec, seed } => format!("the files of {spec}, seed {seed}"),
-        plan::Verify::Manifest(_) => "the manifest".to_owned(),
-    };
+    let against = record::words::verified_against(&report.plan)?;
     let total = &report.measurement.total;
     let count = |class| total.failures.get(&class).copied().unwrap_or_default();
     let (differ, others) = (count(FailureClass::Differs), count(FailureClass::OtherTarget));
@@ -24,9 +20,9 @@ pub(crate) fn sentence(report: &RunReport) -> Option<String> {
         n => format!("{} bodies", show::count(n)),
     };
     Some(match differ + others {
-        0 => format!("{bodies} held against {against}: all are equal"),
+        0 => format!("{bodies} compared with {against}: all are equal"),
         wrong => format!(
-            "{bodies} held against {against}: {} wrong, of these {} of another URL",
+            "{bodies} compared with {against}: {} wrong, {} of these of another URL",
             show::count(wrong),
             show::count(others)
         ),

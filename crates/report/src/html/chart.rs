@@ -16,7 +16,7 @@ const BAND_MAX: f64 = 1.25;
 /// What an axis counts, and so how its figures are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Unit {
+pub(crate) enum AxisUnit {
     /// Seconds.
     Time,
     /// Per second.
@@ -28,16 +28,16 @@ pub(crate) enum Unit {
     Quantile,
 }
 
-impl Unit {
+impl AxisUnit {
     /// A figure as the text of an axis.
     pub(crate) fn tick(self, value: f64) -> String {
         match self {
-            Unit::Time => words::span(Nanos::from_secs_f64(value)),
-            Unit::Rate => show::rate(value),
+            AxisUnit::Time => words::span(Nanos::from_secs_f64(value)),
+            AxisUnit::Rate => show::rate(value),
             // marks are round: no digits are wanted behind them
-            Unit::Share => format!("{} %", (value * 1e8).round() / 1e6),
-            Unit::Count => format!("{}", (value * 1e6).round() / 1e6),
-            Unit::Quantile => stats::quantile_name(1.0 - 10_f64.powf(-value)),
+            AxisUnit::Share => format!("{} %", (value * 1e8).round() / 1e6),
+            AxisUnit::Count => format!("{}", (value * 1e6).round() / 1e6),
+            AxisUnit::Quantile => stats::quantile_name(1.0 - 10_f64.powf(-value)),
         }
     }
 }
@@ -47,7 +47,7 @@ impl Unit {
 pub(crate) struct Horizontal {
     /// What a place is called beside the cursor.
     pub(crate) name: &'static str,
-    pub(crate) unit: Unit,
+    pub(crate) unit: AxisUnit,
     pub(crate) log: bool,
     pub(crate) low: f64,
     pub(crate) high: f64,
@@ -228,7 +228,7 @@ pub(crate) struct Chart {
     /// For those who cannot see it.
     pub(crate) words: String,
     pub(crate) x: Horizontal,
-    pub(crate) y: Unit,
+    pub(crate) y: AxisUnit,
     pub(crate) log: bool,
     /// The places, in rising order.
     pub(crate) at: Vec<f64>,
@@ -245,7 +245,7 @@ pub(crate) struct Chart {
 }
 
 impl Chart {
-    pub(crate) fn new(id: &str, title: &str, x: Horizontal, y: Unit) -> Chart {
+    pub(crate) fn new(id: &str, title: &str, x: Horizontal, y: AxisUnit) -> Chart {
         Chart {
             id: id.to_owned(),
             title: title.to_owned(),

@@ -1,12 +1,13 @@
 //! The charts of a run: which figures they show.
 
-use super::chart::{Cells, Chart, Dash, Horizontal, Line, POINTS_MAX, Range, Tone, Unit, Values};
+use super::chart::{
+    AxisUnit, Cells, Chart, Dash, Horizontal, Line, POINTS_MAX, Range, Tone, Values,
+};
 use super::endings;
 use super::page::Plots;
 use crate::figures::{self, Bucket};
 use crate::{Figures, RunReport, words};
 use maud::{Markup, html};
-use plan::Load;
 use stats::{Hist, Metric, samples_needed};
 use units::{Nanos, show};
 
@@ -21,11 +22,11 @@ impl Along {
         let buckets = figures::buckets(&report.measurement, POINTS_MAX);
         let [first, .., last] = &buckets[..] else { return None };
         let (low, high) = (first.at_s, last.at_s + last.span_s);
-        let x = Horizontal { name: "time", unit: Unit::Time, log: false, low, high };
+        let x = Horizontal { name: "time", unit: AxisUnit::Time, log: false, low, high };
         Some(Along { buckets, x })
     }
 
-    pub(crate) fn chart(&self, id: &str, title: &str, y: Unit) -> Chart {
+    pub(crate) fn chart(&self, id: &str, title: &str, y: AxisUnit) -> Chart {
         let at = self.buckets.iter().map(|bucket| bucket.at_s + bucket.span_s / 2.0).collect();
         Chart { at, words: format!("{title} over time"), ..Chart::new(id, title, self.x, y) }
     }
@@ -53,7 +54,7 @@ pub(crate) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup>
     let length = words::span(Nanos::from_secs_f64(along.buckets[0].span_s));
     let joined = record::run::in_window(&report.measurement).count() > along.buckets.len();
     Some(html! {
-        (plots.figure(&throughput(&along, intended(report))))
+        (plots.figure(&throughput(&along, report.intended_rates())))
         @if let Some(chart) = endings::chart(&along) { (plots.figure(&chart)) }
         (plots.figure(&quantiles(&along, report)))
         @if let Some(chart) = heat(&along) { (plots.figure(&chart)) }
@@ -66,22 +67,8 @@ pub(crate) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup>
     })
 }
 
-/// Calls per second that the plan asks for at the beginning and at the end of the window. `None`
-/// where nothing is asked for, where it is sessions, several loads or no straight line, and for runs in a
-/// row of which each ramps.
-fn intended(report: &RunReport) -> Option<(f64, f64)> {
-    let plan = &report.plan;
-    let Load::Open { arrivals, session: None, .. } = &plan.load else { return None };
-    if plan.stages.is_some() || !plan.scenarios.is_empty() {
-        return None;
-    }
-    let (from, to) = (arrivals.from.0, arrivals.to.0);
-    let steady = arrivals.from == arrivals.to;
-    (steady || report.runs.is_empty()).then_some((from, to))
-}
-
 fn throughput(along: &Along, intended: Option<(f64, f64)>) -> Chart {
-    let mut chart = along.chart("throughput", "Calls per second", Unit::Rate);
+    let mut chart = along.chart("throughput", "Calls per second", AxisUnit::Rate);
     let ended = along.values(|bucket| bucket.per_s(bucket.done));
     chart.lines.push(Line::new("ended", Tone::Blue, ended).filled());
     if let Some((from, to)) = intended {
@@ -101,7 +88,7 @@ fn throughput(along: &Along, intended: Option<(f64, f64)>) -> Chart {
 }
 
 fn quantiles(along: &Along, report: &RunReport) -> Chart {
-    let mut chart = along.chart("response", "Response time (log scale)", Unit::Time);
+    let mut chart = along.chart("response", "Response time (log scale)", AxisUnit::Time);
     chart.log = true;
     let line = |name, tone, of| Line::new(name, tone, along.times(of));
     chart.lines = vec![
@@ -127,14 +114,14 @@ fn heat(along: &Along) -> Option<Chart> {
     if columns.iter().all(Vec::is_empty) {
         return None;
     }
-    let mut chart = along.chart("heat", "Where the response times lay (log scale)", Unit::Time);
+    let mut chart = along.chart("heat", "Where the response times lay (log scale)", AxisUnit::Time);
     chart.log = true;
     chart.cells = Some(Cells { width: along.buckets[0].span_s, columns });
     Some(chart)
 }
 
 fn concurrency(along: &Along) -> Chart {
-    let mut chart = along.chart("concurrency", "In flight and open", Unit::Count);
+    let mut chart = along.chart("concurrency", "In flight and open", AxisUnit::Count);
     let open = along.values(|bucket| bucket.open_connections as f64);
     let flight = along.values(|bucket| bucket.in_flight as f64);
     chart.lines = vec![
@@ -147,11 +134,11 @@ fn concurrency(along: &Along) -> Chart {
 /// The client's own health along the window: CPU of its workers, and how late its calls were issued.
 pub(crate) fn client(report: &RunReport, plots: &mut Plots) -> Option<Markup> {
     let along = Along::of(report)?;
-    let mut cpu = along.chart("driver-cpu", "CPU of the client, per worker", Unit::Share);
+    let mut cpu = along.chart("driver-cpu", "CPU of the client, per worker", AxisUnit::Share);
     cpu.top = 1.0;
     let busy = along.values(|bucket| bucket.driver_cpu.clamp(0.0, 1.0));
     cpu.lines = vec![Line::new("busy, spinning excluded", Tone::Purple, busy).filled()];
-    let mut slip = along.chart("slip", "Slip p99: from due to issued", Unit::Time);
+    let mut slip = along.chart("slip", "Slip p99: from due to issued", AxisUnit::Time);
     let late = along.values(|bucket| bucket.slip_p99.as_secs_f64());
     slip.lines = vec![Line::new("slip p99", Tone::Orange, late)];
     Some(html! { (plots.figure(&cpu)) (plots.figure(&slip)) })
@@ -170,9 +157,14 @@ pub(crate) fn by_quantile(id: &str, title: &str, all: &[Distribution<'_>]) -> Op
     let nines = (n as f64).log10();
     let at: Vec<f64> =
         (0..=POINTS_MAX).map(|point| nines * point as f64 / POINTS_MAX as f64).collect();
-    let x =
-        Horizontal { name: "quantile", unit: Unit::Quantile, log: false, low: 0.0, high: nines };
-    let mut chart = Chart::new(id, title, x, Unit::Time);
+    let x = Horizontal {
+        name: "quantile",
+        unit: AxisUnit::Quantile,
+        log: false,
+        low: 0.0,
+        high: nines,
+    };
+    let mut chart = Chart::new(id, title, x, AxisUnit::Time);
     chart.log = true;
     for one in all {
         let count = one.hist.count();

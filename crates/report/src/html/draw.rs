@@ -1,7 +1,7 @@
 //! A chart as SVG.
 
 use super::axis::*;
-use super::chart::{Cells, Chart, Dash, Dots, Line, Range, SHADES, Tone, Unit};
+use super::chart::{AxisUnit, Cells, Chart, Dash, Dots, Line, Range, SHADES, Tone};
 use maud::{Markup, html};
 
 /// Radius of a marked point.
@@ -60,7 +60,7 @@ const QUANTILES: [f64; 10] =
     [0.0, 0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.999_99, 0.999_999, 0.999_999_9];
 
 fn bottom_ticks(chart: &Chart, across: &Scale) -> Vec<f64> {
-    if chart.x.unit != Unit::Quantile {
+    if chart.x.unit != AxisUnit::Quantile {
         return across.ticks();
     }
     let nines = QUANTILES.iter().map(|quantile| -(1.0 - quantile).log10());

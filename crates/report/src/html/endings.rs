@@ -1,7 +1,7 @@
 //! How the calls of a run ended along its window: responses by status number, and failures
 //! without a response by class, as parts of one whole.
 
-use super::chart::{Chart, Line, Tone, Unit};
+use super::chart::{AxisUnit, Chart, Line, Tone};
 use super::charts::Along;
 use sample::FailureClass;
 use stats::Endings;
@@ -24,7 +24,7 @@ const TONES: [Tone; STATUSES_MAX + CLASSES_MAX] = [
 ];
 
 /// A part: what it is called, how it would best look, and its count in a point of the chart.
-struct Part<'a> {
+struct StackedPart<'a> {
     name: String,
     wanted: &'static [Tone],
     count: Box<dyn Fn(&Endings) -> u64 + 'a>,
@@ -39,9 +39,10 @@ pub(crate) fn chart(along: &Along) -> Option<Chart> {
     }
     let (statuses, more_statuses) = leading(&whole.statuses, whole.other_statuses, STATUSES_MAX);
     let (classes, more_classes) = leading(&without_response(&whole), 0, CLASSES_MAX);
-    let mut parts: Vec<Part<'_>> = statuses.iter().map(|status| of_status(*status)).collect();
+    let mut parts: Vec<StackedPart<'_>> =
+        statuses.iter().map(|status| of_status(*status)).collect();
     if more_statuses {
-        parts.push(Part {
+        parts.push(StackedPart {
             name: "other statuses".to_owned(),
             wanted: &[Tone::Soft],
             count: Box::new(|endings| {
@@ -51,14 +52,17 @@ pub(crate) fn chart(along: &Along) -> Option<Chart> {
     }
     parts.extend(classes.iter().map(|class| of_class(*class)));
     if more_classes {
-        parts.push(Part {
+        parts.push(StackedPart {
             name: "other failures".to_owned(),
             wanted: &[Tone::Ink],
             count: Box::new(|endings| outside(&without_response(endings), &classes)),
         });
     }
-    let mut chart =
-        along.chart("endings", "Responses by status, and failures without a response", Unit::Rate);
+    let mut chart = along.chart(
+        "endings",
+        "Responses by status, and failures without a response",
+        AxisUnit::Rate,
+    );
     chart.stack = along.buckets.first().map(|bucket| bucket.span_s);
     for (part, tone) in parts.iter().zip(tones(&parts)) {
         let values = along.values(|bucket| bucket.per_s((part.count)(&bucket.endings)));
@@ -90,7 +94,7 @@ fn without_response(endings: &Endings) -> Vec<(FailureClass, u64)> {
     failures.filter(|(class, _)| !class.is_of_response()).collect()
 }
 
-fn of_status(status: u16) -> Part<'static> {
+fn of_status(status: u16) -> StackedPart<'static> {
     let wanted: &[Tone] = match status / 100 {
         2 => &[Tone::Blue, Tone::Green, Tone::Sky],
         3 => &[Tone::Sky, Tone::Green],
@@ -99,17 +103,17 @@ fn of_status(status: u16) -> Part<'static> {
         _ => &[Tone::Soft],
     };
     let count = move |endings: &Endings| endings.with_status(status);
-    Part { name: status.to_string(), wanted, count: Box::new(count) }
+    StackedPart { name: status.to_string(), wanted, count: Box::new(count) }
 }
 
-fn of_class(class: FailureClass) -> Part<'static> {
+fn of_class(class: FailureClass) -> StackedPart<'static> {
     let count = move |endings: &Endings| endings.of_class(class);
     let wanted = &[Tone::Purple, Tone::Ink];
-    Part { name: class.id().to_owned(), wanted, count: Box::new(count) }
+    StackedPart { name: class.id().to_owned(), wanted, count: Box::new(count) }
 }
 
 /// No two alike: whoever comes first gets what suits it, then the others what is left.
-fn tones(parts: &[Part<'_>]) -> Vec<Tone> {
+fn tones(parts: &[StackedPart<'_>]) -> Vec<Tone> {
     let mut free = TONES.to_vec();
     let mut take = |wanted: &[Tone]| {
         let tone = *wanted.iter().find(|tone| free.contains(tone))?;
@@ -128,7 +132,7 @@ mod tests {
     fn no_two_parts_look_alike() {
         let statuses = [200, 201, 301, 502, 503].map(of_status);
         let classes = [FailureClass::Reset, FailureClass::Refused, FailureClass::Tls].map(of_class);
-        let parts: Vec<Part<'_>> = statuses.into_iter().chain(classes).collect();
+        let parts: Vec<StackedPart<'_>> = statuses.into_iter().chain(classes).collect();
         let tones = tones(&parts);
         assert_eq!(tones[0], Tone::Blue);
         assert_eq!((tones[2], tones[3], tones[5]), (Tone::Sky, Tone::Red, Tone::Purple));

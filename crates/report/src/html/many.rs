@@ -1,7 +1,7 @@
 //! Several runs on one page: their figures side by side, their distributions and their course in one
 //! picture each, and every run whole below.
 
-use super::chart::{Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Unit, Values};
+use super::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values};
 use super::charts::{Distribution, by_quantile, few_samples};
 use super::page::{self, Plots};
 use super::sections;
@@ -126,7 +126,7 @@ fn over_time(runs: &[Named<'_>], plots: &mut Plots) -> Option<Markup> {
     at.sort_by(f64::total_cmp);
     at.dedup_by(|a, b| (*a - *b).abs() < 1e-6);
     let end = rows.iter().flatten().map(|row| row.at_s + row.span_s).fold(0.0, f64::max);
-    let x = Horizontal { name: "time", unit: Unit::Time, log: false, low: 0.0, high: end };
+    let x = Horizontal { name: "time", unit: AxisUnit::Time, log: false, low: 0.0, high: end };
     let lines = |of: &dyn Fn(&Bucket) -> Option<f64>| -> Vec<Line> {
         let line = |(n, rows): (usize, &Vec<Bucket>)| {
             let there = |place: &f64| {
@@ -138,9 +138,9 @@ fn over_time(runs: &[Named<'_>], plots: &mut Plots) -> Option<Markup> {
         };
         rows.iter().enumerate().map(line).collect()
     };
-    let mut throughput = Chart::new("throughput", "Calls per second", x, Unit::Rate);
+    let mut throughput = Chart::new("throughput", "Calls per second", x, AxisUnit::Rate);
     throughput.lines = lines(&|row| Some(row.per_s(row.done)).filter(|rate| rate.is_finite()));
-    let mut p99 = Chart::new("p99", "Response time p99 (log scale)", x, Unit::Time);
+    let mut p99 = Chart::new("p99", "Response time p99 (log scale)", x, AxisUnit::Time);
     p99.log = true;
     p99.lines = lines(&|row| Some(row.p99.as_secs_f64()).filter(|time| *time > 0.0));
     Some(html! {

@@ -9,7 +9,6 @@ use maud::{Markup, html};
 use record::server::Server;
 use sample::Environment;
 use stats::{Hist, Verdict, samples_needed};
-use std::collections::BTreeSet;
 use units::{Nanos, show};
 
 /// Rows of the per-URL table.
@@ -265,7 +264,7 @@ pub(crate) fn outcomes(report: &RunReport) -> Markup {
             } }
         }
         @if total.status.seen().next().is_some() {
-            h3 { "Answers by status" }
+            h3 { "Responses by status" }
             p { (statuses(total)) }
         }
     }
@@ -505,7 +504,7 @@ pub(crate) fn details(report: &RunReport, figures: &Figures) -> Markup {
         }
         @if !report.plan_toml.is_empty() {
             h2 { "Plan" }
-            @let differing = differing_from_defaults(report);
+            @let differing = record::words::differing_from_defaults(&report.plan, &report.plan_toml);
             @if !differing.is_empty() {
                 p class="soft" { "What differs from the defaults:" }
                 pre { (differing) }
@@ -513,36 +512,4 @@ pub(crate) fn details(report: &RunReport, figures: &Figures) -> Markup {
             details { summary { "The whole plan" } pre { (report.plan_toml) } }
         }
     }
-}
-
-/// Lines of the plan that a plan of the same targets would not have by default, each table with its name.
-fn differing_from_defaults(report: &RunReport) -> String {
-    let defaults = plan::Plan::for_targets(report.plan.targets.clone());
-    let defaults = plan::to_toml(&defaults, plan::Secrets::Masked);
-    let known: BTreeSet<(String, &str)> = in_tables(&defaults).collect();
-    let mut out = String::new();
-    let mut table = String::new();
-    for (name, line) in in_tables(&report.plan_toml) {
-        if known.contains(&(name.clone(), line)) {
-            continue;
-        }
-        if name != table {
-            out += &format!("{name}\n");
-            table = name;
-        }
-        out += &format!("{line}\n");
-    }
-    out
-}
-
-/// The lines of a TOML text, each with the head of its table.
-fn in_tables(toml: &str) -> impl Iterator<Item = (String, &str)> {
-    let mut table = String::new();
-    toml.lines().filter(|line| !line.trim().is_empty()).filter_map(move |line| {
-        if line.starts_with('[') {
-            table = line.to_owned();
-            return None;
-        }
-        Some((table.clone(), line))
-    })
 }

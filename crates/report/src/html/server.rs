@@ -1,7 +1,7 @@
 //! What the server used of its own machine, where it was watched (`--sut`): along the window of a run,
 //! and against the load of a ramp.
 
-use super::chart::{Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Unit, Values};
+use super::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values};
 use super::page::Plots;
 use crate::{RunReport, facts, words};
 use maud::{Markup, html};
@@ -10,7 +10,7 @@ use sample::{SutRow, SutSeries};
 const MEBIBYTE: f64 = 1_048_576.0;
 
 /// Several rows drawn as one point.
-type Point<'a> = &'a [SutRow];
+type SutPoint<'a> = &'a [SutRow];
 
 /// The section of a run's page; nothing where nobody watched the server.
 pub(crate) fn section(report: &RunReport, x: Option<Horizontal>, plots: &mut Plots) -> Markup {
@@ -27,10 +27,11 @@ pub(crate) fn section(report: &RunReport, x: Option<Horizontal>, plots: &mut Plo
 pub(crate) fn over_time(sut: &SutSeries, x: Option<Horizontal>, plots: &mut Plots) -> Markup {
     let rows: Vec<SutRow> = sut.measured().copied().collect();
     let [_, .., last] = &rows[..] else { return html! {} };
-    let own = Horizontal { name: "time", unit: Unit::Time, log: false, low: 0.0, high: last.at_s };
+    let own =
+        Horizontal { name: "time", unit: AxisUnit::Time, log: false, low: 0.0, high: last.at_s };
     let x = x.unwrap_or(own);
     let size = rows.len().div_ceil(POINTS_MAX);
-    let points: Vec<Point<'_>> =
+    let points: Vec<SutPoint<'_>> =
         rows.chunks(size).filter(|rows| rows[rows.len() - 1].at_s <= x.high * 1.001).collect();
     let scene = Scene { sut, points, x };
     html! {
@@ -47,12 +48,12 @@ pub(crate) fn over_time(sut: &SutSeries, x: Option<Horizontal>, plots: &mut Plot
 /// A watched server on the run's time axis.
 struct Scene<'a> {
     sut: &'a SutSeries,
-    points: Vec<Point<'a>>,
+    points: Vec<SutPoint<'a>>,
     x: Horizontal,
 }
 
 impl Scene<'_> {
-    fn chart(&self, id: &str, title: &str, y: Unit, lines: Vec<Line>) -> Chart {
+    fn chart(&self, id: &str, title: &str, y: AxisUnit, lines: Vec<Line>) -> Chart {
         let at = self.points.iter().map(|rows| rows[rows.len() - 1].at_s).collect();
         Chart {
             words: format!("{title} over time"),
@@ -62,12 +63,12 @@ impl Scene<'_> {
     }
 
     fn mean(&self, of: fn(&SutRow) -> f64) -> Values {
-        let mean = |rows: &Point<'_>| rows.iter().map(of).sum::<f64>() / rows.len() as f64;
+        let mean = |rows: &SutPoint<'_>| rows.iter().map(of).sum::<f64>() / rows.len() as f64;
         self.points.iter().map(|rows| Some(mean(rows))).collect()
     }
 
     fn most(&self, of: fn(&SutRow) -> u64) -> Values {
-        let most = |rows: &Point<'_>| rows.iter().map(of).max().unwrap_or(0);
+        let most = |rows: &SutPoint<'_>| rows.iter().map(of).max().unwrap_or(0);
         self.points.iter().map(|rows| Some(most(rows) as f64)).collect()
     }
 
@@ -82,7 +83,7 @@ impl Scene<'_> {
         let busy = self.mean(|row| row.cpu_cores);
         let bound = self.bound("cores that it may use", self.sut.cores, &busy);
         let lines = std::iter::once(Line::new("busy", Tone::Purple, busy).filled()).chain(bound);
-        self.chart("server-cpu", "CPU of the server, in cores", Unit::Count, lines.collect())
+        self.chart("server-cpu", "CPU of the server, in cores", AxisUnit::Count, lines.collect())
     }
 
     fn memory(&self) -> Chart {
@@ -91,7 +92,12 @@ impl Scene<'_> {
         let bound =
             self.bound("the machine's memory", self.sut.memory_max as f64 / MEBIBYTE, &used);
         let lines = std::iter::once(Line::new("in use", Tone::Blue, used).filled()).chain(bound);
-        self.chart("server-memory", "Memory of the server, in MiB", Unit::Count, lines.collect())
+        self.chart(
+            "server-memory",
+            "Memory of the server, in MiB",
+            AxisUnit::Count,
+            lines.collect(),
+        )
     }
 
     fn held(&self) -> Chart {
@@ -100,19 +106,19 @@ impl Scene<'_> {
         let threads = Line::new("threads", Tone::Orange, self.most(|row| row.threads));
         let lines = [Line::new("descriptors", Tone::Blue, open), threads.dashed(Dash::Long)];
         let title = "Descriptors and threads of the server";
-        self.chart("server-held", title, Unit::Count, lines.into_iter().chain(bound).collect())
+        self.chart("server-held", title, AxisUnit::Count, lines.into_iter().chain(bound).collect())
     }
 
     fn switches(&self) -> Chart {
         let line = Line::new("context switches", Tone::Green, self.mean(|row| row.switches_per_s));
-        self.chart("server-switches", "Context switches of the server", Unit::Rate, vec![line])
+        self.chart("server-switches", "Context switches of the server", AxisUnit::Rate, vec![line])
     }
 
     fn queues(&self) -> Chart {
         let waiting = self.most(|row| row.accept_queue);
         let bound = self.bound("room to wait", self.sut.accept_queue_max as f64, &waiting);
         let half_open = Line::new("half open", Tone::Sky, self.most(|row| row.half_open));
-        let sum = |rows: &Point<'_>| rows.iter().map(|row| row.listen_overflows).sum::<u64>();
+        let sum = |rows: &SutPoint<'_>| rows.iter().map(|row| row.listen_overflows).sum::<u64>();
         let lost: Values = self.points.iter().map(|rows| Some(sum(rows) as f64)).collect();
         let lines = [
             Line::new("wait to be accepted", Tone::Blue, waiting),
@@ -120,7 +126,7 @@ impl Scene<'_> {
             Line::new("found no room", Tone::Red, lost).dashed(Dash::Short),
         ];
         let lines = lines.into_iter().chain(bound).collect();
-        self.chart("server-queues", "Listen queues: connections", Unit::Count, lines)
+        self.chart("server-queues", "Listen queues: connections", AxisUnit::Count, lines)
     }
 }
 

@@ -123,7 +123,7 @@ fn along_the_path(report: &RampReport, row: usize, curve: &Curve) -> Vec<(&'stat
         String::new()
     };
     let text = format!(
-        "{} good answers at {word} {}, {} at {}{of}.",
+        "{} good responses at {word} {}, {} at {}{of}.",
         rate(before),
         load(axis, first.at),
         rate(after),
@@ -235,7 +235,7 @@ fn peak(curve: &Curve) -> Option<String> {
         Some((low, high)) if high > low => format!(" ({} to {})", rate(low), rate(high)),
         _ => String::new(),
     };
-    Some(format!("{} good answers a second{interval}.", rate(peak.at).trim_end_matches("/s")))
+    Some(format!("{} good responses a second{interval}.", rate(peak.at).trim_end_matches("/s")))
 }
 
 fn overload(axis: Axis, curve: &Curve) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use super::answer::axis_word;
 use super::{RampReport, RampStep, prose};
-use crate::html::chart::{Chart, Dash, Dots, Horizontal, Line, Range, Tone, Unit, Values};
+use crate::html::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, Range, Tone, Values};
 use crate::html::page::{self, Plots};
 use crate::html::sections;
 use crate::html::server::{self, Watched};
@@ -121,11 +121,11 @@ fn horizontal(axis: Axis, places: &[f64]) -> Horizontal {
     // levels that double again and again would crowd together at the left
     let log = low > 0.0 && high / low > 20.0 && places.len() > 2 && geometric(places);
     let (name, unit) = match axis {
-        Axis::Rate => ("load", Unit::Rate),
-        Axis::Population => ("users", Unit::Count),
-        Axis::Loss => ("loss", Unit::Share),
-        Axis::RoundTrip => ("round trip", Unit::Time),
-        Axis::LinkRate => ("bit/s of the link", Unit::Count),
+        Axis::Rate => ("load", AxisUnit::Rate),
+        Axis::Population => ("users", AxisUnit::Count),
+        Axis::Loss => ("loss", AxisUnit::Share),
+        Axis::RoundTrip => ("round trip", AxisUnit::Time),
+        Axis::LinkRate => ("bit/s of the link", AxisUnit::Count),
     };
     // the last point is not drawn on the edge
     let (low, high) = if log { (low / 1.1, high * 1.1) } else { (0.0, high * 1.04) };
@@ -138,7 +138,7 @@ fn geometric(places: &[f64]) -> bool {
     (middle / (low * high).sqrt()).ln().abs() < (middle / low.midpoint(high)).ln().abs()
 }
 
-fn chart(report: &RampReport, id: &str, title: &str, y: Unit) -> Chart {
+fn chart(report: &RampReport, id: &str, title: &str, y: AxisUnit) -> Chart {
     let at = places(report);
     let words = format!("{title}, against load");
     Chart { words, ..Chart::new(id, title, horizontal(report.axis, &at), y) }.with_places(at)
@@ -184,7 +184,7 @@ fn with_band(
 }
 
 fn throughput(report: &RampReport, plots: &mut Plots) -> Markup {
-    let mut chart = chart(report, "curve", "Throughput against load", Unit::Rate);
+    let mut chart = chart(report, "curve", "Throughput against load", AxisUnit::Rate);
     let at = chart.at.clone();
     let mut highest: f64 = 0.0;
     for n in 0..report.labels.len() {
@@ -267,7 +267,7 @@ fn together(report: &RampReport, label: usize, level: f64) -> Hist {
 
 fn response(report: &RampReport, plots: &mut Plots) -> Markup {
     let title = "Response time against load (log scale)";
-    let mut chart = chart(report, "response", title, Unit::Time);
+    let mut chart = chart(report, "response", title, AxisUnit::Time);
     chart.log = true;
     let at = chart.at.clone();
     for n in 0..report.labels.len() {
@@ -310,7 +310,7 @@ fn failures(report: &RampReport, plots: &mut Plots) -> Markup {
         return html! { p { "No call failed, timed out or was dropped at any step." } };
     }
     let title = "Failed, timed out or dropped, against load";
-    let mut chart = chart(report, "failures", title, Unit::Share);
+    let mut chart = chart(report, "failures", title, AxisUnit::Share);
     let at = chart.at.clone();
     for n in 0..report.labels.len() {
         let (tone, dash) = Tone::nth(if report.labels.len() == 1 { 5 } else { n });
@@ -334,7 +334,7 @@ fn resources(report: &RampReport, plots: &mut Plots) -> Markup {
         return html! {};
     }
     let mut chart =
-        chart(report, "resources", "The server's resources in use, against load", Unit::Share);
+        chart(report, "resources", "The server's resources in use, against load", AxisUnit::Share);
     chart.ranges = ranges(report, chart.x);
     server::against_load(chart, &all, plots)
 }
@@ -401,13 +401,13 @@ fn scalability(report: &RampReport, plots: &mut Plots) -> Markup {
     at.dedup_by(|a, b| same(*a, *b));
     let x = Horizontal {
         name: "in flight",
-        unit: Unit::Count,
+        unit: AxisUnit::Count,
         log: false,
         low: 0.0,
         high: high * 1.02,
     };
     let title = "Throughput against calls in flight, and the scalability law";
-    let mut chart = Chart::new("scalability", title, x, Unit::Rate);
+    let mut chart = Chart::new("scalability", title, x, AxisUnit::Rate);
     for (n, fit) in fits {
         let (tone, dash) = Tone::nth(n);
         let law = at.iter().map(|place| Some(fit.throughput(*place)).filter(|x| x.is_finite()));

@@ -151,7 +151,7 @@ fn one_answer(name: &str, axis: Axis, curve: &Curve) -> String {
     let Some(peak) = &curve.peak else { return format!("{name}: no step can be used.") };
     if !axis.is_load() {
         let peak = level(Axis::Rate, peak.at);
-        return format!("{name} gives at most {peak} good answers on these paths.");
+        return format!("{name} gives at most {peak} good responses on these paths.");
     }
     let follows = match (&curve.knee, axis) {
         (Some(knee), Axis::Rate) => format!("follows the load up to {}", span(axis, &knee.at)),
@@ -161,7 +161,8 @@ fn one_answer(name: &str, axis: Axis, curve: &Curve) -> String {
         (None, _) => "followed the load as far as it was tried".to_owned(),
     };
     let peak = level(Axis::Rate, peak.at);
-    let peak = format!(" and gives at most {} good answers a second.", peak.trim_end_matches("/s"));
+    let peak =
+        format!(" and gives at most {} good responses a second.", peak.trim_end_matches("/s"));
     let asked = curve.capacity.as_ref().filter(|found| !found.objectives.is_empty());
     let asked = asked.map_or_else(String::new, |found| {
         let rules: Vec<&str> = found.objectives.iter().map(|one| one.text.as_str()).collect();

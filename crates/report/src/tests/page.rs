@@ -329,7 +329,7 @@ fn a_ramp_says_which_resource_was_full_at_the_knee() {
 fn the_page_of_a_ramp_says_what_the_curve_says() {
     let page = crate::ramp::html(&curves::ramp(&["http://127.0.0.1:2020/work"]));
     assert!(page.contains("The server follows the load up to 4"), "{page}");
-    assert!(page.contains("good answers a second. Its capacity with p99&lt;100ms: "));
+    assert!(page.contains("good responses a second. Its capacity with p99&lt;100ms: "));
     assert!(page.contains("</span>") && page.contains(">INVALID, client-limited<"));
     assert_eq!(page.matches("<details>").count(), 19);
     let several = crate::ramp::html(&curves::ramp(&["<i>prefork</i>", "cgi"]));

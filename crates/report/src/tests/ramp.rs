@@ -231,7 +231,7 @@ fn causes_are_told_once_with_the_number_of_steps() {
 }
 
 #[test]
-fn an_objective_is_missed_only_where_every_lower_load_was_measured() {
+fn an_objective_is_missed_only_above_measured_loads() {
     use stats::curve::{CapacityEnd, Span};
     let mut report = ramp(&["one"]);
     assert!(!missed(&report));

@@ -1,11 +1,12 @@
 //! Kept failures, sent and judged again: text and JSON.
 
 use super::fits_its_schema;
-use crate::torture::{
-    Rejudged, Replay, ReplayRow, case_file, rejudged_json, rejudged_text, replay_json, replay_text,
-};
+use crate::torture::{case_file, rejudged_text, replay_text};
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
+use record::document::printed;
+use record::torture::rejudged::{Rejudged, RejudgedRecord};
+use record::torture::replay::{Replay, ReplayRecord, ReplayRow};
 use serde_json::Value;
 use torture::case::read_own;
 use torture::judge::{Judgement, Plain, TestOutcome};
@@ -85,8 +86,10 @@ fn what_became_of_failures_is_told() {
     let target = "http://127.0.0.1:8080/";
     let replay =
         Replay { target, class: Class::Local, rows: &rows, notes: &notes, result: &result };
-    insta::assert_snapshot!("torture_replay", replay_text(&replay));
-    let json = replay_json(&replay);
+    let record = ReplayRecord::of(&replay);
+    insta::assert_snapshot!("torture_replay", replay_text(&record));
+    let json = printed(&record);
+    assert_eq!(serde_json::from_str::<ReplayRecord>(&json).unwrap(), record);
     fits_its_schema("torture-replay", &json);
     let json: Value = serde_json::from_str(&json).unwrap();
     let verdicts: Vec<&Value> =
@@ -113,8 +116,10 @@ fn what_is_judged_otherwise_is_told_with_the_versions() {
         row("C-04", ours, Some(1), None),
         row("X-01", ours, None, None),
     ];
-    insta::assert_snapshot!("torture_judge", rejudged_text(&rows));
-    let json = rejudged_json(&rows);
+    let record = RejudgedRecord::of(&rows);
+    insta::assert_snapshot!("torture_judge", rejudged_text(&record));
+    let json = printed(&record);
+    assert_eq!(serde_json::from_str::<RejudgedRecord>(&json).unwrap(), record);
     fits_its_schema("torture-judge", &json);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json["judged"], &json["otherwise"]), (&2.into(), &1.into()));
@@ -140,7 +145,7 @@ fn a_failure_becomes_a_case_file() {
     let again = read_own("X-12.toml", &file).unwrap();
     assert_eq!(again.exchanges[0].accept, case.exchanges[0].accept);
     assert!(case_file(&kept, &case, "S-12").unwrap_err().contains("call yours X-01"));
-    assert!(case_file(&kept, &case, "X\"12").unwrap_err().contains("is no id"));
+    assert!(case_file(&kept, &case, "X\"12").unwrap_err().contains("is not an id"));
     kept.script.steps.push(Move::Sip(1));
     assert!(case_file(&kept, &case, "X-12").unwrap_err().contains("in small pieces"));
     let code = super::tortures::case("C-01");

@@ -3,9 +3,11 @@
 use super::tortures::{case, mixed, pressed, result};
 use super::validator_of;
 use crate::Style;
-use crate::torture::diff::{self, Diff, Kind, compare};
+use crate::torture::diff;
 use crate::torture::{Report, html, json, junit, text};
+use record::document::printed;
 use record::torture::TortureRecord;
+use record::torture::diff::{ChangeKind, DiffRecord, compare};
 use record::torture::waivers::{self, Day};
 use serde_json::Value;
 use torture::judge::{Severity, TestOutcome};
@@ -48,7 +50,7 @@ fn documents() -> [TortureRecord; 2] {
     [pressed().record().record, later().record().record]
 }
 
-fn kinds(diff: &Diff) -> Vec<(&str, Kind)> {
+fn kinds(diff: &DiffRecord) -> Vec<(&str, ChangeKind)> {
     diff.changes.iter().map(|change| (change.case.as_str(), change.kind)).collect()
 }
 
@@ -57,12 +59,12 @@ fn what_is_new_and_what_is_gone() {
     let [a, b] = documents();
     let diff = compare(&a, &b);
     let expected = [
-        ("S-01", Kind::New),
-        ("W-10", Kind::Worse),
-        ("S-07", Kind::Fixed),
-        ("W-02", Kind::Untested),
-        ("F-01", Kind::Version),
-        ("S-55", Kind::OnlyB),
+        ("S-01", ChangeKind::New),
+        ("W-10", ChangeKind::Worse),
+        ("S-07", ChangeKind::Fixed),
+        ("W-02", ChangeKind::Untested),
+        ("F-01", ChangeKind::Version),
+        ("S-55", ChangeKind::OnlyB),
     ];
     assert_eq!(kinds(&diff), expected);
     assert_eq!((diff.worse, diff.unchanged), (2, 3));
@@ -72,16 +74,21 @@ fn what_is_new_and_what_is_gone() {
     assert!(quiet.contains("S-01") && !quiet.contains("S-07") && !quiet.contains("Habits"));
     assert!(diff::text(&diff, Style::default()).is_ascii());
 
-    let document: Value = serde_json::from_str(&diff::json(&diff)).unwrap();
+    let document: Value = serde_json::from_str(&printed(&diff)).unwrap();
     let validator = validator_of("torture-diff");
     let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).collect();
     assert_eq!(errors, [""; 0]);
+    assert_eq!(serde_json::from_value::<DiffRecord>(document).unwrap(), diff);
 
     let back = compare(&b, &a);
-    assert_eq!(back.changes[1].kind, Kind::Eased, "{:?}", kinds(&back));
+    assert_eq!(back.changes[1].kind, ChangeKind::Eased, "{:?}", kinds(&back));
     let same = compare(&a, &a);
     assert_eq!((same.worse, same.limits.len(), same.cautions.len()), (0, 0, 0));
-    assert!(same.changes.iter().all(|change| change.kind == Kind::Still), "{:?}", kinds(&same));
+    assert!(
+        same.changes.iter().all(|change| change.kind == ChangeKind::Still),
+        "{:?}",
+        kinds(&same)
+    );
 }
 
 /// Each exchange counts: a case that fails in one more way is worse.
@@ -96,13 +103,13 @@ fn another_exchange_that_fails_is_worse() {
         report.record().record
     };
     let (one, both) = (two(TestOutcome::Pass), two(TestOutcome::Fail));
-    let at = |diff: &Diff| {
+    let at = |diff: &DiffRecord| {
         let found = diff.changes.iter().find(|change| change.case == "S-07").unwrap();
         (found.kind, found.detail.clone())
     };
-    assert_eq!(at(&compare(&one, &both)), (Kind::Worse, "fails now: tab".into()));
-    assert_eq!(at(&compare(&both, &one)), (Kind::Eased, "fails no more: tab".into()));
-    assert_eq!(at(&compare(&one, &one)), (Kind::Still, String::new()));
+    assert_eq!(at(&compare(&one, &both)), (ChangeKind::Worse, "fails now: tab".into()));
+    assert_eq!(at(&compare(&both, &one)), (ChangeKind::Eased, "fails no more: tab".into()));
+    assert_eq!(at(&compare(&one, &one)), (ChangeKind::Still, String::new()));
 }
 
 /// Brackets that touch are the same number, times move by themselves, sizes do not.
@@ -203,7 +210,7 @@ fn a_waived_finding_is_not_worse() {
     let (plain, waived) = (pressed().record().record, waived(WAIVERS).record().record);
     assert_eq!(compare(&without, &plain).worse, 1);
     let diff = compare(&without, &waived);
-    assert_eq!((diff.worse, diff.changes[0].kind), (0, Kind::New));
+    assert_eq!((diff.worse, diff.changes[0].kind), (0, ChangeKind::New));
     let said = diff::text(&diff, unicode()).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("Nothing is worse in B") && said.contains("waived: the old"), "{said}");
 }

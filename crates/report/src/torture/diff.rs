@@ -1,148 +1,156 @@
-//! Two results of a torture held against each other, case by case: what is new, what is gone, which
-//! limits and habits moved. Only what can be compared is: a case that was changed between them is not.
+//! Two results of a torture held against each other, as text and Markdown.
 
-mod compare;
-mod show;
+use crate::Style;
+use crate::markdown::{plain, table};
+use crate::text::ascii;
+use crate::text::layout::Page;
+use crate::torture::words::{found, measure, safe};
+use crate::words::{counted, printable};
+use record::torture::LimitRecord;
+use record::torture::diff::{
+    ChangeKind, ChangeRecord, DiffRecord, DiffSideRecord, LimitChangeRecord,
+};
+use units::show;
 
-pub use compare::compare;
-pub use show::{json, markdown, text};
-
-use record::torture::{LimitRecord, TortureRecord};
-use serde::Serialize;
-
-/// What became of a case from A to B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// A finding where there was none.
-    New,
-    /// A finding that is worse, or fails in more ways.
-    Worse,
-    /// A finding that is less bad, or fails in fewer ways.
-    Eased,
-    /// No finding any more, and tested.
-    Fixed,
-    /// The finding is the same.
-    Still,
-    /// No finding on either side, and not the same outcome.
-    Other,
-    /// A finding of A that B did not test, or one of B that A did not.
-    Untested,
-    /// The case itself was changed: not compared.
-    Version,
-    OnlyA,
-    OnlyB,
+/// For people at a terminal.
+pub fn text(diff: &DiffRecord, style: Style) -> String {
+    let mut page = Page::default();
+    page.wrapped("A  ", &side(&diff.a));
+    page.wrapped("B  ", &side(&diff.b));
+    page.blank();
+    page.wrapped("", &summary(diff));
+    for caution in &diff.cautions {
+        page.wrapped("Caution: ", &safe(caution));
+    }
+    let shown = |change: &&ChangeRecord| !style.quiet || change.is_worse();
+    for (row, change) in diff.changes.iter().filter(shown).enumerate() {
+        if row == 0 {
+            page.blank();
+        }
+        page.wrapped(&format!("  {:<10} {} ", change.kind.word(), change.case), &told(change));
+    }
+    if !style.quiet {
+        numbers(&mut page, diff);
+    }
+    let text = page.finish();
+    if style.unicode { text } else { ascii(&text) }
 }
 
-impl Kind {
-    const ALL: [Kind; 10] = [
-        Kind::New,
-        Kind::Worse,
-        Kind::Eased,
-        Kind::Fixed,
-        Kind::Still,
-        Kind::Other,
-        Kind::Untested,
-        Kind::Version,
-        Kind::OnlyA,
-        Kind::OnlyB,
-    ];
+fn numbers(page: &mut Page, diff: &DiffRecord) {
+    if !diff.limits.is_empty() {
+        page.heading("Limits and deadlines");
+    }
+    for one in &diff.limits {
+        let head = format!("  {} {}  ", one.case, safe(&one.what));
+        page.wrapped(&head, &safe(&moved(one)));
+    }
+    if !diff.habits.is_empty() {
+        page.heading("Habits");
+    }
+    for one in &diff.habits {
+        page.wrapped(
+            &format!("  {:<28}  ", safe(&one.name)),
+            &safe(&format!("{}; now {}", one.a, one.b)),
+        );
+    }
+}
 
-    /// As the head of a line.
-    fn word(self) -> &'static str {
-        match self {
-            Kind::New => "new",
-            Kind::Worse => "worse",
-            Kind::Eased => "eased",
-            Kind::Fixed => "fixed",
-            Kind::Still => "still",
-            Kind::Other => "other",
-            Kind::Untested => "untested",
-            Kind::Version => "changed",
-            Kind::OnlyA => "only in A",
-            Kind::OnlyB => "only in B",
+fn side(side: &DiffSideRecord) -> String {
+    let version = if side.version.is_empty() { "of unknown version" } else { &side.version };
+    safe(&format!(
+        "{}, {}, loadstone {version}, seed {}: {}",
+        side.target,
+        side.started,
+        side.seed,
+        found(side.findings, side.cases)
+    ))
+}
+
+/// One sentence on the whole.
+fn summary(diff: &DiffRecord) -> String {
+    let verdict = match diff.worse {
+        0 => "Nothing is worse in B".to_owned(),
+        n => format!("{} worse in B", counted(n, "case")),
+    };
+    let mut parts = Vec::new();
+    for kind in ChangeKind::ALL {
+        let count = diff.changes.iter().filter(|change| change.kind == kind).count() as u64;
+        if count > 0 {
+            parts.push(format!("{} {}", show::count(count), many(kind)));
         }
     }
+    parts.push(format!("{} unchanged", show::count(diff.unchanged)));
+    format!("{verdict}: {}.", parts.join(", "))
 }
 
-/// A case that is not the same in both.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Change {
-    pub case: String,
-    pub title: String,
-    pub kind: Kind,
-    /// Outcomes; `None` where it is missing.
-    pub a: Option<&'static str>,
-    pub b: Option<&'static str>,
-    /// What else there is to say: exchanges, versions, reasons.
-    pub detail: String,
-    /// Why it does not count in B.
-    pub waived: Option<String>,
-}
-
-impl Change {
-    /// Whether B is worse for it.
-    pub fn is_worse(&self) -> bool {
-        matches!(self.kind, Kind::New | Kind::Worse) && self.waived.is_none()
+fn many(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Still => "still a finding",
+        ChangeKind::Other => "otherwise",
+        ChangeKind::Untested => "untested on one side",
+        ChangeKind::Version => "of another version",
+        other => other.word(),
     }
 }
 
-/// A number that moved, or is measured on one side only.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LimitChange {
-    pub case: String,
-    pub what: String,
-    pub a: Option<LimitRecord>,
-    pub b: Option<LimitRecord>,
+/// `fail, was pass: title; detail`.
+fn told(change: &ChangeRecord) -> String {
+    let outcomes = match (change.a, change.b) {
+        (Some(a), Some(b)) if a == b => a.id().to_owned(),
+        (Some(a), Some(b)) => format!("{}, was {}", b.id(), a.id()),
+        (Some(one), None) | (None, Some(one)) => one.id().to_owned(),
+        (None, None) => String::new(),
+    };
+    let mut parts = vec![format!("{outcomes}: {}", change.title)];
+    parts.extend(Some(change.detail.clone()).filter(|detail| !detail.is_empty()));
+    parts.extend(change.waived.as_ref().map(|why| format!("waived: {why}")));
+    safe(&parts.join("; "))
 }
 
-/// Something that the server does otherwise.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct HabitChange {
-    pub name: String,
-    pub a: String,
-    pub b: String,
+fn number(limit: Option<&LimitRecord>) -> String {
+    let Some(limit) = limit else { return "not measured".to_owned() };
+    let number = measure(limit);
+    if limit.note.is_empty() { number } else { format!("{number} ({})", limit.note) }
 }
 
-/// Which result it was.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Side {
-    pub target: String,
-    pub started: String,
-    pub version: String,
-    pub seed: u64,
-    /// Those that were carried out.
-    pub cases: u64,
-    pub findings: u64,
+fn moved(one: &LimitChangeRecord) -> String {
+    format!("{}; now {}", number(one.a.as_ref()), number(one.b.as_ref()))
 }
 
-impl Side {
-    fn of(document: &TortureRecord) -> Side {
-        Side {
-            target: document.target.clone(),
-            started: document.started.clone(),
-            version: document.version.clone(),
-            seed: document.seed,
-            cases: document.tested_count(),
-            findings: document.findings,
-        }
+/// For a pull request.
+pub fn markdown(diff: &DiffRecord) -> String {
+    let mut out = format!("### {}\n\n", plain(&summary(diff)));
+    for (letter, one) in [("A", &diff.a), ("B", &diff.b)] {
+        out += &format!("- {letter}: {}\n", plain(&printable(&side(one), 400)));
     }
+    for caution in &diff.cautions {
+        out += &format!("- ⚠️ {}\n", plain(&printable(caution, 1_000)));
+    }
+    out.push('\n');
+    let row = |change: &ChangeRecord| {
+        let mark = if change.is_worse() { "❌ " } else { "" };
+        vec![format!("{mark}{}", change.kind.word()), change.case.clone(), told(change)]
+    };
+    let rows: Vec<Vec<String>> = diff.changes.iter().map(row).collect();
+    if !rows.is_empty() {
+        out += &table(&["", "Case", "Outcome"].map(str::to_owned), &rows);
+    }
+    let limits: Vec<Vec<String>> = diff.limits.iter().map(limit_row).collect();
+    if !limits.is_empty() {
+        out += &table(&["Limit", "Case", "A", "B"].map(str::to_owned), &limits);
+    }
+    let habits: Vec<Vec<String>> = diff
+        .habits
+        .iter()
+        .map(|one| [&one.name, &one.a, &one.b].map(|text| safe(text)).to_vec())
+        .collect();
+    if !habits.is_empty() {
+        out += &table(&["Habit", "A", "B"].map(str::to_owned), &habits);
+    }
+    out
 }
 
-/// What differs between two results.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Diff {
-    schema: &'static str,
-    pub a: Side,
-    pub b: Side,
-    /// Cases for which B is worse.
-    pub worse: u64,
-    /// Cases with the same outcome and no finding.
-    pub unchanged: u64,
-    /// By kind, then by case.
-    pub changes: Vec<Change>,
-    pub limits: Vec<LimitChange>,
-    pub habits: Vec<HabitChange>,
-    /// What makes the two hard to compare.
-    pub cautions: Vec<String>,
+fn limit_row(one: &LimitChangeRecord) -> Vec<String> {
+    let ends = [number(one.a.as_ref()), number(one.b.as_ref())];
+    [&one.what, &one.case, &ends[0], &ends[1]].map(|text| safe(text)).to_vec()
 }

@@ -15,7 +15,7 @@ use url::Url;
 
 /// A form that is text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ProbeForm {
     Sh,
     Curl,
     Nc,
@@ -26,19 +26,19 @@ pub enum Form {
 ///
 /// # Errors
 /// Why it cannot be said so, and what else to take.
-pub fn emit(kept: &Transcript, form: Form) -> Result<String, String> {
+pub fn emit(kept: &Transcript, form: ProbeForm) -> Result<String, String> {
     let said = match form {
-        Form::Sh => sh::script(kept),
-        Form::Curl => curl::line(kept),
-        Form::Nc => sh::line(kept),
-        Form::RustTest => rust_test::test(kept),
+        ProbeForm::Sh => sh::script(kept),
+        ProbeForm::Curl => curl::line(kept),
+        ProbeForm::Nc => sh::line(kept),
+        ProbeForm::RustTest => rust_test::test(kept),
     };
     said.map_err(|why| format!("{} {}: {why}", kept.case, safe(&kept.name)))
 }
 
 /// Where it went: name or address, and port.
 fn place(kept: &Transcript) -> Result<(String, u16), String> {
-    let wrong = || "its target is no URL: the transcript was changed".to_owned();
+    let wrong = || "its target is not a URL: the transcript was changed".to_owned();
     let url = Url::parse(&kept.target).map_err(|_| wrong())?;
     let host = url.host_str().ok_or_else(wrong)?.trim_matches(['[', ']']).to_owned();
     // what stands in a script must be a plain word

@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn responses_are_told_apart() {
         let first = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 15\r\n\r\nGET / HTTP/1.1\n";
-        let second = b"HTTP/1.0 200\r\n\r\nHTTP/1.1 is no status line";
+        let second = b"HTTP/1.0 200\r\n\r\nHTTP/1.1 is not a status line";
         let both = [&first[..], second].concat();
         assert_eq!(responses(&both), [&first[..], second]);
         assert_eq!(responses(first), [&first[..]]);

@@ -66,12 +66,12 @@ fn happened(outcome: TestOutcome) -> &'static str {
 }
 
 /// A group of cases by outcome, the worst first.
-pub(crate) struct Group<'a> {
+pub(crate) struct CaseGroup<'a> {
     pub(crate) letter: char,
     pub(crate) by_outcome: Vec<(TestOutcome, Vec<&'a CaseRecord>)>,
 }
 
-impl Group<'_> {
+impl CaseGroup<'_> {
     pub(crate) fn worst(&self) -> TestOutcome {
         self.by_outcome.first().map(|(outcome, _)| *outcome).unwrap_or_default()
     }
@@ -92,7 +92,7 @@ impl Group<'_> {
 }
 
 /// The groups that were run, the worst first.
-pub(crate) fn groups(result: &TortureRecord) -> Vec<Group<'_>> {
+pub(crate) fn groups(result: &TortureRecord) -> Vec<CaseGroup<'_>> {
     let mut letters: Vec<char> = Vec::new();
     for case in &result.cases {
         if !letters.contains(&case.group()) {
@@ -105,9 +105,9 @@ pub(crate) fn groups(result: &TortureRecord) -> Vec<Group<'_>> {
             (*outcome, result.cases.iter().filter(own).collect::<Vec<_>>())
         };
         let all = TestOutcome::ALL.iter().rev().map(of);
-        Group { letter: *letter, by_outcome: all.filter(|(_, own)| !own.is_empty()).collect() }
+        CaseGroup { letter: *letter, by_outcome: all.filter(|(_, own)| !own.is_empty()).collect() }
     };
-    let mut groups: Vec<Group<'_>> = letters.iter().map(group).collect();
+    let mut groups: Vec<CaseGroup<'_>> = letters.iter().map(group).collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.worst()));
     groups
 }

@@ -44,7 +44,7 @@ fn poisson_gaps_are_exponential_also_under_a_ramp() {
 }
 
 #[test]
-fn uniform_gaps_are_uniform_and_the_test_of_the_exponential_rejects_them() {
+fn uniform_gaps_are_uniform_and_not_exponential() {
     let spec = ramp(Gaps::Uniform);
     let mut gaps = unit_gaps(&spec, SEED);
     assert!(anderson_darling(&gaps) > 10.0 * CRITICAL_AT_1_PERCENT);

@@ -20,7 +20,7 @@ use units::Nanos;
 use super::core::{Core, Duty, SCRATCH_LEN};
 use super::outgoing::{After, Outgoing};
 use super::poller::{Interest, Poller};
-use super::request::{HEAD_MAX, Parsed, Request, parse};
+use super::request::{ExactRequest, HEAD_MAX, Parsed, parse};
 use super::script::Fate;
 use super::slab::Id;
 use crate::faults::Misbehaviour;
@@ -42,12 +42,12 @@ pub(super) struct Connection {
     input: Vec<u8>,
     scanned: usize,
     /// A request whose body is still coming.
-    unfinished: Option<Request>,
+    unfinished: Option<ExactRequest>,
     pending: VecDeque<Pending>,
     sending: VecDeque<Outgoing>,
     last_due: Nanos,
     requests: u64,
-    state: State,
+    state: ConnectionState,
     peer_done: bool,
     blocked: bool,
     dripping: bool,
@@ -70,7 +70,7 @@ enum Act {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ConnectionState {
     Reading,
     /// No further request is read; what is in work is finished.
     Finishing,
@@ -100,7 +100,7 @@ impl Connection {
             sending: VecDeque::new(),
             last_due: Nanos::ZERO,
             requests: 0,
-            state: State::Reading,
+            state: ConnectionState::Reading,
             peer_done: false,
             blocked: false,
             dripping: false,
@@ -153,9 +153,9 @@ impl Connection {
             return Life::Over;
         }
         let read = match self.state {
-            State::Reading => self.has_room() && self.input.len() <= HEAD_MAX,
-            State::Finishing => false,
-            State::Lingering { .. } => true,
+            ConnectionState::Reading => self.has_room() && self.input.len() <= HEAD_MAX,
+            ConnectionState::Finishing => false,
+            ConnectionState::Lingering { .. } => true,
         };
         let interest = Interest { read, write: self.blocked };
         if interest != self.interest {
@@ -175,14 +175,14 @@ impl Connection {
             Err(_) => return Life::Over,
         };
         core.shared.counters.received(count);
-        if let State::Lingering { left } = &mut self.state {
+        if let ConnectionState::Lingering { left } = &mut self.state {
             *left = left.saturating_sub(count);
             return Life::when(count > 0 && *left > 0);
         }
         if count == 0 {
             // the client may have closed only its own side and still wait for answers
             self.peer_done = true;
-            self.state = State::Finishing;
+            self.state = ConnectionState::Finishing;
             return Life::Open;
         }
         self.input.extend_from_slice(&core.scratch[..count]);
@@ -194,7 +194,7 @@ impl Connection {
     fn understand(&mut self, id: Id, core: &mut Core) {
         let input = std::mem::take(&mut self.input);
         let mut at = 0;
-        while self.state == State::Reading && self.has_room() {
+        while self.state == ConnectionState::Reading && self.has_room() {
             let rest = &input[at..];
             if let Some(mut request) = self.unfinished.take() {
                 match request.body.take(rest) {
@@ -226,14 +226,14 @@ impl Connection {
         }
         self.input = input;
         self.input.drain(..at);
-        if self.state != State::Reading {
+        if self.state != ConnectionState::Reading {
             self.input = Vec::new();
         }
     }
 
     /// Sends 100 (Continue) to a client that waits for it, unless the body is coming anyway
     /// (RFC 9110 §10.1.1) or answers ahead of it are still to go out.
-    fn invite(&mut self, request: &Request, body_comes: bool, core: &Core) {
+    fn invite(&mut self, request: &ExactRequest, body_comes: bool, core: &Core) {
         let silent = core.faults.misbehaviour == Some(Misbehaviour::NeverAnswer);
         let first = self.pending.is_empty() && self.sending.is_empty();
         if request.expects && !body_comes && first && !silent {
@@ -242,7 +242,7 @@ impl Connection {
     }
 
     /// Decides a whole request's fate and sets its timer.
-    fn admit(&mut self, id: Id, request: &Request, core: &mut Core) {
+    fn admit(&mut self, id: Id, request: &ExactRequest, core: &mut Core) {
         let now = reactor::monotonic();
         if let Some(stall) = &mut core.stall {
             stall.on_request(now);
@@ -271,7 +271,7 @@ impl Connection {
         let due = core.script.due(now, drip, fate, self.number);
         self.queue(id, Pending { due, line: request.line.clone(), act }, core);
         if !stays {
-            self.state = State::Finishing;
+            self.state = ConnectionState::Finishing;
         }
     }
 
@@ -279,7 +279,7 @@ impl Connection {
         let act = Act::Send(core.refusal(status));
         let due = reactor::monotonic();
         self.queue(id, Pending { due, line: String::new(), act }, core);
-        self.state = State::Finishing;
+        self.state = ConnectionState::Finishing;
     }
 
     fn queue(&mut self, id: Id, mut pending: Pending, core: &mut Core) {
@@ -399,13 +399,13 @@ impl Connection {
         if self.peer_done || shutdown(&self.fd, Shutdown::Write).is_err() {
             return Life::Over;
         }
-        self.state = State::Lingering { left: LINGER_BYTES_MAX };
+        self.state = ConnectionState::Lingering { left: LINGER_BYTES_MAX };
         core.set_timer(reactor::monotonic() + LINGER_MAX, Duty::Linger, id);
         Life::Open
     }
 
     fn state_is_lingering(&self) -> bool {
-        matches!(self.state, State::Lingering { .. })
+        matches!(self.state, ConnectionState::Lingering { .. })
     }
 
     fn has_room(&self) -> bool {

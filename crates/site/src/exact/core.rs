@@ -9,11 +9,11 @@ use units::Nanos;
 use super::Shared;
 use super::outgoing::Making;
 use super::outgoing::Outgoing;
-use super::request::Request;
+use super::request::ExactRequest;
 use super::script::Script;
 use super::slab::Id;
 use super::stall::StallClock;
-use crate::access::Line;
+use crate::access::AccessLine;
 use crate::head::Date;
 use crate::{AccessLog, Config, Faults};
 
@@ -114,7 +114,12 @@ impl Core {
         Some(start)
     }
 
-    pub(super) fn answer(&mut self, request: &Request, error: Option<u16>, last: bool) -> Outgoing {
+    pub(super) fn answer(
+        &mut self,
+        request: &ExactRequest,
+        error: Option<u16>,
+        last: bool,
+    ) -> Outgoing {
         let making = Making {
             date: self.date.text(),
             misbehaviour: self.faults.misbehaviour,
@@ -147,7 +152,7 @@ impl Core {
             None => self.shared.counters.unanswered(),
         }
         if let Some(log) = &self.log {
-            log.line(&Line { peer, request, status, body_len });
+            log.line(&AccessLine { peer, request, status, body_len });
         }
     }
 }

@@ -20,7 +20,7 @@ const SPIN: Nanos = Nanos::from_micros(120);
 pub(super) fn serve(poller: Poller, config: &Config, shared: Shared) -> io::Result<()> {
     let core = Core::new(config, shared);
     let mut server =
-        Server { poller, core, connections: Slab::new(), accepted: 0, accept_at: Nanos::ZERO };
+        FaultyLoop { poller, core, connections: Slab::new(), accepted: 0, accept_at: Nanos::ZERO };
     while !server.core.dead {
         if server.turn()? == Turn::Stop {
             break;
@@ -30,7 +30,7 @@ pub(super) fn serve(poller: Poller, config: &Config, shared: Shared) -> io::Resu
 }
 
 #[derive(Debug)]
-struct Server {
+struct FaultyLoop {
     poller: Poller,
     core: Core,
     connections: Slab<Connection>,
@@ -45,7 +45,7 @@ enum Turn {
     Stop,
 }
 
-impl Server {
+impl FaultyLoop {
     fn turn(&mut self) -> io::Result<Turn> {
         let timeout = self.next_instant().map(|at| (at - reactor::monotonic()) - SPIN);
         self.poller.wait(timeout)?;

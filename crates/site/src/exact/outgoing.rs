@@ -2,9 +2,9 @@
 
 use units::Nanos;
 
-use super::request::{Page, Request, Version};
+use super::request::{ExactRequest, Page, Version};
 use crate::faults::{Misbehaviour, WrongLength};
-use crate::head::{Framing, Head, bodiless};
+use crate::head::{BodyFraming, ResponseHead, bodiless};
 use crate::pattern;
 
 /// What is done once the last byte is handed over.
@@ -18,7 +18,7 @@ pub(super) enum After {
 }
 
 #[derive(Clone, Debug)]
-enum Part {
+enum BodyPiece {
     Text(Vec<u8>),
     /// So many bytes of the pattern.
     Pattern(u64),
@@ -27,7 +27,7 @@ enum Part {
 /// An answer that is being sent.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
-    parts: Vec<Part>,
+    parts: Vec<BodyPiece>,
     len: u64,
     position: u64,
     /// How much is sent at once; the rest drips.
@@ -63,7 +63,7 @@ pub(super) struct Making<'a> {
 
 impl Outgoing {
     /// The answer to `request`.
-    pub(super) fn answer(request: &Request, making: &Making<'_>) -> Outgoing {
+    pub(super) fn answer(request: &ExactRequest, making: &Making<'_>) -> Outgoing {
         let (status, mut body, extra) = content(request, making.error);
         let body_len = body.len();
         let (declared, sent) = match making.misbehaviour {
@@ -81,13 +81,13 @@ impl Outgoing {
             (false, Version::Http10) => Some("keep-alive"),
             (false, Version::Http11) => None,
         };
-        let framing = if has_length { Framing::Length(declared) } else { Framing::Unsaid };
-        let head = Head { status, date: making.date, framing, connection, extra: &extra };
+        let framing = if has_length { BodyFraming::Length(declared) } else { BodyFraming::Unsaid };
+        let head = ResponseHead { status, date: making.date, framing, connection, extra: &extra };
         // 101 is the last that is said in HTTP (RFC 9110 §15.2.2)
         if status != 101 {
-            parts.push(Part::Text(head.render()));
+            parts.push(BodyPiece::Text(head.render()));
         }
-        let prompt = parts.iter().map(Part::len).sum();
+        let prompt = parts.iter().map(BodyPiece::len).sum();
         if has_length && !request.head_only {
             if sent > body_len {
                 body.lengthen();
@@ -107,25 +107,30 @@ impl Outgoing {
     /// A refusal, after which the connection is closed.
     pub(super) fn refusal(status: u16, date: &str) -> Outgoing {
         let text = format!("{status} {}\n", crate::head::reason(status));
-        let framing = Framing::Length(text.len() as u64);
+        let framing = BodyFraming::Length(text.len() as u64);
         let plain = "Content-Type: text/plain\r\n";
-        let head = Head { status, date, framing, connection: Some("close"), extra: plain };
+        let head = ResponseHead { status, date, framing, connection: Some("close"), extra: plain };
         let body_len = Some(text.len() as u64);
-        let parts = vec![Part::Text(head.render()), Part::Text(text.into_bytes())];
+        let parts = vec![BodyPiece::Text(head.render()), BodyPiece::Text(text.into_bytes())];
         Outgoing::of(parts, Some(status), body_len, After::Close)
     }
 
     pub(super) fn garbage(bytes: Vec<u8>) -> Outgoing {
-        Outgoing::of(vec![Part::Text(bytes)], None, None, After::Close)
+        Outgoing::of(vec![BodyPiece::Text(bytes)], None, None, After::Close)
     }
 
     pub(super) fn interim_continue() -> Outgoing {
-        let parts = vec![Part::Text(CONTINUE.to_vec())];
+        let parts = vec![BodyPiece::Text(CONTINUE.to_vec())];
         Outgoing { is_final: false, ..Outgoing::of(parts, None, None, After::Keep) }
     }
 
-    fn of(parts: Vec<Part>, status: Option<u16>, body_len: Option<u64>, after: After) -> Outgoing {
-        let len = parts.iter().map(Part::len).sum();
+    fn of(
+        parts: Vec<BodyPiece>,
+        status: Option<u16>,
+        body_len: Option<u64>,
+        after: After,
+    ) -> Outgoing {
+        let len = parts.iter().map(BodyPiece::len).sum();
         Outgoing {
             parts,
             len,
@@ -239,26 +244,28 @@ impl Outgoing {
     }
 }
 
-impl Part {
+impl BodyPiece {
     fn len(&self) -> u64 {
         match self {
-            Part::Text(text) => text.len() as u64,
-            Part::Pattern(len) => *len,
+            BodyPiece::Text(text) => text.len() as u64,
+            BodyPiece::Pattern(len) => *len,
         }
     }
 
     /// For a length that is declared too short.
     fn lengthen(&mut self) {
         match self {
-            Part::Text(text) => text.extend_from_slice(WRONG_TEXT.as_bytes()),
-            Part::Pattern(len) => *len += WRONG_BY,
+            BodyPiece::Text(text) => text.extend_from_slice(WRONG_TEXT.as_bytes()),
+            BodyPiece::Pattern(len) => *len += WRONG_BY,
         }
     }
 
     fn copy(&self, from: u64, len: u64, into: &mut Vec<u8>) {
         match self {
-            Part::Text(text) => into.extend_from_slice(&text[from as usize..(from + len) as usize]),
-            Part::Pattern(_) => {
+            BodyPiece::Text(text) => {
+                into.extend_from_slice(&text[from as usize..(from + len) as usize])
+            }
+            BodyPiece::Pattern(_) => {
                 let (mut at, end) = (from, from + len);
                 while at < end {
                     let slice = pattern::slice(at, end - at);
@@ -271,8 +278,8 @@ impl Part {
 }
 
 /// Status, body and further header lines.
-fn content(request: &Request, error: Option<u16>) -> (u16, Part, String) {
-    let text = |text: &str| Part::Text(text.as_bytes().to_vec());
+fn content(request: &ExactRequest, error: Option<u16>) -> (u16, BodyPiece, String) {
+    let text = |text: &str| BodyPiece::Text(text.as_bytes().to_vec());
     let plain = "Content-Type: text/plain\r\n".to_owned();
     if let Some(status) = error {
         return (status, text(&format!("{status} on demand\n")), plain);
@@ -280,7 +287,7 @@ fn content(request: &Request, error: Option<u16>) -> (u16, Part, String) {
     match &request.page {
         Page::Hello => (200, text(HELLO), plain),
         Page::Bytes(len) => {
-            (200, Part::Pattern(*len), "Content-Type: application/octet-stream\r\n".to_owned())
+            (200, BodyPiece::Pattern(*len), "Content-Type: application/octet-stream\r\n".to_owned())
         }
         Page::Refused(why) => (400, text(why), plain),
         Page::Status { code: 101, .. } if request.version == Version::Http11 => {
@@ -304,10 +311,10 @@ fn content(request: &Request, error: Option<u16>) -> (u16, Part, String) {
 
 /// The interim head that `/status/1xx` puts before its answer; an HTTP/1.0 client must not get one
 /// (RFC 9110 §15.2).
-fn interim(version: Version, code: u16) -> Option<Part> {
+fn interim(version: Version, code: u16) -> Option<BodyPiece> {
     let upgrade = if code == 101 { "Connection: upgrade\r\nUpgrade: none\r\n" } else { "" };
     let head = format!("HTTP/1.1 {code} {}\r\n{upgrade}\r\n", crate::head::reason(code));
-    (version == Version::Http11).then(|| Part::Text(head.into_bytes()))
+    (version == Version::Http11).then(|| BodyPiece::Text(head.into_bytes()))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub(super) fn serve(
     backlog: u32,
     shared: Shared,
 ) -> io::Result<()> {
-    let mut server = Server {
+    let mut server = RangeLoop {
         range: FaultyServer::new(defects),
         lines: Slab::new(),
         lingering: VecDeque::new(),
@@ -49,11 +49,11 @@ pub(super) fn serve(
 }
 
 #[derive(Debug)]
-struct Server {
+struct RangeLoop {
     poller: Poller,
     shared: Shared,
     range: FaultyServer,
-    lines: Slab<Line>,
+    lines: Slab<ClientLine>,
     /// Connections that we have ended, in the order of their last instants.
     lingering: VecDeque<(Nanos, Id)>,
     /// Where to listen again after a crash.
@@ -71,7 +71,7 @@ struct Server {
 }
 
 #[derive(Debug)]
-struct Line {
+struct ClientLine {
     fd: OwnedFd,
     out: VecDeque<u8>,
     /// FIN goes out behind what is still to be sent.
@@ -92,7 +92,7 @@ enum Gone {
     Broken,
 }
 
-impl Server {
+impl RangeLoop {
     /// False when it is over.
     fn turn(&mut self) -> io::Result<bool> {
         let now = reactor::monotonic();
@@ -186,7 +186,7 @@ impl Server {
     }
 
     fn admit(&mut self, fd: OwnedFd) {
-        let line = Line {
+        let line = ClientLine {
             fd,
             out: VecDeque::new(),
             ends: false,

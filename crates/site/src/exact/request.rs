@@ -10,7 +10,7 @@ const FIELDS_MAX: usize = 128;
 
 /// What the exact loop needs to know of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct ExactRequest {
     /// The request line, for the log.
     pub(super) line: String,
     pub(super) page: Page,
@@ -51,7 +51,7 @@ pub(super) enum Parsed {
     /// To be refused with this status, and the connection closed.
     Bad(u16),
     Whole {
-        request: Request,
+        request: ExactRequest,
         head_len: usize,
     },
 }
@@ -99,7 +99,7 @@ fn head_ends(input: &[u8], scanned: &mut usize) -> bool {
     found
 }
 
-fn understand(head: &httparse::Request<'_, '_>, body_max: u64) -> Result<Request, u16> {
+fn understand(head: &httparse::Request<'_, '_>, body_max: u64) -> Result<ExactRequest, u16> {
     let method = head.method.ok_or(400_u16)?;
     let target = head.path.ok_or(400_u16)?;
     let version = match head.version {
@@ -130,7 +130,7 @@ fn understand(head: &httparse::Request<'_, '_>, body_max: u64) -> Result<Request
         Err(refusal) if refusal.status == 400 => Page::Refused(refusal.text),
         _ => Page::Hello,
     };
-    Ok(Request {
+    Ok(ExactRequest {
         line: format!("{method} {target} HTTP/1.{}", u8::from(version == Version::Http11)),
         page,
         head_only: method == "HEAD",

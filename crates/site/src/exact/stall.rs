@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn stalls_come_at_multiples_of_the_period_after_the_first_request() {
+    fn stalls_come_at_multiples_of_the_period() {
         let mut clock = clock();
         assert_eq!((clock.next_start(), clock.begin(MS(9_999))), (None, None));
         let mut stalls = Vec::new();
@@ -83,7 +83,7 @@ mod tests {
     fn a_second_without_requests_anchors_anew() {
         let mut clock = clock();
         clock.on_request(MS(0));
-        assert_eq!(clock.begin(MS(2_000)), None, "nobody was there");
+        assert_eq!(clock.begin(MS(2_000)), None, "nothing answered");
         assert_eq!(clock.next_start(), None);
         clock.on_request(MS(2_700));
         assert_eq!(clock.next_start(), Some(MS(4_700)));

@@ -15,7 +15,7 @@ fn addresses_are_read_as_people_type_them() {
 fn what_is_no_address_is_named_with_the_way_out() {
     for text in ["", "localhost", "127.0.0.1:65536", "127.0.0.1:", "::1:80", "unix:", "a:-1"] {
         let message = Listen::parse(text).unwrap_err().to_string();
-        assert!(message.starts_with(&format!("{text:?} is no address")), "{message}");
+        assert!(message.starts_with(&format!("{text:?} is not an address")), "{message}");
         assert!(message.contains("127.0.0.1:2020"), "{message}");
     }
 }

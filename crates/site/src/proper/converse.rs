@@ -19,8 +19,8 @@ use super::Common;
 use super::body::{PageBody, Upload};
 use super::pages;
 use super::raw::RawAnswer;
-use super::stream::{Backlog, Socket, Stream};
-use crate::access::Line;
+use super::stream::{Backlog, CountedStream, Socket};
+use crate::access::AccessLine;
 use crate::counters::Counters;
 use crate::head::Date;
 
@@ -36,7 +36,7 @@ const LINGER_MAX: Duration = Duration::from_secs(1);
 
 /// A connection's dealings.
 #[derive(Clone, Debug)]
-pub(super) struct Visit(Rc<Inner>);
+pub(super) struct Dealings(Rc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -49,13 +49,13 @@ struct Inner {
     date: RefCell<Date>,
 }
 
-impl Visit {
+impl Dealings {
     pub(super) fn new(
         common: Rc<Common>,
         counters: Arc<Counters>,
         peer: Option<SocketAddr>,
-    ) -> Visit {
-        Visit(Rc::new(Inner {
+    ) -> Dealings {
+        Dealings(Rc::new(Inner {
             common,
             counters,
             peer,
@@ -73,7 +73,7 @@ impl Visit {
     pub(super) async fn converse(self, socket: Socket) {
         let inner = &self.0;
         let backlog = Rc::clone(&inner.backlog);
-        let mut stream = Stream::new(socket, Arc::clone(&inner.counters), backlog);
+        let mut stream = CountedStream::new(socket, Arc::clone(&inner.counters), backlog);
         match begins_http2(&mut stream).await {
             Ok(true) => return self.converse_http2(stream).await,
             Ok(false) => {}
@@ -109,7 +109,7 @@ impl Visit {
     }
 
     /// HTTP/2 by prior knowledge (RFC 9113 section 3.3).
-    async fn converse_http2(self, stream: Stream) {
+    async fn converse_http2(self, stream: CountedStream) {
         let connection =
             http2::Builder::new(Local).serve_connection(TokioIo::new(stream), self.clone());
         // what breaks the protocol hyper has told the client itself
@@ -128,7 +128,7 @@ impl Visit {
     fn book(&self, request: &str, status: u16, body_len: Option<u64>) {
         self.0.counters.answers(status, 1);
         if let Some(log) = &self.0.common.log {
-            log.line(&Line { peer: self.0.peer, request, status: Some(status), body_len });
+            log.line(&AccessLine { peer: self.0.peer, request, status: Some(status), body_len });
         }
     }
 
@@ -161,7 +161,7 @@ impl Visit {
     }
 }
 
-impl Service<Request<Incoming>> for Visit {
+impl Service<Request<Incoming>> for Dealings {
     type Response = Response<PageBody>;
     type Error = HandedBack;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, HandedBack>>>>;
@@ -175,7 +175,7 @@ impl Service<Request<Incoming>> for Visit {
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Whether the client begins with HTTP/2's preface; what was read is read again.
-async fn begins_http2(stream: &mut Stream) -> std::io::Result<bool> {
+async fn begins_http2(stream: &mut CountedStream) -> std::io::Result<bool> {
     let mut begun = Vec::with_capacity(PREFACE.len());
     while begun.len() < PREFACE.len() && PREFACE.starts_with(&begun) {
         let mut rest = [0; PREFACE.len()];
@@ -214,7 +214,7 @@ impl std::error::Error for HandedBack {}
 
 /// Closes our side and waits for the client to close its own, so that unread input does not turn
 /// the close into a reset that could destroy the answer (RFC 9112 §9.6).
-async fn linger(mut stream: Stream) {
+async fn linger(mut stream: CountedStream) {
     if stream.shutdown().await.is_err() {
         return;
     }

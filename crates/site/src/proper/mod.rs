@@ -75,7 +75,7 @@ impl Common {
 
 /// One thread's server.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct ProperServer {
     runtime: Runtime,
     acceptor: Acceptor,
     common: Common,
@@ -86,25 +86,25 @@ pub(crate) struct Server {
 /// How long accepting rests when the system has no descriptor left.
 const PAUSE: Duration = Duration::from_millis(10);
 
-impl Server {
+impl ProperServer {
     pub(crate) fn new(
         listener: Listener,
         common: Common,
         counters: Arc<Counters>,
         quic: Option<QuicListener>,
-    ) -> std::io::Result<Server> {
+    ) -> std::io::Result<ProperServer> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         let acceptor = {
             let _inside = runtime.enter();
             Acceptor::new(listener)?
         };
-        Ok(Server { runtime, acceptor, common, counters, quic })
+        Ok(ProperServer { runtime, acceptor, common, counters, quic })
     }
 
     /// Serves until the stop sign. Connections that are open then are closed.
     pub(crate) fn serve(self) {
-        let Server { runtime, acceptor, common, counters, quic } = self;
+        let ProperServer { runtime, acceptor, common, counters, quic } = self;
         let tasks = LocalSet::new();
         let mut stop = common.stop.clone();
         tasks.block_on(&runtime, async {
@@ -125,7 +125,7 @@ async fn accept(acceptor: &Acceptor, common: &Common, counters: &Arc<Counters>) 
         match acceptor.accept().await {
             Ok((socket, peer)) => {
                 counters.connection();
-                let visit = converse::Visit::new(Rc::clone(&common), Arc::clone(counters), peer);
+                let visit = converse::Dealings::new(Rc::clone(&common), Arc::clone(counters), peer);
                 tokio::task::spawn_local(async move {
                     visit.converse(socket).await;
                     drop(permit);

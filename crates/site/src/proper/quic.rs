@@ -16,7 +16,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::Common;
 use super::body::Upload;
-use super::converse::Visit;
+use super::converse::Dealings;
 use crate::SiteError;
 use crate::config::Http3;
 use crate::counters::Counters;
@@ -88,7 +88,7 @@ pub(super) async fn accept(quic: Option<QuicListener>, common: &Common, counters
         let Ok(permit) = Arc::clone(&common.room).acquire_owned().await else { return };
         counters.connection();
         let peer = Some(incoming.remote_address());
-        let visit = Visit::new(Rc::clone(&common), Arc::clone(counters), peer);
+        let visit = Dealings::new(Rc::clone(&common), Arc::clone(counters), peer);
         tokio::task::spawn_local(async move {
             converse(incoming, visit).await;
             drop(permit);
@@ -97,7 +97,7 @@ pub(super) async fn accept(quic: Option<QuicListener>, common: &Common, counters
 }
 
 /// Serves one connection to its end; what breaks the protocol h3 tells the client itself.
-async fn converse(incoming: quinn::Incoming, visit: Visit) {
+async fn converse(incoming: quinn::Incoming, visit: Dealings) {
     let Ok(connection) = incoming.await else { return };
     let connection = h3_quinn::Connection::new(connection);
     let Ok(mut connection) = h3::server::Connection::<_, Bytes>::new(connection).await else {
@@ -114,13 +114,13 @@ async fn converse(incoming: quinn::Incoming, visit: Visit) {
     }
 }
 
-type Stream = RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;
+type Http3Stream = RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;
 
 /// One request; its body is read before it is answered.
 async fn answer(
     request: Request<()>,
-    mut stream: Stream,
-    visit: Visit,
+    mut stream: Http3Stream,
+    visit: Dealings,
 ) -> Result<(), h3::error::StreamError> {
     let mut body = Vec::new();
     let most = usize::try_from(visit.common().body_max).unwrap_or(usize::MAX);

@@ -3,7 +3,7 @@
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::body::Pieces;
-use crate::head::{Framing, Head};
+use crate::head::{BodyFraming, ResponseHead};
 use crate::pattern;
 
 /// An answer written by hand. Only to a request without a body, and under HTTP/1.1.
@@ -44,10 +44,12 @@ impl RawAnswer {
         date: &str,
     ) -> std::io::Result<()> {
         let connection = (!self.keep).then_some("close");
-        let head = |framing, extra| Head { status: 200, date, framing, connection, extra }.render();
+        let head = |framing, extra| {
+            ResponseHead { status: 200, date, framing, connection, extra }.render()
+        };
         match self.kind {
             RawKind::Close { len } => {
-                stream.write_all(&head(Framing::Unsaid, PLAIN)).await?;
+                stream.write_all(&head(BodyFraming::Unsaid, PLAIN)).await?;
                 let mut position = if self.head_only { len } else { 0 };
                 while position < len {
                     let slice = pattern::slice(position, len - position);
@@ -57,7 +59,7 @@ impl RawAnswer {
             }
             RawKind::Trailer { len, pieces } => {
                 let extra = format!("{PLAIN}Trailer: X-Body-Length\r\n");
-                stream.write_all(&head(Framing::Chunked, &extra)).await?;
+                stream.write_all(&head(BodyFraming::Chunked, &extra)).await?;
                 if self.head_only {
                     return Ok(());
                 }
@@ -77,7 +79,7 @@ impl RawAnswer {
             RawKind::Interim { code } => {
                 let reason = crate::head::reason(code);
                 let mut bytes = format!("HTTP/1.1 {code} {reason}\r\n\r\n").into_bytes();
-                let framing = Framing::Length(AFTER_INTERIM.len() as u64);
+                let framing = BodyFraming::Length(AFTER_INTERIM.len() as u64);
                 bytes.extend(head(framing, PLAIN));
                 if !self.head_only {
                     bytes.extend_from_slice(AFTER_INTERIM.as_bytes());

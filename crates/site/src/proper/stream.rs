@@ -79,16 +79,20 @@ impl Backlog {
 
 /// A socket whose bytes are counted and into which what was read too far can be put back.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct CountedStream {
     socket: Socket,
     put_back: Bytes,
     counters: Arc<Counters>,
     backlog: Rc<Backlog>,
 }
 
-impl Stream {
-    pub(super) fn new(socket: Socket, counters: Arc<Counters>, backlog: Rc<Backlog>) -> Stream {
-        Stream { socket, put_back: Bytes::new(), counters, backlog }
+impl CountedStream {
+    pub(super) fn new(
+        socket: Socket,
+        counters: Arc<Counters>,
+        backlog: Rc<Backlog>,
+    ) -> CountedStream {
+        CountedStream { socket, put_back: Bytes::new(), counters, backlog }
     }
 
     /// `bytes` will be read next. Called when nothing put back before is left.
@@ -112,7 +116,7 @@ impl Stream {
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for CountedStream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -135,7 +139,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for CountedStream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -130,7 +130,7 @@ fn no_answer_comes_before_it_is_due() {
 }
 
 #[test]
-fn one_connections_answers_keep_their_order_whatever_their_delays() {
+fn responses_of_a_connection_keep_their_order_despite_delays() {
     let site = site(&[("delay", "exp:2ms")]);
     let lines: Vec<String> = (0..50).map(|len| request(&format!("GET /bytes/{len}"))).collect();
     let mut client = Client::new(&site);

@@ -39,7 +39,7 @@ fn what_a_client_does_not_take_waits_and_arrives_whole() {
 }
 
 #[test]
-fn refusals_arrive_though_the_client_still_sends_unless_they_are_to_be_lost() {
+fn refusals_arrive_while_the_client_sends_unless_to_be_lost() {
     let body = faulty::BODY_MAX as usize + 1;
     let head = format!("POST /post HTTP/1.1\r\nHost: h\r\nContent-Length: {body}\r\n\r\n");
     for (switches, seen) in
@@ -95,5 +95,5 @@ fn what_does_not_go_together_is_refused() {
         assert!(Site::start(config(options)).is_err(), "{options:?}");
     }
     let error = Config::default().parse_option("range", "no-host,xx").unwrap_err();
-    assert!(error.to_string().contains("\"xx\" is no switch"), "{error}");
+    assert!(error.to_string().contains("\"xx\" is not a switch"), "{error}");
 }

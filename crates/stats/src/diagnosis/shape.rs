@@ -10,23 +10,23 @@ pub(crate) fn between(hist: &Hist, low: Nanos, high: Nanos) -> u64 {
 
 /// A narrow crowd of recordings.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct Cluster {
     pub(crate) count: u64,
     /// Recordings beside it: within twice its width on either side.
     pub(crate) beside: u64,
 }
 
 /// The recordings between `low` and `high`, and those close by on either side.
-pub(crate) fn line(hist: &Hist, low: Nanos, high: Nanos) -> Line {
+pub(crate) fn line(hist: &Hist, low: Nanos, high: Nanos) -> Cluster {
     let width = high - low;
     let reach = Nanos(width.0 * 2);
-    Line {
+    Cluster {
         count: between(hist, low, high),
         beside: between(hist, low - reach, low) + between(hist, high, high + reach),
     }
 }
 
-impl Line {
+impl Cluster {
     /// At least `count`, and four times as many as beside it, where there is four times the room.
     pub(crate) fn stands_out(&self, count: u64) -> bool {
         self.count >= count.max(1) && self.beside * 4 <= self.count

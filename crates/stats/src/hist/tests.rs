@@ -129,7 +129,7 @@ proptest! {
 }
 
 #[test]
-fn a_histogram_is_made_again_from_its_buckets_and_from_its_parts() {
+fn a_histogram_is_rebuilt_from_its_buckets_and_its_parts() {
     let mut hist = Hist::new();
     for value in [0, 0, 1, 700, 1_023, 45_000, 1_234_567, 80_000_000_000, 4_000_000_000_000] {
         hist.record(Nanos(value));

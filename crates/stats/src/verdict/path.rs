@@ -35,7 +35,7 @@ pub fn path_overload(facts: &PathFacts) -> Option<Cause> {
         id: CauseId::PathOverload,
         figure: facts.overflowed as f64,
         text: format!(
-            "{} packets were lost to the emulation itself, beside the {} that came to it",
+            "the emulation itself lost {} packets, in addition to the {} that reached it",
             show::count(facts.overflowed),
             show::count(facts.packets())
         ),
@@ -158,6 +158,6 @@ mod tests {
         assert_eq!(of(0), None);
         let cause = of(1).expect("a cause");
         assert_eq!(cause.id.id(), "path-overload");
-        assert!(cause.text.starts_with("1 packets were lost to the emulation itself"));
+        assert!(cause.text.starts_with("the emulation itself lost 1 packets"));
     }
 }

@@ -94,7 +94,7 @@ impl Pack for record::torture::Beside {
     }
 
     fn unpack(_: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
-        Err(Damage::new("the load beside it is no part of this row"))
+        Err(Damage::new("the load beside it is not part of this row"))
     }
 }
 
@@ -106,7 +106,7 @@ impl Pack for TestOutcome {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let found =
             TestOutcome::ALL.into_iter().find(|outcome| Some(outcome.id()) == value.as_str());
-        found.ok_or_else(|| Damage::new(format!("{value} is no outcome")))
+        found.ok_or_else(|| Damage::new(format!("{value} is not an outcome")))
     }
 
     fn absent() -> Option<Self> {
@@ -121,7 +121,7 @@ impl Pack for Severity {
 
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let found = value.as_str().and_then(Severity::named);
-        found.ok_or_else(|| Damage::new(format!("{value} is no severity")))
+        found.ok_or_else(|| Damage::new(format!("{value} is not a severity")))
     }
 
     /// Results of versions that knew none: every finding failed a run.
@@ -167,7 +167,7 @@ impl Pack for Day {
 
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let day = value.as_str().and_then(Day::parse);
-        day.ok_or_else(|| Damage::new(format!("{value} is no day")))
+        day.ok_or_else(|| Damage::new(format!("{value} is not a day")))
     }
 }
 
@@ -202,7 +202,7 @@ impl Pack for Ending {
             (Some("exit"), Some(code), _) => Ok(Ending::Exit(code)),
             (Some("signal"), Some(number), Some(core)) => Ok(Ending::Signal { number, core }),
             (Some("unseen"), ..) => Ok(Ending::Unseen),
-            _ => Err(Damage::new(format!("{value} is no end of a process"))),
+            _ => Err(Damage::new(format!("{value} is not an end of a process"))),
         }
     }
 }
@@ -216,7 +216,7 @@ impl Pack for FailureKind {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let text = value.as_str().unwrap_or_default();
         let found = FailureKind::named(text);
-        found.ok_or_else(|| Damage::new(format!("{value} is no way to fail")))
+        found.ok_or_else(|| Damage::new(format!("{value} is not a way to fail")))
     }
 }
 
@@ -332,7 +332,7 @@ impl Pack for Move {
         let map = object(value)?;
         let (name, value) =
             map.iter().next().ok_or_else(|| Damage::new("a step without a name"))?;
-        let unknown = || Damage::new(format!("{name} {value} is no step"));
+        let unknown = || Damage::new(format!("{name} {value} is not a step"));
         let word = value.as_str().unwrap_or_default();
         Ok(match name.as_str() {
             "send" => Move::Send(Pack::unpack(value, found)?),

@@ -148,7 +148,7 @@ fn the_handshake_is_linuxs() {
 }
 
 #[test]
-fn a_lost_syn_comes_again_four_times_after_a_second_and_then_later_and_later() {
+fn a_lost_syn_is_repeated_four_times_with_backoff() {
     let mut stage = Stage::open(TcpSettings::default());
     for pause in [1_000, 1_000, 1_000, 1_000, 1_000, 2_000] {
         stage.pass(pause - 1);
@@ -174,7 +174,7 @@ fn a_refusal_is_one_only_when_it_answers_our_syn() {
 }
 
 #[test]
-fn a_server_that_remembers_a_former_connection_is_told_and_asked_again() {
+fn a_server_that_remembers_a_former_connection_is_reset() {
     let mut stage = Stage::open(TcpSettings::default());
     stage.peer_sends(A, 500, 9_000, b"");
     assert_eq!(stage.sent(), ["R 9000:0", "S 0:0"]);
@@ -194,7 +194,7 @@ fn a_peer_without_options_gets_none() {
 }
 
 #[test]
-fn the_request_carries_the_acknowledgement_and_the_last_answer_waits_40_ms() {
+fn the_request_carries_the_acknowledgement() {
     let mut stage = Stage::established();
     stage.write(100);
     assert_eq!(stage.sent(), ["PA 1:100 ack 1"]);
@@ -213,7 +213,7 @@ fn the_request_carries_the_acknowledgement_and_the_last_answer_waits_40_ms() {
 }
 
 #[test]
-fn full_segments_are_acknowledged_two_by_two_after_the_first_sixteen() {
+fn full_segments_are_acknowledged_in_pairs_after_sixteen() {
     let mut stage = Stage::established();
     let mut at = 1;
     let mut come = |stage: &mut Stage| {
@@ -234,7 +234,7 @@ fn full_segments_are_acknowledged_two_by_two_after_the_first_sixteen() {
 }
 
 #[test]
-fn lost_requests_are_repeated_after_200_ms_and_then_doubled_spans() {
+fn lost_requests_are_repeated_after_200_ms_with_doubling() {
     let mut stage = Stage::established();
     stage.write(10);
     stage.sent();
@@ -500,7 +500,7 @@ fn urgent_bytes_are_marked() {
 }
 
 #[test]
-fn all_addresses_come_before_a_port_comes_again_and_then_none_is_left() {
+fn all_addresses_are_used_before_a_port_is_reused() {
     let mut stage = Stage::new(TcpSettings::default());
     for slot in 0..8 {
         stage.stack.open(stage.now, slot, PEER, true, (None, None)).expect("there are eight");

@@ -2,7 +2,7 @@
 //! order, and both ends come to an end. The peer is a connection of ours that is put in place when a
 //! SYN arrives.
 
-use crate::connection::{Context, Spares, State, Tcb, bit};
+use crate::connection::{Context, Spares, Tcb, TcpState, bit};
 use crate::*;
 use sample::StackFacts;
 use std::cmp::Reverse;
@@ -83,7 +83,7 @@ impl Host {
         };
         let mut new = Tcb::open(SERVER, 0, iss, true, &mut context);
         new.release(&mut self.spare);
-        new.state = State::Established;
+        new.state = TcpState::Established;
         (new.snd_una, new.rcv_nxt) = (iss.wrapping_add(1), syn.seq.wrapping_add(1));
         (new.snd_wnd, new.snd_wl1) = (u32::from(syn.window), syn.seq);
         new.set(bit::SACK, self.settings.sack);

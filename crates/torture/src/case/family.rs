@@ -357,9 +357,9 @@ fn parameter(kind: ParameterKind, given: toml::Value) -> Result<Parameter, Strin
             parse_duration(&text).map(Parameter::Span).map_err(|error| error.to_string())
         }
         (ParameterKind::Text, Text(text)) => Ok(Parameter::Text(text)),
-        (ParameterKind::Number, other) => Err(format!("{other} is no number from 0")),
-        (ParameterKind::Size, other) => Err(format!("{other} is no size, such as \"1MiB\"")),
-        (ParameterKind::Span, other) => Err(format!("{other} is no span, such as \"60s\"")),
-        (ParameterKind::Text, other) => Err(format!("{other} is no text")),
+        (ParameterKind::Number, other) => Err(format!("{other} is not a number from 0")),
+        (ParameterKind::Size, other) => Err(format!("{other} is not a size, such as \"1MiB\"")),
+        (ParameterKind::Span, other) => Err(format!("{other} is not a span, such as \"60s\"")),
+        (ParameterKind::Text, other) => Err(format!("{other} is not text")),
     }
 }

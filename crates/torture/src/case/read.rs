@@ -144,7 +144,7 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
     let at_id = |why: &str| CaseFault { at: id_at, why: why.to_owned() };
     let id = read.id.into_inner();
     if !is_id(&id) {
-        return Err(at_id(&format!("{} is no id: write one like S-07", quoted(&id))));
+        return Err(at_id(&format!("{} is not an id: write one like S-07", quoted(&id))));
     }
     let parts = [!read.exchange.is_empty(), read.fuzz.is_some(), read.family.is_some()];
     if parts.iter().filter(|part| **part).count() != 1 || read.exchange.len() > EXCHANGES_MAX {
@@ -200,7 +200,7 @@ fn fuzz(read: &FuzzText) -> Result<Fuzz, CaseFault> {
     let names: Vec<&str> = FuzzPlace::ALL.iter().map(|(name, _)| *name).collect();
     let place = FuzzPlace::named(name).ok_or_else(|| CaseFault {
         at,
-        why: format!("{} is no place for random data: {} are", quoted(name), names.join(", ")),
+        why: format!("{} is not a place for random data: {} are", quoted(name), names.join(", ")),
     })?;
     let count = *read.count.get_ref();
     if count == 0 || count > COUNT_MAX {
@@ -229,7 +229,7 @@ fn level(text: &toml::Spanned<String>) -> Result<RequirementLevel, CaseFault> {
     let found = all.into_iter().find(|level| level.id() == text.get_ref());
     found.ok_or_else(|| CaseFault {
         at: text.span().start,
-        why: format!("{} is no level: MUST, SHOULD, MAY, opinion are", quoted(text.get_ref())),
+        why: format!("{} is not a level: MUST, SHOULD, MAY, opinion are", quoted(text.get_ref())),
     })
 }
 
@@ -316,7 +316,7 @@ fn step(read: toml::Spanned<StepText>) -> Result<ScriptStep, CaseFault> {
             "read" => ScriptStep::Read,
             _ => {
                 let why = format!(
-                    "{} is no step: urgent, half-close, reset, close, stop-reading, read are",
+                    "{} is not a step: urgent, half-close, reset, close, stop-reading, read are",
                     quoted(&then)
                 );
                 return Err(CaseFault { at, why });
@@ -362,7 +362,7 @@ accept = ["400"]
             (random, "line 2: a case of your own has exchanges"),
             (own.replace("version = 1", "version = 1\npress = true"), "line 2: a case of your own"),
             (GOOD.replace("S-07", "K-07"), "line 2: `found` is missing"),
-            (own.replace("MUST", "OUGHT"), "line 5: \"OUGHT\" is no level"),
+            (own.replace("MUST", "OUGHT"), "line 5: \"OUGHT\" is not a level"),
         ] {
             let said = read_own("own.toml", &file).unwrap_err();
             assert!(said.starts_with("own.toml: ") && said.contains(part), "{part}: {said}");
@@ -372,8 +372,8 @@ accept = ["400"]
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
         let table = [
-            (r#""S-07""#, r#""7""#, "line 2: \"7\" is no id"),
-            (r#""MUST""#, r#""OUGHT""#, "line 5: \"OUGHT\" is no level"),
+            (r#""S-07""#, r#""7""#, "line 2: \"7\" is not an id"),
+            (r#""MUST""#, r#""OUGHT""#, "line 5: \"OUGHT\" is not a level"),
             (
                 r#"name = "space""#,
                 r#"name = "space"
@@ -382,10 +382,10 @@ what = 1"#,
             ),
             (r#"["400"]"#, r#"["4000"]"#, "line 12: "),
             (r#"["400"]"#, "[]", "line 10: `accept` names nothing"),
-            ("{path}", "{nothing}", "line 11: \"nothing\" is no macro"),
+            ("{path}", "{nothing}", "line 11: \"nothing\" is not a macro"),
             (r#""1s""#, r#""1q""#, "line 11: "),
             (r#""1s""#, r#""1h""#, "line 11: \"1h\" is more than 10m"),
-            ("half-close", "close-half", "line 11: \"close-half\" is no step"),
+            ("half-close", "close-half", "line 11: \"close-half\" is not a step"),
             (r#"await = "interim""#, r#"await = "rain""#, "line 11: \"rain\" is not awaited"),
             ("version = 1", "version = 1 1", "line 3: "),
         ];

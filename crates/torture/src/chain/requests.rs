@@ -137,7 +137,7 @@ fn request(read: RequestText) -> Result<ChainRequest, String> {
 
 fn class_of(pair: &str) -> Result<DisagreementClass, String> {
     let known = DisagreementClass::ALL.into_iter().find(|class| class.id() == pair);
-    known.ok_or_else(|| format!("{} is no pair", quoted(pair)))
+    known.ok_or_else(|| format!("{} is not a pair", quoted(pair)))
 }
 
 /// Every request of HTTP/2, whose connection is spoken to by `Spoken::Http2`.

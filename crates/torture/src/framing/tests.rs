@@ -43,11 +43,11 @@ fn a_request_ends_where_its_letters_say() {
         ),
         (
             format!("{post}Transfer_Encoding: chunked\r\n\r\n"),
-            "no content; whole; a line that is no field",
+            "no content; whole; a line that is not a field",
         ),
         (
             format!("{post}Transfer-Encoding : chunked\r\n\r\n"),
-            "no content; whole; a line that is no field",
+            "no content; whole; a line that is not a field",
         ),
         (
             format!("{post}X: a\r\n Transfer-Encoding: chunked\r\n\r\n"),

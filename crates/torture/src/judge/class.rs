@@ -146,7 +146,7 @@ impl std::fmt::Display for Class {
 }
 
 fn word(text: &str) -> Result<Word, String> {
-    let wrong = || format!("{} is no class of outcomes", quoted(text));
+    let wrong = || format!("{} is not a class of outcomes", quoted(text));
     if let Some(mask) = Mask::parse(text) {
         return Ok(Word::Status(mask));
     }

@@ -183,7 +183,7 @@ fn every_word_can_hold_and_can_fail() {
 }
 
 #[test]
-fn what_follows_counts_neither_as_length_nor_as_out_of_step_behind_something_left_over() {
+fn what_follows_leftover_bytes_is_not_out_of_step() {
     use crate::fuzz::{self, Shot};
     use dialogue::talk::Move;
     let page = talk_page();

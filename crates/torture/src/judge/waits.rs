@@ -64,7 +64,7 @@ fn lacks(sent: &[u8], encouraged: bool) -> Option<Lacking> {
     }
     let Some(end) = find(rest, b"\r\n\r\n") else { return Some(Lacking::EndOfHead) };
     let (head, content) = (&rest[..end], &rest[end + 4..]);
-    let framing = Framing::of(head);
+    let framing = ClaimedFraming::of(head);
     if framing.expects && content.is_empty() && !encouraged {
         // a word is due before the content (RFC 9110 section 10.1.1)
         return None;
@@ -78,7 +78,7 @@ fn lacks(sent: &[u8], encouraged: bool) -> Option<Lacking> {
 
 /// What a head says of the content behind it, to a reader who is lenient with names and numbers.
 #[derive(Default)]
-struct Framing {
+struct ClaimedFraming {
     length: u128,
     chunked: bool,
     /// A word is due before the content: 100-continue and nothing else is asked for, and not by HTTP/1.0,
@@ -86,9 +86,9 @@ struct Framing {
     expects: bool,
 }
 
-impl Framing {
-    fn of(head: &[u8]) -> Framing {
-        let mut framing = Framing::default();
+impl ClaimedFraming {
+    fn of(head: &[u8]) -> ClaimedFraming {
+        let mut framing = ClaimedFraming::default();
         let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let (mut asked, mut plain) = (false, !first.trim_ascii_end().ends_with(b"HTTP/1.0"));
         for line in head.split(|byte| *byte == b'\n').skip(1) {

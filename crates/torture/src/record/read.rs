@@ -131,7 +131,7 @@ impl Parts {
             "outcome" => {
                 let found = TestOutcome::ALL.into_iter().find(|outcome| outcome.id() == value);
                 self.outcome =
-                    Some(found.ok_or_else(|| format!("{} is no outcome", quoted(value)))?);
+                    Some(found.ok_or_else(|| format!("{} is not an outcome", quoted(value)))?);
             }
             "seen" => self.seen = words(value)?,
             "expected" => self.expected = words(value)?,
@@ -236,11 +236,11 @@ fn bytes(value: &str) -> Result<Vec<u8>, String> {
 }
 
 fn words(value: &str) -> Result<String, String> {
-    String::from_utf8(bytes(value)?).map_err(|_| format!("{} is no UTF-8", quoted(value)))
+    String::from_utf8(bytes(value)?).map_err(|_| format!("{} is not UTF-8", quoted(value)))
 }
 
 fn number<N: std::str::FromStr>(value: &str) -> Result<N, String> {
-    value.parse().map_err(|_| format!("{} is no number that fits here", quoted(value)))
+    value.parse().map_err(|_| format!("{} is not a number that fits here", quoted(value)))
 }
 
 fn span(value: &str) -> Result<Nanos, String> {
@@ -260,12 +260,12 @@ fn two(value: &str) -> Result<(&str, &str), String> {
 }
 
 fn address(value: &str) -> Result<SocketAddr, String> {
-    value.parse().map_err(|_| format!("{} is no address with a port", quoted(value)))
+    value.parse().map_err(|_| format!("{} is not an address with a port", quoted(value)))
 }
 
 fn class(value: &str) -> Result<FailureClass, String> {
     let found = FailureClass::ALL.iter().find(|class| class.id() == value);
-    found.copied().ok_or_else(|| format!("{} is no class of failure", quoted(value)))
+    found.copied().ok_or_else(|| format!("{} is not a class of failure", quoted(value)))
 }
 
 fn case(value: &str) -> Result<(String, u32, u32), String> {
@@ -312,7 +312,7 @@ fn step(value: &str) -> Result<Move, String> {
         ("read", "") => Move::Read,
         ("renegotiate", "") => Move::Renegotiate,
         ("sip", most) => Move::Sip(number(most)?),
-        _ => return Err(format!("{} is no step", quoted(value))),
+        _ => return Err(format!("{} is not a step", quoted(value))),
     })
 }
 
@@ -327,7 +327,7 @@ fn over(value: &str) -> Result<(Nanos, TalkEnd), String> {
         "silent" => TalkEnd::Silent,
         "bounded" => TalkEnd::Bounded,
         "ours" => TalkEnd::Ours,
-        other => return Err(format!("{} is no end", quoted(other))),
+        other => return Err(format!("{} is not an end", quoted(other))),
     };
     Ok((span(at)?, end))
 }

@@ -118,14 +118,15 @@ impl Asked {
     pub fn bounds(&self, class: Class, proof: Option<&Proof>) -> Result<Bounds, String> {
         let asked = self;
         let (usual, top) = (class.usual(), class.ceiling());
-        let must = |at: usize, asked: Option<u64>, usual: u64, top: u64, shown: Shown| {
+        let must = |at: usize, asked: Option<u64>, usual: u64, top: u64, shown: BoundPrinter| {
             pick(at, class, asked, Some(usual), Some(top), shown)
                 .map(|found| found.unwrap_or(usual))
         };
         let may = |at: usize, asked: Option<u64>, usual: Option<u64>, top: Option<u64>, shown| {
             pick(at, class, asked, usual, top, shown)
         };
-        let (count, bytes, span): (Shown, Shown, Shown) = (show::count, show::bytes, spelled);
+        let (count, bytes, span): (BoundPrinter, BoundPrinter, BoundPrinter) =
+            (show::count, show::bytes, spelled);
         let ns = |span: Option<Nanos>| span.map(|span| span.0);
         let mut bounds = Bounds {
             connections_max: must(
@@ -172,7 +173,7 @@ pub fn rows(bounds: &Bounds) -> Vec<(&'static str, String)> {
 /// is left of them is for closing.
 pub const LOST_PUBLIC_MAX: Nanos = Nanos::from_millis(2_500);
 
-type Shown = fn(u64) -> String;
+type BoundPrinter = fn(u64) -> String;
 
 fn spelled(ns: u64) -> String {
     show::duration(Nanos(ns))
@@ -184,7 +185,7 @@ fn pick(
     asked: Option<u64>,
     usual: Option<u64>,
     ceiling: Option<u64>,
-    shown: Shown,
+    shown: BoundPrinter,
 ) -> Result<Option<u64>, String> {
     let (name, option) = NAMES[at];
     match (asked, ceiling) {

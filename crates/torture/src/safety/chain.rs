@@ -123,7 +123,7 @@ pub fn verify(text: &[u8], head: Option<&ChainLink>) -> Result<Sound, Breach> {
         let breach = |why: String| Err(Breach { line: place, why });
         let Some(sealed) = open(piece) else {
             if torn.is_some() {
-                return breach("it is no line of the log".to_owned());
+                return breach("it is not a line of the log".to_owned());
             }
             torn = Some(piece);
             continue;
@@ -133,7 +133,7 @@ pub fn verify(text: &[u8], head: Option<&ChainLink>) -> Result<Sound, Breach> {
         }
         if let Some(rest) = torn.take() {
             if sealed.torn != Some(digest(rest).as_str()) {
-                let why = "it was edited: it is no line of the log".to_owned();
+                let why = "it was edited: it is not a line of the log".to_owned();
                 return Err(Breach { line: place - 1, why });
             }
             found.torn += 1;
@@ -146,7 +146,10 @@ pub fn verify(text: &[u8], head: Option<&ChainLink>) -> Result<Sound, Breach> {
     }
     let after = pieces.len() as u64;
     if torn.is_some() {
-        return Err(Breach { line: after, why: "it was edited: it is no line of the log".into() });
+        return Err(Breach {
+            line: after,
+            why: "it was edited: it is not a line of the log".into(),
+        });
     }
     match head {
         Some(head) if !at_head && head.line > found.last.line => Err(Breach {
@@ -241,7 +244,7 @@ mod tests {
         assert_eq!(breach(&edited, &last), "line 3: it was edited: its digest is not its own");
         let mut spoiled = lines.clone();
         spoiled[2] = "nothing".to_owned();
-        assert_eq!(breach(&spoiled, &last), "line 3: it was edited: it is no line of the log");
+        assert_eq!(breach(&spoiled, &last), "line 3: it was edited: it is not a line of the log");
         let mut less = lines.clone();
         less.remove(1);
         assert!(breach(&less, &last).starts_with("line 2: it is number 3 where number 2"));
@@ -261,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_a_crash_cut_off_is_recognised_and_continued_after() {
+    fn a_line_cut_off_by_a_crash_is_recognised_and_continued_after() {
         let (lines, last) = chain(3);
         let mut bytes = text(&lines);
         let rest = &lines[2].as_bytes()[..40];

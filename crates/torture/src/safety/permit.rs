@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_had_an_effect_on_a_public_server_is_repeated_on_demand_only() {
+    fn what_affected_a_public_server_is_repeated_on_demand_only() {
         for (class, confirmed, repeats) in [
             (Class::Local, false, true),
             (Class::Private, false, true),

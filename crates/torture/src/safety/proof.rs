@@ -364,7 +364,7 @@ fn groups(text: &str) -> Result<Vec<CaseGroup>, String> {
     let mut found = Vec::new();
     for name in text.split(' ') {
         let group = CaseGroup::ALL.into_iter().find(|group| group.id() == name);
-        let group = group.ok_or_else(|| format!("{} is no group", units::quoted(name)))?;
+        let group = group.ok_or_else(|| format!("{} is not a group", units::quoted(name)))?;
         if found.contains(&group) {
             return Err(format!("{name} appears twice"));
         }

@@ -84,7 +84,9 @@ fn entry(line: &str) -> Result<(AddressRange, String), String> {
     }
     let wrong = || {
         let said = units::quoted(range);
-        format!("{said} is no range of addresses: write one like 203.0.113.0/24 or 2001:db8::/32")
+        format!(
+            "{said} is not a range of addresses: write one like 203.0.113.0/24 or 2001:db8::/32"
+        )
     };
     let (first, bits) = range.split_once('/').ok_or_else(wrong)?;
     let first: IpAddr = first.parse().map_err(|_| wrong())?;
@@ -145,9 +147,9 @@ mod tests {
     fn what_is_no_range_is_named_with_its_line() {
         for (text, said) in [
             ("1.2.3.4/24 x", "line 1: \"1.2.3.4/24\" has bits behind its first 24"),
-            ("\n1.2.3.0/33 x", "line 2: \"1.2.3.0/33\" is no range"),
-            ("1.2.3.0 x", "is no range of addresses"),
-            ("::/129 x", "is no range of addresses"),
+            ("\n1.2.3.0/33 x", "line 2: \"1.2.3.0/33\" is not a range"),
+            ("1.2.3.0 x", "is not a range of addresses"),
+            ("::/129 x", "is not a range of addresses"),
             ("1.2.3.0/24", "whose addresses?"),
             ("1.2.3.0/24 \u{7}", "whose addresses?"),
         ] {

@@ -1,6 +1,6 @@
 //! The server over a socket, on a store that is not there yet.
 
-use crate::{Config, Ui};
+use crate::{Ui, UiConfig};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use store::StorePlace;
@@ -8,7 +8,7 @@ use units::parse_listen;
 
 fn start(listen: &str) -> Ui {
     let place = StorePlace::File("/nonexistent/results.sqlite".into());
-    Ui::start(Config { listen: parse_listen(listen).unwrap(), place }).unwrap()
+    Ui::start(UiConfig { listen: parse_listen(listen).unwrap(), place }).unwrap()
 }
 
 fn authority(ui: &Ui) -> String {

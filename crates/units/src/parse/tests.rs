@@ -39,13 +39,13 @@ fn bad_durations_name_the_input_and_a_good_one() {
         ("-1s", "must not be negative"),
         ("ten", "does not begin with a number"),
         (".", "does not begin with a number"),
-        ("10 parsecs", "\"parsecs\" is no unit of time"),
-        ("10S", "\"S\" is no unit of time"),
+        ("10 parsecs", "\"parsecs\" is not a unit of time"),
+        ("10S", "\"S\" is not a unit of time"),
         ("1m30", "a number in it has no unit"),
         ("1 30s", "a number in it has no unit"),
         ("1.2.3s", "a number in it has no unit"),
         ("1,5s", "a comma groups thousands only"),
-        ("1e3s", "\"e\" is no unit of time"),
+        ("1e3s", "\"e\" is not a unit of time"),
         ("0.0001ns", "shorter than a nanosecond"),
         ("36501d", "longer than 100 years"),
         ("99999999999999999999999s", "too large"),
@@ -89,11 +89,11 @@ fn bad_rates_name_the_input_and_a_good_one() {
         ("-5/s", "not be negative"),
         ("", "a number is missing"),
         ("/s", "a number is missing"),
-        ("5/", "\"\" is no unit of time"),
-        ("5/year", "\"year\" is no unit of time"),
+        ("5/", "\"\" is not a unit of time"),
+        ("5/year", "\"year\" is not a unit of time"),
         ("5G/s", "\"G\" is not understood"),
         ("1,5/s", "a comma groups thousands only"),
-        ("5/s/s", "\"s/s\" is no unit of time"),
+        ("5/s/s", "\"s/s\" is not a unit of time"),
     ] {
         let message = message(parse_rate(text));
         assert!(message.contains(why), "{text}: {message}");
@@ -141,8 +141,8 @@ fn sizes() {
         ("", "empty"),
         ("-1", "negative"),
         ("k", "does not begin with a number"),
-        ("1x", "\"x\" is no unit of size"),
-        ("1k5", "\"k5\" is no unit of size"),
+        ("1x", "\"x\" is not a unit of size"),
+        ("1k5", "\"k5\" is not a unit of size"),
         ("99999999T", "too large"),
     ] {
         let message = message(parse_size(text));

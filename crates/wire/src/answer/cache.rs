@@ -10,7 +10,7 @@ use super::head::{Known, alike, parse};
 /// Comparing a prefix is enough: where a head ends depends on its own bytes only.
 #[derive(Debug)]
 pub struct HeadCache {
-    entries: Vec<Entry>,
+    entries: Vec<CachedHead>,
     /// Never one with timings: those are kept, which the short cut does not do.
     latest: usize,
     /// The next to be replaced.
@@ -18,7 +18,7 @@ pub struct HeadCache {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CachedHead {
     head: Vec<u8>,
     known: Known,
 }
@@ -39,7 +39,7 @@ impl Default for HeadCache {
 
 impl HeadCache {
     pub fn new() -> HeadCache {
-        let empty = || Entry { head: Vec::with_capacity(HEAD_USUAL), known: Known::default() };
+        let empty = || CachedHead { head: Vec::with_capacity(HEAD_USUAL), known: Known::default() };
         let entries = std::iter::repeat_with(empty).take(ENTRIES_MAX).collect();
         HeadCache { entries, latest: 0, oldest: 0 }
     }
@@ -86,7 +86,7 @@ impl HeadCache {
     }
 }
 
-impl Entry {
+impl CachedHead {
     #[inline]
     fn matching(&self, input: &[u8]) -> Option<&Known> {
         let known = !self.head.is_empty() && input.starts_with(&self.head);

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChunkReader {
-    step: Step,
+    step: ChunkStep,
     /// The size being read, then the bytes of data still to come.
     left: u64,
     /// Bytes of the line, or of all trailers, so far.
@@ -29,7 +29,7 @@ pub(super) struct Chunks {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Step {
+enum ChunkStep {
     /// Before the first digit of a size.
     #[default]
     SizeBegin,
@@ -46,7 +46,7 @@ enum Step {
     Done,
 }
 
-const BAD_SIZE: AnswerError = AnswerError::BadFraming("a chunk size is no hexadecimal number");
+const BAD_SIZE: AnswerError = AnswerError::BadFraming("a chunk size is not a hexadecimal number");
 const SIZE_TOO_LARGE: AnswerError = AnswerError::BadFraming("a chunk size is above 64 bits");
 const LINE_TOO_LONG: AnswerError = AnswerError::BadFraming("a chunk-size line is too long");
 const BAD_END: AnswerError =
@@ -62,25 +62,28 @@ impl ChunkReader {
         let mut at = 0;
         let mut body = 0..0;
         let mut trailers = None;
-        while at < input.len() && self.step != Step::Done {
+        while at < input.len() && self.step != ChunkStep::Done {
             let rest = &input[at..];
             let line = self.take_whole_line(limits, rest);
             if line > 0 {
                 at += line;
                 continue;
             }
-            if matches!(self.step, Step::TrailerStart | Step::TrailerLine | Step::TrailerLf) {
+            if matches!(
+                self.step,
+                ChunkStep::TrailerStart | ChunkStep::TrailerLine | ChunkStep::TrailerLf
+            ) {
                 trailers.get_or_insert(at);
             }
             let used = match self.step {
-                Step::Data if !body.is_empty() => break,
-                Step::Data => {
+                ChunkStep::Data if !body.is_empty() => break,
+                ChunkStep::Data => {
                     let here = self.take_data(rest.len());
                     body = at..at + here;
                     Ok(here)
                 }
-                Step::Extension => self.skip_extension(limits, rest),
-                Step::TrailerLine => self.skip_trailer(limits, rest),
+                ChunkStep::Extension => self.skip_extension(limits, rest),
+                ChunkStep::TrailerLine => self.skip_trailer(limits, rest),
                 _ => self.take(limits, rest[0]).map(|()| 1),
             };
             match used {
@@ -93,19 +96,19 @@ impl ChunkReader {
             body = at..at;
         }
         let trailers = trailers.unwrap_or(at)..at;
-        Ok(Chunks { consumed: at, body, trailers, done: self.step == Step::Done })
+        Ok(Chunks { consumed: at, body, trailers, done: self.step == ChunkStep::Done })
     }
 
     /// Bytes of trailers and of the empty line behind them; 0 before it has come.
     pub(super) fn trailer_bytes(&self) -> u64 {
-        if self.step == Step::Done { self.line as u64 } else { 0 }
+        if self.step == ChunkStep::Done { self.line as u64 } else { 0 }
     }
 
     /// The common case: a plain line that is all here. 0 where byte by byte must decide.
     #[inline]
     fn take_whole_line(&mut self, limits: &Limits, rest: &[u8]) -> usize {
         match self.step {
-            Step::SizeBegin => {
+            ChunkStep::SizeBegin => {
                 let mut size = 0;
                 let mut digits = 0;
                 while let Some(digit) = rest.get(digits).and_then(|byte| hex_digit(*byte)) {
@@ -123,15 +126,15 @@ impl ChunkReader {
                 self.step = self.size_over();
                 digits + 2
             }
-            Step::DataEnd if rest.starts_with(b"\r\n") => {
+            ChunkStep::DataEnd if rest.starts_with(b"\r\n") => {
                 self.step = self.size_begin();
                 2
             }
-            Step::TrailerStart if rest.starts_with(b"\r\n") => {
+            ChunkStep::TrailerStart if rest.starts_with(b"\r\n") => {
                 if self.line + 2 > limits.trailer_max {
                     return 0;
                 }
-                self.step = Step::Done;
+                self.step = ChunkStep::Done;
                 self.line += 2;
                 2
             }
@@ -143,7 +146,7 @@ impl ChunkReader {
         let here = usize::try_from(self.left).unwrap_or(usize::MAX).min(available);
         self.left -= here as u64;
         if self.left == 0 {
-            self.step = Step::DataEnd;
+            self.step = ChunkStep::DataEnd;
         }
         here
     }
@@ -151,23 +154,23 @@ impl ChunkReader {
     /// One byte of framing.
     #[inline]
     fn take(&mut self, limits: &Limits, byte: u8) -> Result<(), AnswerError> {
-        if matches!(self.step, Step::TrailerStart | Step::TrailerLf) {
+        if matches!(self.step, ChunkStep::TrailerStart | ChunkStep::TrailerLf) {
             self.claim(1, limits.trailer_max, TRAILERS_TOO_LONG)?;
         }
         self.step = match (self.step, byte) {
-            (Step::SizeBegin | Step::Size, _) => return self.take_size(limits, byte),
-            (Step::SizeLf, b'\n') => {
+            (ChunkStep::SizeBegin | ChunkStep::Size, _) => return self.take_size(limits, byte),
+            (ChunkStep::SizeLf, b'\n') => {
                 self.claim(1, limits.chunk_line_max, LINE_TOO_LONG)?;
                 self.size_over()
             }
-            (Step::SizeLf, _) => return Err(BAD_SIZE),
-            (Step::DataEnd, b'\r') => Step::DataLf,
-            (Step::DataEnd | Step::DataLf, b'\n') => self.size_begin(),
-            (Step::DataEnd | Step::DataLf, _) => return Err(BAD_END),
-            (Step::TrailerStart | Step::TrailerLf, b'\n') => Step::Done,
-            (Step::TrailerStart, b'\r') => Step::TrailerLf,
-            (Step::TrailerStart, _) => Step::TrailerLine,
-            (Step::TrailerLf, _) => return Err(BAD_TRAILER_END),
+            (ChunkStep::SizeLf, _) => return Err(BAD_SIZE),
+            (ChunkStep::DataEnd, b'\r') => ChunkStep::DataLf,
+            (ChunkStep::DataEnd | ChunkStep::DataLf, b'\n') => self.size_begin(),
+            (ChunkStep::DataEnd | ChunkStep::DataLf, _) => return Err(BAD_END),
+            (ChunkStep::TrailerStart | ChunkStep::TrailerLf, b'\n') => ChunkStep::Done,
+            (ChunkStep::TrailerStart, b'\r') => ChunkStep::TrailerLf,
+            (ChunkStep::TrailerStart, _) => ChunkStep::TrailerLine,
+            (ChunkStep::TrailerLf, _) => return Err(BAD_TRAILER_END),
             (step, _) => step,
         };
         Ok(())
@@ -180,14 +183,14 @@ impl ChunkReader {
                 return Err(SIZE_TOO_LARGE);
             }
             self.left = self.left << 4 | digit;
-            self.step = Step::Size;
+            self.step = ChunkStep::Size;
             return Ok(());
         }
         self.step = match (self.step, byte) {
-            (Step::Size, b'\r') => Step::SizeLf,
-            (Step::Size, b'\n') => self.size_over(),
+            (ChunkStep::Size, b'\r') => ChunkStep::SizeLf,
+            (ChunkStep::Size, b'\n') => self.size_over(),
             // RFC 9112 §7.1.1: extensions that we do not know are ignored, bad white space too
-            (Step::Size, b';' | b' ' | b'\t') => Step::Extension,
+            (ChunkStep::Size, b';' | b' ' | b'\t') => ChunkStep::Extension,
             _ => return Err(BAD_SIZE),
         };
         Ok(())
@@ -204,7 +207,7 @@ impl ChunkReader {
     fn skip_trailer(&mut self, limits: &Limits, rest: &[u8]) -> Result<usize, AnswerError> {
         let used = self.skip_line(rest, limits.trailer_max, TRAILERS_TOO_LONG)?;
         if rest[used - 1] == b'\n' {
-            self.step = Step::TrailerStart;
+            self.step = ChunkStep::TrailerStart;
         }
         Ok(used)
     }
@@ -221,14 +224,14 @@ impl ChunkReader {
     }
 
     /// All data was taken, so `left` is 0 for the next size.
-    fn size_begin(&mut self) -> Step {
+    fn size_begin(&mut self) -> ChunkStep {
         self.line = 0;
-        Step::SizeBegin
+        ChunkStep::SizeBegin
     }
 
-    fn size_over(&mut self) -> Step {
+    fn size_over(&mut self) -> ChunkStep {
         self.line = 0;
-        if self.left == 0 { Step::TrailerStart } else { Step::Data }
+        if self.left == 0 { ChunkStep::TrailerStart } else { ChunkStep::Data }
     }
 
     /// Counts as many of `bytes` as the bound allows; an error when it allows none.

@@ -207,7 +207,7 @@ impl HeadFields {
             none = false;
             self.length = match (self.length, decimal(text)) {
                 (Length::Faulty(what), _) => Length::Faulty(what),
-                (_, None) => Length::Faulty("Content-Length is no number"),
+                (_, None) => Length::Faulty("Content-Length is not a number"),
                 (Length::Said(said), Some(length)) if said != length => {
                     Length::Faulty("Content-Length is given twice and differs")
                 }

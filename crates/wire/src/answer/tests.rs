@@ -181,7 +181,7 @@ mod framing {
     }
 
     #[test]
-    fn transfer_encoding_counts_before_content_length_and_costs_the_connection() {
+    fn transfer_encoding_overrides_length_and_ends_the_connection() {
         let input =
             with_fields("Content-Length: 99\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n");
         let (facts, _) = answer(Asked::Ordinary, &input);
@@ -238,11 +238,14 @@ mod framing {
         for no_number in ["-1", "+1", "1x", "0x1", "1 1", "1.0", "18446744073709551616", "\"1\""] {
             bad_framing(
                 &with_fields(&format!("Content-Length: {no_number}\r\n"), "a"),
-                "no number",
+                "not a number",
             );
         }
         bad_framing(&with_fields("Content-Length:\r\n", ""), "empty");
-        bad_framing(&with_fields("Content-Length: x\r\nContent-Length: 1\r\n", "a"), "no number");
+        bad_framing(
+            &with_fields("Content-Length: x\r\nContent-Length: 1\r\n", "a"),
+            "not a number",
+        );
     }
 
     #[test]
@@ -309,7 +312,7 @@ mod heads {
         let read = read_limited(Asked::Ordinary, limits, &continues(3), 1);
         assert_eq!(read.answers[0].0.interim, 3);
         let read = read_limited(Asked::Ordinary, limits, &continues(4), 1);
-        assert_eq!(read.error, Some(AnswerError::BadFraming("too many interim (1xx) answers")));
+        assert_eq!(read.error, Some(AnswerError::BadFraming("too many interim (1xx) responses")));
     }
 
     #[test]
@@ -447,13 +450,13 @@ mod chunks {
     #[test]
     fn broken_chunks_say_what_is_wrong() {
         for (body, why) in [
-            ("x\r\n", "no hexadecimal"),
-            ("\r\n", "no hexadecimal"),
-            (";x\r\n", "no hexadecimal"),
-            ("-1\r\n", "no hexadecimal"),
-            ("0x5\r\nhello", "no hexadecimal"),
-            (" 5\r\nhello", "no hexadecimal"),
-            ("5\rhello", "no hexadecimal"),
+            ("x\r\n", "not a hexadecimal"),
+            ("\r\n", "not a hexadecimal"),
+            (";x\r\n", "not a hexadecimal"),
+            ("-1\r\n", "not a hexadecimal"),
+            ("0x5\r\nhello", "not a hexadecimal"),
+            (" 5\r\nhello", "not a hexadecimal"),
+            ("5\rhello", "not a hexadecimal"),
             ("10000000000000000\r\n", "above 64 bits"),
             ("5\r\nhelloo", "does not end"),
             ("5\r\nhello\rx", "does not end"),

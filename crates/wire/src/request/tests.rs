@@ -32,7 +32,7 @@ fn a_plain_get_and_the_last_one_on_its_connection() {
 }
 
 #[test]
-fn http_1_0_asks_to_keep_the_connection_and_is_silent_on_the_last_call() {
+fn http_1_0_asks_to_keep_the_connection_but_for_the_last_call() {
     let rendered = RequestHead { version: Version::Http10, ..get(&[]) }.render().unwrap();
     assert!(text(&rendered.bytes).starts_with("GET /a?b=c HTTP/1.0\r\n"));
     assert!(text(&rendered.bytes).contains("\r\nConnection: keep-alive\r\n"));

@@ -99,7 +99,7 @@ fn judged(talk: &Talk, right: u64, count: u64) -> (TestOutcome, String) {
         TalkEnd::Bounded | TalkEnd::Ours => {
             (TestOutcome::Inconclusive, "a bound of ours came first".into())
         }
-        _ => (TestOutcome::Advisory, "it was closed without an answer".to_owned()),
+        _ => (TestOutcome::Advisory, "it was closed without a response".to_owned()),
     }
 }
 

@@ -75,7 +75,7 @@ impl Toll {
     fn words(&self) -> String {
         let parts = [
             (self.cut, "cut off"),
-            (self.closed, "closed without an answer"),
+            (self.closed, "closed without a response"),
             (self.refused, "refused"),
             (self.silent, "not answered in time"),
             (self.shed, "shed"),
@@ -200,7 +200,7 @@ mod tests {
         let toll = Toll::of(&calls, ms(1_000));
         assert_eq!((toll.in_flight, toll.cut, toll.closed, toll.refused), (3, 1, 1, 2));
         assert_eq!((toll.refused_for, toll.lost(), toll.due), (ms(200), 5, 8));
-        assert_eq!(toll.words(), "1 cut off, 1 closed without an answer, 2 refused, 1 shed");
+        assert_eq!(toll.words(), "1 cut off, 1 closed without a response, 2 refused, 1 shed");
         let none = Toll::of(&calls[..1], ms(1_000));
         assert_eq!((none.words(), none.refused_for), ("all were answered as before".into(), ms(0)));
     }

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_counts_behind_its_beginning_and_what_was_served_meanwhile() {
+    fn a_step_counts_after_its_start_and_what_was_served_meanwhile() {
         let quick = step(&calls(Met::Right, 5));
         assert_eq!((quick.due, quick.right, quick.served), (75, 75, 75));
         assert!(quick.is_followed() && quick.lateness().is_none());

@@ -116,7 +116,7 @@ fn what_is_shed_is_not_lost() {
 }
 
 #[test]
-fn denied_is_more_than_a_twentieth_of_ten_seconds_for_either_kind() {
+fn denied_is_over_a_twentieth_of_ten_seconds_for_either_kind() {
     let new = |new: String| word_for(Row { new, ..Row::default() });
     // 0.4 s, then 0.6 s of 10 s
     assert_eq!(new(with(100, 'x', 40..42)), TestOutcome::Degraded);

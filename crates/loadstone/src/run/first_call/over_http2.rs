@@ -1,7 +1,7 @@
 //! The first call over HTTP/2: one stream of one connection.
 
-use super::{BODY_MAX, BODY_SHOWN_MAX, Call, Trouble};
-use http2::{Request, Session, Settings, StreamFacts, code_name};
+use super::{BODY_MAX, BODY_SHOWN_MAX, Call, CallTrouble};
+use http2::{Request, Session, SessionSettings, StreamFacts, code_name};
 use plan::Plan;
 use sample::FailureClass;
 
@@ -18,9 +18,10 @@ impl Call {
         &mut self,
         plan: &Plan,
         request: &Request,
-    ) -> Result<Response, Trouble> {
+    ) -> Result<Response, CallTrouble> {
         self.hold_agreement()?;
-        let mut session = Session::new(&Settings { keeps_heads: true, ..Settings::default() });
+        let mut session =
+            Session::new(&SessionSettings { keeps_heads: true, ..SessionSettings::default() });
         let mut out = Vec::new();
         session.ask(request, None, &mut out);
         self.send(&out)?;
@@ -54,7 +55,7 @@ impl Call {
             }
             if self.ended {
                 let class = FailureClass::ClosedEarly;
-                return Err(Trouble {
+                return Err(CallTrouble {
                     class,
                     text: class.explain().to_owned(),
                     connected: true,
@@ -66,7 +67,7 @@ impl Call {
     }
 
     /// Over TLS the server must have chosen HTTP/2.
-    fn hold_agreement(&self) -> Result<(), Trouble> {
+    fn hold_agreement(&self) -> Result<(), CallTrouble> {
         let Some(session) = &self.session else { return Ok(()) };
         let chosen = session.facts().map(|facts| facts.alpn).unwrap_or_default();
         if chosen == http2::ALPN {
@@ -77,7 +78,7 @@ impl Call {
         Err(refused(text))
     }
 
-    fn send_from(&mut self, session: &mut Session) -> Result<(), Trouble> {
+    fn send_from(&mut self, session: &mut Session) -> Result<(), CallTrouble> {
         let mut out = Vec::new();
         session.drain(&mut out);
         self.send(&out)
@@ -85,13 +86,13 @@ impl Call {
 }
 
 /// Nothing can be measured on such a connection.
-fn refused(text: String) -> Trouble {
+fn refused(text: String) -> CallTrouble {
     let class = FailureClass::Protocol;
-    Trouble { class, text, connected: false, way_out: Some(SPEAK_HTTP1) }
+    CallTrouble { class, text, connected: false, way_out: Some(SPEAK_HTTP1) }
 }
 
-fn reset(code: u32) -> Trouble {
+fn reset(code: u32) -> CallTrouble {
     let class = FailureClass::StreamReset;
     let text = format!("the server reset the stream with {}", code_name(code));
-    Trouble { class, text, connected: true, way_out: None }
+    CallTrouble { class, text, connected: true, way_out: None }
 }

@@ -1,10 +1,10 @@
 //! The first call over HTTP/3: one stream of one QUIC connection.
 
-use super::{BODY_MAX, BODY_SHOWN_MAX, Trouble, told};
+use super::{BODY_MAX, BODY_SHOWN_MAX, CallTrouble, told};
 use crate::run::over_quic;
 use conduit::{Close, Io, IoError, Peer};
 use engine::{Endpoint, open_options};
-use http3::{Coded, Session, Settings, StreamFacts};
+use http3::{Coded, Session, SessionSettings, StreamFacts};
 use plan::Plan;
 use quic::Quic;
 use reactor::Reactor;
@@ -27,7 +27,7 @@ pub(super) fn call(
     endpoint: &mut Endpoint,
     tls: Option<&tls::Client>,
     template: &Template,
-) -> Result<Told, Trouble> {
+) -> Result<Told, CallTrouble> {
     let nobody = || trouble(FailureClass::OtherIo, "no address".to_owned(), false);
     let (Some(client), Some(request)) = (tls, &template.http3) else { return Err(nobody()) };
     let mut failed = None;
@@ -50,7 +50,7 @@ pub(super) fn call(
     Err(failed.unwrap_or_else(nobody))
 }
 
-fn trouble(class: FailureClass, text: String, connected: bool) -> Trouble {
+fn trouble(class: FailureClass, text: String, connected: bool) -> CallTrouble {
     let way_out = match class {
         FailureClass::Certificate => Some(TRUST),
         FailureClass::Refused
@@ -63,7 +63,7 @@ fn trouble(class: FailureClass, text: String, connected: bool) -> Trouble {
         }
         _ => None,
     };
-    Trouble { class, text, connected, way_out }
+    CallTrouble { class, text, connected, way_out }
 }
 
 struct Call {
@@ -82,7 +82,7 @@ const SLOT: conduit::Slot = 0;
 const READ_SIZE: usize = 16 << 10;
 
 impl Call {
-    fn open(plan: &Plan, client: &tls::Client, peer: &Peer) -> Result<Call, Trouble> {
+    fn open(plan: &Plan, client: &tls::Client, peer: &Peer) -> Result<Call, CallTrouble> {
         let lacking = |why: std::io::Error| trouble(FailureClass::OtherIo, why.to_string(), false);
         let reactor = Reactor::new(Nanos::ZERO).map_err(lacking)?;
         let carrier = over_quic::carrier(plan, client);
@@ -93,13 +93,18 @@ impl Call {
             let class = class_of(error);
             return Err(trouble(class, format!("{name}: {}", class.explain()), false));
         }
-        let session = Session::new(&Settings { keeps_heads: true, ..Settings::default() });
+        let session =
+            Session::new(&SessionSettings { keeps_heads: true, ..SessionSettings::default() });
         let facts = StreamFacts::default();
         Ok(Call { io, name, session, connected: false, facts })
     }
 
     /// The response's head, and the beginning of its body.
-    fn exchange(&mut self, plan: &Plan, request: &Coded) -> Result<(Vec<u8>, Vec<u8>), Trouble> {
+    fn exchange(
+        &mut self,
+        plan: &Plan,
+        request: &Coded,
+    ) -> Result<(Vec<u8>, Vec<u8>), CallTrouble> {
         let limits = &plan.timeouts;
         let mut out = Vec::new();
         self.session.start(&mut out);
@@ -133,7 +138,7 @@ impl Call {
     }
 
     /// True: these were the first bytes, so the connection stands.
-    fn write(&mut self, out: &mut Vec<u8>) -> Result<bool, Trouble> {
+    fn write(&mut self, out: &mut Vec<u8>) -> Result<bool, CallTrouble> {
         match self.io.write(SLOT, out) {
             Ok(count) => {
                 out.drain(..count);
@@ -144,7 +149,7 @@ impl Call {
         }
     }
 
-    fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Trouble> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, CallTrouble> {
         match self.io.read(SLOT, buffer) {
             Ok(0) => Err(self.failed(FailureClass::ClosedEarly)),
             Ok(count) => Ok(Some(count)),
@@ -159,7 +164,7 @@ impl Call {
         input: &[u8],
         out: &mut Vec<u8>,
         begun: &mut Vec<u8>,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, CallTrouble> {
         let mut at = 0;
         while at < input.len() {
             let rest = &input[at..];
@@ -188,7 +193,7 @@ impl Call {
     }
 
     /// What is known of a connection that failed.
-    fn failed(&mut self, class: FailureClass) -> Trouble {
+    fn failed(&mut self, class: FailureClass) -> CallTrouble {
         let why = self.io.quic(SLOT).and_then(|end| end.why);
         let why = why.unwrap_or_else(|| class.explain().to_owned());
         trouble(class, format!("{}: {why}", self.name), self.connected)

@@ -3,7 +3,7 @@
 use crate::torture::evidence::BEFORE;
 use anyhow::{Context, Result};
 use dialogue::talk::TalkScript;
-use report::torture::Form;
+use report::torture::ProbeForm;
 use std::fs;
 use std::path::{Path, PathBuf};
 use torture::case::Case;
@@ -55,7 +55,7 @@ fn fill(folder: &Path, failed: &Failed<'_>) -> Result<()> {
         let first = Transcript { script: script.clone(), ..(*transcript).clone() };
         fs::write(folder.join(name), record::write(&first))?;
     }
-    if let Ok(script) = report::torture::emit(transcript, Form::Sh) {
+    if let Ok(script) = report::torture::emit(transcript, ProbeForm::Sh) {
         fs::write(folder.join("repro.sh"), script)?;
     }
     if let Ok(capture) = report::torture::capture(&[transcript]) {

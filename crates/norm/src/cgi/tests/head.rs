@@ -1,9 +1,9 @@
-use crate::cgi::head::{HEAD_MAX, Head, Kind, end, parse};
+use crate::cgi::head::{CgiHead, HEAD_MAX, Kind, end, parse};
 use proptest::prelude::*;
 
 /// The header as it was understood, on one line.
 fn read(text: &str) -> String {
-    let Head { kind, fields, length } = match parse(text.as_bytes()) {
+    let CgiHead { kind, fields, length } = match parse(text.as_bytes()) {
         Ok(head) => head,
         Err(error) => return format!("wrong: {error}"),
     };
@@ -125,7 +125,7 @@ proptest! {
         let text: String = lines.iter().map(|(name, mark, value)| format!("{name}{mark}{value}\n")).collect();
         let text = format!("{text}\n");
         prop_assert_eq!(end(text.as_bytes()), Some(text.len()));
-        if let Ok(Head { kind: Kind::Document(status), fields, .. }) = parse(text.as_bytes()) {
+        if let Ok(CgiHead { kind: Kind::Document(status), fields, .. }) = parse(text.as_bytes()) {
             prop_assert!((200..600).contains(&status.as_u16()));
             for ours in ["connection", "content-length", "status", "x-cgi-a"] {
                 prop_assert!(!fields.contains_key(ours));

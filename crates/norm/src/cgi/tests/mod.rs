@@ -14,7 +14,7 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::http::{Method, Version};
 use tempfile::TempDir;
 
-use super::{Limits, Places, Script, Settings, passed_on};
+use super::{CgiLimits, CgiScript, CgiSettings, Places, passed_on};
 use crate::exchange::{Ask, Content, Entity, Reply};
 
 /// No condition takes longer, however busy the machine is.
@@ -59,7 +59,7 @@ fn with(mut ask: Ask, fields: &[(&'static str, &'static str)]) -> Ask {
 /// Scripts in a folder of their own, and the log that they write.
 struct Stage {
     folder: TempDir,
-    limits: Limits,
+    limits: CgiLimits,
     places: Arc<Places>,
     log: Arc<Mutex<Vec<String>>>,
 }
@@ -68,7 +68,7 @@ impl Stage {
     fn new() -> Stage {
         Stage {
             folder: tempfile::tempdir().expect("a folder in the tmp directory"),
-            limits: Limits { time: PATIENCE, output: 1 << 20 },
+            limits: CgiLimits { time: PATIENCE, output: 1 << 20 },
             places: Places::new(8, 8),
             log: Arc::default(),
         }
@@ -79,11 +79,11 @@ impl Stage {
     }
 
     /// A shell script.
-    fn script(&self, text: &str) -> Script {
+    fn script(&self, text: &str) -> CgiScript {
         self.program(&format!("#!/bin/sh\n{text}\n"), 0o755)
     }
 
-    fn program(&self, text: &str, mode: u32) -> Script {
+    fn program(&self, text: &str, mode: u32) -> CgiScript {
         let (draft, program) = (self.path("draft"), self.path("script"));
         std::fs::write(&draft, text).expect("the draft is written");
         // by another process: a file that we have open for writing ourselves may be held open by a
@@ -94,13 +94,13 @@ impl Stage {
         self.at(&program)
     }
 
-    fn at(&self, program: &Path) -> Script {
-        Script::new(self.settings(program))
+    fn at(&self, program: &Path) -> CgiScript {
+        CgiScript::new(self.settings(program))
     }
 
-    fn settings(&self, program: &Path) -> Settings {
+    fn settings(&self, program: &Path) -> CgiSettings {
         let log = Arc::clone(&self.log);
-        Settings {
+        CgiSettings {
             program: program.to_owned(),
             root: Some("/site/htdocs".into()),
             software: "Loadstone/1".to_owned(),

@@ -2,10 +2,10 @@
 
 use super::{Stage, get, post, whole};
 use crate::breaks::Breaks;
-use crate::cgi::Script;
+use crate::cgi::CgiScript;
 use std::path::{Path, PathBuf};
 
-fn script(stage: &Stage, name: &str) -> Script {
+fn script(stage: &Stage, name: &str) -> CgiScript {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tree/cgi-bin");
     let program: PathBuf = folder.join(name);
     let text = std::fs::read_to_string(program).expect("a script of the tree");
@@ -17,7 +17,7 @@ fn breaks(names: &str) -> Breaks {
 }
 
 /// The page, its headings and paragraphs alone.
-async fn said(script: &Script, ask: crate::exchange::Ask, breaks: &Breaks) -> String {
+async fn said(script: &CgiScript, ask: crate::exchange::Ask, breaks: &Breaks) -> String {
     let text = whole(script.answer(ask, breaks).await).await;
     let (status, _) = text.split_once('\n').expect("a status");
     let lines = text.lines().filter(|line| line.starts_with("<h1>") || line.starts_with("<p>The"));

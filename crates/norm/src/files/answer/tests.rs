@@ -1,9 +1,9 @@
 use super::*;
-use crate::files::place::{self, Found, Links};
+use crate::files::place::{self, FoundPath, Links};
 
 fn opened(root: &std::path::Path, name: &str) -> Opened {
     match place::find(root, name, Links::Inside) {
-        Ok(Found::File(opened)) => opened,
+        Ok(FoundPath::File(opened)) => opened,
         other => panic!("{name}: {other:?}"),
     }
 }

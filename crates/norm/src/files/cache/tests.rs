@@ -30,7 +30,7 @@ fn an_entry_is_believed_for_a_while_then_one_looks_again() {
 }
 
 #[test]
-fn nothing_is_believed_for_longer_than_stated_however_slow_the_looks() {
+fn nothing_is_believed_for_longer_than_stated() {
     let start = Instant::now();
     let cache = cache(1 << 20, 10);
     cache.keep("a", Arc::new(1), 10, start);
@@ -80,7 +80,7 @@ proptest! {
                 _ => cache.keep(&key, Arc::new(0), bytes, now),
             }
             let generations = cache.lock();
-            let sum = |map: &HashMap<String, Kept<u32>>| map.values().map(|kept| kept.bytes).sum();
+            let sum = |map: &HashMap<String, CachedValue<u32>>| map.values().map(|kept| kept.bytes).sum();
             let (young, old): (u64, u64) = (sum(&generations.young), sum(&generations.old));
             prop_assert_eq!(young, generations.young_bytes);
             prop_assert!(young + old <= bytes_max);

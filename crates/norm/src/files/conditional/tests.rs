@@ -19,10 +19,10 @@ fn judged(method: &Method, fields: &str) -> &'static str {
     }
     let now = Validators { etag: ETAG, modified: Some(MODIFIED) };
     match judge(method, &headers, now) {
-        Judgement::Go { ranges: true } => "go",
-        Judgement::Go { ranges: false } => "whole",
-        Judgement::NotModified => "304",
-        Judgement::Failed => "412",
+        PreconditionResult::Go { ranges: true } => "go",
+        PreconditionResult::Go { ranges: false } => "whole",
+        PreconditionResult::NotModified => "304",
+        PreconditionResult::Failed => "412",
     }
 }
 
@@ -107,7 +107,7 @@ fn without_a_date_the_date_fields_are_ignored() {
     headers.insert(header::IF_MODIFIED_SINCE, HeaderValue::from_static(SAME));
     headers.insert(header::IF_UNMODIFIED_SINCE, HeaderValue::from_static(SAME));
     let now = Validators { etag: ETAG, modified: None };
-    assert_eq!(judge(&Method::GET, &headers, now), Judgement::Go { ranges: true });
+    assert_eq!(judge(&Method::GET, &headers, now), PreconditionResult::Go { ranges: true });
 }
 
 proptest! {

@@ -1,9 +1,9 @@
 use super::*;
 use std::os::unix::fs::symlink;
 
-fn entry(name: &str, icon: Icon, len: Option<u64>) -> Entry {
+fn entry(name: &str, icon: Icon, len: Option<u64>) -> IndexRow {
     // Wed, 19 Sep 2001 05:31:26 UTC
-    Entry { name: name.into(), icon, len, modified: Some(1_000_877_486) }
+    IndexRow { name: name.into(), icon, len, modified: Some(1_000_877_486) }
 }
 
 fn listing() -> Listing {
@@ -12,7 +12,7 @@ fn listing() -> Listing {
         entry("README", Icon::Text, Some(1_234)),
         entry("a & <b>\"'.zip", Icon::Archive, Some(0)),
         entry("javascript:alert(1)", Icon::Unknown, Some(5_000_000)),
-        Entry { name: "socket".into(), icon: Icon::Unknown, len: None, modified: None },
+        IndexRow { name: "socket".into(), icon: Icon::Unknown, len: None, modified: None },
     ];
     Listing { entries, cut: false }
 }
@@ -34,7 +34,7 @@ fn a_directory_is_a_page() {
 }
 
 #[test]
-fn the_page_needs_nothing_from_elsewhere_and_suits_dark_and_narrow_screens() {
+fn the_page_stands_alone_and_suits_dark_and_narrow_screens() {
     let page = shown("/sub/", &listing(), "");
     assert!(page.contains("prefers-color-scheme: dark") && page.contains("max-width: 34rem"));
     assert!(page.contains(r#"<meta name="viewport""#));
@@ -85,7 +85,7 @@ fn names_that_play_tricks_stay_names() {
 }
 
 #[test]
-fn directories_come_first_then_names_and_what_configures_is_left_out() {
+fn directories_come_first_and_configuration_is_left_out() {
     let tree = tempfile::tempdir().unwrap();
     let root = tree.path().join("root");
     std::fs::create_dir_all(root.join("Zoo")).unwrap();
@@ -99,11 +99,11 @@ fn directories_come_first_then_names_and_what_configures_is_left_out() {
         symlink(to, root.join(name)).unwrap();
     }
     let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
-    let Ok(Found::Folder(folder)) = place::find(&root, "/", Links::Inside) else {
+    let Ok(FoundPath::Folder(folder)) = place::find(&root, "/", Links::Inside) else {
         panic!("the root is a directory");
     };
     let listing = list(&root, &folder, Links::Inside, ENTRIES_MAX).unwrap();
-    let line = |entry: &Entry| {
+    let line = |entry: &IndexRow| {
         let date = if entry.modified.is_some() { "dated" } else { "-" };
         format!("{} {:?} {:?} {date}", entry.name.to_string_lossy(), entry.icon, entry.len)
     };
@@ -132,7 +132,7 @@ fn a_directory_of_too_many_entries_is_cut() {
     for k in 0..=5 {
         std::fs::File::create(root.path().join(k.to_string())).unwrap();
     }
-    let Ok(Found::Folder(folder)) = place::find(root.path(), "/", Links::Inside) else {
+    let Ok(FoundPath::Folder(folder)) = place::find(root.path(), "/", Links::Inside) else {
         panic!("the root is a directory");
     };
     let listing = list(root.path(), &folder, Links::Inside, 5).unwrap();

@@ -40,12 +40,12 @@ fn tree() -> TempDir {
 
 fn shown(root: &Path, path: &str, links: Links) -> String {
     match find(root, path, links) {
-        Ok(Found::File(mut opened)) => {
+        Ok(FoundPath::File(mut opened)) => {
             let mut text = String::new();
             opened.file.read_to_string(&mut text).unwrap();
             format!("{text} {}", opened.below.display())
         }
-        Ok(Found::Folder(folder)) => format!("folder {}", folder.below.display()),
+        Ok(FoundPath::Folder(folder)) => format!("folder {}", folder.below.display()),
         Err(missed) => format!("{missed:?}"),
     }
 }
@@ -174,7 +174,7 @@ proptest! {
         let root = TREE.path().join("root");
         let shown = shown(&root, &path, Links::Inside);
         prop_assert!(!shown.contains("outside") && !shown.contains("configuration"), "{}", shown);
-        if let Ok(Found::Folder(folder)) = find(&root, &path, Links::Inside) {
+        if let Ok(FoundPath::Folder(folder)) = find(&root, &path, Links::Inside) {
             prop_assert!(folder.real.starts_with(root.canonicalize().unwrap()));
         }
     }

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 /// As Content-Range would say them.
 fn shown(field: &str, len: u64) -> String {
     match wanted(field, len) {
-        Wanted::Whole => "whole".to_owned(),
-        Wanted::Unsatisfiable => "416".to_owned(),
-        Wanted::Parts(parts) => {
+        RangeRequest::Whole => "whole".to_owned(),
+        RangeRequest::Unsatisfiable => "416".to_owned(),
+        RangeRequest::Parts(parts) => {
             let one = |part: &Span| format!("{}-{}", part.start, part.last());
             parts.iter().map(one).collect::<Vec<_>>().join(" ")
         }
@@ -69,17 +69,17 @@ fn too_many_ranges_are_ignored() {
         let specs: Vec<String> = (0..count).map(|k| format!("{}-{}", 2 * k, 2 * k)).collect();
         format!("bytes={}", specs.join(","))
     };
-    let Wanted::Parts(parts) = wanted(&field(RANGES_MAX as u64), 1_000) else {
+    let RangeRequest::Parts(parts) = wanted(&field(RANGES_MAX as u64), 1_000) else {
         panic!("as many as may be");
     };
     assert_eq!(parts.len(), RANGES_MAX);
-    assert_eq!(wanted(&field(RANGES_MAX as u64 + 1), 1_000), Wanted::Whole);
+    assert_eq!(wanted(&field(RANGES_MAX as u64 + 1), 1_000), RangeRequest::Whole);
 }
 
 proptest! {
     #[test]
     fn parts_lie_within_and_apart(field in "(bytes=)?[-0-9, a]{0,40}", len in 0_u64..200) {
-        if let Wanted::Parts(parts) = wanted(&field, len) {
+        if let RangeRequest::Parts(parts) = wanted(&field, len) {
             prop_assert!(!parts.is_empty() && parts.len() <= RANGES_MAX);
             let mut sorted = parts.clone();
             sorted.sort_by_key(|part| part.start);
@@ -99,14 +99,14 @@ proptest! {
             .filter(|at| asked.iter().any(|(first, last)| (*first..=*last).contains(at)))
             .collect();
         let got = match wanted(&format!("bytes={}", specs.join(",")), len) {
-            Wanted::Parts(parts) => {
+            RangeRequest::Parts(parts) => {
                 let mut bytes: Vec<u64> =
                     parts.iter().flat_map(|part| part.start..=part.last()).collect();
                 bytes.sort_unstable();
                 bytes
             }
-            Wanted::Unsatisfiable => Vec::new(),
-            Wanted::Whole => return Err(TestCaseError::fail("well written, yet ignored")),
+            RangeRequest::Unsatisfiable => Vec::new(),
+            RangeRequest::Whole => return Err(TestCaseError::fail("well written, yet ignored")),
         };
         prop_assert_eq!(got, expected);
     }

@@ -64,7 +64,7 @@ impl Reader<'_> {
         let close = table.take("close").map(|node| node.flag()).transpose()?.unwrap_or(close);
         let timeout = table.take("timeout").map(|node| self.duration(&node)).transpose()?;
         if timeout == Some(Nanos::ZERO) {
-            return Err(table.fault("a timeout of nothing leaves no time for an answer"));
+            return Err(table.fault("a timeout of nothing leaves no time for a response"));
         }
         let method = match method {
             Some(node) => self.method(&node)?,
@@ -175,7 +175,7 @@ impl Reader<'_> {
     }
 
     fn base64(&self, node: &Node<'_>) -> Result<Vec<u8>, ParseError> {
-        BASE64.decode(node.text()?.trim()).map_err(|_| node.fault("it is no base64"))
+        BASE64.decode(node.text()?.trim()).map_err(|_| node.fault("it is not base64"))
     }
 
     fn file(&self, node: &Node<'_>) -> Result<Vec<u8>, ParseError> {

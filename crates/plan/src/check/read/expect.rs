@@ -48,7 +48,7 @@ impl Reader<'_> {
             || expect.body != Content::default();
         if expect.outcome != Wanted::Answer && looks {
             return Err(table.fault(format!(
-                "with outcome = {:?} there is no answer that status, headers or body could be of",
+                "with outcome = {:?} there is no response that status, headers or body could be of",
                 expect.outcome.id()
             )));
         }

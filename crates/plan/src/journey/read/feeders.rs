@@ -84,7 +84,7 @@ fn feeder(
             let named = reader.settled(&path)?;
             let bytes = files.read(&named).map_err(|why| path.fault(why))?;
             let text = String::from_utf8(bytes)
-                .map_err(|_| path.fault(format!("{} is no UTF-8 text", quoted(&named))))?;
+                .map_err(|_| path.fault(format!("{} is not UTF-8 text", quoted(&named))))?;
             let format = format.map_or_else(|| format_of(&path, &named), Ok)?;
             rows_of(&path, &quoted(&named).to_string(), format, text)?
         }
@@ -173,7 +173,7 @@ fn read_json_lines(text: &str) -> Result<Cells, String> {
         }
         let at = index + 1;
         let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line)
-            .map_err(|error| format!("line {at} is no JSON object ({error})"))?;
+            .map_err(|error| format!("line {at} is not a JSON object ({error})"))?;
         if columns.is_empty() {
             columns = object.keys().cloned().collect();
         }
@@ -237,7 +237,7 @@ fn law(node: &Node<'_>) -> Result<ColumnLaw, ParseError> {
             Ok(ColumnLaw::Drawn(alphabet, length))
         }
         _ => Err(node.fault(format!(
-            "{} is no law; give 1..1000, hex:16, digits:6, letters:8, uuid, or a list to draw from",
+            "{} is not a law; give 1..1000, hex:16, digits:6, letters:8, uuid, or a list to draw from",
             quoted(&text)
         ))),
     }

@@ -107,7 +107,7 @@ impl Http2Record {
 fn codes(named: &BTreeMap<String, u64>) -> Result<BTreeMap<u32, u64>, String> {
     let code = |(name, count): (&String, &u64)| {
         let code = http2_code(name)
-            .ok_or_else(|| format!("http2: {} is no error code", units::quoted(name)))?;
+            .ok_or_else(|| format!("http2: {} is not an error code", units::quoted(name)))?;
         Ok((code, *count))
     };
     named.iter().map(code).collect()

@@ -87,7 +87,7 @@ impl Http3Record {
     pub(crate) fn facts(&self) -> Result<Http3Facts, String> {
         let code = |(name, count): (&String, &u64)| {
             let code = http3_code(name)
-                .ok_or_else(|| format!("http3: {} is no error code", units::quoted(name)))?;
+                .ok_or_else(|| format!("http3: {} is not an error code", units::quoted(name)))?;
             Ok::<_, String>((code, *count))
         };
         Ok(Http3Facts {

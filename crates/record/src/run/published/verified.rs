@@ -109,7 +109,7 @@ impl BodyPrintRecord {
 
     fn print(&self) -> Result<BodyPrint, String> {
         let hash = u128::from_str_radix(&self.xxh128, 16)
-            .map_err(|_| format!("verified: {} is no hash", units::quoted(&self.xxh128)))?;
+            .map_err(|_| format!("verified: {} is not a hash", units::quoted(&self.xxh128)))?;
         Ok(BodyPrint { length: self.bytes, hash })
     }
 }

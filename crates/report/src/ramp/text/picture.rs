@@ -79,7 +79,7 @@ fn draw(page: &mut Page, report: &RampReport, plane: &Plane) {
 
 /// What the marks mean.
 fn head(report: &RampReport) -> String {
-    let mut parts = vec!["Good answers a second over the load".to_owned()];
+    let mut parts = vec!["Good responses a second over the load".to_owned()];
     if report.labels.len() > 1 {
         for (label, mark) in report.labels.iter().zip(MARKS) {
             parts.push(format!("{mark} {}", printable(label, 12)));

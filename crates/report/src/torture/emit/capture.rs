@@ -38,7 +38,7 @@ pub fn capture(kept: &[&Transcript]) -> Result<Vec<u8>, String> {
             IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
         };
         let port = CLIENT_PORT.wrapping_add(index as u16);
-        let mut flow = Flow {
+        let mut flow = CapturedConnection {
             ends: [SocketAddr::new(client, port), server],
             next: [1_000, 2_000],
             packets: &mut packets,
@@ -61,14 +61,14 @@ pub fn capture(kept: &[&Transcript]) -> Result<Vec<u8>, String> {
 }
 
 /// One connection: 0 is the client, 1 the server.
-struct Flow<'p> {
+struct CapturedConnection<'p> {
     ends: [SocketAddr; 2],
     /// The next sequence number of each side.
     next: [u32; 2],
     packets: &'p mut Vec<(u64, Vec<u8>)>,
 }
 
-impl Flow<'_> {
+impl CapturedConnection<'_> {
     fn play(&mut self, kept: &Transcript) {
         let follow_up = kept.script.follow_up.as_deref().unwrap_or_default();
         let said = [&kept.bytes(), follow_up].concat();

@@ -11,7 +11,7 @@ const OWN_FIELDS: [&str; 2] = ["User-Agent", "Accept"];
 pub(super) fn line(kept: &Transcript) -> Result<String, String> {
     let bytes = only_bytes(kept)?;
     let (host, port) = place(kept)?;
-    let request = Request::parse(&bytes)?;
+    let request = CurlRequest::parse(&bytes)?;
     let mut words = vec!["curl -g -i".to_owned()];
     words.push(format!("--http{}", request.version));
     match request.method {
@@ -48,7 +48,7 @@ pub(super) fn line(kept: &Transcript) -> Result<String, String> {
     Ok(format!("{before}{}\n", words.join(" ")))
 }
 
-struct Request<'b> {
+struct CurlRequest<'b> {
     method: &'b str,
     target: &'b str,
     version: &'b str,
@@ -60,16 +60,16 @@ fn no(what: &str) -> String {
     format!("curl cannot send it: {what}; take --as sh")
 }
 
-impl<'b> Request<'b> {
-    fn parse(bytes: &'b [u8]) -> Result<Request<'b>, String> {
+impl<'b> CurlRequest<'b> {
+    fn parse(bytes: &'b [u8]) -> Result<CurlRequest<'b>, String> {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
         let end = end.ok_or_else(|| no("its head has no end"))?;
         let (head, body) = (&bytes[..end], &bytes[end + 4..]);
         let printable = |byte: &u8| matches!(byte, b' '..=b'~' | b'\r' | b'\n');
         if !head.iter().all(printable) {
-            return Err(no("its head has bytes that are no text"));
+            return Err(no("its head has bytes that are not text"));
         }
-        let head = std::str::from_utf8(head).map_err(|_| no("its head is no text"))?;
+        let head = std::str::from_utf8(head).map_err(|_| no("its head is not text"))?;
         let mut lines = head.split("\r\n");
         let first = lines.next().unwrap_or_default();
         let parts: Vec<&str> = first.split(' ').collect();
@@ -86,7 +86,7 @@ impl<'b> Request<'b> {
             return Err(no("it has no valid method or target"));
         }
         let fields = lines.map(field).collect::<Result<Vec<(&str, &str)>, String>>()?;
-        let request = Request { method, target, version, fields, body };
+        let request = CurlRequest { method, target, version, fields, body };
         request.check()?;
         Ok(request)
     }
@@ -119,7 +119,7 @@ impl<'b> Request<'b> {
 }
 
 fn field(line: &str) -> Result<(&str, &str), String> {
-    let wrong = || no(&format!("{} is no field as it writes them", units::quoted(line)));
+    let wrong = || no(&format!("{} is not a field as it writes them", units::quoted(line)));
     let (name, rest) = line.split_once(':').ok_or_else(wrong)?;
     let value = if rest.is_empty() { rest } else { rest.strip_prefix(' ').ok_or_else(wrong)? };
     let plain = !name.is_empty() && name.bytes().all(token);

@@ -1,6 +1,6 @@
 //! The server during the torture: what its own machine showed of it, from case to case.
 
-use crate::html::chart::{Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Unit, Values};
+use crate::html::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values};
 use crate::html::page::Plots;
 use crate::torture::{server, words};
 use maud::{Markup, html};
@@ -42,13 +42,13 @@ fn charts(seen: &ServerSeen, plots: &mut Plots) -> Markup {
     if rows.len() < 2 || high <= low {
         return html! {};
     }
-    let x = Horizontal { name: "time", unit: Unit::Time, log: false, low, high };
+    let x = Horizontal { name: "time", unit: AxisUnit::Time, log: false, low, high };
     let values =
         |of: fn(&ServerRow) -> f64| -> Values { rows.iter().map(|row| Some(of(row))).collect() };
     let chart = |id: &str, title: &str, lines: Vec<Line>| Chart {
         words: format!("{title} over the time of the run"),
         lines,
-        ..Chart::new(id, title, x, Unit::Count)
+        ..Chart::new(id, title, x, AxisUnit::Count)
             .with_places(rows.iter().map(|row| row.at.as_secs_f64()).collect())
     };
     let memory = values(|row| row.state.memory_bytes as f64 / MEBIBYTE);

@@ -2,7 +2,7 @@
 //! not answered, and which case was under way.
 
 use crate::html::chart::{
-    Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Range, Tone, Unit, Values,
+    AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Range, Tone, Values,
 };
 use crate::html::page::Plots;
 use crate::torture::words;
@@ -35,11 +35,16 @@ pub(super) fn timeline(torture: &Torture, plots: &mut Plots) -> Option<Markup> {
     };
     let of = |kind: ProbeKind| slowest(&|probe| probe.kind == kind && probe.seen == Seen::Correct);
     let seen = |seen: Seen| slowest(&|probe| probe.seen == seen);
-    let x =
-        Horizontal { name: "time", unit: Unit::Time, log: false, low, high: high.max(low + 1e-3) };
+    let x = Horizontal {
+        name: "time",
+        unit: AxisUnit::Time,
+        log: false,
+        low,
+        high: high.max(low + 1e-3),
+    };
     let title = "Response time of the probes (log scale)";
     let at = (0..count).map(|n| low + (n as f64 + 0.5) * width).map(|at| at.min(high)).collect();
-    let mut chart = Chart::new("probes", title, x, Unit::Time).with_places(at);
+    let mut chart = Chart::new("probes", title, x, AxisUnit::Time).with_places(at);
     chart.log = true;
     chart.words = format!("{title} over the time of the run, with the case that was under way");
     chart.lines = vec![

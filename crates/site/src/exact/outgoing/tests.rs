@@ -1,7 +1,7 @@
 use super::super::request::{Parsed, parse};
 use super::*;
 
-fn request(text: &str) -> Request {
+fn request(text: &str) -> ExactRequest {
     match parse(format!("{text}\r\nHost: a\r\n\r\n").as_bytes(), &mut 0, 1_000) {
         Parsed::Whole { request, .. } => request,
         other => panic!("{other:?}"),

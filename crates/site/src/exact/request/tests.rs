@@ -4,7 +4,7 @@ fn parsed(text: &str) -> Parsed {
     parse(text.as_bytes(), &mut 0, 1_000)
 }
 
-fn whole(text: &str) -> Request {
+fn whole(text: &str) -> ExactRequest {
     match parsed(text) {
         Parsed::Whole { request, head_len } => {
             assert_eq!(head_len, text.len());

@@ -128,7 +128,7 @@ fn queue_keeps(rate: f64, seconds: f64, bound_s: f64, random: &mut units::Stream
 /// Trials of 10 and 60 s keep and miss it by chance; the interval must hold the truth as often as it
 /// says.
 #[test]
-fn the_interval_covers_the_capacity_of_an_m_m_1_queue_as_often_as_it_says() {
+fn the_interval_covers_an_m_m_1_capacity_as_often_as_stated() {
     for (bound_s, truth) in [(0.020, 769.7), (0.010, 539.5)] {
         let (mut covered, mut trials, mut seconds, mut width) = (0, 0, 0.0, 0.0);
         const SEARCHES: u64 = 60;

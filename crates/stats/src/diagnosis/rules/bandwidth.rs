@@ -13,11 +13,11 @@ const ROWS_MIN: usize = 5;
 pub(crate) const RULE: Rule = Rule {
     id: "bandwidth-limit",
     title: "Bytes a second are the limit: a link or a shaper is full",
-    reasoning: "When a line or a traffic shaper is full, the first byte of an answer comes soon and \
+    reasoning: "When a line or a traffic shaper is full, the first byte of a response comes soon and \
                 the rest takes most of the time, the bytes received in each second are the same, \
                 and their number is one that people choose: 10 Mbit/s, 1 Gbit/s less some per cent \
                 of headers. A limit for each connection shows as a transfer time that is the \
-                answer's length over that rate, whatever the number of users.",
+                response's length over that rate, whatever the number of users.",
     source: "RFC 2544 §26.1 (throughput in frames and bytes); Ethernet's 94 to 97 % of payload; \
              nginx's limit_rate.",
     thresholds: &[
@@ -26,7 +26,7 @@ pub(crate) const RULE: Rule = Rule {
         (FLAT_MAX, "standard deviation over mean of the bytes in each second, at most"),
         (ROUND_WITHIN, "distance to a round rate, at most"),
     ],
-    advice: "Compress or shorten the answers, cache them nearer to the users, or widen the line or \
+    advice: "Compress or shorten the responses, cache them nearer to the users, or widen the line or \
              the shaper's rate.",
     excludes: &[
         "serial-handler",
@@ -69,7 +69,7 @@ fn shared(view: &View<'_>, size: f64, share: f64) -> Option<Sign> {
     let figure = round(rate * 8.0, ROUND_WITHIN).or_else(|| round(rate, ROUND_WITHIN))?;
     let text = format!(
         "{} received in each second, within {} (near {}); {} of the service time lies after the \
-         first byte of an answer",
+         first byte of a response",
         bytes(rate),
         show::share(spread),
         nearest(figure, rate),
@@ -90,7 +90,7 @@ fn each(view: &View<'_>, size: f64, share: f64) -> Option<Sign> {
     let rate = size / middle.as_secs_f64();
     let figure = round(rate, ROUND_WITHIN).or_else(|| round(rate * 8.0, ROUND_WITHIN))?;
     let text = format!(
-        "each answer came at {} (near {}), whatever else was under way; {} of the service time lies \
+        "each response came at {} (near {}), whatever else was under way; {} of the service time lies \
          after its first byte",
         bytes(rate),
         nearest(figure, rate),

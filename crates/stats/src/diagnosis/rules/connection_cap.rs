@@ -11,8 +11,8 @@ pub(crate) const RULE: Rule = Rule {
     title: "The server serves a fixed number of connections at once",
     reasoning: "A server with a thread or process for each connection, or with a limit of clients, \
                 serves k connections and leaves or turns away the rest. Those that are served are \
-                served well for as long as they stay, while the others are closed without an answer \
-                or wait, connected, until one of the k ends: their first answer takes as long as \
+                served well for as long as they stay, while the others are closed without a response \
+                or wait, connected, until one of the k ends: their first response takes as long as \
                 the run. A pool of workers for requests would let everybody wait a little instead. \
                 k is the number of connections that were served at the same time.",
     source: "Stevens, Fenner, Rudoff: UNIX Network Programming 1, chapter 30 (preforked servers); \
@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
     thresholds: &[
         (SHARE_MIN, "share of the connections that wait or are turned away, at least"),
         (2.0, "such connections, at least"),
-        (0.5, "share of the run that a first answer takes to count as waiting"),
+        (0.5, "share of the run that a first response takes to count as waiting"),
     ],
     advice: "Raise the server's limit of connections or workers (MaxRequestWorkers, \
              worker_connections, the thread pool, the descriptor limit), shorten keep-alive, or \
@@ -88,7 +88,7 @@ fn turned_away(view: &View<'_>) -> Option<Sign> {
     // a server that fails at random would not keep the others for the whole run
     let lasting = view.persistent() && view.lives.answered as f64 <= 1.5 * served;
     let text = format!(
-        "{} connections were closed or refused without an answer, while {served} at a time were \
+        "{} connections were closed or refused without a response, while {served} at a time were \
          served{}",
         show::count(away),
         if lasting { " all the time" } else { "" }

@@ -17,13 +17,13 @@ pub(crate) const RULE: Rule = Rule {
                 piece and keeps the second until the first is acknowledged. The client's kernel has \
                 nothing to send meanwhile and acknowledges late: after 40 ms on Linux. A new \
                 connection is acknowledged at once for its first packets, so the first calls are \
-                fast. What comes late is the rest of the answer, after its first byte.",
+                fast. What comes late is the rest of the response, after its first byte.",
     source: "RFC 896 and RFC 1122 §4.2.3.2; J. Nagle on the interaction of the two; Linux \
              TCP_DELACK_MIN of 40 ms.",
     thresholds: &[
         (0.038, "seconds: from"),
         (0.05, "seconds: to"),
-        (SHARE_MIN, "share of the answers that take so long, at least"),
+        (SHARE_MIN, "share of the responses that take so long, at least"),
     ],
     advice: "Set TCP_NODELAY on the server's connections, or write head and body in one call \
              (writev, a buffer, TCP_CORK).",

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_ended_after_as_many_streams_have_met_a_limit() {
+    fn connections_that_end_after_equal_streams_met_a_limit() {
         let text = "the server ended 3 connections by GOAWAY (NO_ERROR), each after 100 streams";
         assert_eq!(told(3, (100, 100)).as_deref(), Some(text));
         assert!(told(3, (100, 120)).is_some());

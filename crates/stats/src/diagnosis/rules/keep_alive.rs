@@ -9,12 +9,12 @@ const COST_MIN: f64 = 0.05;
 
 pub(crate) const RULE: Rule = Rule {
     id: "keep-alive-limit",
-    title: "The server ends each connection after a fixed number of answers",
+    title: "The server ends each connection after a fixed number of responses",
     reasoning: "A limit such as Apache's MaxKeepAliveRequests or nginx's keepalive_requests makes \
-                the server close a connection after its N-th answer; every further call first pays \
+                the server close a connection after its N-th response; every further call first pays \
                 for a new one. Connections that the server ends then all carried the same number of \
-                answers, which no time-out or failure would bring about. A limit is told only when \
-                its price shows: few answers a connection, or a good part of the time spent on \
+                responses, which no time-out or failure would bring about. A limit is told only when \
+                its price shows: few responses a connection, or a good part of the time spent on \
                 connecting.",
     source: "RFC 9112 §9.3 and §9.6; Apache httpd's MaxKeepAliveRequests (100), nginx's \
              keepalive_requests (1,000).",
@@ -46,7 +46,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     if answers > CALLS_MAX && cost < COST_MIN {
         return None;
     }
-    let times = if answers == 1 { "1 answer".to_owned() } else { format!("{answers} answers") };
+    let times = if answers == 1 { "1 response".to_owned() } else { format!("{answers} responses") };
     let text = format!(
         "the server ended {} of the {} connections that it ended after exactly {times}; connecting \
          took {} of the service time",

@@ -22,7 +22,7 @@ pub(crate) const RULE: Rule = Rule {
     source: "RFC 6585 §4 (429); Turner, IEEE Communications 24(10), 1986 (leaky bucket); nginx's \
              limit_req, which answers 503 by default and delays with a burst.",
     thresholds: &[
-        (REFUSED_MIN, "share of 429 or 503 among the answers, at least, or else"),
+        (REFUSED_MIN, "share of 429 or 503 among the responses, at least, or else"),
         (WORKING_MAX, "calls in work while calls wait, at most"),
         (FLAT_MAX, "standard deviation over mean of what succeeds in each second, at most"),
         (ROUND_WITHIN, "distance to a round rate, where nothing is refused"),
@@ -63,7 +63,7 @@ fn refused(view: &View<'_>) -> Option<Sign> {
     let rates = good_rates(view);
     let spread = variation(&rates);
     let flat = rates.len() + 1 >= ROWS_MIN && spread <= FLAT_MAX + 1.0 / mean(&rates).max(1.0);
-    let mut text = format!("{} of the answers are {status}", show::share(share));
+    let mut text = format!("{} of the responses are {status}", show::share(share));
     if flat {
         text += &format!(
             "; what succeeds is {} in every second, within {}",

@@ -18,7 +18,7 @@ pub(crate) const RULE: Rule = Rule {
     reasoning: "When a part behind the server does not answer (a database, a backend, a name \
                 server, a lock), somebody gives up after a time that a person wrote down: 1, 2, 5, \
                 10 or 30 seconds. Calls that met it end just after a round time, far above the \
-                usual and with nothing close by, as failures or as answers from elsewhere. Chance \
+                usual and with nothing close by, as failures or as responses from elsewhere. Chance \
                 knows no round numbers.",
     source: "nginx's proxy_read_timeout (60 s) and 504; glibc's resolver, 5 s a try; the common \
              defaults of database pools.",

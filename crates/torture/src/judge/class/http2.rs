@@ -9,7 +9,7 @@ use units::quoted;
 /// Codes by their names, separated by commas.
 pub(super) fn codes(text: &str) -> Result<Vec<u32>, String> {
     let code = |name: &str| {
-        http2_code(name).ok_or_else(|| format!("{} is no error code of HTTP/2", quoted(name)))
+        http2_code(name).ok_or_else(|| format!("{} is not an error code of HTTP/2", quoted(name)))
     };
     text.split(',').map(code).collect()
 }

@@ -11,7 +11,7 @@ pub struct Day(Date);
 
 impl Day {
     pub(super) fn parse(text: &str) -> Result<Day, String> {
-        let wrong = || format!("{} is no day like 2026-12-31", units::quoted(text));
+        let wrong = || format!("{} is not a day like 2026-12-31", units::quoted(text));
         let bytes = text.as_bytes();
         if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
             return Err(wrong());
@@ -57,7 +57,7 @@ pub struct Minute {
 
 impl Minute {
     fn parse(text: &str) -> Result<Minute, String> {
-        let wrong = || format!("{} is no time like 2026-12-01T01:00Z", units::quoted(text));
+        let wrong = || format!("{} is not a time like 2026-12-01T01:00Z", units::quoted(text));
         let (day, rest) = text.split_once('T').ok_or_else(wrong)?;
         let bytes = rest.as_bytes();
         if bytes.len() != 6 || bytes[2] != b':' || bytes[5] != b'Z' {

@@ -1,7 +1,10 @@
 //! What differs.
 
-use super::{Change, Diff, HabitChange, Kind, LimitChange, Side};
-use record::torture::{CaseRecord, LimitRecord, TortureRecord, is_untested};
+use super::{
+    ChangeKind, ChangeRecord, DiffRecord, DiffSideRecord, HabitChangeRecord, LimitChangeRecord,
+    SCHEMA,
+};
+use crate::torture::{CaseRecord, LimitRecord, TortureRecord, is_untested};
 use torture::result::Unit;
 
 /// Numbers of time move by themselves: less than this, as a share, is no difference.
@@ -12,16 +15,16 @@ const TIME_MOVES_S: f64 = 0.5;
 const RATE_MOVES: f64 = 0.2;
 
 /// Holds B against A.
-pub fn compare(a: &TortureRecord, b: &TortureRecord) -> Diff {
-    let mut changes: Vec<Change> =
+pub fn compare(a: &TortureRecord, b: &TortureRecord) -> DiffRecord {
+    let mut changes: Vec<ChangeRecord> =
         a.cases.iter().filter_map(|row| change(row, find(b, row))).collect();
     changes.extend(b.cases.iter().filter(|row| find(a, row).is_none()).map(only_b));
     changes.sort_by_key(|change| change.kind);
     let same = |row: &&CaseRecord| find(b, row).is_some() && change(row, find(b, row)).is_none();
-    Diff {
-        schema: "loadstone.torture-diff/1",
-        a: Side::of(a),
-        b: Side::of(b),
+    DiffRecord {
+        schema: SCHEMA.to_owned(),
+        a: DiffSideRecord::of(a),
+        b: DiffSideRecord::of(b),
         worse: changes.iter().filter(|change| change.is_worse()).count() as u64,
         unchanged: a.cases.iter().filter(same).count() as u64,
         changes,
@@ -40,60 +43,61 @@ fn is_tested(row: &CaseRecord) -> bool {
 }
 
 /// `None` where there is nothing to say.
-fn change(a: &CaseRecord, b: Option<&CaseRecord>) -> Option<Change> {
+fn change(a: &CaseRecord, b: Option<&CaseRecord>) -> Option<ChangeRecord> {
     let Some(b) = b else {
-        return Some(Change {
+        return Some(ChangeRecord {
             case: a.id.clone(),
             title: a.title.clone(),
-            kind: Kind::OnlyA,
-            a: Some(a.outcome.id()),
+            kind: ChangeKind::OnlyA,
+            a: Some(a.outcome),
             b: None,
             detail: String::new(),
             waived: None,
         });
     };
     let (kind, detail) = verdict(a, b)?;
-    let outcomes = (Some(a.outcome.id()), Some(b.outcome.id()));
+    let outcomes = (Some(a.outcome), Some(b.outcome));
     let waived = b.waived.clone().filter(|_| b.outcome.is_finding());
     let (case, title) = (b.id.clone(), b.title.clone());
-    Some(Change { case, title, kind, a: outcomes.0, b: outcomes.1, detail, waived })
+    Some(ChangeRecord { case, title, kind, a: outcomes.0, b: outcomes.1, detail, waived })
 }
 
-fn only_b(row: &CaseRecord) -> Change {
-    Change {
+fn only_b(row: &CaseRecord) -> ChangeRecord {
+    ChangeRecord {
         case: row.id.clone(),
         title: row.title.clone(),
-        kind: Kind::OnlyB,
+        kind: ChangeKind::OnlyB,
         a: None,
-        b: Some(row.outcome.id()),
+        b: Some(row.outcome),
         detail: String::new(),
         waived: row.waived.clone(),
     }
 }
 
-fn verdict(a: &CaseRecord, b: &CaseRecord) -> Option<(Kind, String)> {
+fn verdict(a: &CaseRecord, b: &CaseRecord) -> Option<(ChangeKind, String)> {
     if a.version != b.version {
         let versions = format!("version {} in A, {} in B: not compared", a.version, b.version);
-        return Some((Kind::Version, versions));
+        return Some((ChangeKind::Version, versions));
     }
     if !is_tested(a) || !is_tested(b) {
         let untested = if is_tested(a) { b } else { a };
         let finding = a.outcome.is_finding() || b.outcome.is_finding();
-        return finding.then(|| (Kind::Untested, untested.skipped.clone().unwrap_or_default()));
+        return finding
+            .then(|| (ChangeKind::Untested, untested.skipped.clone().unwrap_or_default()));
     }
     let kind = match (a.outcome.is_finding(), b.outcome.is_finding()) {
         (false, false) if a.outcome == b.outcome => return None,
-        (false, false) => Kind::Other,
-        (false, true) => Kind::New,
-        (true, false) => Kind::Fixed,
+        (false, false) => ChangeKind::Other,
+        (false, true) => ChangeKind::New,
+        (true, false) => ChangeKind::Fixed,
         (true, true) => {
             let (more, fewer) = (gained(a, b), gained(b, a));
             let kind = match b.outcome.cmp(&a.outcome) {
-                std::cmp::Ordering::Greater => Kind::Worse,
-                std::cmp::Ordering::Less => Kind::Eased,
-                std::cmp::Ordering::Equal if !more.is_empty() => Kind::Worse,
-                std::cmp::Ordering::Equal if !fewer.is_empty() => Kind::Eased,
-                std::cmp::Ordering::Equal => Kind::Still,
+                std::cmp::Ordering::Greater => ChangeKind::Worse,
+                std::cmp::Ordering::Less => ChangeKind::Eased,
+                std::cmp::Ordering::Equal if !more.is_empty() => ChangeKind::Worse,
+                std::cmp::Ordering::Equal if !fewer.is_empty() => ChangeKind::Eased,
+                std::cmp::Ordering::Equal => ChangeKind::Still,
             };
             let said = |what: &str, names: Vec<&str>| {
                 (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
@@ -129,7 +133,7 @@ fn impact(a: &CaseRecord, b: &CaseRecord) -> String {
     }
 }
 
-fn limits(a: &TortureRecord, b: &TortureRecord) -> Vec<LimitChange> {
+fn limits(a: &TortureRecord, b: &TortureRecord) -> Vec<LimitChangeRecord> {
     let comparable = |limit: &&LimitRecord| {
         let version = |document: &TortureRecord| {
             document.cases.iter().find(|row| row.id == limit.case).map(|row| row.version)
@@ -139,18 +143,18 @@ fn limits(a: &TortureRecord, b: &TortureRecord) -> Vec<LimitChange> {
     let named = |all: &[LimitRecord], limit: &LimitRecord| -> Option<LimitRecord> {
         all.iter().find(|other| other.case == limit.case && other.what == limit.what).cloned()
     };
-    let mut moved: Vec<LimitChange> = Vec::new();
+    let mut moved: Vec<LimitChangeRecord> = Vec::new();
     for limit in a.limits.iter().filter(comparable) {
         let other = named(&b.limits, limit);
         if other.as_ref().is_none_or(|other| is_moved(limit, other)) {
             let (case, what) = (limit.case.clone(), limit.what.clone());
-            moved.push(LimitChange { case, what, a: Some(limit.clone()), b: other });
+            moved.push(LimitChangeRecord { case, what, a: Some(limit.clone()), b: other });
         }
     }
     for limit in b.limits.iter().filter(comparable) {
         if named(&a.limits, limit).is_none() {
             let (case, what) = (limit.case.clone(), limit.what.clone());
-            moved.push(LimitChange { case, what, a: None, b: Some(limit.clone()) });
+            moved.push(LimitChangeRecord { case, what, a: None, b: Some(limit.clone()) });
         }
     }
     moved
@@ -180,13 +184,13 @@ fn is_moved(a: &LimitRecord, b: &LimitRecord) -> bool {
     gap > allowed || exact && a.note != b.note
 }
 
-fn habits(a: &TortureRecord, b: &TortureRecord) -> Vec<HabitChange> {
+fn habits(a: &TortureRecord, b: &TortureRecord) -> Vec<HabitChangeRecord> {
     let mut all = Vec::new();
     for habit in &a.habits {
         let now = b.habits.iter().find(|other| other.name == habit.name);
         if let Some(now) = now.filter(|now| now.seen != habit.seen) {
             let (name, a) = (habit.name.clone(), habit.seen.clone());
-            all.push(HabitChange { name, a, b: now.seen.clone() });
+            all.push(HabitChangeRecord { name, a, b: now.seen.clone() });
         }
     }
     all

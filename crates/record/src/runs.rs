@@ -1,0 +1,199 @@
+//! `loadstone.runs/1`: the list of kept results.
+
+use crate::compare::Judgement;
+use crate::ids::{by_id, by_id_or_none};
+use crate::run::known;
+use crate::server::Conduct;
+use crate::torture::ids;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::State;
+use stats::curve::{Axis, Span};
+use torture::judge::TestOutcome;
+
+/// The schema that is written.
+pub const SCHEMA: &str = "loadstone.runs/1";
+
+/// What a result is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultKind {
+    Run,
+    Ramp,
+    Compare,
+    Torture,
+}
+
+impl ResultKind {
+    pub const ALL: [ResultKind; 4] =
+        [ResultKind::Run, ResultKind::Ramp, ResultKind::Compare, ResultKind::Torture];
+
+    /// Its stable name, with which ids begin.
+    pub fn id(self) -> &'static str {
+        match self {
+            ResultKind::Run => "run",
+            ResultKind::Ramp => "ramp",
+            ResultKind::Compare => "compare",
+            ResultKind::Torture => "torture",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn named(id: &str) -> Option<ResultKind> {
+        ResultKind::ALL.into_iter().find(|kind| kind.id() == id)
+    }
+}
+
+/// How far a result came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    Finished,
+    /// Its program is at work.
+    Running,
+    /// A signal or a rule ended it early; it finished its report.
+    Interrupted,
+    /// Its program was ended before it could finish: what is known loads as interrupted.
+    Killed,
+    /// What the list has of it cannot be read: its file was damaged. The result itself may load.
+    Damaged,
+}
+
+impl Progress {
+    pub const ALL: [Progress; 5] = [
+        Progress::Finished,
+        Progress::Running,
+        Progress::Interrupted,
+        Progress::Killed,
+        Progress::Damaged,
+    ];
+
+    /// Its stable name.
+    pub fn id(self) -> &'static str {
+        match self {
+            Progress::Finished => "finished",
+            Progress::Running => "running",
+            Progress::Interrupted => "interrupted",
+            Progress::Killed => "killed",
+            Progress::Damaged => "damaged",
+        }
+    }
+}
+
+by_id!(result_kind, ResultKind, ResultKind::ALL, ResultKind::id, "a kind of result");
+by_id!(progress, Progress, Progress::ALL, Progress::id, "a state of a result");
+by_id_or_none!(state_or_none, stats::State, "crate::ids::state", "crate::ids::state::schema");
+by_id_or_none!(axis_or_none, stats::curve::Axis, "crate::ids::axis", "crate::ids::axis::schema");
+by_id_or_none!(
+    conduct_or_none,
+    crate::server::Conduct,
+    "crate::server::conduct_id",
+    "crate::server::conduct_id::schema"
+);
+by_id_or_none!(
+    judgement_or_none,
+    crate::compare::Judgement,
+    "crate::compare::judgement_id",
+    "crate::compare::judgement_id::schema"
+);
+
+/// The list of kept results, the latest first: `loadstone runs list --json`. What a result does not
+/// have is null.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunsRecord {
+    pub schema: String,
+    pub results: Vec<ListedRecord>,
+}
+
+impl RunsRecord {
+    pub fn of(results: Vec<ListedRecord>) -> RunsRecord {
+        RunsRecord { schema: SCHEMA.to_owned(), results }
+    }
+}
+
+/// One result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ListedRecord {
+    /// Its kind and its number: `run-12`.
+    #[schemars(regex(pattern = "^(run|ramp|compare|torture)-[0-9]+$"))]
+    pub id: String,
+    #[serde(with = "result_kind")]
+    #[schemars(schema_with = "result_kind::schema")]
+    pub kind: ResultKind,
+    pub name: String,
+    pub tags: Vec<String>,
+    /// Date and time, UTC.
+    pub started: String,
+    pub started_unix_s: Option<f64>,
+    /// interrupted: it ended early and finished its report; killed: its program was ended first, and
+    /// what is known loads as interrupted; damaged: the list cannot read its figures.
+    #[serde(with = "progress")]
+    #[schemars(schema_with = "progress::schema")]
+    pub state: Progress,
+    /// Of what finished.
+    #[serde(with = "state_or_none")]
+    #[schemars(schema_with = "state_or_none::schema")]
+    pub verdict: Option<State>,
+    /// What the server did during a run; null for other kinds, and for runs of earlier versions.
+    #[serde(default, with = "conduct_or_none")]
+    #[schemars(schema_with = "conduct_or_none::schema")]
+    pub server: Option<Conduct>,
+    /// This and the next four: of a finished run.
+    pub throughput_per_s: Option<f64>,
+    pub goodput_per_s: Option<f64>,
+    pub failure_share: Option<f64>,
+    pub response_p50_s: Option<f64>,
+    pub response_p99_s: Option<f64>,
+    /// Of a ramp: what its capacities count, such as calls a second or users.
+    #[serde(default, with = "axis_or_none")]
+    #[schemars(schema_with = "axis_or_none::schema")]
+    pub axis: Option<Axis>,
+    /// Of a finished ramp, for each target.
+    pub capacities: Vec<LoadSpanRecord>,
+    /// Of a finished ramp without objectives, for each target: its knee; high is null where the steps
+    /// showed none.
+    #[serde(default)]
+    pub knees: Vec<LoadSpanRecord>,
+    /// Of a finished comparison: the gravest of its figures.
+    #[serde(with = "judgement_or_none")]
+    #[schemars(schema_with = "judgement_or_none::schema")]
+    pub judgement: Option<Judgement>,
+    /// Of a finished torture.
+    #[serde(default)]
+    pub torture: Option<TorturedRecord>,
+    /// As typed, secrets masked.
+    pub command_line: String,
+}
+
+/// A load of a ramp's target; low and high are the ends of its interval, null where it is open.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadSpanRecord {
+    /// Of the target.
+    pub label: String,
+    pub at: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+}
+
+impl LoadSpanRecord {
+    pub fn of(label: &str, span: Option<Span>) -> LoadSpanRecord {
+        let end = |of: fn(Span) -> f64| span.map(of).and_then(known);
+        LoadSpanRecord {
+            label: label.to_owned(),
+            at: end(|span| span.at),
+            low: end(|span| span.low),
+            high: end(|span| span.high),
+        }
+    }
+}
+
+/// What a torture came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TorturedRecord {
+    /// Cases that were carried out.
+    pub cases: u64,
+    /// Those that count against the server.
+    pub findings: u64,
+    /// The worst outcome of all.
+    #[serde(with = "ids::outcome")]
+    #[schemars(schema_with = "ids::outcome::schema")]
+    pub worst: TestOutcome,
+}

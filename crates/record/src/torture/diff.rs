@@ -1,0 +1,161 @@
+//! `loadstone.torture-diff/1`: two results of a torture held against each other, case by case: what is
+//! new, what is gone, which limits and habits moved. Only what can be compared is: a case that was
+//! changed between them is not.
+
+mod compare;
+
+pub use compare::compare;
+
+use super::{LimitRecord, TortureRecord, ids};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use torture::judge::TestOutcome;
+
+/// The schema that is written.
+pub const SCHEMA: &str = "loadstone.torture-diff/1";
+
+/// What became of a case from A to B.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum ChangeKind {
+    /// A finding where there was none.
+    New,
+    /// A finding that is worse, or fails in more ways.
+    Worse,
+    /// A finding that is less bad, or fails in fewer ways.
+    Eased,
+    /// No finding any more, and tested.
+    Fixed,
+    /// The finding is the same.
+    Still,
+    /// No finding on either side, and not the same outcome.
+    Other,
+    /// A finding of A that B did not test, or one of B that A did not.
+    Untested,
+    /// The case itself was changed: not compared.
+    Version,
+    OnlyA,
+    OnlyB,
+}
+
+impl ChangeKind {
+    pub const ALL: [ChangeKind; 10] = [
+        ChangeKind::New,
+        ChangeKind::Worse,
+        ChangeKind::Eased,
+        ChangeKind::Fixed,
+        ChangeKind::Still,
+        ChangeKind::Other,
+        ChangeKind::Untested,
+        ChangeKind::Version,
+        ChangeKind::OnlyA,
+        ChangeKind::OnlyB,
+    ];
+
+    /// As the head of a line.
+    pub fn word(self) -> &'static str {
+        match self {
+            ChangeKind::New => "new",
+            ChangeKind::Worse => "worse",
+            ChangeKind::Eased => "eased",
+            ChangeKind::Fixed => "fixed",
+            ChangeKind::Still => "still",
+            ChangeKind::Other => "other",
+            ChangeKind::Untested => "untested",
+            ChangeKind::Version => "changed",
+            ChangeKind::OnlyA => "only in A",
+            ChangeKind::OnlyB => "only in B",
+        }
+    }
+}
+
+/// A case that is not the same in both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangeRecord {
+    pub case: String,
+    pub title: String,
+    pub kind: ChangeKind,
+    /// The outcome in A; null where the case is missing.
+    #[serde(with = "ids::outcome_or_none")]
+    #[schemars(schema_with = "ids::outcome_or_none::schema")]
+    pub a: Option<TestOutcome>,
+    #[serde(with = "ids::outcome_or_none")]
+    #[schemars(schema_with = "ids::outcome_or_none::schema")]
+    pub b: Option<TestOutcome>,
+    /// What else there is to say: exchanges, versions, reasons.
+    pub detail: String,
+    /// Why it does not count in B.
+    pub waived: Option<String>,
+}
+
+impl ChangeRecord {
+    /// Whether B is worse for it.
+    pub fn is_worse(&self) -> bool {
+        matches!(self.kind, ChangeKind::New | ChangeKind::Worse) && self.waived.is_none()
+    }
+}
+
+/// A number that moved, or is measured on one side only.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitChangeRecord {
+    pub case: String,
+    pub what: String,
+    pub a: Option<LimitRecord>,
+    pub b: Option<LimitRecord>,
+}
+
+/// Something that the server does otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HabitChangeRecord {
+    pub name: String,
+    pub a: String,
+    pub b: String,
+}
+
+/// Which result it was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DiffSideRecord {
+    pub target: String,
+    pub started: String,
+    /// Of the program that tested.
+    pub version: String,
+    pub seed: u64,
+    /// Those that were carried out.
+    pub cases: u64,
+    pub findings: u64,
+}
+
+impl DiffSideRecord {
+    fn of(document: &TortureRecord) -> DiffSideRecord {
+        DiffSideRecord {
+            target: document.target.clone(),
+            started: document.started.clone(),
+            version: document.version.clone(),
+            seed: document.seed,
+            cases: document.tested_count(),
+            findings: document.findings,
+        }
+    }
+}
+
+/// Two results of a torture held against each other: `loadstone torture diff --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DiffRecord {
+    pub schema: String,
+    pub a: DiffSideRecord,
+    pub b: DiffSideRecord,
+    /// Cases for which B is worse; what is waived there does not count.
+    pub worse: u64,
+    /// Cases with the same outcome and no finding.
+    pub unchanged: u64,
+    /// By kind, then by case.
+    pub changes: Vec<ChangeRecord>,
+    /// Numbers that moved or are measured on one side only.
+    pub limits: Vec<LimitChangeRecord>,
+    pub habits: Vec<HabitChangeRecord>,
+    /// What makes the two hard to compare.
+    pub cautions: Vec<String>,
+}

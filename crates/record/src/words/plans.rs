@@ -1,0 +1,111 @@
+//! What a plan asks for, in words and as the lines of its file.
+
+use super::{counted, printable, shown_url};
+use plan::{HttpVersion, Order, Plan, Verify};
+use std::collections::BTreeSet;
+
+/// What a run with `--priority` sends.
+pub fn priority(plan: &Plan) -> Option<String> {
+    let frames = match plan.request.version {
+        HttpVersion::Http2 => {
+            ", and a frame PRIORITY_UPDATE before it where the server goes by RFC 9218"
+        }
+        _ => "",
+    };
+    let asked = plan.request.priority?;
+    Some(format!("{asked}: a field of each request{frames}"))
+}
+
+/// `GET, HTTP/1.1, new connection per call, pipelined 16 deep`.
+pub fn protocol(plan: &Plan) -> String {
+    let version = plan.request.version;
+    let mut parts = vec![printable(&plan.request.method, 20), version.name().to_owned()];
+    parts.extend(plan.connection.calls.map(|calls| match calls {
+        1 => "a connection per call".to_owned(),
+        n => format!("{} per connection", counted(u64::from(n), "call")),
+    }));
+    match (version.has_streams(), plan.connection.pipeline) {
+        (true, n) => parts.push(counted(u64::from(n), "stream")),
+        (_, 1) => {}
+        (_, n) => parts.push(format!("pipelined {n} deep")),
+    }
+    parts.extend(plan.connection.group.map(|n| format!("groups of {n}")));
+    if plan.journeys.is_some() {
+        parts.remove(0);
+    } else if plan.targets.len() > 1 {
+        let order = match plan.order {
+            Order::InOrder => "targets in order",
+            Order::Random => "targets at random",
+            Order::Once => "each target once",
+        };
+        parts.push(order.to_owned());
+    }
+    if let Some(path) = &plan.connection.unix {
+        parts.push(format!("through {}", printable(&path.to_string_lossy(), 60)));
+    }
+    if let Some(proxy) = &plan.connection.proxy {
+        parts.push(format!("by the proxy {}", shown_url(proxy)));
+    }
+    parts.join(", ")
+}
+
+/// The rule by which connections are called conforming.
+pub fn conforming_rule(plan: &Plan) -> String {
+    let what = if plan.measure.conforming_counts_heads { "heads and bodies" } else { "bodies" };
+    format!(
+        "above {}: bits of {what} over the time the connection was open, less think time",
+        bits_per_s(plan.measure.conforming_bps)
+    )
+}
+
+/// `320 kbit/s`.
+fn bits_per_s(bps: f64) -> String {
+    match bps {
+        _ if !bps.is_finite() => "-".to_owned(),
+        1e9.. => format!("{} Gbit/s", bps / 1e9),
+        1e6.. => format!("{} Mbit/s", bps / 1e6),
+        1e3.. => format!("{} kbit/s", bps / 1e3),
+        _ => format!("{bps} bit/s"),
+    }
+}
+
+/// What bodies are compared with; `None` where nobody asked for it.
+pub fn verified_against(plan: &Plan) -> Option<String> {
+    Some(match plan.expect.verify.as_ref()? {
+        Verify::First => "the first of each URL".to_owned(),
+        Verify::Files { spec, seed } => format!("the files of {spec}, seed {seed}"),
+        Verify::Manifest(_) => "the manifest".to_owned(),
+    })
+}
+
+/// Lines of the plan that a plan of the same targets would not have by default, each table with its name.
+pub fn differing_from_defaults(plan: &Plan, plan_toml: &str) -> String {
+    let defaults = Plan::for_targets(plan.targets.clone());
+    let defaults = plan::to_toml(&defaults, plan::Secrets::Masked);
+    let known: BTreeSet<(String, &str)> = in_tables(&defaults).collect();
+    let mut out = String::new();
+    let mut table = String::new();
+    for (name, line) in in_tables(plan_toml) {
+        if known.contains(&(name.clone(), line)) {
+            continue;
+        }
+        if name != table {
+            out += &format!("{name}\n");
+            table = name;
+        }
+        out += &format!("{line}\n");
+    }
+    out
+}
+
+/// The lines of a TOML text, each with the head of its table.
+fn in_tables(toml: &str) -> impl Iterator<Item = (String, &str)> {
+    let mut table = String::new();
+    toml.lines().filter(|line| !line.trim().is_empty()).filter_map(move |line| {
+        if line.starts_with('[') {
+            table = line.to_owned();
+            return None;
+        }
+        Some((table.clone(), line))
+    })
+}
