@@ -23,7 +23,8 @@ pub(crate) fn carrier(plan: &Plan, client: &tls::Client) -> Option<Carrier> {
 impl Carrier {
     /// For single exchanges, whose windows are wide. `client` offers HTTP/3.
     pub(crate) fn of(client: &tls::Client) -> Option<Carrier> {
-        let http2::SessionSettings { stream_window, connection_window, .. } = http2::SessionSettings::default();
+        let http2::SessionSettings { stream_window, connection_window, .. } =
+            http2::SessionSettings::default();
         let limits = Limits { stream_window, connection_window };
         Some(Carrier { handshakes: client.factory().quic(), limits })
     }
