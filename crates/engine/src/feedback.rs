@@ -4,8 +4,8 @@
 use crate::Endpoint;
 use crate::call::{Call, NOBODY};
 use crate::guide::{AnsweredCall, Directory, Guided};
-use crate::script::Scripted;
 use crate::proof::KnownChallenge;
+use crate::script::Scripted;
 use crate::setup::{LateShare, Setup};
 use crate::source::{People, Population, Source, lanes};
 use conduit::{Peer, Slot};

@@ -196,10 +196,8 @@ pub(crate) fn with_fields(
 ) -> Result<Template, RequestError> {
     let lines: String = more.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let put = |bytes: &[u8], at: usize| [&bytes[..at], lines.as_bytes(), &bytes[at..]].concat();
-    let (bytes, last) = (
-        put(&template.bytes, template.cookie_at),
-        put(&template.last, template.cookie_at_last),
-    );
+    let (bytes, last) =
+        (put(&template.bytes, template.cookie_at), put(&template.last, template.cookie_at_last));
     let (http2, http3) = translated(plan, &template.url, &last)?;
     Ok(Template { bytes, last, http2, http3, ..template.clone() })
 }

@@ -214,7 +214,9 @@ mod tests {
         const NONCES: &str = "nonce=\"7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v\", \
                               opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\"";
         let field = |hash: &str| {
-            format!("Digest realm=\"http-auth@example.org\", qop=\"auth, auth-int\", algorithm={hash}, {NONCES}")
+            format!(
+                "Digest realm=\"http-auth@example.org\", qop=\"auth, auth-int\", algorithm={hash}, {NONCES}"
+            )
         };
         let cnonce = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ";
         for (hash, response) in [
@@ -284,9 +286,8 @@ mod tests {
     #[test]
     fn a_session_s_secret_has_the_nonces_in_it() {
         let field = |name: &str| format!("Digest realm=r, nonce=n, qop=auth, algorithm={name}");
-        let secret = |name: &str| {
-            Answers::new(one(&field(name)).unwrap(), "u", "p", "c".to_owned()).secret
-        };
+        let secret =
+            |name: &str| Answers::new(one(&field(name)).unwrap(), "u", "p", "c".to_owned()).secret;
         let plain = secret("MD5");
         assert_eq!(secret("MD5-sess"), Hash::Md5.of(&format!("{plain}:n:c")));
         assert_ne!(secret("SHA-256-sess"), secret("SHA-256"));

@@ -91,8 +91,7 @@ const INSTANT: &[FormatItem<'_>] =
     format_description!("[year][month][day]T[hour][minute][second]Z");
 
 /// Letters, digits and -._~ stand for themselves (RFC 3986 section 2.3).
-const RESERVED: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const IN_PATH: &AsciiSet = &RESERVED.remove(b'/');
 
 impl Signer {
@@ -272,7 +271,8 @@ mod tests {
     /// S3 has its content's hash in a field, and its paths as they are sent.
     #[test]
     fn s3_differs() {
-        let request = Request { method: "GET", target: "/a%20b//c", host: HOST, fields: &[], body: b"" };
+        let request =
+            Request { method: "GET", target: "/a%20b//c", host: HOST, fields: &[], body: b"" };
         let made = signer("aws:amz:us-east-1:s3").fields(&request, AT);
         assert_eq!(made[1].0, "x-amz-content-sha256");
         assert!(made[1].1.starts_with("e3b0c44298fc1c14"), "{made:?}");
@@ -291,7 +291,10 @@ mod tests {
         assert_eq!(full.to_string(), "aws:amz:us-east-2:es");
         assert_eq!(full.at("h"), ("es".to_owned(), "us-east-2".to_owned()));
         for wrong in ["", "aws:", "aws:amz:r:s:more", "a/b"] {
-            assert!(SignatureScope::parse(wrong).unwrap_err().contains("aws:amz:eu-central-1:s3"), "{wrong}");
+            assert!(
+                SignatureScope::parse(wrong).unwrap_err().contains("aws:amz:eu-central-1:s3"),
+                "{wrong}"
+            );
         }
     }
 }

@@ -179,7 +179,8 @@ impl Folds {
                 rows.push(Row { first, targets: 1 + mine.count() as u64, fold: Some(number) });
             }
         }
-        let own = |(first, fold): (usize, Option<usize>)| match fold.and_then(|it| row_of_fold[it]) {
+        let own = |(first, fold): (usize, Option<usize>)| match fold.and_then(|it| row_of_fold[it])
+        {
             Some(row) => row,
             None => {
                 rows.push(Row { first, targets: 1, fold: None });

@@ -272,12 +272,22 @@ pub struct RequestPlan {
 /// Authorisation; masked wherever a plan is shown.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Auth {
-    Basic { user: String, password: String },
+    Basic {
+        user: String,
+        password: String,
+    },
     Bearer(String),
     /// RFC 7616, once the server has asked for it.
-    Digest { user: String, password: String },
+    Digest {
+        user: String,
+        password: String,
+    },
     /// AWS Signature Version 4.
-    AwsSigV4 { key: String, secret: String, scope: login::sigv4::SignatureScope },
+    AwsSigV4 {
+        key: String,
+        secret: String,
+        scope: login::sigv4::SignatureScope,
+    },
 }
 
 impl std::fmt::Debug for Auth {

@@ -27,7 +27,10 @@ pub enum Representative {
     /// S-Client (Banga and Druschel, USITS 1997): so many sockets, each of which begins a connection every
     /// `timeout` and gives it up when it does not stand by then. SYN segments go out at `sockets / timeout`
     /// whatever the server does.
-    SClient { sockets: u32, timeout: Nanos },
+    SClient {
+        sockets: u32,
+        timeout: Nanos,
+    },
 }
 
 /// A load on the files of a model.
@@ -347,7 +350,10 @@ mod tests {
         let plan = made("s-client-like:sockets=65,timeout=250ms");
         let Load::Open { arrivals, session: None, .. } = &plan.load else { panic!("{plan:?}") };
         assert_eq!((arrivals.from, arrivals.to), (Rate(260.0), Rate(260.0)));
-        assert_eq!((plan.connection.calls, plan.timeouts.connect), (Some(1), Nanos::from_millis(250)));
+        assert_eq!(
+            (plan.connection.calls, plan.timeouts.connect),
+            (Some(1), Nanos::from_millis(250))
+        );
         let plan = made("s-client-like");
         assert_eq!(plan.timeouts.connect, Nanos::from_millis(500));
     }

@@ -2,7 +2,7 @@
 //! present; what cannot be told is null.
 
 use crate::document;
-use fileset::fit::{Fit, FitCheck, FitFigure, FitModel, FigureUnit, Plot};
+use fileset::fit::{FigureUnit, Fit, FitCheck, FitFigure, FitModel, Plot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

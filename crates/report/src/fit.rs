@@ -34,8 +34,7 @@ pub fn text(record: &FitRecord, style: Style) -> String {
             continue;
         }
         page.wrapped("  model: ", &property.law);
-        let mut rows =
-            vec![vec![counted(property.count, "value"), "found".into(), "model".into()]];
+        let mut rows = vec![vec![counted(property.count, "value"), "found".into(), "model".into()]];
         rows.extend(property.figures.iter().map(|figure| {
             vec![figure.name.clone(), found(figure), shown(figure.model, figure.unit)]
         }));

@@ -58,12 +58,14 @@ impl Guard {
         assert_eq!(parameter(line, "nc"), format!("{used:08x}"), "counts rise one by one");
         assert_eq!(parameter(line, "uri"), "/dir/index.html?a=b");
         // what the right password gives for this nonce, this count and the client's own nonce
-        let field = format!("Digest realm=lions, qop=auth, algorithm={}, nonce={nonce}", self.algorithm);
-        let known = challenge([field.as_bytes()].into_iter()).unwrap();
+        let field =
+            format!("Digest realm=lions, qop=auth, algorithm={}, nonce={nonce}", self.algorithm);
+        let known = challenge([field.as_bytes()].into_iter()).expect("it can be answered");
         let mut right =
             Answers::new(known, "Mufasa", "Circle", parameter(line, "cnonce").to_owned());
         let wanted = (0..*used).map(|_| right.authorization("GET", "/dir/index.html?a=b")).last();
-        let good = parameter(&wanted.unwrap_or_default(), "response") == parameter(line, "response");
+        let good =
+            parameter(&wanted.unwrap_or_default(), "response") == parameter(line, "response");
         if good { None } else { Some(self.challenge(false)) }
     }
 }
@@ -124,7 +126,8 @@ fn a_wrong_password_is_tried_once_and_fails() {
 #[test]
 fn a_challenge_that_cannot_be_answered_is_the_outcome() {
     let react = |now: Nanos, _: Client, _: &[u8]| {
-        let answer = "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n";
+        let answer =
+            "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n";
         vec![(now + Nanos::from_millis(1), Action::Bytes(answer.as_bytes().to_vec()))]
     };
     let server = Box::new(Script { admit: Admission::Accept, react });

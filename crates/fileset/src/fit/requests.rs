@@ -77,7 +77,8 @@ pub fn fit_requests(model: &FitModel, requests: &Requests) -> Fit {
         }
         Spec::Webbench { files } => {
             let shares = webbench::SHARES.map(|share| share / 100.0);
-            let class = |row| (0..8).position(|class| webbench::rows_of(files, class).contains(&row));
+            let class =
+                |row| (0..8).position(|class| webbench::rows_of(files, class).contains(&row));
             let class = |row: usize| class(row as u64).unwrap_or(8);
             by_class(&mut fit, "nine classes by their shares", requests, &rows, &shares, class);
         }

@@ -81,7 +81,10 @@ fn a_model_s_own_requests_fit() {
         assert_eq!(names, ["asked", "popularity", "depths"]);
     }
     for (spec, wanted) in [
-        (Spec::Specweb99 { directories: 90 }, "classes: fits\nfiles of a class: fits\npopularity: fits\n"),
+        (
+            Spec::Specweb99 { directories: 90 },
+            "classes: fits\nfiles of a class: fits\npopularity: fits\n",
+        ),
         (Spec::Webstone, "popularity: fits\n"),
         (Spec::Webbench { files: 6_010 }, "popularity: fits\n"),
     ] {
@@ -157,7 +160,11 @@ fn bursts_are_told_from_a_steady_stream() {
         while at < 7_200.0 {
             cells[at as usize] += 1.0;
             let on = (1.0 - stream.unit()).powf(-1.0 / 1.4);
-            (0..on as usize).for_each(|s| if let Some(c) = cells.get_mut(at as usize + s) { *c += 1.0 });
+            (0..on as usize).for_each(|s| {
+                if let Some(c) = cells.get_mut(at as usize + s) {
+                    *c += 1.0
+                }
+            });
             at += on + (1.0 - stream.unit()).powf(-1.0 / 1.4);
         }
     }

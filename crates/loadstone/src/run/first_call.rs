@@ -115,17 +115,20 @@ fn once(
             let found = Found { call, unreachable: false, location: leads.location, streams_max };
             (found, leads.refused)
         }
-        Err(trouble) => (Found {
-            call: FirstCall {
-                took: reactor::monotonic() - start,
-                failure: Some((trouble.class, trouble.text)),
-                way_out: trouble.way_out.map(str::to_owned),
-                ..FirstCall::default()
+        Err(trouble) => (
+            Found {
+                call: FirstCall {
+                    took: reactor::monotonic() - start,
+                    failure: Some((trouble.class, trouble.text)),
+                    way_out: trouble.way_out.map(str::to_owned),
+                    ..FirstCall::default()
+                },
+                unreachable: !trouble.connected,
+                location: None,
+                streams_max: None,
             },
-            unreachable: !trouble.connected,
-            location: None,
-            streams_max: None,
-        }, None),
+            None,
+        ),
     }
 }
 

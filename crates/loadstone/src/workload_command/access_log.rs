@@ -77,7 +77,11 @@ fn left_out(log: &Log) -> String {
 
 /// # Errors
 /// A log that cannot be read, or that has no request.
-pub(super) fn read(path: &str, input: &mut dyn BufRead, methods: Vec<String>) -> Result<Log, Failure> {
+pub(super) fn read(
+    path: &str,
+    input: &mut dyn BufRead,
+    methods: Vec<String>,
+) -> Result<Log, Failure> {
     let mut line = Vec::new();
     let mut reader = LogReader::new(methods);
     loop {

@@ -158,8 +158,7 @@ fn of_sequence(input: &mut dyn BufRead) -> Result<Requests, String> {
         if count > REQUESTS_MAX {
             return Err("it has more than ten million requests".to_owned());
         }
-        let Step { target, think } =
-            step(&line).map_err(|why| format!("line {number}: {why}"))?;
+        let Step { target, think } = step(&line).map_err(|why| format!("line {number}: {why}"))?;
         offs_s.extend(think);
         let row = targets.row(target);
         let session = sessions.last_mut().expect("there is one from the beginning");

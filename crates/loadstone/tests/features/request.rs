@@ -233,21 +233,20 @@ fn lengths_and_bodies_are_compared_with_what_is_expected() {
 /// Apache asks for Digest (RFC 7616 with MD5): each user logs in once, a wrong password never does.
 #[test]
 fn digest_is_what_apache_lets_in() {
-    let apache = Apache::start(
-        &["auth_digest", "authn_core", "authn_file", "authz_user"],
-        |folder| {
+    let apache =
+        Apache::start(&["auth_digest", "authn_core", "authn_file", "authz_user"], |folder| {
             std::fs::create_dir(folder.join("www")).unwrap();
             std::fs::write(folder.join("www/page.html"), "a page").unwrap();
             // MD5 of fred:site:rocks
-            std::fs::write(folder.join("users"), "fred:site:f4138e0763ff01a65074b8eed57f7384\n").unwrap();
+            std::fs::write(folder.join("users"), "fred:site:f4138e0763ff01a65074b8eed57f7384\n")
+                .unwrap();
             format!(
                 "DocumentRoot {root}/www\nKeepAlive On\nMaxKeepAliveRequests 0\n\
                  <Directory {root}/www>\nAuthType Digest\nAuthName site\n\
                  AuthUserFile {root}/users\nRequire valid-user\n</Directory>\n",
                 root = folder.display()
             )
-        },
-    );
+        });
     let url = apache.url("/page.html?a=b");
     let json = measure(&["-c", "2", "-n", "40", "--digest", "fred:rocks", &url]);
     assert_eq!(outcomes(&json), [40, 40, 0, 0, 0, 0]);
@@ -276,7 +275,8 @@ fn signatures_go_with_every_request() {
     assert!(value.contains("/eu-central-1/s3/aws4_request") && value.contains(names), "{value}");
     assert!(request.field("x-amz-content-sha256").unwrap().starts_with("2d711642b726b044"));
     assert_eq!(request.field("x-amz-date").unwrap().len(), "20150830T123600Z".len());
-    let ran = run(&["run", "http://127.0.0.1:1/", "--aws-sigv4", "aws:amz", "-n", "1"]).expect(&[2]);
+    let ran =
+        run(&["run", "http://127.0.0.1:1/", "--aws-sigv4", "aws:amz", "-n", "1"]).expect(&[2]);
     assert!(ran.stderr.contains("--user"), "{}", ran.stderr);
     let ran = run(&["run", "http://h/", "--aws-sigv4", "a/b", "--user", "k:s"]).expect(&[2]);
     assert!(ran.stderr.contains("aws:amz:eu-central-1:s3"), "{}", ran.stderr);

@@ -236,7 +236,8 @@ fn urls_that_match_a_pattern_share_a_row() {
     lines += &format!("{0}\n{0}?x=1\n", site.url("/status/404"));
     let (_folder, list) = file(&lines);
     let options = ["-c", "2", "--once", "--urls", &list];
-    let folded = ["--fold", "/bytes/{n}", "--fold", "/none/{id}", "--slo", "/bytes/{n}: failures<1%"];
+    let folded =
+        ["--fold", "/bytes/{n}", "--fold", "/none/{id}", "--slo", "/bytes/{n}: failures<1%"];
     let json = measure(&[&options[..], &folded].concat());
     let rows: Vec<(usize, String, u64, u64)> = json["per_url"]
         .as_array()
@@ -267,7 +268,11 @@ fn a_pattern_without_a_url_is_named_and_a_bad_one_refused() {
     let url = site.url("/bytes/1");
     let ran = run(&["run", &url, "-n", "3", "--fold", "/none/{id}", "--fold", "/bytes/{n}"]);
     assert!([0, 4].contains(&ran.code), "{}", ran.stderr);
-    assert!(ran.stderr.contains("--fold \"/none/{id}\": it does not match the only URL"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("--fold \"/none/{id}\": it does not match the only URL"),
+        "{}",
+        ran.stderr
+    );
     assert!(ran.stdout.contains("Per URL"), "{}", ran.stdout);
     for (options, why) in [
         (&["--fold", "user/{id}"][..], "begins with / or with http://"),

@@ -403,7 +403,10 @@ fn what_cannot_be_held_against_a_model_is_refused() {
         ran.stderr
     };
     for (what, why) in [
-        (path("rubbish", "rubbish\n"), "line 1: \"rubbish\" is no line of a log, and no URL or path"),
+        (
+            path("rubbish", "rubbish\n"),
+            "line 1: \"rubbish\" is no line of a log, and no URL or path",
+        ),
         (path("weights", "/a weight=3\n"), "line 1: a list with weights has no order"),
         (path("think", "/a think=soon\n"), "line 1: \"think=soon\" is no time"),
         (path("nothing", "# no line\n"), "it has no request"),
@@ -424,8 +427,7 @@ fn an_anonymised_log_is_the_same_load() {
         format!("192.0.2.{client} - fred [{time}] \"GET {path} HTTP/1.1\" 200 9 \"-\" \"Fox\"\n")
     };
     let paths = ["/user/4711?token=abc", "/hw", "/user/4712"];
-    let log: String =
-        (0..300).map(|row| line(row % 7, paths[row as usize % 3], row * 2)).collect();
+    let log: String = (0..300).map(|row| line(row % 7, paths[row as usize % 3], row * 2)).collect();
     let args = ["workload", "anonymise", "-"];
     let ran = run_with_input(&args, format!("{log}rubbish\n").as_bytes()).expect(&[0]);
     for secret in ["192.0.2", "fred", "4711", "abc", "Fox"] {
@@ -434,8 +436,9 @@ fn an_anonymised_log_is_the_same_load() {
     for told in ["300 lines", "100 query values", "200 path segments", "hw, user", "1 line is no"] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
     }
-    let described =
-        |log: &str| run_with_input(&["workload", "describe", "-"], log.as_bytes()).expect(&[0]).stdout;
+    let described = |log: &str| {
+        run_with_input(&["workload", "describe", "-"], log.as_bytes()).expect(&[0]).stdout
+    };
     assert_eq!(described(&log), described(&ran.stdout));
     // a key is forgotten, unless it is given
     let again = run_with_input(&args, log.as_bytes()).expect(&[0]);
@@ -452,4 +455,40 @@ fn an_anonymised_log_is_the_same_load() {
     assert!(short.stderr.contains("holds 5 bytes; a key that nobody tries out"), "{short:#?}");
     let none = run_with_input(&args, b"rubbish\n").expect(&[2]);
     assert!(none.stderr.contains("- has no request; 1 line is no request"), "{none:#?}");
+}
+
+/// WebStone's figures agree with each other: users without pauses are all being served.
+#[test]
+fn a_run_is_printed_with_the_figures_of_webstone_and_webbench() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("run.json");
+    let site = Site::start(&[("files", "webstone-like")]);
+    let url = site.url("/");
+    let made = ["run", &*url, "--workload", "webstone-like:clients=4", "-d", "2s", "-q", "--json"];
+    run(&[&made[..], &[text(&json)]].concat()).expect(&[0, 4]);
+    let printed = run(&["report", text(&json), "--as", "webstone"]).expect(&[0]).stdout;
+    let figure = |name: &str| -> f64 {
+        let line = printed.lines().find(|line| line.starts_with(name)).unwrap();
+        line[32..].split_whitespace().next().unwrap().parse().unwrap()
+    };
+    let record: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let calls = record["outcomes"]["succeeded"].as_f64().unwrap();
+    assert_eq!((figure("Total number of clients:"), figure("Test time:")), (4.0, 2.0));
+    assert_eq!(figure("Total number of pages read:"), calls);
+    assert_eq!(figure("Server connection rate:"), calls / 2.0);
+    assert_eq!(figure("Error Level:"), 0.0);
+    // whole seconds of the sum: up to half a client is lost in two seconds
+    let served = figure("Little's Load Factor:");
+    assert!(served > 3.0 && served <= 4.1, "{printed}");
+    let scores = run(&["report", text(&json), "--as", "webbench"]).expect(&[0]).stdout;
+    assert!(scores.lines().nth(1).unwrap().trim_start().starts_with("4 "), "{scores}");
+    // of a load that waits for nobody these figures would mean something else
+    run(&["run", &url, "--rate", "50/s", "-n", "20", "-q", "--json", text(&json)])
+        .expect(&[0, 1, 4]);
+    let refused = run(&["report", text(&json), "--as", "webstone"]).expect(&[2]).stderr;
+    assert!(
+        refused.contains("its clients wait for their answers: make the run with -c"),
+        "{refused}"
+    );
 }

@@ -69,7 +69,9 @@ fn a_file_may_be_short() {
 
 #[test]
 fn logins_that_are_proved_are_masked_and_kept() {
-    let read = |request: &str| from_toml(&format!("version = 1\nurl = 'h'\n[request]\n{request}"), &NoFiles);
+    let read = |request: &str| {
+        from_toml(&format!("version = 1\nurl = 'h'\n[request]\n{request}"), &NoFiles)
+    };
     for (request, masked) in [
         ("digest = 'fred:hush'", "digest = \"fred:***masked***\""),
         ("user = 'KEY:hush'\naws_sigv4 = 'aws:amz:r:s3'", "user = \"KEY:***masked***\""),
