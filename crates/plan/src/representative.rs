@@ -296,7 +296,7 @@ mod tests {
         assert_eq!((plan.connection.per_user, plan.connection.depth), (2, Some(1)));
         assert!(plan.targets.iter().all(|target| target.url.path().starts_with("/site/")));
         let groups = session.visits.iter().flat_map(|visit| &visit.groups);
-        assert!(groups.clone().all(|group| group.think >= units::Nanos::SECOND), "OFF times");
+        assert!(groups.clone().all(|group| group.think >= Nanos::SECOND), "OFF times");
         assert!(groups.clone().any(|group| group.targets.len() > 1), "embedded files");
     }
 
