@@ -42,6 +42,7 @@ pub mod idleconn;
 pub mod longopt;
 pub mod siege;
 pub mod torture;
+pub mod webstone;
 pub mod words;
 pub mod wrk;
 

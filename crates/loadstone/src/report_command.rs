@@ -2,9 +2,10 @@
 
 mod recorded;
 
-use crate::args::{ReportArgs, Sink};
+use crate::args::{BenchmarkName, ReportArgs, Sink};
 use crate::exit::{Code, Failure};
 use crate::{files, run};
+use faces::webstone::Benchmark;
 use record::check::CheckRecord;
 use record::torture::Torture;
 use report::compare::CompareReport;
@@ -29,6 +30,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failure> {
         None => of_one_kind(load(args)?)?,
     };
     let wanted = one_picture(wanted, args)?;
+    if let Some(benchmark) = args.benchmark {
+        return wanted.as_benchmark(benchmark);
+    }
     if !args.has_outputs() {
         let style = run::output::style(args.quiet, args.percentiles, args.full);
         files::write_stdout(&wanted.text(style)).map_err(|error| Failure::not_written(&error))?;
@@ -203,6 +207,36 @@ fn list(documents: &[String]) -> String {
 
 /// A form that a check does not have is empty here: [`one_picture`] refuses it.
 impl ShownResults {
+    /// Prints the results with another benchmark's figures.
+    fn as_benchmark(&self, name: BenchmarkName) -> Result<Code, Failure> {
+        let benchmark = match name {
+            BenchmarkName::Webstone => Benchmark::Webstone,
+            BenchmarkName::Webbench => Benchmark::Webbench,
+        };
+        let made: Result<Vec<String>, (String, String)> = match self {
+            ShownResults::Runs(runs) => {
+                let of = |(name, run): &'_ (String, RunReport)| {
+                    benchmark.of_run(run).map_err(|why| (name.clone(), why))
+                };
+                runs.iter().map(of).collect::<Result<_, _>>()
+            }
+            ShownResults::Ramps(ramps) => {
+                let of = |(name, ramp): &'_ (String, RampReport)| {
+                    benchmark.of_ramp(ramp).map_err(|why| (name.clone(), why))
+                };
+                ramps.iter().map(of).collect::<Result<_, _>>()
+            }
+            _ => {
+                return Err(Failure::usage(
+                    "--as is for runs and ramps: nothing else has such figures",
+                ));
+            }
+        };
+        let texts = made.map_err(|(name, why)| Failure::usage(format!("--as: {name}: {why}")))?;
+        files::write_stdout(&texts.join("\n")).map_err(|error| Failure::not_written(&error))?;
+        Ok(Code::Done)
+    }
+
     fn text(&self, style: Style) -> String {
         let titled = |texts: Vec<(String, String)>| match &texts[..] {
             [(_, only)] => only.clone(),

@@ -60,7 +60,7 @@ impl Guard {
         // what the right password gives for this nonce, this count and the client's own nonce
         let field =
             format!("Digest realm=lions, qop=auth, algorithm={}, nonce={nonce}", self.algorithm);
-        let known = challenge([field.as_bytes()].into_iter()).unwrap();
+        let known = challenge([field.as_bytes()].into_iter()).expect("it can be answered");
         let mut right =
             Answers::new(known, "Mufasa", "Circle", parameter(line, "cnonce").to_owned());
         let wanted = (0..*used).map(|_| right.authorization("GET", "/dir/index.html?a=b")).last();

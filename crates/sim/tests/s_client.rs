@@ -35,7 +35,7 @@ fn sockets(number: u32) -> Plan {
     let mut plan = plan_for("http://sim.example/page");
     let base = plan.targets[0].url.clone();
     let model = parse_representative(&format!("s-client-like:sockets={number},timeout=500ms"));
-    model.unwrap().apply(&mut plan, &base, 1).unwrap();
+    model.expect("it is a model").apply(&mut plan, &base, 1).expect("it needs no sequence");
     plan
 }
 

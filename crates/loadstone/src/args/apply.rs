@@ -82,7 +82,7 @@ fn apply_workload(
     if model.has_rate() && (open || load.connections.is_some()) {
         return Err(UsageError::new(
             "--workload s-client-like has a rate of its own, sockets / timeout, and -c, --rate and --stages \
-             say another one; drop them",
+             say another one; drop them (a ramp has rates too: there, write --close --connect-timeout 500ms)",
         ));
     }
     let base = plan.targets.first().map(|target| target.url.clone());

@@ -42,6 +42,10 @@ pub(crate) struct ReportArgs {
     /// The cases of a torture, or the steps of a check, as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
+    /// Print a run of a closed load, or the steps of a ramp over users, with the figures of WebStone or
+    /// WebBench, as those compute them
+    #[arg(long = "as", value_name = "BENCHMARK", conflicts_with_all = ["html", "json", "csv", "md", "junit", "quiet", "percentiles", "full"])]
+    pub(crate) benchmark: Option<BenchmarkName>,
     /// Print the verdict and the headline only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
@@ -53,6 +57,13 @@ pub(crate) struct ReportArgs {
     pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+}
+
+/// Whose figures are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum BenchmarkName {
+    Webstone,
+    Webbench,
 }
 
 impl ReportArgs {

@@ -456,3 +456,39 @@ fn an_anonymised_log_is_the_same_load() {
     let none = run_with_input(&args, b"rubbish\n").expect(&[2]);
     assert!(none.stderr.contains("- has no request; 1 line is no request"), "{none:#?}");
 }
+
+/// WebStone's figures agree with each other: users without pauses are all being served.
+#[test]
+fn a_run_is_printed_with_the_figures_of_webstone_and_webbench() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("run.json");
+    let site = Site::start(&[("files", "webstone-like")]);
+    let url = site.url("/");
+    let made = ["run", &*url, "--workload", "webstone-like:clients=4", "-d", "2s", "-q", "--json"];
+    run(&[&made[..], &[text(&json)]].concat()).expect(&[0, 4]);
+    let printed = run(&["report", text(&json), "--as", "webstone"]).expect(&[0]).stdout;
+    let figure = |name: &str| -> f64 {
+        let line = printed.lines().find(|line| line.starts_with(name)).unwrap();
+        line[32..].split_whitespace().next().unwrap().parse().unwrap()
+    };
+    let record: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let calls = record["outcomes"]["succeeded"].as_f64().unwrap();
+    assert_eq!((figure("Total number of clients:"), figure("Test time:")), (4.0, 2.0));
+    assert_eq!(figure("Total number of pages read:"), calls);
+    assert_eq!(figure("Server connection rate:"), calls / 2.0);
+    assert_eq!(figure("Error Level:"), 0.0);
+    // whole seconds of the sum: up to half a client is lost in two seconds
+    let served = figure("Little's Load Factor:");
+    assert!(served > 3.0 && served <= 4.1, "{printed}");
+    let scores = run(&["report", text(&json), "--as", "webbench"]).expect(&[0]).stdout;
+    assert!(scores.lines().nth(1).unwrap().trim_start().starts_with("4 "), "{scores}");
+    // of a load that waits for nobody these figures would mean something else
+    run(&["run", &url, "--rate", "50/s", "-n", "20", "-q", "--json", text(&json)])
+        .expect(&[0, 1, 4]);
+    let refused = run(&["report", text(&json), "--as", "webstone"]).expect(&[2]).stderr;
+    assert!(
+        refused.contains("its clients wait for their answers: make the run with -c"),
+        "{refused}"
+    );
+}
