@@ -242,7 +242,10 @@ mod framing {
             );
         }
         bad_framing(&with_fields("Content-Length:\r\n", ""), "empty");
-        bad_framing(&with_fields("Content-Length: x\r\nContent-Length: 1\r\n", "a"), "not a number");
+        bad_framing(
+            &with_fields("Content-Length: x\r\nContent-Length: 1\r\n", "a"),
+            "not a number",
+        );
     }
 
     #[test]
