@@ -209,7 +209,7 @@ fn every_server_has_the_same_limits() {
 fn commands_and_urls_that_do_not_go_together_are_refused() {
     let one = "http://127.0.0.1:1/";
     for (words, told) in [
-        (&["--b-command", "b", one][..], "with one URL there have to be two servers"),
+        (&["--b-command", "b", one][..], "one URL needs two servers"),
         (&["--ready", "1s", one, one], "--ready is for servers that --a-command"),
         (&["--a-command", " ", "--b-command", "b", one], "this one is empty"),
         (&["--a-command", "a", "run-1", "run-2"], "stored runs are compared as they are"),

@@ -77,7 +77,7 @@ fn what_cannot_be_compared_is_refused_with_the_way_out() {
     .map(|args| run(args).expect(&[2]).stderr)
     .collect();
     for (told, expected) in told.iter().zip([
-        "with one URL there have to be two servers or several protocols",
+        "one URL needs two servers or several protocols",
         "--repeat: a comparison repeats in blocks; give --blocks",
         "--blocks 4: it takes 5 to show a difference",
         "did you mean +?",

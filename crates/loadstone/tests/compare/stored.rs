@@ -83,7 +83,7 @@ fn what_is_not_there_is_said() {
     place.measure("1", &site.url("/hw"));
     for (args, told) in [
         (&["compare", "run-1", "run-7"][..], "\"run-7\" is no stored result"),
-        (&["compare", "run-1", "http://127.0.0.1:1/"], "compare two of a kind"),
+        (&["compare", "run-1", "http://127.0.0.1:1/"], "compare two URLs or two stored runs"),
         (&["compare", "run-1", "run-1,"], "names no stored runs"),
         (&["compare", "-c", "3", "run-1", "run-1"], "stored runs are compared as they are"),
     ] {

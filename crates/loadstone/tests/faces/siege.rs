@@ -473,7 +473,7 @@ fn an_answer_that_breaks_off_is_a_failure() {
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc").ok();
     });
     let ran = Home::new("").ours(&["-r", "2", &server.url("/")]);
-    assert!(ran.stderr.contains("the connection ended in the middle of an answer"));
+    assert!(ran.stderr.contains("the connection ended in the middle of a response"));
     assert!(ran.stderr.contains("Failed transactions:\t           2\n"), "{}", ran.stderr);
 }
 

@@ -13,10 +13,10 @@ fn options_that_do_not_go_together_are_refused() {
         (&["--group", "3", url], "--http 3 cannot go with --group"),
         (&["--alpn", "h3", url], "--http 3 cannot go with --alpn"),
         (&["--proxy", "http://127.0.0.1:2", url], "--http 3 cannot go with --proxy"),
-        (&["--tls", "1.2", url], "QUIC is over TLS 1.3 alone"),
+        (&["--tls", "1.2", url], "QUIC uses TLS 1.3 only"),
         (&["--unix", "/tmp/s", url], "QUIC is over UDP"),
         (&["--header-table", "1K", url], "--header-table is an option of HTTP/2"),
-        (&["http://127.0.0.1:1/"], "HTTP/3 is never without TLS; write https://"),
+        (&["http://127.0.0.1:1/"], "HTTP/3 always uses TLS; write https://"),
     ] {
         let ran = run(&[&["run", "--http", "3"][..], args].concat()).expect(&[2]);
         assert!(ran.stderr.contains(told), "{args:?}: {}", ran.stderr);

@@ -110,7 +110,7 @@ fn what_cannot_be_listened_on_ends_before_anything_is_sent() {
     assert_eq!(site.stop().requests, 0);
     for (option, value, part) in [
         ("--metrics", "x", "write a port like 8080"),
-        ("--otlp", "ftp://h", "no http:// or https:// URL"),
+        ("--otlp", "ftp://h", "not an http:// or https:// URL"),
     ] {
         let said = run(&["run", option, value, "http://h/"]).expect(&[2]).stderr;
         assert!(said.contains(part), "{said}");
