@@ -6,7 +6,7 @@ use crate::feedback::Feedback;
 use crate::render::with_fields;
 use crate::setup::Setup;
 use login::digest::{Answers, Challenge, challenge};
-use login::sigv4::{Request, Signer};
+use login::sigv4::{Signer, ToSign};
 use plan::{Auth, Plan};
 use units::{Nanos, Purpose, Seed};
 use wire::fields;
@@ -128,7 +128,7 @@ fn signed(
         .collect();
     let host = text(fields::find(head, "host")?)?;
     let body = &template.bytes[head.len()..];
-    let request = Request { method: &template.method, target, host, fields: &all, body };
+    let request = ToSign { method: &template.method, target, host, fields: &all, body };
     Some(signer.fields(&request, unix_s))
 }
 

@@ -76,7 +76,7 @@ pub struct Signer {
 
 /// What is signed.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct ToSign<'a> {
     pub method: &'a str,
     /// Path and query as they are sent.
     pub target: &'a str,
@@ -96,7 +96,7 @@ const IN_PATH: &AsciiSet = &RESERVED.remove(b'/');
 
 impl Signer {
     /// The fields that the request is sent with beside its own, the signature last. `unix_s`: now.
-    pub fn fields(&self, request: &Request<'_>, unix_s: u64) -> Vec<(String, String)> {
+    pub fn fields(&self, request: &ToSign<'_>, unix_s: u64) -> Vec<(String, String)> {
         let SignatureScope { provider, prefix, .. } = &self.scope;
         let (service, region) = self.scope.at(request.host);
         let instant = instant(unix_s);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     fn signed(method: &str, target: &str, fields: &[(&str, &str)], body: &str) -> String {
-        let request = Request { method, target, host: HOST, fields, body: body.as_bytes() };
+        let request = ToSign { method, target, host: HOST, fields, body: body.as_bytes() };
         let made = signer("aws:amz:us-east-1:service").fields(&request, AT);
         assert_eq!(made[0], ("x-amz-date".to_owned(), "20150830T123600Z".to_owned()));
         let (name, value) = made.last().unwrap();
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn the_guide_s_example_is_signed_as_it_says() {
         let form = [("content-type", "application/x-www-form-urlencoded; charset=utf-8")];
-        let request = Request {
+        let request = ToSign {
             method: "GET",
             target: "/?Action=ListUsers&Version=2010-05-08",
             host: "iam.amazonaws.com",
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn s3_differs() {
         let request =
-            Request { method: "GET", target: "/a%20b//c", host: HOST, fields: &[], body: b"" };
+            ToSign { method: "GET", target: "/a%20b//c", host: HOST, fields: &[], body: b"" };
         let made = signer("aws:amz:us-east-1:s3").fields(&request, AT);
         assert_eq!(made[1].0, "x-amz-content-sha256");
         assert!(made[1].1.starts_with("e3b0c44298fc1c14"), "{made:?}");

@@ -124,12 +124,12 @@ pub struct Folds {
     pub patterns: Vec<Fold>,
     /// Row by target; empty: each target has the row of its own number.
     of_target: Arc<[u32]>,
-    rows: Arc<[Row]>,
+    rows: Arc<[FoldRow]>,
 }
 
 /// What is counted in one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct FoldRow {
     /// The first target that is counted here.
     pub first: usize,
     /// How many are.
@@ -158,7 +158,7 @@ impl Folds {
 
     /// The row of a pattern by its text.
     pub(crate) fn row_called(&self, text: &str) -> Option<u32> {
-        let called = |row: &Row| row.fold.is_some_and(|fold| self.patterns[fold].text == text);
+        let called = |row: &FoldRow| row.fold.is_some_and(|fold| self.patterns[fold].text == text);
         self.rows.iter().position(called).map(|row| row as u32)
     }
 
@@ -169,21 +169,21 @@ impl Folds {
         }
         let taken = self.taken(targets, method);
         // the rows of patterns come first: however long the list, they are never among the others
-        let mut rows: Vec<Row> = Vec::new();
+        let mut rows: Vec<FoldRow> = Vec::new();
         let mut row_of_fold = vec![None; self.patterns.len()];
         for (number, row) in row_of_fold.iter_mut().enumerate() {
             let mine = taken.iter().enumerate().filter(|(_, fold)| **fold == Some(number));
             let mut mine = mine.map(|(target, _)| target);
             if let Some(first) = mine.next() {
                 *row = Some(rows.len() as u32);
-                rows.push(Row { first, targets: 1 + mine.count() as u64, fold: Some(number) });
+                rows.push(FoldRow { first, targets: 1 + mine.count() as u64, fold: Some(number) });
             }
         }
         let own = |(first, fold): (usize, Option<usize>)| match fold.and_then(|it| row_of_fold[it])
         {
             Some(row) => row,
             None => {
-                rows.push(Row { first, targets: 1, fold: None });
+                rows.push(FoldRow { first, targets: 1, fold: None });
                 rows.len() as u32 - 1
             }
         };
@@ -224,9 +224,11 @@ impl Plan {
     }
 
     /// What is counted in a row; `None` where there is no such row.
-    pub fn row(&self, row: usize) -> Option<Row> {
+    pub fn row(&self, row: usize) -> Option<FoldRow> {
         match self.measure.folds.of_target.len() {
-            0 => (row < self.targets.len()).then_some(Row { first: row, targets: 1, fold: None }),
+            0 => {
+                (row < self.targets.len()).then_some(FoldRow { first: row, targets: 1, fold: None })
+            }
             _ => self.measure.folds.rows.get(row).copied(),
         }
     }

@@ -158,7 +158,8 @@ fn of_sequence(input: &mut dyn BufRead) -> Result<Requests, String> {
         if count > REQUESTS_MAX {
             return Err("it has more than ten million requests".to_owned());
         }
-        let Step { target, think } = step(&line).map_err(|why| format!("line {number}: {why}"))?;
+        let ListedStep { target, think } =
+            step(&line).map_err(|why| format!("line {number}: {why}"))?;
         offs_s.extend(think);
         let row = targets.row(target);
         let session = sessions.last_mut().expect("there is one from the beginning");
@@ -177,14 +178,14 @@ fn of_sequence(input: &mut dyn BufRead) -> Result<Requests, String> {
 }
 
 /// What a line asks for.
-struct Step<'a> {
+struct ListedStep<'a> {
     /// Path and query.
     target: &'a str,
     /// The pause behind it, in seconds.
     think: Option<f64>,
 }
 
-fn step(line: &str) -> Result<Step<'_>, String> {
+fn step(line: &str) -> Result<ListedStep<'_>, String> {
     let mut words = line.split_whitespace().peekable();
     let is_method = |word: &&str| word.bytes().all(|byte| byte.is_ascii_uppercase());
     words.next_if(is_method);
@@ -209,5 +210,5 @@ fn step(line: &str) -> Result<Step<'_>, String> {
             _ => {}
         }
     }
-    Ok(Step { target, think })
+    Ok(ListedStep { target, think })
 }

@@ -171,7 +171,7 @@ fn agents_without_a_manager_stop_in_5_s_and_serve_the_next() {
 }
 
 #[test]
-fn a_manager_that_is_frozen_for_less_than_the_dead_man_switch_misses_nothing() {
+fn a_manager_that_is_frozen_for_three_seconds_misses_nothing() {
     need_server();
     let (site, hub) = (Site::start(&[]), Hub::open("2"));
     let url = site.url("/");

@@ -38,7 +38,7 @@ fn the_first_pattern_that_matches_takes_the_url() {
 }
 
 #[test]
-fn methods_hosts_and_queries_tell_apart_where_the_pattern_has_them() {
+fn methods_hosts_and_queries_count_where_the_pattern_has_them() {
     let list = "/u/1\nDELETE /u/2\nhttp://other/u/3\n/u/4?page=2\n/u/5?page=2&x=1\n";
     assert_eq!(rows(&["/u/{id}"], list), "/u/{id}: 5; 0 0 0 0 0");
     assert!(rows(&["GET /u/{id}"], list).ends_with("; 0 1 0 0 0"));

@@ -19,7 +19,7 @@ fn anderson_and_darling_s_statistic_is_computed_as_defined() {
 
 /// The published bounds: samples of the law itself are above them 5 and 1 times in 100.
 #[test]
-fn samples_of_the_law_are_above_the_bounds_as_often_as_published() {
+fn samples_of_the_law_pass_the_bounds_as_often_as_published() {
     const SAMPLES: u32 = 10_000;
     let mut above = [0_u32; 2];
     for sample in 0..SAMPLES {

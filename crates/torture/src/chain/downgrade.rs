@@ -57,7 +57,7 @@ pub(super) fn read() -> Result<Vec<Downgrade>, String> {
 }
 
 /// What the marks of a request stand for.
-struct Marks<'a> {
+struct DowngradeMarks<'a> {
     values: &'a Values,
     inner: String,
     /// Bytes of the content, and those before the inner request.
@@ -65,7 +65,7 @@ struct Marks<'a> {
     before: usize,
 }
 
-impl Marks<'_> {
+impl DowngradeMarks<'_> {
     fn bytes(&self, text: &str) -> Result<Vec<u8>, String> {
         let text = text.replace("{N}", &self.whole.to_string());
         let text = text.replace("{M}", &(self.whole + MISSING).to_string());
@@ -81,10 +81,10 @@ impl Marks<'_> {
 }
 
 impl Downgrade {
-    fn marks<'a>(&self, values: &'a Values) -> Result<Marks<'a>, String> {
+    fn marks<'a>(&self, values: &'a Values) -> Result<DowngradeMarks<'a>, String> {
         let (path, host) = (&values.path, &values.host);
         let inner = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{SMUGGLED}: 1\r\n\r\n");
-        let mut marks = Marks { values, inner, whole: 0, before: 0 };
+        let mut marks = DowngradeMarks { values, inner, whole: 0, before: 0 };
         let content = self.content.clone().unwrap_or_default();
         let before = content.split_once("{inner}").map_or(content.as_str(), |(before, _)| before);
         marks.before = text::bytes(before, values)?.len();
@@ -136,7 +136,7 @@ impl Downgrade {
         Ok(all)
     }
 
-    fn put_fields(&self, marks: &Marks<'_>, block: &mut Vec<u8>) -> Result<(), String> {
+    fn put_fields(&self, marks: &DowngradeMarks<'_>, block: &mut Vec<u8>) -> Result<(), String> {
         for (name, value) in &self.fields {
             write::field(&marks.bytes(name)?, &marks.bytes(value)?, block);
         }

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_heads_of_parts_are_no_cost_and_a_page_sent_again_and_again_is() {
+    fn the_heads_of_parts_are_no_cost_and_a_page_sent_again_is() {
         // Caddy: a page of 214 bytes in 107 parts, asked for by a request of 8,647 bytes
         assert!(charged(15_322, 8_647) < SHARE_HELD);
         // the same page a thousand times, and a longer one five times
