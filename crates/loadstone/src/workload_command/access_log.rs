@@ -68,8 +68,8 @@ fn left_out(log: &Log) -> String {
     }
     if let Some((line, why)) = &log.first_broken {
         let lines = record::words::counted(log.broken, "line");
-        let are = if log.broken == 1 { "is" } else { "are" };
-        write!(text, "; {lines} {are} no request (the first is line {line}: {})", why.0)
+        let no = if log.broken == 1 { "is not a request" } else { "are not requests" };
+        write!(text, "; {lines} {no} (the first is line {line}: {})", why.0)
             .expect("a String takes all text");
     }
     text

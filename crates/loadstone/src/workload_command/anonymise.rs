@@ -97,8 +97,8 @@ fn key(args: &AnonymiseArgs) -> Result<Vec<u8>, Failure> {
 fn left_out(done: &Anonymised) -> String {
     done.first_broken.as_ref().map_or_else(String::new, |(line, why)| {
         let lines = counted(done.broken, "line");
-        let are = if done.broken == 1 { "is" } else { "are" };
-        format!("; {lines} {are} no request and left out (the first is line {line}: {})", why.0)
+        let no = if done.broken == 1 { "is not a request" } else { "are not requests" };
+        format!("; {lines} {no} and left out (the first is line {line}: {})", why.0)
     })
 }
 

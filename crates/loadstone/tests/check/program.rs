@@ -80,7 +80,7 @@ fn what_is_wrong_is_named_and_nothing_is_sent() {
     assert_eq!(
         wrong(&HELLO.replace("contains", "contain")),
         "loadstone: PLAN: line 8: contain: body has no such key; there are exact, contains, lacks, \
-         length, regex, count, sha256, json\n"
+         length, graphql, regex, count, sha256, json\n"
     );
     assert_eq!(
         wrong(&HELLO.replace("'/none'", "'/no ne'")),

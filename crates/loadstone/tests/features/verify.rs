@@ -68,14 +68,14 @@ fn a_body_of_another_page_is_named_as_such() {
     assert!(asked != of && of.starts_with("http://127.0.0.1:"), "{example:#}");
     let ran = run(&[&["run"], &args[..]].concat()).expect(&[1]);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("400 bodies held against the first of each URL: 20 wrong"), "{said}");
+    assert!(said.contains("400 bodies compared with the first of each URL: 20 wrong"), "{said}");
     assert!(said.contains("was answered with the body of http://127.0.0.1:"), "{said}");
     // a page that the manifest does not know is said before the first request
     let how = format!("--verify={}", manifest.display());
     let ran = run(&["run", "--urls", list, "-n", "4", &how]).expect(&[2]);
     assert!(ran.stderr.contains("--verify: the manifest has no line for \"/two\""), "{ran:#?}");
     let ran = run(&["run", &url("one"), "-n", "40", "-c", "1", &how]).expect(&[1]);
-    assert!(ran.stdout.contains("held against the manifest: "), "{ran:#?}");
+    assert!(ran.stdout.contains("compared with the manifest: "), "{ran:#?}");
     let ran = run(&["run", &url("one"), "--verify=set:nothing"]).expect(&[2]);
     assert!(ran.stderr.contains("no such file set"), "{ran:#?}");
 }

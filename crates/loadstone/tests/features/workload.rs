@@ -454,7 +454,7 @@ fn an_anonymised_log_is_the_same_load() {
     let short = run_with_input(&keyed, log.as_bytes()).expect(&[2]);
     assert!(short.stderr.contains("holds 5 bytes; a key that nobody tries out"), "{short:#?}");
     let none = run_with_input(&args, b"rubbish\n").expect(&[2]);
-    assert!(none.stderr.contains("- has no request; 1 line is no request"), "{none:#?}");
+    assert!(none.stderr.contains("- has no request; 1 line is not a request"), "{none:#?}");
 }
 
 /// WebStone's figures agree with each other: users without pauses are all being served.
