@@ -5,6 +5,7 @@
 //! run side by side.
 
 use crate::{licences, packages, shell, tidy, truths};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -71,11 +72,15 @@ pub(crate) fn test(root: &Path, args: &[String]) -> anyhow::Result<()> {
 
 /// The tests that see the program from outside, each a test binary of the package `loadstone`: they run
 /// once more on the release build, because that is what people install.
-const FROM_OUTSIDE: [&str; 3] = ["faces", "hard_times", "torture"];
+const FROM_OUTSIDE: [&str; 3] = ["faces", "hard_times", WAITING];
+
+/// Tests that wait for deadlines of servers, and do little else: more of them go at once.
+const WAITING: &str = "torture";
+const AT_ONCE: &str = "4";
 
 const ESTIMATE: &str = "\
-xtask: all tests on the dev profile, then those of the faces, of Lua and of torture on the release
-xtask: profile; from an empty build folder on two cores about 40 minutes, half of it compiling";
+xtask: all tests on the dev profile, and beside them those of the faces, of Lua and of torture on the
+xtask: release profile; from an empty build folder on two cores about 35 minutes, most of it compiling";
 
 fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     packages::install()?;
@@ -85,13 +90,27 @@ fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     }
     eprintln!("{ESTIMATE}");
     build(root, args)?;
-    let all = || {
-        // one failure must not hide the others: both lanes go to their ends. No doc comment has an
-        // example that runs (a rule of tidy), so that the pass of rustdoc over every crate is saved.
-        let what = ["--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"];
-        run_tests(root, &what, args)
-    };
-    lanes(all, || on_release(root, args))
+    // one failure must not hide the others: both lanes go to their ends. No doc comment has an example
+    // that runs (a rule of tidy), so that the pass of rustdoc over every crate is saved.
+    let names = test_names(root)?;
+    let others = names.iter().filter(|name| *name != WAITING);
+    let others = others.flat_map(|name| ["--test", name]);
+    let what = ["--workspace", "--no-fail-fast", "--lib", "--bins"].into_iter().chain(others);
+    let what: Vec<&str> = what.collect();
+    lanes(|| run_tests(root, &what, args), || aside(root, args))
+}
+
+/// Every test of the workspace that is a program of its own, by its name.
+fn test_names(root: &Path) -> anyhow::Result<BTreeSet<String>> {
+    let mut metadata = cargo(root);
+    let told = shell::output(metadata.args(["metadata", "--no-deps", "--format-version", "1"]))?;
+    let told: serde_json::Value = serde_json::from_str(&told)?;
+    let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    let targets = list(&told["packages"]).into_iter().flat_map(|package| list(&package["targets"]));
+    let is_test =
+        |target: &serde_json::Value| list(&target["kind"]).iter().any(|kind| kind == "test");
+    let tests = targets.filter(is_test);
+    Ok(tests.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect())
 }
 
 /// Both at the same time: either mostly waits, for deadlines of servers and for loads of seconds. What
@@ -126,16 +145,27 @@ fn build(root: &Path, args: &[String]) -> anyhow::Result<()> {
 }
 
 /// What people install: Lua's tests built with it, and the tests from outside, as the dev profile built
-/// them, with the release build as the program that they start. With what they printed.
-fn on_release(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
+/// them, with the release build as the program that they start. And the dev profile's own tests that
+/// wait. With what all of them printed.
+fn aside(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
+    let release = shell::target_folder(root).join("release/loadstone");
     let mut lua = cargo(root);
     lua.arg("test").args(args).args(["--release", "--package", "lua", "--lib", "--tests"]);
-    let mut outside = cargo(root);
-    outside.arg("test").args(args).args(["--workspace", "--no-fail-fast"]);
-    outside.args(FROM_OUTSIDE.iter().flat_map(|name| ["--test", name]));
-    outside.env("LOADSTONE_BIN", shell::target_folder(root).join("release/loadstone"));
+    let tests = |names: &[&str]| {
+        let mut test = cargo(root);
+        test.arg("test").args(args).args(["--workspace", "--no-fail-fast"]);
+        test.args(names.iter().flat_map(|name| ["--test", name]));
+        if names.contains(&WAITING) {
+            test.env("RUST_TEST_THREADS", AT_ONCE);
+        }
+        test
+    };
+    let busy: Vec<&str> = FROM_OUTSIDE.into_iter().filter(|name| *name != WAITING).collect();
+    let (mut outside, mut waiting) = (tests(&busy), tests(&[WAITING]));
+    outside.env("LOADSTONE_BIN", &release);
+    waiting.env("LOADSTONE_BIN", &release);
     let (mut all, mut printed) = (Ok(()), String::new());
-    for mut command in [lua, outside] {
+    for mut command in [lua, outside, waiting, tests(&[WAITING])] {
         packages::with_system_folders(&mut command);
         let (ended, text) = shell::run_kept(&mut command);
         all = all.and(ended);
