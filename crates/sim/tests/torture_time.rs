@@ -45,8 +45,8 @@ fn quick() -> (Settings, Vec<Case>) {
     let settings = Settings {
         executions_max: 50,
         baseline: Nanos::from_millis(500),
-        search: Some(Budget { span: Nanos::from_secs(2), ..Budget::USUAL }),
-        silence_max: Some(Nanos::from_millis(400)),
+        search: Some(Budget { span: Nanos::from_millis(1_500), ..Budget::USUAL }),
+        silence_max: Some(Nanos::from_millis(300)),
         ..settings
     };
     (settings, cases)

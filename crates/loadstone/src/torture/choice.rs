@@ -83,10 +83,10 @@ const BASELINE: Nanos = Nanos::from_secs(2);
 const BASELINE_PRESS: Nanos = Nanos::from_secs(10);
 
 /// Time for shrinking with `--quick`.
-const SEARCH_QUICK: Nanos = Nanos::from_secs(2);
+const SEARCH_QUICK: Nanos = Nanos::from_millis(1_500);
 
 /// How long silence lasts until it is a failure, with `--quick`.
-const SILENCE_QUICK: Nanos = Nanos::from_millis(400);
+const SILENCE_QUICK: Nanos = Nanos::from_millis(300);
 
 /// What may be spent on searches: they send what failed again and again, which is not for servers
 /// of others.
