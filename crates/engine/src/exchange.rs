@@ -6,6 +6,7 @@ mod message;
 mod voice;
 
 pub use message::Message;
+pub use voice::misread;
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot, TlsFactory, TlsSession};
 use sample::FailureClass;

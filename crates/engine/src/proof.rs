@@ -102,8 +102,7 @@ fn template_with_proof(
             vec![("Authorization".to_owned(), value)]
         }
         Some(Auth::AwsSigV4 { key, secret, scope }) => {
-            let signer = Signer { key: key.clone(), secret: secret.clone(), scope: scope.clone() };
-            signed(&signer, template, target, unix_s)?
+            signed(Signer { key, secret, scope }, template, target, unix_s)?
         }
         _ => return None,
     };
@@ -115,7 +114,7 @@ fn has_own(template: &Template) -> bool {
 }
 
 fn signed(
-    signer: &Signer,
+    signer: Signer<'_>,
     template: &Template,
     target: &str,
     unix_s: u64,

@@ -17,6 +17,7 @@ use crate::exchange::Message;
 use crate::journal::Journal;
 use ::http2::{Late, SessionSettings};
 use http1::Http1;
+pub(crate) use http1::class_of;
 use http2::Http2;
 use http3::Http3;
 #[cfg(test)]

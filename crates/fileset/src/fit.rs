@@ -8,7 +8,7 @@ mod files;
 mod requests;
 
 pub use files::fit_files;
-pub use requests::{AskedFor, Requests, fit_requests};
+pub use requests::{Requests, fit_requests};
 
 use crate::{Law, Matching, Spec};
 use stats::fit::{self, Lambda};

@@ -4,9 +4,9 @@
 //! `auth-int`, SHA-512-256 and hashed user names are not spoken: a challenge that asks for them alone is
 //! none that can be answered.
 
-use crate::hexadecimal;
 use md5::{Digest as _, Md5};
 use sha2::Sha256;
+use units::hex;
 
 /// What a server asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +39,8 @@ enum Hash {
 impl Hash {
     fn of(self, text: &str) -> String {
         match self {
-            Hash::Md5 => hexadecimal(Md5::digest(text.as_bytes())),
-            Hash::Sha256 => hexadecimal(Sha256::digest(text.as_bytes())),
+            Hash::Md5 => hex(Md5::digest(text.as_bytes())),
+            Hash::Sha256 => hex(Sha256::digest(text.as_bytes())),
         }
     }
 }
@@ -133,6 +133,13 @@ fn of_scheme(scheme: &Scheme) -> Option<Challenge> {
         stale: find("stale").is_some_and(|stale| stale.eq_ignore_ascii_case("true")),
         qop: with_qop,
     })
+}
+
+impl Challenge {
+    /// Whose names and passwords are asked for; empty where the server does not say.
+    pub fn realm(&self) -> &str {
+        &self.realm
+    }
 }
 
 /// A challenge that requests are answered to, one after another: each has the nonce's next count.

@@ -5,12 +5,3 @@
 
 pub mod digest;
 pub mod sigv4;
-
-use std::fmt::Write as _;
-
-fn hexadecimal(bytes: impl AsRef<[u8]>) -> String {
-    bytes.as_ref().iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a String takes all text");
-        text
-    })
-}

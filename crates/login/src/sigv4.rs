@@ -2,7 +2,6 @@
 //! some fields and the hash of its content, signed with a key that is made of the secret, the day, the
 //! region and the service ("Signing AWS API requests", AWS IAM user guide).
 
-use crate::hexadecimal;
 use hmac::{Hmac, KeyInit, Mac};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use sha2::{Digest, Sha256};
@@ -10,6 +9,7 @@ use std::borrow::Cow;
 use time::OffsetDateTime;
 use time::format_description::FormatItem;
 use time::macros::format_description;
+use units::hex;
 
 /// Whom the signature is for, as curl's option of the same name has it:
 /// `provider[:prefix[:region[:service]]]`.
@@ -67,11 +67,11 @@ impl std::fmt::Display for SignatureScope {
 }
 
 /// Who signs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signer {
-    pub key: String,
-    pub secret: String,
-    pub scope: SignatureScope,
+#[derive(Clone, Copy, Debug)]
+pub struct Signer<'a> {
+    pub key: &'a str,
+    pub secret: &'a str,
+    pub scope: &'a SignatureScope,
 }
 
 /// What is signed.
@@ -94,14 +94,14 @@ const INSTANT: &[FormatItem<'_>] =
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const IN_PATH: &AsciiSet = &RESERVED.remove(b'/');
 
-impl Signer {
+impl Signer<'_> {
     /// The fields that the request is sent with beside its own, the signature last. `unix_s`: now.
     pub fn fields(&self, request: &ToSign<'_>, unix_s: u64) -> Vec<(String, String)> {
         let SignatureScope { provider, prefix, .. } = &self.scope;
         let (service, region) = self.scope.at(request.host);
         let instant = instant(unix_s);
         let day = &instant[..8];
-        let content = hexadecimal(Sha256::digest(request.body));
+        let content = hex(Sha256::digest(request.body));
         let mut own = vec![(format!("x-{prefix}-date"), instant.clone())];
         if service == "s3" {
             own.push((format!("x-{prefix}-content-sha256"), content.clone()));
@@ -130,13 +130,13 @@ impl Signer {
         let algorithm = format!("{}4-HMAC-SHA256", provider.to_ascii_uppercase());
         let end = format!("{provider}4_request");
         let scope = format!("{day}/{region}/{service}/{end}");
-        let hash = hexadecimal(Sha256::digest(canonical.as_bytes()));
+        let hash = hex(Sha256::digest(canonical.as_bytes()));
         let text = format!("{algorithm}\n{instant}\n{scope}\n{hash}");
         let first = format!("{}4{}", provider.to_ascii_uppercase(), self.secret);
         let key = [day, &region, &service, &end]
             .iter()
             .fold(first.into_bytes(), |key, part| hmac(&key, part.as_bytes()));
-        let signature = hexadecimal(hmac(&key, text.as_bytes()));
+        let signature = hex(hmac(&key, text.as_bytes()));
         let credential = format!("{}/{scope}", self.key);
         own.push((
             "Authorization".to_owned(),
@@ -206,17 +206,15 @@ mod tests {
     const AT: u64 = 1_440_938_160;
     const HOST: &str = "example.amazonaws.com";
 
-    fn signer(scope: &str) -> Signer {
-        Signer {
-            key: "AKIDEXAMPLE".into(),
-            secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".into(),
-            scope: SignatureScope::parse(scope).unwrap(),
-        }
+    fn sign(scope: &str, request: &ToSign<'_>) -> Vec<(String, String)> {
+        let scope = &SignatureScope::parse(scope).unwrap();
+        let secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
+        Signer { key: "AKIDEXAMPLE", secret, scope }.fields(request, AT)
     }
 
     fn signed(method: &str, target: &str, fields: &[(&str, &str)], body: &str) -> String {
         let request = ToSign { method, target, host: HOST, fields, body: body.as_bytes() };
-        let made = signer("aws:amz:us-east-1:service").fields(&request, AT);
+        let made = sign("aws:amz:us-east-1:service", &request);
         assert_eq!(made[0], ("x-amz-date".to_owned(), "20150830T123600Z".to_owned()));
         let (name, value) = made.last().unwrap();
         assert_eq!(name, "Authorization");
@@ -263,7 +261,7 @@ mod tests {
             fields: &form,
             body: b"",
         };
-        let made = signer("aws:amz:us-east-1:iam").fields(&request, AT);
+        let made = sign("aws:amz:us-east-1:iam", &request);
         let wanted = "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7";
         assert!(made[1].1.ends_with(wanted), "{made:?}");
     }
@@ -273,7 +271,7 @@ mod tests {
     fn s3_differs() {
         let request =
             ToSign { method: "GET", target: "/a%20b//c", host: HOST, fields: &[], body: b"" };
-        let made = signer("aws:amz:us-east-1:s3").fields(&request, AT);
+        let made = sign("aws:amz:us-east-1:s3", &request);
         assert_eq!(made[1].0, "x-amz-content-sha256");
         assert!(made[1].1.starts_with("e3b0c44298fc1c14"), "{made:?}");
         assert!(made[2].1.contains("SignedHeaders=host;x-amz-content-sha256;x-amz-date"));

@@ -82,10 +82,7 @@ pub fn show_body_rule(rule: &BodyRule) -> String {
         BodyRule::Exact(body) => bytes("exact", body),
         BodyRule::Contains(part) => bytes("contains", part),
         BodyRule::Regex(expression) => format!("regex:{expression}"),
-        BodyRule::Sha256(digest) => {
-            let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("sha256:{hex}")
-        }
+        BodyRule::Sha256(digest) => format!("sha256:{}", units::hex(digest)),
     }
 }
 

@@ -17,7 +17,7 @@ use dialogue::talk::Awaited;
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript, What};
 use dialogue::text::written;
 use std::fmt::{Display, Write};
-use units::Nanos;
+use units::{Nanos, hex};
 
 /// The first line of a transcript.
 pub const FIRST_LINE: &str = "loadstone.wire/1";
@@ -156,7 +156,7 @@ fn origin(out: &mut Lines, kept: &Transcript) {
     out.put("case", format!("{} {version} {attempt}", written(case.as_bytes())));
     out.put("name", written(kept.name.as_bytes()));
     out.put("began", kept.began_unix_ns);
-    let digest = kept.plain.digest.map_or("-".to_owned(), |digest| hex(&digest));
+    let digest = kept.plain.digest.map_or("-".to_owned(), hex);
     out.put("plain", format!("{} {} {digest}", kept.plain.status, kept.plain.body_len));
 }
 
@@ -259,7 +259,7 @@ fn replies(out: &mut Lines, talk: &Talk) {
         let Response { status, minor_version, body_len, complete, persistent, .. } = answer;
         let whole = if *complete { "whole" } else { "cut" };
         let stays = if *persistent { "stays" } else { "parts" };
-        let digest = hex(&answer.digest);
+        let digest = hex(answer.digest);
         let head = written(&answer.head);
         out.put(
             "answer",
@@ -287,17 +287,8 @@ fn judgement(out: &mut Lines, judgement: &Judgement) {
     out.put("why", written(judgement.why.as_bytes()));
 }
 
-/// Bytes as hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        write!(out, "{byte:02x}").expect("a String takes all text");
-    }
-    out
-}
-
 /// SHA-256 of bytes, as hexadecimal digits.
 pub fn digest(bytes: &[u8]) -> String {
     use sha2::Digest;
-    hex(&sha2::Sha256::digest(bytes))
+    hex(sha2::Sha256::digest(bytes))
 }

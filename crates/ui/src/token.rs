@@ -20,7 +20,7 @@ impl Token {
         let source = "/dev/urandom";
         let mut file = File::open(source).with_context(|| format!("cannot open {source}"))?;
         file.read_exact(&mut bytes).with_context(|| format!("cannot read {source}"))?;
-        Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(Token(units::hex(bytes)))
     }
 
     pub fn as_str(&self) -> &str {

@@ -2,11 +2,13 @@
 //! seeded generator. Layer 0: knows nothing of HTTP, sockets or statistics, and reads no clock.
 #![forbid(unsafe_code)]
 
+mod hex;
 mod nanos;
 mod parse;
 mod seed;
 pub mod show;
 
+pub use hex::hex;
 pub use nanos::Nanos;
 pub use parse::{
     DURATION_MAX, ParseError, Rate, RateSpan, parse_count, parse_duration, parse_listen,

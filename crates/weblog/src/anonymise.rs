@@ -5,8 +5,8 @@ use crate::{Entry, LineError, parse_line};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use time::OffsetDateTime;
+use units::hex;
 
 /// Different words of paths that are remembered, to be shown.
 pub const WORDS_MAX: usize = 1_000;
@@ -153,10 +153,7 @@ impl Anonymiser {
         mac.update(kind.as_bytes());
         mac.update(&[0]);
         mac.update(value.as_bytes());
-        mac.finalize().into_bytes().iter().take(8).fold(String::new(), |mut name, byte| {
-            write!(name, "{byte:02x}").expect("a String takes all text");
-            name
-        })
+        hex(&mac.finalize().into_bytes()[..8])
     }
 }
 

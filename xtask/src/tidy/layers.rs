@@ -38,7 +38,7 @@ const PLACES: &[Place] = &[
     only("weblog", 2, &["units", "stats"]),
     only("workload", 2, &["units", "sample", "wire", "conduit", "http2", "http3"]),
     only("recorded", 2, &["units"]),
-    only("login", 2, &[]),
+    only("login", 2, &["units"]),
     only("stats", 2, &["units", "sample"]),
     only("dialogue", 2, &["units", "sample", "conduit", "hpack"]),
     only("torture", 2, &["units", "sample", "conduit", "dialogue"]),
@@ -67,7 +67,11 @@ const PLACES: &[Place] = &[
     only("report", 5, &["stats", "dialogue", "torture", "campaign", "record"]),
     only("tui", 5, &["report", "stats", "store"]),
     only("ui", 5, &["report", "stats", "store"]),
-    only("faces", 5, &["plan", "stats", "report", "dialogue", "torture", "wire", "workload"]),
+    only(
+        "faces",
+        5,
+        &["plan", "stats", "report", "dialogue", "torture", "wire", "workload", "login"],
+    ),
     up_to("loadstone", 6, 5),
     // virtual time for tests: drives the pure layers, never the shells
     up_to("sim", 4, 3),

@@ -8,7 +8,7 @@ use plan::check::{
 use regex::bytes::Regex;
 use sample::FailureClass;
 use sha2::{Digest, Sha256};
-use units::{Nanos, show};
+use units::{Nanos, hex, show};
 use wire::fields;
 
 type Judged = Result<(), Difference>;
@@ -208,8 +208,6 @@ fn weigh(
     if let Some(wanted) = &wanted.sha256 {
         let got = Sha256::digest(bytes);
         if got.as_slice() != wanted {
-            let hex =
-                |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
             return Err(Difference::new(
                 format!("{what} sha256"),
                 hex(wanted),

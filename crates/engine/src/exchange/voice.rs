@@ -2,7 +2,7 @@
 
 use super::message::SPEAK_HTTP1;
 use super::{BODY_MAX, Message, Trouble};
-use crate::speaker::{Event, Fault, Protocol, ProtocolFacts, Speaker};
+use crate::speaker::{Event, Fault, Protocol, ProtocolFacts, Speaker, class_of};
 use sample::FailureClass;
 use wire::answer::{AnswerError, AnswerFacts, AnswerReader, HeadCache};
 
@@ -176,14 +176,10 @@ pub(super) fn closed_early() -> Trouble {
     misread(&AnswerError::ClosedEarly, &[])
 }
 
-/// `at`: the bytes at which the answer could not be understood.
-fn misread(error: &AnswerError, at: &[u8]) -> Trouble {
-    let class = match error {
-        AnswerError::NotHttp => FailureClass::NotHttp,
-        AnswerError::BadFraming(_) | AnswerError::HeadTooLarge => FailureClass::BadFraming,
-        AnswerError::ClosedEarly => FailureClass::ClosedEarly,
-        AnswerError::Truncated => FailureClass::Truncated,
-    };
+/// What a response of HTTP/1.x that could not be read is told as. `at`: the bytes at which it could not be
+/// understood.
+pub fn misread(error: &AnswerError, at: &[u8]) -> Trouble {
+    let class = class_of(error);
     // a TLS record of an alert (RFC 8446 §5.1)
     let alert = class == FailureClass::NotHttp && at.starts_with(&[0x15, 0x03]);
     let text = if alert {

@@ -100,7 +100,8 @@ impl Http1 {
     }
 }
 
-fn class_of(error: &AnswerError) -> FailureClass {
+/// What a response that could not be read has failed as.
+pub(crate) fn class_of(error: &AnswerError) -> FailureClass {
     match error {
         AnswerError::NotHttp => FailureClass::NotHttp,
         AnswerError::BadFraming(_) | AnswerError::HeadTooLarge => FailureClass::BadFraming,

@@ -1,9 +1,7 @@
-//! Answers to challenges: Basic (RFC 7617) and Digest (RFC 7616, and RFC 2617 where a server names
-//! no quality of protection).
+//! Answers to challenges: Basic (RFC 7617) and Digest, which the crate `login` speaks.
 
 use super::config::Login;
-use md5::{Digest, Md5};
-use sha2::Sha256;
+use login::digest::{self, Answers};
 use wire::fields;
 
 /// What a server or a proxy asks for.
@@ -12,76 +10,41 @@ pub(super) enum Challenge {
     Basic {
         realm: String,
     },
-    Digest(DigestChallenge),
+    Digest(digest::Challenge),
     /// A scheme that is not spoken here: its name.
     Other(String),
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct DigestChallenge {
-    realm: String,
-    nonce: String,
-    opaque: Option<String>,
-    algorithm: Option<String>,
-    /// The server offers `auth`.
-    qop: bool,
 }
 
 impl Challenge {
     pub(super) fn realm(&self) -> &str {
         match self {
             Challenge::Basic { realm } => realm,
-            Challenge::Digest(digest) => &digest.realm,
+            Challenge::Digest(digest) => digest.realm(),
             Challenge::Other(_) => "",
         }
     }
 
     /// The strongest that the head holds and that can be answered.
     pub(super) fn of(head: &[u8], field: &str) -> Option<Challenge> {
+        if let Some(digest) = digest::challenge(fields::all(head, field)) {
+            return Some(Challenge::Digest(digest));
+        }
         let mut best = None;
         for value in fields::all(head, field) {
             let text = String::from_utf8_lossy(value).into_owned();
             let (scheme, rest) = text.split_once(' ').unwrap_or((&text, ""));
             let found = match scheme.to_ascii_lowercase().as_str() {
-                "digest" => match digest(rest) {
-                    Some(digest) => Challenge::Digest(digest),
-                    None => Challenge::Other("Digest with an algorithm of its own".to_owned()),
-                },
+                "digest" => Challenge::Other("Digest with an algorithm of its own".to_owned()),
                 "basic" => Challenge::Basic { realm: parameter(rest, "realm").unwrap_or_default() },
                 _ => Challenge::Other(scheme.to_owned()),
             };
-            let rank = |challenge: &Challenge| match challenge {
-                Challenge::Digest(_) => 2,
-                Challenge::Basic { .. } => 1,
-                Challenge::Other(_) => 0,
-            };
-            if best.as_ref().is_none_or(|known| rank(&found) > rank(known)) {
+            let is_basic = matches!(found, Challenge::Basic { .. });
+            if best.is_none() || (is_basic && matches!(best, Some(Challenge::Other(_)))) {
                 best = Some(found);
             }
         }
         best
     }
-}
-
-fn digest(text: &str) -> Option<DigestChallenge> {
-    let algorithm = parameter(text, "algorithm");
-    let known = ["MD5", "MD5-sess", "SHA-256", "SHA-256-sess"];
-    let fits = |name: &str| known.iter().any(|known| known.eq_ignore_ascii_case(name));
-    if !algorithm.as_deref().is_none_or(fits) {
-        return None;
-    }
-    let qop = parameter(text, "qop");
-    let auth = |list: &str| list.split(',').any(|each| each.trim().eq_ignore_ascii_case("auth"));
-    if !qop.as_deref().is_none_or(auth) {
-        return None;
-    }
-    Some(DigestChallenge {
-        realm: parameter(text, "realm").unwrap_or_default(),
-        nonce: parameter(text, "nonce").unwrap_or_default(),
-        opaque: parameter(text, "opaque"),
-        algorithm,
-        qop: qop.is_some(),
-    })
 }
 
 /// A parameter of a challenge; quoted or not.
@@ -104,83 +67,34 @@ fn parameter(text: &str, name: &str) -> Option<String> {
 
 /// A login that a user has been asked for, ready for its next request.
 #[derive(Clone, Debug)]
-pub(super) struct Pass {
-    login: Login,
-    challenge: Challenge,
-    /// Requests made with the challenge's nonce; the client's own nonce.
-    count: u32,
-    cnonce: String,
+pub(super) enum Pass {
+    Basic(Login),
+    Digest(Box<Answers>),
 }
 
 impl Pass {
-    /// `random`: what the client's nonce is made of.
-    pub(super) fn new(login: Login, challenge: Challenge, random: u64) -> Pass {
-        Pass { login, challenge, count: 0, cnonce: format!("{random:016x}") }
-    }
-
-    /// The field's value for a request.
-    pub(super) fn value(&mut self, method: &str, uri: &str) -> Option<String> {
-        let Login { user, password, .. } = &self.login;
-        match &self.challenge {
-            Challenge::Basic { .. } => wire::request::basic_authorization(user, password).ok(),
-            Challenge::Digest(challenge) => {
-                self.count += 1;
-                Some(answered(challenge, &self.login, &self.cnonce, self.count, method, uri))
+    /// `random`: what the client's nonce is made of. `None` for a scheme that is not spoken here.
+    pub(super) fn new(login: Login, challenge: Challenge, random: u64) -> Option<Pass> {
+        match challenge {
+            Challenge::Basic { .. } => Some(Pass::Basic(login)),
+            Challenge::Digest(asked) => {
+                let cnonce = format!("{random:016x}");
+                let answers = Answers::new(asked, &login.user, &login.password, cnonce);
+                Some(Pass::Digest(Box::new(answers)))
             }
             Challenge::Other(_) => None,
         }
     }
-}
 
-/// RFC 7616 section 3.4.
-fn answered(
-    challenge: &DigestChallenge,
-    login: &Login,
-    cnonce: &str,
-    count: u32,
-    method: &str,
-    uri: &str,
-) -> String {
-    let DigestChallenge { realm, nonce, opaque, algorithm, qop } = challenge;
-    let Login { user, password, .. } = login;
-    let named = algorithm.as_deref().unwrap_or("MD5").to_ascii_uppercase();
-    let hash = |text: String| {
-        if named.starts_with("SHA-256") {
-            hex(&Sha256::digest(text.as_bytes()))
-        } else {
-            hex(&Md5::digest(text.as_bytes()))
+    /// The field's value for a request.
+    pub(super) fn value(&mut self, method: &str, uri: &str) -> Option<String> {
+        match self {
+            Pass::Basic(Login { user, password, .. }) => {
+                wire::request::basic_authorization(user, password).ok()
+            }
+            Pass::Digest(answers) => Some(answers.authorization(method, uri)),
         }
-    };
-    let mut a1 = hash(format!("{user}:{realm}:{password}"));
-    if named.ends_with("-SESS") {
-        a1 = hash(format!("{a1}:{nonce}:{cnonce}"));
     }
-    let a2 = hash(format!("{method}:{uri}"));
-    let response = if *qop {
-        hash(format!("{a1}:{nonce}:{count:08x}:{cnonce}:auth:{a2}"))
-    } else {
-        hash(format!("{a1}:{nonce}:{a2}"))
-    };
-    let mut out = format!(
-        "Digest username=\"{user}\", realm=\"{realm}\", nonce=\"{nonce}\", uri=\"{uri}\", \
-         response=\"{response}\""
-    );
-    if let Some(algorithm) = algorithm {
-        put!(out, ", algorithm={algorithm}");
-    }
-    if let Some(opaque) = opaque {
-        put!(out, ", opaque=\"{opaque}\"");
-    }
-    if *qop {
-        put!(out, ", qop=auth, nc={count:08x}, cnonce=\"{cnonce}\"");
-    } else if named.ends_with("-SESS") {
-        put!(out, ", cnonce=\"{cnonce}\"");
-    }
-    out
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -192,27 +106,6 @@ mod tests {
         Challenge::of(head.as_bytes(), "www-authenticate")
     }
 
-    /// The example of RFC 7616 section 3.9.1.
-    #[test]
-    fn digests_are_those_of_the_standard() {
-        for (algorithm, response) in [
-            ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
-            ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
-        ] {
-            let line = format!(
-                "WWW-Authenticate: Digest realm=\"http-auth@example.org\", qop=\"auth, auth-int\", \
-                 algorithm={algorithm}, nonce=\"7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v\", \
-                 opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\""
-            );
-            let Some(Challenge::Digest(found)) = challenge(&line) else { panic!("no digest") };
-            let login = Login::parse("Mufasa:Circle of Life");
-            let cnonce = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ";
-            let value = answered(&found, &login, cnonce, 1, "GET", "/dir/index.html");
-            assert!(value.contains(&format!("response=\"{response}\"")), "{value}");
-            assert!(value.contains("nc=00000001"), "{value}");
-        }
-    }
-
     #[test]
     fn the_best_challenge_is_taken() {
         let both = "WWW-Authenticate: Basic realm=\"a\"\r\nWWW-Authenticate: Digest realm=\"b\", \
@@ -222,5 +115,17 @@ mod tests {
         assert_eq!(challenge("X: y"), None);
         let foreign = challenge("WWW-Authenticate: Digest realm=\"b\", algorithm=SHA-512-256");
         assert!(matches!(foreign, Some(Challenge::Other(_))));
+        let weak = "WWW-Authenticate: NTLM\r\nWWW-Authenticate: Basic realm=\"a\"";
+        assert_eq!(challenge(weak).expect("two").realm(), "a");
+    }
+
+    #[test]
+    fn a_digest_is_answered_request_by_request() {
+        let asked = "WWW-Authenticate: Digest realm=\"b\", nonce=\"n\", qop=\"auth\"";
+        let login = Login::parse("Mufasa:Circle of Life");
+        let mut pass = Pass::new(login, challenge(asked).expect("one"), 7).expect("a pass");
+        let first = pass.value("GET", "/").expect("an answer");
+        assert!(first.contains("nc=00000001, cnonce=\"0000000000000007\""), "{first}");
+        assert!(pass.value("GET", "/").expect("an answer").contains("nc=00000002"));
     }
 }

@@ -331,7 +331,7 @@ impl Visitor {
             // the original asks again all the same
             (Challenge::Basic { .. }, None) => {}
             (_, Some(login)) => {
-                let pass = Some(Pass::new(login, challenge, self.random.next_u64()));
+                let pass = Pass::new(login, challenge, self.random.next_u64());
                 if proxied { self.proxy_pass = pass } else { self.pass = pass }
             }
         }

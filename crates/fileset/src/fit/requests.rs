@@ -8,17 +8,11 @@ use crate::{specweb99, webbench, webstone};
 use stats::fit;
 use std::collections::HashMap;
 
-/// Requests for one thing, and what was seen of them.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct AskedFor {
-    /// Path, without a query.
-    pub path: String,
-}
-
 /// What was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requests {
-    pub targets: Vec<AskedFor>,
+    /// Paths, without a query, each once.
+    pub targets: Vec<String>,
     /// Rows of the targets in the order of the requests.
     pub order: Vec<u32>,
     /// Bytes of each answer's body that was sent in full; `None` where only the model knows them.
@@ -123,7 +117,7 @@ impl Reference {
 struct RowsOfSet(Vec<Option<usize>>);
 
 impl RowsOfSet {
-    fn new(set: &FileSet, targets: &[AskedFor]) -> RowsOfSet {
+    fn new(set: &FileSet, targets: &[String]) -> RowsOfSet {
         let known: HashMap<&str, usize> =
             set.files().iter().enumerate().map(|(row, file)| (file.path.as_str(), row)).collect();
         // a site may have the files below a folder of its own
@@ -136,7 +130,7 @@ impl RowsOfSet {
                 rest = rest.split_once('/')?.1;
             }
         };
-        RowsOfSet(targets.iter().map(|target| find(&target.path)).collect())
+        RowsOfSet(targets.iter().map(|target| find(target)).collect())
     }
 
     /// Requests of each file of the set, and those for something else.

@@ -21,7 +21,7 @@ fn asked(paths: impl Iterator<Item = String>) -> Requests {
     let mut rows = std::collections::HashMap::new();
     for path in paths {
         let row = *rows.entry(path.clone()).or_insert_with(|| {
-            requests.targets.push(AskedFor { path });
+            requests.targets.push(path);
             requests.targets.len() as u32 - 1
         });
         requests.order.push(row);

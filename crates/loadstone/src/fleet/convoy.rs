@@ -71,8 +71,7 @@ impl Eq for Convoy {}
 
 /// The name of a plan: the hash of its print, with its secrets masked.
 pub(super) fn plan_hash(plan: &Plan) -> String {
-    let digest = Sha256::digest(plan::to_toml(plan, Secrets::Masked));
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    units::hex(Sha256::digest(plan::to_toml(plan, Secrets::Masked)))
 }
 
 /// What only one machine can do.

@@ -6,6 +6,7 @@ mod over_http2;
 mod over_http3;
 
 use conduit::{Peer, TlsError, TlsFactory, TlsSession};
+use engine::exchange::{Trouble, misread};
 use engine::{Endpoint, build_template, endpoint_key, open_options, proof, redirect_method};
 use ownstack::{OwnNetwork, OwnSocket};
 use plan::{HttpVersion, Plan};
@@ -490,17 +491,6 @@ fn excerpt(head: &[u8], body: &[u8]) -> String {
 
 /// `at`: the bytes at which the answer could not be understood.
 fn unreadable(error: AnswerError, at: &[u8]) -> CallTrouble {
-    let class = match error {
-        AnswerError::NotHttp => FailureClass::NotHttp,
-        AnswerError::BadFraming(_) | AnswerError::HeadTooLarge => FailureClass::BadFraming,
-        AnswerError::ClosedEarly => FailureClass::ClosedEarly,
-        AnswerError::Truncated => FailureClass::Truncated,
-    };
-    // a TLS record of an alert (RFC 8446 §5.1)
-    let text = if class == FailureClass::NotHttp && at.starts_with(&[0x15, 0x03]) {
-        "the server responded in TLS: is this a port for https://?".to_owned()
-    } else {
-        error.to_string()
-    };
-    CallTrouble { class, text, connected: true, way_out: None }
+    let Trouble { class, text, way_out } = misread(&error, at);
+    CallTrouble { class, text, connected: true, way_out }
 }

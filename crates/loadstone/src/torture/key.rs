@@ -55,7 +55,7 @@ pub(super) fn fingerprint(folder: &Path) -> Result<String, Failure> {
 fn make(folder: &Path, path: &Path) -> std::io::Result<()> {
     let mut secret = [0; SECRET_LEN];
     fs::File::open("/dev/urandom")?.read_exact(&mut secret)?;
-    let text: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    let text = units::hex(secret);
     let beside = folder.join(format!(".{FILE}.{}", std::process::id()));
     let made = OpenOptions::new()
         .write(true)

@@ -8,6 +8,8 @@ use anyhow::Context;
 use record::words::counted;
 use std::fs::File;
 use std::io::{BufRead, BufWriter, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use units::{quoted, show};
 use weblog::{Anonymised, Anonymiser, HashedPaths};
 
@@ -19,6 +21,12 @@ const SHOWN_MAX: usize = 20;
 
 pub(super) fn anonymise(args: &AnonymiseArgs) -> Result<Code, Failure> {
     if let Sink::File(path) = &args.output {
+        if is_same_file(path, Path::new(&args.log)) {
+            return Err(Failure::usage(format!(
+                "--output {} is the log itself, which would be lost: name another file",
+                quoted(&path.to_string_lossy())
+            )));
+        }
         files::check_writable(path).map_err(|error| Failure::not_written(&error))?;
     }
     let key = key(args)?;
@@ -45,6 +53,12 @@ pub(super) fn anonymise(args: &AnonymiseArgs) -> Result<Code, Failure> {
         crate::say(&told(&done, args));
     }
     Ok(Code::Done)
+}
+
+/// Both are there, under whatever names.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| std::fs::metadata(path).ok().map(|known| (known.dev(), known.ino()));
+    place(one).is_some_and(|known| place(other) == Some(known))
 }
 
 /// Line by line, so that a log may be of any length.
@@ -77,7 +91,7 @@ fn stream(
 fn key(args: &AnonymiseArgs) -> Result<Vec<u8>, Failure> {
     let (path, most) = match &args.key_file {
         Some(path) => (path.as_path(), KEY_MAX),
-        None => (std::path::Path::new("/dev/urandom"), 32),
+        None => (Path::new("/dev/urandom"), 32),
     };
     let mut key = Vec::new();
     let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut key));

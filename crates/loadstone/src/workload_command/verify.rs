@@ -4,7 +4,7 @@ use super::access_log::{open, read};
 use crate::args::{Sink, VerifyArgs};
 use crate::exit::{Code, Failure};
 use crate::files;
-use fileset::fit::{AskedFor, Fit, FitModel, Requests, fit_files, fit_requests};
+use fileset::fit::{Fit, FitModel, Requests, fit_files, fit_requests};
 use record::fit::{FitKind, FitRecord};
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -93,7 +93,7 @@ fn of_requests(args: &VerifyArgs, model: &FitModel) -> Result<(FitKind, u64, Fit
 #[derive(Default)]
 struct PathRows {
     rows: HashMap<String, u32>,
-    all: Vec<AskedFor>,
+    all: Vec<String>,
 }
 
 impl PathRows {
@@ -104,7 +104,7 @@ impl PathRows {
         }
         let row = self.all.len() as u32;
         self.rows.insert(path.to_owned(), row);
-        self.all.push(AskedFor { path: path.to_owned() });
+        self.all.push(path.to_owned());
         row
     }
 }

@@ -450,6 +450,16 @@ fn an_anonymised_log_is_the_same_load() {
     let first = run_with_input(&keyed, log.as_bytes()).expect(&[0]);
     assert_eq!(first.stdout, run_with_input(&keyed, log.as_bytes()).expect(&[0]).stdout);
     assert!(first.stderr.is_empty() && !first.stdout.contains("user"), "{first:#?}");
+    // the log is not written over, under whatever name it is given
+    let (kept, link) = (folder.path().join("access.log"), folder.path().join("link"));
+    std::fs::write(&kept, &log).unwrap();
+    std::os::unix::fs::symlink(&kept, &link).unwrap();
+    for output in [&kept, &link] {
+        let args = ["workload", "anonymise", text(&kept), "-o", text(output)];
+        let ran = run(&args).expect(&[2]);
+        assert!(ran.stderr.contains("is the log itself"), "{ran:#?}");
+        assert_eq!(std::fs::read_to_string(&kept).unwrap(), log);
+    }
     std::fs::write(&key, "short").unwrap();
     let short = run_with_input(&keyed, log.as_bytes()).expect(&[2]);
     assert!(short.stderr.contains("holds 5 bytes; a key that nobody tries out"), "{short:#?}");

@@ -2,7 +2,7 @@
 //! them, a certificate each where the server asks for it.
 
 use crate::support::tls::Pki;
-use crate::support::{Site, program, run, text, whole};
+use crate::support::{Site, keep, program, run, text, whole};
 use crate::{Ended, need_server, until};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -61,11 +61,7 @@ impl Camp {
 fn a_fleet_on_a_network_shows_certificates_both_ways() {
     need_server();
     let (pki, folder) = (Pki::new(), tempfile::tempdir().unwrap());
-    let keep = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path.display().to_string()
-    };
+    let keep = |name: &str, text: &str| keep(folder.path(), name, text);
     let (cert, key) = (keep("cert", &pki.server.cert), keep("key", &pki.server.key));
     let (own, secret) = (keep("own", &pki.client.cert), keep("secret", &pki.client.key));
     let ca = keep("ca", &pki.ca);

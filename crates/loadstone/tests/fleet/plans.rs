@@ -1,17 +1,11 @@
 //! What a fleet carries out is what one machine carries out: every kind of plan.
 
-use crate::support::tls::Pki;
-use crate::support::{Site, finish, measured, number, run, text, whole};
+use crate::support::quic::QuicSite;
+use crate::support::{Site, finish, keep, measured, number, run, text, whole};
 use crate::{fleet, need_server};
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
-
-fn keep(folder: &Path, name: &str, text: &str) -> String {
-    let path = folder.join(name);
-    std::fs::write(&path, text).unwrap();
-    path.display().to_string()
-}
 
 fn by_fleet(args: &[&str], url: &str) -> Value {
     finish(fleet("2", args, url), b"").expect(&[0, 4]).json()
@@ -86,13 +80,9 @@ fn a_budget_of_bytes_is_divided() {
 #[test]
 fn http3_is_spoken_by_each_agent() {
     need_server();
-    let (pki, folder) = (Pki::new(), tempfile::tempdir().unwrap());
-    let keep = |name: &str, text: &str| keep(folder.path(), name, text);
-    let (cert, key) = (keep("cert", &pki.server.cert), keep("key", &pki.server.key));
-    let site = Site::start(&[("http3", &format!("{cert},{key}"))]);
-    let url = site.url("/").replacen("http:", "https:", 1);
-    let ca = keep("ca", &pki.ca);
-    let report = by_fleet(&["--http", "3", "--ca", &ca, "-c", "4", "-n", "40"], &url);
+    let site = QuicSite::start();
+    let options = ["--http", "3", "--ca", &site.ca, "-c", "4", "-n", "40"];
+    let report = by_fleet(&options, &site.url("/"));
     assert_eq!(whole(&report, "/outcomes/succeeded"), 40);
     assert_eq!(whole(&report, "/http3/quic/handshakes"), 4);
 }

@@ -19,7 +19,7 @@ pub(crate) mod tls;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -302,6 +302,13 @@ pub(crate) fn whole(document: &Value, pointer: &str) -> u64 {
 pub(crate) fn number(document: &Value, pointer: &str) -> f64 {
     let found = document.pointer(pointer).and_then(Value::as_f64);
     found.unwrap_or_else(|| panic!("no number at {pointer} in {document:#}"))
+}
+
+/// Writes a file of a test, and gives its name.
+pub(crate) fn keep(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
 }
 
 /// A text of a document, by JSON pointer.

@@ -1,7 +1,7 @@
 //! The built-in site over HTTP/3.
 
 use super::tls::Pki;
-use super::{Site, measured};
+use super::{Site, keep, measured};
 
 /// The built-in site over QUIC, by quinn and h3, with a certificate of the test's own.
 pub(crate) struct QuicSite {
@@ -13,11 +13,7 @@ pub(crate) struct QuicSite {
 impl QuicSite {
     pub(crate) fn start() -> QuicSite {
         let (pki, folder) = (Pki::new(), tempfile::tempdir().unwrap());
-        let keep = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, text).unwrap();
-            path.display().to_string()
-        };
+        let keep = |name: &str, text: &str| keep(folder.path(), name, text);
         let (cert, key) = (keep("cert", &pki.server.cert), keep("key", &pki.server.key));
         let site = Site::start(&[("http3", &format!("{cert},{key}"))]);
         QuicSite { site, ca: keep("ca", &pki.ca), _folder: folder }

@@ -1,7 +1,7 @@
 //! Certificates made on the spot, and a TLS server that tells what each handshake agreed on.
 
-use super::Scripted;
 use super::http::{answer, read_request};
+use super::{Scripted, keep};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair,
@@ -110,11 +110,7 @@ impl TlsServer {
             }
         });
         let folder = tempfile::tempdir().unwrap();
-        let keep = |name: &str, pem: &str| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, pem).unwrap();
-            path.to_str().unwrap().to_owned()
-        };
+        let keep = |name: &str, pem: &str| keep(folder.path(), name, pem);
         let files = Files {
             ca: keep("ca.pem", &pki.ca),
             cert: keep("client.pem", &pki.client.cert),

@@ -17,13 +17,13 @@ use serde_json::{Map, Value, json};
 use torture::beside::{CaseFelt, Felt, Interval};
 use torture::case::{Case, RequirementLevel};
 use torture::judge::{FailureKind, Judgement, Plain, Risk, Severity, TestOutcome};
-use torture::record::hex;
 use torture::result::Boundary;
 use torture::result::{
     Baseline, CaseResult, ExchangeResult, Habits, Health, Kept, Meanwhile, Measure, Probe,
     ProbeKind, RunResult, Seen, SentPause, ServerRow, ServerSeen, Shrunk, Unit,
 };
 use torture::safety::Class;
+use units::hex;
 
 record! {
     Report {

@@ -5,7 +5,7 @@
 //! It stops accidents and afterthoughts. Who may write both files and has this program can make a
 //! new chain.
 
-use sha2::{Digest, Sha256};
+use crate::record::digest;
 
 /// The place of a line in its chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,10 +191,6 @@ fn out_of_place(last: &ChainLink, sealed: &Sealed<'_>) -> Option<String> {
 fn is_hash(text: &str) -> bool {
     text.len() == HASH_LEN
         && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
-}
-
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

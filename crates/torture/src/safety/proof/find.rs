@@ -1,7 +1,7 @@
 //! Where a proof is looked for, and whether it is still there.
 
 use super::{PROOF_MAX, Proof};
-use sha2::{Digest, Sha256};
+pub use crate::record::digest;
 use std::net::SocketAddr;
 use units::Nanos;
 
@@ -152,10 +152,4 @@ fn look_at_txt(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, S
 /// How a proof names a tester: a digest of the secret that the tester keeps.
 pub fn fingerprint(secret: &[u8]) -> String {
     digest(&[b"loadstone-torture-key\n", secret].concat())
-}
-
-/// SHA-256 in hexadecimal digits.
-pub fn digest(bytes: &[u8]) -> String {
-    let sum = Sha256::digest(bytes);
-    sum.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,0 +1,24 @@
+//! Bytes as text.
+
+use std::fmt::Write;
+
+/// Bytes as hexadecimal digits, in lower case.
+pub fn hex(bytes: impl AsRef<[u8]>) -> String {
+    let bytes = bytes.as_ref();
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        write!(text, "{byte:02x}").expect("a String takes all text");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_has_two_digits() {
+        assert_eq!(hex([0, 15, 16, 255]), "000f10ff");
+        assert_eq!(hex([]), "");
+    }
+}
