@@ -4,7 +4,7 @@
 # line to $RAW (table, round, tool, metric, value); `cargo xtask bench` starts it and renders
 # RESULTS.md from that.
 #
-#   ./run.sh [TABLE...]     keepalive nginx close tls depth16 syscalls memory pace site; all when none
+#   ./run.sh [TABLE...]     keepalive many one nginx close tls depth16 syscalls memory pace site; all when none
 #
 # LOADSTONE_BIN=target/release/loadstone  RAW=raw.tsv  ROUNDS=9 SECS=6 CONNS=64 SRV_CORE=0 CLI_CORE=1
 # The peers are those of ./peers.sh install; one that is not installed is left out and said so.
@@ -80,6 +80,7 @@ command_of() { # table tool
   close/ab) CMD=(ab -q -c "$CONNS" -n "$CLOSEN" "$u") ;;
   close/oha) CMD=(oha --no-tui --worker-threads 1 --disable-keepalive -c "$CONNS" -n "$CLOSEN" "$u") ;;
   close/loadstone) CMD=("${ls[@]}" -d 2s --calls 1 "$u") ;;
+  close/own) CMD=("${ls[@]}" -d 2s --calls 1 --stack own "$u") ;;
   tls/oha) CMD=(oha --no-tui --worker-threads 1 --insecure -c "$CONNS" -z "${SECS}s" "$u") ;;
   tls/loadstone) CMD=("${ls[@]}" -d "${SECS}s" --insecure "$u") ;;
   */bare) CMD=("$LOOP" epoll-et "$ADDR" "$REQ" "$SECS" --conns "$CONNS") ;;
@@ -89,6 +90,7 @@ command_of() { # table tool
   */httperf) CMD=(httperf --hog --server 127.0.0.1 --port "$hp" --uri "$REQ" --num-conns "$CONNS" --rate 10000 --num-calls $((SECS * 1600))) ;;
   */oha) CMD=(oha --no-tui --worker-threads 1 -c "$CONNS" -z "${SECS}s" "$u") ;;
   */loadstone) CMD=("${ls[@]}" -d "${SECS}s" "$u") ;;
+  */own) CMD=("${ls[@]}" -d "${SECS}s" --stack own "$u") ;;
   *) note "no command for $1 $2"; return 1 ;;
   esac
   command -v "${CMD[0]}" >/dev/null
@@ -222,13 +224,15 @@ main() {
   PERF=false; perf stat -e raw_syscalls:sys_enter -o /dev/null true >/dev/null 2>&1 && PERF=true
   $PERF || fact syscalls "counted by strace, which slows the client: batches are smaller than in a real run"
   start_null epoll; local null_pid=$NULLPID null_port=$NULLPORT
-  [ $# -gt 0 ] || set -- keepalive nginx close tls depth16 syscalls memory pace site
+  [ $# -gt 0 ] || set -- keepalive many one nginx close tls depth16 syscalls memory pace site
   for table in "$@"; do
     NULLPID=$null_pid NULLPORT=$null_port
     case $table in
-    keepalive) at_null; rounds keepalive bare wrk h2load oha loadstone ;;
-    nginx) at_nginx; rounds nginx bare httperf wrk ab oha loadstone ;;
-    close) at_nginx; rounds close bare wrk ab oha loadstone ;;
+    keepalive) at_null; rounds keepalive bare wrk h2load oha loadstone own ;;
+    many) at_null; CONNS=5000 rounds many bare wrk loadstone own ;;
+    one) at_null; CONNS=1 rounds one bare wrk loadstone own ;;
+    nginx) at_nginx; rounds nginx bare httperf wrk ab oha loadstone own ;;
+    close) at_nginx; rounds close bare wrk ab oha loadstone own ;;
     tls) at_nginx; rounds tls wrk ab h2load oha loadstone ;;
     depth16) at_null; rounds depth16 bare h2load loadstone ;;
     syscalls) at_null; syscalls syscalls-null; at_nginx; syscalls syscalls-nginx ;;

@@ -5,6 +5,7 @@
 mod pace;
 mod referee;
 mod soak;
+mod stacks;
 
 use crate::shell;
 use anyhow::Context;
@@ -21,7 +22,7 @@ pub(crate) struct Options {
     /// Only these parts; the page's other sections stay
     #[arg(value_enum)]
     parts: Vec<Part>,
-    /// Rounds of pace and referee; their medians are told
+    /// Rounds of pace, referee and stacks; their medians are told
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Minutes of the soak
@@ -38,11 +39,13 @@ enum Part {
     Pace,
     /// The same load through the kernel's shapers and random drops
     Referee,
+    /// The same load over the same path by the kernel's TCP and by our own
+    Stacks,
     /// Minutes of traffic over a bad path: nothing grows
     Soak,
 }
 
-const PARTS: [Part; 3] = [Part::Pace, Part::Referee, Part::Soak];
+const PARTS: [Part; 4] = [Part::Pace, Part::Referee, Part::Stacks, Part::Soak];
 
 /// Measures and writes the page.
 ///
@@ -64,6 +67,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         let section = match part {
             Part::Pace => pace::section(root, &binary, options.rounds)?,
             Part::Referee => referee::section(&binary, options.rounds)?,
+            Part::Stacks => stacks::section(&binary, options.rounds)?,
             Part::Soak => soak::section(&binary, options.minutes)?,
         };
         println!("{section}");
@@ -78,6 +82,7 @@ impl Part {
         match self {
             Part::Pace => "How late",
             Part::Referee => "Against the kernel",
+            Part::Stacks => "Our own TCP and the kernel's",
             Part::Soak => "Soak",
         }
     }

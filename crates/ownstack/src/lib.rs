@@ -334,7 +334,10 @@ impl Drop for OwnStack {
         let carried = self.lanes.take().map(|mut lanes| lanes.tell(monotonic()));
         let counts = StackFacts { refused: self.refused, ..self.stack.counts() };
         self.shared.add(counts, carried);
-        self.stack.abandon(monotonic());
-        self.flush();
+        let mut from = Some(0);
+        while let Some(row) = from {
+            from = self.stack.abandon(monotonic(), row);
+            self.flush();
+        }
     }
 }

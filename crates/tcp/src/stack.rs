@@ -101,6 +101,9 @@ const CHALLENGES: u32 = 1_000;
 const REUSE_AFTER: Nanos = Nanos::from_secs(1);
 /// Resting tuples that are remembered.
 const RESTING_MAX: usize = 1 << 20;
+/// Packets of [`TcpStack::abandon`]: those of 300,000 connections would take more memory than the
+/// connections did.
+const RESETS_AT_ONCE: usize = 256;
 /// Servers that one stack talks to.
 const PEERS_MAX: usize = 1 << 15;
 
@@ -603,15 +606,20 @@ impl TcpStack {
         }
     }
 
-    /// Resets everything that is open, so that no server waits for it.
-    pub fn abandon(&mut self, now: Nanos) {
-        for index in 0..self.rows.len() as u32 {
+    /// Resets what is open, so that no server waits for it: the rows from `from` on, until some
+    /// hundreds of packets are to go out. Gives back the row to go on at, when there are more.
+    pub fn abandon(&mut self, now: Nanos, from: u32) -> Option<u32> {
+        self.slots.clear();
+        for index in from..self.rows.len() as u32 {
+            if self.out.len() >= RESETS_AT_ONCE {
+                return Some(index);
+            }
             self.rows[index as usize].owner = NOBODY;
             if self.rows[index as usize].connection.state != TcpState::Done {
                 self.with(now, index, |connection, c| connection.abandon(c));
             }
         }
-        self.slots.fill(NOBODY);
+        None
     }
 
     /// The first of the addresses that connections come from.

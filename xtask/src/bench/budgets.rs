@@ -28,10 +28,19 @@ pub(super) const ROUNDS_MIN: usize = 9;
 const STEADY_ROUNDS_MIN: usize = 3;
 
 const OURS: &str = "loadstone";
+/// The same program with `--stack own`.
+const OWN: &str = "own";
 
 const BUDGETS: &[Budget] = &[
     cpu("keepalive", "bare", 1.06),
     cpu("keepalive", "wrk", 0.82),
+    own("keepalive", "bare", 0.75),
+    own("keepalive", "wrk", 0.56),
+    own("many", "bare", 0.60),
+    own("many", "wrk", 0.45),
+    own("one", "bare", 1.05),
+    own("nginx", "bare", 0.80),
+    own("close", "bare", 0.60),
     cpu("nginx", "httperf", 1.0),
     cpu("nginx", "wrk", 1.0),
     cpu("nginx", "ab", 1.0),
@@ -67,6 +76,11 @@ const BUDGETS: &[Budget] = &[
 const fn cpu(table: &'static str, reference: &'static str, max: f64) -> Budget {
     let against = Against::Ratio(reference);
     Budget { table, tool: OURS, metric: "cpu_us", against, max, unit: "×" }
+}
+
+/// The same of our own TCP.
+const fn own(table: &'static str, reference: &'static str, max: f64) -> Budget {
+    Budget { tool: OWN, ..cpu(table, reference, max) }
 }
 
 const fn difference(

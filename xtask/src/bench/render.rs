@@ -14,6 +14,8 @@ struct Title {
 
 const TITLES: &[Title] = &[
     titled("keepalive", "Keep-alive, 64 connections, client and null server on one core", "bare"),
+    titled("many", "Keep-alive, 5,000 connections, client and null server on one core", "bare"),
+    titled("one", "Keep-alive, one connection, client and null server on one core", "bare"),
     titled("nginx", "Keep-alive, 64 connections, nginx on another core", "bare"),
     titled("close", "A connection per call, 64 at a time, nginx on another core", "bare"),
     titled("tls", "TLS 1.3 keep-alive, 64 connections, nginx on another core", "wrk"),

@@ -540,4 +540,13 @@ fn a_connection_at_rest_takes_less_than_256_bytes() {
     assert_eq!(stack.connections(), COUNT as usize);
     let each = stack.memory() / COUNT as usize;
     assert!(each <= 256, "{each} bytes a connection");
+    let (mut resets, mut from) = (0, Some(0));
+    while let Some(row) = from {
+        from = stack.abandon(now, row);
+        let waiting = stack.outgoing().len();
+        assert!(waiting <= 256, "{waiting} packets wait at once");
+        resets += waiting as u32;
+        stack.sent();
+    }
+    assert_eq!((resets, stack.connections()), (COUNT, 0));
 }
