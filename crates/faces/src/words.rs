@@ -117,6 +117,11 @@ pub fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
+/// What a process's parent sees of a number given to `exit`.
+pub(crate) fn exit_code(number: i32) -> u8 {
+    (number & 0xff) as u8
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

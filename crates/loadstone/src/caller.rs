@@ -1,7 +1,7 @@
 //! Single exchanges in the real world: sockets, names, TLS. For checks, crawls and pages that a
 //! face looks at before its run.
 
-use crate::run::over_quic;
+use crate::over_quic;
 use conduit::{Io, Peer, TlsFactory};
 use engine::exchange::{self, Exchange, Heard, Message, Outgoing, Pause, Request, Trouble};
 use ownstack::OwnNetwork;

@@ -20,7 +20,7 @@ pub(crate) fn demo(args: DemoArgs) -> Result<Code, Failure> {
             show::duration(span)
         ));
     }
-    let code = crate::run::run(plan, &outputs)?;
+    let code = crate::run::run(plan, &outputs, None)?;
     drop(site);
     if let Some(page) = &outputs.html {
         let whole = std::fs::canonicalize(page).unwrap_or_else(|_| page.clone());

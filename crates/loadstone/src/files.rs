@@ -1,13 +1,29 @@
 //! Results out. A half-written result never looks whole: it is written beside its
 //! place and renamed over it once it is on disk. What is no file cannot be replaced: it is written to.
 
-use crate::args::Sink;
 use crate::exit::Failure;
 use anyhow::{Context, Result};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+
+/// A file, or standard output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Sink {
+    Stdout,
+    File(PathBuf),
+}
+
+impl Sink {
+    /// The file that it is.
+    pub(crate) fn file(&self) -> Option<&PathBuf> {
+        match self {
+            Sink::File(path) => Some(path),
+            Sink::Stdout => None,
+        }
+    }
+}
 
 /// Where a name leads to, symbolic links followed: a link keeps pointing to its target, which gets
 /// the result.

@@ -12,18 +12,23 @@ mod demo;
 mod exit;
 mod face;
 mod files;
-#[cfg_attr(not(feature = "fleet"), path = "no_fleet.rs")]
+#[cfg(feature = "fleet")]
 mod fleet;
 mod netpath_command;
+#[cfg_attr(not(feature = "h3"), path = "no_quic.rs")]
+mod over_quic;
 mod progress;
 mod ramp;
 mod report_command;
 mod run;
 mod runs;
+#[cfg_attr(not(feature = "lua"), path = "no_script.rs")]
+mod script;
 mod shell;
 mod signals;
 mod site_command;
 mod survey;
+mod sut;
 mod torture;
 mod ui_command;
 mod wall_clock;
@@ -32,9 +37,11 @@ mod workload_command;
 use args::{Cli, Command, Disk, RunArgs, UsageError};
 use clap::Parser;
 use exit::{Code, Failure};
+use run::elsewhere::Elsewhere;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
     if let Some(wanted) = face::wanted(std::env::args_os()) {
@@ -91,13 +98,12 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
 }
 
 /// Carries a run out here, or by the machines of a fleet.
-fn run_plan(args: RunArgs, fleet: Option<fleet::Convoy>) -> Result<Code, Failure> {
-    let (plan, mut outputs) = args.into_plan(&Disk)?;
-    outputs.fleet = fleet;
+fn run_plan(args: RunArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result<Code, Failure> {
+    let (plan, outputs) = args.into_plan(&Disk)?;
     if outputs.print_plan {
         return print(plan::to_toml(&plan, plan::Secrets::Masked).as_bytes());
     }
-    run::run(plan, &outputs)
+    run::run(plan, &outputs, fleet)
 }
 
 fn print(bytes: &[u8]) -> Result<Code, Failure> {

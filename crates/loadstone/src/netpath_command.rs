@@ -7,14 +7,10 @@ use sample::PathFacts;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 use units::show;
-use wan::{Direction, PathSpec, Population, Throttles, describe, profiles};
+use wan::{PathSpec, Population, Throttles, describe, profiles};
 
 /// How long a server may take to end when it is asked to.
 const SERVER_PATIENCE: Duration = Duration::from_secs(3);
-
-/// What the forwarder carries with room to spare: 80,000 full packets a second. What it really
-/// carries is measured and told after each run.
-pub(crate) const RATE_SAFE: f64 = 1e9;
 
 /// The program's exit code, or ours when it could not be run.
 pub(crate) fn netpath(args: &NetpathArgs) -> ExitCode {
@@ -80,22 +76,9 @@ fn before(spec: &PathSpec, path: &NetPath, far: FarEnd, own_loopback: bool) {
     if own_loopback {
         crate::say(&format!("for the program the server is at {}", path.server()));
     }
-    if let Some(note) = beyond(spec) {
+    if let Some(note) = crate::run::path::too_fast(spec) {
         crate::say(&note);
     }
-}
-
-/// Says that a path is faster than the forwarder is sure to carry.
-pub(crate) fn beyond(spec: &PathSpec) -> Option<String> {
-    let fastest = Direction::BOTH.iter().filter_map(|way| spec.link(*way).bits_per_second());
-    let fastest = fastest.fold(0.0, f64::max);
-    (fastest > RATE_SAFE).then(|| {
-        format!(
-            "the path asks for {} Gbit/s; here one core forwards packets, about 1 Gbit/s of them \
-             for sure: the report says what was lost to that",
-            fastest / 1e9
-        )
-    })
 }
 
 fn start_server(command: &str, path: &NetPath) -> Result<Child, Failure> {

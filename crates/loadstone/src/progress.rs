@@ -8,7 +8,7 @@ const HZ: u8 = 4;
 
 /// A line that shows how far it is; `None` where nobody would see it. `template` is indicatif's.
 pub(crate) fn bar(quiet: bool, length: Option<u64>, template: &str) -> Option<ProgressBar> {
-    let dumb = crate::run::output::dumb_terminal();
+    let dumb = dumb_terminal();
     let shown = !quiet && !dumb && std::io::stderr().is_terminal();
     shown.then(|| {
         let style = ProgressStyle::with_template(template);
@@ -17,4 +17,9 @@ pub(crate) fn bar(quiet: bool, length: Option<u64>, template: &str) -> Option<Pr
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         bar
     })
+}
+
+/// The terminal can only go forwards.
+pub(crate) fn dumb_terminal() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }

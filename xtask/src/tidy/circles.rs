@@ -4,35 +4,54 @@ use super::source::{Source, test_files};
 use super::{Finding, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Crates that are held to it.
-const HELD: &[&str] = &["record", "report", "store"];
+/// Modules that are held to it.
+struct Held {
+    folder: &'static str,
+    /// The file that declares them.
+    root: &'static str,
+    /// How one of them names another.
+    prefixes: &'static [&'static str],
+}
 
-/// For each module of a crate those of its modules that it uses.
+const fn library(folder: &'static str) -> Held {
+    Held { folder, root: "lib.rs", prefixes: &["crate::"] }
+}
+
+const HELD: &[Held] = &[
+    library("crates/record/src/"),
+    library("crates/report/src/"),
+    library("crates/store/src/"),
+    Held { folder: "crates/loadstone/src/", root: "main.rs", prefixes: &["crate::"] },
+    Held { folder: "crates/faces/src/ab/", root: "mod.rs", prefixes: &["super::", "crate::ab::"] },
+];
+
+/// For each module of a folder those of its modules that it uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
-/// The modules right below `lib.rs`, with all that is below them, use each other one way only.
+/// The modules right below a root, with all that is below them, use each other one way only.
 pub(super) fn among_modules(tree: &Tree) -> Vec<Finding> {
-    let found = |name: &&str| {
+    let found = |held: &Held| {
         let told = |circle: BTreeSet<String>| {
             let names: Vec<String> = circle.into_iter().collect();
             let text = format!("modules that use each other in a circle: {}", names.join(", "));
-            Finding::new(&format!("crates/{name}/src/lib.rs"), 0, text)
+            Finding::new(&format!("{}{}", held.folder, held.root), 0, text)
         };
-        circles(&uses(tree, name)).into_iter().map(told).collect::<Vec<_>>()
+        circles(&uses(tree, held)).into_iter().map(told).collect::<Vec<_>>()
     };
     HELD.iter().flat_map(found).collect()
 }
 
-fn uses(tree: &Tree, name: &str) -> Uses {
-    let folder = format!("crates/{name}/src/");
-    let Some(library) = tree.text(&format!("{folder}lib.rs")) else { return Uses::new() };
-    let Ok(library) = Source::parse(library) else { return Uses::new() };
-    let modules = modules(&library);
-    let homes = homes(&library, &modules);
+fn uses(tree: &Tree, held: &Held) -> Uses {
+    let Some(root) = tree.text(&format!("{}{}", held.folder, held.root)) else {
+        return Uses::new();
+    };
+    let Ok(root) = Source::parse(root) else { return Uses::new() };
+    let modules = modules(&root);
+    let homes = homes(&root, &modules);
     let tests = test_files(tree);
     let mut uses = Uses::new();
     for (path, text) in tree.rust().filter(|(path, _)| !tests.contains(*path)) {
-        let Some(file) = path.strip_prefix(&folder) else { continue };
+        let Some(file) = path.strip_prefix(held.folder) else { continue };
         let module = file.split('/').next().unwrap_or(file).trim_end_matches(".rs");
         let Ok(source) = Source::parse(text) else { continue };
         if !modules.contains(module) {
@@ -40,7 +59,8 @@ fn uses(tree: &Tree, name: &str) -> Uses {
         }
         let used = source.paths().into_iter().filter(|named| !source.is_test_line(named.line));
         let used = used.filter_map(|named| {
-            let first = named.path.strip_prefix("crate::")?.split("::").next()?.to_owned();
+            let rest = held.prefixes.iter().find_map(|prefix| named.path.strip_prefix(prefix))?;
+            let first = rest.split("::").next()?.to_owned();
             let home = homes.get(&first).cloned().unwrap_or(first);
             (home != module && modules.contains(&home)).then_some(home)
         });
@@ -49,24 +69,24 @@ fn uses(tree: &Tree, name: &str) -> Uses {
     uses
 }
 
-/// The modules that `lib.rs` declares, without those of tests.
-fn modules(library: &Source) -> BTreeSet<String> {
+/// The modules that a root declares, without those of tests.
+fn modules(root: &Source) -> BTreeSet<String> {
     let name = |item: &syn::Item| match item {
         syn::Item::Mod(module) => Some(module.ident.to_string()),
         _ => None,
     };
-    let all = library.file.items.iter().filter_map(name);
-    all.filter(|name| !library.test_modules.contains(name)).collect()
+    let all = root.file.items.iter().filter_map(name);
+    all.filter(|name| !root.test_modules.contains(name)).collect()
 }
 
-/// The module of each name that `lib.rs` takes from one.
-fn homes(library: &Source, modules: &BTreeSet<String>) -> BTreeMap<String, String> {
+/// The module of each name that a root takes from one.
+fn homes(root: &Source, modules: &BTreeSet<String>) -> BTreeMap<String, String> {
     let home = |path: &str| {
         let (module, rest) = path.split_once("::")?;
         let name = rest.rsplit("::").next()?;
         modules.contains(module).then(|| (name.to_owned(), module.to_owned()))
     };
-    library.paths().iter().filter_map(|named| home(&named.path)).collect()
+    root.paths().iter().filter_map(|named| home(&named.path)).collect()
 }
 
 /// Each largest set of modules that reach each other.
@@ -112,6 +132,16 @@ mod tests {
             ("crates/report/src/tests/ramp.rs", "use crate::ramp;"),
         ];
         assert_eq!(found(&files), [""; 0]);
+    }
+
+    #[test]
+    fn modules_below_a_folder_name_each_other_by_super() {
+        let files = [
+            ("crates/faces/src/ab/mod.rs", "mod options; mod text;"),
+            ("crates/faces/src/ab/options.rs", "fn f() { super::text::banner(); }"),
+            ("crates/faces/src/ab/text.rs", "use super::options::Options;"),
+        ];
+        assert_eq!(found(&files), ["modules that use each other in a circle: options, text"]);
     }
 
     #[test]

@@ -4,13 +4,6 @@ use super::options::Options;
 use super::results::Results;
 use super::times::round_ms;
 
-pub(super) fn banner() -> String {
-    "<p>\n This is ApacheBench, Version 2.3 <i>&lt;$Revision$&gt;</i><br>\n \
-     Copyright 1996 Adam Twiss, Zeus Technology Ltd, http://www.zeustech.net/<br>\n \
-     Licensed to The Apache Software Foundation, http://www.apache.org/<br>\n</p>\n<p>\n"
-        .to_owned()
-}
-
 /// A table under way, with the user's attributes.
 struct Table<'a> {
     out: String,

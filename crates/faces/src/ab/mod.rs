@@ -1,6 +1,7 @@
 //! ApacheBench 2.3, as httpd 2.4 has it.
 
 mod address;
+mod banner;
 pub(crate) mod ciphers;
 mod html;
 mod native;
@@ -100,11 +101,11 @@ impl Face for Ab {
                     "apr_sockaddr_info_get() for {host}: {sentence} ({})\n",
                     670_000 + number
                 );
-                Ending::error(line, exit_code(670_000 + number))
+                Ending::error(line, words::exit_code(670_000 + number))
             }
             StartTrouble::Bind(error) => Ending::error(
                 format!("bind: {} ({})\n", error.text, error.number),
-                exit_code(error.number),
+                words::exit_code(error.number),
             ),
             StartTrouble::Descriptors => Ending::error("socket: Too many open files (24)\n", 24),
             StartTrouble::Tls(text) => return Ending::error(format!("{text}\n"), 1),
@@ -145,9 +146,4 @@ impl Face for Ab {
         ending.notes = results.notes(report);
         ending
     }
-}
-
-/// What a process's parent sees of a number given to `exit`.
-fn exit_code(number: i32) -> u8 {
-    (number & 0xff) as u8
 }

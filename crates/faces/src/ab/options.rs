@@ -155,7 +155,7 @@ impl Draft<'_> {
             'm' => self.method = Some(Method::Custom(text())),
             'Z' => options.ciphers = Some(text()),
             'f' => options.protocol = Some(text()),
-            'V' => return Err(Ending::text(super::text::banner())),
+            'V' => return Err(Ending::text(super::banner::text())),
             _ => return self.take_file(letter, value),
         }
         Ok(())

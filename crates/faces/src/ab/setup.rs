@@ -1,7 +1,8 @@
 //! From options to a plan that sends what ab sends.
 
+use super::ciphers;
 use super::options::Options;
-use super::{ciphers, exit_code};
+use crate::words::exit_code;
 use crate::{Ending, Files, words};
 use plan::{
     AddressOrder, Expect, HttpVersion, Load, Plan, TargetPlan, Think, Timeouts, TlsPlan,

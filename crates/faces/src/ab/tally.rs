@@ -1,8 +1,8 @@
 //! Counting as ab counts: one call after the other.
 
-use super::exit_code;
 use super::odd::OddResponse;
 use super::options::{Method, Options};
+use crate::words::exit_code;
 use crate::{Said, words};
 use sample::{CallRecord, FailureClass, Outcome, Sample};
 use units::Nanos;

@@ -1,21 +1,15 @@
 //! What ab writes for people, and for twenty years of parsers.
 
+use super::banner;
 use super::options::Options;
 use super::results::Results;
 use super::setup::head;
 use super::times::{TimesRow, round_ms};
 
-pub(super) fn banner() -> String {
-    "This is ApacheBench, Version 2.3 <$Revision$>\n\
-     Copyright 1996 Adam Twiss, Zeus Technology Ltd, http://www.zeustech.net/\n\
-     Licensed to The Apache Software Foundation, http://www.apache.org/\n\n"
-        .to_owned()
-}
-
 /// Everything before the first request.
 pub(super) fn opening(options: &Options) -> String {
     let progress = options.progress && options.requests > 150;
-    let mut out = if options.html { super::html::banner() } else { banner() };
+    let mut out = if options.html { banner::html() } else { banner::text() };
     if !options.html {
         put!(out, "Benchmarking {} ", options.address.host);
         if let Some((host, port)) = &options.proxy {

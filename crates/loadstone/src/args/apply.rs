@@ -676,7 +676,6 @@ impl OutputArgs {
             metrics: self.metrics,
             otlp: self.otlp,
             sut: self.sut,
-            fleet: None,
             percentiles,
             print_plan: self.print_plan,
             store: self.store.store,

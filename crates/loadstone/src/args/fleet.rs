@@ -1,8 +1,6 @@
 //! The options of `fleet`.
 
 use super::{Cli, Command, UsageError, parse};
-use crate::exit::{Code, Failure};
-use crate::fleet::{Convoy, HostBudget, OnLoss};
 use clap::{Args, Parser, Subcommand};
 use fleet::{NatsEndpoint, ServerOptions, ServerTls};
 use std::net::{IpAddr, SocketAddr};
@@ -202,9 +200,9 @@ pub(crate) struct FleetWatchArgs {
 }
 
 fn exporter(text: &str) -> Result<url::Url, String> {
-    match crate::run::sut::parse(text)? {
-        crate::run::sut::Who::Exporter(url) => Ok(url),
-        crate::run::sut::Who::Process(_) => Err("give the http:// URL of a node exporter".into()),
+    match crate::sut::parse(text)? {
+        crate::sut::Who::Exporter(url) => Ok(url),
+        crate::sut::Who::Process(_) => Err("give the http:// URL of a node exporter".into()),
     }
 }
 
@@ -227,6 +225,20 @@ pub(crate) struct FleetCredsArgs {
     /// Agents
     #[arg(long, value_name = "N", value_parser = parse::count::<u32>)]
     pub(crate) agents: u32,
+}
+
+/// The most calls a second that all agents together may send to a host: a name or an address.
+pub(crate) type HostBudget = (String, Rate);
+
+/// What is done when an agent is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OnLoss {
+    /// The others stop: no valid run can come of it.
+    Stop,
+    /// The others go on; what falls due on it is lost.
+    Continue,
+    /// The others go on, and share its part once it is certain to be silent: open loads alone.
+    Redistribute,
 }
 
 fn budget(text: &str) -> Result<HostBudget, String> {
@@ -282,7 +294,11 @@ impl FleetTask {
     }
 
     /// What the words behind the options ask for.
-    fn command(&self) -> Result<Command, UsageError> {
+    /// The command that they carry out.
+    ///
+    /// # Errors
+    /// As that command's own.
+    pub(crate) fn command(&self) -> Result<Command, UsageError> {
         let named = matches!(self.words.first().map(String::as_str), Some("run" | "ramp"));
         let mut argv = vec!["loadstone".to_owned()];
         if !named {
@@ -301,15 +317,6 @@ impl FleetTask {
 
     pub(crate) fn is_ramp(&self) -> bool {
         self.words.first().is_some_and(|word| word == "ramp")
-    }
-
-    /// Carries `run` or `ramp` out by these machines.
-    pub(crate) fn carry_out(&self, convoy: &Convoy) -> Result<Code, Failure> {
-        match self.command()? {
-            Command::Run(args) => crate::run_plan(*args, Some(convoy.clone())),
-            Command::Ramp(args) => crate::ramp::ramp(*args, Some(convoy.clone())),
-            _ => Err(Failure::usage("a fleet carries out run and ramp")),
-        }
     }
 }
 

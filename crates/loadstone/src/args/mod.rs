@@ -33,6 +33,7 @@ mod ui;
 mod vary;
 mod workload;
 
+pub(crate) use crate::files::Sink;
 pub(crate) use check::CheckArgs;
 pub(crate) use compare::{
     CompareArgs, CompareSide, CompareTask, LiveTask, StoredTask, differing_plans,
@@ -41,11 +42,11 @@ pub(crate) use disk::Disk;
 #[cfg(feature = "fleet")]
 pub(crate) use fleet::{
     FleetAgentArgs, FleetArgs, FleetCommand, FleetCredsArgs, FleetLocalArgs, FleetManagerArgs,
-    FleetOperatorArgs, FleetTask, FleetWatchArgs,
+    FleetOperatorArgs, FleetTask, FleetWatchArgs, HostBudget, OnLoss,
 };
 pub(crate) use foreign::hint;
 pub(crate) use netpath::{NetpathArgs, NetpathCommand};
-pub(crate) use outputs::{Outputs, Sink};
+pub(crate) use outputs::Outputs;
 pub(crate) use pages::{completions, man_page};
 pub(crate) use ramp::{RampArgs, RampTarget, RampTask};
 pub(crate) use recorded::{set_manner, set_targets};

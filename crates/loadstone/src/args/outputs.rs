@@ -1,26 +1,10 @@
 //! Where results go.
 
 use super::UsageError;
+use crate::files::Sink;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use store::StorePlace;
-
-/// A file, or standard output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Sink {
-    Stdout,
-    File(PathBuf),
-}
-
-impl Sink {
-    /// The file that it is.
-    pub(crate) fn file(&self) -> Option<&PathBuf> {
-        match self {
-            Sink::File(path) => Some(path),
-            Sink::Stdout => None,
-        }
-    }
-}
 
 /// That no two results go to one file, and that each of these options names one.
 ///
@@ -69,9 +53,8 @@ pub(crate) struct Outputs {
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) otlp: Option<metrics::Collector>,
     /// The server whose own resources are watched.
-    pub(crate) sut: Option<crate::run::sut::Who>,
+    pub(crate) sut: Option<crate::sut::Who>,
     /// The machines that carry it out in place of this one.
-    pub(crate) fleet: Option<crate::fleet::Convoy>,
     /// The table of quantiles, in full.
     pub(crate) percentiles: bool,
     /// Everything in text, and not one screen of it.

@@ -453,8 +453,8 @@ pub(super) struct OutputArgs {
     pub(super) otlp: Option<metrics::Collector>,
     /// Watch the server's CPU, memory, descriptors and listen queue: a process number on this
     /// machine, or the URL of a node exporter
-    #[arg(long, value_name = "PID|URL", value_parser = crate::run::sut::parse, hide_short_help = true)]
-    pub(super) sut: Option<crate::run::sut::Who>,
+    #[arg(long, value_name = "PID|URL", value_parser = crate::sut::parse, hide_short_help = true)]
+    pub(super) sut: Option<crate::sut::Who>,
     /// Print the resulting plan and exit without running it
     #[arg(long)]
     pub(super) print_plan: bool,

@@ -300,7 +300,6 @@ fn outputs_go_where_they_are_sent() {
         metrics: None,
         otlp: None,
         sut: None,
-        fleet: None,
         store: Some(::store::StorePlace::File("s.db".into())),
         percentiles: true,
         full: false,

@@ -1,6 +1,6 @@
 //! The option of `torture` that has to do with the server's own processes.
 
-use crate::run::sut::{self, Who};
+use crate::sut::{self, Who};
 use clap::Args;
 
 /// Which process of this machine is the server.

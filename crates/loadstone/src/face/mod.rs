@@ -2,12 +2,8 @@
 //! and prints is decided in `faces`; here its plan is run with the machinery of `run`, without the
 //! plain call that goes first there.
 
-pub(crate) mod directory;
 mod disk;
 mod idle;
-#[cfg_attr(feature = "lua", path = "script.rs")]
-#[cfg_attr(not(feature = "lua"), path = "no_script.rs")]
-pub(crate) mod script;
 mod trouble;
 mod watch;
 
@@ -20,12 +16,12 @@ use crate::run::{
     assemble,
     threads::{Cast, Watcher},
 };
+use crate::script::LoadedScript;
 use disk::Disk;
 use engine::Logging;
 use faces::{Date, Ending, Extras, Face, Facts, Job, OutFile, Reading, StartTrouble, Tool};
 use plan::Load;
 use report::RunReport;
-use script::LoadedScript;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
@@ -206,7 +202,9 @@ fn guided(
 ) -> anyhow::Result<Vec<Cast>> {
     prepare::expect_tls(plan, prepared)?;
     let plan = Arc::new(plan.clone());
-    let cast = |_| Cast::Guide(guides.guide(), Box::new(directory::SystemResolver(plan.clone())));
+    let cast = |_| {
+        Cast::Guide(guides.guide(), Box::new(crate::run::directory::SystemResolver(plan.clone())))
+    };
     Ok((0..prepared.workers).map(cast).collect())
 }
 

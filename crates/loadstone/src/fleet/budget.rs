@@ -1,12 +1,10 @@
 //! Budgets: how much all machines together may ask of a host.
 
+use crate::args::HostBudget;
 use crate::run::peak::lane_peak;
 use plan::Plan;
 use sample::BudgetFacts;
-use units::{Rate, show};
-
-/// The most calls a second that all agents together may send to a host: a name or an address.
-pub(crate) type HostBudget = (String, Rate);
+use units::show;
 
 /// Whether a load may call the host.
 fn calls(lane: &Plan, host: &str) -> bool {
@@ -46,6 +44,7 @@ pub(super) fn check(plan: &Plan, budgets: &[HostBudget]) -> Result<Vec<BudgetFac
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Rate;
     use plan::{Arrivals, Load, Think};
 
     fn plan(load: Load) -> Plan {

@@ -1,13 +1,15 @@
 //! The manager's side of a fleet: other machines carry a plan out, and what they count is merged here
 //! as the rows of cores are.
 
-use super::budget::HostBudget;
 use super::heirs::immovable;
-use super::merge::{Merge, OnLoss};
+use super::merge::Merge;
 use super::parcel::Parcel;
 use super::wire::{Seats, Wire};
+use crate::args::HostBudget;
+use crate::args::OnLoss;
 use crate::calibration::Calibration;
 use crate::exit::NotBegun;
+use crate::run::elsewhere::Elsewhere;
 use crate::run::measure::{Measured, Seen, verdict};
 use crate::run::placement::units_of_work;
 use crate::run::prepare::Prepared;
@@ -90,18 +92,6 @@ impl Convoy {
         Convoy { wire: Arc::new(Mutex::new(wire)), terms: Arc::new(terms) }
     }
 
-    /// Whether a fleet can carry this out, and may. Gives what it asks of the budgets.
-    ///
-    /// # Errors
-    /// What only one machine can do, and what is beyond the terms of the fleet.
-    pub(crate) fn admit(&self, plan: &Plan) -> Result<Vec<BudgetFacts>> {
-        let moved = (self.terms.on_loss == OnLoss::Redistribute).then(|| immovable(plan)).flatten();
-        if let Some(why) = refusal(plan).map(str::to_owned).or(moved) {
-            return Err(NotBegun(why).into());
-        }
-        super::budget::check(plan, &self.terms.budgets).map_err(|why| NotBegun(why).into())
-    }
-
     pub(super) fn close(&self, why: &str) {
         let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
         if self.terms.beginning == Beginning::Attached && !wire.has_adopted() {
@@ -111,12 +101,18 @@ impl Convoy {
             wire.close(why);
         }
     }
+}
 
-    /// Carries the plan out once on all agents.
-    ///
-    /// # Errors
-    /// A plan that an agent cannot or may not carry out, and an agent that is lost before the start.
-    pub(crate) fn measure(
+impl Elsewhere for Convoy {
+    fn admit(&self, plan: &Plan) -> Result<Vec<BudgetFacts>> {
+        let moved = (self.terms.on_loss == OnLoss::Redistribute).then(|| immovable(plan)).flatten();
+        if let Some(why) = refusal(plan).map(str::to_owned).or(moved) {
+            return Err(NotBegun(why).into());
+        }
+        super::budget::check(plan, &self.terms.budgets).map_err(|why| NotBegun(why).into())
+    }
+
+    fn measure(
         &self,
         plan: &Plan,
         prepared: &Prepared,
@@ -145,7 +141,7 @@ impl Convoy {
         merge.introduce(&wire.seats());
         merge.give_up(GONE);
         let gathered = merge.run(&mut wire, &mut *observer);
-        let sut = sut.map(crate::run::sut::Watch::end).or_else(|| wire.seen(merge.span()));
+        let sut = sut.map(crate::sut::Watch::end).or_else(|| wire.seen(merge.span()));
         observer.end();
         let closed = observer.close();
         gathered?;

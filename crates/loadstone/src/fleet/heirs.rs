@@ -1,8 +1,9 @@
 //! A lost machine's part of the load goes to the others: which slots to whom, from when on.
 
 use super::ledger::LedgerState;
-use super::merge::{Merge, OnLoss};
+use super::merge::Merge;
 use super::wire::Wire;
+use crate::args::OnLoss;
 use engine::{Order, Share};
 use muster::agent::SLOTS_MAX;
 use muster::slots::SlotTable;

@@ -1,11 +1,12 @@
 //! `loadstone fleet manager`, and `loadstone fleet local`: server, manager and agents on one machine.
 
 use super::convoy::{Beginning, Convoy, Terms};
-use super::merge::OnLoss;
 use super::usage;
 use super::wire::Wire;
+use crate::args::OnLoss;
 use crate::args::{FleetCredsArgs, FleetLocalArgs, FleetManagerArgs, FleetTask};
 use crate::exit::{Code, Failure};
+use crate::run::elsewhere::Elsewhere;
 use anyhow::Context;
 use fleet::{
     Credentials, Grant, NatsEndpoint, NatsLink, NatsServer, Role, ServerOptions, Subjects,
@@ -13,6 +14,7 @@ use fleet::{
 use muster::manager::{AGENTS_MAX, Manager};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Name of a fleet on one machine.
@@ -104,9 +106,19 @@ fn command(
     let joined = joined.and_then(|()| if watched { wire.await_watch(patience) } else { Ok(()) });
     let (on_loss, budgets) = (task.on_loss(wire.seats().len()), task.budgets.clone());
     let convoy = Convoy::new(wire, Terms { on_loss, budgets, beginning });
-    let code = joined.map_err(Failure::from).and_then(|()| task.carry_out(&convoy));
+    let code = joined.map_err(Failure::from).and_then(|()| carry_out(task, &convoy));
     convoy.close("the run is over");
     code
+}
+
+/// Carries `run` or `ramp` out by these machines.
+fn carry_out(task: &FleetTask, convoy: &Convoy) -> Result<Code, Failure> {
+    let machines: Arc<dyn Elsewhere> = Arc::new(convoy.clone());
+    match task.command()? {
+        crate::args::Command::Run(args) => crate::run_plan(*args, Some(&machines)),
+        crate::args::Command::Ramp(args) => crate::ramp::ramp(*args, Some(&machines)),
+        _ => Err(Failure::usage("a fleet carries out run and ramp")),
+    }
 }
 
 /// Commands agents on other machines.

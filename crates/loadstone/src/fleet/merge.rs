@@ -5,6 +5,7 @@ use super::convoy::LOOK;
 use super::heirs::Handover;
 use super::ledger::{Ghost, Ledger, LedgerState};
 use super::wire::{Seats, Wire};
+use crate::args::OnLoss;
 use crate::run::threads::Watcher;
 use anyhow::{Context, Result, bail};
 use engine::{Collector, Order, Owed, Row, Setup, Share};
@@ -27,17 +28,6 @@ const QUANTILES_MAX: usize = 100;
 pub(super) fn labels(hello: &Hello) -> String {
     let labels = hello.labels.iter().map(|(name, value)| format!("{name}={value}"));
     labels.collect::<Vec<_>>().join(",")
-}
-
-/// What is done when an agent is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum OnLoss {
-    /// The others stop: no valid run can come of it.
-    Stop,
-    /// The others go on; what falls due on it is lost.
-    Continue,
-    /// The others go on, and share its part once it is certain to be silent: open loads alone.
-    Redistribute,
 }
 
 /// An agent's account, for the report.

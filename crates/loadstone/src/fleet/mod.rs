@@ -14,10 +14,6 @@ mod public;
 mod target;
 mod wire;
 
-pub(crate) use budget::HostBudget;
-pub(crate) use convoy::Convoy;
-pub(crate) use merge::OnLoss;
-
 use crate::args::{FleetArgs, FleetCommand};
 use crate::exit::{Code, Failure};
 use ::fleet::FleetError;

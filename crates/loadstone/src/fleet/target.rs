@@ -4,7 +4,7 @@
 use super::usage;
 use crate::args::FleetWatchArgs;
 use crate::exit::{Code, Failure};
-use crate::run::sut::{SutSource, Who};
+use crate::sut::{SutSource, Who};
 use fleet::{Credentials, Incoming, NatsLink, Role, Subjects};
 use host::sut::SutReading;
 use muster::PROTOCOL;

@@ -7,7 +7,7 @@ mod watch;
 
 use crate::args::{Disk, RampArgs, RampTask};
 use crate::exit::{Code, Failure};
-use crate::fleet::Convoy;
+use crate::run::elsewhere::Elsewhere;
 use crate::run::keeping::{self, Keeper, Keeping};
 use crate::run::meters::Meters;
 use crate::run::output;
@@ -17,22 +17,22 @@ use lane::{Lane, LaneTurn};
 use report::RunReport;
 use report::ramp::{RampReport, RampStep};
 use stats::State;
+use std::sync::Arc;
 use store::{Beginning, ResultKind};
 
 /// Reaches the targets, runs their steps in turns, reports.
-pub(crate) fn ramp(args: RampArgs, fleet: Option<Convoy>) -> Result<Code, Failure> {
-    let mut task = args.into_task(&Disk)?;
-    task.outputs.fleet = fleet;
+pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result<Code, Failure> {
+    let task = args.into_task(&Disk)?;
     if task.outputs.print_plan {
         return print_plans(&task);
     }
     output::check(&task.outputs)?;
     view::check(&task.outputs)?;
-    if let Some(fleet) = &task.outputs.fleet {
+    if let Some(fleet) = fleet {
         let mut plans = task.targets.iter().map(|target| fleet.admit(&target.plan));
         plans.try_for_each(|admitted| admitted.map(drop)).map_err(Failure::from_run)?;
     }
-    crate::run::sut::check(task.outputs.sut.as_ref())?;
+    crate::sut::check(task.outputs.sut.as_ref())?;
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
     let mut session = TrialSession::new();
     session.meters = Meters::open(&task.outputs)?;
@@ -42,7 +42,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<Convoy>) -> Result<Code, Failur
         match reach(&target.plan, &target.name, &session.environment)? {
             Reached::Target(mut reached) => {
                 reached.prepared.sut.clone_from(&task.outputs.sut);
-                reached.prepared.hand_to(task.outputs.fleet.as_ref());
+                reached.prepared.hand_to(fleet);
                 if !task.outputs.quiet {
                     reached.prepared.notes.iter().for_each(|note| crate::say(note));
                 }

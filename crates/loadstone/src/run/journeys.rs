@@ -1,10 +1,10 @@
 //! Journeys of a plan: what is done once before and after, and the guides of the workers.
 
+use super::directory::SystemResolver;
 use super::prepare::{self, Prepared};
 use super::threads::Cast;
 use crate::caller::Caller;
 use crate::exit::{Code, Failure};
-use crate::face::directory::SystemResolver;
 use engine::Share;
 use engine::journey::{Travel, run_errands};
 use plan::Plan;

@@ -29,7 +29,7 @@ impl Live {
         log: Option<CallLog>,
     ) -> Live {
         // a line that is rewritten needs a terminal that can go back
-        let shown = !quiet && !super::output::dumb_terminal() && std::io::stderr().is_terminal();
+        let shown = !quiet && !crate::progress::dumb_terminal() && std::io::stderr().is_terminal();
         let bar = shown.then(|| {
             let target = ProgressDrawTarget::stderr_with_hz(4);
             let bar = ProgressBar::with_draw_target(None, target);

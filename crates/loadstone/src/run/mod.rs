@@ -1,6 +1,8 @@
 //! `loadstone run`: from options to a report.
 
 pub(crate) mod call_log;
+pub(crate) mod directory;
+pub(crate) mod elsewhere;
 pub(crate) mod first_call;
 pub(crate) mod journeys;
 pub(crate) mod keeping;
@@ -9,24 +11,24 @@ pub(crate) mod measure;
 pub(crate) mod meters;
 pub(crate) mod negotiate;
 pub(crate) mod output;
-#[cfg_attr(not(feature = "h3"), path = "no_quic.rs")]
-pub(crate) mod over_quic;
 mod own_stack;
 pub(crate) mod path;
 pub(crate) mod peak;
 pub(crate) mod placement;
 pub(crate) mod prepare;
 pub(crate) mod scripted;
-pub(crate) mod sut;
 pub(crate) mod threads;
 pub(crate) mod trial;
 pub(crate) mod view;
 pub(crate) mod watchers;
 
-use crate::args::{Outputs, Sink};
+use crate::args::Outputs;
 use crate::calibration::Calibration;
 use crate::exit::{Code, Failure};
+use crate::files::Sink;
+use crate::sut;
 use call_log::LogFile;
+use elsewhere::Elsewhere;
 use first_call::Found;
 use keeping::{Keeper, Keeping};
 use live::Live;
@@ -38,6 +40,7 @@ use report::{DummyRun, FirstCall, Headline, RunReport, SloResult};
 use sample::{Environment, FailureClass, FleetFacts};
 use scripted::Stages;
 use stats::{Cause, CauseId, Counts, Measurement, State, Verdict};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use threads::{DriverCost, Watcher};
@@ -91,10 +94,14 @@ const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 const HOPS_MAX: usize = 10;
 
 /// Runs a plan as often as it says, reports, and gives the exit code.
-pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
+pub(crate) fn run(
+    mut plan: Plan,
+    outputs: &Outputs,
+    fleet: Option<&Arc<dyn Elsewhere>>,
+) -> Result<Code, Failure> {
     output::check(outputs)?;
     view::check(outputs)?;
-    if let Some(fleet) = &outputs.fleet {
+    if let Some(fleet) = fleet {
         if outputs.log.is_some() {
             return Err(Failure::usage(
                 "--log writes the calls of one machine, and a fleet's stay on its agents: leave --log out",
@@ -116,7 +123,7 @@ pub(crate) fn run(mut plan: Plan, outputs: &Outputs) -> Result<Code, Failure> {
         return Ok(exit_code(&report));
     };
     prepared.sut.clone_from(&outputs.sut);
-    prepared.hand_to(outputs.fleet.as_ref());
+    prepared.hand_to(fleet);
     let quiet = outputs.quiet;
     if !quiet {
         prepared.notes.iter().for_each(|note| crate::say(note));

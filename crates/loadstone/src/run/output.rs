@@ -2,7 +2,7 @@
 
 use crate::args::{Outputs, Sink};
 use crate::exit::Failure;
-use crate::files;
+use crate::{files, progress};
 use report::{RunReport, Style};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -61,16 +61,11 @@ pub(crate) fn write_parts(outputs: &Outputs, parts: &Parts<'_>) -> Result<(), Fa
 
 /// How text is to look on this standard output.
 pub(crate) fn style(quiet: bool, percentiles: bool, full: bool) -> Style {
-    let terminal = std::io::stdout().is_terminal() && !dumb_terminal();
+    let terminal = std::io::stdout().is_terminal() && !progress::dumb_terminal();
     let size = terminal_size::terminal_size().filter(|_| terminal);
     let columns = size.map_or(0, |(width, _)| usize::from(width.0));
     let color = terminal && !no_color();
     Style { unicode: speaks_unicode(), color, quiet, percentiles, full, columns }
-}
-
-/// The terminal can only go forwards.
-pub(crate) fn dumb_terminal() -> bool {
-    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// The user wants no colours anywhere (no-color.org).

@@ -1,9 +1,9 @@
 //! From a plan to something that can run: names resolved, TLS made ready, limits raised, cores
 //! chosen. What cannot fit is said before the run, not found out in it.
 
+use super::elsewhere::Elsewhere;
 use super::own_stack;
 use super::path::EmulatedPath;
-use crate::fleet::Convoy;
 use anyhow::{Context, Result, bail};
 use conduit::Peer;
 use engine::{Endpoint, Share, connect_request, endpoint_key};
@@ -31,13 +31,13 @@ pub(crate) struct Prepared {
     /// Processes on this machine that serve the target.
     pub(crate) servers: Vec<u32>,
     /// Whose resources are watched beside the run.
-    pub(crate) sut: Option<super::sut::Who>,
+    pub(crate) sut: Option<crate::sut::Who>,
     /// The emulated path that all connections go through.
     pub(crate) route: Option<Arc<EmulatedPath>>,
     /// The part of a fleet's load that falls to this machine.
     pub(crate) part: Option<MachinePart>,
     /// Other machines that carry the plan out.
-    pub(crate) fleet: Option<Convoy>,
+    pub(crate) fleet: Option<Arc<dyn Elsewhere>>,
     /// The device of our own TCP, where connections are of it.
     pub(crate) own: Option<Arc<OwnNetwork>>,
     /// What the setup of journeys captured, and its cookies.
@@ -119,7 +119,7 @@ impl Prepared {
 
     /// Other machines carry the plan out. What stood here for the first call goes: each of them sets
     /// up its own.
-    pub(crate) fn hand_to(&mut self, fleet: Option<&Convoy>) {
+    pub(crate) fn hand_to(&mut self, fleet: Option<&Arc<dyn Elsewhere>>) {
         let Some(fleet) = fleet else { return };
         if self.route.take().is_some() {
             self.notes.push(

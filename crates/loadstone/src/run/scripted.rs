@@ -5,7 +5,7 @@ use super::measure::Measured;
 use super::prepare::Prepared;
 use super::threads::Cast;
 use crate::exit::{Code, Failure};
-use crate::face::script::LoadedScript;
+use crate::script::LoadedScript;
 use faces::wrk::{WrkFigures, figures_of};
 use faces::{ScriptJob, StartTrouble};
 use plan::{Auth, Plan};

@@ -201,6 +201,7 @@ pub(crate) struct Finished {
 pub(crate) trait Watcher {
     fn second(&mut self, second: &Second, total: &Snapshot);
     /// The machines of a fleet, each second, before that second is told.
+    #[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "agents are a fleet's"))]
     fn agents(&mut self, _: &[AgentNow]) {}
     /// One worker's interval, before it is merged.
     fn row(&mut self, _row: &Row) {}
@@ -324,7 +325,7 @@ fn start_worker(
     mut link: ThreadLink,
 ) -> anyhow::Result<std::thread::JoinHandle<std::io::Result<()>>> {
     let plan = seats.first().map(|seat| &seat.setup.plan).context("a run has a load")?;
-    let carrier = tls.and_then(|client| super::over_quic::carrier(plan, client));
+    let carrier = tls.and_then(|client| crate::over_quic::carrier(plan, client));
     let core = (!cores.is_empty()).then(|| cores[id as usize % cores.len()]);
     let (nice, spin, seed) = (plan.driver.nice, plan.driver.spin, plan.seed);
     let tls = tls.cloned();
@@ -384,7 +385,7 @@ struct Ground {
     id: u32,
     seed: u64,
     spin: Nanos,
-    carrier: Option<super::over_quic::Carrier>,
+    carrier: Option<crate::over_quic::Carrier>,
     own: Option<Arc<OwnNetwork>>,
     held: Option<(u32, Vec<conduit::Peer>)>,
 }

@@ -32,7 +32,7 @@ pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
              do not redirect standard error",
         ));
     }
-    if super::output::dumb_terminal() {
+    if crate::progress::dumb_terminal() {
         return Err(Failure::usage(
             "--live needs a terminal that can move its cursor, and TERM is dumb; leave --live out",
         ));

@@ -4,7 +4,7 @@
 use super::target::Reached;
 use crate::args::{Sut, TortureServer};
 use crate::exit::Failure;
-use crate::run::sut::{SutSource, Who};
+use crate::sut::{SutSource, Who};
 use conduit::Peer;
 use host::lives::Lives;
 use sample::{Death, ServerState};

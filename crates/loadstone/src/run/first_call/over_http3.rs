@@ -1,7 +1,7 @@
 //! The first call over HTTP/3: one stream of one QUIC connection.
 
 use super::{BODY_MAX, BODY_SHOWN_MAX, CallTrouble, told};
-use crate::run::over_quic;
+use crate::over_quic;
 use conduit::{Close, Io, IoError, Peer};
 use engine::{Endpoint, open_options};
 use http3::{Coded, Session, SessionSettings, StreamFacts};

@@ -1,6 +1,6 @@
 //! Endpoints that guided users meet on their way: looked up when they are met.
 
-use crate::run::prepare;
+use super::prepare;
 use engine::Endpoint;
 use plan::Plan;
 use std::sync::Arc;
