@@ -294,6 +294,7 @@ impl Io for OwnStack {
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
         ready.clear();
+        self.stack.arm();
         self.flush();
         self.turn(ready);
         if !ready.is_empty() || self.now >= until {

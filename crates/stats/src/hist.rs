@@ -127,6 +127,20 @@ impl Hist {
         self.zeros + above.map_or(0, |above| above.count_between(0, value.0.min(HIGH)))
     }
 
+    /// [`Hist::count_at_or_below`] for many values: each costs a binary search in place of a walk over
+    /// all buckets.
+    pub fn cumulative(&self) -> Cumulative {
+        let mut rows = Vec::new();
+        let mut count = self.zeros;
+        if let Some(above) = self.above.as_deref() {
+            for step in above.iter_recorded() {
+                count += step.count_since_last_iteration();
+                rows.push((Nanos(above.lowest_equivalent(step.value_iterated_to())), count));
+            }
+        }
+        Cumulative { zeros: self.zeros, rows }
+    }
+
     /// Every recorded bucket as (highest equivalent value, count), in order; zeros first.
     pub fn buckets(&self) -> Vec<(Nanos, u64)> {
         let mut out = Vec::new();
@@ -196,6 +210,22 @@ impl Hist {
             p99_9: self.quantile(0.999),
             max: self.max(),
         }
+    }
+}
+
+/// How many recordings of a histogram are at or below a value; made by [`Hist::cumulative`].
+#[derive(Clone, Debug)]
+pub struct Cumulative {
+    zeros: u64,
+    /// Of each recorded bucket its lowest value, and the recordings in it and all before it.
+    rows: Vec<(Nanos, u64)>,
+}
+
+impl Cumulative {
+    /// As [`Hist::count_at_or_below`] of the histogram.
+    pub fn count_at_or_below(&self, value: Nanos) -> u64 {
+        let below = self.rows.partition_point(|(lowest, _)| *lowest <= value);
+        below.checked_sub(1).map_or(self.zeros, |row| self.rows[row].1)
     }
 }
 

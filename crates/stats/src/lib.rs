@@ -30,7 +30,7 @@ pub mod webmark;
 pub use cause::CauseId;
 pub use doubt::Doubt;
 pub use endings::{ENDINGS_STATUSES_MAX, Endings};
-pub use hist::{Hist, Summary};
+pub use hist::{Cumulative, Hist, Summary};
 pub use instants::Instants;
 pub use interval::{Estimate, samples_needed};
 pub use journeys::{JourneyTally, Noted, TransactionTally};

@@ -75,6 +75,8 @@ struct ConnectionRow {
     told: FromSegment,
     /// When the connection is looked at again.
     scheduled: Nanos,
+    /// It stands among the rows whose timers are to be looked at.
+    touched: bool,
 }
 
 /// What is left of a connection that we closed first.
@@ -122,6 +124,8 @@ pub struct TcpStack {
     resting: HashMap<u64, Lingering, BuildHasherDefault<Mixer>>,
     rest_order: VecDeque<(Nanos, u64)>,
     timers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Rows whose timers may have become earlier since [`TcpStack::arm`].
+    touched: Vec<u32>,
     changed: Vec<u32>,
     out: Outbox,
     spare: Spares,
@@ -195,6 +199,7 @@ impl TcpStack {
             resting: HashMap::default(),
             rest_order: VecDeque::new(),
             timers: BinaryHeap::new(),
+            touched: Vec::new(),
             changed: Vec::new(),
             out: Outbox::new(checksums),
             spare: Vec::new(),
@@ -234,6 +239,7 @@ impl TcpStack {
             owner: slot,
             told: FromSegment::default(),
             scheduled: Nanos::NEVER,
+            touched: false,
         };
         let index = match self.free.pop() {
             Some(index) => {
@@ -382,10 +388,25 @@ impl TcpStack {
     fn schedule(&mut self, index: u32) {
         let row = &mut self.rows[index as usize];
         let due = row.connection.cold.as_ref().map_or(Nanos::NEVER, |cold| cold.deadline());
-        // one entry is enough that comes no later; it is put back when it finds nothing due
-        if due < row.scheduled {
-            row.scheduled = due;
-            self.timers.push(Reverse((due, index)));
+        if due < row.scheduled && !row.touched {
+            row.touched = true;
+            self.touched.push(index);
+        }
+    }
+
+    /// Sets the timers of what was done since this was last called. It is called when the owner has
+    /// done what follows from the last changes: the acknowledgement of a response nearly always goes
+    /// with the next request, and a timer for it would be set and found done with each call.
+    pub fn arm(&mut self) {
+        for index in self.touched.drain(..) {
+            let row = &mut self.rows[index as usize];
+            row.touched = false;
+            let due = row.connection.cold.as_ref().map_or(Nanos::NEVER, |cold| cold.deadline());
+            // one entry is enough that comes no later; it is put back when it finds nothing due
+            if due < row.scheduled {
+                row.scheduled = due;
+                self.timers.push(Reverse((due, index)));
+            }
         }
     }
 
@@ -582,7 +603,8 @@ impl TcpStack {
     }
 
     /// When [`TcpStack::tick`] is due; it may find nothing to do.
-    pub fn next(&self) -> Nanos {
+    pub fn next(&mut self) -> Nanos {
+        self.arm();
         self.timers.peek().map_or(Nanos::NEVER, |Reverse((due, _))| *due)
     }
 

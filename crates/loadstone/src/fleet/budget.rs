@@ -44,8 +44,8 @@ pub(super) fn check(plan: &Plan, budgets: &[HostBudget]) -> Result<Vec<BudgetFac
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Rate;
     use plan::{Arrivals, Load, Think};
+    use units::Rate;
 
     fn plan(load: Load) -> Plan {
         Plan { load, ..Plan::for_url("http://a.example/".parse().unwrap()) }

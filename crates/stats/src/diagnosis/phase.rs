@@ -27,6 +27,8 @@ const STRETCH_RESPONSES: f64 = 12.0;
 const STRETCH_S: (f64, f64) = (1.0, 4.0);
 /// Seconds within which clocks do not tell two residuals apart.
 const SAME: f64 = 1e-6;
+/// Instants that are turned round side by side.
+const LANES: usize = 8;
 /// Frequencies that are looked at, per resolution of a stretch (1 / its length).
 const OVERSAMPLED: f64 = 4.0;
 
@@ -154,15 +156,14 @@ fn powers(times: &[f64], stretches: &[(usize, usize)], lowest: f64, step: f64) -
     let mut sums = vec![(0.0, 0.0); count];
     for (from, to) in stretches {
         sums.fill((0.0, 0.0));
-        for at in &times[*from..*to] {
-            // one rotation a frequency, instead of a sine and a cosine
-            let at = (at - times[*from]) * std::f64::consts::TAU;
-            let (mut y, mut x) = (at * lowest).sin_cos();
-            let (sin, cos) = (at * step).sin_cos();
-            for sum in &mut sums {
-                *sum = (sum.0 + x, sum.1 + y);
-                (x, y) = (x * cos - y * sin, x * sin + y * cos);
-            }
+        let after = times[*from..*to].iter().map(|at| at - times[*from]);
+        let mut after: Vec<f64> = after.collect();
+        // a whole number of lanes; what fills the last one up has no length
+        let filled = after.len().next_multiple_of(LANES);
+        let present = after.len();
+        after.resize(filled, 0.0);
+        for (row, lane) in after.chunks_exact(LANES).enumerate() {
+            turn_round(lane, present - (row * LANES).min(present), (lowest, step), &mut sums);
         }
         let n = (to - from) as f64;
         weight += n;
@@ -171,6 +172,27 @@ fn powers(times: &[f64], stretches: &[(usize, usize)], lowest: f64, step: f64) -
         }
     }
     powers.iter().map(|power| power / weight).collect()
+}
+
+/// Adds the unit vectors of the first `present` instants at `lowest` and at each `step` above it. One
+/// rotation a frequency, instead of a sine and a cosine; a few instants side by side, because a
+/// rotation waits for the one before it.
+fn turn_round(at: &[f64], present: usize, (lowest, step): (f64, f64), sums: &mut [(f64, f64)]) {
+    let ([mut x, mut y], [mut cos, mut sin]) = ([[0.0; LANES]; 2], [[0.0; LANES]; 2]);
+    for (lane, at) in at.iter().take(present).enumerate() {
+        let at = at * std::f64::consts::TAU;
+        (y[lane], x[lane]) = (at * lowest).sin_cos();
+        (sin[lane], cos[lane]) = (at * step).sin_cos();
+    }
+    for sum in sums {
+        sum.0 += x.iter().sum::<f64>();
+        sum.1 += y.iter().sum::<f64>();
+        for lane in 0..LANES {
+            let (now_x, now_y) = (x[lane], y[lane]);
+            x[lane] = now_x * cos[lane] - now_y * sin[lane];
+            y[lane] = now_x * sin[lane] + now_y * cos[lane];
+        }
+    }
 }
 
 /// A tick at which something arrived.

@@ -146,3 +146,19 @@ fn a_histogram_is_rebuilt_from_its_buckets_and_its_parts() {
     let error = Hist::from_parts(0, Some(other)).unwrap_err();
     assert!(error.starts_with("a histogram from 1 to 1000 ns with 2 digits"), "{error}");
 }
+
+proptest! {
+    #[test]
+    fn cumulative_counts_as_the_histogram_does(
+        values in prop::collection::vec(times(), 0..200),
+        asked in prop::collection::vec(times(), 1..50),
+    ) {
+        let hist = recorded(&values);
+        let cumulative = hist.cumulative();
+        for value in asked.into_iter().chain(values).chain([0, u64::MAX]) {
+            let value = Nanos(value);
+            let counts = (cumulative.count_at_or_below(value), hist.count_at_or_below(value));
+            prop_assert_eq!(counts.0, counts.1, "at {}", value.0);
+        }
+    }
+}

@@ -88,6 +88,7 @@ impl Stage {
 
     fn pass(&mut self, millis: u64) {
         self.now += Nanos::from_millis(millis);
+        self.stack.arm();
         self.stack.tick(self.now);
     }
 
@@ -191,6 +192,28 @@ fn a_peer_without_options_gets_none() {
     assert!(sent.iter().all(|(_, head, _)| head.stamps.is_none() && head.sack_count == 0));
     let lengths: Vec<usize> = sent.iter().map(|row| row.2).collect();
     assert_eq!(lengths, [0, 536, 464], "RFC 9293's MSS");
+}
+
+#[test]
+fn a_call_after_the_other_sets_no_timer_of_its_own() {
+    let mut stage = Stage::established();
+    let (mut ours, mut theirs, mut looks) = (1, 1, 0);
+    for _ in 0..1_000 {
+        stage.write(100);
+        stage.sent_heads();
+        ours += 100;
+        // the owner reads and asks again at once: 40 ms later nothing is to be acknowledged
+        stage.now += Nanos::from_millis(50);
+        while stage.stack.next() <= stage.now {
+            stage.stack.tick(stage.now);
+            looks += 1;
+        }
+        stage.peer_sends(A, theirs, ours, &[1; 160]);
+        theirs += 160;
+        assert_eq!(stage.read(), Ok(160));
+    }
+    // one look in 200 ms, the least time until something is sent again
+    assert!(looks <= 50 * 1_000 / 200 + 1, "{looks} timers");
 }
 
 #[test]

@@ -186,6 +186,7 @@ impl World {
                 self.client.deliver(self.now, &packet, false);
             }
         } else {
+            self.client.arm();
             self.client.tick(self.now);
             self.host.with(self.now, |connection, c| connection.tick(c));
         }
@@ -335,6 +336,7 @@ fn random_segments_do_no_harm() {
                 _ => {}
             }
             world.now += Nanos::from_millis(draw.below(300));
+            world.client.arm();
             world.client.tick(world.now);
             world.client.sent();
         }
@@ -342,6 +344,7 @@ fn random_segments_do_no_harm() {
         // it ends, whatever it has been through
         for _ in 0..40 {
             world.now += Nanos::from_secs(120);
+            world.client.arm();
             world.client.tick(world.now);
         }
         assert_eq!(world.client.connections(), 0, "seed {seed}");

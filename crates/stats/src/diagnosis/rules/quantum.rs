@@ -1,5 +1,5 @@
 use super::super::phase::{LENGTH_MIN, RATIO_MIN, Regularity, TICKS_MIN};
-use super::super::shape::{between, ratio};
+use super::super::shape::ratio;
 use super::super::view::{TICK_SHARE_MIN, TOGETHER_MIN};
 use super::super::{Confidence, Rule, Sign, View};
 use crate::Hist;
@@ -123,9 +123,11 @@ fn ticks(service: &Hist) -> Option<(Nanos, usize, f64)> {
 
 /// The middle of the narrow stretch with the most recordings, in nanoseconds.
 fn mode(service: &Hist, rows: &[(Nanos, u64)]) -> Option<f64> {
+    let counts = service.cumulative();
     let near = |value: Nanos| {
         let reach = Nanos((value.0 as f64 * EARLY) as u64);
-        between(service, value - reach, value + reach)
+        let up_to = |value| counts.count_at_or_below(value);
+        up_to(value + reach).saturating_sub(up_to(value - reach))
     };
     rows.iter().map(|(value, _)| *value).max_by_key(|value| near(*value)).map(|v| v.0 as f64)
 }
