@@ -303,7 +303,7 @@ impl Io for OwnStack {
         self.flush();
         let wake = early(until, self.spin_span);
         let carried = self.carried_at();
-        let due = wake.min(self.stack.next()).min(early(carried, self.lanes_spin));
+        let due = wake.min(self.stack.next_due()).min(early(carried, self.lanes_spin));
         if due > self.now {
             self.sleep(due);
             self.turn(ready);

@@ -603,7 +603,7 @@ impl TcpStack {
     }
 
     /// When [`TcpStack::tick`] is due; it may find nothing to do.
-    pub fn next(&mut self) -> Nanos {
+    pub fn next_due(&mut self) -> Nanos {
         self.arm();
         self.timers.peek().map_or(Nanos::NEVER, |Reverse((due, _))| *due)
     }

@@ -204,7 +204,7 @@ fn a_call_after_the_other_sets_no_timer_of_its_own() {
         ours += 100;
         // the owner reads and asks again at once: 40 ms later nothing is to be acknowledged
         stage.now += Nanos::from_millis(50);
-        while stage.stack.next() <= stage.now {
+        while stage.stack.next_due() <= stage.now {
             stage.stack.tick(stage.now);
             looks += 1;
         }

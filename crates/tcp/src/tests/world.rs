@@ -166,7 +166,7 @@ impl World {
     fn step(&mut self) -> bool {
         self.launch();
         let cold = self.host.connection.as_ref().and_then(|host| host.cold.as_ref());
-        let timer = cold.map_or(Nanos::NEVER, |cold| cold.deadline()).min(self.client.next());
+        let timer = cold.map_or(Nanos::NEVER, |cold| cold.deadline()).min(self.client.next_due());
         let packet = self.flying.peek().map_or(Nanos::NEVER, |Reverse(row)| row.0);
         let next = timer.min(packet);
         if next == Nanos::NEVER {
