@@ -8,8 +8,8 @@ use crate::setup::{Logging, Setup};
 use crate::speaker::ProtocolFacts;
 use crate::worker::Link;
 use sample::{
-    CallRecord, ConnectionRecord, EarlyFacts, Ends, FailureClass, Note, QuicEnd, Remark, Sample, SessionRecord,
-    SocketFacts, TlsFacts, WrongBody,
+    CallRecord, ConnectionRecord, EarlyFacts, Ends, FailureClass, Note, QuicEnd, Remark, Sample,
+    SessionRecord, SocketFacts, TlsFacts, WrongBody,
 };
 use stats::lives::ConnectionLife;
 use stats::{Recorder, Snapshot, StreamEnd, StreamMarks};

@@ -3,8 +3,8 @@
 
 use crate::codec::{Packed, Reader, Unreadable, put, read};
 use sample::{
-    BodyPrint, EarlyFacts, FailureClass, Http2Facts, Http3Facts, MigrationFacts, QuicFacts, TlsFacts,
-    WrongBody,
+    BodyPrint, EarlyFacts, FailureClass, Http2Facts, Http3Facts, MigrationFacts, QuicFacts,
+    TlsFacts, WrongBody,
 };
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{

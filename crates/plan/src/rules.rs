@@ -1,7 +1,9 @@
 //! The small grammars of options: what `--expect-status`, `--abort-if`, `--bind`, `--think` and
 //! their like take. Text in, value or a sentence out; the plan file uses the same ones.
 
-use crate::{AbortRule, Auth, BodyRule, Migrate, ResolveRule, SourcePrefix, Think, Visit, VisitGroup};
+use crate::{
+    AbortRule, Auth, BodyRule, Migrate, ResolveRule, SourcePrefix, Think, Visit, VisitGroup,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

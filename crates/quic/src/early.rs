@@ -34,11 +34,6 @@ impl Early {
 
     pub(crate) fn facts(&self) -> EarlyFacts {
         let of = |what| if self.read == Some(what) { self.requests } else { 0 };
-        EarlyFacts {
-            sent: self.requests,
-            accepted: of(true),
-            rejected: of(false),
-            too_early: 0,
-        }
+        EarlyFacts { sent: self.requests, accepted: of(true), rejected: of(false), too_early: 0 }
     }
 }

@@ -219,7 +219,8 @@ impl<I: Io> Io for Quic<I> {
             return self.io.open(slot, peer, options);
         };
         self.io.open(slot, &Peer::Udp(*address), options)?;
-        self.connect(slot, *address, name, options).inspect_err(|_| self.io.close(slot, Close::Orderly))
+        self.connect(slot, *address, name, options)
+            .inspect_err(|_| self.io.close(slot, Close::Orderly))
     }
 
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {

@@ -119,9 +119,7 @@ fn moving(when: Migrate, calls: u64) -> Plan {
 /// has its response at the new port.
 #[test]
 fn a_connection_goes_on_from_another_port() {
-    for (when, made) in
-        [(Migrate::Every(Nanos::from_millis(500)), 9), (Migrate::Calls(20), 10)]
-    {
+    for (when, made) in [(Migrate::Every(Nanos::from_millis(500)), 9), (Migrate::Calls(20), 10)] {
         let ran = run(moving(when, 220), pond(EarlyDoor::Shut));
         let total = &ran.outcome.measurement.total;
         assert_eq!((total.counts.succeeded, total.connections.established), (220, 1));

@@ -7,7 +7,8 @@ use crate::{
     StreamMarks, StreamTally, Verified,
 };
 use sample::{
-    EarlyFacts, FailureClass, Http2Facts, Http3Facts, Outcome, Remark, Sample, SocketFacts, TlsFacts,
+    EarlyFacts, FailureClass, Http2Facts, Http3Facts, Outcome, Remark, Sample, SocketFacts,
+    TlsFacts,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;

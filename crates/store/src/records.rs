@@ -12,9 +12,10 @@ use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use record::server::Conduct;
 use sample::{
-    AgentFacts, AgentNow, AgentState, BodyPrint, BudgetFacts, EarlyFacts, Environment, FailureClass,
-    FleetFacts, HeldFacts, Http2Facts, Http3Facts, MigrationFacts, PartMove, PathDirection, PathFacts, PathKind,
-    QuicFacts, StackFacts, SutRow, SutSeries, TlsFacts, WrongBody,
+    AgentFacts, AgentNow, AgentState, BodyPrint, BudgetFacts, EarlyFacts, Environment,
+    FailureClass, FleetFacts, HeldFacts, Http2Facts, Http3Facts, MigrationFacts, PartMove,
+    PathDirection, PathFacts, PathKind, QuicFacts, StackFacts, SutRow, SutSeries, TlsFacts,
+    WrongBody,
 };
 use serde_json::{Map, Value};
 use stats::curve::{

@@ -25,7 +25,14 @@ impl ClientSession {
     pub(crate) fn new(mut connection: ClientConnection) -> ClientSession {
         // A request of any size is taken at once; what it may be is the plan's to bound.
         connection.set_buffer_limit(None);
-        ClientSession { connection, opening: Opening::default(), closed: false, early: Vec::new(), early_read: None, failed: None }
+        ClientSession {
+            connection,
+            opening: Opening::default(),
+            closed: false,
+            early: Vec::new(),
+            early_read: None,
+            failed: None,
+        }
     }
 
     fn take_in(&mut self, mut rest: &[u8], plaintext: &mut Vec<u8>) -> Result<(), TlsError> {

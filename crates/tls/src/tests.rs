@@ -241,7 +241,8 @@ fn a_factory_resumes_from_its_second_session_on() {
 fn early_data_is_read_or_sent_again() {
     let pki = pki();
     let request = b"GET / HTTP/1.1\r\n\r\n";
-    for (most, forgets, read) in [(1_000, false, Some(true)), (1_000, true, Some(false)), (0, false, None)]
+    for (most, forgets, read) in
+        [(1_000, false, Some(true)), (1_000, true, Some(false)), (0, false, None)]
     {
         let mut config = any_server(&pki);
         config.max_early_data_size = most;

@@ -106,11 +106,9 @@ fn the_text_says_what_was_spoken() {
 /// is counted apart, and no call is lost.
 #[test]
 fn early_data_is_counted_apart() {
-    for (door, counts) in [
-        ("accept", [13, 13, 0, 0]),
-        ("refuse", [13, 0, 13, 0]),
-        ("too-early", [0, 0, 0, 0]),
-    ] {
+    for (door, counts) in
+        [("accept", [13, 13, 0, 0]), ("refuse", [13, 0, 13, 0]), ("too-early", [0, 0, 0, 0])]
+    {
         let site = QuicSite::with(&[("early-data", door)]);
         let url = site.url("/bytes/100");
         let limits = ["-c", "1", "-n", "42", "--calls", "3", "--threads", "1", "--early-data"];
@@ -153,7 +151,8 @@ fn early_data_is_for_requests_that_do_no_harm() {
 fn connections_go_on_from_another_port() {
     let site = QuicSite::start();
     let url = site.url("/bytes/100");
-    let json = site.measured(&["-c", "2", "-n", "400", "--streams", "2", "--migrate", "20calls", &url]);
+    let json =
+        site.measured(&["-c", "2", "-n", "400", "--streams", "2", "--migrate", "20calls", &url]);
     assert_eq!(outcomes(&json)[..2], [400, 400]);
     assert_eq!(whole(&json, "/connections/established"), 2);
     let made = whole(&json, "/http3/migration/made");

@@ -61,8 +61,7 @@ impl Nginx {
              ssl_early_data on; ssl_session_cache shared:sessions:1m; location / {{ return 200; }} \
              location /late {{ if ($ssl_early_data) {{ return 425; }} return 200; }}"
         );
-        let started =
-            (0..5).find_map(|_| Nginx::try_start("", &format!(" ssl{protocol}"), &rules));
+        let started = (0..5).find_map(|_| Nginx::try_start("", &format!(" ssl{protocol}"), &rules));
         started.expect("nginx starts within five tries")
     }
 

@@ -3,7 +3,8 @@
 use super::Problems;
 use crate::StackChoice;
 use crate::{
-    AddressFamily, ConnectionPlan, HttpVersion, IDLE_MAX, Migrate, Plan, TlsPlan, TlsVersions, rules,
+    AddressFamily, ConnectionPlan, HttpVersion, IDLE_MAX, Migrate, Plan, TlsPlan, TlsVersions,
+    rules,
 };
 use std::net::IpAddr;
 use units::{Nanos, quoted};

@@ -2,8 +2,8 @@
 //! again: histograms, and counts that no figure shows as they are.
 
 use super::published::{
-    AgreedRecord, ClientsRecord, EarlyDataRecord, Http2Record, Http3Record, OutcomesRecord, RunRecord,
-    ScenarioRecord, SecondRecord, StreamsRecord, UrlRecord, VerifiedRecord,
+    AgreedRecord, ClientsRecord, EarlyDataRecord, Http2Record, Http3Record, OutcomesRecord,
+    RunRecord, ScenarioRecord, SecondRecord, StreamsRecord, UrlRecord, VerifiedRecord,
 };
 use crate::histogram;
 use base64::Engine;

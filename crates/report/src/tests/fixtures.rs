@@ -3,8 +3,8 @@
 use crate::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use plan::*;
 use sample::{
-    BodyPrint, Environment, FailureClass, EarlyFacts, Http2Facts, Http3Facts, MigrationFacts, Outcome, QuicFacts, Sample,
-    TlsFacts, WrongBody,
+    BodyPrint, EarlyFacts, Environment, FailureClass, Http2Facts, Http3Facts, MigrationFacts,
+    Outcome, QuicFacts, Sample, TlsFacts, WrongBody,
 };
 use stats::diagnosis::Confidence;
 use stats::{

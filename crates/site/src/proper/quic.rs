@@ -1,9 +1,9 @@
 //! HTTP/3 over QUIC: quinn and h3, which share nothing with the client that is tested against them but
 //! QUIC's state machine.
 
+use std::cell::Cell;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
-use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 

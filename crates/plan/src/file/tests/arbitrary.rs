@@ -129,7 +129,16 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
     ]);
     let ways = (unix, path, clients, any::<Option<u32>>(), migrate);
     (counts, again, ways, vec(rule, 0..3), bind, sockets, proxy, family).prop_map(
-        |(counts, again, (unix, path, clients, idle, migrate), resolve, bind, sockets, proxy, prefer)| {
+        |(
+            counts,
+            again,
+            (unix, path, clients, idle, migrate),
+            resolve,
+            bind,
+            sockets,
+            proxy,
+            prefer,
+        )| {
             ConnectionPlan {
                 calls: counts.0,
                 pipeline: counts.1,

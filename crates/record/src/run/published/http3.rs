@@ -91,8 +91,12 @@ impl EarlyDataRecord {
     /// `asked`: the plan has early data.
     pub(crate) fn of(facts: &EarlyFacts, asked: bool) -> Option<EarlyDataRecord> {
         let EarlyFacts { sent, accepted, rejected, too_early } = *facts;
-        (asked || *facts != EarlyFacts::default())
-            .then_some(EarlyDataRecord { sent, accepted, rejected, too_early })
+        (asked || *facts != EarlyFacts::default()).then_some(EarlyDataRecord {
+            sent,
+            accepted,
+            rejected,
+            too_early,
+        })
     }
 
     pub(crate) fn facts(&self) -> EarlyFacts {
