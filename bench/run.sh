@@ -4,8 +4,10 @@
 # line to $RAW (table, round, tool, metric, value); `cargo xtask bench` starts it and renders
 # RESULTS.md from that.
 #
-#   ./run.sh [TABLE...]     keepalive many one nginx close tls depth16 syscalls memory pace site; all when none
+#   ./run.sh [TABLE...]     keepalive many one nginx close tls depth16 syscalls memory pace site
+#                           http2 http2-tls http2-memory http3; all when none
 #
+# H2LOAD3=h2load: an h2load that speaks HTTP/3, where there is one (README.md tells how it is built).
 # LOADSTONE_BIN=target/release/loadstone  RAW=raw.tsv  ROUNDS=9 SECS=6 CONNS=64 SRV_CORE=0 CLI_CORE=1
 # The peers are those of ./peers.sh install; one that is not installed is left out and said so.
 export LOADSTONE_STORE=none
@@ -13,6 +15,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 . ./peers.sh
 ROUNDS=${ROUNDS:-9}
+H2LOAD3=${H2LOAD3:-h2load-http3}
 LOADSTONE_BIN=$(readlink -f "${LOADSTONE_BIN:-../target/release/loadstone}")
 RAW=${RAW:-$WORK/bench-$(date +%Y%m%d-%H%M%S).tsv}
 MEMORY_ROUNDS=3 PACE_SECS=${PACE_SECS:-5}
@@ -38,8 +41,15 @@ facts() {
   command -v ab >/dev/null && fact ab "$(ab -V 2>&1 | head -1)"
   command -v httperf >/dev/null && fact httperf "$(httperf --version 2>&1 | grep -m1 -o 'httperf-[^ ]*')"
   command -v oha >/dev/null && fact oha "$(oha --version 2>&1 | head -1)"
+  command -v "$H2LOAD3" >/dev/null && fact h2load-http3 "$("$H2LOAD3" --version 2>&1 | head -1)"
   fact pace "clients scheduled by ${REALTIME[*]:-the ordinary policy}"
   fact rounds "$ROUNDS of $SECS s, $CONNS connections; server on core $SRV_CORE, client on core $CLI_CORE or the server's"
+}
+
+# Of a server that does not count: the client made CALLS calls, and the meter's figures are of all of them.
+of_calls() { # calls line
+  awk -F'\t' -v OFS='\t' -v n="$1" '{
+    $3 = n; $4 = sprintf("%.0f", n / $2); $5 /= n; $6 /= n; $7 /= n; print }' <<<"$2"
 }
 
 # Runs CMD under the meter and keeps its figures. Again, twice at most, when other work took more than
@@ -48,8 +58,9 @@ metered() { # table round tool
   local line try metrics
   for try in 1 2 3; do
     [ $try = 1 ] || sleep 1.3 # the null server tells runs apart by a second of silence
-    line=$("$MET" --label "$3" --core "$CORE" --limit "$LIMIT" --count "$CNT" --srv "$SRV" $AHEAD \
+    line=$("$MET" --label "$3" --core "$CORE" --limit "$LIMIT" ${CNT:+--count "$CNT"} --srv "$SRV" $AHEAD \
       --log "$WORK/log/$1-$3.out" -- "${CMD[@]}") || { note "$1 $3: the meter failed"; return 1; }
+    [ -n "$CNT" ] || line=$(of_calls "$CALLS" "$line")
     awk -F'\t' '{exit !($13 > 0.2)}' <<<"$line" || break
   done
   if [[ " ${ACCEPTED:-0} " != *" $(cut -f15 <<<"$line") "* ]]; then
@@ -107,6 +118,86 @@ rounds() { # table tools...
       command_of "$table" "$tool" && metered "$table" "$round" "$tool"
     done
   done
+}
+
+# HTTP/2 and HTTP/3: H2CONNS connections with so many streams each, and a fixed number of calls. The
+# servers are nghttpd on the client's core, nginx and, for HTTP/3, our site (quinn and h3) on the other.
+H2CONNS=${H2CONNS:-10}
+multiplexed() { # table url streams calls tools...
+  local table=$1 url=$2 streams=$3 round i tool ran; CALLS=$4; shift 4; local tools=("$@") CNT=
+  LIMIT=40
+  for round in $(seq "$ROUNDS"); do
+    for ((i = 0; i < $#; i++)); do
+      tool=${tools[(i + round - 1) % $#]}
+      case $tool in
+      h2load) CMD=(h2load -t1 -c"$H2CONNS" -m"$streams" -n"$CALLS" "$url") ;;
+      h2load-http3) CMD=("$H2LOAD3" --alpn-list=h3 -t1 -c"$H2CONNS" -m"$streams" -n"$CALLS" "$url") ;;
+      loadstone) CMD=("$LOADSTONE_BIN" run --http 2 --insecure -c "$H2CONNS" --streams "$streams" -n "$CALLS" --threads 1 --cpus "$CORE" --quiet "$url") ;;
+      loadstone-http3) CMD=("$LOADSTONE_BIN" run --http 3 --insecure -c "$H2CONNS" --streams "$streams" -n "$CALLS" --threads 1 --cpus "$CORE" --quiet "$url") ;;
+      esac
+      command -v "${CMD[0]}" >/dev/null || { note "$table: $tool is not installed, left out"; continue; }
+      # 4: a short run, of which few figures have samples enough
+      ACCEPTED="0 4" metered "$table" "$round" "${tool%-http3}" || continue
+      ran="$WORK/log/$table-${tool%-http3}.out"
+      case $tool in h2load*) grep -q " $CALLS succeeded" "$ran" || note "$table $tool: calls failed; see $ran" ;; esac
+    done
+  done
+}
+
+start_nghttpd() { # -> NGHTTPD NGPORT
+  [ -e "$WEB/hw" ] || printf 'Hello, world!' >"$WEB/hw"
+  NGPORT=$(free_port $((P4 + 40)))
+  taskset -c "$SRV_CORE" nghttpd --no-tls -m 1000 -d "$WEB" "$NGPORT" >"$WORK/log/nghttpd.out" 2>&1 &
+  NGHTTPD=$!; STARTED+=("$NGHTTPD"); sleep 0.3
+}
+
+http2() {
+  command -v nghttpd >/dev/null || { note "http2: nghttpd is not installed (nghttp2-server)"; return; }
+  start_nghttpd; SRV=$NGHTTPD CORE=$SRV_CORE
+  local url=http://127.0.0.1:$NGPORT/hw
+  multiplexed http2-1 "$url" 1 "${N1:-60000}" h2load loadstone
+  multiplexed http2-10 "$url" 10 "${N10:-200000}" h2load loadstone
+  multiplexed http2-100 "$url" 100 "${N100:-250000}" h2load loadstone
+}
+
+http2_tls() {
+  local url=$S2$REQ streams; SRV=$NGX CORE=$CLI_CORE
+  for streams in 1 10 100; do multiplexed "http2-tls-$streams" "$url" "$streams" "${NTLS:-120000}" h2load loadstone; done
+}
+
+# Memory of a connection: peak of many less that of few, each with a call under way.
+http2_memory() {
+  command -v nghttpd >/dev/null || { note "http2-memory: nghttpd is not installed (nghttp2-server)"; return; }
+  local ROUNDS=$MEMORY_ROUNDS tool round conns few many kept=$H2CONNS
+  start_nghttpd; SRV=$NGHTTPD CORE=$CLI_CORE
+  [ 10200 -le "$(ulimit -n)" ] && many=10000 || many=1000
+  for conns in 64 $many; do
+    H2CONNS=$conns multiplexed "http2-memory-$conns" "http://127.0.0.1:$NGPORT/hw" 1 $((many * 4)) h2load loadstone
+  done
+  H2CONNS=$kept
+  for round in $(seq "$ROUNDS"); do
+    for tool in h2load loadstone; do
+      few=$(kept_rss "http2-memory-64" "$round" $tool); many_rss=$(kept_rss "http2-memory-$many" "$round" $tool)
+      [ -n "$few" ] && [ -n "$many_rss" ] && figure http2-memory "$round" $tool kib_per_connection \
+        "$(awk -v a="$few" -v b="$many_rss" -v n="$many" 'BEGIN {printf "%.3f", (b - a) / (n - 64)}')"
+    done
+  done
+}
+kept_rss() { awk -F'\t' -v t="$1" -v r="$2" -v x="$3" '$1 == t && $2 == r && $3 == x && $4 == "rss_kib" {print $5}' "$RAW"; }
+
+http3() {
+  local port pid
+  port=$(free_port $((P4 + 60)))
+  taskset -c "$SRV_CORE" "$LOADSTONE_BIN" site --listen 127.0.0.1:"$port" --http3 "$WORK/cert.pem,$WORK/key.pem" >"$WORK/log/site3.out" 2>&1 &
+  pid=$!; STARTED+=("$pid"); sleep 0.5
+  SRV=$pid CORE=$CLI_CORE
+  local url=https://127.0.0.1:$port/bytes/13
+  multiplexed http3-1 "$url" 1 "${N31:-40000}" h2load-http3 loadstone-http3
+  multiplexed http3-10 "$url" 10 "${N310:-80000}" h2load-http3 loadstone-http3
+  multiplexed http3-100 "$url" 100 "${N3100:-80000}" h2load-http3 loadstone-http3
+  # a connection for each call
+  H2CONNS=${N3C:-1000} multiplexed http3-connect "$url" 1 "${N3C:-1000}" h2load-http3 loadstone-http3
+  kill "$pid"
 }
 
 # client on the null server's core: no wakeups across cores, the least noise
@@ -224,7 +315,7 @@ main() {
   PERF=false; perf stat -e raw_syscalls:sys_enter -o /dev/null true >/dev/null 2>&1 && PERF=true
   $PERF || fact syscalls "counted by strace, which slows the client: batches are smaller than in a real run"
   start_null epoll; local null_pid=$NULLPID null_port=$NULLPORT
-  [ $# -gt 0 ] || set -- keepalive many one nginx close tls depth16 syscalls memory pace site
+  [ $# -gt 0 ] || set -- keepalive many one nginx close tls depth16 syscalls memory pace site http2 http2-tls http2-memory http3
   for table in "$@"; do
     NULLPID=$null_pid NULLPORT=$null_port
     case $table in
@@ -239,6 +330,10 @@ main() {
     memory) memory ;;
     pace) pace ;;
     site) site ;;
+    http2) http2 ;;
+    http2-tls) http2_tls ;;
+    http2-memory) http2_memory ;;
+    http3) http3 ;;
     *) note "no such table: $table"; exit 2 ;;
     esac
   done

@@ -35,7 +35,17 @@ const GROWTH_MAX: f64 = 0.03;
 const FIGURES: &str = "bench/instructions.txt";
 const EXAMPLE: &str = "instructions";
 /// What the example can do; for a tree without figures.
-const CASES: [&str; 5] = ["keepalive", "numbered", "percall", "pipeline16", "timed"];
+const CASES: [&str; 9] = [
+    "keepalive",
+    "numbered",
+    "percall",
+    "pipeline16",
+    "timed",
+    "http2_1",
+    "http2_10",
+    "http2_100",
+    "http3_10",
+];
 
 /// `cargo xtask perf`.
 ///

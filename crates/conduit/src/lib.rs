@@ -60,6 +60,8 @@ pub struct OpenOptions {
     /// Bytes; the kernel's default when `None`.
     pub send_buffer: Option<u32>,
     pub recv_buffer: Option<u32>,
+    /// Requests may go out before the handshake is over, where the transport shakes hands itself.
+    pub early: bool,
 }
 
 /// How a connection is to be closed.
@@ -178,6 +180,18 @@ pub trait TlsSession: std::fmt::Debug + Send {
 
     /// Encrypts `plaintext`, or holds it until the handshake is over.
     fn send(&mut self, plaintext: &[u8]);
+
+    /// Sends `plaintext` before the handshake is over (0-RTT, RFC 8446 section 2.3); what the server will
+    /// not read is sent again when it is. Says whether that was done, of all of it or of nothing: only a
+    /// session that is resumed can, as far as the server's ticket allows, and where it was asked for.
+    fn send_early(&mut self, _plaintext: &[u8]) -> bool {
+        false
+    }
+
+    /// Whether the server has read what was sent early; `None`: nothing was, or the handshake is not over.
+    fn early_read(&self) -> Option<bool> {
+        None
+    }
 
     /// Appends to `out` whatever is waiting to go over the wire.
     fn drain(&mut self, out: &mut Vec<u8>);

@@ -23,6 +23,8 @@ pub(crate) struct Call {
     pub(crate) logins: u16,
     /// Responses still to come, where a script sends several requests as one call.
     pub(crate) responses_due: u16,
+    /// The server found it too early: it goes out only where a handshake is over (RFC 8470 section 5.2).
+    pub(crate) late: bool,
     /// A request of its own in place of the target's: a redirect's, or a guide's.
     pub(crate) request: Option<Box<Template>>,
     /// What is gathered of its response, where somebody wants to see it.
@@ -52,6 +54,7 @@ impl Call {
             redirects: 0,
             logins: 0,
             responses_due: 1,
+            late: false,
             request: None,
             intake: None,
             intended,

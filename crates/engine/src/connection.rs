@@ -6,7 +6,7 @@ use crate::speaker::{Event, Fault, Heard, Protocol, ProtocolFacts, ReadCaches, R
 use crate::transport::{Flushed, Transport};
 use conduit::{Io, IoError, Slot, TlsError, TlsSession};
 use plan::Timeouts;
-use sample::{ConnectionRecord, FailureClass, TlsFacts};
+use sample::{ConnectionRecord, EarlyFacts, FailureClass, TlsFacts};
 use stats::lives::ConnectionLife;
 use std::collections::VecDeque;
 use units::Nanos;
@@ -27,6 +27,16 @@ pub(crate) enum ConnState {
     Open,
 }
 
+/// Requests that go out before the handshake is over.
+#[derive(Clone, Copy, Debug, Default)]
+struct Early {
+    allowed: bool,
+    /// Calls, the oldest, whose requests are handed to TLS as early data; and those of them whose bytes
+    /// the socket took.
+    released: u32,
+    calls: u32,
+}
+
 #[derive(Debug)]
 pub(crate) struct Conn {
     state: ConnState,
@@ -45,6 +55,7 @@ pub(crate) struct Conn {
     calls: VecDeque<Call>,
     speaker: Speaker,
     transport: Transport,
+    early: Early,
     /// Reads the proxy's response to CONNECT, until the tunnel stands.
     tunnel: Option<Box<AnswerReader>>,
     opened: Nanos,
@@ -81,6 +92,7 @@ impl Conn {
             calls: VecDeque::new(),
             speaker: Speaker::new(protocol, keeps_heads, headless),
             transport: Transport::default(),
+            early: Early::default(),
             tunnel: None,
             opened: Nanos::ZERO,
             established: Nanos::ZERO,
@@ -105,6 +117,7 @@ impl Conn {
         (self.assigned, self.served, self.unflushed) = (0, 0, 0);
         self.calls.clear();
         (self.setup, self.tunnel) = (None, None);
+        self.early = Early::default();
         (self.established, self.broken, self.by_server) = (Nanos::ZERO, None, false);
         (self.opened, self.connected, self.progress) = (now, now, now);
         self.armed = Nanos::NEVER;
@@ -246,6 +259,8 @@ impl Conn {
     ) -> Result<bool, IoError> {
         if self.is_open() {
             self.transport.release();
+        } else if self.early.allowed {
+            return self.flush_early(io, slot, now);
         }
         let Flushed::Taken { resumed, whole } = self.transport.flush(io, slot)? else {
             return Ok(false);
@@ -260,6 +275,42 @@ impl Conn {
             call.written = now;
         }
         Ok(self.state == ConnState::Connecting)
+    }
+}
+
+/// Before the handshake is over.
+impl Conn {
+    /// Requests may go out with the first flight of a handshake.
+    pub(crate) fn allow_early(&mut self, allowed: bool) {
+        self.early.allowed = allowed;
+    }
+
+    /// As [`Conn::flush`], with the requests that are there, if the session can have them early.
+    #[cold]
+    fn flush_early<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) -> Result<bool, IoError> {
+        if self.transport.release_early() {
+            self.early.released = self.calls.len() as u32;
+        }
+        let Flushed::Taken { .. } = self.transport.flush(io, slot)? else { return Ok(false) };
+        let before = self.early.calls as usize;
+        self.early.calls = self.early.released;
+        for call in self.calls.iter_mut().take(self.early.calls as usize).skip(before) {
+            call.sent = now;
+        }
+        self.unflushed = self.calls.len() as u32 - self.early.calls;
+        Ok(self.state == ConnState::Connecting)
+    }
+
+    /// What went out early on a connection of TCP; `None`: nothing did.
+    #[inline]
+    pub(crate) fn early(&self) -> Option<EarlyFacts> {
+        let sent = u64::from(self.early.calls);
+        if sent == 0 {
+            return None;
+        }
+        let read = self.transport.early_read();
+        let of = |what| if read == Some(what) { sent } else { 0 };
+        Some(EarlyFacts { sent, accepted: of(true), rejected: of(false), too_early: 0 })
     }
 }
 
@@ -390,7 +441,7 @@ impl Conn {
         let connect = self.connected - self.opened;
         self.setup = Some((connect, tls));
         self.established = now;
-        for call in &mut self.calls {
+        for call in self.calls.iter_mut().skip(self.early.calls as usize) {
             call.sent = now;
         }
         connect

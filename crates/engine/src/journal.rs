@@ -8,8 +8,8 @@ use crate::setup::{Logging, Setup};
 use crate::speaker::ProtocolFacts;
 use crate::worker::Link;
 use sample::{
-    CallRecord, ConnectionRecord, Ends, FailureClass, Note, QuicEnd, Remark, Sample, SessionRecord,
-    SocketFacts, TlsFacts, WrongBody,
+    CallRecord, ConnectionRecord, EarlyFacts, Ends, FailureClass, Note, QuicEnd, Remark, Sample,
+    SessionRecord, SocketFacts, TlsFacts, WrongBody,
 };
 use stats::lives::ConnectionLife;
 use stats::{Recorder, Snapshot, StreamEnd, StreamMarks};
@@ -215,6 +215,12 @@ impl Journal {
         }
     }
 
+    /// What went out of calls before a handshake was over, and what became of it.
+    #[cold]
+    pub(crate) fn count_early(&mut self, early: &EarlyFacts) {
+        self.recorder.now.connections.early.merge(early);
+    }
+
     /// What a connection counted of its protocol itself; `quic`: what is known of what carried it.
     pub(crate) fn count_protocol(
         &mut self,
@@ -225,8 +231,9 @@ impl Journal {
         match facts {
             ProtocolFacts::Http2(facts) => sum.http2.merge(&facts),
             ProtocolFacts::Http3(mut facts) => {
-                if let Some(QuicEnd { facts: below, tls, why }) = quic() {
-                    facts.quic = below;
+                if let Some(QuicEnd { facts: below, migration, early, tls, why }) = quic() {
+                    (facts.quic, facts.migration) = (below, migration);
+                    sum.early.merge(&early);
                     why.iter().for_each(|why| facts.add_violation(why, 1));
                     tls.into_iter().for_each(|tls| *sum.tls.entry(tls).or_default() += 1);
                 }

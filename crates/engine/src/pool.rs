@@ -36,6 +36,16 @@ pub(crate) struct Pool {
     keeps_heads: bool,
 }
 
+/// For whom a connection is opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opener {
+    pub(crate) user: u32,
+    /// The user's, or session's, where clients have addresses of their own.
+    pub(crate) id: Option<u64>,
+    /// Nothing may go out before its handshake is over.
+    pub(crate) late: bool,
+}
+
 #[derive(Debug)]
 struct PoolSlot {
     conn: Conn,
@@ -421,7 +431,7 @@ impl Pool {
         &mut self,
         io: &mut I,
         endpoint: u32,
-        (user, id): (u32, Option<u64>),
+        Opener { user, id, late }: Opener,
         peer: Option<&Peer>,
         now: Nanos,
     ) -> Result<Slot, FailureClass> {
@@ -437,6 +447,7 @@ impl Pool {
             AddressOrder::FirstThatAnswers => place.address,
         };
         let mut options = open_options(plan, turn);
+        options.early &= !late;
         if let Some(crowd) = &self.setup.crowd {
             options.bind = Some(crowd.address(id.unwrap_or(turn)));
         }
@@ -448,6 +459,7 @@ impl Pool {
         let entry = &mut self.slots[slot as usize];
         (entry.dirty, entry.listed, entry.client) = (false, false, client);
         entry.conn.renew(endpoint, address, user, now);
+        entry.conn.allow_early(options.early);
         let direct = end.tunnel.is_none() && end.tls_name.is_none();
         entry.conn.begin(direct, self.limits.depth, io.now());
         self.open_count += 1;

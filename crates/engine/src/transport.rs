@@ -82,6 +82,22 @@ impl Transport {
         }
     }
 
+    /// Sends what is held back as early data, all of it, if the session can; says whether it did.
+    pub(crate) fn release_early(&mut self) -> bool {
+        let Some(tls) = self.tls.as_mut().filter(|_| !self.held.is_empty()) else { return false };
+        if !tls.send_early(&self.held) {
+            return false;
+        }
+        self.held.clear();
+        tls.drain(&mut self.out);
+        true
+    }
+
+    /// Whether the server has read what was sent early.
+    pub(crate) fn early_read(&self) -> Option<bool> {
+        self.tls.as_ref()?.early_read()
+    }
+
     /// Ciphertext in, plaintext out; what TLS has to say to it waits to be sent.
     pub(crate) fn decrypt(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), TlsError> {
         let Some(tls) = &mut self.tls else { return Ok(()) };

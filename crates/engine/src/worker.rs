@@ -97,6 +97,8 @@ pub struct Worker {
     looks: bool,
     /// Each request has to be proved by itself.
     proves: bool,
+    /// Some responses let their call be asked again: those to logins, and to early data.
+    repeats: bool,
     shared: ReadCaches,
     /// What was just read, and what TLS made of it; they serve all connections.
     buffer: Box<[u8]>,
@@ -123,6 +125,7 @@ impl Worker {
             journal: Journal::new(&setup, received_max),
             looks: setup.body.looks(),
             proves: proof::proves(&setup.plan),
+            repeats: proof::proves(&setup.plan) || setup.plan.tls.early_data,
             shared: ReadCaches::default(),
             buffer: vec![0; READ_SIZE].into_boxed_slice(),
             plain: Vec::new(),

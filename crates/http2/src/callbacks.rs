@@ -7,8 +7,9 @@ use crate::code::NO_ERROR;
 use crate::stream::OutstandingStream;
 use libnghttp2_sys as ng;
 use sample::Http2Facts;
+use std::cell::Cell;
 use std::collections::VecDeque;
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -22,6 +23,8 @@ pub(crate) struct CallbackState {
     pub(crate) header_list_max: u32,
     /// Outstanding, in the order of their ids.
     pub(crate) streams: VecDeque<OutstandingStream>,
+    /// Where the last one was found: the next look is for the same mostly.
+    pub(crate) found: Cell<usize>,
     /// Where the input lies that the library reads.
     pub(crate) input: Range<usize>,
     /// Of the frame that is read: a list of fields has ended, content was there, the stream ended.
@@ -34,6 +37,8 @@ pub(crate) struct CallbackState {
     pub(crate) gone: VecDeque<(i32, u32)>,
     /// Our side has broken the connection off: the code, and why.
     pub(crate) violation: Option<(u32, String)>,
+    /// What the library said last of something that it does not like.
+    pub(crate) remark: Option<String>,
     pub(crate) going_away: bool,
     /// Streams begun on the connection.
     pub(crate) begun: u64,
@@ -55,7 +60,15 @@ pub(crate) struct LateFrame {
 
 impl CallbackState {
     pub(crate) fn place(&self, id: i32) -> Option<usize> {
-        self.streams.binary_search_by_key(&id, |stream| stream.id).ok()
+        let is_at = |place: &usize| self.streams.get(*place).is_some_and(|stream| stream.id == id);
+        // or for the oldest, where responses come in order
+        let near = [self.found.get(), 0].into_iter().find(is_at);
+        let place = match near {
+            Some(place) => place,
+            None => self.streams.binary_search_by_key(&id, |stream| stream.id).ok()?,
+        };
+        self.found.set(place);
+        Some(place)
     }
 
     pub(crate) fn stream(&mut self, id: i32) -> Option<&mut OutstandingStream> {
@@ -77,6 +90,7 @@ pub(crate) unsafe fn set(callbacks: *mut ng::nghttp2_session_callbacks) {
         ng::nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Some(on_data));
         ng::nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, Some(on_close));
         ng::nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, Some(on_sent));
+        ng::nghttp2_session_callbacks_set_error_callback2(callbacks, Some(on_remark));
     }
 }
 
@@ -187,10 +201,14 @@ unsafe extern "C" fn on_frame(
             _ => NO_ERROR,
         };
         let acknowledges = u32::from(head.flags) & ng::NGHTTP2_FLAG_ACK != 0;
-        let streams_max = ng::nghttp2_session_get_remote_settings(
-            session,
-            ng::NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
-        );
+        let streams_max = if kind == ng::NGHTTP2_SETTINGS {
+            ng::nghttp2_session_get_remote_settings(
+                session,
+                ng::NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
+            )
+        } else {
+            0
+        };
         let ends = u32::from(head.flags) & ng::NGHTTP2_FLAG_END_STREAM != 0;
         with(user, |state| {
             match kind {
@@ -274,6 +292,23 @@ unsafe extern "C" fn on_sent(
                 let reason = &reason[..reason.len().min(REASON_MAX)];
                 state.violation = Some((code, String::from_utf8_lossy(reason).into_owned()));
             }
+            0
+        })
+    }
+}
+
+unsafe extern "C" fn on_remark(
+    _session: *mut ng::nghttp2_session,
+    _code: c_int,
+    text: *const c_char,
+    length: usize,
+    user: *mut c_void,
+) -> c_int {
+    // SAFETY: the library hands over a text with its length, and our own state
+    unsafe {
+        let text = slice(text.cast(), length.min(REASON_MAX));
+        with(user, |state| {
+            state.remark = Some(String::from_utf8_lossy(text).into_owned());
             0
         })
     }

@@ -2,16 +2,53 @@
 
 pub(crate) const NO_ERROR: u32 = 0;
 pub(crate) const REFUSED_STREAM: u32 = 7;
+pub(crate) const PROTOCOL_ERROR: u32 = 1;
 pub(crate) const CANCEL: u32 = 8;
 
-/// Where RFC 9113 says what a peer did wrong, by the code with which it is told so.
-pub fn section(code: u32) -> &'static str {
+/// Where RFC 9113 says what a peer did wrong, by the code with which it is told so and the reason that
+/// goes with it, in the library's words.
+pub fn section(code: u32, reason: &str) -> &'static str {
     match code {
-        3 => "6.9",
-        4 => "6.5.3",
-        5 => "5.1",
-        6 => "4.2",
-        9 => "4.3",
+        3 => return "6.9",
+        4 => return "6.5.3",
+        6 => return "4.2",
+        9 => return "4.3",
+        _ => {}
+    }
+    let told = REASONS.iter().find(|(begins, _)| reason.starts_with(begins));
+    match (told, code) {
+        (Some((_, section)), _) => section,
+        (None, 5) => "5.1",
         _ => "5.4.1",
     }
 }
+
+/// How reasons begin, the longer before the shorter.
+const REASONS: [(&str, &str); 22] = [
+    ("SETTINGS expected", "3.4"),
+    ("SETTINGS_ENABLE_CONNECT_PROTOCOL", "6.5"),
+    ("SETTINGS", "6.5"),
+    ("DATA: stream_id", "6.1"),
+    ("DATA: stream not opened", "8.1"),
+    ("DATA", "5.1"),
+    ("request HEADERS: client received", "5.1.1"),
+    ("HEADERS: stream closed", "5.1"),
+    ("HEADERS", "6.2"),
+    ("request HEADERS", "6.2"),
+    ("response HEADERS", "6.2"),
+    ("push response HEADERS", "8.4"),
+    ("PRIORITY", "6.3"),
+    ("RST_STREAM", "6.4"),
+    ("PUSH_PROMISE", "6.6"),
+    ("PING", "6.7"),
+    ("GOAWAY", "6.8"),
+    ("WINDOW_UP", "6.9"),
+    ("CONTINUATION", "6.10"),
+    ("unexpected non-CONTINUATION", "6.10"),
+    ("Invalid HTTP header field", "8.2.1"),
+    (MALFORMED, "8.1.1"),
+];
+
+/// The reason where the library gives none with PROTOCOL_ERROR: fields that are missing, or come where
+/// they may not, or content of another length than was told.
+pub(crate) const MALFORMED: &str = "a malformed response";

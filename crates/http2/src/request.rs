@@ -9,7 +9,8 @@ const FIELDS_MAX: usize = 256;
 /// One request's fields, names in lower case, pseudo-fields first; and its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    text: Vec<u8>,
+    /// Shared with the streams that ask it: the library reads it there when the request leaves.
+    text: Arc<[u8]>,
     fields: Vec<(Range<usize>, Range<usize>)>,
     body: Option<Arc<[u8]>>,
 }
@@ -44,7 +45,7 @@ impl Request {
         if method == "CONNECT" {
             return refused("CONNECT asks for a tunnel, which is not made over streams here");
         }
-        let mut request = Request { text: Vec::new(), fields: Vec::new(), body: None };
+        let mut request = Draft { text: Vec::new(), fields: Vec::new() };
         request.add(b":method", method.as_bytes());
         request.add(b":scheme", scheme.as_bytes());
         let host = head.headers.iter().find(|field| field.name.eq_ignore_ascii_case("host"));
@@ -64,16 +65,8 @@ impl Request {
             }
         }
         let body = &message[end..];
-        request.body = (!body.is_empty()).then(|| body.into());
-        Ok(request)
-    }
-
-    fn add(&mut self, name: &[u8], value: &[u8]) {
-        let start = self.text.len();
-        self.text.extend_from_slice(name);
-        let middle = self.text.len();
-        self.text.extend_from_slice(value);
-        self.fields.push((start..middle, middle..self.text.len()));
+        let body = (!body.is_empty()).then(|| body.into());
+        Ok(Request { text: request.text.into(), fields: request.fields, body })
     }
 
     /// Names and values in their order.
@@ -83,6 +76,11 @@ impl Request {
             .map(|(name, value)| (&self.text[name.clone()], &self.text[value.clone()]))
     }
 
+    /// Where names and values stand.
+    pub(crate) fn text(&self) -> &Arc<[u8]> {
+        &self.text
+    }
+
     pub fn body(&self) -> Option<&Arc<[u8]>> {
         self.body.as_ref()
     }
@@ -90,6 +88,22 @@ impl Request {
     /// Bytes of names and values, uncompressed.
     pub fn plain_bytes(&self) -> u64 {
         self.text.len() as u64
+    }
+}
+
+/// A request's fields as they are gathered.
+struct Draft {
+    text: Vec<u8>,
+    fields: Vec<(Range<usize>, Range<usize>)>,
+}
+
+impl Draft {
+    fn add(&mut self, name: &[u8], value: &[u8]) {
+        let start = self.text.len();
+        self.text.extend_from_slice(name);
+        let middle = self.text.len();
+        self.text.extend_from_slice(value);
+        self.fields.push((start..middle, middle..self.text.len()));
     }
 }
 

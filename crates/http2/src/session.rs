@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "calls into libnghttp2")]
 
 use crate::callbacks::{self, CallbackState, LateFrame};
-use crate::code::{CANCEL, NO_ERROR, REFUSED_STREAM, section};
+use crate::code::{CANCEL, MALFORMED, NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, section};
 use crate::request::Request;
 use crate::stream::{OutstandingStream, StreamFacts};
 use crate::{FRAME_AT_FIRST, FRAME_HEADER, STREAMS_AT_FIRST, SessionSettings, TABLE_AT_FIRST};
@@ -186,15 +186,17 @@ impl Session {
     fn submit(&mut self, request: &Request, cookie: Option<&str>) {
         let mut fields = std::mem::take(&mut self.scratch);
         fields.clear();
-        fields.extend(request.fields().map(|(name, value)| pair(name, value)));
-        fields.extend(cookie.map(|cookie| pair(b"cookie", cookie.as_bytes())));
+        fields.extend(request.fields().map(|(name, value)| pair(name, value, KEPT)));
+        fields.extend(cookie.map(|cookie| pair(b"cookie", cookie.as_bytes(), COPIED)));
         let source = ng::nghttp2_data_provider2 {
             source: ng::nghttp2_data_source { fd: 0 },
             read_callback: Some(callbacks::read_body),
         };
         let body = request.body();
         let source = body.map_or(std::ptr::null(), |_| &raw const source);
-        // SAFETY: a live session; fields and source are copied before the call returns
+        // SAFETY: a live session; source and cookie are copied before the call returns. The library reads
+        // the request's text when it sends it: until then the stream holds that, or is withdrawn, and then
+        // the library lets go of the request without a look at it
         let id = unsafe {
             ng::nghttp2_submit_request2(
                 self.raw.as_ptr(),
@@ -210,8 +212,7 @@ impl Session {
         if self.prioritises {
             self.tell_priority(id, request);
         }
-        let mut stream = OutstandingStream::default();
-        stream.renew(id, body.cloned());
+        let stream = OutstandingStream::new(id, request.text().clone(), body.cloned());
         let plain = request.plain_bytes() + cookie.map_or(0, |cookie| cookie.len() as u64 + 6);
         let state = self.state_mut();
         state.facts.streams += 1;
@@ -247,7 +248,9 @@ impl Session {
 
     /// Moves what is to be sent to the end of `out`.
     pub fn drain(&mut self, out: &mut Vec<u8>) {
-        loop {
+        // asking costs less than a send that finds nothing
+        // SAFETY: a live session, which this only looks at
+        while unsafe { ng::nghttp2_session_want_write(self.raw.as_ptr()) } != 0 {
             let mut data = std::ptr::null();
             // SAFETY: a live session; what it hands over lives until the next call of it
             let bytes = unsafe {
@@ -347,10 +350,17 @@ impl Session {
     /// Our side has broken the connection off, after [`Session::drain`]: why, with the section of
     /// the standard that the peer did not follow.
     pub fn violation(&self) -> Option<String> {
-        let (code, reason) = self.state().violation.as_ref()?;
+        let state = self.state();
+        let (code, reason) = state.violation.as_ref()?;
+        let reason = match (reason.as_str(), state.remark.as_deref(), *code) {
+            ("", Some(remark), PROTOCOL_ERROR) => remark,
+            ("", None, PROTOCOL_ERROR) => MALFORMED,
+            (reason, ..) => reason,
+        };
+        let section = section(*code, reason);
         let name = code_name(*code);
         let reason = if reason.is_empty() { name } else { format!("{name}: {reason}") };
-        Some(format!("{reason} (RFC 9113 section {})", section(*code)))
+        Some(format!("{reason} (RFC 9113 section {section})"))
     }
 
     /// A stream that ended without its whole response.
@@ -479,13 +489,18 @@ impl Drop for Session {
     }
 }
 
-fn pair(name: &[u8], value: &[u8]) -> ng::nghttp2_nv {
+/// Whether the library copies a field's text, or finds it where it is when it sends it. Names are in
+/// lower case already.
+const COPIED: u8 = ng::NGHTTP2_NV_FLAG_NONE as u8;
+const KEPT: u8 = (ng::NGHTTP2_NV_FLAG_NO_COPY_NAME | ng::NGHTTP2_NV_FLAG_NO_COPY_VALUE) as u8;
+
+fn pair(name: &[u8], value: &[u8], flags: u8) -> ng::nghttp2_nv {
     ng::nghttp2_nv {
         name: name.as_ptr().cast_mut(),
         value: value.as_ptr().cast_mut(),
         namelen: name.len(),
         valuelen: value.len(),
-        flags: ng::NGHTTP2_NV_FLAG_NONE as u8,
+        flags,
     }
 }
 

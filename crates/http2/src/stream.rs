@@ -38,6 +38,9 @@ pub(crate) struct OutstandingStream {
     /// The peer's RST_STREAM.
     pub(crate) reset: Option<u32>,
     pub(crate) body: Option<Arc<[u8]>>,
+    /// The request's fields, which the library may still have to read.
+    #[expect(dead_code, reason = "held for the library")]
+    text: Option<Arc<[u8]>>,
     /// Bytes of the body that are sent.
     pub(crate) body_at: usize,
 }
@@ -49,13 +52,9 @@ const FIELD_OVERHEAD: u64 = 32;
 const TIMINGS_MAX: usize = 16 << 10;
 
 impl OutstandingStream {
-    /// Ready for another request; buffers keep their memory.
-    pub(crate) fn renew(&mut self, id: i32, body: Option<Arc<[u8]>>) {
-        let (mut head, mut timings) =
-            (std::mem::take(&mut self.head), std::mem::take(&mut self.timings));
-        head.clear();
-        timings.clear();
-        *self = OutstandingStream { id, head, timings, body, ..OutstandingStream::default() };
+    /// A request that was just handed to the library.
+    pub(crate) fn new(id: i32, text: Arc<[u8]>, body: Option<Arc<[u8]>>) -> OutstandingStream {
+        OutstandingStream { id, text: Some(text), body, ..OutstandingStream::default() }
     }
 
     /// A list of fields begins.

@@ -225,17 +225,31 @@ fn a_server_of_http1_is_named() {
 
 #[test]
 fn what_breaks_the_standard_is_named_with_its_section() {
-    let (mut session, mut server) = asked(1);
-    let mut bytes = server.drain();
-    // DATA on stream 0 (RFC 9113 section 6.1)
-    bytes.extend_from_slice(&[0, 0, 1, 0, 0, 0, 0, 0, 0, b'x']);
-    heard(&mut session, &bytes);
-    sent(&mut session);
-    let why = session.violation().unwrap();
-    assert!(
-        why.starts_with("PROTOCOL_ERROR") && why.ends_with("(RFC 9113 section 5.4.1)"),
-        "{why}"
-    );
+    for (bytes, told, section) in [
+        // DATA on stream 0, WINDOW_UPDATE of 0, SETTINGS of 5 bytes, CONTINUATION of nothing
+        (&[0, 0, 1, 0, 0, 0, 0, 0, 0, b'x'][..], "PROTOCOL_ERROR: DATA: stream_id == 0", "6.1"),
+        (&[0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0], "PROTOCOL_ERROR: WINDOW_UPDATE", "6.9"),
+        (&[0, 0, 5, 4, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5], "FRAME_SIZE_ERROR", "4.2"),
+        (&[0, 0, 1, 9, 4, 0, 0, 0, 1, 0x88], "PROTOCOL_ERROR: CONTINUATION: unexpected", "6.10"),
+        // HEADERS on a stream of the server's, and DATA before them
+        (&[0, 0, 1, 1, 5, 0, 0, 0, 2, 0x88], "PROTOCOL_ERROR: request HEADERS", "5.1.1"),
+        (&[0, 0, 1, 0, 1, 0, 0, 0, 1, b'x'], "PROTOCOL_ERROR: DATA: stream not opened", "8.1"),
+        // a name in upper case, and no status
+        (
+            &[0, 0, 6, 1, 5, 0, 0, 0, 1, 0x88, 0, 1, b'A', 1, b'x'],
+            "PROTOCOL_ERROR: Invalid HTTP header field",
+            "8.2.1",
+        ),
+        (&[0, 0, 5, 1, 5, 0, 0, 0, 1, 0, 1, b'a', 1, b'x'], "PROTOCOL_ERROR: a malformed", "8.1.1"),
+    ] {
+        let (mut session, mut server) = asked(1);
+        let input = [&server.drain()[..], bytes].concat();
+        heard(&mut session, &input);
+        sent(&mut session);
+        let why = session.violation().unwrap();
+        let ends = format!("(RFC 9113 section {section})");
+        assert!(why.starts_with(told) && why.ends_with(&ends), "{why}");
+    }
 }
 
 /// The types of the frames in `bytes`, with the stream and the payload of those that tell a priority.

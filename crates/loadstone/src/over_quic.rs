@@ -1,13 +1,14 @@
 //! QUIC over this machine's sockets.
 
-use plan::{HttpVersion, Plan};
-use quic::{Limits, Quic};
+use plan::{HttpVersion, Migrate, Plan};
+use quic::{Limits, Moves, Quic};
 use reactor::Reactor;
 
 /// What one worker needs to make QUIC connections.
 pub(crate) struct Carrier {
     handshakes: quic::Handshakes,
     limits: Limits,
+    moves: Option<Moves>,
 }
 
 /// `None`: the plan's connections are none of QUIC's.
@@ -17,7 +18,11 @@ pub(crate) fn carrier(plan: &Plan, client: &tls::Client) -> Option<Carrier> {
         connection_window: plan.http2.connection_window,
     };
     let spoken = plan.request.version == HttpVersion::Http3;
-    spoken.then(|| Carrier { handshakes: client.factory().quic(), limits })
+    let moves = plan.connection.migrate.map(|when| match when {
+        Migrate::Every(span) => Moves::Every(span),
+        Migrate::Calls(count) => Moves::Requests(count),
+    });
+    spoken.then(|| Carrier { handshakes: client.factory().quic(), limits, moves })
 }
 
 impl Carrier {
@@ -26,10 +31,10 @@ impl Carrier {
         let http2::SessionSettings { stream_window, connection_window, .. } =
             http2::SessionSettings::default();
         let limits = Limits { stream_window, connection_window };
-        Some(Carrier { handshakes: client.factory().quic(), limits })
+        Some(Carrier { handshakes: client.factory().quic(), limits, moves: None })
     }
 
     pub(crate) fn over(self, io: Reactor) -> Quic<Reactor> {
-        Quic::new(io, reactor::instant(), self.handshakes, &self.limits, None)
+        Quic::new(io, reactor::instant(), self.handshakes, &self.limits, None).moving(self.moves)
     }
 }

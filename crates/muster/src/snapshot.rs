@@ -2,7 +2,10 @@
 //! recorded.
 
 use crate::codec::{Packed, Reader, Unreadable, put, read};
-use sample::{BodyPrint, FailureClass, Http2Facts, Http3Facts, QuicFacts, TlsFacts, WrongBody};
+use sample::{
+    BodyPrint, EarlyFacts, FailureClass, Http2Facts, Http3Facts, MigrationFacts, QuicFacts,
+    TlsFacts, WrongBody,
+};
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
     Connections, Counts, Hist, Instants, JourneyTally, Noted, ScenarioTally, ServerTimings,
@@ -39,7 +42,7 @@ packed! {
     TlsFacts { version, cipher, group, resumed, key_bits, alpn }
     Connections {
         attempted, established, closed, setup_sum, judged, conforming, retransmits, rtt, tls,
-        http2, http3, lives,
+        http2, http3, early, lives,
     }
     Http2Facts {
         streams, streams_peak, streams_max, refused, resets, goaways, pings, fields_sent, coded_sent,
@@ -47,8 +50,12 @@ packed! {
     }
     Http3Facts {
         streams, streams_peak, streams_max, waited, refused, resets, goaways, fields_sent, coded_sent,
-        fields_received, coded_received, violations, quic,
+        fields_received, coded_received, violations, quic, migration,
     }
+    MigrationFacts {
+        made, validated, forbidden, time_sum, time_min, time_max, calls, calls_lost,
+    }
+    EarlyFacts { sent, accepted, rejected, too_early }
     QuicFacts {
         handshakes, resumed, packets_sent, packets_lost, datagrams_received, bytes_sent,
         bytes_received, congestion_events, rtt_sum, rtt_min, rtt_max,

@@ -113,6 +113,7 @@ impl Default for ConnectionPlan {
             path: None,
             clients: None,
             idle: None,
+            migrate: None,
         }
     }
 }
@@ -139,6 +140,7 @@ impl Default for TlsPlan {
             cert: None,
             key: None,
             resumption: true,
+            early_data: false,
             sni: true,
             versions: TlsVersions::Any,
             alpn: vec!["http/1.1".into()],

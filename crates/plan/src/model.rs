@@ -347,6 +347,17 @@ pub struct ConnectionPlan {
     pub clients: Option<Population>,
     /// Connections that are held open while the load runs, and never used: 1 to [`IDLE_MAX`].
     pub idle: Option<u32>,
+    /// Connections of QUIC go on from another local port so often.
+    pub migrate: Option<Migrate>,
+}
+
+/// When a connection of QUIC changes its local port (RFC 9000 section 9), again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Migrate {
+    /// After this time: 1 ms to 1 h.
+    Every(Nanos),
+    /// After so many requests: 1 or more.
+    Calls(u32),
 }
 
 /// More connections that are held open than a machine has memory for.
@@ -398,6 +409,8 @@ pub struct TlsPlan {
     pub cert: Option<Vec<u8>>,
     pub key: Option<Vec<u8>>,
     pub resumption: bool,
+    /// Requests go out with the first flight of a resumed handshake (0-RTT, RFC 8446 section 2.3).
+    pub early_data: bool,
     /// Tell the server the name that is asked for (SNI, RFC 6066 section 3).
     pub sni: bool,
     pub versions: TlsVersions,

@@ -1,7 +1,9 @@
 //! The small grammars of options: what `--expect-status`, `--abort-if`, `--bind`, `--think` and
 //! their like take. Text in, value or a sentence out; the plan file uses the same ones.
 
-use crate::{AbortRule, Auth, BodyRule, ResolveRule, SourcePrefix, Think, Visit, VisitGroup};
+use crate::{
+    AbortRule, Auth, BodyRule, Migrate, ResolveRule, SourcePrefix, Think, Visit, VisitGroup,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -379,6 +381,29 @@ pub fn parse_clients(
         )));
     }
     wan::Population::parse(text, traces).map_err(|fault| ParseError(fault.0))
+}
+
+/// When a connection of QUIC changes its local port: `5s`, or `100 calls`.
+///
+/// # Errors
+/// Neither a duration nor a number of calls.
+pub fn parse_migrate(text: &str) -> Result<Migrate, ParseError> {
+    let bad = |why: &str| bad(text, "a time between changes of the port", why, "5s or 100calls");
+    let typed = text.trim();
+    let Some(count) = typed.strip_suffix("calls").or_else(|| typed.strip_suffix("call")) else {
+        let every = parse_duration(typed).map_err(|_| bad("it is neither a time nor calls"))?;
+        return Ok(Migrate::Every(every));
+    };
+    let calls = count.trim().parse().map_err(|_| bad("it begins with no number of calls"))?;
+    Ok(Migrate::Calls(calls))
+}
+
+/// What [`parse_migrate`] reads back.
+pub fn show_migrate(when: Migrate) -> String {
+    match when {
+        Migrate::Every(every) => show_span(every),
+        Migrate::Calls(calls) => format!("{calls}calls"),
+    }
 }
 
 /// Bits per second: `320000`, `320k`, `2M`, with or without `bit/s`; `k` and `M` are powers of 1000.

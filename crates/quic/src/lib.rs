@@ -10,10 +10,13 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod early;
 mod link;
 mod loss;
+mod migration;
 mod transport;
 
+pub use migration::Moves;
 pub use transport::Limits;
 
 use clock::Clock;
@@ -40,6 +43,7 @@ pub struct Quic<I> {
     clock: Clock,
     endpoint: Endpoint,
     config: ClientConfig,
+    moves: Option<Moves>,
     lanes: Vec<Lane>,
     alarms: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
     /// What the worker is to be told at once.
@@ -84,12 +88,19 @@ impl<I: Io> Quic<I> {
             clock,
             endpoint: Endpoint::new(Arc::new(endpoint), None, true, None),
             config,
+            moves: None,
             lanes: Vec::new(),
             alarms: BinaryHeap::new(),
             news: Vec::new(),
             datagrams: vec![0; DATAGRAMS_SIZE].into_boxed_slice(),
             out: Vec::new(),
         }
+    }
+
+    /// Connections change their local port so often.
+    #[must_use]
+    pub fn moving(self, moves: Option<Moves>) -> Quic<I> {
+        Quic { moves, ..self }
     }
 
     /// What is below.
@@ -101,7 +112,13 @@ impl<I: Io> Quic<I> {
         self.lanes.get_mut(slot as usize)?.link.as_deref_mut()
     }
 
-    fn connect(&mut self, slot: Slot, address: SocketAddr, name: &str) -> Result<(), IoError> {
+    fn connect(
+        &mut self,
+        slot: Slot,
+        address: SocketAddr,
+        name: &str,
+        options: &OpenOptions,
+    ) -> Result<(), IoError> {
         let now = self.clock.instant(self.io.now());
         let made = self.endpoint.connect(now, self.config.clone(), address, name);
         // a name that no certificate can have, or identifiers used up
@@ -112,7 +129,9 @@ impl<I: Io> Quic<I> {
         }
         let lane = &mut self.lanes[index];
         lane.generation = lane.generation.wrapping_add(1);
-        lane.link = Some(Box::new(QuicLink::new(handle, connection, address)));
+        let moves = self.moves.map(|moves| (moves, options.clone()));
+        let link = QuicLink::new(handle, connection, address, options.early, moves);
+        lane.link = Some(Box::new(link));
         self.advance(slot);
         Ok(())
     }
@@ -123,7 +142,8 @@ impl<I: Io> Quic<I> {
         let now = self.io.now();
         let lane = &mut self.lanes[slot as usize];
         let (generation, Some(link)) = (lane.generation, lane.link.as_deref_mut()) else { return };
-        let told = link.pump(&mut self.endpoint);
+        let told = link.pump(&mut self.endpoint, now);
+        link.move_if_due(&mut self.io, slot, now);
         if told.any() {
             let ended = link.has_ended();
             let (readable, writable) = (told.readable, told.writable);
@@ -162,7 +182,8 @@ impl<I: Io> Quic<I> {
             }
             match self.io.receive(slot, &mut buffer) {
                 Ok((count, each)) => {
-                    let now = self.clock.instant(self.io.now());
+                    let at = self.io.now();
+                    let now = self.clock.instant(at);
                     for datagram in buffer[..count].chunks(each.max(1)) {
                         let bytes = bytes::BytesMut::from(datagram);
                         let remote = link.remote();
@@ -173,7 +194,7 @@ impl<I: Io> Quic<I> {
                         }
                     }
                     // what they meant may fill the worker's buffer
-                    let told = link.pump(&mut self.endpoint);
+                    let told = link.pump(&mut self.endpoint, at);
                     if told.writable {
                         let generation = self.lanes[slot as usize].generation;
                         let ready = Ready { slot, readable: true, writable: true, ended: false };
@@ -198,7 +219,8 @@ impl<I: Io> Io for Quic<I> {
             return self.io.open(slot, peer, options);
         };
         self.io.open(slot, &Peer::Udp(*address), options)?;
-        self.connect(slot, *address, name).inspect_err(|_| self.io.close(slot, Close::Orderly))
+        self.connect(slot, *address, name, options)
+            .inspect_err(|_| self.io.close(slot, Close::Orderly))
     }
 
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {

@@ -1,10 +1,12 @@
 //! One connection: the library's state, what waits for the worker, what waits for the peer.
 
 use crate::clock::Clock;
+use crate::early::Early;
 use crate::loss::Loss;
+use crate::migration::{Migration, Moves};
 use bytes::Bytes;
 use conduit::streams::{self, Cutter, Head, PieceKind};
-use conduit::{Io, IoError, Slot};
+use conduit::{Io, IoError, OpenOptions, Peer, Slot};
 use quinn_proto::{
     Connection, ConnectionEvent, ConnectionHandle, Dir, Endpoint, EndpointEvent, Event, ReadError,
     Side, StreamEvent, StreamId, VarInt,
@@ -30,6 +32,8 @@ const NO_ERROR: u64 = 0x100;
 
 /// initial_max_streams_bidi (RFC 9000 section 18.2).
 const MAX_STREAMS_BIDI: u64 = 0x8;
+/// disable_active_migration (the same).
+const DISABLE_ACTIVE_MIGRATION: u64 = 0xc;
 
 pub(crate) struct QuicLink {
     handle: ConnectionHandle,
@@ -57,6 +61,11 @@ pub(crate) struct QuicLink {
     unsent: Unsent,
     /// The entry among the alarms; `NEVER`: there is none.
     armed: Nanos,
+    /// Requests may go out before the handshake is over; what did.
+    may_be_early: bool,
+    early: Early,
+    /// Changes of the local port, and how a socket is opened for them.
+    migration: Option<Box<(Migration, OpenOptions)>>,
 }
 
 /// What is still to be written of a stream.
@@ -94,7 +103,10 @@ impl QuicLink {
         handle: ConnectionHandle,
         connection: Connection,
         remote: SocketAddr,
+        may_be_early: bool,
+        moves: Option<(Moves, OpenOptions)>,
     ) -> QuicLink {
+        let migration = moves.map(|(moves, options)| Box::new((Migration::new(moves), options)));
         QuicLink {
             handle,
             connection,
@@ -112,6 +124,9 @@ impl QuicLink {
             closing: None,
             unsent: Unsent::default(),
             armed: Nanos::NEVER,
+            may_be_early,
+            early: Early::default(),
+            migration,
         }
     }
 
@@ -162,9 +177,16 @@ impl QuicLink {
             return loss.said(()).and(Err(IoError::Failed(FailureClass::ClosedEarly)));
         }
         if !self.stands {
-            return Err(IoError::WouldBlock);
+            if !self.may_be_early || !self.connection.has_0rtt() {
+                return Err(IoError::WouldBlock);
+            }
+            self.early.keep(bytes);
         }
         self.greeted = true;
+        self.take_pieces(bytes)
+    }
+
+    fn take_pieces(&mut self, bytes: &[u8]) -> Result<(), IoError> {
         let mut at = 0;
         while at < bytes.len() {
             let Ok(head_bytes) = self.cutter.open(&bytes[at..]) else {
@@ -226,8 +248,47 @@ impl QuicLink {
         let dir = id_of(number).dir();
         let queued = self.unopened.iter().any(|(number, _)| id_of(*number).dir() == dir);
         let opened = !queued && self.connection.streams().open(dir).is_some();
-        self.opened[dir as usize] += u64::from(opened);
+        if opened {
+            self.count_opened(number);
+        }
         opened
+    }
+
+    fn count_opened(&mut self, number: u64) {
+        let dir = id_of(number).dir();
+        self.opened[dir as usize] += 1;
+        if dir == Dir::Uni {
+            return;
+        }
+        if !self.stands {
+            self.early.count_request();
+        }
+        if let Some(moving) = &mut self.migration {
+            moving.0.opened(number);
+        }
+    }
+
+    /// A request has its response, or is given up.
+    fn count_ended(&mut self, number: u64) {
+        if let Some(moving) = &mut self.migration {
+            moving.0.ended(number);
+        }
+    }
+
+    /// The handshake is over: what went out early and was not read is written again.
+    fn settle_early(&mut self) {
+        let read = self.connection.accepted_0rtt();
+        let again = self.early.settle(read);
+        if again.is_empty() {
+            return;
+        }
+        // the library has forgotten its streams
+        self.opened = [0; 2];
+        self.held.clear();
+        self.unopened.clear();
+        self.cutter = Cutter::default();
+        self.code.clear();
+        self.take_pieces(&again).expect("pieces that were taken before are taken again");
     }
 
     /// The peer allows more streams.
@@ -236,8 +297,8 @@ impl QuicLink {
             if self.connection.streams().open(dir).is_none() {
                 return;
             }
-            self.opened[dir as usize] += 1;
             let Some((number, held)) = self.unopened.remove(row) else { return };
+            self.count_opened(number);
             if let Some(code) = held.given_up {
                 self.give_up(number, code);
                 continue;
@@ -249,6 +310,7 @@ impl QuicLink {
     }
 
     fn give_up(&mut self, number: u64, code: u64) {
+        self.count_ended(number);
         let (id, code) = (id_of(number), VarInt::from_u64(code).unwrap_or(VarInt::MAX));
         // either side of it may be over already
         self.connection.send_stream(id).reset(code).ok();
@@ -271,6 +333,7 @@ impl QuicLink {
         let (id, code) = (id_of(number), VarInt::from_u64(code).unwrap_or(VarInt::MAX));
         match head.kind {
             PieceKind::Reset => {
+                self.count_ended(number);
                 self.held.remove(&number);
                 self.connection.send_stream(id).reset(code).ok();
             }
@@ -326,7 +389,7 @@ impl QuicLink {
 /// The library's side.
 impl QuicLink {
     /// Takes what the library has to say.
-    pub(crate) fn pump(&mut self, endpoint: &mut Endpoint) -> News {
+    pub(crate) fn pump(&mut self, endpoint: &mut Endpoint, now: Nanos) -> News {
         let (before, ended) = (self.inbox.len(), self.has_ended());
         let mut told = News::default();
         loop {
@@ -338,7 +401,7 @@ impl QuicLink {
             let Some(event) = self.connection.poll() else { break };
             match event {
                 Event::Connected => {
-                    self.stands = true;
+                    self.stand(now);
                     told.writable = true;
                     let allowed = allowed(&self.connection).unwrap_or(0);
                     streams::put_code(&mut self.inbox, PieceKind::Allowed, 0, Some(allowed));
@@ -356,6 +419,36 @@ impl QuicLink {
         told.writable |= lost;
         told.readable = lost || told.writable || self.inbox.len() > before;
         told
+    }
+
+    /// The handshake is over.
+    fn stand(&mut self, now: Nanos) {
+        self.stands = true;
+        self.settle_early();
+        if let Some(moving) = &mut self.migration {
+            let allowed = parameter(&self.connection, DISABLE_ACTIVE_MIGRATION).is_none();
+            moving.0.begin(allowed, now);
+        }
+    }
+
+    /// Goes on from another local port, when that is due: what is on its way to the old one is lost.
+    pub(crate) fn move_if_due<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        let Some(moving) = &mut self.migration else { return };
+        let (migration, options) = &mut **moving;
+        let asked = self.connection.stats().frame_rx.path_challenge;
+        migration.hear(asked, now);
+        if self.loss.is_some() || !migration.is_due(now) {
+            return;
+        }
+        let anew = OpenOptions { port: None, ..options.clone() };
+        match io.open(slot, &Peer::Udp(self.remote), &anew) {
+            Ok(()) => {
+                migration.made(asked, now);
+                self.unsent = Unsent::default();
+                self.connection.local_address_changed();
+            }
+            Err(_) => migration.stop(),
+        }
     }
 
     fn stream_event(&mut self, event: &StreamEvent) {
@@ -384,7 +477,7 @@ impl QuicLink {
         let number = number_of(id);
         let mut stream = self.connection.recv_stream(id);
         let Ok(mut chunks) = stream.read(true) else { return };
-        let mut newest = None;
+        let (mut newest, mut over) = (None, false);
         loop {
             match chunks.next(CHUNK_MAX) {
                 Ok(Some(chunk)) => {
@@ -392,6 +485,7 @@ impl QuicLink {
                     streams::put_data(&mut self.inbox, number, &chunk.bytes, false);
                 }
                 Ok(None) => {
+                    over = true;
                     match newest {
                         // the piece before was the last one
                         Some(at) => self.inbox[at + 1] = 1,
@@ -401,6 +495,7 @@ impl QuicLink {
                 }
                 Err(ReadError::Blocked) => break,
                 Err(ReadError::Reset(code)) => {
+                    over = true;
                     let code = Some(code.into_inner());
                     streams::put_code(&mut self.inbox, PieceKind::Reset, number, code);
                     break;
@@ -409,6 +504,9 @@ impl QuicLink {
         }
         // credit for the peer goes out with the next datagrams
         let _sent_with_the_next = chunks.finalize().should_transmit();
+        if over {
+            self.count_ended(number);
+        }
     }
 
     /// Sends what the library has to send, as far as the socket takes it.
@@ -440,7 +538,15 @@ impl QuicLink {
 
     /// The instant for a new entry among the alarms, if one is needed earlier than there is.
     pub(crate) fn next_alarm(&mut self, clock: &Clock, now: Nanos) -> Option<Nanos> {
-        let at = clock.nanos(self.connection.poll_timeout()?).min(now + LOOK_AGAIN);
+        let timer = self.connection.poll_timeout().map_or(Nanos::NEVER, |at| clock.nanos(at));
+        let due = self.migration.as_ref().map_or(Nanos::NEVER, |moving| moving.0.due());
+        // a change that waits for the server's question to the one before is looked at again later
+        let due = if due <= now { Nanos::NEVER } else { due };
+        let next = timer.min(due);
+        if next == Nanos::NEVER {
+            return None;
+        }
+        let at = next.min(now + LOOK_AGAIN);
         if at >= self.armed {
             return None;
         }
@@ -502,7 +608,10 @@ impl QuicLink {
             rtt_max: smoothed,
         };
         let why = self.loss.as_ref().and_then(|loss| loss.why.clone());
-        QuicEnd { facts, tls, why }
+        let broken = self.loss.as_ref().is_some_and(|loss| loss.class.is_some());
+        let moving = self.migration.as_ref();
+        let migration = moving.map(|moving| moving.0.facts(broken)).unwrap_or_default();
+        QuicEnd { facts, migration, early: self.early.facts(), tls, why }
     }
 }
 
@@ -517,6 +626,14 @@ impl HeldBytes {
 
 /// Streams with requests that the peer allows to begin with.
 fn allowed(connection: &Connection) -> Option<u64> {
+    match parameter(connection, MAX_STREAMS_BIDI) {
+        Some(value) => number(&mut &value[..]),
+        None => Some(0),
+    }
+}
+
+/// What the peer's transport parameters say under `wanted` (RFC 9000 section 18).
+fn parameter(connection: &Connection, wanted: u64) -> Option<Vec<u8>> {
     let parameters = connection.crypto_session().transport_parameters().ok()??;
     let mut bytes = Vec::new();
     parameters.write(&mut bytes);
@@ -524,12 +641,12 @@ fn allowed(connection: &Connection) -> Option<u64> {
     while !rest.is_empty() {
         let (id, length) = (number(&mut rest)?, number(&mut rest)?);
         let (value, others) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-        if id == MAX_STREAMS_BIDI {
-            return number(&mut &value[..]);
+        if id == wanted {
+            return Some(value.to_vec());
         }
         rest = others;
     }
-    Some(0)
+    None
 }
 
 /// RFC 9000 section 16.

@@ -1,5 +1,6 @@
 //! One-line facts that the text and the page share: connections, bytes, the client and the like.
 
+mod early;
 mod http2;
 mod http3;
 pub(crate) mod streams;
@@ -108,6 +109,9 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
     facts.extend(verified::examples(report).map(|text| ("", text)));
     facts.extend(http2::facts(&report.measurement.total.connections.http2));
     facts.extend(http3::facts(&report.measurement.total.connections.http3));
+    let early = &report.measurement.total.connections.early;
+    let early = early::sentence(early, report.plan.tls.early_data);
+    facts.extend(early.map(|text| ("Early data", text)));
     facts.extend(tls(report).into_iter().map(|text| ("TLS", text)));
     facts.extend(tcp(report).map(|text| ("TCP", text)));
     facts.extend(report.held.as_ref().map(|held| ("Held", held::fact(held))));

@@ -30,6 +30,7 @@ pub struct Http3Facts {
     /// [`crate::VIOLATIONS_MAX`] different ones.
     pub violations: BTreeMap<String, u64>,
     pub quic: QuicFacts,
+    pub migration: MigrationFacts,
 }
 
 /// What QUIC did below it.
@@ -53,10 +54,43 @@ pub struct QuicFacts {
     pub rtt_max: Nanos,
 }
 
+/// Connections that went on from another local port (RFC 9000 section 9).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MigrationFacts {
+    /// Changes of the local port, and those of them after which the server asked for the proof that our
+    /// side is there (PATH_CHALLENGE, RFC 9000 section 8.2) and had it.
+    pub made: u64,
+    pub validated: u64,
+    /// Connections whose server forbids it (disable_active_migration, RFC 9000 section 18.2).
+    pub forbidden: u64,
+    /// From a change until the server's question had arrived at the new port: sum, least, most.
+    pub time_sum: Nanos,
+    pub time_min: Nanos,
+    pub time_max: Nanos,
+    /// Calls that were under way at a change, and those of them whose connection was lost before their
+    /// response.
+    pub calls: u64,
+    pub calls_lost: u64,
+}
+
+/// Calls whose requests went out before the handshake was over (0-RTT, RFC 8446 section 2.3). What is
+/// neither accepted nor rejected belonged to a connection that never stood.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EarlyFacts {
+    pub sent: u64,
+    pub accepted: u64,
+    /// The server would not read them; they were sent again when the handshake was over.
+    pub rejected: u64,
+    /// Responses of 425 (Too Early, RFC 8470 section 5.2), after each of which its call was asked again.
+    pub too_early: u64,
+}
+
 /// What is known of one QUIC connection at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuicEnd {
     pub facts: QuicFacts,
+    pub migration: MigrationFacts,
+    pub early: EarlyFacts,
     /// What was agreed on; `None` where the handshake was not completed.
     pub tls: Option<TlsFacts>,
     /// Why it ended, where that was no orderly end.
@@ -131,6 +165,7 @@ impl Http3Facts {
             self.add_violation(why, *count);
         }
         self.quic.merge(&other.quic);
+        self.migration.merge(&other.migration);
     }
 
     /// Keeps why a connection was broken off, as far as there is room.
@@ -165,6 +200,51 @@ impl QuicFacts {
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.congestion_events += other.congestion_events;
+    }
+}
+
+impl MigrationFacts {
+    pub fn merge(&mut self, other: &MigrationFacts) {
+        self.time_min = match (self.validated, other.validated) {
+            (_, 0) => self.time_min,
+            (0, _) => other.time_min,
+            _ => self.time_min.min(other.time_min),
+        };
+        self.time_max = self.time_max.max(other.time_max);
+        self.time_sum += other.time_sum;
+        self.made += other.made;
+        self.validated += other.validated;
+        self.forbidden += other.forbidden;
+        self.calls += other.calls;
+        self.calls_lost += other.calls_lost;
+    }
+
+    /// A change was validated after this time.
+    pub fn add_validated(&mut self, took: Nanos) {
+        let (validated, made) = (1, 0);
+        let (time_sum, time_min, time_max) = (took, took, took);
+        self.merge(&MigrationFacts {
+            made,
+            validated,
+            time_sum,
+            time_min,
+            time_max,
+            ..MigrationFacts::default()
+        });
+    }
+
+    /// Nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        *self == MigrationFacts::default()
+    }
+}
+
+impl EarlyFacts {
+    pub fn merge(&mut self, other: &EarlyFacts) {
+        self.sent += other.sent;
+        self.accepted += other.accepted;
+        self.rejected += other.rejected;
+        self.too_early += other.too_early;
     }
 }
 

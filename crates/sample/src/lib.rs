@@ -23,7 +23,9 @@ pub use failure::{Blame, FailureClass};
 pub use fleet::{AgentFacts, AgentNow, AgentState, BudgetFacts, FleetFacts, PartMove};
 pub use held::HeldFacts;
 pub use http2::{Http2Facts, VIOLATIONS_MAX, http2_code, http2_code_name};
-pub use http3::{Http3Facts, QuicEnd, QuicFacts, http3_code, http3_code_name};
+pub use http3::{
+    EarlyFacts, Http3Facts, MigrationFacts, QuicEnd, QuicFacts, http3_code, http3_code_name,
+};
 pub use life::{Death, Ending, Process, ServerState, together};
 pub use path::{PathDirection, PathFacts, PathKind};
 pub use remark::{Noticed, Remark};

@@ -1,9 +1,12 @@
 //! Runs N calls of the production worker against canned answers: the difference between two N, under
 //! callgrind, is what a call costs in instructions. `cargo xtask perf` does that.
 //!
-//!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed]
+//!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed|http2_N|http3_N]
+//!
+//! `http2_10` is HTTP/2 with ten streams on each of ten connections.
 
-use sim::{CannedResponse, Keep, calls_against};
+use plan::HttpVersion;
+use sim::{CannedResponse, Keep, calls_against, calls_over_streams};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -20,6 +23,11 @@ fn main() {
         _ => CannedResponse::Plain,
     };
     let mut keep = Keep::default();
-    calls_against(calls, pipeline, per_connection, answer, &mut keep);
+    let streams = |name: &str| kind.strip_prefix(name).and_then(|count| count.parse().ok());
+    match (streams("http2_"), streams("http3_")) {
+        (Some(count), _) => calls_over_streams(calls, HttpVersion::Http2, count, &mut keep),
+        (_, Some(count)) => calls_over_streams(calls, HttpVersion::Http3, count, &mut keep),
+        _ => calls_against(calls, pipeline, per_connection, answer, &mut keep),
+    }
     assert_eq!(keep.total.counts.succeeded, calls);
 }

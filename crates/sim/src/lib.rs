@@ -5,6 +5,7 @@
 
 mod ailing;
 mod canned;
+mod canned_streams;
 pub mod http2;
 pub mod quic;
 mod run;
@@ -14,6 +15,7 @@ mod world;
 
 pub use ailing::{Ailing, Ailments, Limiter, SharedLine};
 pub use canned::{Canned, CannedResponse, Keep, calls_against, canned_worker};
+pub use canned_streams::calls_over_streams;
 pub use run::{
     Carry, Simulated, exchange, execute, execute_guided, execute_journeys, execute_parts,
     execute_scenarios, execute_scripted, execute_with, plan_for,

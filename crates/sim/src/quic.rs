@@ -7,7 +7,7 @@ use crate::servers::Queue;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use engine::{Endpoint as Place, Setup, Worker, drive, endpoint_key};
 use plan::Plan;
-use quic::{Limits, Quic};
+use quic::{Limits, Moves, Quic};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
     Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event,
@@ -26,6 +26,9 @@ const NAME: &str = "sim.example";
 
 /// `:status: 200` by its index in the static table (RFC 9204 appendix A), as a HEADERS frame.
 const HEAD: [u8; 5] = [1, 3, 0, 0, 0xd9];
+
+/// `:status: 425` in the same way.
+const TOO_EARLY: [u8; 6] = [1, 4, 0, 0, 0xff, 0x07];
 
 /// The server's control stream: its type, and SETTINGS that are empty.
 const CONTROL: [u8; 3] = [0, 4, 0];
@@ -49,6 +52,18 @@ pub enum RequestFate {
     Ignored,
 }
 
+/// What a server does about early data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EarlyDoor {
+    /// Its tickets do not allow any.
+    Shut,
+    Open,
+    /// Requests that come early are answered with 425 (RFC 8470 section 5.2).
+    TooEarly,
+    /// Its tickets allow it, and it knows no session when a client comes back.
+    Forgetful,
+}
+
 /// A server, and the link to it.
 pub struct Pond {
     pub queue: Queue,
@@ -66,6 +81,10 @@ pub struct Pond {
     pub fate: fn(u64) -> RequestFate,
     /// Nobody listens: what is sent comes back as ICMP says.
     pub deaf: bool,
+    /// What becomes of requests that come before the handshake is over.
+    pub early: EarlyDoor,
+    /// Clients may not change their address (RFC 9000 section 18.2).
+    pub fixed: bool,
 }
 
 impl Pond {
@@ -79,6 +98,8 @@ impl Pond {
             loses: |_, _| false,
             fate: |_| RequestFate::Served,
             deaf: false,
+            early: EarlyDoor::Shut,
+            fixed: false,
         }
     }
 }
@@ -110,10 +131,14 @@ pub fn execute_quic(plan: Plan, pond: Pond, origin: Instant) -> QuicOutcome {
     setup.logging.calls = true;
     setup.logging.ends = true;
     let setup = Arc::new(setup);
-    let (client, server) = handshakes();
+    let (client, server) = handshakes(pond.early);
     let water = Water::new(pond, start, origin, server);
     let seed = Some([7; 32]);
-    let mut io = Quic::new(water, origin, client, &Limits::default(), seed);
+    let moves = setup.plan.connection.migrate.map(|when| match when {
+        plan::Migrate::Every(span) => Moves::Every(span),
+        plan::Migrate::Calls(count) => Moves::Requests(count),
+    });
+    let mut io = Quic::new(water, origin, client, &Limits::default(), seed).moving(moves);
     let mut bench = Bench::new(&setup);
     drive(&mut Worker::new(setup, 0, None), &mut io, &mut bench);
     let water = io.inner();
@@ -138,7 +163,7 @@ fn places(plan: &Plan) -> Vec<Place> {
 const SERVER: &str = "10.0.0.2:443";
 
 /// Both sides of TLS, with a certificate of their own.
-fn handshakes() -> (quic::Handshakes, Arc<QuicServerConfig>) {
+fn handshakes(early: EarlyDoor) -> (quic::Handshakes, Arc<QuicServerConfig>) {
     let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned()]).expect("a certificate");
     let certificate = made.cert.der().clone();
     let key = rustls_pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
@@ -152,6 +177,7 @@ fn handshakes() -> (quic::Handshakes, Arc<QuicServerConfig>) {
         .with_root_certificates(roots)
         .with_no_client_auth();
     client.alpn_protocols = vec![b"h3".to_vec()];
+    client.enable_early_data = true;
     let mut server = rustls::ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(tls13)
         .expect("TLS 1.3 is there")
@@ -159,9 +185,36 @@ fn handshakes() -> (quic::Handshakes, Arc<QuicServerConfig>) {
         .with_single_cert(vec![certificate], key.into())
         .expect("a key for the certificate");
     server.alpn_protocols = vec![b"h3".to_vec()];
+    // for QUIC it is all or nothing (RFC 9001 section 4.6.1)
+    server.max_early_data_size = if early == EarlyDoor::Shut { 0 } else { u32::MAX };
+    if early == EarlyDoor::Forgetful {
+        server.session_storage = Arc::new(Forgets);
+    }
     let client = QuicClientConfig::try_from(client).expect("a suite for QUIC");
     let server = QuicServerConfig::try_from(server).expect("a suite for QUIC");
     (Arc::new(client), Arc::new(server))
+}
+
+/// Takes sessions and knows none.
+#[derive(Debug)]
+struct Forgets;
+
+impl rustls::server::StoresServerSessions for Forgets {
+    fn put(&self, _key: Vec<u8>, _value: Vec<u8>) -> bool {
+        true
+    }
+
+    fn get(&self, _key: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn take(&self, _key: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn can_cache(&self) -> bool {
+        true
+    }
 }
 
 /// The link as the client's side of QUIC sees it.
@@ -188,7 +241,7 @@ struct UdpPort {
 
 impl Water {
     fn new(pond: Pond, now: Nanos, instant: Instant, tls: Arc<QuicServerConfig>) -> Water {
-        let host = Host::new(pond.streams_max, tls);
+        let host = Host::new(&pond, tls);
         Water {
             now,
             origin: (now, instant),
@@ -345,7 +398,6 @@ struct Host {
 
 struct Guest {
     connection: Connection,
-    client: SocketAddr,
     /// Rows of `heard`, by stream.
     rows: BTreeMap<StreamId, usize>,
     calls: u32,
@@ -353,12 +405,13 @@ struct Guest {
 }
 
 impl Host {
-    fn new(streams_max: u32, tls: Arc<QuicServerConfig>) -> Host {
+    fn new(pond: &Pond, tls: Arc<QuicServerConfig>) -> Host {
         let mut transport = TransportConfig::default();
-        transport.max_concurrent_bidi_streams(VarInt::from_u32(streams_max));
+        transport.max_concurrent_bidi_streams(VarInt::from_u32(pond.streams_max));
         transport.mtu_discovery_config(None);
         let mut config = ServerConfig::with_crypto(tls);
         config.transport_config(Arc::new(transport));
+        config.migration(!pond.fixed);
         let mut own = EndpointConfig::default();
         own.rng_seed(Some([9; 32]));
         Host {
@@ -392,7 +445,7 @@ impl Host {
                 let accepted = self.endpoint.accept(incoming, now, &mut out, None);
                 let (handle, connection) = accepted.expect("a client of ours is welcome");
                 let rows = BTreeMap::new();
-                let guest = Guest { connection, client, rows, calls: 0, control: None };
+                let guest = Guest { connection, rows, calls: 0, control: None };
                 self.guests.insert(handle, guest);
             }
             Some(DatagramEvent::Response(transmit)) => {
@@ -441,8 +494,14 @@ impl Host {
             }
         }
         while let Some(event) = guest.connection.poll() {
+            let too_early = pond.early == EarlyDoor::TooEarly && guest.connection.is_handshaking();
             let requests = guest.hear(event, &mut self.heard);
             for stream in requests {
+                if too_early {
+                    guest.say(id_of(stream), &TOO_EARLY);
+                    guest.connection.send_stream(id_of(stream)).finish().ok();
+                    continue;
+                }
                 let number = self.requests;
                 self.requests += 1;
                 guest.calls += 1;
@@ -471,7 +530,7 @@ impl Host {
         }
         let mut out = Vec::new();
         while let Some(transmit) = guest.connection.poll_transmit(now, 1, &mut out) {
-            sent.push((guest.client, out[..transmit.size].to_vec()));
+            sent.push((transmit.destination, out[..transmit.size].to_vec()));
             out.clear();
         }
         if over {

@@ -224,7 +224,7 @@ fn what_is_no_http2_is_named() {
         (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "speaks HTTP/1.x"),
         (b"\0\0\x08\x06\0\0\0\0\0pingpong", "SETTINGS"),
         // SETTINGS, then DATA on stream 0
-        (b"\0\0\0\x04\0\0\0\0\0\0\0\x01\0\0\0\0\0\0x", "RFC 9113 section 5.4.1"),
+        (b"\0\0\0\x04\0\0\0\0\0\0\0\x01\0\0\0\0\0\0x", "RFC 9113 section 6.1"),
     ];
     for (bytes, told) in cases {
         let bytes = bytes.to_vec();

@@ -36,12 +36,37 @@ impl Http3 {
     }
 }
 
+/// What becomes of requests over HTTP/3 that come before the handshake is over (0-RTT).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EarlyData {
+    /// They are served.
+    Accept,
+    /// Tickets allow them, but no session is remembered, as by a server that was started anew: the client
+    /// has to send them again.
+    Refuse,
+    /// They are answered with 425 (RFC 8470 section 5.2).
+    TooEarly,
+}
+
+impl EarlyData {
+    fn parse(text: &str) -> Result<EarlyData, String> {
+        match text {
+            "accept" => Ok(EarlyData::Accept),
+            "refuse" => Ok(EarlyData::Refuse),
+            "too-early" => Ok(EarlyData::TooEarly),
+            _ => Err("write accept, refuse or too-early".to_owned()),
+        }
+    }
+}
+
 /// Everything that can be chosen about a site.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub listen: Listen,
     /// HTTP/3 is served too, over UDP at the port that TCP has.
     pub http3: Option<Http3>,
+    /// `None`: there is no early data, as its tickets say.
+    pub early_data: Option<EarlyData>,
     /// Serving threads, 1..=64. More than one only without faults.
     pub threads: usize,
     /// All threads run on these CPUs; empty: wherever the kernel likes.
@@ -81,6 +106,11 @@ pub struct OptionInfo {
 pub const OPTIONS: &[OptionInfo] = &[
     with("listen", "ADDR:PORT|unix:PATH", "Listen here; port 0 takes a free one [127.0.0.1:2020]"),
     with("http3", "CERT,KEY", "Serve HTTP/3 too, at the same port of UDP, with these files in PEM"),
+    with(
+        "early-data",
+        "accept|refuse|too-early",
+        "0-RTT over HTTP/3: take it, forget all sessions, or answer it with 425 [no tickets for it]",
+    ),
     with("threads", "N", "Serving threads, 1-64; faults need one [1]"),
     with("cpus", "LIST", "Run only on these CPUs, like 0,2-3"),
     with("log", "FILE", "Append a line per response to FILE (Common Log Format)"),
@@ -159,6 +189,7 @@ impl Default for Config {
         Config {
             listen: Listen::Tcp("127.0.0.1:2020".to_owned()),
             http3: None,
+            early_data: None,
             threads: 1,
             cpus: Vec::new(),
             log: None,
@@ -201,6 +232,7 @@ impl Config {
         match name {
             "listen" => self.listen = Listen::parse(value)?,
             "http3" => self.http3 = Some(Http3::parse(value).map_err(refuse)?),
+            "early-data" => self.early_data = Some(EarlyData::parse(value).map_err(refuse)?),
             "log" if value.is_empty() => return Err(refuse("the path is missing".to_owned())),
             "log" => self.log = Some(AccessLog::to_file(&PathBuf::from(value))?),
             "threads" => self.threads = count(value).map_err(refuse)? as usize,
@@ -285,6 +317,9 @@ impl Config {
         }
         if self.http3.is_some() && self.engine() != Engine::Proper {
             return conflict("--http3 is for the pages, which --null and faults do not serve");
+        }
+        if self.early_data.is_some() && self.http3.is_none() {
+            return conflict("--early-data is of HTTP/3 here: add --http3 CERT,KEY");
         }
         if self.http3.is_some() && matches!(self.listen, Listen::Unix(_)) {
             return conflict("--http3 is over UDP: give --listen ADDR:PORT");

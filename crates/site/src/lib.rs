@@ -25,7 +25,7 @@ mod route;
 mod server;
 
 pub use access::AccessLog;
-pub use config::{Config, Http3, OPTIONS, OptionInfo, Sleeping};
+pub use config::{Config, EarlyData, Http3, OPTIONS, OptionInfo, Sleeping};
 pub use counters::Served;
 pub use error::SiteError;
 pub use faults::{Faults, Misbehaviour, Stall, TimeLaw, WrongLength};

@@ -47,7 +47,7 @@ impl Site {
         let (listener, address) = Listener::bind(&config.listen, config.backlog())?;
         let mut quic = match (&config.http3, &address) {
             (Some(wanted), Address::Tcp(address)) => {
-                Some(proper::QuicListener::bind(*address, wanted)?)
+                Some(proper::QuicListener::bind(*address, wanted, config.early_data)?)
             }
             _ => None,
         };

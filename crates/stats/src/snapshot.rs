@@ -7,7 +7,8 @@ use crate::{
     StreamMarks, StreamTally, Verified,
 };
 use sample::{
-    FailureClass, Http2Facts, Http3Facts, Outcome, Remark, Sample, SocketFacts, TlsFacts,
+    EarlyFacts, FailureClass, Http2Facts, Http3Facts, Outcome, Remark, Sample, SocketFacts,
+    TlsFacts,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -185,6 +186,7 @@ pub struct Connections {
     pub http2: Http2Facts,
     /// Empty where no connection spoke HTTP/3.
     pub http3: Http3Facts,
+    pub early: EarlyFacts,
     pub lives: Lives,
 }
 
@@ -476,6 +478,7 @@ impl Connections {
         self.lives.merge(&other.lives);
         self.http2.merge(&other.http2);
         self.http3.merge(&other.http3);
+        self.early.merge(&other.early);
         for (facts, count) in &other.tls {
             *self.tls.entry(facts.clone()).or_default() += count;
         }

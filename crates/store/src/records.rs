@@ -12,9 +12,10 @@ use record::ramp::{RampReport, RampStep};
 use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use record::server::Conduct;
 use sample::{
-    AgentFacts, AgentNow, AgentState, BodyPrint, BudgetFacts, Environment, FailureClass,
-    FleetFacts, HeldFacts, Http2Facts, Http3Facts, PartMove, PathDirection, PathFacts, PathKind,
-    QuicFacts, StackFacts, SutRow, SutSeries, TlsFacts, WrongBody,
+    AgentFacts, AgentNow, AgentState, BodyPrint, BudgetFacts, EarlyFacts, Environment,
+    FailureClass, FleetFacts, HeldFacts, Http2Facts, Http3Facts, MigrationFacts, PartMove,
+    PathDirection, PathFacts, PathKind, QuicFacts, StackFacts, SutRow, SutSeries, TlsFacts,
+    WrongBody,
 };
 use serde_json::{Map, Value};
 use stats::curve::{
@@ -48,7 +49,7 @@ record! {
     TlsFacts { version, cipher, group, resumed, key_bits, alpn }
     Connections {
         attempted, established, closed, setup_sum, judged, conforming, retransmits, rtt, tls,
-        http2, http3, lives,
+        http2, http3, early, lives,
     }
     Http2Facts {
         streams, streams_peak, streams_max, refused, resets, goaways, pings, fields_sent, coded_sent,
@@ -56,8 +57,12 @@ record! {
     }
     Http3Facts {
         streams, streams_peak, streams_max, waited, refused, resets, goaways, fields_sent, coded_sent,
-        fields_received, coded_received, violations, quic,
+        fields_received, coded_received, violations, quic, migration,
     }
+    MigrationFacts {
+        made, validated, forbidden, time_sum, time_min, time_max, calls, calls_lost,
+    }
+    EarlyFacts { sent, accepted, rejected, too_early }
     QuicFacts {
         handshakes, resumed, packets_sent, packets_lost, datagrams_received, bytes_sent,
         bytes_received, congestion_events, rtt_sum, rtt_min, rtt_max,

@@ -106,8 +106,8 @@ fn config(settings: &Settings) -> Result<ClientConfig, SetupError> {
     config.alpn_protocols = alpn(&settings.alpn)?;
     config.enable_sni = !settings.nameless;
     config.resumption = Resumption::disabled();
-    // a resumed call must not be answered before its handshake is done: it could be replayed
-    config.enable_early_data = false;
+    // what goes early can be replayed by others: only who asks for it has it
+    config.enable_early_data = settings.early_data;
     Ok(config)
 }
 

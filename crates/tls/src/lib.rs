@@ -48,6 +48,8 @@ pub struct Settings {
     pub key: Option<Vec<u8>>,
     /// Resume sessions, within one worker.
     pub resumption: bool,
+    /// Requests may go out with the first flight of a resumed handshake (0-RTT).
+    pub early_data: bool,
     /// Factories make sessions that are laid open as well.
     pub laid_open: bool,
     /// Send no SNI.
@@ -71,6 +73,7 @@ impl std::fmt::Debug for Settings {
             .field("cert", &self.cert.is_some())
             .field("key", &self.key.is_some())
             .field("resumption", &self.resumption)
+            .field("early_data", &self.early_data)
             .field("laid_open", &self.laid_open)
             .field("nameless", &self.nameless)
             .field("versions", &self.versions)

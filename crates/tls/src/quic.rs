@@ -84,6 +84,8 @@ impl crypto::Session for Handshake {
     }
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
+        // the library takes the server's former parameters for given where there are keys
+        self.connection.quic_transport_parameters()?;
         let keys = self.connection.zero_rtt_keys()?;
         Some((Box::new(keys.header), Box::new(keys.packet)))
     }

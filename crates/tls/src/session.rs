@@ -14,6 +14,9 @@ pub struct ClientSession {
     /// The first bytes that came, for the message when they are no TLS at all.
     opening: Opening,
     closed: bool,
+    /// What was sent before the handshake was over, until the server has said whether it reads that.
+    early: Vec<u8>,
+    early_read: Option<bool>,
     /// The error that ended the session; nothing is taken in after it.
     failed: Option<TlsError>,
 }
@@ -22,7 +25,14 @@ impl ClientSession {
     pub(crate) fn new(mut connection: ClientConnection) -> ClientSession {
         // A request of any size is taken at once; what it may be is the plan's to bound.
         connection.set_buffer_limit(None);
-        ClientSession { connection, opening: Opening::default(), closed: false, failed: None }
+        ClientSession {
+            connection,
+            opening: Opening::default(),
+            closed: false,
+            early: Vec::new(),
+            early_read: None,
+            failed: None,
+        }
     }
 
     fn take_in(&mut self, mut rest: &[u8], plaintext: &mut Vec<u8>) -> Result<(), TlsError> {
@@ -32,6 +42,7 @@ impl ClientSession {
                 .read_tls(&mut rest)
                 .map_err(|error| tls_error(format!("a TLS message too long: {error}")))?;
             let state = self.connection.process_new_packets();
+            self.settle_early();
             // what came whole before a broken record is the application's
             self.hand_over(plaintext);
             match state {
@@ -52,6 +63,19 @@ impl ClientSession {
             }
             plaintext.extend_from_slice(chunk);
             reader.consume(count);
+        }
+    }
+
+    /// Once the handshake is over, what the server would not read early is sent again.
+    fn settle_early(&mut self) {
+        if self.early.is_empty() || self.connection.is_handshaking() {
+            return;
+        }
+        let early = std::mem::take(&mut self.early);
+        let read = self.connection.is_early_data_accepted();
+        self.early_read = Some(read);
+        if !read {
+            self.send(&early);
         }
     }
 
@@ -86,6 +110,20 @@ impl TlsSession for ClientSession {
             // said by the next feed; there is no one to tell here
             self.failed.get_or_insert_with(|| tls_error(error.to_string()));
         }
+    }
+
+    fn send_early(&mut self, plaintext: &[u8]) -> bool {
+        let Some(mut early) = self.connection.early_data() else { return false };
+        // what the server's ticket allows; a request is not torn apart
+        if early.bytes_left() < plaintext.len() || early.write_all(plaintext).is_err() {
+            return false;
+        }
+        self.early.extend_from_slice(plaintext);
+        true
+    }
+
+    fn early_read(&self) -> Option<bool> {
+        self.early_read
     }
 
     fn drain(&mut self, out: &mut Vec<u8>) {

@@ -236,6 +236,61 @@ fn a_factory_resumes_from_its_second_session_on() {
     }
 }
 
+/// What a session sends before its handshake is over: read at once, or sent again by itself.
+#[test]
+fn early_data_is_read_or_sent_again() {
+    let pki = pki();
+    let request = b"GET / HTTP/1.1\r\n\r\n";
+    for (most, forgets, read) in
+        [(1_000, false, Some(true)), (1_000, true, Some(false)), (0, false, None)]
+    {
+        let mut config = any_server(&pki);
+        config.max_early_data_size = most;
+        let willing = Arc::new(config.clone());
+        config.session_storage = if forgets {
+            rustls::server::ServerSessionMemoryCache::new(8)
+        } else {
+            willing.session_storage.clone()
+        };
+        let config = Arc::new(config);
+        let settings = Settings { resumption: true, early_data: true, ..trusting(&pki) };
+        let mut factory = factory(&settings);
+        visit(&mut factory, &willing);
+        let mut wire = Wire::new(&mut factory, "localhost", &config);
+        let sent = wire.client.send_early(request);
+        assert_eq!(sent, read.is_some(), "{most} {forgets}");
+        assert!(!wire.client.send_early(&[b'x'; 2_000]), "more than a ticket allows");
+        assert_eq!(wire.client.early_read(), None);
+        let mut hello = Vec::new();
+        wire.client.drain(&mut hello);
+        wire.server.read_tls(&mut &hello[..]).unwrap();
+        wire.server.process_new_packets().unwrap();
+        let mut early = Vec::new();
+        if let Some(mut data) = wire.server.early_data() {
+            data.read_to_end(&mut early).ok();
+        }
+        wire.settle().unwrap();
+        assert_eq!(wire.client.early_read(), read);
+        let late = [&early[..], &wire.at_server].concat();
+        assert_eq!(late, if sent { &request[..] } else { b"" }, "once, and whole");
+        assert_eq!(!early.is_empty(), read == Some(true));
+    }
+}
+
+#[test]
+fn none_is_sent_by_who_was_not_asked_to() {
+    let pki = pki();
+    let mut config = any_server(&pki);
+    config.max_early_data_size = 1_000;
+    let config = Arc::new(config);
+    let mut factory = factory(&Settings { resumption: true, ..trusting(&pki) });
+    visit(&mut factory, &config);
+    let mut wire = Wire::new(&mut factory, "localhost", &config);
+    assert!(!wire.client.send_early(b"GET"));
+    wire.settle().unwrap();
+    assert!(wire.client.facts().unwrap().resumed);
+}
+
 #[test]
 fn every_ticket_is_kept_that_many_connections_at_once_will_want() {
     let pki = pki();

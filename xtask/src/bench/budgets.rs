@@ -62,6 +62,27 @@ const BUDGETS: &[Budget] = &[
         max: 1.5,
         unit: "×",
     },
+    cpu("http2-1", "h2load", 0.90),
+    cpu("http2-10", "h2load", 0.90),
+    cpu("http2-100", "h2load", 0.90),
+    user("http2-1", "h2load"),
+    user("http2-10", "h2load"),
+    user("http2-100", "h2load"),
+    cpu("http2-tls-1", "h2load", 0.90),
+    cpu("http2-tls-10", "h2load", 0.90),
+    cpu("http2-tls-100", "h2load", 0.90),
+    Budget {
+        table: "http2-memory",
+        tool: OURS,
+        metric: "kib_per_connection",
+        against: Against::Ratio("h2load"),
+        max: 1.0,
+        unit: "×",
+    },
+    cpu("http3-1", "h2load", 1.0),
+    cpu("http3-10", "h2load", 1.0),
+    cpu("http3-100", "h2load", 1.0),
+    cpu("http3-connect", "h2load", 1.0),
     // the norm site serves a small file at no less than half of nginx's rate
     Budget {
         table: "site",
@@ -81,6 +102,12 @@ const fn cpu(table: &'static str, reference: &'static str, max: f64) -> Budget {
 /// The same of our own TCP.
 const fn own(table: &'static str, reference: &'static str, max: f64) -> Budget {
     Budget { tool: OWN, ..cpu(table, reference, max) }
+}
+
+/// Time in user space, no more than the other tool's.
+const fn user(table: &'static str, reference: &'static str) -> Budget {
+    let against = Against::Ratio(reference);
+    Budget { table, tool: OURS, metric: "user_us", against, max: 1.0, unit: "×" }
 }
 
 const fn difference(
@@ -152,7 +179,7 @@ fn judge_one(budget: &Budget, raw: &Raw) -> Judged {
         ),
         Against::Nothing => (raw.values(table, tool, metric), format!("{table}: {tool}, {metric}")),
     };
-    let steady = table == "memory" || table.starts_with("syscalls");
+    let steady = table.ends_with("memory") || table.starts_with("syscalls");
     let needed = if steady { STEADY_ROUNDS_MIN } else { ROUNDS_MIN };
     let found = estimate(&values);
     let enough = found.filter(|found| found.count >= needed);

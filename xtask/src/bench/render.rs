@@ -25,6 +25,29 @@ const TITLES: &[Title] = &[
     titled("memory", "Memory, each answer after one second", ""),
     titled("pace", "Punctuality as the server sees it", ""),
     titled("site", "A small static file, the server on one core, wrk on the other", "norm"),
+    titled(
+        "http2-1",
+        "HTTP/2 without TLS, 10 connections with 1 stream each, client and nghttpd on one core",
+        "h2load",
+    ),
+    titled("http2-10", "The same with 10 streams each", "h2load"),
+    titled("http2-100", "The same with 100 streams each", "h2load"),
+    titled(
+        "http2-tls-1",
+        "HTTP/2 over TLS 1.3, 10 connections with 1 stream each, nginx on another core",
+        "h2load",
+    ),
+    titled("http2-tls-10", "The same with 10 streams each", "h2load"),
+    titled("http2-tls-100", "The same with 100 streams each", "h2load"),
+    titled("http2-memory", "Memory of an HTTP/2 connection with one call under way", "h2load"),
+    titled(
+        "http3-1",
+        "HTTP/3, 10 connections with 1 stream each, our site (quinn, h3) on another core",
+        "h2load",
+    ),
+    titled("http3-10", "The same with 10 streams each", "h2load"),
+    titled("http3-100", "The same with 100 streams each", "h2load"),
+    titled("http3-connect", "A QUIC connection for each call", "h2load"),
 ];
 
 const fn titled(table: &'static str, title: &'static str, against: &'static str) -> Title {

@@ -108,6 +108,9 @@ impl Worker {
         if stood && how == Close::Orderly {
             conn.say_goodbye(io, slot);
         }
+        if let Some(early) = conn.early() {
+            self.journal.count_early(&early);
+        }
         conn.close();
         let user = conn.release();
         let id = self.feedback.user_id(user);

@@ -3,6 +3,7 @@
 use super::Worker;
 use crate::call::{Call, End, NOBODY};
 use crate::feedback::DroppedPart;
+use crate::pool::Opener;
 use crate::proof;
 use crate::speaker::Request;
 use conduit::{Close, Io, Slot};
@@ -93,7 +94,7 @@ impl Worker {
         loop {
             self.journal.connection_attempted();
             let address = self.pool.address(endpoint);
-            match self.open(io, endpoint, call.user, now) {
+            match self.open(io, endpoint, (call.user, call.late), now) {
                 Ok(slot) => {
                     self.assign(slot, call, now);
                     return self.share(slot);
@@ -129,12 +130,13 @@ impl Worker {
         &mut self,
         io: &mut I,
         endpoint: u32,
-        user: u32,
+        (user, late): (u32, bool),
         now: Nanos,
     ) -> Result<Slot, FailureClass> {
         let chosen = self.feedback.scripted_peer();
         let id = self.feedback.user_id(user);
-        let slot = self.pool.open(io, endpoint, (user, id), chosen.as_ref(), now)?;
+        let opener = Opener { user, id, late };
+        let slot = self.pool.open(io, endpoint, opener, chosen.as_ref(), now)?;
         self.journal.connection_begun();
         let end = self.pool.endpoint(endpoint).clone();
         if let Some(request) = &end.tunnel {
@@ -222,7 +224,9 @@ impl Worker {
     /// As `place`, for a call that is in flight already: it is never queued or dropped.
     pub(super) fn place_again<I: Io>(&mut self, io: &mut I, call: Call, now: Nanos) {
         let endpoint = self.template_of(&call).endpoint;
-        match self.usable(io, &call, endpoint, now) {
+        let found = self.usable(io, &call, endpoint, now);
+        // who has served has shaken hands
+        match found.filter(|slot| !call.late || self.pool.conn(*slot).has_served()) {
             Some(slot) => self.assign(slot, call, now),
             None => self.place_on_new(io, call, endpoint, now),
         }

@@ -11,11 +11,14 @@ use crate::render::build_template;
 use crate::setup::{Setup, endpoint_key, redirect_method};
 use crate::verify::NotItsBody;
 use conduit::{Close, Io, Slot};
-use sample::{BodyPrint, FailureClass, WrongBody};
+use sample::{BodyPrint, EarlyFacts, FailureClass, WrongBody};
 use units::Nanos;
 use wire::answer::{AnswerFacts, Asked};
 use wire::fields;
 use workload::Template;
+
+/// RFC 8470 section 5.2.
+const TOO_EARLY: u16 = 425;
 
 impl Worker {
     /// Somebody wants to see more of responses than their length.
@@ -126,10 +129,7 @@ impl Worker {
         // the connection ends before the other responses to a script's call
         let wrong = wrong.or((call.responses_due > 1).then_some(FailureClass::ClosedEarly));
         call.add(facts, decoded);
-        let again = self.proves && facts.status == 401 && {
-            let head = self.pool.conn(slot).speaker().head();
-            proof::take_challenge(&self.setup, &mut self.feedback, &call, head)
-        };
+        let again = self.repeats && self.is_to_be_repeated(slot, &mut call, facts.status);
         let redirect = if (300..400).contains(&facts.status) || self.setup.plan.request.cookies {
             let own = call.request.as_deref();
             self.read_head(slot, own, (call.user, call.target, call.redirects), facts.status)
@@ -159,7 +159,7 @@ impl Worker {
         }
         if again {
             self.journal.response_before_last(facts.status, now);
-            self.log_in(io, call, now);
+            self.ask_again(io, call, now);
             return self.offer(slot, now);
         }
         match redirect {
@@ -327,10 +327,26 @@ impl Worker {
         template.map(Some).map_err(|_| FailureClass::Redirects)
     }
 
-    /// The same call again, with the answer to the server's challenge.
+    /// A response with this status is not the last one to its call: the server asks for a login, or
+    /// wants the request when the handshake is over.
     #[cold]
-    fn log_in<I: Io>(&mut self, io: &mut I, mut call: Call, now: Nanos) {
-        call.logins += 1;
+    fn is_to_be_repeated(&mut self, slot: Slot, call: &mut Call, status: u16) -> bool {
+        if status == TOO_EARLY && self.setup.plan.tls.early_data && !call.late {
+            call.late = true;
+            self.journal.count_early(&EarlyFacts { too_early: 1, ..EarlyFacts::default() });
+            return true;
+        }
+        let challenged = self.proves && status == 401 && {
+            let head = self.pool.conn(slot).speaker().head();
+            proof::take_challenge(&self.setup, &mut self.feedback, call, head)
+        };
+        call.logins += u16::from(challenged);
+        challenged
+    }
+
+    /// The same call again, with the answer to the server's challenge, or later.
+    #[cold]
+    fn ask_again<I: Io>(&mut self, io: &mut I, mut call: Call, now: Nanos) {
         call.tries = 0;
         call.first_byte = Nanos::ZERO;
         if let Some(intake) = call.intake.take() {

@@ -597,6 +597,7 @@ impl ConnectionArgs {
         connection.nodelay &= !self.no_nodelay;
         connection.reset_on_close |= self.reset;
         set(&mut connection.reconnect_pause, self.reconnect_pause);
+        set_some(&mut connection.migrate, self.migrate);
     }
 }
 
@@ -620,6 +621,7 @@ impl TlsArgs {
             }),
         );
         tls.resumption &= !self.no_resumption;
+        tls.early_data |= self.early_data;
         set(&mut tls.alpn, self.alpn.map(|List(names)| names));
         set_some(&mut tls.server_name, self.server_name);
         set(&mut tls.groups, self.groups.map(|List(names)| names));

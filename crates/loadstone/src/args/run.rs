@@ -285,6 +285,9 @@ pub(super) struct ConnectionArgs {
     /// Hold this many further connections open while the load runs, and count who ends them
     #[arg(long, value_name = "N", value_parser = parse::count::<u32>, hide_short_help = true)]
     pub(super) idle: Option<u32>,
+    /// HTTP/3: change each connection's local port so often: 5s, or 100calls
+    #[arg(long, value_name = "TIME|Ncalls", value_parser = rules::parse_migrate, hide_short_help = true)]
+    pub(super) migrate: Option<plan::Migrate>,
     /// Use a proxy: http://[name:password@]host:port
     #[arg(long, value_name = "URL", value_parser = plan::parse_proxy, hide_short_help = true)]
     pub(super) proxy: Option<url::Url>,
@@ -347,6 +350,9 @@ pub(super) struct TlsArgs {
     /// Make a full handshake for every connection
     #[arg(long, hide_short_help = true)]
     pub(super) no_resumption: bool,
+    /// Send requests with the first flight of a resumed handshake (0-RTT); GET, HEAD and OPTIONS only
+    #[arg(long, hide_short_help = true)]
+    pub(super) early_data: bool,
     /// ALPN protocols to offer, or none [default: http/1.1]
     #[arg(long, value_name = "LIST", value_parser = parse::names, hide_short_help = true)]
     pub(super) alpn: Option<List<String>>,

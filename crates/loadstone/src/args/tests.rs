@@ -382,6 +382,7 @@ const VALUES: &[(&str, &str)] = &[
     ("groups", "x"),
     ("ciphers", "x"),
     ("streams", "9 --http 2"),
+    ("migrate", "5s --http 3"),
     ("stream-window", "1M --http 2"),
     ("connection-window", "1M --http 2"),
     ("header-table", "8K --http 2"),
@@ -430,11 +431,15 @@ fn every_option_of_run_does_something() {
         let list = if matches!(name, "random" | "once") { "--urls list.txt" } else { beside };
         let glue = if own.starts_with('=') || own.is_empty() { "" } else { " " };
         // the command names the URL itself
-        let url = if name == "curl" { "" } else { URL };
+        let url = match name {
+            "curl" => "",
+            "early-data" | "migrate" => "https://h/",
+            _ => URL,
+        };
         let with = split(&format!("{url} --{name}{glue}{own} {list}"));
         let with: Vec<&str> = with.iter().map(String::as_str).collect();
         let with = typed(&with).unwrap_or_else(|error| panic!("--{name}: {error}"));
-        let without = split(&format!("{URL} {list}"));
+        let without = split(&format!("{} {list}", if url.is_empty() { URL } else { url }));
         let without: Vec<&str> = without.iter().map(String::as_str).collect();
         // a certificate without its key is an error: there the plain plan is the measure
         let without = typed(&without).or_else(|_| typed(&[URL])).unwrap();

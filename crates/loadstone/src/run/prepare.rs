@@ -290,6 +290,7 @@ pub(crate) fn tls_settings(plan: &Plan) -> tls::Settings {
         cert: wanted.cert.clone(),
         key: wanted.key.clone(),
         resumption: wanted.resumption,
+        early_data: wanted.early_data,
         nameless: !wanted.sni,
         versions: match wanted.versions {
             TlsVersions::Any => tls::Versions::Any,

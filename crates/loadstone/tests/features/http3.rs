@@ -101,3 +101,70 @@ fn the_text_says_what_was_spoken() {
     assert!(said.contains("50 streams, at most 2 at once on a connection"), "{said}");
     assert!(said.contains("QUIC          10 handshakes, "), "{said}");
 }
+
+/// Each connection after a worker's first has its first call in early data; what the server does about it
+/// is counted apart, and no call is lost.
+#[test]
+fn early_data_is_counted_apart() {
+    for (door, counts) in
+        [("accept", [13, 13, 0, 0]), ("refuse", [13, 0, 13, 0]), ("too-early", [0, 0, 0, 0])]
+    {
+        let site = QuicSite::with(&[("early-data", door)]);
+        let url = site.url("/bytes/100");
+        let limits = ["-c", "1", "-n", "42", "--calls", "3", "--threads", "1", "--early-data"];
+        let json = site.measured(&[&limits[..], &[&url]].concat());
+        assert_eq!(outcomes(&json)[..2], [42, 42], "{door}");
+        let told = ["sent", "accepted", "rejected", "too_early"]
+            .map(|name| whole(&json, &format!("/early_data/{name}")));
+        if door != "too-early" {
+            assert_eq!(told, counts, "{door}");
+            continue;
+        }
+        // accepted by TLS, and answered with 425 as long as the handshake is not over
+        let [sent, accepted, rejected, too_early] = told;
+        assert_eq!((sent, rejected), (accepted, 0));
+        assert!(too_early > 0 && too_early <= sent, "{told:?}");
+        assert_eq!(whole(&json, "/status/425"), too_early);
+    }
+    let site = QuicSite::start();
+    let url = site.url("/bytes/100");
+    let json = site.measured(&["-c", "1", "-n", "10", "--calls", "1", &url]);
+    assert!(json["early_data"].is_null());
+}
+
+#[test]
+fn early_data_is_for_requests_that_do_no_harm() {
+    for (args, told) in [
+        (&["--method", "POST"][..], "cannot go with the method \"POST\""),
+        (&["--no-resumption"], "--early-data cannot go with --no-resumption"),
+        (&["--http", "1.1", "--tls", "1.2"], "early data is of TLS 1.3"),
+    ] {
+        let all = [&["run", "--early-data", "https://127.0.0.1:1/"][..], args].concat();
+        let ran = run(&all).expect(&[2]);
+        assert!(ran.stderr.contains(told), "{args:?}: {}", ran.stderr);
+    }
+    let ran = run(&["run", "--early-data", "http://127.0.0.1:1/"]).expect(&[2]);
+    assert!(ran.stderr.contains("write https://, or drop it"), "{}", ran.stderr);
+}
+
+#[test]
+fn connections_go_on_from_another_port() {
+    let site = QuicSite::start();
+    let url = site.url("/bytes/100");
+    let json =
+        site.measured(&["-c", "2", "-n", "400", "--streams", "2", "--migrate", "20calls", &url]);
+    assert_eq!(outcomes(&json)[..2], [400, 400]);
+    assert_eq!(whole(&json, "/connections/established"), 2);
+    let made = whole(&json, "/http3/migration/made");
+    assert!((15..=20).contains(&made), "{made}");
+    let validated = whole(&json, "/http3/migration/validated");
+    // the last change may be made with the last calls
+    assert!(made - validated <= 2, "{made} {validated}");
+    assert_eq!(whole(&json, "/http3/migration/calls_lost"), 0);
+    assert!(json["http3"]["migration"]["time_s"]["mean"].as_f64().unwrap() > 0.0);
+    let args = ["run", "--print-plan", "--http", "3", "--migrate", "250ms", "--early-data", &url];
+    let plan = run(&args).expect(&[0]).stdout;
+    assert!(plan.contains("migrate = \"250ms\"") && plan.contains("early_data = true"), "{plan}");
+    let ran = run(&["run", "--migrate", "5s", &url]).expect(&[2]);
+    assert!(ran.stderr.contains("add --http 3, or drop it"), "{}", ran.stderr);
+}

@@ -1,7 +1,8 @@
 //! TLS as the server sees it, and what the result says of it.
 
-use crate::support::tls::{Handshake, TlsOptions, TlsServer};
-use crate::support::{failures, measure, measured, outcomes, text, whole};
+use crate::support::nginx::Nginx;
+use crate::support::tls::{Handshake, Pki, TlsOptions, TlsServer};
+use crate::support::{failures, keep, measure, measured, outcomes, text, whole};
 use serde_json::Value;
 
 /// Runs against the server with its authority trusted, and more options.
@@ -154,5 +155,35 @@ fn a_client_certificate_is_shown_to_a_server_that_demands_one() {
         let told = json["first_call"]["failure"]["advice"].as_str();
         let advice = told.unwrap_or_else(|| text(&json, "/verdict/causes/0/advice"));
         assert!(advice.contains("--cert"), "{version}: {advice}");
+    }
+}
+
+/// Over TCP too the first calls of resumed connections go out early; nginx, which shares nothing with us,
+/// takes them or finds them too early.
+#[test]
+fn early_data_goes_to_nginx_over_both_protocols() {
+    let (pki, folder) = (Pki::new(), tempfile::tempdir().unwrap());
+    let file = |name: &str, text: &str| keep(folder.path(), name, text);
+    let (cert, key) = (file("cert", &pki.server.cert), file("key", &pki.server.key));
+    let ca = file("ca", &pki.ca);
+    for (protocol, http) in [("", "1.1"), (" http2", "2")] {
+        let server = Nginx::with_early_data(protocol, [&cert, &key]);
+        for path in ["/", "/late"] {
+            let url = format!("https://localhost:{}{path}", server.port());
+            let limits = ["-c", "1", "-n", "30", "--calls", "3", "--threads", "1"];
+            let more = ["--http", http, "--early-data", "--ca", &ca, &url];
+            let json = measured(&[&limits[..], &more].concat(), &[0, 4]);
+            assert_eq!(outcomes(&json)[..2], [30, 30], "{http} {path}");
+            let [sent, accepted, rejected, too_early] =
+                ["sent", "accepted", "rejected", "too_early"]
+                    .map(|name| whole(&json, &format!("/early_data/{name}")));
+            assert_eq!((sent, rejected), (accepted, 0), "{http} {path}");
+            if path == "/" {
+                assert_eq!((sent, too_early), (9, 0), "{http}");
+            } else {
+                assert!(too_early > 0 && too_early <= sent, "{http} {sent} {too_early}");
+                assert_eq!(whole(&json, "/status/425"), too_early);
+            }
+        }
     }
 }

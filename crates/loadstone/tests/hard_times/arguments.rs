@@ -79,6 +79,7 @@ const SWITCHES: &[&str] = &[
     "--reset",
     "--insecure",
     "--no-resumption",
+    "--early-data",
     "--percentiles",
     "--conforming-heads",
     "-q",

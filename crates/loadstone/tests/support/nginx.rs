@@ -51,6 +51,24 @@ impl Nginx {
         Nginx::proxy(origin, " http2")
     }
 
+    /// Over TLS 1.3, whose early data it takes; `/late` answers what came early with 425. `files`: of the
+    /// certificate and its key.
+    #[track_caller]
+    pub(crate) fn with_early_data(protocol: &str, files: [&str; 2]) -> Nginx {
+        let [cert, key] = files;
+        let rules = format!(
+            "ssl_certificate {cert}; ssl_certificate_key {key}; ssl_protocols TLSv1.3; \
+             ssl_early_data on; ssl_session_cache shared:sessions:1m; location / {{ return 200; }} \
+             location /late {{ if ($ssl_early_data) {{ return 425; }} return 200; }}"
+        );
+        let started = (0..5).find_map(|_| Nginx::try_start("", &format!(" ssl{protocol}"), &rules));
+        started.expect("nginx starts within five tries")
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     #[track_caller]
     fn proxy(origin: u16, protocol: &str) -> Nginx {
         let rules = format!(

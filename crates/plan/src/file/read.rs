@@ -464,7 +464,8 @@ fn read_connection(
     table.set_or_off("path", connection.path, &mut slot.path, path)?;
     let clients = |text: &str| rules::parse_clients(text, &traces);
     table.set_or_off("clients", connection.clients, &mut slot.clients, clients)?;
-    table.set_or_off("idle", connection.idle, &mut slot.idle, whole)
+    table.set_or_off("idle", connection.idle, &mut slot.idle, whole)?;
+    table.set_or_off("migrate", connection.migrate, &mut slot.migrate, rules::parse_migrate)
 }
 
 fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result<(), ParseError> {
@@ -474,6 +475,7 @@ fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result
     table.set_content("cert", (tls.cert, tls.cert_base64, tls.cert_file), &mut slot.cert, files)?;
     table.set_content("key", (tls.key, tls.key_base64, tls.key_file), &mut slot.key, files)?;
     slot.resumption = tls.resumption.unwrap_or(slot.resumption);
+    slot.early_data = tls.early_data.unwrap_or(slot.early_data);
     slot.sni = tls.sni.unwrap_or(slot.sni);
     table.pick("version", tls.version, &mut slot.versions, &TLS_VERSIONS)?;
     slot.alpn = tls.alpn.unwrap_or_else(|| slot.alpn.clone());

@@ -127,6 +127,8 @@ tables! {
         clients: Scalar,
         /// Connections that are held open and never used.
         idle: Scalar,
+        /// `5s` or `100 calls`: when a connection of QUIC changes its local port.
+        migrate: Scalar,
         /// The traces of these paths by their names: the spans between their lines, in milliseconds.
         /// A name that is not here is a file's.
         traces: BTreeMap<String, String>,
@@ -152,6 +154,7 @@ tables! {
         key_base64: String,
         key_file: String,
         resumption: bool,
+        early_data: bool,
         sni: bool,
         /// `any`, `1.2` or `1.3`.
         version: Scalar,

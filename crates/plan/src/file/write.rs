@@ -210,6 +210,7 @@ fn connection_table(plan: &Plan, secrets: Secrets) -> ConnectionTable {
         path: Scalar::or_off(connection.path.as_ref(), |path| Scalar::text(&path.text)),
         clients: Scalar::or_off(connection.clients.as_ref(), |all| Scalar::text(&all.text)),
         idle: Scalar::or_off(connection.idle, number),
+        migrate: connection.migrate.map(|when| Scalar::text(rules::show_migrate(when))),
         traces: traces(connection),
     }
 }
@@ -242,6 +243,7 @@ fn tls_table(tls: &TlsPlan, secrets: Secrets) -> TlsTable {
         key_base64,
         key_file: None,
         resumption: Some(tls.resumption),
+        early_data: tls.early_data.then_some(true),
         sni: Some(tls.sni),
         version: Some(Scalar::Text(name_of(&TLS_VERSIONS, &tls.versions))),
         alpn: Some(tls.alpn.clone()),

@@ -3,7 +3,8 @@
 use super::Problems;
 use crate::StackChoice;
 use crate::{
-    AddressFamily, ConnectionPlan, HttpVersion, IDLE_MAX, Plan, TlsPlan, TlsVersions, rules,
+    AddressFamily, ConnectionPlan, HttpVersion, IDLE_MAX, Migrate, Plan, TlsPlan, TlsVersions,
+    rules,
 };
 use std::net::IpAddr;
 use units::{Nanos, quoted};
@@ -21,6 +22,8 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_stack(plan, problems);
     check_idle(plan, problems);
     check_tls(&plan.tls, plan.request.version, problems);
+    check_early(plan, problems);
+    check_migrate(plan, problems);
 }
 
 fn check_calls(plan: &Plan, problems: &mut Problems) {
@@ -343,6 +346,74 @@ fn check_idle(plan: &Plan, problems: &mut Problems) {
         "--idle holds connections of TCP, which --http 3 has none of; drop one",
     );
 }
+
+/// What may be in early data: requests that do no harm when somebody sends them again (RFC 8470
+/// section 4), over a TLS that has it.
+fn check_early(plan: &Plan, problems: &mut Problems) {
+    if !plan.tls.early_data {
+        return;
+    }
+    let plain = plan.targets.iter().find(|target| target.url.scheme() == "http");
+    if let Some(target) = plain {
+        let text = format!(
+            "--early-data is TLS 1.3's, and {} is without TLS: write https://, or drop it",
+            target.url
+        );
+        problems.add("--early-data", text);
+    }
+    let unsafe_one = plan
+        .targets
+        .iter()
+        .map(|target| target.method.as_deref().unwrap_or(&plan.request.method))
+        .find(|method| !EARLY_METHODS.contains(method));
+    if let Some(method) = unsafe_one {
+        let text = format!(
+            "--early-data cannot go with the method {}: whoever records such a request can send it \
+             again (RFC 8470 section 4); it is for GET, HEAD and OPTIONS; drop it",
+            quoted(method)
+        );
+        problems.add("--early-data", text);
+    }
+    for (given, option, why) in [
+        (!plan.tls.resumption, "--no-resumption", "only a session that is resumed has early data"),
+        (plan.tls.versions == TlsVersions::Tls12, "--tls 1.2", "early data is of TLS 1.3"),
+        (plan.script.is_some(), "--script", "which methods a script sends is not known before"),
+        (
+            plan.targets.iter().any(|target| target.raw.is_some()),
+            "a request in bytes",
+            "what it does is not known",
+        ),
+    ] {
+        if given {
+            let text = format!("--early-data cannot go with {option}: {why}; drop one");
+            problems.add("--early-data", text);
+        }
+    }
+}
+
+/// Safe methods (RFC 9110 section 9.2.1) that are sent often.
+const EARLY_METHODS: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
+
+fn check_migrate(plan: &Plan, problems: &mut Problems) {
+    let Some(when) = plan.connection.migrate else { return };
+    problems.add_if(
+        plan.request.version != HttpVersion::Http3,
+        "--migrate",
+        "--migrate is for connections of QUIC, which TCP's are not: add --http 3, or drop it",
+    );
+    let bad = match when {
+        Migrate::Every(every) => !(MIGRATE_MIN..=MIGRATE_MAX).contains(&every),
+        Migrate::Calls(calls) => calls == 0,
+    };
+    problems.add_if(
+        bad,
+        "--migrate",
+        "--migrate takes a time from 1ms to 1h between changes of the port, or calls: 5s, 100calls",
+    );
+}
+
+const MIGRATE_MIN: Nanos = Nanos::from_millis(1);
+const MIGRATE_MAX: Nanos = Nanos::from_secs(3_600);
 
 fn check_proxy(connection: &ConnectionPlan, problems: &mut Problems) {
     let Some(proxy) = &connection.proxy else { return };

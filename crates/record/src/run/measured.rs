@@ -2,8 +2,8 @@
 //! again: histograms, and counts that no figure shows as they are.
 
 use super::published::{
-    AgreedRecord, ClientsRecord, Http2Record, Http3Record, OutcomesRecord, RunRecord,
-    ScenarioRecord, SecondRecord, StreamsRecord, UrlRecord, VerifiedRecord,
+    AgreedRecord, ClientsRecord, EarlyDataRecord, Http2Record, Http3Record, OutcomesRecord,
+    RunRecord, ScenarioRecord, SecondRecord, StreamsRecord, UrlRecord, VerifiedRecord,
 };
 use crate::histogram;
 use base64::Engine;
@@ -369,6 +369,7 @@ impl RunRecord {
             retransmits: self.tcp.retransmits,
             http2: self.http2.as_ref().map_or(Ok(Http2Facts::default()), Http2Record::facts)?,
             http3: self.http3.as_ref().map_or(Ok(Http3Facts::default()), Http3Record::facts)?,
+            early: self.early_data.as_ref().map(EarlyDataRecord::facts).unwrap_or_default(),
             ..Connections::default()
         };
         let mut bits = measured.key_bits.iter();

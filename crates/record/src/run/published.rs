@@ -21,7 +21,9 @@ mod verified;
 pub use fleet::{AgentRecord, FleetRecord};
 pub use held::{HeldAgeRecord, HeldRecord};
 pub use http2::{FieldsRecord, Http2Record};
-pub use http3::{Http3Record, QuicRecord, RttRecord};
+pub use http3::{
+    EarlyDataRecord, Http3Record, MigrationRecord, QuicRecord, RttRecord, ValidationRecord,
+};
 pub use journeys::{
     CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, NotedRecord, TransactionRecord,
 };
@@ -127,6 +129,9 @@ pub struct RunRecord {
     /// What HTTP/3 and QUIC add: facts of connections. Null where no connection spoke it.
     #[serde(default)]
     pub http3: Option<Http3Record>,
+    /// Calls that were sent before the handshake was over (--early-data); null where none could be.
+    #[serde(default)]
+    pub early_data: Option<EarlyDataRecord>,
     pub tcp: TcpRecord,
     pub client: ClientRecord,
     pub findings: Vec<FindingRecord>,
@@ -261,6 +266,7 @@ impl RunRecord {
             tls: TlsRecord::of(total),
             http2: Http2Record::of(&total.connections.http2),
             http3: Http3Record::of(&total.connections.http3),
+            early_data: EarlyDataRecord::of(&total.connections.early, report.plan.tls.early_data),
             tcp: TcpRecord::of(report),
             client: ClientRecord::of(report, figures),
             findings: report.findings.iter().map(FindingRecord::of).collect(),

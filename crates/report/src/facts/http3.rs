@@ -1,7 +1,7 @@
 //! One-line facts of HTTP/3 and QUIC.
 
 use crate::words::{counted, printable};
-use sample::{Http3Facts, QuicFacts, http3_code_name};
+use sample::{Http3Facts, MigrationFacts, QuicFacts, http3_code_name};
 use units::{Nanos, show};
 
 /// Characters of a reason that are shown.
@@ -31,6 +31,7 @@ pub(super) fn facts(facts: &Http3Facts) -> Vec<(&'static str, String)> {
     if let Some([handshakes, packets]) = quic(&facts.quic) {
         lines.extend([("QUIC", handshakes), ("", packets)]);
     }
+    lines.extend(migration(&facts.migration).map(|text| ("Migration", text)));
     lines
 }
 
@@ -86,6 +87,36 @@ fn quic(facts: &QuicFacts) -> Option<[String; 2]> {
     Some([handshakes, packets])
 }
 
+/// Connections that went on from another port. Nothing where none was to.
+fn migration(facts: &MigrationFacts) -> Option<String> {
+    if facts.is_empty() {
+        return None;
+    }
+    let mut parts = Vec::new();
+    if facts.made > 0 {
+        let mut text = format!(
+            "{} of the local port, {} validated",
+            counted(facts.made, "change"),
+            show::count(facts.validated)
+        );
+        if facts.validated > 0 {
+            text.push_str(&format!(
+                " after {} in the mean, {} at most",
+                show::duration(Nanos(facts.time_sum.0 / facts.validated)),
+                show::duration(facts.time_max)
+            ));
+        }
+        parts.push(text);
+        let (lost, calls) = (show::count(facts.calls_lost), show::count(facts.calls));
+        parts.push(format!("{lost} of {calls} calls under way were lost"));
+    }
+    if facts.forbidden > 0 {
+        let count = counted(facts.forbidden, "connection");
+        parts.push(format!("{count} stayed: the server forbids it (disable_active_migration)"));
+    }
+    Some(parts.join("; "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +147,16 @@ mod tests {
                 rtt_max: Nanos::from_micros(300),
                 ..QuicFacts::default()
             },
+            migration: MigrationFacts {
+                made: 40,
+                validated: 39,
+                forbidden: 2,
+                time_sum: Nanos::from_micros(39_000),
+                time_min: Nanos::from_micros(400),
+                time_max: Nanos::from_millis(3),
+                calls: 400,
+                calls_lost: 10,
+            },
             ..Http3Facts::default()
         };
         seen.add_violation("H3_FRAME_ERROR: x (RFC 9114 section 7.1)", 2);
@@ -133,6 +174,9 @@ mod tests {
                 "|2 connections broken off: H3_FRAME_ERROR: x (RFC 9114 section 7.1)",
                 "QUIC|4 handshakes, 1 resumed; round trip at least 90.0 µs, 200 µs in the mean",
                 "|20,000 packets sent, 50 lost (0.250 %); 1.00 MiB of UDP sent, 3.00 MiB received",
+                "Migration|40 changes of the local port, 39 validated after 1.00 ms in the mean, 3.00 ms \
+                 at most; 10 of 400 calls under way were lost; 2 connections stayed: the server forbids \
+                 it (disable_active_migration)",
             ]
         );
         assert_eq!(facts(&Http3Facts::default()), []);

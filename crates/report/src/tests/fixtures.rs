@@ -3,8 +3,8 @@
 use crate::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use plan::*;
 use sample::{
-    BodyPrint, Environment, FailureClass, Http2Facts, Http3Facts, Outcome, QuicFacts, Sample,
-    TlsFacts, WrongBody,
+    BodyPrint, EarlyFacts, Environment, FailureClass, Http2Facts, Http3Facts, MigrationFacts,
+    Outcome, QuicFacts, Sample, TlsFacts, WrongBody,
 };
 use stats::diagnosis::Confidence;
 use stats::{
@@ -435,7 +435,19 @@ pub(crate) fn over_http3() -> RunReport {
             rtt_min: Nanos::from_micros(100),
             rtt_max: Nanos::from_micros(400),
         },
+        migration: MigrationFacts {
+            made: 8,
+            validated: 7,
+            forbidden: 1,
+            time_sum: Nanos::from_micros(7_000),
+            time_min: Nanos::from_micros(500),
+            time_max: Nanos::from_micros(3_000),
+            calls: 60,
+            calls_lost: 2,
+        },
     };
+    run.measurement.total.connections.early =
+        EarlyFacts { sent: 90, accepted: 80, rejected: 9, too_early: 4 };
     run
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Common;
 use crate::SiteError;
-use crate::config::Http3;
+use crate::config::{EarlyData, Http3};
 use crate::counters::Counters;
 
 /// There is none.
@@ -13,7 +13,11 @@ use crate::counters::Counters;
 pub(crate) enum QuicListener {}
 
 impl QuicListener {
-    pub(crate) fn bind(_address: SocketAddr, _wanted: &Http3) -> Result<QuicListener, SiteError> {
+    pub(crate) fn bind(
+        _address: SocketAddr,
+        _wanted: &Http3,
+        _early: Option<EarlyData>,
+    ) -> Result<QuicListener, SiteError> {
         Err(SiteError::Conflict("this program was built without HTTP/3: leave out --http3".into()))
     }
 }

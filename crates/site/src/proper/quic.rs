@@ -1,6 +1,7 @@
 //! HTTP/3 over QUIC: quinn and h3, which share nothing with the client that is tested against them but
 //! QUIC's state machine.
 
+use std::cell::Cell;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::rc::Rc;
@@ -18,7 +19,7 @@ use super::Common;
 use super::body::Upload;
 use super::converse::Dealings;
 use crate::SiteError;
-use crate::config::Http3;
+use crate::config::{EarlyData, Http3};
 use crate::counters::Counters;
 
 /// Requests of a connection at once: as many as over HTTP/2.
@@ -29,21 +30,26 @@ const STREAMS_MAX: u32 = 200;
 pub(crate) struct QuicListener {
     socket: UdpSocket,
     config: quinn::ServerConfig,
+    early: Option<EarlyData>,
 }
 
 impl QuicListener {
     /// # Errors
     /// Files that cannot be read or used, an address that is taken.
-    pub(crate) fn bind(address: SocketAddr, wanted: &Http3) -> Result<QuicListener, SiteError> {
-        let config = config(wanted)?;
+    pub(crate) fn bind(
+        address: SocketAddr,
+        wanted: &Http3,
+        early: Option<EarlyData>,
+    ) -> Result<QuicListener, SiteError> {
+        let config = config(wanted, early)?;
         let failed = |reason| SiteError::Listen { address: format!("{address} (UDP)"), reason };
         let socket = UdpSocket::bind(address).map_err(failed)?;
         socket.set_nonblocking(true).map_err(SiteError::Resources)?;
-        Ok(QuicListener { socket, config })
+        Ok(QuicListener { socket, config, early })
     }
 }
 
-fn config(wanted: &Http3) -> Result<quinn::ServerConfig, SiteError> {
+fn config(wanted: &Http3, early: Option<EarlyData>) -> Result<quinn::ServerConfig, SiteError> {
     let refuse = |path: &Path, why: String| SiteError::Value {
         option: "http3".to_owned(),
         value: path.display().to_string(),
@@ -66,6 +72,14 @@ fn config(wanted: &Http3) -> Result<quinn::ServerConfig, SiteError> {
         .with_single_cert(chain, key)
         .map_err(unfit)?;
     tls.alpn_protocols = vec![b"h3".to_vec()];
+    if early.is_some() {
+        // over QUIC a ticket allows all or nothing (RFC 9001 section 4.6.1)
+        tls.max_early_data_size = u32::MAX;
+    }
+    tls.session_storage = match early {
+        Some(EarlyData::Refuse) => Arc::new(Forgetful),
+        _ => rustls::server::ServerSessionMemoryCache::new(SESSIONS_MAX),
+    };
     let tls =
         QuicServerConfig::try_from(tls).map_err(|error| refuse(&wanted.cert, error.to_string()))?;
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(tls));
@@ -75,9 +89,34 @@ fn config(wanted: &Http3) -> Result<quinn::ServerConfig, SiteError> {
     Ok(config)
 }
 
+/// Sessions that can be resumed: more than clients of a test open at once.
+const SESSIONS_MAX: usize = 16_384;
+
+/// Takes sessions, and knows none of them.
+#[derive(Debug)]
+struct Forgetful;
+
+impl rustls::server::StoresServerSessions for Forgetful {
+    fn put(&self, _key: Vec<u8>, _value: Vec<u8>) -> bool {
+        true
+    }
+
+    fn get(&self, _key: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn take(&self, _key: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn can_cache(&self) -> bool {
+        true
+    }
+}
+
 /// Accepts for ever, where there is a listener.
 pub(super) async fn accept(quic: Option<QuicListener>, common: &Common, counters: &Arc<Counters>) {
-    let Some(QuicListener { socket, config }) = quic else {
+    let Some(QuicListener { socket, config, early }) = quic else {
         return std::future::pending().await;
     };
     let own = quinn::EndpointConfig::default();
@@ -90,28 +129,55 @@ pub(super) async fn accept(quic: Option<QuicListener>, common: &Common, counters
         let peer = Some(incoming.remote_address());
         let visit = Dealings::new(Rc::clone(&common), Arc::clone(counters), peer);
         tokio::task::spawn_local(async move {
-            converse(incoming, visit).await;
+            converse(incoming, visit, early).await;
             drop(permit);
         });
     }
 }
 
 /// Serves one connection to its end; what breaks the protocol h3 tells the client itself.
-async fn converse(incoming: quinn::Incoming, visit: Dealings) {
-    let Ok(connection) = incoming.await else { return };
+async fn converse(incoming: quinn::Incoming, visit: Dealings, early: Option<EarlyData>) {
+    let Ok(connecting) = incoming.accept() else { return };
+    let shaken = Rc::new(Cell::new(early.is_none()));
+    let connection = match early {
+        None => connecting.await.ok(),
+        // a server can always speak before its handshake is over
+        Some(_) => connecting.into_0rtt().ok().map(|(connection, over)| {
+            let shaken = Rc::clone(&shaken);
+            tokio::task::spawn_local(async move {
+                over.await;
+                shaken.set(true);
+            });
+            connection
+        }),
+    };
+    let Some(connection) = connection else { return };
     let connection = h3_quinn::Connection::new(connection);
     let Ok(mut connection) = h3::server::Connection::<_, Bytes>::new(connection).await else {
         return;
     };
     while let Ok(Some(asked)) = connection.accept().await {
         let visit = visit.clone();
+        let too_early = early == Some(EarlyData::TooEarly) && !shaken.get();
         tokio::task::spawn_local(async move {
             if let Ok((request, stream)) = asked.resolve_request().await {
+                if too_early {
+                    refuse_early(stream).await.ok();
+                    return;
+                }
                 // a client that has gone away is told nothing
                 answer(request, stream, visit).await.ok();
             }
         });
     }
+}
+
+/// 425 (Too Early).
+async fn refuse_early(mut stream: Http3Stream) -> Result<(), h3::error::StreamError> {
+    let mut head = Response::new(());
+    *head.status_mut() = hyper::StatusCode::TOO_EARLY;
+    stream.send_response(head).await?;
+    stream.finish().await
 }
 
 type Http3Stream = RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;

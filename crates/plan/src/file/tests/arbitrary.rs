@@ -123,9 +123,22 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
     let clients =
         option::of(prop::sample::select(&["dsl:60%,3g:40%", "far=[rtt=9s, up-trace=b]:100%"][..]))
             .prop_map(|text| text.map(|text| rules::parse_clients(text, &OneTrace).unwrap()));
-    let ways = (unix, path, clients, any::<Option<u32>>());
+    let migrate = option::of(prop_oneof![
+        span().prop_map(Migrate::Every),
+        any::<u32>().prop_map(Migrate::Calls)
+    ]);
+    let ways = (unix, path, clients, any::<Option<u32>>(), migrate);
     (counts, again, ways, vec(rule, 0..3), bind, sockets, proxy, family).prop_map(
-        |(counts, again, (unix, path, clients, idle), resolve, bind, sockets, proxy, prefer)| {
+        |(
+            counts,
+            again,
+            (unix, path, clients, idle, migrate),
+            resolve,
+            bind,
+            sockets,
+            proxy,
+            prefer,
+        )| {
             ConnectionPlan {
                 calls: counts.0,
                 pipeline: counts.1,
@@ -148,6 +161,7 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
                 path,
                 clients,
                 idle,
+                migrate,
             }
         },
     )
@@ -168,7 +182,7 @@ fn tls() -> impl Strategy<Value = TlsPlan> {
         prop_oneof![Just(TlsVersions::Any), Just(TlsVersions::Tls12), Just(TlsVersions::Tls13)];
     let names = || vec(any::<String>(), 0..3);
     let name = any::<Option<String>>();
-    (any::<[bool; 3]>(), (bytes(), bytes(), bytes()), versions, names(), name, names(), names())
+    (any::<[bool; 4]>(), (bytes(), bytes(), bytes()), versions, names(), name, names(), names())
         .prop_map(|(switches, pems, versions, alpn, server_name, groups, ciphers)| TlsPlan {
             insecure: switches[0],
             ca: pems.0,
@@ -176,6 +190,7 @@ fn tls() -> impl Strategy<Value = TlsPlan> {
             key: pems.2,
             resumption: switches[1],
             sni: switches[2],
+            early_data: switches[3],
             versions,
             alpn,
             server_name,

@@ -1,7 +1,7 @@
 //! What HTTP/3 and QUIC add to a run.
 
 use super::FieldsRecord;
-use sample::{Http3Facts, QuicFacts, http3_code, http3_code_name};
+use sample::{EarlyFacts, Http3Facts, MigrationFacts, QuicFacts, http3_code, http3_code_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -28,6 +28,9 @@ pub struct Http3Record {
     /// most 8 reasons.
     pub violations: BTreeMap<String, u64>,
     pub quic: QuicRecord,
+    /// Changes of the local port; null: none was asked for.
+    #[serde(default)]
+    pub migration: Option<MigrationRecord>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +51,89 @@ pub struct QuicRecord {
     /// Round-trip times of connections at their end: the least seen, mean and greatest of the
     /// smoothed ones.
     pub rtt_s: Option<RttRecord>,
+}
+
+/// Connections that went on from another local port (RFC 9000 section 9).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MigrationRecord {
+    pub made: u64,
+    /// Of these, those after which the server's PATH_CHALLENGE came to the new port and was answered.
+    pub validated: u64,
+    /// Connections whose server forbids it (disable_active_migration); they stayed where they were.
+    pub forbidden: u64,
+    /// From the change until the server's PATH_CHALLENGE was there; null: none was.
+    pub time_s: Option<ValidationRecord>,
+    /// Calls that were under way at a change.
+    pub calls: u64,
+    /// Of these, those whose connection broke before their response was whole.
+    pub calls_lost: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ValidationRecord {
+    pub min: f64,
+    pub mean: f64,
+    pub max: f64,
+}
+
+/// Calls whose requests went out before the handshake was over (0-RTT).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EarlyDataRecord {
+    pub sent: u64,
+    pub accepted: u64,
+    /// The server would not read them: they were sent again after the handshake.
+    pub rejected: u64,
+    /// Responses of 425 (Too Early); each call was then asked again.
+    pub too_early: u64,
+}
+
+impl EarlyDataRecord {
+    /// `asked`: the plan has early data.
+    pub(crate) fn of(facts: &EarlyFacts, asked: bool) -> Option<EarlyDataRecord> {
+        let EarlyFacts { sent, accepted, rejected, too_early } = *facts;
+        (asked || *facts != EarlyFacts::default()).then_some(EarlyDataRecord {
+            sent,
+            accepted,
+            rejected,
+            too_early,
+        })
+    }
+
+    pub(crate) fn facts(&self) -> EarlyFacts {
+        let EarlyDataRecord { sent, accepted, rejected, too_early } = *self;
+        EarlyFacts { sent, accepted, rejected, too_early }
+    }
+}
+
+impl MigrationRecord {
+    fn of(facts: &MigrationFacts) -> Option<MigrationRecord> {
+        (!facts.is_empty()).then(|| MigrationRecord {
+            made: facts.made,
+            validated: facts.validated,
+            forbidden: facts.forbidden,
+            time_s: (facts.validated > 0).then(|| ValidationRecord {
+                min: facts.time_min.as_secs_f64(),
+                mean: facts.time_sum.as_secs_f64() / facts.validated as f64,
+                max: facts.time_max.as_secs_f64(),
+            }),
+            calls: facts.calls,
+            calls_lost: facts.calls_lost,
+        })
+    }
+
+    fn facts(&self) -> MigrationFacts {
+        let seconds = |pick: fn(&ValidationRecord) -> f64| self.time_s.as_ref().map_or(0.0, pick);
+        MigrationFacts {
+            made: self.made,
+            validated: self.validated,
+            forbidden: self.forbidden,
+            time_sum: Nanos::from_secs_f64(seconds(|time| time.mean) * self.validated as f64),
+            time_min: Nanos::from_secs_f64(seconds(|time| time.min)),
+            time_max: Nanos::from_secs_f64(seconds(|time| time.max)),
+            calls: self.calls,
+            calls_lost: self.calls_lost,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -77,6 +163,7 @@ impl Http3Record {
             },
             violations: facts.violations.clone(),
             quic: QuicRecord::of(&facts.quic),
+            migration: MigrationRecord::of(&facts.migration),
         })
     }
 
@@ -104,6 +191,7 @@ impl Http3Record {
             coded_received: self.fields.received_coded,
             violations: self.violations.clone(),
             quic: self.quic.facts(),
+            migration: self.migration.as_ref().map(MigrationRecord::facts).unwrap_or_default(),
         })
     }
 }

@@ -1,0 +1,39 @@
+//! Requests that go out before the handshake is over (0-RTT, RFC 9001 section 4.6).
+
+use sample::EarlyFacts;
+
+/// What one connection sent early.
+#[derive(Debug, Default)]
+pub(crate) struct Early {
+    /// All that the worker wrote, until the server has said whether it reads that.
+    written: Vec<u8>,
+    /// Requests in it.
+    requests: u64,
+    read: Option<bool>,
+}
+
+impl Early {
+    /// The worker has written this before the handshake was over.
+    pub(crate) fn keep(&mut self, pieces: &[u8]) {
+        self.written.extend_from_slice(pieces);
+    }
+
+    /// A request was opened among that.
+    pub(crate) fn count_request(&mut self) {
+        self.requests += 1;
+    }
+
+    /// The handshake is over. Gives back what has to be written again.
+    pub(crate) fn settle(&mut self, read: bool) -> Vec<u8> {
+        let written = std::mem::take(&mut self.written);
+        if self.requests > 0 {
+            self.read = Some(read);
+        }
+        if read { Vec::new() } else { written }
+    }
+
+    pub(crate) fn facts(&self) -> EarlyFacts {
+        let of = |what| if self.read == Some(what) { self.requests } else { 0 };
+        EarlyFacts { sent: self.requests, accepted: of(true), rejected: of(false), too_early: 0 }
+    }
+}

@@ -1,0 +1,179 @@
+//! Connections that go on from another local port (RFC 9000 section 9).
+
+use sample::MigrationFacts;
+use std::collections::BTreeSet;
+use units::Nanos;
+
+/// When a connection changes its local port, again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moves {
+    /// After this time.
+    Every(Nanos),
+    /// After so many requests.
+    Requests(u32),
+}
+
+/// What one connection knows of its moves.
+#[derive(Debug)]
+pub(crate) struct Migration {
+    moves: Moves,
+    /// When the next change is due; `NEVER`: by requests, or not any more.
+    due: Nanos,
+    /// Requests since the last change.
+    requests: u32,
+    /// When the change that the server has not asked about yet was made, and how many of its questions
+    /// had come before.
+    pending: Option<(Nanos, u64)>,
+    /// Requests under way, by their streams, and those of them that saw a change.
+    open: BTreeSet<u64>,
+    moved: BTreeSet<u64>,
+    facts: MigrationFacts,
+}
+
+impl Migration {
+    pub(crate) fn new(moves: Moves) -> Migration {
+        Migration {
+            moves,
+            due: Nanos::NEVER,
+            requests: 0,
+            pending: None,
+            open: BTreeSet::new(),
+            moved: BTreeSet::new(),
+            facts: MigrationFacts::default(),
+        }
+    }
+
+    /// The handshake is over. `allowed`: the server lets its clients move.
+    pub(crate) fn begin(&mut self, allowed: bool, now: Nanos) {
+        if !allowed {
+            self.facts.forbidden = 1;
+            self.moves = Moves::Requests(u32::MAX);
+            return;
+        }
+        self.requests = 0;
+        self.set_due(now);
+    }
+
+    fn set_due(&mut self, now: Nanos) {
+        if let Moves::Every(span) = self.moves {
+            self.due = now + span;
+        }
+    }
+
+    pub(crate) fn opened(&mut self, stream: u64) {
+        self.open.insert(stream);
+        self.requests = self.requests.saturating_add(1);
+    }
+
+    pub(crate) fn ended(&mut self, stream: u64) {
+        self.open.remove(&stream);
+        self.moved.remove(&stream);
+    }
+
+    /// The instant at which a change falls due.
+    pub(crate) fn due(&self) -> Nanos {
+        self.due
+    }
+
+    /// A change is due. One at a time: while the server has not asked about the last one, it waits.
+    pub(crate) fn is_due(&self, now: Nanos) -> bool {
+        let due = match self.moves {
+            Moves::Every(_) => self.due <= now,
+            Moves::Requests(count) => self.facts.forbidden == 0 && self.requests >= count,
+        };
+        due && self.pending.is_none()
+    }
+
+    /// The local port was changed at `now`, when `asked` of the server's questions had come.
+    pub(crate) fn made(&mut self, asked: u64, now: Nanos) {
+        self.pending = Some((now, asked));
+        self.requests = 0;
+        self.set_due(now);
+        self.facts.made += 1;
+        self.facts.calls += self.open.difference(&self.moved).count() as u64;
+        self.moved.extend(&self.open);
+    }
+
+    /// `asked` of the server's questions have come so far.
+    pub(crate) fn hear(&mut self, asked: u64, now: Nanos) {
+        if let Some((at, before)) = self.pending
+            && asked > before
+        {
+            self.pending = None;
+            self.facts.add_validated(now - at);
+        }
+    }
+
+    /// No change can be made any more: there was no socket to be had.
+    pub(crate) fn stop(&mut self) {
+        self.due = Nanos::NEVER;
+        self.moves = Moves::Requests(u32::MAX);
+    }
+
+    /// What came of it; `lost`: the connection broke.
+    pub(crate) fn facts(&self, lost: bool) -> MigrationFacts {
+        let calls_lost = if lost { self.moved.len() as u64 } else { 0 };
+        MigrationFacts { calls_lost, ..self.facts.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(migration: &Migration, lost: bool) -> [u64; 6] {
+        let facts = migration.facts(lost);
+        let MigrationFacts { made, validated, forbidden, calls, calls_lost, .. } = facts;
+        [made, validated, forbidden, calls, calls_lost, facts.time_sum.0]
+    }
+
+    #[test]
+    fn a_change_is_made_in_time_and_waits_for_the_question_to_the_one_before() {
+        let at = Nanos::from_millis;
+        let mut migration = Migration::new(Moves::Every(at(100)));
+        assert!(!migration.is_due(at(5_000)), "the handshake is not over");
+        migration.begin(true, at(10));
+        assert_eq!((migration.due(), migration.is_due(at(109))), (at(110), false));
+        migration.opened(0);
+        migration.opened(4);
+        migration.ended(0);
+        assert!(migration.is_due(at(110)));
+        migration.made(0, at(110));
+        assert!(!migration.is_due(at(500)), "the server has not asked yet");
+        migration.hear(0, at(111));
+        migration.hear(1, at(113));
+        assert_eq!(told(&migration, false), [1, 1, 0, 1, 0, 3_000_000]);
+        assert!(migration.is_due(at(500)));
+        // what sees two changes is one call
+        migration.made(1, at(500));
+        assert_eq!(told(&migration, true)[3..5], [1, 1]);
+        migration.ended(4);
+        assert_eq!(told(&migration, true)[3..5], [1, 0]);
+    }
+
+    #[test]
+    fn requests_count_since_the_last_change() {
+        let now = Nanos::from_secs(1);
+        let mut migration = Migration::new(Moves::Requests(3));
+        migration.begin(true, now);
+        for stream in [0, 4, 8] {
+            assert!(!migration.is_due(now));
+            migration.opened(stream);
+        }
+        assert!(migration.is_due(now));
+        migration.made(7, now);
+        migration.hear(8, now);
+        assert!(!migration.is_due(now));
+    }
+
+    #[test]
+    fn a_server_that_forbids_it_is_left_in_peace() {
+        for moves in [Moves::Requests(1), Moves::Every(Nanos(1))] {
+            let mut migration = Migration::new(moves);
+            migration.begin(false, Nanos::ZERO);
+            migration.opened(0);
+            assert!(!migration.is_due(Nanos::from_secs(9)));
+            assert_eq!(told(&migration, false), [0, 0, 1, 0, 0, 0]);
+        }
+    }
+}

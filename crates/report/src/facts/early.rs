@@ -1,0 +1,56 @@
+//! Of requests that went out before the handshake was over.
+
+use crate::words::counted;
+use sample::EarlyFacts;
+use units::show;
+
+/// `asked`: the plan has early data. Nothing where it has not.
+pub(super) fn sentence(facts: &EarlyFacts, asked: bool) -> Option<String> {
+    if !asked {
+        return None;
+    }
+    if facts.sent == 0 {
+        return Some(
+            "no call was sent early: that takes a session of an earlier connection, and a server whose \
+             tickets allow it; --calls N or --close makes more connections"
+                .to_owned(),
+        );
+    }
+    let mut text = format!(
+        "{} sent before the handshake was over (0-RTT): {} accepted",
+        counted(facts.sent, "call"),
+        show::count(facts.accepted)
+    );
+    if facts.rejected > 0 {
+        let count = show::count(facts.rejected);
+        text.push_str(&format!(", {count} rejected by the server and sent again after it"));
+    }
+    let unknown = facts.sent - facts.accepted - facts.rejected;
+    if unknown > 0 {
+        text.push_str(&format!(", {} on connections that never stood", show::count(unknown)));
+    }
+    if facts.too_early > 0 {
+        let times = counted(facts.too_early, "time");
+        text.push_str(&format!("; {times} answered with 425 (Too Early) and asked again"));
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_became_of_early_calls_is_said() {
+        let all = EarlyFacts { sent: 1_200, accepted: 1_100, rejected: 90, too_early: 3 };
+        assert_eq!(
+            sentence(&all, true).unwrap(),
+            "1,200 calls sent before the handshake was over (0-RTT): 1,100 accepted, 90 rejected by the \
+             server and sent again after it, 10 on connections that never stood; 3 times answered with \
+             425 (Too Early) and asked again"
+        );
+        let none = EarlyFacts::default();
+        assert!(sentence(&none, true).unwrap().starts_with("no call was sent early"));
+        assert_eq!(sentence(&none, false), None);
+    }
+}

@@ -1,0 +1,215 @@
+//! The leanest world with streams: every request of HTTP/2 or HTTP/3 is answered at once with the same
+//! fields and 13 bytes. Of HTTP/3 it is the session and the worker that are counted, and not QUIC.
+
+use crate::canned::Keep;
+use conduit::streams::{Cutter, PieceKind, put_code, put_data};
+use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use engine::{Endpoint, Setup, Worker, drive, endpoint_key};
+use plan::{HttpVersion, Load, Think};
+use sample::SocketFacts;
+use std::sync::Arc;
+use units::Nanos;
+
+/// Users, each with a connection.
+const USERS: u32 = 10;
+
+/// Bytes of a frame's header in HTTP/2 (RFC 9113 section 4.1), and of what comes before the first frame.
+const FRAME_HEADER: usize = 9;
+const PREFACE: usize = 24;
+const HEADERS: u8 = 1;
+
+/// `:status: 200`, `content-type: text/plain` as a literal with an indexed name, and `content-length: 13`:
+/// what nginx sends at least, without a dynamic table (RFC 7541 section 6.2.2).
+const FIELDS_HTTP2: &[u8] = b"\x88\x0f\x10\x0atext/plain\x0f\x0d\x0213";
+/// The same by QPACK's static table (RFC 9204 section 4.5).
+const FIELDS_HTTP3: &[u8] = b"\0\0\xd9\xf5\x54\x0213";
+const CONTENT: &[u8] = b"Hello, world!";
+
+/// What has come of one connection and is not answered.
+#[derive(Debug, Default)]
+struct Lane {
+    input: Vec<u8>,
+    greeted: bool,
+    cutter: Cutter,
+    answers: Vec<u8>,
+    at: usize,
+}
+
+/// Answers at once.
+#[derive(Debug)]
+struct CannedStreams {
+    version: HttpVersion,
+    now: Nanos,
+    lanes: Vec<Lane>,
+    pending: Vec<Slot>,
+}
+
+impl Lane {
+    /// Answers every request whose fields are there.
+    fn hear_http2(&mut self, bytes: &[u8]) {
+        self.input.extend_from_slice(bytes);
+        let mut at = 0;
+        if !self.greeted {
+            if self.input.len() < PREFACE {
+                return;
+            }
+            self.greeted = true;
+            at = PREFACE;
+            // SETTINGS of nothing
+            self.answers.extend_from_slice(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
+        }
+        while let Some(header) = self.input.get(at..at + FRAME_HEADER) {
+            let length = u32::from_be_bytes([0, header[0], header[1], header[2]]) as usize;
+            if self.input.len() < at + FRAME_HEADER + length {
+                break;
+            }
+            if header[3] == HEADERS {
+                let stream = &header[5..9];
+                for (kind, flags, payload) in [(HEADERS, 4, FIELDS_HTTP2), (0, 1, CONTENT)] {
+                    let head = [0, 0, payload.len() as u8, kind, flags];
+                    for part in [&head[..], stream, payload] {
+                        self.answers.extend_from_slice(part);
+                    }
+                }
+            }
+            at += FRAME_HEADER + length;
+        }
+        self.input.drain(..at);
+    }
+
+    fn hear_http3(&mut self, bytes: &[u8]) {
+        if !self.greeted {
+            self.greeted = true;
+            put_code(&mut self.answers, PieceKind::Allowed, 0, Some(1_000));
+            // the control stream: its type, and SETTINGS of nothing
+            put_data(&mut self.answers, 3, &[0, 4, 0], false);
+        }
+        let mut at = 0;
+        while at < bytes.len() {
+            at += self.cutter.open(&bytes[at..]).expect("the worker writes pieces");
+            let Some(head) = self.cutter.current() else { return };
+            let count = self.cutter.payload(&bytes[at..]).len();
+            at += count;
+            let whole = self.cutter.pass(count);
+            if whole && head.kind == PieceKind::Data && head.last {
+                let frames = [
+                    &[1, FIELDS_HTTP3.len() as u8],
+                    FIELDS_HTTP3,
+                    &[0, CONTENT.len() as u8],
+                    CONTENT,
+                ];
+                put_data(&mut self.answers, head.stream, &frames.concat(), true);
+            }
+        }
+    }
+}
+
+impl Io for CannedStreams {
+    fn now(&mut self) -> Nanos {
+        self.now += Nanos(1_000);
+        self.now
+    }
+
+    fn open(&mut self, slot: Slot, _: &Peer, _: &OpenOptions) -> Result<(), IoError> {
+        let index = slot as usize;
+        if self.lanes.len() <= index {
+            self.lanes.resize_with(index + 1, Lane::default);
+        }
+        self.lanes[index] = Lane::default();
+        Ok(())
+    }
+
+    fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        let lane = &mut self.lanes[slot as usize];
+        match self.version {
+            HttpVersion::Http3 => lane.hear_http3(bytes),
+            _ => lane.hear_http2(bytes),
+        }
+        if lane.at < lane.answers.len() && !self.pending.contains(&slot) {
+            self.pending.push(slot);
+        }
+        Ok(bytes.len())
+    }
+
+    fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        let lane = &mut self.lanes[slot as usize];
+        let rest = &lane.answers[lane.at..];
+        let count = rest.len().min(buffer.len());
+        if count == 0 {
+            return Err(IoError::WouldBlock);
+        }
+        buffer[..count].copy_from_slice(&rest[..count]);
+        lane.at += count;
+        if lane.at == lane.answers.len() {
+            lane.answers.clear();
+            lane.at = 0;
+        }
+        Ok(count)
+    }
+
+    fn close(&mut self, slot: Slot, _: Close) {
+        self.lanes[slot as usize] = Lane::default();
+    }
+
+    fn shut(&mut self, _: Slot) {}
+
+    fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
+        None
+    }
+
+    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
+        ready.clear();
+        let readable = |slot| Ready { slot, readable: true, writable: false, ended: false };
+        ready.extend(self.pending.drain(..).map(readable));
+        if ready.is_empty() {
+            self.now = self.now.max(until);
+        }
+    }
+}
+
+/// Makes `calls` calls of ten users with so many streams each, over HTTP/2 or HTTP/3, into `keep`.
+///
+/// # Panics
+/// When the plan cannot be made ready, which its constants exclude.
+pub fn calls_over_streams(calls: u64, version: HttpVersion, streams: u32, keep: &mut Keep) {
+    let http3 = version == HttpVersion::Http3;
+    let url = if http3 { "https://127.0.0.1:18080/hw" } else { "http://127.0.0.1:18080/hw" };
+    let mut plan = crate::plan_for(url);
+    plan.request.version = version;
+    plan.load = Load::Closed { users: USERS, think: Think::None, session: None };
+    plan.stop.duration = None;
+    plan.stop.requests = Some(calls);
+    plan.connection.pipeline = streams;
+    let start = Nanos::from_secs(1_000);
+    let address = "127.0.0.1:18080".parse().expect("an address");
+    let peer = match http3 {
+        true => Peer::Quic { address, name: "localhost".to_owned() },
+        false => Peer::Tcp(address),
+    };
+    let key = endpoint_key(&plan.targets[0].url);
+    let place = Endpoint { key, peers: vec![peer], tls_name: None, tunnel: None, absolute: false };
+    let setup = Setup::new(plan, vec![place], 1, start).expect("the constants are valid");
+    let mut io = CannedStreams { version, now: start, lanes: Vec::new(), pending: Vec::new() };
+    drive(&mut Worker::new(Arc::new(setup), 0, None), &mut io, keep);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is counted makes its calls, with as many streams as it is to have.
+    #[test]
+    fn every_call_is_answered() {
+        for (version, streams) in
+            [(HttpVersion::Http2, 1), (HttpVersion::Http2, 100), (HttpVersion::Http3, 10)]
+        {
+            let mut keep = Keep::default();
+            calls_over_streams(2_000, version, streams, &mut keep);
+            let connections = &keep.total.connections;
+            assert_eq!((keep.total.counts.succeeded, connections.established), (2_000, 10));
+            let peak = connections.http2.streams_peak.max(connections.http3.streams_peak);
+            assert_eq!(peak, u64::from(streams), "{version:?}");
+            assert_eq!(keep.total.body_bytes, 2_000 * CONTENT.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! QUIC's early data and its changes of port, in virtual time.
+
+use plan::{HttpVersion, Load, Migrate, Plan, Think};
+use sample::{EarlyFacts, FailureClass};
+use sim::quic::{EarlyDoor, Pond, QuicOutcome, RequestFate, Way, execute_quic};
+use sim::{Queue, Service, plan_for};
+use units::Nanos;
+
+const TRIP: Nanos = Nanos::from_millis(20);
+
+/// One user, a connection for each call, and 20 ms of round trip.
+fn early(calls: u64) -> Plan {
+    let mut plan = plan_for("https://sim.example/");
+    plan.request.version = HttpVersion::Http3;
+    plan.tls.early_data = true;
+    plan.connection.calls = Some(1);
+    plan.load = Load::Closed { users: 1, think: Think::None, session: None };
+    plan.stop.duration = None;
+    plan.stop.requests = Some(calls);
+    plan
+}
+
+fn pond(door: EarlyDoor) -> Pond {
+    let queue = Queue::new(0, Service::Fixed(Nanos::from_millis(1)), 3);
+    Pond { delay: Nanos(TRIP.0 / 2), early: door, ..Pond::new(queue) }
+}
+
+fn run(plan: Plan, pond: Pond) -> QuicOutcome {
+    execute_quic(plan, pond, std::time::Instant::now())
+}
+
+fn facts(ran: &QuicOutcome) -> EarlyFacts {
+    ran.outcome.measurement.total.connections.early
+}
+
+/// Response times of the calls, in the order of their indices, in whole milliseconds.
+fn times(ran: &QuicOutcome) -> Vec<u64> {
+    let mut calls: Vec<_> = ran.outcome.calls.iter().map(|(sample, _)| sample).collect();
+    calls.sort_by_key(|sample| sample.index);
+    calls.iter().map(|sample| (sample.done - sample.intended).0 / 1_000_000).collect()
+}
+
+/// The first connection has nothing to resume; the next two use its tickets, and save a round trip. They end
+/// with their response, before the server can send tickets (it does that once it has seen our side's
+/// Finished), so the one after them begins anew.
+#[test]
+fn early_data_saves_a_round_trip() {
+    let ran = run(early(4), pond(EarlyDoor::Open));
+    assert_eq!(times(&ran), [41, 21, 21, 41]);
+    assert_eq!(facts(&ran), EarlyFacts { sent: 2, accepted: 2, ..EarlyFacts::default() });
+    let total = &ran.outcome.measurement.total;
+    assert_eq!((total.counts.succeeded, total.connections.http3.quic.resumed), (4, 0));
+}
+
+#[test]
+fn none_is_sent_where_it_is_not_asked_for_or_not_allowed() {
+    let ran = run(early(3), pond(EarlyDoor::Shut));
+    assert_eq!((times(&ran), facts(&ran)), (vec![41, 41, 41], EarlyFacts::default()));
+    let mut plan = early(3);
+    plan.tls.early_data = false;
+    let ran = run(plan, pond(EarlyDoor::Open));
+    assert_eq!((times(&ran), facts(&ran)), (vec![41, 41, 41], EarlyFacts::default()));
+}
+
+/// A server that does not know the session any more reads nothing of it: all is sent again, in the same
+/// order, and each call has one response.
+#[test]
+fn what_is_rejected_is_sent_again() {
+    let ran = run(early(4), pond(EarlyDoor::Forgetful));
+    assert_eq!(times(&ran), [41, 41, 41, 41]);
+    assert_eq!(facts(&ran), EarlyFacts { sent: 3, rejected: 3, ..EarlyFacts::default() });
+    assert_eq!(ran.outcome.measurement.total.counts.succeeded, 4);
+    let mut plan = early(40);
+    plan.connection.calls = Some(8);
+    plan.connection.pipeline = 8;
+    let ran = run(plan, pond(EarlyDoor::Forgetful));
+    assert_eq!(facts(&ran), EarlyFacts { sent: 32, rejected: 32, ..EarlyFacts::default() });
+    assert_eq!(ran.outcome.measurement.total.counts.succeeded, 40);
+    // on each connection: our control stream, and requests with the same numbers
+    let requests = ran.heard.iter().filter(|(number, _)| number % 4 == 0).count();
+    assert_eq!(requests, 40);
+}
+
+/// 425: asked again once, when the handshake is over; the call's time has both in it.
+#[test]
+fn what_is_too_early_is_asked_again_later() {
+    let mut plan = early(4);
+    plan.connection.calls = Some(2);
+    let ran = run(plan, pond(EarlyDoor::TooEarly));
+    // 0: a handshake; 1: on the same connection; 2: early, 425 after 20 ms, and again; 3: a new one
+    let all = facts(&ran);
+    assert_eq!((all.too_early, all.rejected), (all.accepted, 0), "{all:?}");
+    assert!(all.too_early > 0);
+    let total = &ran.outcome.measurement.total;
+    let seen: Vec<(u16, u64)> = total.status.seen().collect();
+    assert_eq!((total.counts.succeeded, seen), (4, vec![(200, 4), (425, all.too_early)]));
+    assert!(times(&ran).iter().all(|took| *took <= 62), "{:?}", times(&ran));
+}
+
+/// A lost datagram with early data is sent again as any other.
+#[test]
+fn early_data_may_be_lost() {
+    let loses = |way, number| way == Way::Up && number % 7 == 5;
+    let ran = run(early(30), Pond { loses, ..pond(EarlyDoor::Open) });
+    let all = facts(&ran);
+    assert_eq!(ran.outcome.measurement.total.counts.succeeded, 30);
+    assert!(all.sent >= 15 && all.accepted == all.sent, "{all:?}");
+}
+
+fn moving(when: Migrate, calls: u64) -> Plan {
+    let mut plan = early(calls);
+    plan.tls.early_data = false;
+    plan.connection.calls = None;
+    plan.connection.migrate = Some(when);
+    plan
+}
+
+/// The server asks on the new path within a round trip, and no call is lost; the one that was under way
+/// has its response at the new port.
+#[test]
+fn a_connection_goes_on_from_another_port() {
+    for (when, made) in [(Migrate::Every(Nanos::from_millis(500)), 9), (Migrate::Calls(20), 10)] {
+        let ran = run(moving(when, 220), pond(EarlyDoor::Shut));
+        let total = &ran.outcome.measurement.total;
+        assert_eq!((total.counts.succeeded, total.connections.established), (220, 1));
+        let moves = &total.connections.http3.migration;
+        assert!(moves.made >= made - 1 && moves.made <= made + 1, "{when:?}: {moves:?}");
+        assert_eq!((moves.validated, moves.forbidden), (moves.made, 0));
+        assert!(moves.time_min >= TRIP && moves.time_max < Nanos::from_millis(100), "{moves:?}");
+        assert_eq!(moves.calls_lost, 0);
+    }
+}
+
+#[test]
+fn a_server_may_forbid_it() {
+    let ran = run(moving(Migrate::Calls(5), 50), Pond { fixed: true, ..pond(EarlyDoor::Shut) });
+    let total = &ran.outcome.measurement.total;
+    let moves = &total.connections.http3.migration;
+    assert_eq!((total.counts.succeeded, moves.made, moves.forbidden), (50, 0, 1));
+}
+
+/// Calls under way when the path breaks at a change are counted.
+#[test]
+fn calls_that_a_change_costs_are_counted() {
+    let mut plan = moving(Migrate::Calls(1), 1);
+    plan.timeouts.call = Nanos::from_secs(2);
+    let pond = Pond { fate: |_| RequestFate::Ignored, ..pond(EarlyDoor::Shut) };
+    let ran = run(plan, pond);
+    let total = &ran.outcome.measurement.total;
+    let moves = &total.connections.http3.migration;
+    assert_eq!((total.counts.timed_out, moves.made, moves.calls), (1, 1, 1), "{moves:?}");
+    assert!(!total.failures.contains_key(&FailureClass::Protocol));
+}
