@@ -139,6 +139,7 @@ impl Default for TlsPlan {
             cert: None,
             key: None,
             resumption: true,
+            user_sessions: false,
             sni: true,
             versions: TlsVersions::Any,
             alpn: vec!["http/1.1".into()],

@@ -398,6 +398,8 @@ pub struct TlsPlan {
     pub cert: Option<Vec<u8>>,
     pub key: Option<Vec<u8>>,
     pub resumption: bool,
+    /// Each user resumes its own sessions, and nobody else's.
+    pub user_sessions: bool,
     /// Tell the server the name that is asked for (SNI, RFC 6066 section 3).
     pub sni: bool,
     pub versions: TlsVersions,

@@ -31,6 +31,9 @@ use units::Nanos;
 /// Who makes the handshakes.
 pub type Handshakes = Arc<dyn crypto::ClientConfig>;
 
+/// Who makes the handshakes of a user, by its number.
+pub type UserHandshakes = Box<dyn FnMut(u64) -> Handshakes>;
+
 /// Bytes of datagrams read at once.
 const DATAGRAMS_SIZE: usize = 64 << 10;
 
@@ -40,6 +43,9 @@ pub struct Quic<I> {
     clock: Clock,
     endpoint: Endpoint,
     config: ClientConfig,
+    /// Who makes the handshakes of users with sessions of their own.
+    of_users: Option<UserHandshakes>,
+    transport: Arc<quinn_proto::TransportConfig>,
     lanes: Vec<Lane>,
     alarms: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
     /// What the worker is to be told at once.
@@ -75,7 +81,8 @@ impl<I: Io> Quic<I> {
         seed: Option<[u8; 32]>,
     ) -> Quic<I> {
         let mut config = ClientConfig::new(tls);
-        config.transport_config(Arc::new(transport::config(limits)));
+        let transport = Arc::new(transport::config(limits));
+        config.transport_config(transport.clone());
         let mut endpoint = EndpointConfig::default();
         endpoint.rng_seed(seed);
         let clock = Clock::new(instant, io.now());
@@ -84,12 +91,21 @@ impl<I: Io> Quic<I> {
             clock,
             endpoint: Endpoint::new(Arc::new(endpoint), None, true, None),
             config,
+            of_users: None,
+            transport,
             lanes: Vec::new(),
             alarms: BinaryHeap::new(),
             news: Vec::new(),
             datagrams: vec![0; DATAGRAMS_SIZE].into_boxed_slice(),
             out: Vec::new(),
         }
+    }
+
+    /// Users, where connections are opened for one, resume their own sessions alone.
+    #[must_use]
+    pub fn with_users(mut self, of_users: UserHandshakes) -> Quic<I> {
+        self.of_users = Some(of_users);
+        self
     }
 
     /// What is below.
@@ -101,9 +117,23 @@ impl<I: Io> Quic<I> {
         self.lanes.get_mut(slot as usize)?.link.as_deref_mut()
     }
 
-    fn connect(&mut self, slot: Slot, address: SocketAddr, name: &str) -> Result<(), IoError> {
+    fn connect(
+        &mut self,
+        slot: Slot,
+        address: SocketAddr,
+        name: &str,
+        user: Option<u64>,
+    ) -> Result<(), IoError> {
         let now = self.clock.instant(self.io.now());
-        let made = self.endpoint.connect(now, self.config.clone(), address, name);
+        let config = match (&mut self.of_users, user) {
+            (Some(of_users), Some(user)) => {
+                let mut config = ClientConfig::new(of_users(user));
+                config.transport_config(self.transport.clone());
+                config
+            }
+            _ => self.config.clone(),
+        };
+        let made = self.endpoint.connect(now, config, address, name);
         // a name that no certificate can have, or identifiers used up
         let (handle, connection) = made.map_err(|_| IoError::Failed(FailureClass::Tls))?;
         let index = slot as usize;
@@ -198,7 +228,8 @@ impl<I: Io> Io for Quic<I> {
             return self.io.open(slot, peer, options);
         };
         self.io.open(slot, &Peer::Udp(*address), options)?;
-        self.connect(slot, *address, name).inspect_err(|_| self.io.close(slot, Close::Orderly))
+        self.connect(slot, *address, name, options.user)
+            .inspect_err(|_| self.io.close(slot, Close::Orderly))
     }
 
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {

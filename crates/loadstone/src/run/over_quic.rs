@@ -6,7 +6,7 @@ use reactor::Reactor;
 
 /// What one worker needs to make QUIC connections.
 pub(crate) struct Carrier {
-    handshakes: quic::Handshakes,
+    factory: tls::Factory,
     limits: Limits,
 }
 
@@ -17,7 +17,7 @@ pub(crate) fn carrier(plan: &Plan, client: &tls::Client) -> Option<Carrier> {
         connection_window: plan.http2.connection_window,
     };
     let spoken = plan.request.version == HttpVersion::Http3;
-    spoken.then(|| Carrier { handshakes: client.factory().quic(), limits })
+    spoken.then(|| Carrier { factory: client.factory(), limits })
 }
 
 impl Carrier {
@@ -26,10 +26,12 @@ impl Carrier {
         let http2::SessionSettings { stream_window, connection_window, .. } =
             http2::SessionSettings::default();
         let limits = Limits { stream_window, connection_window };
-        Some(Carrier { handshakes: client.factory().quic(), limits })
+        Some(Carrier { factory: client.factory(), limits })
     }
 
     pub(crate) fn over(self, io: Reactor) -> Quic<Reactor> {
-        Quic::new(io, reactor::instant(), self.handshakes, &self.limits, None)
+        let Carrier { mut factory, limits } = self;
+        let quic = Quic::new(io, reactor::instant(), factory.quic(), &limits, None);
+        quic.with_users(Box::new(move |user| factory.quic_of(user)))
     }
 }

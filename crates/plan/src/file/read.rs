@@ -474,6 +474,7 @@ fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result
     table.set_content("cert", (tls.cert, tls.cert_base64, tls.cert_file), &mut slot.cert, files)?;
     table.set_content("key", (tls.key, tls.key_base64, tls.key_file), &mut slot.key, files)?;
     slot.resumption = tls.resumption.unwrap_or(slot.resumption);
+    slot.user_sessions = tls.user_sessions.unwrap_or(slot.user_sessions);
     slot.sni = tls.sni.unwrap_or(slot.sni);
     table.pick("version", tls.version, &mut slot.versions, &TLS_VERSIONS)?;
     slot.alpn = tls.alpn.unwrap_or_else(|| slot.alpn.clone());

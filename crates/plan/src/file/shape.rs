@@ -152,6 +152,7 @@ tables! {
         key_base64: String,
         key_file: String,
         resumption: bool,
+        user_sessions: bool,
         sni: bool,
         /// `any`, `1.2` or `1.3`.
         version: Scalar,

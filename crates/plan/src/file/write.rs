@@ -242,6 +242,7 @@ fn tls_table(tls: &TlsPlan, secrets: Secrets) -> TlsTable {
         key_base64,
         key_file: None,
         resumption: Some(tls.resumption),
+        user_sessions: Some(tls.user_sessions),
         sni: Some(tls.sni),
         version: Some(Scalar::Text(name_of(&TLS_VERSIONS, &tls.versions))),
         alpn: Some(tls.alpn.clone()),

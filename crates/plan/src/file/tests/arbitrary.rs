@@ -168,7 +168,7 @@ fn tls() -> impl Strategy<Value = TlsPlan> {
         prop_oneof![Just(TlsVersions::Any), Just(TlsVersions::Tls12), Just(TlsVersions::Tls13)];
     let names = || vec(any::<String>(), 0..3);
     let name = any::<Option<String>>();
-    (any::<[bool; 3]>(), (bytes(), bytes(), bytes()), versions, names(), name, names(), names())
+    (any::<[bool; 4]>(), (bytes(), bytes(), bytes()), versions, names(), name, names(), names())
         .prop_map(|(switches, pems, versions, alpn, server_name, groups, ciphers)| TlsPlan {
             insecure: switches[0],
             ca: pems.0,
@@ -176,6 +176,7 @@ fn tls() -> impl Strategy<Value = TlsPlan> {
             key: pems.2,
             resumption: switches[1],
             sni: switches[2],
+            user_sessions: switches[3],
             versions,
             alpn,
             server_name,
