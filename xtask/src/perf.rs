@@ -35,7 +35,8 @@ const GROWTH_MAX: f64 = 0.03;
 const FIGURES: &str = "bench/instructions.txt";
 const EXAMPLE: &str = "instructions";
 /// What the example can do; for a tree without figures.
-const CASES: [&str; 5] = ["keepalive", "numbered", "percall", "pipeline16", "timed"];
+const CASES: [&str; 7] =
+    ["journey", "keepalive", "numbered", "percall", "pipeline16", "templates", "timed"];
 
 /// `cargo xtask perf`.
 ///

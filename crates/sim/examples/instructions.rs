@@ -1,14 +1,25 @@
 //! Runs N calls of the production worker against canned answers: the difference between two N, under
 //! callgrind, is what a call costs in instructions. `cargo xtask perf` does that.
 //!
-//!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed]
+//!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed|journey|templates]
 
-use sim::{CannedResponse, Keep, calls_against};
+use sim::{CannedResponse, CannedSteps, Keep, calls_against, canned_journey};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let calls = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(10_000);
     let kind = arguments.next().unwrap_or_else(|| "keepalive".into());
+    let steps = match kind.as_str() {
+        "journey" => Some(CannedSteps::Static),
+        "templates" => Some(CannedSteps::Templates),
+        _ => None,
+    };
+    let mut keep = Keep::default();
+    if let Some(steps) = steps {
+        let (mut worker, mut io) = canned_journey(calls, steps);
+        engine::drive(&mut worker, &mut io, &mut keep);
+        return assert_eq!(keep.total.counts.succeeded, calls);
+    }
     let (pipeline, per_connection) = match kind.as_str() {
         "pipeline16" => (16, None),
         "percall" => (1, Some(1)),
@@ -19,7 +30,6 @@ fn main() {
         "timed" => CannedResponse::Timed,
         _ => CannedResponse::Plain,
     };
-    let mut keep = Keep::default();
     calls_against(calls, pipeline, per_connection, answer, &mut keep);
     assert_eq!(keep.total.counts.succeeded, calls);
 }
