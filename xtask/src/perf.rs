@@ -35,11 +35,13 @@ const GROWTH_MAX: f64 = 0.03;
 const FIGURES: &str = "bench/instructions.txt";
 const EXAMPLE: &str = "instructions";
 /// What the example can do; for a tree without figures.
-const CASES: [&str; 9] = [
+const CASES: [&str; 11] = [
+    "journey",
     "keepalive",
     "numbered",
     "percall",
     "pipeline16",
+    "templates",
     "timed",
     "http2_1",
     "http2_10",

@@ -62,6 +62,9 @@ pub struct OpenOptions {
     pub recv_buffer: Option<u32>,
     /// Requests may go out before the handshake is over, where the transport shakes hands itself.
     pub early: bool,
+    /// The user whose TLS sessions it resumes, where the handshake is the connection's own (QUIC) and each
+    /// user has sessions of its own.
+    pub user: Option<u64>,
 }
 
 /// How a connection is to be closed.
@@ -228,6 +231,18 @@ pub trait TlsFactory {
     /// # Errors
     /// A name that is neither a DNS name nor an address.
     fn session(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError>;
+
+    /// The same for a user who resumes its own sessions and nobody else's.
+    ///
+    /// # Errors
+    /// As [`TlsFactory::session`].
+    fn session_of(
+        &mut self,
+        server_name: &str,
+        _user: u64,
+    ) -> Result<Box<dyn TlsSession>, TlsError> {
+        self.session(server_name)
+    }
 
     /// A new client session that is laid open, of TLS 1.2 alone: once the handshake is over, `feed`
     /// appends every record whole, decrypted behind its header of five bytes, whatever its type.

@@ -6,6 +6,7 @@ mod errands;
 mod guide;
 mod program;
 mod request;
+mod scripted;
 mod traveller;
 
 pub use errands::{ErrandTrouble, run_errands};
@@ -19,7 +20,7 @@ use schedule::Share;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::{Purpose, Seed, Stream};
-use workload::Guide;
+use workload::{Actor, Guide};
 
 /// Journeys made ready: what the guides of all workers share.
 #[derive(Debug)]
@@ -67,7 +68,7 @@ impl Travel {
         let compiled = compiled.filter_map(|text| Some((text.clone(), Regex::new(&text).ok()?)));
         Some(Arc::new(Travel {
             sums: sums.collect(),
-            keeps_bodies: steps.iter().any(|card| card.looks_at_bodies),
+            keeps_bodies: wanted.is_scripted() || steps.iter().any(|card| card.looks_at_bodies),
             steps,
             blocks,
             journeys,
@@ -87,7 +88,16 @@ impl Travel {
 
     /// The guide of the worker whose part of the load is `share`.
     pub fn guide(self: &Arc<Travel>, share: Share) -> Box<dyn Guide> {
-        Box::new(guide::JourneyGuide::new(self.clone(), share))
+        self.guide_with(share, Vec::new())
+    }
+
+    /// The same with the programs that carry journeys out, by the rows of these.
+    pub fn guide_with(
+        self: &Arc<Travel>,
+        share: Share,
+        actors: Vec<Option<Box<dyn Actor>>>,
+    ) -> Box<dyn Guide> {
+        Box::new(guide::JourneyGuide::new(self.clone(), share, actors))
     }
 
     /// Which journey an iteration is of, and the stream of what else is drawn in it: a function of

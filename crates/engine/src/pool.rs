@@ -451,6 +451,7 @@ impl Pool {
         if let Some(crowd) = &self.setup.crowd {
             options.bind = Some(crowd.address(id.unwrap_or(turn)));
         }
+        options.user = id.filter(|_| plan.tls.user_sessions);
         let client = self.setup.crowd.as_ref().and(options.bind);
         if let Err(error) = io.open(slot, peer.unwrap_or(&end.peers[address]), &options) {
             self.free.push(slot);
@@ -473,13 +474,22 @@ impl Pool {
         self.slots.len() as Slot - 1
     }
 
-    /// A TLS session for a connection to `name`.
+    /// A TLS session for a connection to `name`; `user`: whose sessions it resumes, where each has its
+    /// own.
     ///
     /// # Errors
     /// A name that cannot be checked, or there is no TLS.
-    pub(crate) fn tls_session(&mut self, name: &str) -> Result<Box<dyn TlsSession>, FailureClass> {
+    pub(crate) fn tls_session(
+        &mut self,
+        name: &str,
+        user: Option<u64>,
+    ) -> Result<Box<dyn TlsSession>, FailureClass> {
         let Some(factory) = &mut self.tls else { return Err(FailureClass::Tls) };
-        factory.0.session(name).map_err(|error| error.class)
+        let made = match user {
+            Some(user) => factory.0.session_of(name, user),
+            None => factory.0.session(name),
+        };
+        made.map_err(|error| error.class)
     }
 
     /// The socket goes; the slot can be used again.

@@ -65,6 +65,11 @@ pub(crate) fn take_challenge(
     true
 }
 
+/// A response's head asks for the plan's login.
+pub(crate) fn asks_for(plan: &Plan, head: &[u8]) -> bool {
+    is_challenged(plan) && challenge(fields::all(head, "www-authenticate")).is_some()
+}
+
 fn answers(plan: &Plan, seed: Seed, id: u64, challenge: Challenge) -> Option<Answers> {
     let Some(Auth::Digest { user, password }) = &plan.request.auth else { return None };
     let mut stream = seed.stream(Purpose::Logins, id);

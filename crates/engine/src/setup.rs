@@ -79,6 +79,7 @@ pub fn open_options(plan: &Plan, turn: u64) -> OpenOptions {
         send_buffer: wanted.send_buffer,
         recv_buffer: wanted.recv_buffer,
         early: plan.tls.early_data,
+        user: None,
     }
 }
 

@@ -2,7 +2,32 @@
 
 use faces::wrk::WrkFigures;
 use faces::{ScriptJob, StartTrouble};
-use workload::Script;
+use plan::journey::ProgramOutline;
+use plan::{Plan, ScriptPlan};
+use std::collections::BTreeMap;
+use workload::{Actor, Script};
+
+const NONE: &str =
+    "this build has no Lua, which makes the requests here: build with the feature lua";
+
+/// Nobody looks into it: that there is no Lua is told where it is to be opened.
+#[expect(clippy::unnecessary_wraps, reason = "a build with Lua can fail here")]
+pub(crate) fn outline(_: &ScriptPlan) -> Result<Option<ProgramOutline>, String> {
+    Ok(None)
+}
+
+/// # Errors
+/// A journey is carried out by a script.
+pub(crate) fn actors(
+    plan: &Plan,
+    _: &BTreeMap<String, String>,
+    _: bool,
+) -> Result<Vec<Option<Box<dyn Actor>>>, String> {
+    match &plan.journeys {
+        Some(journeys) if journeys.is_scripted() => Err(NONE.to_owned()),
+        _ => Ok(Vec::new()),
+    }
+}
 
 /// Never made.
 #[derive(Debug)]
@@ -15,9 +40,7 @@ impl LoadedScript {
         _: ScriptJob,
         _: &mut dyn FnMut(&str),
     ) -> Result<LoadedScript, StartTrouble> {
-        let text =
-            "this build has no Lua, which makes the requests here: build with the feature lua";
-        Err(StartTrouble::Other(text.to_owned()))
+        Err(StartTrouble::Other(NONE.to_owned()))
     }
 
     pub(crate) fn cast(

@@ -6,7 +6,7 @@ use reactor::Reactor;
 
 /// What one worker needs to make QUIC connections.
 pub(crate) struct Carrier {
-    handshakes: quic::Handshakes,
+    factory: tls::Factory,
     limits: Limits,
     moves: Option<Moves>,
 }
@@ -22,7 +22,7 @@ pub(crate) fn carrier(plan: &Plan, client: &tls::Client) -> Option<Carrier> {
         Migrate::Every(span) => Moves::Every(span),
         Migrate::Calls(count) => Moves::Requests(count),
     });
-    spoken.then(|| Carrier { handshakes: client.factory().quic(), limits, moves })
+    spoken.then(|| Carrier { factory: client.factory(), limits, moves })
 }
 
 impl Carrier {
@@ -31,10 +31,12 @@ impl Carrier {
         let http2::SessionSettings { stream_window, connection_window, .. } =
             http2::SessionSettings::default();
         let limits = Limits { stream_window, connection_window };
-        Some(Carrier { handshakes: client.factory().quic(), limits, moves: None })
+        Some(Carrier { factory: client.factory(), limits, moves: None })
     }
 
     pub(crate) fn over(self, io: Reactor) -> Quic<Reactor> {
-        Quic::new(io, reactor::instant(), self.handshakes, &self.limits, None).moving(self.moves)
+        let Carrier { mut factory, limits, moves } = self;
+        let quic = Quic::new(io, reactor::instant(), factory.quic(), &limits, None).moving(moves);
+        quic.with_users(Box::new(move |user| factory.quic_of(user)))
     }
 }

@@ -1,9 +1,12 @@
-//! The script that makes a run's requests.
+//! The scripts that make a run's requests.
 
 use faces::wrk::{Errors, Spread, WrkFigures};
 use faces::{ScriptJob, StartTrouble};
-use lua::{Director, Program, Site};
-use workload::Script;
+use lua::{Director, JourneySpec, LuaActor, Program, Site};
+use plan::journey::{Journey, JourneyPart, ProgramOutline};
+use plan::{Plan, ScriptPlan};
+use std::collections::BTreeMap;
+use workload::{Actor, Script};
 
 /// A script that has been loaded, and the server that it has looked for.
 #[derive(Debug)]
@@ -71,6 +74,54 @@ impl LoadedScript {
         let (latency, rates) = (spread(&figures.latency), spread(&figures.rates));
         self.director.done(&sums, latency, rates).map_err(trouble)
     }
+}
+
+/// What a script says of the journey that it makes; `None`: it has wrk's interface.
+///
+/// # Errors
+/// It makes a journey, and is wrong: the line, and what.
+pub(crate) fn outline(script: &ScriptPlan) -> Result<Option<ProgramOutline>, String> {
+    let found = lua::outline(&script.name, &script.text).map_err(|trouble| trouble.to_string())?;
+    Ok(found.map(|lua::Outline { steps, servers }| ProgramOutline { steps, servers }))
+}
+
+/// One worker's programs of the plan's journeys, by the rows of these. `given`: what the setup
+/// captured; `aside`: standard output is not theirs to print on.
+///
+/// # Errors
+/// A script went wrong at its start.
+pub(crate) fn actors(
+    plan: &Plan,
+    given: &BTreeMap<String, String>,
+    aside: bool,
+) -> Result<Vec<Option<Box<dyn Actor>>>, String> {
+    let Some(journeys) = &plan.journeys else { return Ok(Vec::new()) };
+    let mut values = journeys.vars.clone();
+    values.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
+    let values: Vec<(String, String)> = values.into_iter().collect();
+    let one = |(row, journey): (u64, &Journey)| -> Result<Option<Box<dyn Actor>>, String> {
+        // of a scenario without this journey no user begins it
+        let Some(program) = journey.script.as_ref().filter(|_| journey.weight > 0.0) else {
+            return Ok(None);
+        };
+        let names = journey.parts.iter().filter_map(|part| match part {
+            JourneyPart::Step(step) => Some(step.name.clone()),
+            JourneyPart::Block(_) => None,
+        });
+        let actor = LuaActor::new(&JourneySpec {
+            name: program.script.name.clone(),
+            text: program.script.text.clone(),
+            args: program.script.args.clone(),
+            steps: names.collect(),
+            base: journeys.base.clone(),
+            servers: program.servers.clone(),
+            given: values.clone(),
+            seed: plan.seed.wrapping_add(row),
+            aside,
+        });
+        Ok(Some(Box::new(actor.map_err(|trouble| trouble.to_string())?)))
+    };
+    (0..).zip(&journeys.journeys).map(one).collect()
 }
 
 fn spread(spread: &Spread) -> lua::RecordedValues {

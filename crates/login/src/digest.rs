@@ -201,6 +201,33 @@ impl Answers {
     }
 }
 
+/// Whether the value of an Authorization field answers the challenge for this request, with that name and
+/// password. Any count of the nonce is taken.
+pub fn is_answered(
+    challenge: &Challenge,
+    field: &str,
+    (method, uri): (&str, &str),
+    (user, password): (&str, &str),
+) -> bool {
+    let all = schemes(field);
+    let Some(given) = all.iter().find(|one| one.name.eq_ignore_ascii_case("digest")) else {
+        return false;
+    };
+    let find = |name: &str| {
+        let found = given.parameters.iter().find(|(known, _)| known == name);
+        found.map_or("", |(_, value)| value.as_str())
+    };
+    let count = u32::from_str_radix(find("nc"), 16).ok().filter(|count| *count > 0);
+    let (Some(count), true) = (count, challenge.qop) else { return false };
+    if find("username") != user || find("nonce") != challenge.nonce || find("uri") != uri {
+        return false;
+    }
+    let mut answers = Answers::new(challenge.clone(), user, password, find("cnonce").to_owned());
+    answers.count = count - 1;
+    let wanted = answers.authorization(method, uri);
+    wanted.contains(&format!(", response=\"{}\"", find("response")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,6 +240,31 @@ mod tests {
     fn part<'a>(value: &'a str, name: &str) -> &'a str {
         let from = value.split(&format!("{name}=")).nth(1).unwrap_or("");
         from.split([',']).next().unwrap_or("").trim_matches('"')
+    }
+
+    #[test]
+    fn an_answer_is_told_from_what_is_none() {
+        let asked =
+            one("Digest realm=\"r\", qop=\"auth\", algorithm=SHA-256, nonce=\"n\"").unwrap();
+        let mut answers = Answers::new(asked.clone(), "fred", "rocks", "c".to_owned());
+        answers.authorization("GET", "/a");
+        let right = answers.authorization("GET", "/a");
+        let is = |field: &str, request, login| is_answered(&asked, field, request, login);
+        assert!(is(&right, ("GET", "/a"), ("fred", "rocks")), "{right}");
+        for (field, request, login) in [
+            (right.as_str(), ("PUT", "/a"), ("fred", "rocks")),
+            (&right, ("GET", "/b"), ("fred", "rocks")),
+            (&right, ("GET", "/a"), ("fred", "stone")),
+            (&right, ("GET", "/a"), ("bob", "rocks")),
+            (&right.replace("nonce=\"n\"", "nonce=\"m\""), ("GET", "/a"), ("fred", "rocks")),
+            (&right.replace("nc=00000002", "nc=00000003"), ("GET", "/a"), ("fred", "rocks")),
+            (&right.replace("nc=00000002", "nc=0"), ("GET", "/a"), ("fred", "rocks")),
+            (&right.replace("Digest", "Basic"), ("GET", "/a"), ("fred", "rocks")),
+            ("", ("GET", "/a"), ("fred", "rocks")),
+            ("Digest response=\"\", nc=1", ("GET", "/a"), ("fred", "rocks")),
+        ] {
+            assert!(!is(field, request, login), "{field} {request:?} {login:?}");
+        }
     }
 
     /// RFC 7616 section 3.9.1: one user, one request, both hashes.

@@ -1,5 +1,6 @@
-//! wrk's scripts as a source of requests: the whole Lua interface of wrk 4 on LuaJIT. One state for
-//! each worker and one for `setup` and `done`, as there. Layer 4: it runs programs of the user's,
+//! Scripts as a source of requests, on LuaJIT. wrk's have the whole Lua interface of wrk 4: one state
+//! for each worker and one for `setup` and `done`, as there. Those of journeys have one small interface
+//! of ours, and a state for each worker. Layer 4: it runs programs of the user's,
 //! which may read files, look names up and take time.
 //!
 //! A script has the rights of the user who starts it: it is no sandbox, because wrk's is none and
@@ -10,6 +11,8 @@ mod address;
 mod count;
 mod director;
 mod figures;
+mod journey;
+mod json;
 mod part;
 mod state;
 mod thread;
@@ -17,3 +20,4 @@ mod value;
 
 pub use director::{Director, Program, ScriptTrouble, Site};
 pub use figures::{Errors, RecordedValues, RunSums};
+pub use journey::{JourneySpec, LuaActor, Outline, outline};

@@ -53,10 +53,7 @@ unsafe impl Send for LuaState {}
 impl LuaState {
     /// A state with `wrk` as the site says, and no script in it yet.
     pub(crate) fn new(site: &Site) -> mlua::Result<LuaState> {
-        // SAFETY: all libraries are opened, `ffi` and `debug` among them, because scripts of wrk's
-        // have them; such a script is trusted as any program that the user starts.
-        let lua = unsafe { Lua::unsafe_new() };
-        lua.load(FOLDERS).set_name("=wrk").exec()?;
+        let lua = open(site.aside)?;
         let wrk = lua.create_table()?;
         wrk.raw_set("scheme", site.scheme.as_str())?;
         wrk.raw_set("host", site.host.as_str())?;
@@ -75,9 +72,6 @@ impl LuaState {
         }
         if let Some(body) = &site.body {
             wrk.raw_set("body", lua.create_string(body)?)?;
-        }
-        if site.aside {
-            lua.load(ASIDE).set_name("=wrk").exec()?;
         }
         Ok(LuaState {
             request: ways.raw_get("request")?,
@@ -98,7 +92,7 @@ impl LuaState {
             Err(why) => return Err(why.clone()),
         };
         let chunk = self.lua.load(text.as_slice()).set_name(format!("@{}", program.name));
-        self.bounded(|| chunk.exec()).map_err(|error| sentence(&error))
+        bounded(&self.lua, || chunk.exec()).map_err(|error| sentence(&error))
     }
 
     /// Calls `wrk.NAME` with these arguments, and no longer than a script may take to start.
@@ -107,7 +101,7 @@ impl LuaState {
         name: &str,
         args: A,
     ) -> Result<(), ScriptTrouble> {
-        let called = self.bounded(|| self.wrk.get::<Function>(name)?.call::<()>(args));
+        let called = bounded(&self.lua, || self.wrk.get::<Function>(name)?.call::<()>(args));
         called.map_err(|error| trouble(&error))
     }
 
@@ -121,29 +115,42 @@ impl LuaState {
         // a script that has closed or replaced io has nothing to flush
         self.flush.call::<()>(()).ok();
     }
+}
 
-    /// Interprets, so that instructions are counted, and ends what takes too many of them.
-    fn bounded<R>(&self, run: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
-        let taken = Arc::new(AtomicU64::new(0));
-        let count = move |_: &Lua, at: &mlua::debug::Debug<'_>| {
-            let taken = taken.fetch_add(u64::from(STRIDE), Ordering::Relaxed);
-            if taken < START_MAX {
-                return Ok(VmState::Continue);
-            }
-            let file = at.source().short_src.map(|name| name.into_owned()).unwrap_or_default();
-            let line = at.current_line().unwrap_or(0);
-            let why = "the script does not come to an end at its start";
-            Err(Error::runtime(format!("{file}:{line}: {why}")))
-        };
-        let switch = |way: &str| self.lua.load(way).set_name("=wrk").exec();
-        switch("require('jit').off()")?;
-        let triggers = HookTriggers::new().every_nth_instruction(STRIDE);
-        self.lua.set_hook(triggers, count)?;
-        let done = run();
-        self.lua.remove_hook();
-        switch("require('jit').on()")?;
-        done
+/// A state with all libraries and nothing of ours in it. `aside`: what is printed goes to standard
+/// error.
+pub(crate) fn open(aside: bool) -> mlua::Result<Lua> {
+    // SAFETY: all libraries are opened, `ffi` and `debug` among them, because scripts of wrk's
+    // have them; such a script is trusted as any program that the user starts.
+    let lua = unsafe { Lua::unsafe_new() };
+    lua.load(FOLDERS).set_name("=wrk").exec()?;
+    if aside {
+        lua.load(ASIDE).set_name("=wrk").exec()?;
     }
+    Ok(lua)
+}
+
+/// Interprets, so that instructions are counted, and ends what takes too many of them.
+pub(crate) fn bounded<R>(lua: &Lua, run: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
+    let taken = Arc::new(AtomicU64::new(0));
+    let count = move |_: &Lua, at: &mlua::debug::Debug<'_>| {
+        let taken = taken.fetch_add(u64::from(STRIDE), Ordering::Relaxed);
+        if taken < START_MAX {
+            return Ok(VmState::Continue);
+        }
+        let file = at.source().short_src.map(|name| name.into_owned()).unwrap_or_default();
+        let line = at.current_line().unwrap_or(0);
+        let why = "the script does not come to an end at its start";
+        Err(Error::runtime(format!("{file}:{line}: {why}")))
+    };
+    let switch = |way: &str| lua.load(way).set_name("=wrk").exec();
+    switch("require('jit').off()")?;
+    let triggers = HookTriggers::new().every_nth_instruction(STRIDE);
+    lua.set_hook(triggers, count)?;
+    let done = run();
+    lua.remove_hook();
+    switch("require('jit').on()")?;
+    done
 }
 
 /// An error of ours on its way through Lua.

@@ -141,6 +141,7 @@ impl Default for TlsPlan {
             key: None,
             resumption: true,
             early_data: false,
+            user_sessions: false,
             sni: true,
             versions: TlsVersions::Any,
             alpn: vec!["http/1.1".into()],

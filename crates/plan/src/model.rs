@@ -411,6 +411,8 @@ pub struct TlsPlan {
     pub resumption: bool,
     /// Requests go out with the first flight of a resumed handshake (0-RTT, RFC 8446 section 2.3).
     pub early_data: bool,
+    /// Each user resumes its own sessions, and nobody else's.
+    pub user_sessions: bool,
     /// Tell the server the name that is asked for (SNI, RFC 6066 section 3).
     pub sni: bool,
     pub versions: TlsVersions,

@@ -34,6 +34,9 @@ use units::Nanos;
 /// Who makes the handshakes.
 pub type Handshakes = Arc<dyn crypto::ClientConfig>;
 
+/// Who makes the handshakes of a user, by its number.
+pub type UserHandshakes = Box<dyn FnMut(u64) -> Handshakes>;
+
 /// Bytes of datagrams read at once.
 const DATAGRAMS_SIZE: usize = 64 << 10;
 
@@ -44,6 +47,9 @@ pub struct Quic<I> {
     endpoint: Endpoint,
     config: ClientConfig,
     moves: Option<Moves>,
+    /// Who makes the handshakes of users with sessions of their own.
+    of_users: Option<UserHandshakes>,
+    transport: Arc<quinn_proto::TransportConfig>,
     lanes: Vec<Lane>,
     alarms: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
     /// What the worker is to be told at once.
@@ -79,7 +85,8 @@ impl<I: Io> Quic<I> {
         seed: Option<[u8; 32]>,
     ) -> Quic<I> {
         let mut config = ClientConfig::new(tls);
-        config.transport_config(Arc::new(transport::config(limits)));
+        let transport = Arc::new(transport::config(limits));
+        config.transport_config(transport.clone());
         let mut endpoint = EndpointConfig::default();
         endpoint.rng_seed(seed);
         let clock = Clock::new(instant, io.now());
@@ -89,6 +96,8 @@ impl<I: Io> Quic<I> {
             endpoint: Endpoint::new(Arc::new(endpoint), None, true, None),
             config,
             moves: None,
+            of_users: None,
+            transport,
             lanes: Vec::new(),
             alarms: BinaryHeap::new(),
             news: Vec::new(),
@@ -101,6 +110,13 @@ impl<I: Io> Quic<I> {
     #[must_use]
     pub fn moving(self, moves: Option<Moves>) -> Quic<I> {
         Quic { moves, ..self }
+    }
+
+    /// Users, where connections are opened for one, resume their own sessions alone.
+    #[must_use]
+    pub fn with_users(mut self, of_users: UserHandshakes) -> Quic<I> {
+        self.of_users = Some(of_users);
+        self
     }
 
     /// What is below.
@@ -120,7 +136,15 @@ impl<I: Io> Quic<I> {
         options: &OpenOptions,
     ) -> Result<(), IoError> {
         let now = self.clock.instant(self.io.now());
-        let made = self.endpoint.connect(now, self.config.clone(), address, name);
+        let config = match (&mut self.of_users, options.user) {
+            (Some(of_users), Some(user)) => {
+                let mut config = ClientConfig::new(of_users(user));
+                config.transport_config(self.transport.clone());
+                config
+            }
+            _ => self.config.clone(),
+        };
+        let made = self.endpoint.connect(now, config, address, name);
         // a name that no certificate can have, or identifiers used up
         let (handle, connection) = made.map_err(|_| IoError::Failed(FailureClass::Tls))?;
         let index = slot as usize;

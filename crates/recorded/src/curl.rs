@@ -19,6 +19,21 @@ pub struct Curl {
     pub compressed: bool,
     /// `-L`: redirects that are followed at most.
     pub follow: Option<u16>,
+    /// A login that is proved request by request.
+    pub login: Option<CurlLogin>,
+}
+
+/// `--digest` or `--aws-sigv4`, with the name and password of `-u`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CurlLogin {
+    Digest {
+        user: String,
+    },
+    /// `scope`: provider, region and service, as curl takes them.
+    AwsSigV4 {
+        user: String,
+        scope: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +65,8 @@ struct CurlDraft {
     get: bool,
     head: bool,
     user: Option<String>,
+    digest: bool,
+    aws_sigv4: Option<String>,
     version: Option<CurlVersion>,
     insecure: bool,
     compressed: bool,
@@ -177,6 +194,16 @@ const OPTIONS: &[OptionRow] = &[
         'u',
         Does::Takes(|draft, user, _| {
             draft.user = Some(user);
+            Ok(())
+        }),
+    ),
+    ("basic", ' ', Does::Flag(|draft| draft.digest = false)),
+    ("digest", ' ', Does::Flag(|draft| draft.digest = true)),
+    (
+        "aws-sigv4",
+        ' ',
+        Does::Takes(|draft, scope, _| {
+            draft.aws_sigv4 = Some(scope);
             Ok(())
         }),
     ),
@@ -431,11 +458,7 @@ impl CurlDraft {
             };
             method.to_owned()
         });
-        if let Some(user) = &self.user {
-            let user = if user.contains(':') { user.clone() } else { format!("{user}:") };
-            let value = format!("Basic {}", STANDARD.encode(user));
-            self.headers.push(("Authorization".to_owned(), value));
-        }
+        let login = self.login()?;
         let request = |text: &String| {
             Ok(Recorded {
                 at: Nanos::ZERO,
@@ -451,7 +474,33 @@ impl CurlDraft {
             insecure: self.insecure,
             compressed: self.compressed,
             follow: self.follow.then(|| self.follow_max.unwrap_or(FOLLOW)),
+            login,
         })
+    }
+
+    /// A login that is proved request by request; any other is a field from now on.
+    fn login(&mut self) -> Result<Option<CurlLogin>, RecordedError> {
+        let user = self.user.take();
+        let user = user.map(|user| if user.contains(':') { user } else { format!("{user}:") });
+        let lacks = |option: &str| {
+            RecordedError(format!("curl's option {option} lacks a login; add -u NAME:PASSWORD"))
+        };
+        match (user, self.aws_sigv4.take(), self.digest) {
+            (_, Some(_), true) => {
+                let text = "--digest and --aws-sigv4 are two logins; drop one";
+                Err(RecordedError(text.to_owned()))
+            }
+            (Some(user), Some(scope), _) => Ok(Some(CurlLogin::AwsSigV4 { user, scope })),
+            (None, Some(_), _) => Err(lacks("--aws-sigv4")),
+            (Some(user), None, true) => Ok(Some(CurlLogin::Digest { user })),
+            (None, None, true) => Err(lacks("--digest")),
+            (Some(user), None, false) => {
+                let value = format!("Basic {}", STANDARD.encode(user));
+                self.headers.push(("Authorization".to_owned(), value));
+                Ok(None)
+            }
+            (None, None, false) => Ok(None),
+        }
     }
 
     /// The content type that curl would give, where the command does not.

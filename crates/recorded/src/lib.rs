@@ -8,7 +8,7 @@ mod har;
 mod openapi;
 mod words;
 
-pub use curl::{Curl, CurlVersion, parse_curl, split_commands};
+pub use curl::{Curl, CurlLogin, CurlVersion, parse_curl, split_commands};
 pub use har::read_har;
 pub use openapi::read_openapi;
 pub use words::split;

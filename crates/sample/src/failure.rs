@@ -82,6 +82,7 @@ classes! {
     OtherTarget, "other-target", Server, "the body was that of another target (--verify)";
     Expectation, "expectation", Server, "a field or the time of the response was not the expected one";
     Capture, "capture", Server, "the response does not hold a value that is to be taken from it";
+    Script, "script", Plan, "the journey's script went wrong with the response";
     Encoding, "encoding", Server, "the content could not be decoded";
     Redirects, "redirects", Server, "too many redirects, or one without a usable target";
     Tls, "tls", Server, "the TLS handshake or record layer failed";
@@ -96,7 +97,8 @@ impl FailureClass {
     /// classes ended without one.
     pub fn is_of_response(self) -> bool {
         use FailureClass::{
-            Body, Capture, Differs, Encoding, Expectation, Length, OtherTarget, Redirects, Status,
+            Body, Capture, Differs, Encoding, Expectation, Length, OtherTarget, Redirects, Script,
+            Status,
         };
         matches!(
             self,
@@ -107,6 +109,7 @@ impl FailureClass {
                 | OtherTarget
                 | Expectation
                 | Capture
+                | Script
                 | Encoding
                 | Redirects
         )

@@ -1,17 +1,28 @@
 //! Runs N calls of the production worker against canned answers: the difference between two N, under
 //! callgrind, is what a call costs in instructions. `cargo xtask perf` does that.
 //!
-//!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed|http2_N|http3_N]
+//!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed|journey|templates|http2_N|http3_N]
 //!
 //! `http2_10` is HTTP/2 with ten streams on each of ten connections.
 
 use plan::HttpVersion;
-use sim::{CannedResponse, Keep, calls_against, calls_over_streams};
+use sim::{CannedResponse, CannedSteps, Keep, calls_against, calls_over_streams, canned_journey};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let calls = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(10_000);
     let kind = arguments.next().unwrap_or_else(|| "keepalive".into());
+    let steps = match kind.as_str() {
+        "journey" => Some(CannedSteps::Static),
+        "templates" => Some(CannedSteps::Templates),
+        _ => None,
+    };
+    let mut keep = Keep::default();
+    if let Some(steps) = steps {
+        let (mut worker, mut io) = canned_journey(calls, steps);
+        engine::drive(&mut worker, &mut io, &mut keep);
+        return assert_eq!(keep.total.counts.succeeded, calls);
+    }
     let (pipeline, per_connection) = match kind.as_str() {
         "pipeline16" => (16, None),
         "percall" => (1, Some(1)),
@@ -22,7 +33,6 @@ fn main() {
         "timed" => CannedResponse::Timed,
         _ => CannedResponse::Plain,
     };
-    let mut keep = Keep::default();
     let streams = |name: &str| kind.strip_prefix(name).and_then(|count| count.parse().ok());
     match (streams("http2_"), streams("http3_")) {
         (Some(count), _) => calls_over_streams(calls, HttpVersion::Http2, count, &mut keep),

@@ -162,6 +162,63 @@ pub fn calls_against(
     engine::drive(&mut worker, &mut io, keep);
 }
 
+/// What the steps of a canned journey are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CannedSteps {
+    /// Requests that are known beforehand: the plan's targets as they stand.
+    Static,
+    /// A value of a feeder in the path and in a field of each.
+    Templates,
+}
+
+const STEPS: &str = "
+[[feeder]]
+name = 'f'
+generate = { key = 'hex:8' }
+[[journey]]
+name = 'visit'
+";
+
+/// A worker whose 64 users make `calls` calls in iterations of four steps, and its world.
+///
+/// # Panics
+/// As [`calls_against`].
+pub fn canned_journey(calls: u64, steps: CannedSteps) -> (engine::Worker, Canned) {
+    let value = match steps {
+        CannedSteps::Static => "01234567",
+        CannedSteps::Templates => "{{f.key}}",
+    };
+    let mut text = format!(
+        "version = 1\nurl = 'http://127.0.0.1:18080/'\n[load]\nusers = 64\n[stop]\nrequests = {}\n{STEPS}",
+        calls / STEPS_PER_ITERATION
+    );
+    for step in 0..STEPS_PER_ITERATION {
+        text.push_str(&format!(
+            "[[journey.step]]\nname = 's{step}'\nurl = '/{step}/{value}'\nheaders = {{ X-Key = \
+             '{value}' }}\n"
+        ));
+    }
+    let mut plan = plan::from_toml(&text, &plan::NoFiles).expect("the constants are valid");
+    plan.settle_journeys();
+    let start = Nanos::from_secs(1_000);
+    let endpoints = crate::run::endpoints_of(&plan);
+    // every request has as many bytes as this one
+    let url = "http://127.0.0.1:18080/0/01234567".parse().expect("a URL");
+    let own = [("X-Key".to_owned(), "01234567".to_owned())];
+    let model = engine::build_template(&plan, &url, "GET", &own, None, 0, false);
+    let length = model.expect("a request can be made of it").bytes.len();
+    let travel = engine::journey::Travel::new(&plan, &std::collections::BTreeMap::new());
+    let travel = travel.expect("the plan has journeys");
+    let setup = engine::Setup::new(plan, endpoints, 1, start).expect("the constants are valid");
+    let guide = travel.guide(engine::Share::new(0, 1));
+    let worker = engine::Worker::new(std::sync::Arc::new(setup), 0, None);
+    let worker = worker.with_guide(guide, Box::new(crate::run::Nowhere));
+    (worker, Canned::new(PLAIN, length, 64, start))
+}
+
+/// Steps of one iteration of a canned journey.
+pub const STEPS_PER_ITERATION: u64 = 4;
+
 /// The worker and the world of [`calls_against`], for a caller that drives them itself.
 ///
 /// # Panics

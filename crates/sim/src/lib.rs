@@ -14,11 +14,14 @@ pub mod torture;
 mod world;
 
 pub use ailing::{Ailing, Ailments, Limiter, SharedLine};
-pub use canned::{Canned, CannedResponse, Keep, calls_against, canned_worker};
+pub use canned::{
+    Canned, CannedResponse, CannedSteps, Keep, STEPS_PER_ITERATION, calls_against, canned_journey,
+    canned_worker,
+};
 pub use canned_streams::calls_over_streams;
 pub use run::{
-    Carry, Simulated, exchange, execute, execute_guided, execute_journeys, execute_parts,
-    execute_scenarios, execute_scripted, execute_with, plan_for,
+    Carry, Simulated, exchange, execute, execute_acted, execute_guided, execute_journeys,
+    execute_parts, execute_scenarios, execute_scripted, execute_with, plan_for,
 };
 pub use servers::{ClosureServer, Queue, Service, Stall};
 pub use world::{Action, Admission, Client, Labour, Server, World};

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use units::Nanos;
-use workload::{Guide, Script};
+use workload::{Actor, Guide, Script};
 
 /// A finished simulation.
 #[derive(Debug)]
@@ -173,15 +173,33 @@ pub fn execute_journeys(
     workers: u32,
     given: &BTreeMap<String, String>,
 ) -> Simulated {
+    execute_acted(plan, world, workers, given, &|| Vec::new())
+}
+
+/// The same with journeys that programs carry out; `actors`: those of one worker, by the rows of the
+/// journeys.
+///
+/// # Panics
+/// As [`execute_journeys`].
+pub fn execute_acted(
+    plan: Plan,
+    world: World,
+    workers: u32,
+    given: &BTreeMap<String, String>,
+    actors: &dyn Fn() -> Vec<Option<Box<dyn Actor>>>,
+) -> Simulated {
     let travel = Travel::new(&plan, given).expect("the plan has journeys");
-    let cast = |worker| Cast::Guide(travel.guide(Share::new(worker, workers)), Box::new(Nowhere));
+    let cast = |worker| {
+        let guide = travel.guide_with(Share::new(worker, workers), actors());
+        Cast::Guide(guide, Box::new(Nowhere))
+    };
     let casts = (0..workers).map(cast).collect();
     run_to_its_end(plan, world, casts, None)
 }
 
 /// Knows no places but those of the plan.
 #[derive(Debug)]
-struct Nowhere;
+pub(crate) struct Nowhere;
 
 impl Directory for Nowhere {
     fn endpoint(&mut self, _: &url::Url) -> Option<Endpoint> {

@@ -1,7 +1,8 @@
-//! Plain HTTP/1.1 on open connections allocates nothing in the measured phase.
+//! Plain HTTP/1.1 on open connections allocates nothing in the measured phase, and neither do journeys
+//! whose steps are known beforehand.
 
 use engine::Turn;
-use sim::{CannedResponse, Keep, canned_worker};
+use sim::{Canned, CannedResponse, CannedSteps, Keep, canned_journey, canned_worker};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,27 +33,34 @@ static COUNTING: Counting = Counting;
 fn the_steady_state_allocates_nothing() {
     let plain = [(1, CannedResponse::Plain), (16, CannedResponse::Plain)];
     for (pipeline, answer) in plain.into_iter().chain([(1, CannedResponse::Timed)]) {
-        let (mut worker, mut io) = canned_worker(400_000, pipeline, None, answer);
-        let mut keep = Keep::default();
-        let mut ready = Vec::with_capacity(64);
-        let mut steady = None;
-        let mut last = 0;
-        while let Turn::Wait(until) = worker.turn(&mut io, &mut keep) {
-            conduit::Io::wait(&mut io, until, &mut ready);
-            for event in &ready {
-                worker.handle(&mut io, *event);
-            }
-            // a few turns to open connections and to fill buffers to their size
-            last += ready.len();
-            if last > 10_000 && steady.is_none() {
-                steady = Some(ALLOCATIONS.load(Ordering::Relaxed));
-            }
-            if last < 24_000 {
-                let now = ALLOCATIONS.load(Ordering::Relaxed);
-                assert_eq!(now, steady.unwrap_or(now), "pipeline {pipeline}: after {last} events");
-            }
-        }
-        assert!(steady.is_some(), "the run was too short to look at");
-        assert_eq!(keep.total.counts.succeeded, 400_000);
+        let what = format!("pipeline {pipeline}, {answer:?}");
+        stays_as_it_is(canned_worker(CALLS, pipeline, None, answer), &what);
     }
+    stays_as_it_is(canned_journey(CALLS, CannedSteps::Static), "a journey of static steps");
+}
+
+const CALLS: u64 = 400_000;
+
+fn stays_as_it_is((mut worker, mut io): (engine::Worker, Canned), what: &str) {
+    let mut keep = Keep::default();
+    let mut ready = Vec::with_capacity(64);
+    let mut steady = None;
+    let mut last = 0;
+    while let Turn::Wait(until) = worker.turn(&mut io, &mut keep) {
+        conduit::Io::wait(&mut io, until, &mut ready);
+        for event in &ready {
+            worker.handle(&mut io, *event);
+        }
+        // a few turns to open connections and to fill buffers to their size
+        last += ready.len();
+        if last > 10_000 && steady.is_none() {
+            steady = Some(ALLOCATIONS.load(Ordering::Relaxed));
+        }
+        if last < 24_000 {
+            let now = ALLOCATIONS.load(Ordering::Relaxed);
+            assert_eq!(now, steady.unwrap_or(now), "{what}: after {last} events");
+        }
+    }
+    assert!(steady.is_some(), "the run was too short to look at");
+    assert_eq!(keep.total.counts.succeeded, CALLS);
 }

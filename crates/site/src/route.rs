@@ -2,7 +2,7 @@
 
 use units::{Nanos, parse_duration};
 
-/// Who may see `/auth`.
+/// Who may see `/auth` and `/digest`.
 pub const AUTH_USER: &str = "fred";
 /// The password of [`AUTH_USER`].
 pub const AUTH_PASSWORD: &str = "flintstone";
@@ -54,6 +54,8 @@ pub(crate) enum Route {
     /// Events, one after the other by a schedule.
     Events(EventPlan),
     Auth,
+    /// The same by Digest; path and query as they were asked for.
+    Digest(String),
     /// Gives a token to whoever says a name.
     Login {
         name: String,
@@ -118,6 +120,7 @@ impl Route {
             ("gzip", Some(len)) => Ok(Route::Gzip(number(len, 0, GZIP_MAX)?)),
             ("events", None) => events(query),
             ("auth", None) => Ok(Route::Auth),
+            ("digest", None) => Ok(Route::Digest(target.to_owned())),
             ("login", None) => login(query),
             ("me", None) => Ok(Route::Me),
             ("redirect", Some(hops)) => Ok(Route::Redirect(number(hops, 0, REDIRECTS_MAX)?)),

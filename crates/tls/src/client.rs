@@ -14,6 +14,7 @@ use rustls::{
     ClientConfig, ClientConnection, ConfigBuilder, SupportedProtocolVersion, WantsVerifier,
 };
 use rustls_pki_types::ServerName;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// TLS as the plan asks for it. Cheap to clone.
@@ -52,12 +53,9 @@ impl Client {
     /// A factory for one worker, with a store of tickets of its own when sessions are resumed.
     pub fn factory(&self) -> Factory {
         let laid_open = self.laid_open.clone();
-        if !self.resumption {
-            return Factory { config: self.config.clone(), laid_open };
-        }
-        let mut config = (*self.config).clone();
-        config.resumption = Resumption::store(Arc::new(Tickets::default()));
-        Factory { config: Arc::new(config), laid_open }
+        let resumption = self.resumption;
+        let config = if resumption { remembering(&self.config) } else { self.config.clone() };
+        Factory { config, laid_open, resumption, users: UserConfigs::default() }
     }
 }
 
@@ -66,9 +64,56 @@ impl Client {
 pub struct Factory {
     config: Arc<ClientConfig>,
     laid_open: Option<Arc<ClientConfig>>,
+    resumption: bool,
+    users: UserConfigs,
+}
+
+/// The same settings with a store of tickets of their own.
+fn remembering(config: &ClientConfig) -> Arc<ClientConfig> {
+    let mut config = config.clone();
+    config.resumption = Resumption::store(Arc::new(Tickets::default()));
+    Arc::new(config)
+}
+
+/// Users whose sessions a worker remembers, at most; who was first met is forgotten first.
+const USERS_MAX: usize = 100_000;
+
+/// Users with tickets of their own.
+#[derive(Debug, Default)]
+struct UserConfigs {
+    known: BTreeMap<u64, Arc<ClientConfig>>,
+    /// In the order in which they were met.
+    met: VecDeque<u64>,
+}
+
+impl UserConfigs {
+    fn of(&mut self, user: u64, config: &ClientConfig) -> Arc<ClientConfig> {
+        if let Some(known) = self.known.get(&user) {
+            return known.clone();
+        }
+        if self.met.len() == USERS_MAX
+            && let Some(first) = self.met.pop_front()
+        {
+            self.known.remove(&first);
+        }
+        let made = remembering(config);
+        self.met.push_back(user);
+        self.known.insert(user, made.clone());
+        made
+    }
 }
 
 impl Factory {
+    fn config_of(&mut self, user: u64) -> Arc<ClientConfig> {
+        if self.resumption { self.users.of(user, &self.config) } else { self.config.clone() }
+    }
+
+    /// Handshakes as [`Factory::quic`] makes them, of a user with tickets of its own.
+    #[cfg(feature = "quic")]
+    pub fn quic_of(&mut self, user: u64) -> Arc<dyn quinn_proto::crypto::ClientConfig> {
+        Arc::new(crate::quic::Handshakes::new(self.config_of(user)))
+    }
+
     /// Handshakes for QUIC, with the same settings and the same store of tickets: TLS 1.3 alone
     /// (RFC 9001 section 4.2).
     #[cfg(feature = "quic")]
@@ -80,6 +125,15 @@ impl Factory {
 impl TlsFactory for Factory {
     fn session(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {
         Ok(Box::new(ClientSession::new(connection(&self.config, server_name)?)))
+    }
+
+    fn session_of(
+        &mut self,
+        server_name: &str,
+        user: u64,
+    ) -> Result<Box<dyn TlsSession>, TlsError> {
+        let config = self.config_of(user);
+        Ok(Box::new(ClientSession::new(connection(&config, server_name)?)))
     }
 
     fn laid_open(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {

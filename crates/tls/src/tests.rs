@@ -110,8 +110,12 @@ struct Wire {
 
 impl Wire {
     fn new(factory: &mut Factory, name: &str, config: &Arc<ServerConfig>) -> Wire {
+        Wire::of(factory.session(name).unwrap(), config)
+    }
+
+    fn of(client: Box<dyn TlsSession>, config: &Arc<ServerConfig>) -> Wire {
         Wire {
-            client: factory.session(name).unwrap(),
+            client,
             server: ServerConnection::new(config.clone()).unwrap(),
             at_client: Vec::new(),
             at_server: Vec::new(),
@@ -146,7 +150,11 @@ impl Wire {
 
 /// One session from its first byte to both ends' close_notify; the facts it ended with.
 fn visit(factory: &mut Factory, config: &Arc<ServerConfig>) -> TlsFacts {
-    let mut wire = Wire::new(factory, "localhost", config);
+    visit_by(factory.session("localhost").unwrap(), config)
+}
+
+fn visit_by(client: Box<dyn TlsSession>, config: &Arc<ServerConfig>) -> TlsFacts {
+    let mut wire = Wire::of(client, config);
     assert!(wire.client.handshaking() && wire.client.facts().is_none());
     wire.client.send(b"GET / HTTP/1.1\r\n\r\n");
     wire.settle().unwrap();
@@ -307,6 +315,29 @@ fn every_ticket_is_kept_that_many_connections_at_once_will_want() {
     for wire in &mut wires {
         wire.settle().unwrap();
         assert!(wire.client.facts().unwrap().resumed);
+    }
+}
+
+#[test]
+fn users_resume_their_own_sessions_alone() {
+    let pki = pki();
+    for versions in [Versions::Tls12, Versions::Tls13] {
+        let mut config = any_server(&pki);
+        config.ticketer = aws_lc_rs::Ticketer::new().unwrap();
+        let config = Arc::new(config);
+        for (resumption, wanted) in
+            [(true, [false, true, false, true, true, false]), (false, [false; 6])]
+        {
+            let settings = Settings { resumption, versions, ..trusting(&pki) };
+            let mut factory = factory(&settings);
+            let resumed = [1, 1, 2, 2, 1, 3].map(|user| {
+                let client = factory.session_of("localhost", user).unwrap();
+                visit_by(client, &config).resumed
+            });
+            assert_eq!(resumed, wanted, "{versions:?}");
+            // what is nobody's has a store of its own
+            assert!(!visit(&mut factory, &config).resumed);
+        }
     }
 }
 

@@ -24,6 +24,7 @@ pub enum Purpose {
     Columns,
     Scenarios,
     Logins,
+    Scripts,
 }
 
 impl Seed {

@@ -7,6 +7,8 @@ use url::Url;
 #[derive(Clone, Debug, Default)]
 pub struct Jar {
     store: CookieStore,
+    /// A cookie was ever kept: most users of most servers have none, and are not asked.
+    used: bool,
 }
 
 /// RFC 6265 §6.1 asks for at least 50 per domain and 3,000 in all; one user of one site needs few.
@@ -26,12 +28,16 @@ impl Jar {
             if known || self.store.iter_any().count() < COOKIES_MAX {
                 // an error says that the cookie is not for this URL: then it is not kept
                 drop(self.store.insert_raw(&cookie.into_owned(), url));
+                self.used = true;
             }
         }
     }
 
     /// The value of the `Cookie` field for a request to `url`; `None` when there is none to send.
     pub fn header(&self, url: &Url) -> Option<String> {
+        if !self.used {
+            return None;
+        }
         let pairs: Vec<String> = self
             .store
             .get_request_values(url)

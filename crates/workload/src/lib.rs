@@ -3,6 +3,7 @@
 //! Layer 2: pure; knows messages, not connections.
 #![forbid(unsafe_code)]
 
+mod actor;
 mod guide;
 mod jar;
 mod links;
@@ -11,6 +12,7 @@ mod selector;
 mod targets;
 mod think;
 
+pub use actor::{ActedCall, Actor, ActorTurn, Deed, HeardBack, IterationBegun};
 pub use guide::{Came, Errand, Guide, Guides, Step, WholeResponse};
 pub use jar::Jar;
 pub use links::{LINKS_MAX, Link, Use, links};

@@ -62,7 +62,7 @@ const PLACES: &[Place] = &[
     only("ownstack", 4, &["conduit", "tcp", "wan", "netpath", "reactor"]),
     only("store", 4, &["plan", "stats", "record", "dialogue", "torture"]),
     only("metrics", 4, &["stats"]),
-    only("site", 4, &["reactor", "faulty", "fileset"]),
+    only("site", 4, &["reactor", "faulty", "fileset", "login"]),
     only("norm", 4, &[]),
     only("report", 5, &["stats", "dialogue", "torture", "campaign", "record"]),
     only("tui", 5, &["report", "stats", "store"]),

@@ -45,6 +45,20 @@ pub(super) struct CarriedView<'a> {
 }
 
 impl CarriedView<'_> {
+    /// The columns of the rows that the iteration took, as `feeder.column`.
+    pub(super) fn rows_taken(&self) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        for at in &self.travel.journeys[self.traveller.journey].feeders {
+            let feeder = &self.travel.feeders[*at];
+            for column in &feeder.columns {
+                if let Some(value) = self.fed(&feeder.name, column) {
+                    all.push((format!("{}.{column}", feeder.name), value.to_owned()));
+                }
+            }
+        }
+        all
+    }
+
     fn fed(&self, feeder: &str, column: &str) -> Option<&str> {
         let at = self.travel.feeders.iter().position(|known| known.name == feeder)?;
         let feeder = &self.travel.feeders[at];

@@ -5,11 +5,13 @@ use super::guide::words;
 use super::request;
 use crate::check::capture::capture;
 use crate::check::judge::{ResponseParts, response};
-use crate::exchange::{Caller, Message, Outgoing};
+use crate::exchange::{Caller, Message, Outgoing, Reply};
+use crate::proof;
 use plan::Plan;
 use plan::journey::JourneyStep;
 use std::collections::BTreeMap;
-use workload::Jar;
+use units::Nanos;
+use workload::{Jar, Template};
 
 /// Why such a step came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +24,8 @@ pub struct ErrandTrouble {
     pub connected: bool,
 }
 
-/// Makes the steps in order. What they capture is added to `values`, cookies to `jar`.
+/// Makes the steps in order, with the plan's login where they have none of their own; `unix_s`: now, for
+/// signatures. What they capture is added to `values`, cookies to `jar`.
 ///
 /// # Errors
 /// The first step that cannot be made, or whose response is not as expected.
@@ -31,13 +34,14 @@ pub fn run_errands(
     steps: &[JourneyStep],
     values: &mut BTreeMap<String, String>,
     jar: &mut Jar,
+    unix_s: u64,
     caller: &mut dyn Caller,
 ) -> Result<(), ErrandTrouble> {
     for step in steps {
         if caller.interrupted() {
             return Ok(());
         }
-        let made = errand(plan, step, values, jar, caller);
+        let made = errand(plan, step, values, jar, (unix_s, &mut *caller));
         made.map_err(|(why, connected)| ErrandTrouble {
             step: step.name.clone(),
             line: step.line,
@@ -53,22 +57,26 @@ fn errand(
     step: &JourneyStep,
     values: &mut BTreeMap<String, String>,
     jar: &mut Jar,
-    caller: &mut dyn Caller,
+    (unix_s, caller): (u64, &mut dyn Caller),
 ) -> Result<(), (String, bool)> {
     let absolute = plan.connection.proxy.is_some();
     let template = request::make(plan, step, values, 0, absolute).map_err(|why| (why, true))?;
     let url = template.url.clone();
-    let message = Message::of(template, jar.header(&url));
-    let sent = Outgoing { url: url.clone(), message, timeout: plan.timeouts.call };
-    let Some(heard) = caller.exchange(vec![sent]).pop() else {
-        return Err(("no word of this request came back".to_owned(), true));
-    };
-    let reply = heard.result.map_err(|trouble| (trouble.with_way_out(), heard.connected))?;
+    let signed = proof::first_proof(plan, &template, unix_s);
+    let (mut took, mut reply) =
+        asked(plan, signed.as_ref().unwrap_or(&template), jar, &mut *caller)?;
+    let challenged = reply.facts.status == 401;
+    if let Some(answer) =
+        challenged.then(|| proof::answer_to(plan, &template, &reply.head)).flatten()
+    {
+        let (more, last) = asked(plan, &answer, jar, caller)?;
+        (took, reply) = (took + more, last);
+    }
     for cookie in wire::fields::set_cookies(&reply.head) {
         jar.absorb(&url, cookie);
     }
     let seen = ResponseParts { status: reply.facts.status, head: &reply.head, body: &reply.body };
-    response(&step.ask.expect, &seen, heard.took, values).map_err(|it| (words(&it), true))?;
+    response(&step.ask.expect, &seen, took, values).map_err(|it| (words(&it), true))?;
     for (name, wanted) in &step.ask.capture {
         let value = capture(wanted, &seen, values, &mut |_| 0);
         match value {
@@ -82,4 +90,21 @@ fn errand(
         }
     }
     Ok(())
+}
+
+/// One exchange, and how long it took.
+fn asked(
+    plan: &Plan,
+    template: &Template,
+    jar: &Jar,
+    caller: &mut dyn Caller,
+) -> Result<(Nanos, Reply), (String, bool)> {
+    let url = template.url.clone();
+    let message = Message::of(template.clone(), jar.header(&url));
+    let sent = Outgoing { url, message, timeout: plan.timeouts.call };
+    let Some(heard) = caller.exchange(vec![sent]).pop() else {
+        return Err(("no word of this request came back".to_owned(), true));
+    };
+    let reply = heard.result.map_err(|trouble| (trouble.with_way_out(), heard.connected))?;
+    Ok((heard.took, reply))
 }

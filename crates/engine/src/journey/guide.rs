@@ -3,6 +3,7 @@
 use super::Travel;
 use super::carried::{CarriedView, Taken};
 use super::request;
+use super::scripted::Performance;
 use super::traveller::{Move, Traveller};
 use crate::check::capture::capture;
 use crate::check::judge::{ResponseParts, response};
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use units::{Nanos, Stream};
 use wire::coding::Decoder;
 use wire::fields;
-use workload::{Came, Errand, Guide, Step, WholeResponse};
+use workload::{Actor, Came, Errand, Guide, Step, WholeResponse};
 
 /// Iterations without a call after which a user leaves: nothing in its journeys can be made.
 const EMPTY_MAX: u32 = 1_000;
@@ -24,7 +25,8 @@ const EMPTY_MAX: u32 = 1_000;
 #[derive(Debug)]
 pub(super) struct JourneyGuide {
     travel: Arc<Travel>,
-    travellers: BTreeMap<u64, Traveller>,
+    /// `None`: it is on its way, or has left.
+    travellers: BTreeMap<u64, Option<Box<Traveller>>>,
     told: Vec<Remark>,
     share: Share,
     /// Iterations begun by this worker, and how many it is to begin.
@@ -34,10 +36,16 @@ pub(super) struct JourneyGuide {
     counted: u64,
     /// By place of the feeder: iterations that take a row of it, among those counted.
     turns: Vec<u64>,
+    /// By row of the journey: the program that carries it out.
+    actors: Vec<Option<Box<dyn Actor>>>,
 }
 
 impl JourneyGuide {
-    pub(super) fn new(travel: Arc<Travel>, share: Share) -> JourneyGuide {
+    pub(super) fn new(
+        travel: Arc<Travel>,
+        share: Share,
+        actors: Vec<Option<Box<dyn Actor>>>,
+    ) -> JourneyGuide {
         JourneyGuide {
             travellers: BTreeMap::new(),
             told: Vec::new(),
@@ -46,6 +54,7 @@ impl JourneyGuide {
             share,
             counted: 0,
             turns: vec![0; travel.feeders.len()],
+            actors,
             travel,
         }
     }
@@ -110,6 +119,18 @@ impl JourneyGuide {
             if fresh && !self.begin(traveller, now) {
                 return Step::Leave;
             }
+            if let Some(mut stage) = self.stage(traveller, now) {
+                if fresh {
+                    stage.begin();
+                }
+                match stage.lead() {
+                    Some(step) => return step,
+                    None if self.travel.single => return Step::Leave,
+                    None => {}
+                }
+                fresh = true;
+                continue;
+            }
             fresh = true;
             while let Move::Call(row) = traveller.advance(&self.travel, now, &mut self.told) {
                 match self.call(traveller, row) {
@@ -126,6 +147,16 @@ impl JourneyGuide {
             }
         }
         Step::Leave
+    }
+
+    /// The program's part, where one carries the user's journey out.
+    fn stage<'a>(
+        &'a mut self,
+        traveller: &'a mut Traveller,
+        now: Nanos,
+    ) -> Option<Performance<'a>> {
+        let actor = self.actors.get_mut(traveller.journey)?.as_deref_mut()?;
+        Some(Performance { travel: &self.travel, actor, traveller, told: &mut self.told, now })
     }
 
     fn call(&self, traveller: &mut Traveller, row: u32) -> Result<Step, String> {
@@ -161,13 +192,16 @@ impl Guide for JourneyGuide {
     }
 
     fn next(&mut self, user: u64, now: Nanos) -> Step {
-        let (mut traveller, fresh) = match self.travellers.remove(&user) {
+        let (mut traveller, fresh) = match self.travellers.get_mut(&user).and_then(Option::take) {
             Some(traveller) => (traveller, false),
-            None => (Traveller::new(&self.travel, user), true),
+            None => (Box::new(Traveller::new(&self.travel, user)), true),
         };
         let step = self.lead(&mut traveller, fresh, now);
-        if !matches!(step, Step::Leave) {
-            self.travellers.insert(user, traveller);
+        if matches!(step, Step::Leave) {
+            self.travellers.remove(&user);
+            self.actors.iter_mut().flatten().for_each(|actor| actor.forget(user));
+        } else {
+            *self.travellers.entry(user).or_default() = Some(traveller);
         }
         step
     }
@@ -178,13 +212,24 @@ impl Guide for JourneyGuide {
         heard: &WholeResponse<'_>,
         planned: Option<FailureClass>,
     ) -> Option<FailureClass> {
-        let Some(traveller) = self.travellers.get_mut(&user) else { return planned };
+        let Some(Some(traveller)) = self.travellers.get_mut(&user) else { return planned };
+        if let Some(Some(actor)) = self.actors.get_mut(traveller.journey) {
+            let (actor, now) = (&mut **actor, heard.now);
+            let mut stage =
+                Performance { travel: &self.travel, actor, traveller, told: &mut self.told, now };
+            return stage.judge(heard, planned);
+        }
         let judging = Judging { travel: &self.travel, traveller, told: &mut self.told, heard };
         judging.judge(planned)
     }
 
     fn ended(&mut self, user: u64, came: &Came<'_>) -> Option<Note> {
-        if let Some(traveller) = self.travellers.get_mut(&user) {
+        let Some(Some(traveller)) = self.travellers.get_mut(&user) else { return None };
+        if let Some(Some(actor)) = self.actors.get_mut(traveller.journey) {
+            let (actor, now) = (&mut **actor, came.sample.done);
+            Performance { travel: &self.travel, actor, traveller, told: &mut self.told, now }
+                .ended(came);
+        } else {
             let took = came.sample.done - came.sample.intended;
             let failed = came.outcome != Outcome::Succeeded;
             traveller.ended(&self.travel, came.sample.target, took, failed);
@@ -264,7 +309,7 @@ impl Judging<'_> {
 }
 
 /// A response's content with its coding undone; `None`: that cannot be.
-fn content<'a>(plan: &plan::Plan, heard: &WholeResponse<'a>) -> Option<Cow<'a, [u8]>> {
+pub(super) fn content<'a>(plan: &plan::Plan, heard: &WholeResponse<'a>) -> Option<Cow<'a, [u8]>> {
     let coding = fields::content_encoding(heard.head).filter(|_| plan.request.compressed);
     let Some(coding) = coding.filter(|_| !heard.body.is_empty()) else {
         return Some(Cow::Borrowed(heard.body));

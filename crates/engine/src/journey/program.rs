@@ -50,6 +50,8 @@ pub(super) struct JourneyCard {
     pub(super) think: Option<Think>,
     pub(super) failure: AfterFailure,
     pub(super) refresh: Option<Refresh>,
+    /// Where a program carries it out: row of the first of its steps.
+    pub(super) first_row: u32,
 }
 
 impl StepCard {
@@ -84,6 +86,7 @@ impl JourneyCard {
             think: journey.think,
             failure: journey.failure,
             refresh: journey.refresh.clone(),
+            first_row: journey.script.as_ref().map_or(0, |program| program.first_row),
         }
     }
 }

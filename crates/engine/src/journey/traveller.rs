@@ -8,7 +8,9 @@ use plan::check::{Scope, ValueSource};
 use plan::journey::{AfterFailure, Condition, StepGuard};
 use sample::{Noticed, Remark};
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use units::{Nanos, Purpose, Stream};
+use workload::Deed;
 
 /// Operations without a call after which an iteration is given up: loops of nothing.
 const OPS_MAX: u32 = 100_000;
@@ -61,6 +63,13 @@ pub(super) struct Traveller {
     /// The pause before the next call.
     pub(super) pause: Nanos,
     turns: u64,
+    pub(super) iteration: u64,
+    /// Of a journey that a program carries out: what it wants next.
+    pub(super) deed: Option<Deed>,
+    /// The statuses that it expects of the call under way.
+    pub(super) statuses: Vec<u16>,
+    /// It has heard what came back.
+    pub(super) answered: bool,
 }
 
 impl Traveller {
@@ -85,12 +94,18 @@ impl Traveller {
             refreshed: false,
             pause: Nanos::ZERO,
             turns: 0,
+            iteration: 0,
+            deed: None,
+            statuses: Vec::new(),
+            answered: false,
         }
     }
 
     /// Begins an iteration.
     pub(super) fn begin(&mut self, iteration: u64, journey: usize, stream: Stream) {
-        self.iteration_number = iteration.to_string();
+        self.iteration_number.clear();
+        write!(self.iteration_number, "{iteration}").expect("a String takes all text");
+        (self.iteration, self.deed) = (iteration, None);
         (self.journey, self.stream) = (journey, stream);
         (self.at, self.rounds, self.calls) = (0, 0, 0);
         (self.took, self.failed) = (Nanos::ZERO, false);
@@ -188,7 +203,7 @@ impl Traveller {
     }
 
     /// The iteration is over, and the blocks that it was in.
-    fn finish(&mut self, travel: &Travel, now: Nanos, told: &mut Vec<Remark>) {
+    pub(super) fn finish(&mut self, travel: &Travel, now: Nanos, told: &mut Vec<Remark>) {
         while !self.inside.is_empty() {
             self.leave_block(travel, now, told);
         }
@@ -204,6 +219,11 @@ impl Traveller {
             self.rounds = 0;
             self.at += 1;
         }
+        self.mark_failed();
+    }
+
+    /// The iteration has failed, and the blocks that it is in.
+    pub(super) fn mark_failed(&mut self) {
         self.failed = true;
         self.inside.iter_mut().for_each(|inside| inside.failed = true);
     }

@@ -5,6 +5,7 @@ use crate::call::{Call, End, NOBODY};
 use crate::feedback::DroppedPart;
 use crate::pool::Opener;
 use crate::proof;
+use crate::render::raw_template;
 use crate::speaker::Request;
 use conduit::{Close, Io, Slot};
 use sample::{ConnectionRecord, FailureClass};
@@ -153,7 +154,11 @@ impl Worker {
 
     /// Puts a TLS session on the connection and its first flight on the way.
     pub(super) fn start_tls(&mut self, slot: Slot, name: &str) -> Result<(), FailureClass> {
-        let session = self.pool.tls_session(name)?;
+        let user = match self.setup.plan.tls.user_sessions {
+            true => self.feedback.user_id(self.pool.conn(slot).user()),
+            false => None,
+        };
+        let session = self.pool.tls_session(name, user)?;
         self.pool.conn_mut(slot).start_tls(session);
         Ok(())
     }
@@ -163,9 +168,13 @@ impl Worker {
     pub(super) fn assign(&mut self, slot: Slot, mut call: Call, now: Nanos) {
         self.journal.issue(&mut call, now);
         call.tries += 1;
+        let by_script = self.feedback.is_scripted();
+        if by_script && self.proves && call.request.is_none() {
+            self.take_scripted(&mut call);
+        }
         let calls_max = self.pool.calls_max();
         let conn = self.pool.conn_mut(slot);
-        let written = if self.feedback.is_scripted() {
+        let written = if by_script && !self.proves {
             let feedback = &mut self.feedback;
             let (said, written) = conn.ask_as_written(|out| feedback.scripted_request(out));
             (call.asked, call.responses_due) = said;
@@ -193,6 +202,18 @@ impl Worker {
         conn.put(call, now);
         self.pool.mark_dirty(slot);
         self.pool.arm(slot);
+    }
+
+    /// A request of the script's that is to be proved, and to be sent again as it is with the answer to a
+    /// challenge.
+    #[cold]
+    fn take_scripted(&mut self, call: &mut Call) {
+        let mut bytes = Vec::new();
+        (call.asked, call.responses_due) = self.feedback.scripted_request(&mut bytes);
+        let place = self.setup.targets.template(call.target);
+        let method = bytes.split(|byte| *byte == b' ').next().unwrap_or_default();
+        let method = String::from_utf8_lossy(method).into_owned();
+        call.request = Some(Box::new(raw_template(&place.url, &method, &bytes, place.endpoint)));
     }
 
     fn drop_call<I: Io>(&mut self, io: &mut I, call: &Call, now: Nanos) {

@@ -199,7 +199,12 @@ impl Worker {
             return false;
         }
         let body = intake.as_ref().map_or(&[][..], |intake| intake.body());
-        let stopped = self.feedback.show_script(facts.status, head, body);
+        // what asks for a login is answered for the script
+        let asks = self.proves
+            && facts.status == 401
+            && conn.call(row).is_some_and(|call| call.logins == 0)
+            && proof::asks_for(&self.setup.plan, head);
+        let stopped = !asks && self.feedback.show_script(facts.status, head, body);
         if let Some(intake) = &mut intake {
             intake.clear_body();
         }

@@ -4,6 +4,7 @@
 use super::recorded::of_curl;
 use super::run::*;
 use super::{Outputs, UsageError, parse::List};
+use crate::script;
 use plan::Verify;
 use plan::verify::{parse_manifest, parse_verify};
 use plan::{
@@ -289,16 +290,23 @@ impl RequestArgs {
             let name = if path == "-" { "standard input".to_owned() } else { path.clone() };
             plan.script = Some(ScriptPlan { name, text, args: Vec::new() });
         }
-        if args.is_empty() {
-            return Ok(());
+        if !args.is_empty() {
+            let Some(script) = &mut plan.script else {
+                return Err(UsageError::new(
+                    "arguments after -- are for a script; add --script FILE, or drop them",
+                ));
+            };
+            script.args = args;
         }
-        let Some(script) = &mut plan.script else {
-            return Err(UsageError::new(
-                "arguments after -- are for a script; add --script FILE, or drop them",
-            ));
+        // a script that makes a journey is one, with all that journeys have
+        let Some(script) = &plan.script else { return Ok(()) };
+        let outline = script::outline(script);
+        let Some(outline) = outline.map_err(|why| UsageError::new(format!("--script: {why}")))?
+        else {
+            return Ok(());
         };
-        script.args = args;
-        Ok(())
+        let script = script.clone();
+        plan.be_carried_out(script, outline).map_err(|error| UsageError::new(error.0))
     }
 
     /// What was typed behind `--http`.
@@ -622,6 +630,7 @@ impl TlsArgs {
         );
         tls.resumption &= !self.no_resumption;
         tls.early_data |= self.early_data;
+        tls.user_sessions |= self.user_sessions;
         set(&mut tls.alpn, self.alpn.map(|List(names)| names));
         set_some(&mut tls.server_name, self.server_name);
         set(&mut tls.groups, self.groups.map(|List(names)| names));

@@ -49,7 +49,7 @@ pub(crate) use netpath::{NetpathArgs, NetpathCommand};
 pub(crate) use outputs::Outputs;
 pub(crate) use pages::{completions, man_page};
 pub(crate) use ramp::{RampArgs, RampTarget, RampTask};
-pub(crate) use recorded::{set_manner, set_targets};
+pub(crate) use recorded::{set_login, set_manner, set_targets};
 pub(crate) use report::{BenchmarkName, ReportArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use runs::{ListArgs, RunsArgs, RunsTask, ShowArgs};

@@ -1,8 +1,8 @@
 //! From requests that other tools wrote down to a plan.
 
 use super::UsageError;
-use plan::{FileSource, HttpVersion, Plan, TargetPlan};
-use recorded::{Curl, CurlVersion, Recorded};
+use plan::{Auth, FileSource, HttpVersion, Plan, TargetPlan, rules};
+use recorded::{Curl, CurlLogin, CurlVersion, Recorded};
 
 /// The plan of `--curl`.
 ///
@@ -15,6 +15,7 @@ pub(super) fn of_curl(text: &str, files: &dyn FileSource) -> Result<Plan, UsageE
     let requests: Vec<&Recorded> = curl.requests.iter().collect();
     set_targets(&mut plan, &requests);
     set_manner(&mut plan, &curl);
+    set_login(&mut plan, &curl).map_err(|why| UsageError::new(format!("--curl: {why}")))?;
     Ok(plan)
 }
 
@@ -33,6 +34,25 @@ pub(crate) fn set_targets(plan: &mut Plan, requests: &[&Recorded]) {
         ..TargetPlan::new(one.url.clone())
     };
     plan.targets = requests.iter().map(target).collect();
+}
+
+/// The login of a command, where requests are proved one by one.
+///
+/// # Errors
+/// One that cannot be proved.
+pub(crate) fn set_login(plan: &mut Plan, curl: &Curl) -> Result<(), String> {
+    let text = |error: units::ParseError| error.0;
+    plan.request.auth = match &curl.login {
+        None => None,
+        Some(CurlLogin::Digest { user }) => Some(rules::parse_digest(user).map_err(text)?),
+        Some(CurlLogin::AwsSigV4 { user, scope }) => {
+            let scope = rules::parse_aws_sigv4(scope).map_err(text)?;
+            let (key, secret) = user.split_once(':').unwrap_or((user, ""));
+            let (key, secret) = (key.to_owned(), secret.to_owned());
+            Some(Auth::AwsSigV4 { key, secret, scope })
+        }
+    };
+    Ok(())
 }
 
 /// What a command says of how it asks.

@@ -145,7 +145,7 @@ pub(super) struct RequestArgs {
     /// Take the request from a curl command line, as browsers copy it
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["urls", "script"])]
     pub(super) curl: Option<String>,
-    /// Requests from a Lua script with wrk's interface; - is standard input
+    /// Requests from a Lua script: wrk's, or one of users on a journey; - is standard input
     #[arg(long, value_name = "FILE|-", hide_short_help = true)]
     pub(super) script: Option<String>,
     /// Method [default: GET, POST with a body]
@@ -353,6 +353,9 @@ pub(super) struct TlsArgs {
     /// Send requests with the first flight of a resumed handshake (0-RTT); GET, HEAD and OPTIONS only
     #[arg(long, hide_short_help = true)]
     pub(super) early_data: bool,
+    /// Each user resumes its own TLS sessions alone, and makes a full handshake at first
+    #[arg(long, conflicts_with = "no_resumption", hide_short_help = true)]
+    pub(super) user_sessions: bool,
     /// ALPN protocols to offer, or none [default: http/1.1]
     #[arg(long, value_name = "LIST", value_parser = parse::names, hide_short_help = true)]
     pub(super) alpn: Option<List<String>>,

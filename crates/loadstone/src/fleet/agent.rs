@@ -258,11 +258,14 @@ struct Consent<'a> {
 
 impl Consent<'_> {
     fn check(&self, plan: &Plan) -> Result<(), String> {
-        if plan.script.is_some() && !self.scripts {
+        let journeys = plan.journeys.as_ref();
+        let scripted = plan.script.is_some() || journeys.is_some_and(|it| it.is_scripted());
+        if scripted && !self.scripts {
             return Err("its operator did not allow scripts: start it with --allow-scripts".into());
         }
-        for target in &plan.targets {
-            let host = target.url.host_str().unwrap_or_default();
+        let further = journeys.into_iter().flat_map(|it| it.further_servers());
+        for url in plan.targets.iter().map(|target| &target.url).chain(further) {
+            let host = url.host_str().unwrap_or_default();
             if !self.hosts.is_empty() && !self.hosts.iter().any(|known| known == host) {
                 return Err(format!("its operator did not allow the target {host}: see --targets"));
             }

@@ -5,7 +5,7 @@ use super::prepare::{self, Prepared};
 use super::threads::Cast;
 use crate::caller::Caller;
 use crate::exit::{Code, Failure};
-use engine::Share;
+use crate::script;
 use engine::journey::{Travel, run_errands};
 use plan::Plan;
 use plan::journey::JourneyStep;
@@ -14,19 +14,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Guides for the workers, with several loads one for each; none where the plan has no journeys.
-pub(crate) fn cast(plan: &Plan, prepared: &Prepared) -> Option<Vec<Cast>> {
-    plan.journeys.as_ref()?;
+/// `aside`: standard output is not the scripts' to print on.
+///
+/// # Errors
+/// A script went wrong at its start.
+pub(crate) fn cast(plan: &Plan, prepared: &Prepared, aside: bool) -> Result<Vec<Cast>, Failure> {
     let lanes = plan.lanes();
     let travels = lanes.iter().map(|lane| Travel::new(lane, &prepared.given));
-    let travels: Vec<Arc<Travel>> = travels.collect::<Option<_>>()?;
-    let plan = Arc::new(plan.clone());
-    let cast = |share: Share| {
-        let guide = |travel: &Arc<Travel>| {
-            Cast::Guide(travel.guide(share.clone()), Box::new(SystemResolver(plan.clone())))
-        };
-        travels.iter().map(guide).collect::<Vec<_>>()
+    let Some(travels) = travels.collect::<Option<Vec<Arc<Travel>>>>() else {
+        return Ok(Vec::new());
     };
-    Some(prepared.shares().into_iter().flat_map(cast).collect())
+    let plan = Arc::new(plan.clone());
+    let mut all = Vec::new();
+    for share in prepared.shares() {
+        for (lane, travel) in lanes.iter().zip(&travels) {
+            let actors = script::actors(lane, &prepared.given, aside);
+            let actors = actors.map_err(|why| Failure::usage(format!("--script: {why}")))?;
+            let guide = travel.guide_with(share.clone(), actors);
+            all.push(Cast::Guide(guide, Box::new(SystemResolver(plan.clone()))));
+        }
+    }
+    Ok(all)
 }
 
 /// Makes the steps of the setup; what they capture is kept for the users.
@@ -57,7 +65,8 @@ pub(crate) fn receive(
 fn expect_places(plan: &Plan, prepared: &mut Prepared) -> anyhow::Result<()> {
     let Some(journeys) = &plan.journeys else { return Ok(()) };
     let met = |step: &&JourneyStep| step.ask.url.shown().starts_with('{');
-    if journeys.steps().iter().any(met) {
+    let asked = journeys.further_servers().any(|url| url.scheme() == "https");
+    if asked || journeys.steps().iter().any(met) {
         prepare::expect_tls(plan, prepared)?;
     }
     Ok(())
@@ -90,7 +99,9 @@ fn errands(
     for endpoint in prepared.endpoints.iter().filter(|endpoint| endpoint.tunnel.is_none()) {
         caller.know(&endpoint.key, &endpoint.peers);
     }
-    let made = run_errands(plan, steps, &mut prepared.given, &mut prepared.jar, &mut caller);
+    let now = crate::wall_clock::unix_seconds() as u64;
+    let (given, jar) = (&mut prepared.given, &mut prepared.jar);
+    let made = run_errands(plan, steps, given, jar, now, &mut caller);
     made.map_err(|trouble| Failure {
         code: if trouble.connected { Code::Missed } else { Code::NoConnection },
         text: format!(

@@ -33,7 +33,7 @@ impl Stages {
         aside: bool,
     ) -> Result<Vec<Cast>, Failure> {
         let Some(job) = job(plan, aside) else {
-            return Ok(super::journeys::cast(plan, prepared).unwrap_or_default());
+            return super::journeys::cast(plan, prepared, aside);
         };
         let mut complaints = String::new();
         let mut complain = |text: &str| complaints.push_str(text);
@@ -48,6 +48,14 @@ impl Stages {
             return Err(Failure::usage(format!("--script: {line}")));
         }
         let (stage, parts) = stage.map_err(failure)?;
+        // a proof is put into the head of one request
+        let many = parts.iter().any(|part| part.wants().requests > 1);
+        if many && matches!(plan.request.auth, Some(Auth::Digest { .. } | Auth::AwsSigV4 { .. })) {
+            return Err(Failure::usage(
+                "--script: request() returns several requests in one text, and --digest and \
+                 --aws-sigv4 prove one: let it return one",
+            ));
+        }
         self.open = Some(stage);
         Ok(parts.into_iter().map(Cast::Script).collect())
     }
@@ -125,7 +133,7 @@ fn headers(plan: &Plan) -> Vec<(String, String)> {
     let authorization = match &request.auth {
         Some(Auth::Basic { user, password }) => basic_authorization(user, password).ok(),
         Some(Auth::Bearer(token)) => Some(format!("Bearer {token}")),
-        // validation refuses the others: what they prove is of one request alone
+        // what these prove is of one request alone, and is put into it when it is sent
         Some(Auth::Digest { .. } | Auth::AwsSigV4 { .. }) | None => None,
     };
     if let Some(value) = authorization {

@@ -1,7 +1,7 @@
 //! `loadstone workload import` of what other tools wrote down: HAR, curl's commands, OpenAPI.
 
 use super::access_log::sped;
-use crate::args::{By, Disk, ImportArgs, ImportFrom, set_manner, set_targets};
+use crate::args::{By, Disk, ImportArgs, ImportFrom, set_login, set_manner, set_targets};
 use crate::exit::Failure;
 use plan::{Arrivals, FileSource, Load, Plan, SessionPlan, Think, Visit, VisitGroup};
 use recorded::{Recorded, Recording};
@@ -91,10 +91,17 @@ fn text(input: &mut dyn BufRead) -> Result<String, String> {
 
 fn commands(text: &str, plan: &mut Plan) -> Result<Recording, String> {
     let mut recording = Recording::default();
+    let mut login = None;
     for (index, command) in recorded::split_commands(text).iter().enumerate() {
         let curl = recorded::parse_curl(command, &|path| Disk.read(path))
             .map_err(|error| format!("command {}: {error}", index + 1))?;
         set_manner(plan, &curl);
+        let before = login.get_or_insert_with(|| curl.login.clone());
+        if *before != curl.login {
+            let why = "its login is not that of command 1, and a plan has one; import them apart";
+            return Err(format!("command {}: {why}", index + 1));
+        }
+        set_login(plan, &curl).map_err(|why| format!("command {}: {why}", index + 1))?;
         recording.requests.extend(curl.requests);
     }
     Ok(recording)

@@ -2,6 +2,7 @@
 
 use crate::support::apache::Apache;
 use crate::support::http::{Recorder, Request, answer};
+use crate::support::quic::QuicSite;
 use crate::support::{Site, failures, measure, measured, outcomes, run, run_with_input, whole};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -281,4 +282,70 @@ fn signatures_go_with_every_request() {
     assert!(ran.stderr.contains("--user"), "{}", ran.stderr);
     let ran = run(&["run", "http://h/", "--aws-sigv4", "a/b", "--user", "k:s"]).expect(&[2]);
     assert!(ran.stderr.contains("aws:amz:eu-central-1:s3"), "{}", ran.stderr);
+}
+
+/// Logins are proved whoever makes the request, and whatever carries it.
+#[test]
+fn digest_goes_over_every_version() {
+    let (site, quic) = (Site::start(&[]), QuicSite::start());
+    let url = site.url("/digest?a=b");
+    for version in ["1.0", "1.1", "2"] {
+        let line = ["-c", "2", "-n", "20", "--http", version, "--digest", "fred:flintstone", &url];
+        let json = measured(&line, &[0, 4]);
+        assert_eq!(outcomes(&json), [20, 20, 0, 0, 0, 0], "{version}");
+        assert_eq!((whole(&json, "/status/200"), whole(&json, "/status/401")), (20, 2));
+        assert_eq!(whole(&json, "/first_call/status"), 200, "{version}");
+    }
+    let url = quic.url("/digest?a=b");
+    let json = quic.measured(&["-c", "2", "-n", "20", "--digest", "fred:flintstone", &url]);
+    assert_eq!((whole(&json, "/status/200"), whole(&json, "/status/401")), (20, 2));
+    assert_eq!(whole(&json, "/first_call/status"), 200);
+    // a wrong password is a failure over each
+    let line = ["-c", "1", "-n", "3", "--http", "2", "--digest", "fred:x", &site.url("/digest")];
+    assert_eq!(outcomes(&measured(&line, &[1]))[2], 3);
+}
+
+#[test]
+fn a_command_of_curl_brings_its_login() {
+    let site = Site::start(&[]);
+    let command = format!("curl --digest -u fred:flintstone {}", site.url("/digest"));
+    let json = measured(&["--curl", &command, "-c", "1", "-n", "5"], &[0, 4]);
+    assert_eq!((whole(&json, "/status/200"), whole(&json, "/status/401")), (5, 1));
+    let server = Recorder::plain();
+    let command = format!("curl --aws-sigv4 aws:amz:eu:s3 -u KEY:secret {}", server.url("/"));
+    run(&["run", "--curl", &command, "-c", "1", "-n", "2", "-q"]).expect(&[0, 4]);
+    let value = server.all()[1].field("authorization").unwrap().to_owned();
+    assert!(value.starts_with("AWS4-HMAC-SHA256 Credential=KEY/"), "{value}");
+    // an imported plan has the login, and commands that disagree are told apart
+    let folder = tempfile::tempdir().unwrap();
+    let (file, plan) = (folder.path().join("c.sh"), folder.path().join("p.toml"));
+    let digest = "curl --digest -u fred:flintstone http://127.0.0.1:1/a\n";
+    std::fs::write(&file, digest).unwrap();
+    let (file, plan) = (file.to_str().unwrap(), plan.to_str().unwrap());
+    run(&["workload", "import", file, "--from", "curl", "-o", plan]).expect(&[0]);
+    let text = std::fs::read_to_string(plan).unwrap();
+    assert!(text.contains("digest = \"fred:flintstone\""), "{text}");
+    std::fs::write(file, format!("{digest}curl http://127.0.0.1:1/b\n")).unwrap();
+    let ran = run(&["workload", "import", file, "--from", "curl", "-o", plan]).expect(&[2]);
+    assert!(ran.stderr.contains("command 2: its login is not that of command 1"), "{}", ran.stderr);
+}
+
+#[test]
+fn setups_and_journeys_log_in_too() {
+    let site = Site::start(&[]);
+    let text = format!(
+        "version = 1\nurl = '{}'\n[request]\ndigest = 'fred:flintstone'\n[load]\nusers = 2\n\
+         [stop]\nrequests = 6\n[[setup]]\nname = 'in'\nurl = '/digest'\nexpect = {{ status = 200 }}\n\
+         [[journey]]\nname = 'j'\n[[journey.step]]\nname = 's'\nurl = '/digest?x'\n\
+         [[teardown]]\nname = 'out'\nurl = '/digest'\nexpect = {{ status = 200 }}\n",
+        site.url("/")
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.toml");
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    for version in ["1.1", "2"] {
+        let json = measured(&[file, "--http", version], &[0, 4]);
+        assert_eq!((whole(&json, "/status/200"), whole(&json, "/status/401")), (6, 2), "{version}");
+    }
 }

@@ -2,7 +2,8 @@
 #![cfg(feature = "lua")]
 
 use crate::support::http::Recorder;
-use crate::support::{Ran, measure, run, run_with_input};
+use crate::support::{Ran, Site, failures, measure, measured, run, run_with_input};
+use serde_json::json;
 use std::path::PathBuf;
 
 fn written(name: &str, text: &str) -> String {
@@ -113,4 +114,203 @@ fn what_is_wrong_with_a_script_ends_the_run() {
     let both = run(&["run", &url, "--script", "-", "--body-file", "-"]).expect(&[2]);
     assert!(both.stderr.contains("--script - reads standard input"), "{both:#?}");
     assert_eq!(server.all().iter().filter(|ask| ask.line.contains("nonsense")).count(), 0);
+}
+
+const VISIT: &str = "
+steps = { 'log in', 'me', 'order' }
+function journey(user)
+  if not user.token then
+    local login = user:post('/login?name=u' .. user.number, { name = 'log in' })
+    user.token = login:json().token
+  end
+  local me = user:get('/me', { name = 'me', headers = { Authorization = 'Bearer ' .. user.token } })
+  if me:json().name ~= 'u' .. user.number then user:fail('it is ' .. me.body) end
+  local order = user:get('/redirect/2', { name = 'order', follow = true, expect = 200 })
+  user:check(order.status == 200, 'not there')
+  if user.iteration == 5 then local nothing = nil + 1 end
+end";
+
+#[test]
+fn a_script_carries_users_on_their_journey() {
+    let site = Site::start(&[]);
+    let path = written("visit", VISIT);
+    for version in ["1.1", "2"] {
+        let url = site.url("/");
+        let line = [
+            &url,
+            "--script",
+            &path,
+            "-c",
+            "3",
+            "-n",
+            "12",
+            "--threads",
+            "2",
+            "--http",
+            version,
+            "--slo",
+            "me: p99<60s",
+        ];
+        let json = measured(&line, &[0, 1, 4]);
+        let row = |name: &str| {
+            let rows = json["per_url"].as_array().unwrap();
+            let found = rows.iter().find(|row| row["name"] == name);
+            found.unwrap_or_else(|| panic!("{name}: {rows:#?}")).clone()
+        };
+        assert_eq!(row("log in")["count"], 3, "each user logs in once");
+        assert_eq!(row("me")["succeeded"], 12);
+        // two redirects and the page, each a call of its own; the last of one of them is failed by the
+        // script's own error
+        assert_eq!(
+            (row("order")["count"].clone(), row("order")["succeeded"].clone()),
+            (36.into(), 35.into())
+        );
+        assert_eq!(failures(&json), [("script".to_owned(), 1)]);
+        let journeys = json["journeys"].to_string();
+        assert!(
+            journeys.contains(":13: attempt to perform arithmetic on a nil value"),
+            "{journeys}"
+        );
+        assert_eq!(json["journeys"]["transactions"][0]["failed"], 1);
+    }
+}
+
+#[test]
+fn a_journey_s_script_goes_to_the_servers_that_it_names() {
+    let (one, two) = (Recorder::plain(), Recorder::plain());
+    let text = format!(
+        "servers = {{ '{}' }}\nfunction journey(user)\n  user:get('/a')\n  user:get('{}')\nend",
+        two.url("/"),
+        two.url("/b?c")
+    );
+    let (path, url) = (written("servers", &text), one.url("/"));
+    run(&["run", &url, "--script", &path, "-c", "1", "-n", "2", "-q"]).expect(&[0, 4]);
+    let asked = |server: &Recorder| -> Vec<String> {
+        server.all().iter().map(|ask| ask.target().to_owned()).collect()
+    };
+    assert_eq!(
+        (asked(&one), asked(&two)),
+        (
+            ["/", "/a", "/a"].map(str::to_owned).to_vec(),
+            ["/b?c", "/b?c"].map(str::to_owned).to_vec(),
+        )
+    );
+    // what no list names is not asked
+    let text = text.replacen("servers", "others", 1);
+    let path = written("servers", &text);
+    let json = measured(&[&url, "--script", &path, "-c", "1", "-n", "2"], &[0, 1, 4]);
+    assert_eq!(failures(&json), [("script".to_owned(), 2)]);
+    assert_eq!(two.all().len(), 2);
+    assert!(json["journeys"].to_string().contains("is not a server of this run"), "{json:#}");
+}
+
+#[test]
+fn a_wrong_journey_is_told_before_the_first_packet() {
+    let server = Recorder::plain();
+    let url = server.url("/");
+    for (name, text, why) in [
+        ("syntax", "function journey(user)\n  x = = 1\nend", ":2: unexpected symbol near '='"),
+        ("names", "steps = { 'a', 'a' }\nfunction journey() end", "the name of an earlier step"),
+        ("servers", "servers = { 'x:y:z' }\nfunction journey() end", "servers: "),
+        ("top", "function journey() end\nerror('at the top')", ":2: at the top"),
+    ] {
+        let path = written(&format!("wrong-{name}"), text);
+        let ran = run(&["run", &url, "--script", &path, "-n", "1"]).expect(&[2]);
+        assert!(ran.stderr.starts_with("loadstone: --script: "), "{ran:#?}");
+        assert!(ran.stderr.contains(why), "{name}: {ran:#?}");
+    }
+    let path = written("wrong-body", "function journey() end");
+    let ran = run(&["run", &url, "--script", &path, "--body", "x"]).expect(&[2]);
+    assert!(ran.stderr.contains("each step has a body of its own"), "{ran:#?}");
+    assert!(server.all().is_empty());
+    // a script that never asks for anything ends the run, and so does one whose init fails
+    let ran = run(&["run", &url, "--script", &path, "-c", "1", "-n", "5", "-q"]);
+    assert_ne!(ran.code, 101, "{ran:#?}");
+    let path = written("wrong-init", "function init() error('no') end\nfunction journey() end");
+    let ran = run(&["run", &url, "--script", &path, "-n", "1"]).expect(&[2]);
+    assert!(ran.stderr.contains(":1: no"), "{ran:#?}");
+}
+
+#[test]
+fn a_plan_mixes_journeys_of_steps_and_of_scripts() {
+    let site = Site::start(&[]);
+    written(
+        "mixed",
+        "function journey(user)\n  user:get('/bytes/' .. user:value('sizes.n'), { name = 'by script' })\nend",
+    );
+    let text = format!(
+        "version = 1\nurl = '{}'\n[load]\nusers = 2\n[stop]\nrequests = 40\n[[feeder]]\n\
+         name = 'sizes'\norder = 'random'\ngenerate = {{ n = '10..19' }}\n[[journey]]\nname = 'scripted'\n\
+         script-file = 'native-mixed.lua'\nsteps = ['by script']\nfeeders = ['sizes']\n\
+         [[journey]]\nname = 'plain'\n[[journey.step]]\nname = 'by step'\nurl = '/bytes/20'\n",
+        site.url("/")
+    );
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("native-mixed.toml");
+    std::fs::write(&file, text).unwrap();
+    let json = measured(&[file.to_str().unwrap()], &[0, 4]);
+    assert_eq!(json["outcomes"]["succeeded"], 40);
+    let rows = json["per_url"].as_array().unwrap();
+    for name in ["by script", "by step"] {
+        let row = rows.iter().find(|row| row["name"] == name).unwrap();
+        assert!(row["succeeded"].as_u64().unwrap() > 5, "{rows:#?}");
+    }
+}
+
+/// What a script with wrk's interface writes is proved as well: its own text is sent again with the
+/// answer, and it sees no challenge.
+#[test]
+fn a_script_s_requests_are_proved() {
+    let site = Site::start(&[]);
+    let text = "local seen = {}\nfunction request() return wrk.format('GET', '/digest?a') end\n\
+                function response(status) seen[#seen + 1] = status end\n\
+                function setup(thread) it = thread end\nfunction init() end\n\
+                function done() end";
+    let path = written("digest", text);
+    let url = site.url("/");
+    for version in ["fred:flintstone", "fred:x"] {
+        let good = version == "fred:flintstone";
+        let line = ["--script", &path, "-c", "1", "-n", "4", "--digest", version, &url];
+        let json = measured(&line, &[0, 1, 4]);
+        let wanted = if good { json!({"200": 4, "401": 1}) } else { json!({"401": 8}) };
+        assert_eq!(json["status"], wanted);
+    }
+    let path =
+        written("signed", "function request() return wrk.format('PUT', '/x', nil, 'body') end");
+    let server = Recorder::plain();
+    let url = server.url("/");
+    let scope = ["--aws-sigv4", "aws:amz:eu:s3", "--user", "KEY:secret"];
+    let line = ["run", &url, "--script", &path, "-c", "1", "-n", "2", "-q"];
+    run(&[&line[..], &scope].concat()).expect(&[0, 4]);
+    let last = server.all().pop().unwrap();
+    assert_eq!(last.line, "PUT /x HTTP/1.1");
+    assert!(last.field("authorization").unwrap().starts_with("AWS4-HMAC-SHA256"), "{last:?}");
+    let two = written("two", "function request() local r = wrk.format() return r .. r end");
+    let line = ["run", &url, "--script", &two, "-n", "2"];
+    let ran = run(&[&line[..], &scope].concat()).expect(&[2]);
+    assert!(ran.stderr.contains("let it return one"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_journey_s_script_logs_in_by_digest() {
+    let site = Site::start(&[]);
+    let path =
+        written("login", "function journey(user)\n  user:get('/digest?a', { expect = 200 })\nend");
+    let url = site.url("/");
+    for version in ["1.1", "2"] {
+        let line = [
+            "--script",
+            &path,
+            "-c",
+            "2",
+            "-n",
+            "6",
+            "--http",
+            version,
+            "--digest",
+            "fred:flintstone",
+            &url,
+        ];
+        let json = measured(&line, &[0, 4]);
+        assert_eq!(json["status"], json!({"200": 6, "401": 2}), "{version}");
+    }
 }

@@ -187,3 +187,40 @@ fn early_data_goes_to_nginx_over_both_protocols() {
         }
     }
 }
+
+#[test]
+fn each_user_resumes_its_own_sessions() {
+    for version in ["1.2", "1.3"] {
+        let server = TlsServer::start(&TlsOptions::default());
+        let url = server.url("/");
+        let line = ["-c", "3", "--threads", "1", "-n", "24", "--calls", "1", "--tls", version];
+        let json =
+            measure(&[&line[..], &["--user-sessions", "--ca", &server.files.ca, &url]].concat());
+        let seen = server.handshakes(24);
+        let resumed = seen.iter().filter(|handshake| handshake.resumed).count() as u64;
+        assert_eq!(whole(&json, "/tls/resumed"), resumed);
+        // each of the three makes a full handshake, and only one
+        assert_eq!(resumed, 21, "{version}");
+    }
+    // sessions that arrive are new users: none has a handshake to resume but its own
+    let server = TlsServer::start(&TlsOptions::default());
+    let url = server.url("/");
+    let line = [
+        "--rate",
+        "200/s",
+        "--session",
+        "2",
+        "--calls",
+        "1",
+        "-n",
+        "10",
+        "--ca",
+        &server.files.ca,
+        &url,
+        "--user-sessions",
+    ];
+    let json = measure(&line);
+    let seen = server.handshakes(20);
+    let resumed = seen.iter().filter(|handshake| handshake.resumed).count();
+    assert_eq!((resumed, whole(&json, "/tls/resumed")), (10, 10), "{json:#}");
+}

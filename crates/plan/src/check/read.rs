@@ -231,6 +231,15 @@ impl Reader<'_> {
             return Err(table.fault("it has no name; add name = \"…\""));
         };
         let name = self.settled(&node)?;
+        self.take_name(&node, name)
+    }
+
+    /// A name that no part has had so far.
+    pub(crate) fn take_name(
+        &mut self,
+        node: &Node<'_>,
+        name: String,
+    ) -> Result<String, ParseError> {
         if name.trim().is_empty() {
             return Err(node.fault("the name is empty"));
         }

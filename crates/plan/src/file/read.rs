@@ -476,6 +476,7 @@ fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result
     table.set_content("key", (tls.key, tls.key_base64, tls.key_file), &mut slot.key, files)?;
     slot.resumption = tls.resumption.unwrap_or(slot.resumption);
     slot.early_data = tls.early_data.unwrap_or(slot.early_data);
+    slot.user_sessions = tls.user_sessions.unwrap_or(slot.user_sessions);
     slot.sni = tls.sni.unwrap_or(slot.sni);
     table.pick("version", tls.version, &mut slot.versions, &TLS_VERSIONS)?;
     slot.alpn = tls.alpn.unwrap_or_else(|| slot.alpn.clone());

@@ -155,6 +155,7 @@ tables! {
         key_file: String,
         resumption: bool,
         early_data: bool,
+        user_sessions: bool,
         sni: bool,
         /// `any`, `1.2` or `1.3`.
         version: Scalar,

@@ -244,6 +244,7 @@ fn tls_table(tls: &TlsPlan, secrets: Secrets) -> TlsTable {
         key_file: None,
         resumption: Some(tls.resumption),
         early_data: tls.early_data.then_some(true),
+        user_sessions: Some(tls.user_sessions),
         sni: Some(tls.sni),
         version: Some(Scalar::Text(name_of(&TLS_VERSIONS, &tls.versions))),
         alpn: Some(tls.alpn.clone()),

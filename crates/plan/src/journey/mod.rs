@@ -5,17 +5,19 @@
 mod feeder;
 mod model;
 mod names;
+mod outline;
 mod read;
 mod rows;
 mod tables;
 
 pub use feeder::{ColumnLaw, Feeder, FeederFormat, FeederOrder, FeederRows, FeederTable, UsedUp};
 pub use model::{
-    AfterFailure, Condition, Journey, JourneyBlock, JourneyPart, JourneyPlan, JourneyStep, Refresh,
-    StepGuard,
+    AfterFailure, Condition, Journey, JourneyBlock, JourneyPart, JourneyPlan, JourneyProgram,
+    JourneyStep, Refresh, StepGuard,
 };
+pub use outline::ProgramOutline;
 pub(crate) use read::read;
-pub use read::{ITERATION_NUMBER, USER_NUMBER};
+pub use read::{ITERATION_NUMBER, STEPS_MAX, USER_NUMBER};
 pub(crate) use rows::targets;
 pub(crate) use tables::{masked, shown};
 

@@ -1,7 +1,7 @@
 //! Journeys as they are carried out.
 
-use crate::Think;
 use crate::check::{Ask, Expect, HeaderRule};
+use crate::{ScriptPlan, Think};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use url::Url;
@@ -37,6 +37,20 @@ pub struct Journey {
     pub failure: AfterFailure,
     pub refresh: Option<Refresh>,
     pub parts: Vec<JourneyPart>,
+    /// Who makes the steps, where it is not the plan.
+    pub script: Option<JourneyProgram>,
+}
+
+/// A program in Lua that carries a journey out. Its calls count for the steps that the journey names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JourneyProgram {
+    pub script: ScriptPlan,
+    /// Where its requests may go beside the base.
+    pub servers: Vec<Url>,
+    /// Names of the feeders of which each iteration takes a row.
+    pub feeders: Vec<String>,
+    /// Row of its first step in the target list.
+    pub first_row: u32,
 }
 
 /// What a user does after a step that failed.
@@ -147,6 +161,19 @@ impl JourneyPlan {
             });
         }
         all
+    }
+
+    /// A journey is carried out by a program of the user's.
+    pub fn is_scripted(&self) -> bool {
+        self.journeys.iter().any(|journey| journey.script.is_some())
+    }
+
+    /// Where programs may send requests beside the base.
+    pub fn further_servers(&self) -> impl Iterator<Item = &Url> {
+        self.journeys
+            .iter()
+            .filter_map(|journey| journey.script.as_ref())
+            .flat_map(|it| &it.servers)
     }
 
     /// Step and name of every capture, by its number.

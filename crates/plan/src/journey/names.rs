@@ -83,8 +83,9 @@ impl JourneyPlan {
     pub fn feeders_of(&self, journey: &Journey) -> Vec<usize> {
         let mut names = BTreeSet::new();
         of_parts(&journey.parts, &mut names);
-        let taken: BTreeSet<&str> =
+        let mut taken: BTreeSet<&str> =
             names.iter().filter_map(|name| Some(name.split_once('.')?.0)).collect();
+        taken.extend(journey.script.iter().flat_map(|it| &it.feeders).map(String::as_str));
         let feeders = self.feeders.iter().enumerate();
         feeders.filter(|(_, it)| taken.contains(it.name.as_str())).map(|(at, _)| at).collect()
     }

@@ -3,6 +3,7 @@
 //! file without rows.
 
 mod feeders;
+mod scripted;
 
 use super::model::{
     AfterFailure, Condition, Journey, JourneyBlock, JourneyPart, JourneyPlan, JourneyStep, Refresh,
@@ -27,7 +28,7 @@ pub const USER_NUMBER: &str = "user.number";
 pub const ITERATION_NUMBER: &str = "iteration.number";
 
 /// Steps of all journeys: fewer than there are rows in the report, whose last one is for all others.
-const STEPS_MAX: usize = 999;
+pub const STEPS_MAX: usize = 999;
 const JOURNEYS_MAX: usize = 100;
 const DEPTH_MAX: usize = 4;
 const REPEAT_MAX: u32 = 100_000;
@@ -66,8 +67,11 @@ pub(crate) fn read(
         captures: 0,
         transactions: 0,
         transaction_names: BTreeSet::new(),
+        feeders: Vec::new(),
+        files,
     };
     let feeders = feeders::read(top.take("feeder"), &reader.reader, files)?;
+    reader.feeders = feeders.iter().map(|feeder| feeder.name.clone()).collect();
     reader.know_all(&feeders);
     let setup = reader.errands(top.take("setup"))?;
     let Some(node) = top.take("journey") else {
@@ -87,6 +91,8 @@ struct JourneyReader<'f> {
     captures: u32,
     transactions: u32,
     transaction_names: BTreeSet<String>,
+    feeders: Vec<String>,
+    files: &'f dyn FileSource,
 }
 
 impl JourneyReader<'_> {
@@ -129,22 +135,27 @@ impl JourneyReader<'_> {
         };
         let first_row = self.steps.len();
         let before = self.reader.captured.clone();
+        if let Some(found) = self.program(&mut table)? {
+            table.close()?;
+            let (script, parts) = (Some(found.program), found.parts);
+            return Ok(Journey { name, weight, think, failure, refresh: None, parts, script });
+        }
         let refresh = table.take("refresh");
         let Some(node) = table.take("step") else {
-            return Err(table.fault("it has no [[journey.step]]"));
+            return Err(table.fault("it has no [[journey.step]], and no script"));
         };
         let parts = self.parts(&node, 1)?;
         let refresh = refresh.map(|node| self.refresh(&node, first_row)).transpose()?;
         table.close()?;
         // what an iteration captures is known to the steps of its journey alone
         self.reader.captured = before;
-        Ok(Journey { name, weight, think, failure, refresh, parts })
+        Ok(Journey { name, weight, think, failure, refresh, parts, script: None })
     }
 
     fn name_of(&mut self, table: &mut Table<'_>) -> Result<String, ParseError> {
         let name = self.reader.name(table)?;
-        if name.contains(['\n', '<', '>', '=', ',']) {
-            return Err(table.fault("a name has no <, >, =, comma or end of line in it"));
+        if !is_speakable(&name) {
+            return Err(table.fault(NAME_RULE));
         }
         Ok(name)
     }
@@ -357,6 +368,14 @@ impl JourneyReader<'_> {
 
 const UNKNOWN: &str = "it is not a variable of [vars], no column of a feeder (written \
                        'feeder.column'), and no earlier step captures it";
+
+/// Why a name cannot be one of a step.
+const NAME_RULE: &str = "a name has no <, >, =, comma or end of line in it";
+
+/// Objectives can name it.
+pub(super) fn is_speakable(name: &str) -> bool {
+    !name.contains(['\n', '<', '>', '=', ','])
+}
 
 fn wants_an_answer(outcome: Wanted, table: &Table<'_>) -> Result<(), ParseError> {
     if outcome == Wanted::Answer {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use toml::{Table, Value};
 use units::ParseError;
 
-/// The tables of a text that was read before. Bodies and uploads are put in; the rows of feeders are
+/// The tables of a text that was read before. Bodies, uploads and scripts are put in; the rows of feeders are
 /// kept by the feeders.
 pub(super) fn of(text: &str, files: &dyn FileSource) -> Result<Arc<Table>, ParseError> {
     let mut all: Table = toml::from_str(text)
@@ -24,7 +24,7 @@ pub(super) fn of(text: &str, files: &dyn FileSource) -> Result<Arc<Table>, Parse
     Ok(Arc::new(all))
 }
 
-/// In place of `body-file`, and of `file` in `upload`.
+/// In place of `body-file`, `script-file`, and of `file` in `upload`.
 fn put_files_in(value: &mut Value, files: &dyn FileSource) -> Result<(), ParseError> {
     match value {
         Value::Array(all) => all.iter_mut().try_for_each(|one| put_files_in(one, files)),
@@ -32,6 +32,11 @@ fn put_files_in(value: &mut Value, files: &dyn FileSource) -> Result<(), ParseEr
             if let Some(path) = table.remove("body-file") {
                 let bytes = content(&path, files)?;
                 table.insert("body-base64".to_owned(), bytes);
+            }
+            if let Some(path) = table.remove("script-file") {
+                let path = path.as_str().unwrap_or_default().to_owned();
+                table.insert("script".to_owned(), Value::String(program_text(&path, files)?));
+                table.entry("script-name".to_owned()).or_insert(Value::String(path));
             }
             if table.contains_key("field")
                 && let Some(path) = table.remove("file")
@@ -46,6 +51,13 @@ fn put_files_in(value: &mut Value, files: &dyn FileSource) -> Result<(), ParseEr
         }
         _ => Ok(()),
     }
+}
+
+/// The text of a journey's program.
+pub(super) fn program_text(path: &str, files: &dyn FileSource) -> Result<String, ParseError> {
+    let bytes = files.read(path).map_err(ParseError)?;
+    String::from_utf8(bytes)
+        .map_err(|_| ParseError(format!("{path} is not UTF-8, which a journey's script must be")))
 }
 
 fn content(path: &Value, files: &dyn FileSource) -> Result<Value, ParseError> {

@@ -1,8 +1,10 @@
 use crate::check::Body;
-use crate::journey::{FeederOrder, JourneyPart, JourneyPlan, UsedUp};
+use crate::journey::{FeederOrder, JourneyPart, JourneyPlan, ProgramOutline, UsedUp};
 use crate::{
-    FileSource, Load, NoFiles, Plan, Secrets, from_masked_toml, from_toml, to_toml, validate,
+    FileSource, Load, NoFiles, Plan, ScriptPlan, Secrets, from_masked_toml, from_toml, to_toml,
+    validate,
 };
+use url::Url;
 
 const HEAD: &str = "version = 1\nurl = 'http://h:81/shop/'\n";
 const ONE: &str = "[[journey]]\nname = 'j'\n[[journey.step]]\nname = 's'\nurl = '/x'\n";
@@ -21,6 +23,7 @@ impl FileSource for Shelf {
             "ragged.csv" => Ok(b"name,plan\na\n".to_vec()),
             "twice.csv" => Ok(b"name,name\na,b\n".to_vec()),
             "bad.jsonl" => Ok(b"{\"a\": 1}\n{\"b\": 1}\n".to_vec()),
+            "visit.lua" => Ok(b"function journey(user) end".to_vec()),
             "body.bin" => Ok(vec![0, 159, 146, 150]),
             other => Err(format!("\"{other}\" cannot be read: no such file")),
         }
@@ -266,4 +269,98 @@ fn secrets_are_masked_and_a_masked_plan_is_not_run() {
     let shown = from_masked_toml(&masked).unwrap();
     assert_eq!(shown.targets, plan.targets);
     assert!(from_toml(&masked, &NoFiles).unwrap_err().0.contains("masked"));
+}
+
+const BY_SCRIPT: &str = "[[feeder]]\nname = 'u'\nfile = 'users.csv'\n[[journey]]\nname = 'j'\n\
+    script-file = 'visit.lua'\nsteps = ['log in', 'pay']\nservers = ['https://b/']\n\
+    feeders = ['u']\nargs = ['1']\nthink = '1s'\n[[journey]]\nname = 'k'\n[[journey.step]]\n\
+    name = 's'\nurl = '/x'\n";
+
+#[test]
+fn a_script_carries_a_journey_out() {
+    let plan = read(BY_SCRIPT).unwrap();
+    assert!(validate(&plan).is_ok());
+    let journeys = plan.journeys.as_ref().unwrap();
+    assert!(journeys.is_scripted());
+    let program = journeys.journeys[0].script.as_ref().unwrap();
+    assert_eq!(program.script.name, "visit.lua");
+    assert_eq!(program.script.text, b"function journey(user) end");
+    assert_eq!((program.script.args.len(), program.first_row), (1, 0));
+    assert_eq!(journeys.feeders_of(&journeys.journeys[0]), [0]);
+    assert_eq!(journeys.further_servers().map(Url::as_str).collect::<Vec<_>>(), ["https://b/"]);
+    assert!(journeys.journeys[1].script.is_none());
+    let names: Vec<_> = plan.targets.iter().filter_map(|it| it.name.as_deref()).collect();
+    assert_eq!(names, ["log in", "pay", "s"]);
+    assert!(plan.targets[1].url.as_str() == "http://h:81/shop/", "its calls go where it says");
+    // a printed plan needs no other file
+    let printed = to_toml(&plan, Secrets::Shown);
+    assert!(printed.contains("script-name = \"visit.lua\""), "{printed}");
+    let again = from_toml(&printed, &NoFiles).unwrap();
+    assert_eq!(to_toml(&again, Secrets::Shown), printed);
+    assert_eq!(again.journeys.unwrap().journeys[0].script, journeys.journeys[0].script);
+}
+
+#[test]
+fn a_wrong_script_of_a_journey_is_refused() {
+    let with = |rest: &str| format!("[[journey]]\nname = 'j'\n{rest}");
+    for (rest, told) in [
+        ("script = 'x'", "line 3: journey: its script needs steps = "),
+        ("script = 'x'\nsteps = []", "line 6: steps: name the calls"),
+        ("script = 'x'\nsteps = ['a', 'a']", "steps: \"a\" is the name of an earlier step"),
+        ("script = 'x'\nsteps = ['a<b']", "steps: a name has no <"),
+        ("script = 'x'\nsteps = ['a']\nservers = ['ftp://h']", "line 7: servers: "),
+        ("script = 'x'\nsteps = ['a']\nfeeders = ['f']", "feeders: \"f\" is no [[feeder]]"),
+        ("script = 'x'\nscript-file = 'visit.lua'\nsteps = ['a']", "script is given too"),
+        ("script-file = 'body.bin'\nsteps = ['a']", "body.bin is not UTF-8"),
+        ("script-file = 'no.lua'\nsteps = ['a']", "\"no.lua\" cannot be read"),
+        (
+            "script = 'x'\nsteps = ['a']\nrefresh = { step = 'a' }",
+            "refresh: journey has no such key",
+        ),
+        (
+            "script = 'x'\nsteps = ['a']\n[[journey.step]]\nname = 'b'\nurl = '/'",
+            "step: the script makes the calls",
+        ),
+    ] {
+        let why = refused(&with(rest));
+        assert!(why.contains(told), "{rest}\n→ {why}\n≠ {told}");
+    }
+}
+
+#[test]
+fn a_script_alone_is_the_plan_s_one_journey() {
+    let script = |name: &str| ScriptPlan {
+        name: name.to_owned(),
+        text: b"-- ''' \"\"\" \\\nfunction journey(user) end\n".to_vec(),
+        args: vec!["x".to_owned()],
+    };
+    let outline = |steps: &[&str]| ProgramOutline {
+        steps: steps.iter().map(|step| (*step).to_owned()).collect(),
+        servers: vec!["http://b:1".to_owned()],
+    };
+    let mut plan = Plan::for_url("http://h/a/".parse().unwrap());
+    plan.be_carried_out(script("dir/visit.lua"), outline(&["one", "two"])).unwrap();
+    assert!(validate(&plan).is_ok());
+    let journeys = plan.journeys.as_ref().unwrap();
+    assert_eq!(journeys.transactions(), ["visit"]);
+    assert_eq!(journeys.journeys[0].script.as_ref().unwrap().script, script("dir/visit.lua"));
+    assert!(plan.request.cookies && plan.script.is_none());
+    let again = from_toml(&to_toml(&plan, Secrets::Shown), &NoFiles).unwrap();
+    assert_eq!(again.journeys.unwrap().journeys[0].script, journeys.journeys[0].script);
+    // a name that is free, whatever the file is called
+    let mut plan = Plan::for_url("http://h/".parse().unwrap());
+    plan.be_carried_out(script("{{x}}.lua"), outline(&["journey"])).unwrap();
+    assert_eq!(plan.journeys.unwrap().transactions(), ["journey of 1"]);
+    let refused = |change: &dyn Fn(&mut Plan), steps: &[&str]| {
+        let mut plan = Plan::for_url("http://h/".parse().unwrap());
+        change(&mut plan);
+        plan.be_carried_out(script("v.lua"), outline(steps)).unwrap_err().0
+    };
+    let two = |plan: &mut Plan| plan.targets.push(plan.targets[0].clone());
+    assert!(refused(&two, &["a"]).starts_with("--script: v.lua: a journey has one URL"));
+    let own = |plan: &mut Plan| plan.targets[0].method = Some("PUT".to_owned());
+    assert!(refused(&own, &["a"]).contains("drop what the target has beside its URL"));
+    assert!(refused(&|_| {}, &["a", "a"]).contains("is the name of an earlier step"));
+    let journeys = |plan: &mut Plan| plan.journeys = read(ONE).unwrap().journeys;
+    assert!(refused(&journeys, &["a"]).contains("has journeys already"));
 }

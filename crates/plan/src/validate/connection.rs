@@ -3,8 +3,8 @@
 use super::Problems;
 use crate::StackChoice;
 use crate::{
-    AddressFamily, ConnectionPlan, HttpVersion, IDLE_MAX, Migrate, Plan, TlsPlan, TlsVersions,
-    rules,
+    AddressFamily, ConnectionPlan, HttpVersion, IDLE_MAX, Load, Migrate, Plan, TlsPlan,
+    TlsVersions, rules,
 };
 use std::net::IpAddr;
 use units::{Nanos, quoted};
@@ -24,6 +24,25 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_tls(&plan.tls, plan.request.version, problems);
     check_early(plan, problems);
     check_migrate(plan, problems);
+    check_user_sessions(plan, problems);
+}
+
+fn check_user_sessions(plan: &Plan, problems: &mut Problems) {
+    if !plan.tls.user_sessions {
+        return;
+    }
+    problems.add_if(
+        !plan.tls.resumption,
+        "--user-sessions",
+        "--user-sessions cannot go with --no-resumption: nothing is resumed; drop one",
+    );
+    let nobody = |load: &&Load| matches!(load, Load::Open { session: None, .. });
+    problems.add_if(
+        plan.loads().iter().any(nobody),
+        "--user-sessions",
+        "--user-sessions needs users: calls that fall due by a rate are nobody's; add --session N, or \
+         drop it",
+    );
 }
 
 fn check_calls(plan: &Plan, problems: &mut Problems) {
@@ -290,8 +309,8 @@ fn check_clients(plan: &Plan, problems: &mut Problems) {
     // not above f64's whole numbers: a share is at least 1e-6 of all, or nothing is left of it
     let enough = (1.0 / rarest).ceil();
     let way_out = match plan.load {
-        crate::Load::Closed { .. } => format!("give -c {enough} or more, or leave it out"),
-        crate::Load::Open { .. } => "give it a larger share, or leave it out".to_owned(),
+        Load::Closed { .. } => format!("give -c {enough} or more, or leave it out"),
+        Load::Open { .. } => "give it a larger share, or leave it out".to_owned(),
     };
     let name = quoted(&population.parts[row].name);
     let text = format!("--clients: of {clients} clients none is behind {name}; {way_out}");

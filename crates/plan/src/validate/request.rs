@@ -142,7 +142,7 @@ fn has_header(headers: &[(String, String)], name: &str) -> bool {
     headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
 }
 
-/// Where requests are not made by us one by one, nothing can be proved of each.
+/// A proof is a field more in the request.
 fn check_proofs(plan: &Plan, problems: &mut Problems) {
     let option = match &plan.request.auth {
         Some(Auth::Digest { .. }) => "--digest",
@@ -153,20 +153,9 @@ fn check_proofs(plan: &Plan, problems: &mut Problems) {
         problems.add_if(wrong, option, &format!("{option} {why}"));
     };
     refuse(
-        plan.script.is_some(),
-        "cannot go with --script, which writes its requests itself; drop one",
-    );
-    refuse(
         plan.targets.iter().any(|target| target.raw.is_some()),
-        "cannot go with requests that the plan gives as bytes; give them as url, method and body",
-    );
-    let once = plan.journeys.as_ref().is_some_and(|journeys| {
-        let steps = journeys.setup.iter().chain(&journeys.teardown);
-        steps.into_iter().any(|step| step.ask.user.is_none())
-    });
-    refuse(
-        once,
-        "is for the steps of journeys; give those of [[setup]] and [[teardown]] a login of their own",
+        "cannot go with requests that the plan gives as bytes, which are sent as they are; give them as \
+         url, method and body",
     );
 }
 

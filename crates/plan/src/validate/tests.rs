@@ -208,6 +208,10 @@ fn connections_and_tls() {
             plan.tls.ca = Some(vec![1]);
         },
         |plan| plan.tls.alpn = vec!["h2".into()],
+        |plan| {
+            plan.tls.user_sessions = true;
+            plan.tls.resumption = false;
+        },
         |plan| plan.tls.server_name = Some("ä".into()),
         |plan| plan.tls.groups = vec!["".into()],
     ]);

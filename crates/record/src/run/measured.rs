@@ -353,9 +353,14 @@ impl RunRecord {
 
     fn timings(&self, found: &mut BTreeMap<&str, Hist>) -> ServerTimings {
         let mut take = |name: &str| found.remove(&*timing_name(name)).unwrap_or_default();
-        let names = self.server_timing_s.keys().filter(|name| *name != OTHER_TIMINGS);
+        let names =
+            self.server_timings.server_timing_s.keys().filter(|name| *name != OTHER_TIMINGS);
         let named: Vec<(String, Hist)> = names.map(|name| (name.clone(), take(name))).collect();
-        ServerTimings::from_parts(named, take(OTHER_TIMINGS), self.server_timing_malformed)
+        ServerTimings::from_parts(
+            named,
+            take(OTHER_TIMINGS),
+            self.server_timings.server_timing_malformed,
+        )
     }
 
     fn connections_of(&self, measured: &MeasuredRecord) -> Result<Connections, String> {

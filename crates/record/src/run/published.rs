@@ -191,11 +191,8 @@ pub struct RunRecord {
     /// The pieces of T = w·S + mean R.
     pub weighted_response: Option<WeightedRecord>,
     pub redirects: u64,
-    /// What the server says of its own work in Server-Timing, by name: at most 32 names, further
-    /// ones under (other).
-    pub server_timing_s: BTreeMap<String, TimesRecord>,
-    /// Metrics of Server-Timing that could not be read.
-    pub server_timing_malformed: u64,
+    #[serde(flatten)]
+    pub server_timings: ServerTimingsRecord,
     pub resolved: Vec<ResolvedRecord>,
     /// The plain call that goes first.
     pub first_call: Option<FirstCallRecord>,
@@ -206,6 +203,25 @@ pub struct RunRecord {
     /// Absent in what an earlier version wrote.
     #[serde(default)]
     pub measured: Option<MeasuredRecord>,
+}
+
+/// What servers said in Server-Timing; its keys stand in the run itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerTimingsRecord {
+    /// What the server says of its own work in Server-Timing, by name: at most 32 names, further
+    /// ones under (other).
+    pub server_timing_s: BTreeMap<String, TimesRecord>,
+    /// Metrics of Server-Timing that could not be read.
+    pub server_timing_malformed: u64,
+}
+
+impl ServerTimingsRecord {
+    fn of(total: &stats::Snapshot) -> ServerTimingsRecord {
+        ServerTimingsRecord {
+            server_timing_s: server_timings(total),
+            server_timing_malformed: total.server_timings.malformed(),
+        }
+    }
 }
 
 /// What was looked at in bodies; its keys stand in the run itself.
@@ -271,7 +287,7 @@ impl RunRecord {
             client: ClientRecord::of(report, figures),
             findings: report.findings.iter().map(FindingRecord::of).collect(),
             sut: report.sut.as_ref().map(SutRecord::of),
-            by_clients: figures::clients_rows(report).into_iter().map(ClientsRecord::of).collect(),
+            by_clients: by_clients(report),
             by_scenario: scenarios(report),
             path: report.path.as_ref().map(PathRecord::of),
             stack: report.stack.as_ref().map(StackRecord::of),
@@ -295,8 +311,7 @@ impl RunRecord {
             connections: ConnectionsRecord::of(&report.measurement),
             weighted_response: figures.weighted.map(WeightedRecord::of),
             redirects: total.redirects,
-            server_timing_s: server_timings(total),
-            server_timing_malformed: total.server_timings.malformed(),
+            server_timings: ServerTimingsRecord::of(total),
             resolved: report.resolved.iter().map(ResolvedRecord::of).collect(),
             first_call: report.first_call.as_ref().map(FirstCallRecord::of),
             environment: EnvironmentRecord::of(&report.environment),
@@ -305,6 +320,10 @@ impl RunRecord {
             measured: Some(MeasuredRecord::of(&report.measurement)),
         }
     }
+}
+
+fn by_clients(report: &RunReport) -> Vec<ClientsRecord> {
+    figures::clients_rows(report).into_iter().map(ClientsRecord::of).collect()
 }
 
 fn scenarios(report: &RunReport) -> Vec<ScenarioRecord> {

@@ -90,6 +90,9 @@ fn what_cannot_be_taken_over_says_what_to_do() {
         ("curl h -F a", "-F \"a\" is not NAME=CONTENT"),
         ("curl h -H nothing", "-H \"nothing\" is not a header"),
         ("curl h -H 'Host: other'", "give --resolve for its address"),
+        ("curl h --digest", "option --digest lacks a login; add -u"),
+        ("curl h --aws-sigv4 aws:amz:r:s", "option --aws-sigv4 lacks a login"),
+        ("curl h -u a:b --digest --aws-sigv4 aws:amz:r:s", "are two logins; drop one"),
         ("curl h -x http://p", "give --proxy in place of curl's option -x"),
         ("curl h -b jar", "names a file of cookies"),
         ("curl h --max-redirs x", "--max-redirs \"x\" is not a number"),
@@ -114,4 +117,18 @@ proptest! {
     fn no_command_is_too_odd(text in "(curl|-[a-zA-Z]|--data|=|@|'|\"|\\$|h| |\\PC){0,24}") {
         parse_curl(&text, &files).ok();
     }
+}
+
+#[test]
+fn logins_that_are_proved_are_no_fields() {
+    let login = |text: &str| {
+        let curl = parse_curl(text, &files).unwrap();
+        (curl.login, curl.requests[0].headers.len())
+    };
+    let digest = |user: &str| Some(CurlLogin::Digest { user: user.to_owned() });
+    assert_eq!(login("curl h --digest -u me:x:y"), (digest("me:x:y"), 0));
+    assert_eq!(login("curl -u me --digest h"), (digest("me:"), 0));
+    assert_eq!(login("curl -u me:x --digest --basic h"), (None, 1));
+    let signed = CurlLogin::AwsSigV4 { user: "K:s".to_owned(), scope: "aws:amz:r:s".to_owned() };
+    assert_eq!(login("curl --aws-sigv4=aws:amz:r:s --user K:s h"), (Some(signed), 0));
 }

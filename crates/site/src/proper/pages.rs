@@ -17,7 +17,7 @@ use super::raw::{RawAnswer, RawKind};
 use crate::Sleeping;
 use crate::head::{SERVER, bodiless};
 use crate::pattern;
-use crate::route::{AUTH_TOKEN, Refusal, Route, name_of, token_of};
+use crate::route::{AUTH_PASSWORD, AUTH_TOKEN, AUTH_USER, Refusal, Route, name_of, token_of};
 use units::Nanos;
 
 /// What comes of a request.
@@ -190,6 +190,7 @@ async fn page(route: Route, request: Request<Upload>, common: &Common) -> Respon
             page_of(StatusCode::OK, Some(kind), PageBody::Events(Events::new(plan)))
         }
         Route::Auth => auth(request.headers()),
+        Route::Digest(target) => digest(request.method(), request.headers(), &target),
         Route::Login { name } => {
             let token = token_of(&name);
             ok(JSON, format!("{{\"name\": \"{name}\", \"token\": \"{token}\"}}\n"))
@@ -347,6 +348,24 @@ fn auth(headers: &HeaderMap) -> Response<PageBody> {
     let text = "This page is for fred, whose password is flintstone.\n".to_owned();
     let response = refuse(&Refusal { status: 401, text });
     with(response, header::WWW_AUTHENTICATE, "Basic realm=\"loadstone site\"")
+}
+
+/// What is asked for: a nonce that never grows old, because the site keeps nothing of its users.
+const DIGEST: &str =
+    "Digest realm=\"loadstone site\", qop=\"auth\", algorithm=SHA-256, nonce=\"bG9hZHN0b25l\"";
+
+fn digest(method: &Method, headers: &HeaderMap, target: &str) -> Response<PageBody> {
+    let field = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let asked = login::digest::challenge([DIGEST.as_bytes()].into_iter());
+    let right = asked.zip(field).is_some_and(|(asked, field)| {
+        let request = (method.as_str(), target);
+        login::digest::is_answered(&asked, field, request, (AUTH_USER, AUTH_PASSWORD))
+    });
+    if right {
+        return ok(TEXT, "Welcome, fred.\n");
+    }
+    let text = "This page is for fred, whose password is flintstone.\n".to_owned();
+    with(refuse(&Refusal { status: 401, text }), header::WWW_AUTHENTICATE, DIGEST)
 }
 
 fn ok(kind: &'static str, body: impl Into<Bytes>) -> Response<PageBody> {

@@ -46,6 +46,7 @@ fn every_page_has_its_route() {
             }),
         ),
         ("/auth", Route::Auth),
+        ("/digest?a", Route::Digest("/digest?a".to_owned())),
         ("/login?name=fred", Route::Login { name: "fred".into() }),
         ("/me", Route::Me),
         ("/redirect/3", Route::Redirect(3)),

@@ -226,6 +226,10 @@ fn cookies_gzip_and_authorisation() {
         assert!(refused.starts_with("HTTP/1.1 401 Unauthorized\n"), "{refused}");
         assert!(refused.contains("www-authenticate: Basic realm=\"loadstone site\"\n"));
     }
+    let refused = ask(&site, last("GET /digest"));
+    assert!(refused.contains("www-authenticate: Digest realm=\"loadstone site\""), "{refused}");
+    let wrong = "Authorization: Digest username=\"fred\", nonce=\"x\", nc=00000001, response=\"\"";
+    assert!(ask(&site, with(wrong, "/digest")).starts_with("HTTP/1.1 401 "));
     let mut client = Client::new(&site);
     let mut bytes = Vec::new();
     client.send(last("GET /gzip/100000")).0.read_to_end(&mut bytes).unwrap();

@@ -182,7 +182,7 @@ fn tls() -> impl Strategy<Value = TlsPlan> {
         prop_oneof![Just(TlsVersions::Any), Just(TlsVersions::Tls12), Just(TlsVersions::Tls13)];
     let names = || vec(any::<String>(), 0..3);
     let name = any::<Option<String>>();
-    (any::<[bool; 4]>(), (bytes(), bytes(), bytes()), versions, names(), name, names(), names())
+    (any::<[bool; 5]>(), (bytes(), bytes(), bytes()), versions, names(), name, names(), names())
         .prop_map(|(switches, pems, versions, alpn, server_name, groups, ciphers)| TlsPlan {
             insecure: switches[0],
             ca: pems.0,
@@ -191,6 +191,7 @@ fn tls() -> impl Strategy<Value = TlsPlan> {
             resumption: switches[1],
             sni: switches[2],
             early_data: switches[3],
+            user_sessions: switches[4],
             versions,
             alpn,
             server_name,

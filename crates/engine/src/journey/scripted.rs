@@ -1,0 +1,161 @@
+//! Journeys that a program carries out: its calls, and what it says of their responses.
+
+use super::Travel;
+use super::carried::CarriedView;
+use super::guide::content;
+use super::traveller::Traveller;
+use crate::render::{Own, build_own};
+use plan::journey::AfterFailure;
+use sample::{FailureClass, Noticed, Outcome, Remark};
+use units::Nanos;
+use url::Position;
+use workload::{
+    ActedCall, Actor, ActorTurn, Came, Deed, Errand, HeardBack, IterationBegun, Step, Template,
+    WholeResponse,
+};
+
+/// Requests in a row that cannot be made, after which an iteration is given up.
+const REFUSED_MAX: u32 = 1_000;
+
+/// One user on the journey of a program.
+pub(super) struct Performance<'a> {
+    pub(super) travel: &'a Travel,
+    pub(super) actor: &'a mut dyn Actor,
+    pub(super) traveller: &'a mut Traveller,
+    pub(super) told: &'a mut Vec<Remark>,
+    pub(super) now: Nanos,
+}
+
+impl Performance<'_> {
+    /// The iteration begins.
+    pub(super) fn begin(&mut self) {
+        let view = CarriedView { travel: self.travel, traveller: self.traveller };
+        let values = view.rows_taken();
+        let Traveller { user, iteration, .. } = *self.traveller;
+        let act = self.actor.begin(&IterationBegun { user, iteration, values: &values });
+        self.take(act, None);
+    }
+
+    /// The user's next call; `None`: the iteration is over.
+    pub(super) fn lead(&mut self) -> Option<Step> {
+        for _ in 0..REFUSED_MAX {
+            match self.traveller.deed.take() {
+                Some(Deed::Call(call)) => {
+                    let (step, wait) = (call.step, call.wait);
+                    let row = self.row(step);
+                    match self.template(&call) {
+                        Ok(template) => {
+                            let wait = std::mem::take(&mut self.traveller.pause) + wait;
+                            (self.traveller.answered, self.traveller.statuses) =
+                                (false, call.statuses);
+                            return Some(Step::Call(Box::new(Errand { wait, row, template })));
+                        }
+                        Err(why) => {
+                            self.traveller.pause += wait;
+                            let act = self.actor.resume(self.traveller.user, Err(&why));
+                            self.take(act, Some(row));
+                        }
+                    }
+                }
+                Some(Deed::Over { wait }) => {
+                    self.traveller.pause += wait;
+                    break;
+                }
+                Some(Deed::Broke(_)) | None => break,
+            }
+        }
+        self.actor.leave_off(self.traveller.user);
+        self.traveller.finish(self.travel, self.now, self.told);
+        None
+    }
+
+    /// What is wrong with a response; `planned`: what is by the plan.
+    pub(super) fn judge(
+        &mut self,
+        heard: &WholeResponse<'_>,
+        planned: Option<FailureClass>,
+    ) -> Option<FailureClass> {
+        let own = !self.traveller.statuses.is_empty();
+        let mut class = planned.filter(|class| !own || *class != FailureClass::Status);
+        if own && !self.traveller.statuses.contains(&heard.status) {
+            class = class.or(Some(FailureClass::Status));
+        }
+        let body = content(&self.travel.plan, heard);
+        if body.is_none() {
+            class = class.or(Some(FailureClass::Encoding));
+        }
+        let back = HeardBack {
+            status: heard.status,
+            head: heard.head,
+            body: body.as_deref().unwrap_or_default(),
+            took: heard.took,
+            error: class.map(FailureClass::id),
+        };
+        self.traveller.answered = true;
+        let act = self.actor.resume(self.traveller.user, Ok(&back));
+        class.or(self.take(act, Some(heard.row)))
+    }
+
+    /// A call has ended. The program hears of one without a response only now.
+    pub(super) fn ended(&mut self, came: &Came<'_>) {
+        let sample = came.sample;
+        let failed = came.outcome != Outcome::Succeeded;
+        if !self.traveller.answered && came.outcome != Outcome::Abandoned {
+            let took = if sample.sent.is_zero() { Nanos::ZERO } else { sample.done - sample.sent };
+            let error = Some(sample.class.map_or("failed", FailureClass::id));
+            let back = HeardBack { status: sample.status, head: came.head, body: &[], took, error };
+            self.traveller.answered = true;
+            let act = self.actor.resume(self.traveller.user, Ok(&back));
+            self.take(act, Some(sample.target));
+        }
+        let took = sample.done - sample.intended;
+        self.traveller.ended(self.travel, sample.target, took, failed);
+        let journey = &self.travel.journeys[self.traveller.journey];
+        if failed && journey.failure == AfterFailure::End {
+            self.traveller.deed = None;
+        }
+    }
+
+    /// Notes what the program said of the call that has ended, and keeps what it wants next. `row`:
+    /// of that call; `None`: there was none yet, and the first step stands for the journey.
+    fn take(&mut self, act: ActorTurn, row: Option<u32>) -> Option<FailureClass> {
+        let step = row.unwrap_or_else(|| self.row(0));
+        for difference in act.checks {
+            self.note(Noticed::Checked { step, difference });
+        }
+        let mut class = None;
+        if let Some(difference) = act.failure {
+            class = Some(FailureClass::Expectation);
+            self.traveller.mark_failed();
+            self.note(Noticed::Differed { step, difference });
+        }
+        if let Deed::Broke(why) = &act.deed {
+            class = Some(FailureClass::Script);
+            self.traveller.mark_failed();
+            self.note(Noticed::Differed { step, difference: why.clone() });
+        }
+        self.traveller.deed = Some(act.deed);
+        class
+    }
+
+    fn note(&mut self, fact: Noticed) {
+        self.told.push(Remark { at: self.now, fact });
+    }
+
+    fn row(&self, step: u32) -> u32 {
+        self.travel.journeys[self.traveller.journey].first_row + step
+    }
+
+    fn template(&self, call: &ActedCall) -> Result<Template, String> {
+        let plan = &self.travel.plan;
+        let own = Own {
+            target: &call.url[Position::BeforePath..Position::AfterQuery],
+            headers: &call.headers,
+            authorization: None,
+            body: call.body.as_deref(),
+        };
+        let absolute = plan.connection.proxy.is_some();
+        let made = build_own(plan, &call.url, &call.method, &own, 0, absolute);
+        made.map_err(|error| error.to_string())
+    }
+}

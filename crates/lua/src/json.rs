@@ -1,0 +1,79 @@
+//! JSON as values of Lua, and back.
+
+use mlua::{Lua, Value};
+use serde_json::Value as Json;
+
+/// Tables in tables, at most; a table that holds itself ends here too.
+const DEPTH_MAX: u32 = 64;
+
+/// JSON's null is nil: it leaves its place in an object free, and ends an array for `#`.
+pub(crate) fn to_lua(lua: &Lua, value: &Json) -> mlua::Result<Value> {
+    Ok(match value {
+        Json::Null => Value::Nil,
+        Json::Bool(flag) => Value::Boolean(*flag),
+        // Lua's numbers are doubles: whole ones are exact up to 2^53
+        Json::Number(number) => Value::Number(number.as_f64().unwrap_or(f64::NAN)),
+        Json::String(text) => Value::String(lua.create_string(text)?),
+        Json::Array(all) => {
+            let table = lua.create_table_with_capacity(all.len(), 0)?;
+            for (row, value) in (1..).zip(all) {
+                table.raw_set(row, to_lua(lua, value)?)?;
+            }
+            Value::Table(table)
+        }
+        Json::Object(all) => {
+            let table = lua.create_table_with_capacity(0, all.len())?;
+            for (name, value) in all {
+                table.raw_set(name.as_str(), to_lua(lua, value)?)?;
+            }
+            Value::Table(table)
+        }
+    })
+}
+
+/// A table with entries from 1 on is an array; an empty one is an object.
+///
+/// # Errors
+/// What JSON has no word for.
+pub(crate) fn from_lua(value: &Value) -> Result<Json, String> {
+    within(value, DEPTH_MAX)
+}
+
+fn within(value: &Value, depth: u32) -> Result<Json, String> {
+    match value {
+        Value::Nil => Ok(Json::Null),
+        Value::Boolean(flag) => Ok(Json::Bool(*flag)),
+        Value::Integer(number) => Ok((*number).into()),
+        Value::Number(number) => numbered(*number),
+        Value::String(text) => Ok(Json::String(text.to_string_lossy())),
+        Value::Table(_) if depth == 0 => Err("json: tables lie too deep in one another".to_owned()),
+        Value::Table(table) if table.raw_len() > 0 => {
+            let all = table.sequence_values::<Value>();
+            let one = |value: mlua::Result<Value>| {
+                within(&value.map_err(|error| error.to_string())?, depth - 1)
+            };
+            all.map(one).collect::<Result<_, _>>().map(Json::Array)
+        }
+        Value::Table(table) => {
+            let mut all = serde_json::Map::new();
+            for pair in table.pairs::<Value, Value>() {
+                let (name, value) = pair.map_err(|error| error.to_string())?;
+                let Some(name) = name.as_string() else {
+                    return Err("json: the keys of an object are texts".to_owned());
+                };
+                all.insert(name.to_string_lossy(), within(&value, depth - 1)?);
+            }
+            Ok(Json::Object(all))
+        }
+        other => Err(format!("json: there is no {} in JSON", other.type_name())),
+    }
+}
+
+fn numbered(number: f64) -> Result<Json, String> {
+    // whole numbers are written as such
+    if number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0 {
+        return Ok((number as i64).into());
+    }
+    let found = serde_json::Number::from_f64(number).map(Json::Number);
+    found.ok_or_else(|| format!("json: {number} is no number in JSON"))
+}

@@ -1,0 +1,328 @@
+//! Journeys by a script, one call after the other: what the script is told in, what it does out.
+
+use lua::{JourneySpec, LuaActor, Outline, outline};
+use units::Nanos;
+use workload::{ActedCall, Actor, ActorTurn, Deed, HeardBack, IterationBegun};
+
+fn spec(text: &str, steps: &[&str]) -> JourneySpec {
+    JourneySpec {
+        name: "t.lua".into(),
+        text: text.as_bytes().to_vec(),
+        args: vec!["one".into()],
+        steps: steps.iter().map(|step| (*step).to_owned()).collect(),
+        base: "http://a.example:81/shop/".parse().expect("a URL"),
+        servers: vec!["https://b.example".parse().expect("a URL")],
+        given: vec![("key".into(), "k1".into())],
+        seed: 7,
+        aside: true,
+    }
+}
+
+fn actor(text: &str, steps: &[&str]) -> LuaActor {
+    match LuaActor::new(&spec(text, steps)) {
+        Ok(actor) => actor,
+        Err(trouble) => panic!("{trouble}"),
+    }
+}
+
+fn begin(actor: &mut LuaActor, user: u64, iteration: u64) -> ActorTurn {
+    let values = [("people.name".to_owned(), "ann".to_owned())];
+    actor.begin(&IterationBegun { user, iteration, values: &values })
+}
+
+fn answer(actor: &mut LuaActor, user: u64, status: u16, head: &str, body: &str) -> ActorTurn {
+    let head = format!("HTTP/1.1 {status} X\r\n{head}\r\n");
+    let (head, body) = (head.as_bytes(), body.as_bytes());
+    let took = Nanos::from_millis(250);
+    actor.resume(user, Ok(&HeardBack { status, head, body, took, error: None }))
+}
+
+fn call(act: ActorTurn) -> ActedCall {
+    match act.deed {
+        Deed::Call(call) => *call,
+        other => panic!("no call: {other:?}"),
+    }
+}
+
+/// The act in a line.
+fn line(act: ActorTurn) -> String {
+    let mut line = match act.deed {
+        Deed::Call(call) => {
+            let body = call.body.map(|body| String::from_utf8_lossy(&body).into_owned());
+            let fields: Vec<String> =
+                call.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+            let parts = [
+                format!("{} {} for step {}", call.method, call.url, call.step),
+                fields.join("; "),
+                body.unwrap_or_default(),
+                if call.wait.is_zero() { String::new() } else { format!("after {}", call.wait.0) },
+            ];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" | ")
+        }
+        Deed::Over { wait } => format!("over, {} later", wait.0),
+        Deed::Broke(why) => format!("broke: {why}"),
+    };
+    if let Some(failure) = act.failure {
+        line = format!("failed ({failure}) {line}");
+    }
+    for check in act.checks {
+        line = format!("check {} {line}", check.as_deref().unwrap_or("met"));
+    }
+    line
+}
+
+const VISIT: &str = "
+function init(args) greeting = args[1] end
+
+function journey(user)
+  if not user.token then
+    local login = user:post('/login', { name = 'log in', form = { b = 2, a = 'x y' } })
+    user.token = login.body:match('token=(%w+)')
+    if not user.token then return user:fail('no token in ' .. login.body) end
+  end
+  user:sleep(0.5)
+  local me = user:get('me', {
+    name = 'who am I', query = { q = greeting }, headers = { Authorization = 'Bearer ' .. user.token },
+  })
+  user:check(me:json().name == user:value('people.name'), 'another name: ' .. me.body)
+  if me.headers['x-a'] ~= '1, 2' or me.time ~= 0.25 then user:fail('fields') end
+  user:put('https://b.example/x', { name = 'who am I', json = { n = user.number, key = user:value('key') } })
+  user:sleep(2)
+end";
+
+#[test]
+fn a_user_keeps_what_it_learns_and_calls_wait_for_responses() {
+    let steps = ["log in", "who am I"];
+    let mut actor = actor(VISIT, &steps);
+    assert_eq!(
+        line(begin(&mut actor, 4, 0)),
+        "POST http://a.example:81/login for step 0 | Content-Type: \
+         application/x-www-form-urlencoded | a=x+y&b=2"
+    );
+    // another user comes in between
+    assert!(line(begin(&mut actor, 5, 1)).starts_with("POST"));
+    assert_eq!(
+        line(answer(&mut actor, 4, 200, "", "token=t4")),
+        "GET http://a.example:81/shop/me?q=one for step 1 | Authorization: Bearer t4 | after \
+         500000000"
+    );
+    assert_eq!(line(answer(&mut actor, 5, 200, "", "?")), "failed (no token in ?) over, 0 later");
+    assert_eq!(
+        line(answer(&mut actor, 4, 200, "X-A: 1\r\nx-a: 2\r\n", "{\"name\": \"bob\"}")),
+        "check another name: {\"name\": \"bob\"} PUT https://b.example/x for step 1 | Content-Type: \
+         application/json | {\"key\":\"k1\",\"n\":4}"
+    );
+    assert_eq!(line(answer(&mut actor, 4, 204, "", "")), "over, 2000000000 later");
+    // the next iteration has the token still
+    assert!(line(begin(&mut actor, 4, 2)).starts_with("GET http://a.example:81/shop/me"));
+    assert_eq!(
+        line(answer(&mut actor, 4, 200, "X-A: 1\r\nx-a: 2\r\n", "{\"name\": \"ann\"}")),
+        "check met PUT https://b.example/x for step 1 | Content-Type: application/json | \
+         {\"key\":\"k1\",\"n\":4}"
+    );
+}
+
+#[test]
+fn what_goes_wrong_is_told_with_its_line_and_ends_the_iteration() {
+    let told = |body: &str, steps: &[&str]| {
+        let mut actor = actor(&format!("function journey(user)\n{body}\nend"), steps);
+        let act = begin(&mut actor, 0, 0);
+        assert!(line(begin(&mut actor, 1, 1)).starts_with("broke"), "the state goes on");
+        line(act)
+    };
+    let two = ["a", "b"];
+    for (body, said) in [
+        ("local x = nil + 1", "t.lua:2: attempt to perform arithmetic on a nil value"),
+        ("user:get('/')", "t.lua:2: give name, which is one of the steps: a, b"),
+        ("\nuser:get('/', { name = 'c' })", "t.lua:3: \"c\" is not in steps, which are: a, b"),
+        ("user:get('/', { nam = 'a' })", "t.lua:2: there is no option nam"),
+        ("user:get(nil, { name = 'a' })", "t.lua:2: a URL is a text, not nil"),
+        (
+            "user:get('http://c.example/', { name = 'a' })",
+            "t.lua:2: http://c.example is not a server of this run: name it in servers = { \
+             \"http://c.example\" }",
+        ),
+        ("user:get('ftp://a.example/', { name = 'a' })", "is not http:// or https://"),
+        ("user:post('/', { name = 'a', body = 'x', form = {} })", "one thing: give one of them"),
+        ("user:post('/', { name = 'a', json = print })", "there is no function in JSON"),
+        (
+            "local t = {}\nt.t = t\nuser:post('/', { name = 'a', json = t })",
+            "t.lua:4: json: tables",
+        ),
+        ("user:get('/', { name = 'a', expect = 'ok' })", "expect is a status, or a list of them"),
+        ("user:sleep(-1)", "t.lua:2: sleep takes a number of seconds"),
+        ("user:value('no')", "t.lua:2: there is no value no"),
+        ("error({})", "t.lua:2: table: "),
+        ("assert(nil, 'so')", "t.lua:2: so"),
+        ("coroutine.yield(7)", "waits by its user's calls alone"),
+        (
+            "coroutine.wrap(function() user:get('/', { name = 'a' }) end)()",
+            "by journey(user) itself",
+        ),
+    ] {
+        let found = told(body, &two);
+        assert!(found.starts_with("broke: ") && found.contains(said), "{body}: {found}");
+    }
+}
+
+#[test]
+fn a_request_that_cannot_be_made_is_an_error_at_its_line() {
+    let text = "function journey(user)\n  local ok, why = pcall(user.get, user, '/', {})\n  \
+                error(why, 0)\nend";
+    let mut actor = actor(text, &["a"]);
+    call(begin(&mut actor, 0, 0));
+    let act = actor.resume(0, Err("a field has a line break in it"));
+    assert_eq!(line(act), "broke: t.lua:3: a field has a line break in it");
+    let mut plain = self::actor("function journey(user)\n  user:get('/')\nend", &["a"]);
+    call(begin(&mut plain, 0, 0));
+    assert_eq!(line(plain.resume(0, Err("no such method"))), "broke: t.lua:2: no such method");
+    // and what is resumed without having asked is over
+    assert_eq!(line(answer(&mut plain, 0, 200, "", "")), "over, 0 later");
+    assert_eq!(line(answer(&mut plain, 99, 200, "", "")), "over, 0 later");
+}
+
+#[test]
+fn redirects_are_followed_when_asked_and_within_the_servers() {
+    let text = "function journey(user)\n  local r = user:post('/a', { body = 'x', follow = 2, expect = 200 })\n  \
+                user:get('/end?' .. r.status)\nend";
+    let mut actor = actor(text, &["s"]);
+    let first = call(begin(&mut actor, 0, 0));
+    assert_eq!(first.statuses, [301, 302, 303, 307, 308, 200]);
+    let next = line(answer(&mut actor, 0, 303, "Location: https://b.example/b\r\n", ""));
+    assert_eq!(next, "GET https://b.example/b for step 0");
+    assert_eq!(
+        line(answer(&mut actor, 0, 307, "Location: c\r\n", "")),
+        "GET https://b.example/c for step 0"
+    );
+    assert_eq!(
+        line(answer(&mut actor, 0, 302, "Location: d\r\n", "")),
+        "failed (there are more redirects than follow allows) GET http://a.example:81/end?302 for \
+         step 0"
+    );
+    begin(&mut actor, 0, 1);
+    assert_eq!(
+        line(answer(&mut actor, 0, 308, "Location: http://evil.example/\r\n", "")),
+        "failed (a redirect: http://evil.example is not a server of this run: name it in servers = \
+         { \"http://evil.example\" }) GET http://a.example:81/end?308 for step 0"
+    );
+    // 308 keeps method and body
+    begin(&mut actor, 0, 2);
+    assert_eq!(
+        line(answer(&mut actor, 0, 308, "Location: /b\r\n", "")),
+        "POST http://a.example:81/b for step 0 | x"
+    );
+    assert_eq!(
+        line(answer(&mut actor, 0, 500, "", "")),
+        "failed (the status is 500) GET http://a.example:81/end?500 for step 0"
+    );
+}
+
+#[test]
+fn random_numbers_are_the_users_own_and_follow_from_the_seed() {
+    let text = "function journey(user)\n  user:get('/' .. math.random(1000000))\n  \
+                user:get('/' .. math.random(5, 6) .. '/' .. math.random())\nend";
+    let drawn = |seed: u64, order: &[u64]| {
+        let mut actor =
+            LuaActor::new(&JourneySpec { seed, ..spec(text, &["s"]) }).expect("a script");
+        let mut all: Vec<(u64, String)> = order
+            .iter()
+            .map(|user| (*user, call(begin(&mut actor, *user, 0)).url.path().to_owned()))
+            .collect();
+        for user in order.iter().rev() {
+            let path = call(answer(&mut actor, *user, 200, "", "")).url.path().to_owned();
+            assert!(path.starts_with("/5/0.") || path.starts_with("/6/0."), "{path}");
+            all.push((*user, path));
+        }
+        all.sort();
+        all
+    };
+    assert_eq!(drawn(1, &[0, 1, 2]), drawn(1, &[2, 0, 1]));
+    let (one, other) = (drawn(1, &[0, 1]), drawn(2, &[0, 1]));
+    assert_ne!(one, other);
+    assert_ne!(one[0].1, one[2].1, "two users draw different numbers");
+}
+
+#[test]
+fn draws_are_even() {
+    let text = "function journey(user)\n  local counts, sum = {}, 0\n  for at = 1, 60000 do\n    \
+                local drawn = math.random(6)\n    counts[drawn] = (counts[drawn] or 0) + 1\n    sum = \
+                sum + math.random()\n  end\n  error(table.concat(counts, ' ') .. ' ' .. sum / 60000, 0)\nend";
+    let said = line(begin(&mut actor(text, &["s"]), 0, 0));
+    let figures: Vec<f64> = said.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let [counts @ .., mean] = figures.as_slice() else { panic!("{said}") };
+    // six standard deviations of a binomial count, and of a mean of uniform numbers
+    assert_eq!(counts.len(), 6, "{said}");
+    let wide = 6.0 * (60_000.0_f64 * 5.0 / 36.0).sqrt();
+    assert!(counts.iter().all(|count| (count - 10_000.0).abs() < wide), "{said}");
+    assert!((mean - 0.5).abs() < 6.0 * (1.0 / 12.0 / 60_000.0_f64).sqrt(), "{said}");
+}
+
+#[test]
+fn a_call_without_a_response_says_why() {
+    let text = "function journey(user)\n  local r = user:get('/')\n  user:get('/' .. r.status .. \
+                r.error .. #r.body)\nend";
+    let mut actor = actor(text, &["s"]);
+    begin(&mut actor, 0, 0);
+    let back = HeardBack {
+        status: 0,
+        head: b"",
+        body: b"",
+        took: Nanos::ZERO,
+        error: Some("connrefused"),
+    };
+    assert_eq!(call(actor.resume(0, Ok(&back))).url.path(), "/0connrefused0");
+    actor.leave_off(0);
+    assert_eq!(line(answer(&mut actor, 0, 200, "", "")), "over, 0 later");
+    actor.forget(0);
+    assert_eq!(line(answer(&mut actor, 0, 200, "", "")), "over, 0 later");
+}
+
+#[test]
+fn a_script_that_cannot_begin_is_refused() {
+    let refused = |text: &str| match LuaActor::new(&spec(text, &["s"])) {
+        Ok(_) => panic!("{text} is taken"),
+        Err(trouble) => trouble.to_string(),
+    };
+    assert_eq!(refused("x = 1"), "t.lua: it has no function journey(user)");
+    assert!(
+        refused("function journey(").starts_with("t.lua:1: "),
+        "{}",
+        refused("function journey(")
+    );
+    assert_eq!(refused("function journey() end\nfunction init() error('no') end"), "t.lua:2: no");
+}
+
+#[test]
+fn an_outline_says_what_a_script_is() {
+    let of = |text: &str| outline("t.lua", text.as_bytes());
+    assert_eq!(of("function request() return wrk.format() end"), Ok(None));
+    assert_eq!(of("-- no journey\nwrk.method = 'POST'\nprint('seen')"), Ok(None));
+    // what is wrong with another script is wrk's to say
+    assert_eq!(of("-- no journey\nfunction ("), Ok(None));
+    let one = Outline { steps: vec!["request".into()], servers: Vec::new() };
+    assert_eq!(of("function journey(user) end"), Ok(Some(one)));
+    let two = "steps = { 'a', 'b' }\nservers = { 'http://b' }\nfunction journey(user) end";
+    let wanted = Outline { steps: vec!["a".into(), "b".into()], servers: vec!["http://b".into()] };
+    assert_eq!(of(two), Ok(Some(wanted)));
+    let told = |text: &str| of(text).expect_err("it is wrong").to_string();
+    assert_eq!(told("steps = { {} }\nfunction journey() end"), "t.lua: steps is a list of texts");
+    assert!(told("function journey(user)\nnil\nend").starts_with("t.lua:2: "));
+    assert!(told("function journey() end\nerror('x')").starts_with("t.lua:2: x"));
+}
+
+/// Each arrival of an open load is a user of its own: what is kept of those who left must not grow.
+#[test]
+fn users_who_are_gone_leave_nothing_behind() {
+    let text = "function journey(user)\n  user.bag = ('x'):rep(100000) .. user.number\n  \
+                user:get('/' .. math.floor(collectgarbage('count')))\nend";
+    let mut actor = actor(text, &["s"]);
+    let mut kilobytes = 0;
+    for number in 0..2_000 {
+        let path = call(begin(&mut actor, number, number)).url.path().to_owned();
+        kilobytes = path[1..].parse::<u64>().expect("a number");
+        answer(&mut actor, number, 200, "", "");
+        actor.forget(number);
+    }
+    // kept, they would be 200 MB
+    assert!(kilobytes < 20_000, "{kilobytes} KiB");
+}

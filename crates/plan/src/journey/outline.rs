@@ -1,0 +1,81 @@
+//! A script of its own as the one journey of a plan (`--script`).
+
+use super::read;
+use crate::{NoFiles, Plan, ScriptPlan, TargetPlan};
+use toml::{Table, Value};
+use units::ParseError;
+
+/// The journey's name, where the script's file gives none.
+const NAME: &str = "journey";
+
+/// What a script says of its journey before it begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgramOutline {
+    /// The names of its calls; at least one.
+    pub steps: Vec<String>,
+    /// Where it may go beside the plan's URL.
+    pub servers: Vec<String>,
+}
+
+impl Plan {
+    /// The script carries out the plan's only journey: users of it are the load, and they have
+    /// cookies.
+    ///
+    /// # Errors
+    /// A name or a server that cannot be, or a plan that asks for something else besides.
+    pub fn be_carried_out(
+        &mut self,
+        script: ScriptPlan,
+        outline: ProgramOutline,
+    ) -> Result<(), ParseError> {
+        let wrong = |why: String| ParseError(format!("--script: {}: {why}", script.name));
+        if self.journeys.is_some() {
+            let why = "the plan has journeys already: give one of them script-file";
+            return Err(wrong(why.to_owned()));
+        }
+        let [target] = self.targets.as_slice() else {
+            let why = "a journey has one URL: name its other servers in servers = {…}";
+            return Err(wrong(why.to_owned()));
+        };
+        let bare = TargetPlan { weight: target.weight, ..TargetPlan::new(target.url.clone()) };
+        if *target != bare {
+            let why = "its calls are its own: drop what the target has beside its URL";
+            return Err(wrong(why.to_owned()));
+        }
+        let text = String::from_utf8(script.text.clone());
+        let text = text.map_err(|_| wrong("a journey's script must be UTF-8".to_owned()))?;
+        let list = |all: Vec<String>| Value::Array(all.into_iter().map(Value::String).collect());
+        let mut table = Table::new();
+        let mut put = |key: &str, value| table.insert(key.to_owned(), value);
+        put("name", Value::String(name_of(&script.name, &outline.steps)));
+        put("script-name", Value::String(script.name.clone()));
+        put("script", Value::String(text));
+        put("args", list(script.args.clone()));
+        put("steps", list(outline.steps));
+        put("servers", list(outline.servers));
+        let mut all = Table::new();
+        all.insert("journey".to_owned(), Value::Array(vec![Value::Table(table)]));
+        // the lines are those of a text that nobody sees
+        let said =
+            |error: ParseError| wrong(error.0.split_once(": ").map_or("", |(_, it)| it).to_owned());
+        let read = read(&all.to_string(), &target.url, &NoFiles).map_err(said)?;
+        self.targets = super::targets(&read);
+        self.journeys = Some(read);
+        self.request.cookies = true;
+        self.script = None;
+        Ok(())
+    }
+}
+
+/// The file's name without its ending, unless a step has that name too.
+fn name_of(file: &str, steps: &[String]) -> String {
+    let name = file.rsplit('/').next().unwrap_or_default();
+    let name = name.strip_suffix(".lua").unwrap_or(name);
+    let good = read::is_speakable(name) && !name.trim().is_empty();
+    let free = |name: &str| steps.iter().all(|step| step != name);
+    match name {
+        name if good && free(name) && !name.contains("{{") => name.to_owned(),
+        _ if free(NAME) => NAME.to_owned(),
+        _ => format!("{NAME} of {}", steps.len()),
+    }
+}

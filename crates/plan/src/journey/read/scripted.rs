@@ -1,0 +1,141 @@
+//! Journeys that a program carries out: its text, the names of its steps, the servers it may ask.
+
+use super::super::model::{JourneyPart, JourneyProgram, JourneyStep, StepGuard};
+use super::super::tables;
+use super::{JourneyReader, NAME_RULE, STEPS_MAX, is_speakable};
+use crate::check::node::{Node, Table};
+use crate::check::read::parse_base;
+use crate::check::{Ask, Body, Expect, Text};
+use crate::{HttpVersion, ScriptPlan, StepStream};
+use units::{Nanos, ParseError, quoted};
+use url::Url;
+
+/// Servers that one program may ask beside the base.
+const SERVERS_MAX: usize = 1_000;
+
+/// A program and the steps that its calls count for.
+pub(super) struct ProgramParts {
+    pub(super) program: JourneyProgram,
+    pub(super) parts: Vec<JourneyPart>,
+}
+
+impl JourneyReader<'_> {
+    /// The journey's program; `None`: the plan makes its steps.
+    pub(super) fn program(
+        &mut self,
+        table: &mut Table<'_>,
+    ) -> Result<Option<ProgramParts>, ParseError> {
+        let name = table.take("script-name").map(|node| node.text()).transpose()?;
+        let (name, text) = match (table.take("script"), table.take("script-file")) {
+            (None, None) => return Ok(None),
+            (Some(text), None) => {
+                (name.unwrap_or("script").to_owned(), text.text()?.as_bytes().to_vec())
+            }
+            (None, Some(path)) => {
+                let path = self.reader.settled(&path)?;
+                let text = tables::program_text(&path, self.files)?;
+                (name.map_or(path, str::to_owned), text.into_bytes())
+            }
+            (Some(_), Some(file)) => return Err(file.fault("script is given too: drop one")),
+        };
+        if let Some(step) = table.find("step") {
+            return Err(step.fault("the script makes the calls: name them in steps = [\"…\"]"));
+        }
+        let args = self.texts(table.take("args"))?;
+        let first_row = self.steps.len() as u32;
+        let Some(steps) = table.take("steps") else {
+            let why = "its script needs steps = [\"…\"], the names of the calls that it makes";
+            return Err(table.fault(why));
+        };
+        let parts = self.scripted_steps(&steps, table.line())?;
+        let servers = self.servers(table.take("servers"))?;
+        let feeders = self.used_feeders(table.take("feeders"))?;
+        let script = ScriptPlan { name, text, args };
+        let program = JourneyProgram { script, servers, feeders, first_row };
+        Ok(Some(ProgramParts { program, parts }))
+    }
+
+    fn texts(&self, node: Option<Node<'_>>) -> Result<Vec<String>, ParseError> {
+        let all = node.iter().flat_map(Node::list).collect::<Vec<_>>();
+        all.iter().map(|node| self.reader.settled(node)).collect()
+    }
+
+    fn scripted_steps(
+        &mut self,
+        node: &Node<'_>,
+        line: usize,
+    ) -> Result<Vec<JourneyPart>, ParseError> {
+        let names = node.list();
+        if names.is_empty() {
+            return Err(node.fault("name the calls that the script makes"));
+        }
+        let mut parts = Vec::with_capacity(names.len());
+        for node in names {
+            let name = self.reader.settled(&node)?;
+            let name = self.reader.take_name(&node, name)?;
+            if !is_speakable(&name) {
+                return Err(node.fault(NAME_RULE));
+            }
+            if self.steps.len() == STEPS_MAX {
+                return Err(node.fault(format!("a plan has {STEPS_MAX} steps at most")));
+            }
+            let row = self.steps.len() as u32;
+            self.steps.push(name.clone());
+            parts.push(JourneyPart::Step(Box::new(scripted_step(name, line, row, self.captures))));
+        }
+        Ok(parts)
+    }
+
+    fn servers(&self, node: Option<Node<'_>>) -> Result<Vec<Url>, ParseError> {
+        let mut all = Vec::new();
+        for node in node.iter().flat_map(Node::list) {
+            let text = self.reader.settled(&node)?;
+            all.push(parse_base(&text).map_err(|why| node.fault(why))?);
+            if all.len() > SERVERS_MAX {
+                return Err(node.fault(format!("a script has {SERVERS_MAX} servers at most")));
+            }
+        }
+        Ok(all)
+    }
+
+    fn used_feeders(&self, node: Option<Node<'_>>) -> Result<Vec<String>, ParseError> {
+        let mut all = Vec::new();
+        for node in node.iter().flat_map(Node::list) {
+            let name = self.reader.settled(&node)?;
+            if !self.feeders.contains(&name) {
+                return Err(node.fault(format!("{} is no [[feeder]]", quoted(&name))));
+            }
+            all.push(name);
+        }
+        Ok(all)
+    }
+}
+
+/// A name that calls of a program count for. What they ask for, the program says.
+fn scripted_step(name: String, line: usize, row: u32, first_capture: u32) -> JourneyStep {
+    JourneyStep {
+        name,
+        line,
+        row,
+        ask: Ask {
+            method: "GET".to_owned(),
+            url: Text::plain(""),
+            query: Vec::new(),
+            headers: Vec::new(),
+            body: Body::None,
+            user: None,
+            jar: None,
+            version: HttpVersion::Http11,
+            close: false,
+            timeout: Nanos::NEVER,
+            expect: Expect::default(),
+            capture: Vec::new(),
+        },
+        check: None,
+        think: None,
+        guard: StepGuard::default(),
+        once: false,
+        stream: StepStream::default(),
+        first_capture,
+    }
+}
