@@ -262,7 +262,10 @@ impl Tcb {
             return told;
         }
         let news = self.note_sacks(head);
-        if before(self.snd_una, head.ack) {
+        let advances = before(self.snd_una, head.ack);
+        let twice = head.sacks().first().is_some_and(|(_, to)| not_after(*to, head.ack));
+        let nothing = !advances && !news && payload == 0;
+        if advances {
             self.advance(head, &mut told, c);
         } else if let Some(cold) = &mut self.cold {
             let same = payload == 0 && self.snd_wnd == old_window && !head.has(flag::FIN);
@@ -279,6 +282,7 @@ impl Tcb {
             }
         }
         if self.state != TcpState::Done {
+            self.probe_answered(head.ack, twice, nothing);
             self.suspect(c);
             self.output(c);
         }
@@ -327,6 +331,7 @@ impl Tcb {
         self.snd_una = head.ack;
         self.snd_nxt = later(self.snd_nxt, head.ack);
         cold.sacked.cut(head.ack);
+        cold.overdue = later(cold.overdue, head.ack);
         cold.tries = 0;
         cold.resend_at = Nanos::NEVER;
         if cold.urgent.is_some_and(|pointer| not_after(pointer, head.ack)) {

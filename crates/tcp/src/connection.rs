@@ -109,11 +109,17 @@ pub(crate) struct Cold {
     pub(crate) recover: u32,
     /// Everything before was sent again in this recovery.
     pub(crate) resent: u32,
+    /// What is not acknowledged before this was sent so long ago that it counts as lost (RFC 8985).
+    pub(crate) overdue: u32,
+    /// The probe of the tail that is under way (RFC 8985 section 7).
+    pub(crate) probe: Option<TailProbe>,
     /// Segments acknowledged since the window last grew (congestion avoidance).
     pub(crate) credit: u32,
     /// The segment that is being timed: where it ends and when it was sent.
     pub(crate) timed: Option<(u32, Nanos)>,
     pub(crate) resend_at: Nanos,
+    /// When the tail is probed, or what reordering does not explain counts as lost.
+    pub(crate) probe_at: Nanos,
     pub(crate) ack_at: Nanos,
     /// Bytes that came in order since the last acknowledgement.
     pub(crate) unacknowledged: u32,
@@ -123,6 +129,15 @@ pub(crate) struct Cold {
     pub(crate) probes: u8,
     pub(crate) urgent: Option<u32>,
     pub(crate) failed: Option<FailureClass>,
+}
+
+/// A segment that asks for an acknowledgement of the tail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TailProbe {
+    /// Everything that was sent then ends here.
+    pub(crate) end: u32,
+    /// It was sent before.
+    pub(crate) again: bool,
 }
 
 /// Buffers larger than this are given back when they are empty.
@@ -147,9 +162,12 @@ impl Cold {
             recovering: false,
             recover: 0,
             resent: 0,
+            overdue: 0,
+            probe: None,
             credit: 0,
             timed: None,
             resend_at: Nanos::NEVER,
+            probe_at: Nanos::NEVER,
             ack_at: Nanos::NEVER,
             unacknowledged: 0,
             watch_at: Nanos::NEVER,
@@ -180,7 +198,7 @@ impl Cold {
 
     /// The earliest instant at which something is to be done.
     pub(crate) fn deadline(&self) -> Nanos {
-        self.resend_at.min(self.ack_at).min(self.watch_at)
+        self.resend_at.min(self.probe_at).min(self.ack_at).min(self.watch_at)
     }
 }
 
@@ -267,6 +285,7 @@ impl Tcb {
         self.cold.get_or_insert_with(|| {
             let mut cold = c.spare.pop().unwrap_or_else(|| Box::new(Cold::new()));
             (cold.announced, cold.snd_max, cold.recover, cold.resent) = (edge, nxt, una, una);
+            cold.overdue = una;
             cold
         })
     }
@@ -448,6 +467,7 @@ impl Tcb {
         self.state = TcpState::Done;
         let cold = self.warm(c);
         (cold.resend_at, cold.ack_at, cold.watch_at) = (Nanos::NEVER, Nanos::NEVER, Nanos::NEVER);
+        cold.probe_at = Nanos::NEVER;
         cold.failed = Some(class);
     }
 

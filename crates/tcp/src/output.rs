@@ -1,7 +1,7 @@
 //! What a connection sends: data within both windows, what was lost again, acknowledgements; and its
-//! timers (RFC 5681, 6298, 6582, 6675).
+//! timers (RFC 5681, 6298, 6582, 6675, 8985).
 
-use crate::connection::{Cold, Context, Tcb, TcpState, bit};
+use crate::connection::{Cold, Context, TailProbe, Tcb, TcpState, bit};
 use crate::packet::{Head, flag};
 use crate::seq::{before, later, not_after};
 use crate::settings::{KEEP_ALIVE_PROBES, MSS_MIN};
@@ -10,6 +10,10 @@ use units::Nanos;
 
 /// Duplicates that tell of a loss (RFC 5681 section 3.2).
 const DUPLICATES: u16 = 3;
+/// How long a peer may hold an acknowledgement of a single segment back (Linux takes its least RTO).
+const HELD_BACK: Nanos = Nanos::from_millis(200);
+/// The same of several: a tick of its clock.
+const A_TICK: Nanos = Nanos::from_millis(2);
 
 impl Tcb {
     pub(crate) fn send_syn(&mut self, c: &mut Context<'_>) {
@@ -145,10 +149,10 @@ impl Tcb {
         for (from, to) in cold.sacked.as_slice().iter().rev() {
             above += to.wrapping_sub(*from);
             if above > u32::from(DUPLICATES - 1) * one {
-                return later(first, *from);
+                return later(later(first, *from), cold.overdue);
             }
         }
-        first
+        later(first, cold.overdue)
     }
 
     /// Sends the next segment that counts as lost; false when there is none.
@@ -270,6 +274,86 @@ impl Tcb {
         {
             cold.resend_at = due;
         }
+        self.arm_probe(c);
+    }
+
+    /// Sets the timer of the tail's probe: two round trips behind the last thing that was sent or came. Where
+    /// something came past a hole, a quarter of a round trip is left to reordering (RFC 8985 sections 6
+    /// and 7.2, with Linux' allowances).
+    fn arm_probe(&mut self, c: &Context<'_>) {
+        let (una, under_way) = (self.snd_una, self.snd_nxt.wrapping_sub(self.snd_una));
+        let (segment, srtt) = (self.segment(), Nanos::from_micros(u64::from(self.srtt)));
+        let allowed = c.settings.rack && self.has(bit::SACK) && self.srtt > 0;
+        let Some(cold) = &mut self.cold else { return };
+        let holds = cold.sacked.sum_from(una) > 0;
+        if !allowed || under_way == 0 || cold.recovering || cold.tries > 0 {
+            cold.probe_at = Nanos::NEVER;
+        } else if holds {
+            let due = c.now + Nanos(srtt.0 / 4);
+            cold.probe_at = cold.probe_at.min(due);
+        } else if cold.probe.is_some() {
+            cold.probe_at = Nanos::NEVER;
+        } else {
+            let more = if under_way <= segment { HELD_BACK } else { A_TICK };
+            cold.probe_at = (c.now + srtt + srtt + more).min(cold.resend_at);
+        }
+    }
+
+    /// The probe's instant has come.
+    fn probe_tail(&mut self, c: &mut Context<'_>) {
+        let (una, nxt, end) = (self.snd_una, self.snd_nxt, self.end());
+        let (segment, open) = (self.segment(), self.snd_una.wrapping_add(self.snd_wnd));
+        let Some(cold) = &mut self.cold else { return };
+        cold.probe_at = Nanos::NEVER;
+        if una == nxt || cold.recovering {
+            return;
+        }
+        if let Some(edge) = cold.sacked.as_slice().last().map(|(from, _)| *from) {
+            cold.overdue = later(cold.overdue, edge);
+            self.suspect(c);
+            return self.output(c);
+        }
+        let fresh = end.wrapping_sub(nxt).min(segment);
+        let fits = before(nxt, end) && not_after(nxt.wrapping_add(fresh), open);
+        if fits {
+            self.emit(nxt, fresh, c);
+        } else {
+            // the last segment again; a FIN that stands alone is sent with no data
+            let sent = if before(end, nxt) { end } else { nxt };
+            let length = sent.wrapping_sub(una).min(segment);
+            self.emit(sent.wrapping_sub(length), length, c);
+        }
+        let (probed, due) = (self.snd_nxt, c.now + self.rto(c));
+        if let Some(cold) = &mut self.cold {
+            cold.probe = Some(TailProbe { end: probed, again: !fits });
+            cold.resend_at = due;
+        }
+    }
+
+    /// What an acknowledgement says of the tail's probe (RFC 8985 section 7.4). `twice`: it tells of
+    /// bytes that came twice (RFC 2883); `nothing`: of nothing else either.
+    pub(crate) fn probe_answered(&mut self, ack: u32, twice: bool, nothing: bool) {
+        let una = self.snd_una;
+        let Some(cold) = &mut self.cold else { return };
+        let Some(probe) = cold.probe else { return };
+        if let Some((from, _)) =
+            cold.sacked.as_slice().last().filter(|(_, to)| not_after(probe.end, *to))
+        {
+            // it was sent two round trips after everything that is missing before it
+            cold.overdue = later(cold.overdue, *from);
+        }
+        if before(ack, probe.end) {
+            return;
+        }
+        if !probe.again || twice || nothing {
+            cold.probe = None;
+        } else if before(probe.end, ack) {
+            // the probe mended a loss, which would else go without its price
+            cold.probe = None;
+            if !cold.recovering && not_after(cold.recover, una) {
+                self.shrink();
+            }
+        }
     }
 
     /// The retransmission timeout of now (RFC 6298 section 2, with Linux's lower bound), backed off.
@@ -292,12 +376,15 @@ impl Tcb {
     /// Does what has fallen due.
     pub(crate) fn tick(&mut self, c: &mut Context<'_>) {
         let Some(cold) = &self.cold else { return };
-        let (resend, acknowledge, watch) =
-            (cold.resend_at <= c.now, cold.ack_at <= c.now, cold.watch_at <= c.now);
+        let (probe, acknowledge, watch) =
+            (cold.probe_at <= c.now, cold.ack_at <= c.now, cold.watch_at <= c.now);
         if acknowledge {
             self.send_ack(c);
         }
-        if resend {
+        if probe {
+            self.probe_tail(c);
+        }
+        if self.cold.as_ref().is_some_and(|cold| cold.resend_at <= c.now) {
             self.timeout(c);
         }
         if watch {
@@ -342,6 +429,7 @@ impl Tcb {
                 cold.sacked.clear();
             }
             (cold.duplicates, cold.recovering, cold.recover) = (0, false, cold.snd_max);
+            (cold.probe, cold.probe_at, cold.overdue) = (None, Nanos::NEVER, self.snd_una);
             (cold.credit, cold.timed) = (0, None);
             if cold.tries == 1 {
                 let half = (under_way / segment / 2).clamp(2, u32::from(u16::MAX));
@@ -396,7 +484,8 @@ impl Tcb {
         let sack = self.has(bit::SACK);
         let Some(cold) = &mut self.cold else { return };
         let told = cold.duplicates >= DUPLICATES
-            || sack && cold.sacked.sum_from(una) > u32::from(DUPLICATES - 1) * segment;
+            || sack && cold.sacked.sum_from(una) > u32::from(DUPLICATES - 1) * segment
+            || before(una, cold.overdue);
         if cold.recovering || !told || before(una, cold.recover) || una == nxt {
             return;
         }

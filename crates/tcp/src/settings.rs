@@ -12,6 +12,9 @@ pub struct TcpSettings {
     pub stamps: bool,
     /// Offer selective acknowledgements (RFC 2018).
     pub sack: bool,
+    /// Take by time what sent later segments were acknowledged before for lost, and probe the tail (RACK
+    /// and TLP, RFC 8985), where selective acknowledgements are agreed on.
+    pub rack: bool,
     /// Ask for explicit congestion notification (RFC 3168). Linux's clients do not.
     pub ecn: bool,
     /// Most bytes that the receive window grows to.
@@ -62,6 +65,7 @@ impl Default for TcpSettings {
             mtu: 1_500,
             stamps: true,
             sack: true,
+            rack: true,
             ecn: false,
             receive_max: 6 << 20,
             send_max: 4 << 20,

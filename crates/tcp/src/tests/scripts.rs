@@ -261,7 +261,8 @@ fn lost_requests_are_repeated_after_200_ms_with_doubling() {
     let mut stage = Stage::established();
     stage.write(10);
     stage.sent();
-    for pause in [200, 400, 800, 1_600] {
+    // the first one is the probe of the tail
+    for pause in [200, 200, 400, 800] {
         stage.pass(pause - 1);
         assert_eq!(stage.sent(), NOTHING, "before {pause} ms");
         stage.pass(2);
@@ -308,6 +309,90 @@ fn three_duplicates_send_the_lost_segment_again_and_only_that() {
     }
     stage.peer_sends(A, 1, 1 + 8 * FULL as u32, b"");
     assert_eq!((stage.sent(), stage.stack.counts().recoveries), (vec![], 1));
+}
+
+/// A connection with a round trip of 20 ms whose peer has five segments of ours but for the fourth, or for
+/// the last two; the first three are acknowledged.
+fn with_a_lossy_tail(has_last: bool) -> Stage {
+    let mut stage = Stage::open(TcpSettings::default());
+    stage.pass(20);
+    stage.answer_syn();
+    stage.sent();
+    stage.write(5 * FULL);
+    assert_eq!(stage.sent().len(), 5);
+    stage.pass(20);
+    let mut head = stage.head(A, 1, 1 + 3 * FULL as u32);
+    if has_last {
+        let last = stage.ours.wrapping_add(1 + 4 * FULL as u32);
+        head.sacks[0] = (last, last.wrapping_add(FULL as u32));
+        head.sack_count = 1;
+    }
+    stage.inject(head, b"");
+    assert_eq!(stage.sent(), NOTHING);
+    stage
+}
+
+#[test]
+fn a_lost_tail_is_probed_after_two_round_trips() {
+    let mut stage = with_a_lossy_tail(false);
+    stage.pass(41);
+    assert_eq!(stage.sent(), NOTHING);
+    stage.pass(2);
+    assert_eq!(stage.sent(), [format!("PA {}:1448 ack 1", 1 + 4 * FULL)]);
+    // what the probe shows to be missing goes at once
+    stage.pass(20);
+    let mut head = stage.head(A, 1, 1 + 3 * FULL as u32);
+    let last = stage.ours.wrapping_add(1 + 4 * FULL as u32);
+    head.sacks[0] = (last, last.wrapping_add(FULL as u32));
+    head.sack_count = 1;
+    stage.inject(head, b"");
+    assert_eq!(stage.sent(), [format!("A {}:1448 ack 1", 1 + 3 * FULL)]);
+    stage.peer_sends(A, 1, 1 + 5 * FULL as u32, b"");
+    let counts = stage.stack.counts();
+    assert_eq!((counts.recoveries, counts.timeouts, counts.retransmitted), (1, 0, 2));
+    stage.pass(10_000);
+    assert_eq!(stage.sent(), NOTHING);
+}
+
+#[test]
+fn a_hole_with_little_beyond_it_is_lost_after_a_quarter_rtt() {
+    let mut stage = with_a_lossy_tail(true);
+    stage.pass(4);
+    assert_eq!(stage.sent(), NOTHING, "it may be reordered");
+    stage.pass(2);
+    assert_eq!(stage.sent(), [format!("A {}:1448 ack 1", 1 + 3 * FULL)]);
+    stage.peer_sends(A, 1, 1 + 5 * FULL as u32, b"");
+    let counts = stage.stack.counts();
+    assert_eq!((counts.recoveries, counts.timeouts, counts.retransmitted), (1, 0, 1));
+    // reordered after all: nothing is sent
+    let mut stage = with_a_lossy_tail(true);
+    stage.pass(4);
+    stage.peer_sends(A, 1, 1 + 5 * FULL as u32, b"");
+    stage.pass(10_000);
+    assert_eq!((stage.sent(), stage.stack.counts().retransmitted), (vec![], 0));
+}
+
+#[test]
+fn a_probe_that_mended_a_loss_costs_what_a_loss_does() {
+    for (twice, room) in [(false, 5), (true, 10)] {
+        let mut stage = with_a_lossy_tail(false);
+        stage.peer_sends(A, 1, 1 + 4 * FULL as u32, b"");
+        // one segment: its acknowledgement may be held back for 200 ms
+        stage.pass(243);
+        assert_eq!(stage.sent(), [format!("PA {}:1448 ack 1", 1 + 4 * FULL)]);
+        stage.write(FULL);
+        assert_eq!(stage.sent().len(), 1);
+        let mut head = stage.head(A, 1, 1 + 6 * FULL as u32);
+        if twice {
+            let last = stage.ours.wrapping_add(1 + 4 * FULL as u32);
+            head.sacks[0] = (last, last.wrapping_add(FULL as u32));
+            head.sack_count = 1;
+        }
+        stage.inject(head, b"");
+        stage.write(40 * FULL);
+        let sent = stage.sent().len();
+        assert!(if twice { sent >= room } else { sent < room }, "{twice} {sent}");
+    }
 }
 
 #[test]
