@@ -99,10 +99,10 @@ fn migration(facts: &MigrationFacts) -> Option<String> {
             counted(facts.made, "change"),
             show::count(facts.validated)
         );
-        if facts.validated > 0 {
+        if let Some(mean) = facts.time_sum.0.checked_div(facts.validated) {
             text.push_str(&format!(
                 " after {} in the mean, {} at most",
-                show::duration(Nanos(facts.time_sum.0 / facts.validated)),
+                show::duration(Nanos(mean)),
                 show::duration(facts.time_max)
             ));
         }
