@@ -61,8 +61,9 @@ pub(crate) struct LateFrame {
 impl CallbackState {
     pub(crate) fn place(&self, id: i32) -> Option<usize> {
         let is_at = |place: &usize| self.streams.get(*place).is_some_and(|stream| stream.id == id);
-        // or for the oldest, where responses come in order
-        let near = [self.found.get(), 0].into_iter().find(is_at);
+        // or for the one behind it, or for the oldest, where responses come in order
+        let found = self.found.get();
+        let near = [found, found + 1, 0].into_iter().find(is_at);
         let place = match near {
             Some(place) => place,
             None => self.streams.binary_search_by_key(&id, |stream| stream.id).ok()?,

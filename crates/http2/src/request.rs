@@ -45,7 +45,7 @@ impl Request {
         if method == "CONNECT" {
             return refused("CONNECT asks for a tunnel, which is not made over streams here");
         }
-        let mut request = RequestDraft { text: Vec::new(), fields: Vec::new() };
+        let mut request = GatheredFields { text: Vec::new(), fields: Vec::new() };
         request.add(b":method", method.as_bytes());
         request.add(b":scheme", scheme.as_bytes());
         let host = head.headers.iter().find(|field| field.name.eq_ignore_ascii_case("host"));
@@ -92,12 +92,12 @@ impl Request {
 }
 
 /// A request's fields as they are gathered.
-struct RequestDraft {
+struct GatheredFields {
     text: Vec<u8>,
     fields: Vec<(Range<usize>, Range<usize>)>,
 }
 
-impl RequestDraft {
+impl GatheredFields {
     fn add(&mut self, name: &[u8], value: &[u8]) {
         let start = self.text.len();
         self.text.extend_from_slice(name);

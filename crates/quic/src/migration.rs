@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_made_in_time_and_waits_for_the_one_before() {
+    fn a_change_waits_for_the_question_to_the_one_before() {
         let at = Nanos::from_millis;
         let mut migration = Migration::new(Moves::Every(at(100)));
         assert!(!migration.is_due(at(5_000)), "the handshake is not over");

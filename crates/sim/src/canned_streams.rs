@@ -27,7 +27,7 @@ const CONTENT: &[u8] = b"Hello, world!";
 
 /// What has come of one connection and is not answered.
 #[derive(Debug, Default)]
-struct StreamLane {
+struct AnswerLane {
     input: Vec<u8>,
     greeted: bool,
     cutter: Cutter,
@@ -40,11 +40,11 @@ struct StreamLane {
 struct CannedStreams {
     version: HttpVersion,
     now: Nanos,
-    lanes: Vec<StreamLane>,
+    lanes: Vec<AnswerLane>,
     pending: Vec<Slot>,
 }
 
-impl StreamLane {
+impl AnswerLane {
     /// Answers every request whose fields are there.
     fn hear_http2(&mut self, bytes: &[u8]) {
         self.input.extend_from_slice(bytes);
@@ -113,9 +113,9 @@ impl Io for CannedStreams {
     fn open(&mut self, slot: Slot, _: &Peer, _: &OpenOptions) -> Result<(), IoError> {
         let index = slot as usize;
         if self.lanes.len() <= index {
-            self.lanes.resize_with(index + 1, StreamLane::default);
+            self.lanes.resize_with(index + 1, AnswerLane::default);
         }
-        self.lanes[index] = StreamLane::default();
+        self.lanes[index] = AnswerLane::default();
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl Io for CannedStreams {
     }
 
     fn close(&mut self, slot: Slot, _: Close) {
-        self.lanes[slot as usize] = StreamLane::default();
+        self.lanes[slot as usize] = AnswerLane::default();
     }
 
     fn shut(&mut self, _: Slot) {}

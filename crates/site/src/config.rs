@@ -109,7 +109,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     with(
         "early-data",
         "accept|refuse|too-early",
-        "0-RTT over HTTP/3: take it, forget all sessions, or answer it with 425 [no tickets for it]",
+        "0-RTT over HTTP/3: serve it, forget all sessions, or answer 425 [none]",
     ),
     with("threads", "N", "Serving threads, 1-64; faults need one [1]"),
     with("cpus", "LIST", "Run only on these CPUs, like 0,2-3"),

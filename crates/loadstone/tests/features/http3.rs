@@ -129,7 +129,7 @@ fn early_data_is_counted_apart() {
         let json = site.measured(&[&limits[..], &[&url]].concat());
         assert_eq!(outcomes(&json)[..2], [42, 42], "{door}");
         let told = ["sent", "accepted", "rejected", "too_early"]
-            .map(|name| whole(&json, &format!("/early_data/{name}")));
+            .map(|name| whole(&json, &format!("/tls/early_data/{name}")));
         if door != "too-early" {
             assert_eq!(told, counts, "{door}");
             continue;
@@ -143,7 +143,7 @@ fn early_data_is_counted_apart() {
     let site = QuicSite::start();
     let url = site.url("/bytes/100");
     let json = site.measured(&["-c", "1", "-n", "10", "--calls", "1", &url]);
-    assert!(json["early_data"].is_null());
+    assert!(json["tls"]["early_data"].is_null());
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn early_data_goes_to_nginx_over_both_protocols() {
             assert_eq!(outcomes(&json)[..2], [30, 30], "{http} {path}");
             let [sent, accepted, rejected, too_early] =
                 ["sent", "accepted", "rejected", "too_early"]
-                    .map(|name| whole(&json, &format!("/early_data/{name}")));
+                    .map(|name| whole(&json, &format!("/tls/early_data/{name}")));
             assert_eq!((sent, rejected), (accepted, 0), "{http} {path}");
             if path == "/" {
                 assert_eq!((sent, too_early), (9, 0), "{http}");

@@ -374,7 +374,7 @@ impl RunRecord {
             retransmits: self.tcp.retransmits,
             http2: self.http2.as_ref().map_or(Ok(Http2Facts::default()), Http2Record::facts)?,
             http3: self.http3.as_ref().map_or(Ok(Http3Facts::default()), Http3Record::facts)?,
-            early: self.early_data.as_ref().map(EarlyDataRecord::facts).unwrap_or_default(),
+            early: self.tls.early_data.as_ref().map(EarlyDataRecord::facts).unwrap_or_default(),
             ..Connections::default()
         };
         let mut bits = measured.key_bits.iter();

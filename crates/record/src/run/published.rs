@@ -129,9 +129,6 @@ pub struct RunRecord {
     /// What HTTP/3 and QUIC add: facts of connections. Null where no connection spoke it.
     #[serde(default)]
     pub http3: Option<Http3Record>,
-    /// Calls that were sent before the handshake was over (--early-data); null where none could be.
-    #[serde(default)]
-    pub early_data: Option<EarlyDataRecord>,
     pub tcp: TcpRecord,
     pub client: ClientRecord,
     pub findings: Vec<FindingRecord>,
@@ -279,10 +276,9 @@ impl RunRecord {
             calls_per_connection: known(figures.calls_per_connection),
             weighted_response_time_s: figures.weighted.map(|weighted| weighted.total_s()),
             conforming_connections: ConformingRecord::of(report, figures),
-            tls: TlsRecord::of(total),
+            tls: TlsRecord::of(total, report.plan.tls.early_data),
             http2: Http2Record::of(&total.connections.http2),
             http3: Http3Record::of(&total.connections.http3),
-            early_data: EarlyDataRecord::of(&total.connections.early, report.plan.tls.early_data),
             tcp: TcpRecord::of(report),
             client: ClientRecord::of(report, figures),
             findings: report.findings.iter().map(FindingRecord::of).collect(),

@@ -40,6 +40,7 @@ fn every_option_that_is_listed_is_taken() {
             Some("A:B") => "0.05:0.002".to_owned(),
             Some("SHARE:TIME") => "1%:2s".to_owned(),
             Some("short|long") => "long".to_owned(),
+            Some("accept|refuse|too-early") => "accept".to_owned(),
             Some("SWITCH,…|none") => "no-host,crashes".to_owned(),
             Some(other) => panic!("no sample for {other}"),
         };

@@ -1,6 +1,6 @@
 //! Bytes, connections and sessions.
 
-use super::known;
+use super::{EarlyDataRecord, known};
 use crate::figures::Figures;
 use crate::run::RunReport;
 use crate::words::printable;
@@ -86,6 +86,9 @@ pub struct TlsRecord {
     pub resumed: u64,
     /// Every combination seen, the most frequent first.
     pub agreed: Vec<AgreedRecord>,
+    /// Calls that were sent before the handshake was over (--early-data); null where none could be.
+    #[serde(default)]
+    pub early_data: Option<EarlyDataRecord>,
 }
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgreedRecord {
@@ -108,7 +111,8 @@ impl AgreedRecord {
 }
 
 impl TlsRecord {
-    pub(crate) fn of(total: &Snapshot) -> TlsRecord {
+    /// `early`: the plan has early data.
+    pub(crate) fn of(total: &Snapshot, early: bool) -> TlsRecord {
         let agreed = |(facts, count): (&TlsFacts, u64)| AgreedRecord {
             version: facts.version.clone(),
             cipher: facts.cipher.clone(),
@@ -127,6 +131,7 @@ impl TlsRecord {
             group: group.cloned().unwrap_or_default(),
             resumed: agreed.iter().filter(|one| one.resumed).map(|one| one.connections).sum(),
             agreed,
+            early_data: EarlyDataRecord::of(&total.connections.early, early),
         }
     }
 }
