@@ -11,7 +11,6 @@ const NONE: &str =
     "this build has no Lua, which makes the requests here: build with the feature lua";
 
 /// Nobody looks into it: that there is no Lua is told where it is to be opened.
-#[expect(clippy::unnecessary_wraps, reason = "a build with Lua can fail here")]
 pub(crate) fn outline(_: &ScriptPlan) -> Result<Option<ProgramOutline>, String> {
     Ok(None)
 }

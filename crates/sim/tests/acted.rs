@@ -38,6 +38,7 @@ impl Recital {
         let at = self.at.entry(user).or_default();
         let deed = match (word, self.lines.get(*at)) {
             (Word::Break, _) => Deed::Broke("t.lua:1: broken".to_owned()),
+            (_, Some((_, "", ..))) => Deed::Broke("t.lua:1: no path".to_owned()),
             (_, None) => Deed::Over { wait: Nanos::from_millis(7) },
             (_, Some((wait, path, statuses, _))) => Deed::Call(Box::new(ActedCall {
                 wait: Nanos::from_millis(*wait),
@@ -192,6 +193,16 @@ fn what_it_says_of_a_response_decides_the_call_s_outcome() {
     let example = journeys.differed[0].example.as_ref().unwrap();
     assert_eq!(example.1, "not so");
     assert_eq!(journeys.differed[0].count, 4, "two said so, and two broke");
+}
+
+/// An iteration that breaks before its first call has failed all the same.
+#[test]
+fn what_breaks_at_once_is_a_failed_iteration() {
+    let lines: &[Line] = &[(0, "", &[], Word::Good)];
+    let (run, told) = play(plan(ONE), 1, lines);
+    assert!(run.calls.is_empty() && told.last().unwrap() == "0 is gone", "{told:?}");
+    let journeys = &run.measurement.total.journeys;
+    assert_eq!((journeys.transactions[0].failed, journeys.differed[0].count), (2, 2));
 }
 
 #[test]

@@ -61,7 +61,16 @@ impl Performance<'_> {
                     self.traveller.pause += wait;
                     break;
                 }
-                Some(Deed::Broke(_)) | None => break,
+                Some(Deed::Broke(_)) => {
+                    if self.traveller.calls == 0 {
+                        // no call has failed by it, and the iteration has
+                        let transaction = self.traveller.journey as u32;
+                        let took = Nanos::ZERO;
+                        self.note(Noticed::Together { transaction, took, failed: true });
+                    }
+                    break;
+                }
+                None => break,
             }
         }
         self.actor.leave_off(self.traveller.user);

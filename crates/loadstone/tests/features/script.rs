@@ -168,7 +168,7 @@ fn a_script_carries_users_on_their_journey() {
         assert_eq!(failures(&json), [("script".to_owned(), 1)]);
         let journeys = json["journeys"].to_string();
         assert!(
-            journeys.contains(":13: attempt to perform arithmetic on a nil value"),
+            journeys.contains(":12: attempt to perform arithmetic on a nil value"),
             "{journeys}"
         );
         assert_eq!(json["journeys"]["transactions"][0]["failed"], 1);
@@ -226,6 +226,9 @@ fn a_wrong_journey_is_told_before_the_first_packet() {
     // a script that never asks for anything ends the run, and so does one whose init fails
     let ran = run(&["run", &url, "--script", &path, "-c", "1", "-n", "5", "-q"]);
     assert_ne!(ran.code, 101, "{ran:#?}");
+    let path = written("wrong-first", "function journey()\n  error('at once')\nend");
+    let ran = run(&["run", &url, "--script", &path, "-c", "1", "-n", "5"]);
+    assert!(ran.stdout.contains(":2: at once"), "{ran:#?}");
     let path = written("wrong-init", "function init() error('no') end\nfunction journey() end");
     let ran = run(&["run", &url, "--script", &path, "-n", "1"]).expect(&[2]);
     assert!(ran.stderr.contains(":1: no"), "{ran:#?}");

@@ -94,6 +94,10 @@ fn composed(
         if let Some(first) = words::first_call(report) {
             page.fact("First call", &first);
         }
+        if !report.measurement.total.journeys.is_empty() {
+            // why users asked for nothing
+            times::journeys(&mut page, report, times::NOTES_MAX);
+        }
         return page;
     }
     parts::throughput(&mut page, figures);
