@@ -28,10 +28,15 @@ pub enum PieceKind {
     /// From the driver, once, before anything else: how many streams the peer allows to begin with, as
     /// a code. It concerns no stream.
     Allowed = 4,
-    /// To the driver: with which code the connection is to be closed, when it is closed. It concerns no
-    /// stream.
+    /// To the driver: with which code the connection is to be closed, when it is closed. From the driver,
+    /// behind everything else: with which code the peer closed it, [`TRANSPORT`] added where it is one of
+    /// QUIC's own. It concerns no stream.
     Close = 5,
 }
+
+/// What codes of QUIC itself (RFC 9000 section 20.1) have beside those of the protocol above: codes have 62
+/// bits.
+pub const TRANSPORT: u64 = 1 << 63;
 
 /// The head of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

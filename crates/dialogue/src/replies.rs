@@ -105,6 +105,11 @@ impl Replies {
         Replies { frames: Some(Box::default()), ..Replies::new(&[]) }
     }
 
+    /// What comes is read as pieces of the streams of HTTP/3.
+    pub fn http3() -> Replies {
+        Replies { frames: Some(Box::new(FrameReader::http3())), ..Replies::new(&[]) }
+    }
+
     /// What was read before, as it was kept; nothing further is read.
     pub fn kept(
         interim: Vec<u16>,

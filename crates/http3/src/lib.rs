@@ -18,6 +18,7 @@ mod stream;
 mod varint;
 mod violation;
 
+pub use qpack::read_section;
 pub use request::Coded;
 pub use session::{Fed, GoneStream, Part, Session};
 pub use stream::StreamFacts;

@@ -221,22 +221,30 @@ impl QuicLink {
         id.index() < self.opened[id.dir() as usize]
     }
 
-    /// Opens the stream with the next number, if the peer allows one more.
+    /// Opens the stream with this number, if the peer allows so many; those before it that are not open yet
+    /// are opened with it (RFC 9000 section 2.1).
     fn open_next(&mut self, number: u64) -> bool {
         let dir = id_of(number).dir();
         let queued = self.unopened.iter().any(|(number, _)| id_of(*number).dir() == dir);
-        let opened = !queued && self.connection.streams().open(dir).is_some();
-        self.opened[dir as usize] += u64::from(opened);
-        opened
+        while !queued && !self.is_open(number) {
+            if self.connection.streams().open(dir).is_none() {
+                return false;
+            }
+            self.opened[dir as usize] += 1;
+        }
+        !queued
     }
 
     /// The peer allows more streams.
     fn open_waiting(&mut self, dir: Dir) {
         while let Some(row) = self.unopened.iter().position(|(id, _)| id_of(*id).dir() == dir) {
-            if self.connection.streams().open(dir).is_none() {
-                return;
+            let number = self.unopened[row].0;
+            while !self.is_open(number) {
+                if self.connection.streams().open(dir).is_none() {
+                    return;
+                }
+                self.opened[dir as usize] += 1;
             }
-            self.opened[dir as usize] += 1;
             let Some((number, held)) = self.unopened.remove(row) else { return };
             if let Some(code) = held.given_up {
                 self.give_up(number, code);
@@ -345,7 +353,12 @@ impl QuicLink {
                 }
                 Event::ConnectionLost { reason } => {
                     let stood = self.stands;
-                    self.loss.get_or_insert_with(|| Loss::of(&reason, stood));
+                    if self.loss.is_none() {
+                        self.loss = Some(Loss::of(&reason, stood));
+                        if let Some(code) = Loss::code_of(&reason) {
+                            streams::put_code(&mut self.inbox, PieceKind::Close, 0, Some(code));
+                        }
+                    }
                 }
                 Event::Stream(event) => self.stream_event(&event),
                 Event::HandshakeDataReady | Event::DatagramReceived | Event::DatagramsUnblocked => {

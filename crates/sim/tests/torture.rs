@@ -65,8 +65,8 @@ const TOLD_ONLY: [&str; 3] = ["C-08", "L-14", "W-07"];
 /// All cases but those of TLS: the made-up world has none.
 fn plain_cases() -> Vec<Case> {
     let mut cases = catalogue::cases().expect("the catalogue can be read");
-    // group H speaks HTTP/2, which these targets do not
-    cases.retain(|case| !case.needs.contains(&Need::Tls) && case.group() != 'H');
+    // groups H and Q speak HTTP/2 and HTTP/3, which these targets do not
+    cases.retain(|case| !case.needs.contains(&Need::Tls) && !['H', 'Q'].contains(&case.group()));
     cases
 }
 

@@ -10,7 +10,7 @@ use dialogue::talk::TalkScript;
 use faulty::{Defect, Defects};
 use sim::World;
 use sim::torture::{Field, FiringRange, target};
-use torture::case::{Case, HTTP2, Need};
+use torture::case::{Case, HTTP2, HTTP3, Need};
 use torture::catalogue;
 use torture::judge::{Plain, severity};
 use torture::record;
@@ -61,7 +61,7 @@ fn usual(target: &TestTarget) -> Vec<Case> {
     let mut cases = catalogue::cases().unwrap();
     let frames = target.spoken.is_http2();
     cases.retain(|case| !case.press && !case.needs.contains(&Need::Tls));
-    cases.retain(|case| (case.group() == HTTP2) == frames);
+    cases.retain(|case| (case.group() == HTTP2) == frames && case.group() != HTTP3);
     cases
 }
 

@@ -279,6 +279,11 @@ const SETTINGS: u8 = 4;
 /// Bytes of one setting.
 const SETTING: u16 = 6;
 
+/// The end of a connection of QUIC comes with a word of the peer's.
+fn said_goodbye(talk: &Talk) -> bool {
+    talk.replies.frames.as_ref().is_some_and(|frames| frames.is_http3() && frames.goodbye())
+}
+
 /// What came back, in a few words: `400, then closed`.
 pub fn seen(talk: &Talk) -> String {
     let mut parts = Vec::new();
@@ -309,6 +314,7 @@ pub fn seen(talk: &Talk) -> String {
         TalkEnd::Unconnected(_) => "no connection",
         TalkEnd::Closed if parts.is_empty() => NOTHING,
         TalkEnd::Closed => "closed",
+        TalkEnd::Broken(_) if said_goodbye(talk) => "closed",
         TalkEnd::Broken(_) if parts.is_empty() => "reset without a byte",
         TalkEnd::Broken(_) => "reset",
         TalkEnd::Open => "the connection stands",

@@ -40,7 +40,7 @@ const PLACES: &[Place] = &[
     only("recorded", 2, &["units"]),
     only("login", 2, &["units"]),
     only("stats", 2, &["units", "sample"]),
-    only("dialogue", 2, &["units", "sample", "conduit", "hpack"]),
+    only("dialogue", 2, &["units", "sample", "conduit", "hpack", "http3"]),
     only("torture", 2, &["units", "sample", "conduit", "dialogue"]),
     only("survey", 2, &["units", "sample", "conduit", "dialogue", "torture"]),
     only("faulty", 2, &["units", "sample", "hpack"]),

@@ -101,6 +101,11 @@ fn tls(args: &ChainArgs, front: &TortureArgs) -> Result<Option<tls::Factory>, Fa
 
 /// Requests of HTTP/2 are for the proxy; a server behind it hears HTTP/1.1, and only what arrived.
 fn check_http2(args: &ChainArgs) -> Result<(), Failure> {
+    if args.http.is_some_and(Spoken::is_http3) {
+        return Err(Failure::usage(
+            "to a proxy HTTP/1.1 or HTTP/2 is spoken: leave out --http 3, or give --http 2",
+        ));
+    }
     if !args.http.is_some_and(Spoken::is_http2) {
         return Ok(());
     }

@@ -3,13 +3,15 @@
 use super::server_ended;
 use dialogue::http2::{ACK, DATA, FrameSeen, GOAWAY, RST_STREAM, SETTINGS};
 use dialogue::talk::Talk;
-use sample::http2_code;
+use sample::{http2_code, http3_code};
 use units::quoted;
 
 /// Codes by their names, separated by commas.
 pub(super) fn codes(text: &str) -> Result<Vec<u32>, String> {
     let code = |name: &str| {
-        http2_code(name).ok_or_else(|| format!("{} is not an error code of HTTP/2", quoted(name)))
+        let of_http3 = || http3_code(name).and_then(|code| u32::try_from(code).ok());
+        let known = http2_code(name).or_else(of_http3);
+        known.ok_or_else(|| format!("{} is not an error code of HTTP/2 or HTTP/3", quoted(name)))
     };
     text.split(',').map(code).collect()
 }
@@ -26,15 +28,35 @@ pub(super) fn goaway(talk: &Talk, codes: &[u32]) -> bool {
         return server_ended(talk);
     }
     said.filter_map(FrameSeen::code).any(|code| match codes {
-        [] => code != 0,
-        _ => codes.contains(&code),
+        [] => !is_no_error(code),
+        _ => {
+            let of_http3 = codes.iter().any(|one| *one > GENERAL);
+            codes.contains(&code) || of_http3 && matches!(code, GENERAL | APPLICATION)
+        }
     })
 }
+
+/// NO_ERROR and H3_NO_ERROR.
+fn is_no_error(code: u32) -> bool {
+    matches!(code, 0 | 0x100)
+}
+
+/// H3_GENERAL_PROTOCOL_ERROR may stand for any other (RFC 9114 section 8.1).
+const GENERAL: u32 = 0x101;
+/// QUIC's APPLICATION_ERROR, as it is kept: before the handshake is confirmed, an error of HTTP/3 has no
+/// other name (RFC 9000 section 10.2.3).
+const APPLICATION: u32 = 1 << 31 | 0xc;
 
 /// A stream error: RST_STREAM with one of these codes, any where there are none.
 pub(super) fn reset(talk: &Talk, codes: &[u32]) -> bool {
     let mut said = frames(talk).iter().filter(|frame| frame.kind == RST_STREAM);
-    said.any(|frame| frame.code().is_some_and(|code| codes.is_empty() || codes.contains(&code)))
+    // over QUIC a stream that was read as it should be may be stopped or reset without ill
+    said.any(|frame| {
+        frame.code().is_some_and(|code| match codes {
+            [] => !(frame.is_over_quic() && is_no_error(code)),
+            _ => codes.contains(&code),
+        })
+    })
 }
 
 pub(super) fn stands(talk: &Talk) -> bool {
@@ -48,7 +70,7 @@ pub(super) fn pong(talk: &Talk) -> bool {
 /// GOAWAY names an error.
 pub(super) fn named(talk: &Talk) -> bool {
     let mut said = frames(talk).iter().filter(|frame| frame.kind == GOAWAY);
-    said.any(|frame| frame.code().is_some_and(|code| code != 0))
+    said.any(|frame| frame.code().is_some_and(|code| !is_no_error(code)))
 }
 
 /// How many of our SETTINGS were acknowledged.
