@@ -15,7 +15,7 @@ mod qpack;
 mod request;
 mod session;
 mod stream;
-mod varint;
+pub mod varint;
 mod violation;
 
 pub use qpack::read_section;

@@ -5,18 +5,11 @@ use super::{
 };
 use crate::http2::write::PseudoFields;
 use conduit::streams::{self, PieceKind};
+use ::http3::varint;
 
-/// A whole number as QUIC writes it, in as few bytes as it needs (RFC 9000 section 16); of one above 2^62 - 1
-/// the upper bits are lost.
+/// A whole number as QUIC writes it (RFC 9000 section 16); of one above 2^62 - 1 the upper bits are lost.
 pub fn varint(number: u64, out: &mut Vec<u8>) {
-    let (bytes, form) = match number {
-        0..=0x3f => (1, 0),
-        0x40..=0x3fff => (2, 1),
-        0x4000..=0x3fff_ffff => (4, 2),
-        _ => (8, 3_u64),
-    };
-    let number = number & ((1 << 62) - 1) | form << (bytes * 8 - 2);
-    out.extend_from_slice(&number.to_be_bytes()[8 - bytes..]);
+    varint::put(out, number & varint::MAX);
 }
 
 /// A frame (RFC 9114 section 7.1) whose head says `length` bytes, whether they follow or not.

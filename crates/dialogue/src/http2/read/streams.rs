@@ -7,6 +7,7 @@ use super::{DATA_KEPT, FrameReader, FrameSeen, Got, PAYLOAD_KEPT, block};
 use crate::http3;
 use crate::replies::{ANSWERS_MAX, HEAD_MAX};
 use conduit::streams::{self, Cutter, Head, PieceKind, TRANSPORT};
+use ::http3::varint;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -37,15 +38,6 @@ struct StreamRead {
     content: u64,
     /// Of a stream in one direction: its type, once it has come.
     kind: Option<u64>,
-}
-
-/// A whole number as QUIC writes it, and its bytes; `None`: it is not whole.
-fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
-    let first = *bytes.first()?;
-    let length = 1 << (first >> 6);
-    let rest = bytes.get(1..length)?;
-    let number = rest.iter().fold(u64::from(first & 0x3f), |sum, byte| sum << 8 | u64::from(*byte));
-    Some((number, length))
 }
 
 /// The number by which a stream is kept: the one of the request that follows is that of HTTP/2.
@@ -123,7 +115,7 @@ impl FrameReader {
         // streams in one direction are the server's own: of these, frames are on the control stream alone
         if head.stream & 2 != 0 {
             if stream.kind.is_none() {
-                let Some((kind, length)) = varint(&stream.buffer) else { return Ok(()) };
+                let Some((kind, length)) = varint::get(&stream.buffer) else { return Ok(()) };
                 stream.kind = Some(kind);
                 stream.buffer.drain(..length);
             }
@@ -157,8 +149,8 @@ impl FrameReader {
             self.content(number, &stream.buffer[..count], got);
             return Ok((count > 0).then_some(count));
         }
-        let Some((kind, first)) = varint(&stream.buffer) else { return Ok(None) };
-        let Some((length, second)) = varint(&stream.buffer[first..]) else { return Ok(None) };
+        let Some((kind, first)) = varint::get(&stream.buffer) else { return Ok(None) };
+        let Some((length, second)) = varint::get(&stream.buffer[first..]) else { return Ok(None) };
         let head = first + second;
         if kind == http3::DATA && is_request {
             stream.content = length;
