@@ -633,6 +633,8 @@ impl Runner<'_> {
     fn frames_script(&mut self, exchange: &Exchange, steps: Vec<Move>) -> TalkScript {
         let mut all = Vec::new();
         let over_quic = self.target.spoken.is_http3();
+        let behind = http3::follow_up_stream(&steps);
+        let bare = steps.iter().any(http3::datagrams::is_said);
         if exchange.opening && over_quic {
             all.push(Move::Send(http3::write::opening()));
         } else if exchange.opening {
@@ -645,8 +647,12 @@ impl Runner<'_> {
             all.push(Move::Send(write::ping()));
         }
         TalkScript {
-            follow_up: exchange.in_step.then(|| habits::follow_up(self.target)),
-            spoken: if over_quic { Spoken::Http3 } else { Spoken::Http2Raw },
+            follow_up: exchange.in_step.then(|| habits::follow_up(self.target, behind)),
+            spoken: match (over_quic, bare) {
+                (true, true) => Spoken::Datagrams,
+                (true, false) => Spoken::Http3,
+                (false, _) => Spoken::Http2Raw,
+            },
             methods: exchange.methods.clone(),
             grace: GRACE,
             linger: FRAMES_LINGER,
@@ -766,7 +772,7 @@ fn spoken_version(spoken: Spoken) -> &'static str {
     match spoken {
         Spoken::Http1 => "1.1",
         Spoken::Http2 | Spoken::Http2Raw => "2",
-        Spoken::Http3 => "3",
+        Spoken::Http3 | Spoken::Datagrams => "3",
     }
 }
 

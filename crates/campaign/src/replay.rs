@@ -3,6 +3,7 @@
 use super::search::{CULPRIT, Finding};
 use super::{Runner, Settings, TestTarget, Watcher, World, families};
 use dialogue::governor::Stop;
+use dialogue::http3;
 use dialogue::talk::{Move, Talk, TalkScript};
 use torture::case::{Case, Family};
 use torture::judge;
@@ -129,7 +130,10 @@ fn again(target: &TestTarget, script: &TalkScript) -> TalkScript {
     TalkScript {
         peer: target.peer.clone(),
         tls_name: target.tls_name.clone().filter(|_| !script.spoken.is_http3()),
-        follow_up: script.follow_up.as_ref().map(|_| super::habits::follow_up(target)),
+        follow_up: script.follow_up.as_ref().map(|kept| {
+            let stream = http3::stream_of(kept).unwrap_or_default();
+            super::habits::follow_up(target, stream)
+        }),
         ..script.clone()
     }
 }

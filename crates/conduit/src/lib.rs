@@ -60,6 +60,8 @@ pub struct OpenOptions {
     /// Bytes; the kernel's default when `None`.
     pub send_buffer: Option<u32>,
     pub recv_buffer: Option<u32>,
+    /// Of QUIC: no connection is made; what is said and read is datagrams, as [`streams`] has them.
+    pub bare: bool,
 }
 
 /// How a connection is to be closed.

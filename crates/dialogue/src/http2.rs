@@ -19,6 +19,8 @@ pub enum Spoken {
     Http2Raw,
     /// HTTP/3, where a client owes no answer to what comes: what is said and read is pieces of streams.
     Http3,
+    /// No connection is made: what is said and read is datagrams of QUIC.
+    Datagrams,
 }
 
 impl Spoken {
@@ -27,7 +29,7 @@ impl Spoken {
     }
 
     pub fn is_http3(self) -> bool {
-        self == Spoken::Http3
+        matches!(self, Spoken::Http3 | Spoken::Datagrams)
     }
 
     /// What is said is made of frames, and read as such.

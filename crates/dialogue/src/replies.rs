@@ -106,8 +106,9 @@ impl Replies {
     }
 
     /// What comes is read as pieces of the streams of HTTP/3.
-    pub fn http3() -> Replies {
-        Replies { frames: Some(Box::new(FrameReader::http3())), ..Replies::new(&[]) }
+    /// `follow_up`: the stream of the request that follows.
+    pub fn http3(follow_up: Option<u64>) -> Replies {
+        Replies { frames: Some(Box::new(FrameReader::http3(follow_up))), ..Replies::new(&[]) }
     }
 
     /// What was read before, as it was kept; nothing further is read.

@@ -78,6 +78,7 @@ pub fn open_options(plan: &Plan, turn: u64) -> OpenOptions {
         nodelay: wanted.nodelay,
         send_buffer: wanted.send_buffer,
         recv_buffer: wanted.recv_buffer,
+        bare: false,
     }
 }
 

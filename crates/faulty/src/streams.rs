@@ -211,7 +211,8 @@ impl Streams {
                 self.over = whole;
                 Ok(())
             }
-            PieceKind::Opened | PieceKind::Allowed => Ok(()),
+            // of the driver's own, or where there is no connection
+            _ => Ok(()),
         }
     }
 

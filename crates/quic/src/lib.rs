@@ -9,6 +9,7 @@
 //! others open, streams that the server opens in both directions, and QUIC's datagrams (RFC 9221).
 #![forbid(unsafe_code)]
 
+mod bare;
 mod clock;
 mod link;
 mod loss;
@@ -16,6 +17,7 @@ mod transport;
 
 pub use transport::Limits;
 
+use bare::Bare;
 use clock::Clock;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use link::QuicLink;
@@ -40,6 +42,7 @@ pub struct Quic<I> {
     clock: Clock,
     endpoint: Endpoint,
     config: ClientConfig,
+    handshakes: Handshakes,
     lanes: Vec<Lane>,
     alarms: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
     /// What the worker is to be told at once.
@@ -61,6 +64,8 @@ struct Lane {
     /// Counts openings, so that an alarm of a former connection is known as such.
     generation: u32,
     link: Option<Box<QuicLink>>,
+    /// Datagrams without a connection.
+    bare: Option<Box<Bare>>,
 }
 
 impl<I: Io> Quic<I> {
@@ -74,7 +79,7 @@ impl<I: Io> Quic<I> {
         limits: &Limits,
         seed: Option<[u8; 32]>,
     ) -> Quic<I> {
-        let mut config = ClientConfig::new(tls);
+        let mut config = ClientConfig::new(tls.clone());
         config.transport_config(Arc::new(transport::config(limits)));
         let mut endpoint = EndpointConfig::default();
         endpoint.rng_seed(seed);
@@ -84,6 +89,7 @@ impl<I: Io> Quic<I> {
             clock,
             endpoint: Endpoint::new(Arc::new(endpoint), None, true, None),
             config,
+            handshakes: tls,
             lanes: Vec::new(),
             alarms: BinaryHeap::new(),
             news: Vec::new(),
@@ -101,18 +107,23 @@ impl<I: Io> Quic<I> {
         self.lanes.get_mut(slot as usize)?.link.as_deref_mut()
     }
 
-    fn connect(&mut self, slot: Slot, address: SocketAddr, name: &str) -> Result<(), IoError> {
-        let now = self.clock.instant(self.io.now());
-        let made = self.endpoint.connect(now, self.config.clone(), address, name);
-        // a name that no certificate can have, or identifiers used up
-        let (handle, connection) = made.map_err(|_| IoError::Failed(FailureClass::Tls))?;
+    /// The lane of a slot, made where there is none yet.
+    fn lane(&mut self, slot: Slot) -> &mut Lane {
         let index = slot as usize;
         if self.lanes.len() <= index {
             self.lanes.resize_with(index + 1, Lane::default);
         }
         let lane = &mut self.lanes[index];
         lane.generation = lane.generation.wrapping_add(1);
-        lane.link = Some(Box::new(QuicLink::new(handle, connection, address)));
+        lane
+    }
+
+    fn connect(&mut self, slot: Slot, address: SocketAddr, name: &str) -> Result<(), IoError> {
+        let now = self.clock.instant(self.io.now());
+        let made = self.endpoint.connect(now, self.config.clone(), address, name);
+        // a name that no certificate can have, or identifiers used up
+        let (handle, connection) = made.map_err(|_| IoError::Failed(FailureClass::Tls))?;
+        self.lane(slot).link = Some(Box::new(QuicLink::new(handle, connection, address)));
         self.advance(slot);
         Ok(())
     }
@@ -198,10 +209,31 @@ impl<I: Io> Io for Quic<I> {
             return self.io.open(slot, peer, options);
         };
         self.io.open(slot, &Peer::Udp(*address), options)?;
+        if options.bare {
+            let bare = Bare::new(&self.handshakes, name).map(Box::new);
+            self.lane(slot).bare = bare;
+            return match self.lanes[slot as usize].bare {
+                Some(_) => Ok(()),
+                None => {
+                    self.io.close(slot, Close::Orderly);
+                    Err(IoError::Failed(FailureClass::Tls))
+                }
+            };
+        }
         self.connect(slot, *address, name).inspect_err(|_| self.io.close(slot, Close::Orderly))
     }
 
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        if let Some(lane) = self.lanes.get_mut(slot as usize)
+            && let Some(bare) = lane.bare.as_deref_mut()
+        {
+            let written = bare.write(&mut self.io, slot, bytes);
+            if bare.waits() {
+                let ready = Ready { slot, readable: true, writable: false, ended: false };
+                self.news.push((ready, lane.generation));
+            }
+            return written;
+        }
         let Some(link) = self.link(slot) else { return self.io.write(slot, bytes) };
         link.write(bytes)?;
         self.advance(slot);
@@ -209,6 +241,16 @@ impl<I: Io> Io for Quic<I> {
     }
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        if let Some(bare) = self.lanes.get_mut(slot as usize).and_then(|lane| lane.bare.as_mut()) {
+            let read = bare.read(&mut self.io, slot, &mut self.datagrams, buffer);
+            if read.is_ok() {
+                // a short read is taken for the last one
+                let generation = self.lanes[slot as usize].generation;
+                let ready = Ready { slot, readable: true, writable: false, ended: false };
+                self.news.push((ready, generation));
+            }
+            return read;
+        }
         if self.link(slot).is_none() {
             return self.io.read(slot, buffer);
         }
@@ -228,6 +270,9 @@ impl<I: Io> Io for Quic<I> {
     }
 
     fn close(&mut self, slot: Slot, how: Close) {
+        if let Some(lane) = self.lanes.get_mut(slot as usize) {
+            lane.bare = None;
+        }
         let link = self.lanes.get_mut(slot as usize).and_then(|lane| lane.link.take());
         if let Some(mut link) = link {
             let now = self.clock.instant(self.io.now());
@@ -275,7 +320,8 @@ impl<I: Io> Io for Quic<I> {
         let lanes = &self.lanes;
         let current = |(ready, generation): (Ready, u32)| {
             let lane = &lanes[ready.slot as usize];
-            (lane.generation == generation && lane.link.is_some()).then_some(ready)
+            let held = lane.link.is_some() || lane.bare.is_some();
+            (lane.generation == generation && held).then_some(ready)
         };
         ready.extend(self.news.drain(..).filter_map(current));
     }

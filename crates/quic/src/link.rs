@@ -285,7 +285,13 @@ impl QuicLink {
             PieceKind::Stop => {
                 self.connection.recv_stream(id).stop(code).ok();
             }
-            PieceKind::Data | PieceKind::Opened | PieceKind::Allowed | PieceKind::Close => {}
+            PieceKind::Data
+            | PieceKind::Opened
+            | PieceKind::Allowed
+            | PieceKind::Close
+            | PieceKind::Datagram
+            | PieceKind::Initial
+            | PieceKind::Sent => {}
         }
     }
 

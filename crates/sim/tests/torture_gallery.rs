@@ -72,7 +72,7 @@ fn usual(target: &TestTarget) -> Vec<Case> {
     let spoken = match target.spoken {
         Spoken::Http1 => |group| ![HTTP2, HTTP3].contains(&group),
         Spoken::Http2 | Spoken::Http2Raw => |group| group == HTTP2,
-        Spoken::Http3 => |group| group == HTTP3,
+        Spoken::Http3 | Spoken::Datagrams => |group| group == HTTP3,
     };
     cases.retain(|case| !case.press && !case.needs.contains(&Need::Tls));
     cases.retain(|case| spoken(case.group()));

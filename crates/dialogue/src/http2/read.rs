@@ -9,7 +9,8 @@ use super::{
 };
 use crate::replies::{ANSWERS_MAX, HEAD_MAX, Response};
 use hpack::Decoder;
-use sample::{http2_code_name, http3_code_name};
+use crate::http3::{OVER_QUIC, code_name, datagrams};
+use sample::http2_code_name;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -54,7 +55,7 @@ impl FrameSeen {
 
     /// It is something of HTTP/3 or of QUIC, in the form of a frame of HTTP/2.
     pub fn is_over_quic(&self) -> bool {
-        self.stream & streams::OVER_QUIC != 0
+        self.stream & OVER_QUIC != 0
     }
 
     fn quic_name(&self) -> &'static str {
@@ -75,8 +76,9 @@ impl std::fmt::Display for FrameSeen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let FrameSeen { kind, flags, stream, length, .. } = self;
         match (*kind, self.code()) {
+            (datagrams::CAME, _) if self.is_over_quic() => f.write_str(&datagrams::told(self)),
             (RST_STREAM | GOAWAY, Some(code)) if self.is_over_quic() => {
-                write!(f, "{} {}", self.quic_name(), quic_code(code))
+                write!(f, "{} {}", self.quic_name(), code_name(code))
             }
             (RST_STREAM, Some(code)) => write!(f, "RST_STREAM {}", http2_code_name(code)),
             (GOAWAY, Some(code)) => write!(f, "GOAWAY {}", http2_code_name(code)),
@@ -86,34 +88,6 @@ impl std::fmt::Display for FrameSeen {
             },
         }
     }
-}
-
-/// The name of a code of HTTP/3 or of QUIC (RFC 9000 section 20.1).
-fn quic_code(code: u32) -> String {
-    const NAMES: [&str; 17] = [
-        "NO_ERROR",
-        "INTERNAL_ERROR",
-        "CONNECTION_REFUSED",
-        "FLOW_CONTROL_ERROR",
-        "STREAM_LIMIT_ERROR",
-        "STREAM_STATE_ERROR",
-        "FINAL_SIZE_ERROR",
-        "FRAME_ENCODING_ERROR",
-        "TRANSPORT_PARAMETER_ERROR",
-        "CONNECTION_ID_LIMIT_ERROR",
-        "PROTOCOL_VIOLATION",
-        "INVALID_TOKEN",
-        "APPLICATION_ERROR",
-        "CRYPTO_BUFFER_EXCEEDED",
-        "KEY_UPDATE_ERROR",
-        "AEAD_LIMIT_REACHED",
-        "NO_VIABLE_PATH",
-    ];
-    if code & streams::OF_QUIC == 0 {
-        return http3_code_name(u64::from(code));
-    }
-    let code = code & !streams::OF_QUIC;
-    NAMES.get(code as usize).map_or_else(|| format!("QUIC {code:#x}"), |name| (*name).to_owned())
 }
 
 /// A header block under way: its stream, whether the stream ends with it, its bytes so far.
@@ -170,9 +144,11 @@ impl Default for FrameReader {
 }
 
 impl FrameReader {
-    /// A reader of HTTP/3.
-    pub fn http3() -> FrameReader {
-        FrameReader { streams: Some(Box::default()), ..FrameReader::default() }
+    /// A reader of HTTP/3; the response on the stream of the request that follows is kept as that of
+    /// [`FOLLOW_UP`](super::FOLLOW_UP).
+    pub fn http3(follow_up: Option<u64>) -> FrameReader {
+        let read = streams::StreamsRead::new(follow_up);
+        FrameReader { streams: Some(Box::new(read)), ..FrameReader::default() }
     }
 
     /// It reads pieces of streams.
@@ -214,7 +190,7 @@ impl FrameReader {
 
     /// This stream was reset.
     pub fn is_reset(&self, stream: u32) -> bool {
-        let of = |frame: &FrameSeen| frame.stream & !streams::OVER_QUIC == stream;
+        let of = |frame: &FrameSeen| frame.stream & !OVER_QUIC == stream;
         self.frames.iter().any(|frame| frame.kind == RST_STREAM && of(frame))
     }
 

@@ -3,10 +3,11 @@
 use super::{EVENTS_MAX, Move, RECEIVED_MAX, Standing, Talk, TalkEnd, TalkEvent, TalkScript, What};
 use crate::governor::{Admission, Governor, Leave, Requests};
 use crate::hello::{HANDSHAKE, Hello, name_of};
+use crate::http3;
 use crate::http2::{FOLLOW_UP, FrameReader, Spoken};
 use crate::replies::Replies;
 use crate::talk::Awaited;
-use conduit::{Close, Io, IoError, Slot, TlsFactory, TlsSession};
+use conduit::{Close, Io, IoError, OpenOptions, Slot, TlsFactory, TlsSession};
 use sample::FailureClass;
 use units::Nanos;
 
@@ -109,7 +110,9 @@ impl Conversation {
             replies: match script.spoken {
                 Spoken::Http1 => Replies::new(&script.methods),
                 Spoken::Http2 | Spoken::Http2Raw => Replies::http2(),
-                Spoken::Http3 => Replies::http3(),
+                Spoken::Http3 | Spoken::Datagrams => {
+                    Replies::http3(script.follow_up.as_deref().and_then(http3::stream_of))
+                },
             },
             before_follow_up: None,
             heard_at: Nanos::ZERO,
@@ -313,7 +316,9 @@ impl Conversation {
                 None => return self.finish(TalkEnd::Unconnected(FailureClass::Tls), io.now()),
             }
         }
-        if let Err(error) = io.open(slot, &self.script.peer, &self.script.options) {
+        let bare = self.script.spoken == Spoken::Datagrams;
+        let options = OpenOptions { bare, ..self.script.options.clone() };
+        if let Err(error) = io.open(slot, &self.script.peer, &options) {
             let class = match error {
                 IoError::Failed(class) => class,
                 IoError::WouldBlock => FailureClass::OtherIo,

@@ -2,14 +2,12 @@
 
 use super::{Values, expanded};
 use crate::http2::write::PseudoFields;
-use crate::http3::write;
-use crate::http3::{HEADERS, KINDS};
+use crate::http3::{datagrams, write};
+use crate::http3::{CANCELLED, HEADERS, KINDS};
 use units::quoted;
 
 /// Requests of one macro at most.
 const STREAMS_MAX: u64 = 10_000;
-/// H3_REQUEST_CANCELLED (RFC 9114 section 8.1).
-const CANCELLED: u64 = 0x10c;
 
 /// Puts what the macro stands for behind `out`; false where it is none of these.
 pub(super) fn expand(
@@ -45,26 +43,36 @@ pub(super) fn expand(
             let head = write::frame(HEADERS, &section("POST", values));
             write::on(number(argument)?, &head, false)
         }
-        "asks" => asks(number(argument)?, false, values),
-        "aborts" => asks(number(argument)?, true, values),
+        "datagram" => datagrams::datagram(&expanded(argument, values)?),
+        "initial" => {
+            let (size, rest) = two(argument);
+            let (options, frames) = two(rest);
+            let wrong = || format!("{} is no size of a datagram", quoted(size));
+            let size = size.parse().map_err(|_| wrong())?;
+            datagrams::initial(size, options, &expanded(frames, values)?)?
+        }
+        "asks" => each(argument, |id| write::request(id, &section("GET", values)))?,
+        "starts" => {
+            let head = write::frame(HEADERS, &section("POST", values));
+            each(argument, |id| write::on(id, &head, false))?
+        }
+        "aborts" => each(argument, |id| {
+            [write::reset(id, CANCELLED), write::stop(id, CANCELLED)].concat()
+        })?,
         _ => return Ok(false),
     };
     out.extend(bytes);
     Ok(true)
 }
 
-/// So many requests, each on a stream of its own from 0 on; `aborted`: given up at once.
-fn asks(count: u64, aborted: bool, values: &Values) -> Vec<u8> {
-    let section = section("GET", values);
-    let one = |index: u64| {
-        let mut out = write::request(4 * index, &section);
-        if aborted {
-            out.extend(write::reset(4 * index, CANCELLED));
-            out.extend(write::stop(4 * index, CANCELLED));
-        }
-        out
-    };
-    (0..count.min(STREAMS_MAX)).flat_map(one).collect()
+/// `COUNT`, or `FIRST COUNT`: the same for so many requests, of which the first there is has number 0.
+fn each(argument: &str, make: impl Fn(u64) -> Vec<u8>) -> Result<Vec<u8>, String> {
+    let (first, count) = argument.split_once(' ').unwrap_or(("0", argument));
+    let (first, count) = (number(first)?, number(count)?);
+    if first > STREAMS_MAX || count > STREAMS_MAX {
+        return Err(format!("{} are more streams than {STREAMS_MAX}", quoted(argument)));
+    }
+    Ok((first..first + count).flat_map(|index| make(4 * index)).collect())
 }
 
 /// The field section of a request to the probed page; a POST goes to the page that takes bodies, where one is
@@ -154,6 +162,8 @@ mod tests {
         let asked = made("{ask 4}").unwrap();
         assert!(asked.contains("/p") && asked.ends_with("#x-a\\x01b"), "{asked}");
         assert_eq!(made("{asks 3}").unwrap().matches("/p").count(), 3);
+        assert_eq!(made("{aborts 2 1}"), made("{abort 8 0x10c}{stop 8 0x10c}"));
+        assert_eq!(made("{starts 1 1}"), made("{start 4}"));
     }
 
     #[test]
@@ -162,6 +172,9 @@ mod tests {
             ("{h3 NEWS }", "\"NEWS\" is no type of a frame"),
             ("{on x abc}", "\"x\" is no number of a stream or a frame"),
             ("{abort 0 CANCEL}", "\"CANCEL\" is no number of a stream or a frame"),
+            ("{asks 1 20000}", "\"1 20000\" are more streams than 10000"),
+            ("{initial 1200 large }", "\"large\" is no option of an Initial"),
+            ("{initial x none }", "\"x\" is no size of a datagram"),
             ("{line a}", "\"a\" is not NAME=VALUE"),
         ] {
             assert_eq!(made(text), Err(said.to_owned()), "{text}");

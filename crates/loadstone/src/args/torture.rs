@@ -192,7 +192,7 @@ pub(crate) fn beside_plan(
             match args.what.spoken() {
                 Spoken::Http1 => {}
                 Spoken::Http2 | Spoken::Http2Raw => plan.request.version = HttpVersion::Http2,
-                Spoken::Http3 => plan.request.version = HttpVersion::Http3,
+                Spoken::Http3 | Spoken::Datagrams => plan.request.version = HttpVersion::Http3,
             }
             plan.timeouts.connect = BESIDE_PATIENCE;
             plan.timeouts.call = BESIDE_PATIENCE;

@@ -27,11 +27,11 @@ fn version_of(case: &Case) -> &'static str {
     }
 }
 
-fn spoken_version(spoken: Spoken) -> &'static str {
+pub(super) fn spoken_version(spoken: Spoken) -> &'static str {
     match spoken {
         Spoken::Http1 => "1.1",
         Spoken::Http2 | Spoken::Http2Raw => "2",
-        Spoken::Http3 => "3",
+        Spoken::Http3 | Spoken::Datagrams => "3",
     }
 }
 

@@ -212,6 +212,7 @@ pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
 fn spoken(kept: &[Kept]) -> Result<Spoken, Failure> {
     let polite = |one: &Kept| match one.failure.transcript.script.spoken {
         Spoken::Http2Raw => Spoken::Http2,
+        Spoken::Datagrams => Spoken::Http3,
         other => other,
     };
     let first = kept.first().map(polite).unwrap_or_default();

@@ -19,7 +19,7 @@ pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<tls::Facto
     let alpn = match args.what.spoken() {
         Spoken::Http1 => Vec::new(),
         Spoken::Http2 | Spoken::Http2Raw => vec![http2::ALPN.to_owned()],
-        Spoken::Http3 => vec![http3::ALPN.to_owned()],
+        Spoken::Http3 | Spoken::Datagrams => vec![http3::ALPN.to_owned()],
     };
     let settings = tls::Settings {
         insecure: args.what.insecure,
@@ -66,7 +66,7 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
     let path = url[url::Position::BeforePath..url::Position::AfterQuery].to_owned();
     let target = TestTarget {
         peer: match args.what.spoken() {
-            Spoken::Http3 => Peer::Quic { address: first, name: name.clone() },
+            Spoken::Http3 | Spoken::Datagrams => Peer::Quic { address: first, name: name.clone() },
             _ => Peer::Tcp(first),
         },
         tls_name: (url.scheme() == "https").then_some(name),

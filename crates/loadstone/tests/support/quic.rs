@@ -12,10 +12,16 @@ pub(crate) struct QuicSite {
 
 impl QuicSite {
     pub(crate) fn start() -> QuicSite {
+        QuicSite::with(&[])
+    }
+
+    /// With further options of `site`.
+    pub(crate) fn with(options: &[(&str, &str)]) -> QuicSite {
         let (pki, folder) = (Pki::new(), tempfile::tempdir().unwrap());
         let keep = |name: &str, text: &str| keep(folder.path(), name, text);
         let (cert, key) = (keep("cert", &pki.server.cert), keep("key", &pki.server.key));
-        let site = Site::start(&[("http3", &format!("{cert},{key}"))]);
+        let files = format!("{cert},{key}");
+        let site = Site::start(&[&[("http3", files.as_str())][..], options].concat());
         QuicSite { site, ca: keep("ca", &pki.ca), _folder: folder }
     }
 

@@ -359,6 +359,7 @@ fn spoken(value: &str) -> Result<Spoken, String> {
         "http2" => Ok(Spoken::Http2),
         "http2-raw" => Ok(Spoken::Http2Raw),
         "http3" => Ok(Spoken::Http3),
+        "quic-datagrams" => Ok(Spoken::Datagrams),
         other => Err(format!("{} is nothing that is spoken", quoted(other))),
     }
 }

@@ -4,21 +4,17 @@
 
 use super::super::{DATA, FOLLOW_UP, GOAWAY, HEADERS, RST_STREAM, SETTINGS};
 use super::{DATA_KEPT, FrameReader, FrameSeen, Got, PAYLOAD_KEPT, block};
-use crate::http3;
+use crate::http3::{self, OF_QUIC, OVER_QUIC, datagrams};
 use crate::replies::{ANSWERS_MAX, HEAD_MAX};
 use conduit::streams::{self, Cutter, Head, PieceKind, TRANSPORT};
 use ::http3::varint;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Bit 31 of a kept frame's stream: streams of HTTP/2 have 31 bits.
-pub(super) const OVER_QUIC: u32 = 1 << 31;
 /// The flag of a kept RST_STREAM that was STOP_SENDING.
 pub(super) const STOPPED: u8 = 1;
 /// A kept GOAWAY of HTTP/3, which has no code and is no error.
 const PARTING: u8 = 0x70;
-/// Codes of QUIC itself have this bit in what is kept.
-pub(super) const OF_QUIC: u32 = 1 << 31;
 /// Streams that are read; more are passed over.
 const STREAMS_MAX: usize = 20_000;
 
@@ -27,6 +23,10 @@ const STREAMS_MAX: usize = 20_000;
 pub(super) struct StreamsRead {
     cutter: Cutter,
     code: Vec<u8>,
+    /// The stream of the request that follows.
+    follow_up: Option<u64>,
+    /// A datagram under way.
+    datagram: Vec<u8>,
     streams: BTreeMap<u64, StreamRead>,
 }
 
@@ -41,8 +41,8 @@ struct StreamRead {
 }
 
 /// The number by which a stream is kept: the one of the request that follows is that of HTTP/2.
-fn kept(stream: u64) -> u32 {
-    if stream == http3::FOLLOW_UP_STREAM {
+fn kept(stream: u64, follow_up: Option<u64>) -> u32 {
+    if follow_up == Some(stream) {
         return FOLLOW_UP;
     }
     u32::try_from(stream).unwrap_or(u32::MAX) & !OVER_QUIC
@@ -52,6 +52,12 @@ fn kept(stream: u64) -> u32 {
 fn kept_code(code: u64) -> u32 {
     let low = u32::try_from(code & !TRANSPORT).unwrap_or(u32::MAX) & !OF_QUIC;
     if code & TRANSPORT != 0 { low | OF_QUIC } else { low }
+}
+
+impl StreamsRead {
+    pub(super) fn new(follow_up: Option<u64>) -> StreamsRead {
+        StreamsRead { follow_up, ..StreamsRead::default() }
+    }
 }
 
 impl FrameReader {
@@ -72,26 +78,47 @@ impl FrameReader {
             let Some(head) = read.cutter.current() else { break };
             let payload = read.cutter.payload(&input[at..]);
             at += payload.len();
-            if head.kind == PieceKind::Data {
+            if matches!(head.kind, PieceKind::Datagram | PieceKind::Sent) {
+                read.datagram.extend_from_slice(payload);
+                if read.cutter.pass(payload.len()) {
+                    let datagram = std::mem::take(&mut read.datagram);
+                    self.take_datagram(head, &datagram);
+                }
+            } else if head.kind == PieceKind::Data {
                 let whole = read.cutter.pass(payload.len());
                 self.take_bytes(read, head, payload, whole && head.last, got)?;
             } else {
                 read.code.extend_from_slice(payload);
                 if read.cutter.pass(payload.len()) {
                     let code = streams::code(&std::mem::take(&mut read.code)).unwrap_or(0);
-                    self.take_signal(head, code);
+                    self.take_signal(head, code, read.follow_up);
                 }
             }
         }
         Ok(())
     }
 
-    fn take_signal(&mut self, head: Head, code: u64) {
+    fn take_datagram(&mut self, head: Head, datagram: &[u8]) {
+        let (kind, length) = match head.kind {
+            PieceKind::Sent => (datagrams::SENT, u32::try_from(head.stream).unwrap_or(u32::MAX)),
+            _ => (datagrams::CAME, datagram.len() as u32),
+        };
+        let flags = datagrams::kind_of(datagram);
+        let payload = datagram[..datagram.len().min(PAYLOAD_KEPT)].to_vec();
+        self.note(FrameSeen { kind, flags, stream: OVER_QUIC, length, payload });
+    }
+
+    fn take_signal(&mut self, head: Head, code: u64, follow_up: Option<u64>) {
         let (kind, flags, stream) = match head.kind {
-            PieceKind::Reset => (RST_STREAM, 0, kept(head.stream)),
-            PieceKind::Stop => (RST_STREAM, STOPPED, kept(head.stream)),
+            PieceKind::Reset => (RST_STREAM, 0, kept(head.stream, follow_up)),
+            PieceKind::Stop => (RST_STREAM, STOPPED, kept(head.stream, follow_up)),
             PieceKind::Close => (GOAWAY, 0, 0),
-            PieceKind::Data | PieceKind::Opened | PieceKind::Allowed => return,
+            PieceKind::Data
+            | PieceKind::Opened
+            | PieceKind::Allowed
+            | PieceKind::Datagram
+            | PieceKind::Initial
+            | PieceKind::Sent => return,
         };
         let code = kept_code(code).to_be_bytes();
         let payload = if kind == GOAWAY { [&[0; 4], &code[..]].concat() } else { code.to_vec() };
@@ -125,11 +152,12 @@ impl FrameReader {
             }
         }
         let is_request = head.stream & 2 == 0;
-        while let Some(used) = self.next_on(head.stream, stream, is_request, got)? {
+        let number = kept(head.stream, read.follow_up);
+        while let Some(used) = self.next_on(number, stream, is_request, got)? {
             stream.buffer.drain(..used);
         }
         if ends && is_request {
-            self.complete(kept(head.stream), got);
+            self.complete(number, got);
         }
         Ok(())
     }
@@ -137,12 +165,11 @@ impl FrameReader {
     /// Reads one frame, or what there is of one of DATA; `None` where nothing is whole.
     fn next_on(
         &mut self,
-        id: u64,
+        number: u32,
         stream: &mut StreamRead,
         is_request: bool,
         got: &mut Got<'_>,
     ) -> Result<Option<usize>, String> {
-        let number = kept(id);
         if stream.content > 0 {
             let count = stream.buffer.len().min(usize::try_from(stream.content).unwrap_or(usize::MAX));
             stream.content -= count as u64;

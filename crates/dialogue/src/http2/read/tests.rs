@@ -122,7 +122,7 @@ fn pieces_of_streams_are_read() {
         let mut all = bytes.clone();
         put_code(&mut all, PieceKind::Close, 0, Some(code));
         for size in [1, 5, all.len()] {
-            let mut replies = Replies::http3();
+            let mut replies = Replies::http3(Some(16));
             all.chunks(size).for_each(|piece| replies.take(piece));
             assert_eq!(replies.junk, None, "pieces of {size} bytes");
             let [answer] = &replies.answers[..] else { panic!("{:?}", replies.answers) };

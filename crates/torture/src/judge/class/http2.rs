@@ -2,6 +2,7 @@
 
 use super::server_ended;
 use dialogue::http2::{ACK, DATA, FrameSeen, GOAWAY, RST_STREAM, SETTINGS};
+use dialogue::http3::{self, datagrams};
 use dialogue::talk::Talk;
 use sample::{http2_code, http3_code};
 use units::quoted;
@@ -10,8 +11,8 @@ use units::quoted;
 pub(super) fn codes(text: &str) -> Result<Vec<u32>, String> {
     let code = |name: &str| {
         let of_http3 = || http3_code(name).and_then(|code| u32::try_from(code).ok());
-        let known = http2_code(name).or_else(of_http3);
-        known.ok_or_else(|| format!("{} is not an error code of HTTP/2 or HTTP/3", quoted(name)))
+        let known = http2_code(name).or_else(of_http3).or_else(|| http3::quic_code(name));
+        known.ok_or_else(|| format!("{} is not an error code of HTTP/2, HTTP/3 or QUIC", quoted(name)))
     };
     text.split(',').map(code).collect()
 }
@@ -30,8 +31,7 @@ pub(super) fn goaway(talk: &Talk, codes: &[u32]) -> bool {
     said.filter_map(FrameSeen::code).any(|code| match codes {
         [] => !is_no_error(code),
         _ => {
-            let of_http3 = codes.iter().any(|one| *one > GENERAL);
-            codes.contains(&code) || of_http3 && matches!(code, GENERAL | APPLICATION)
+            codes.contains(&code) || of_http3(codes) && matches!(code, GENERAL | APPLICATION)
         }
     })
 }
@@ -45,7 +45,12 @@ fn is_no_error(code: u32) -> bool {
 const GENERAL: u32 = 0x101;
 /// QUIC's APPLICATION_ERROR, as it is kept: before the handshake is confirmed, an error of HTTP/3 has no
 /// other name (RFC 9000 section 10.2.3).
-const APPLICATION: u32 = 1 << 31 | 0xc;
+const APPLICATION: u32 = http3::OF_QUIC | 0xc;
+
+/// They are codes of HTTP/3 and QPACK.
+fn of_http3(codes: &[u32]) -> bool {
+    codes.iter().any(|one| (GENERAL + 1..http3::OF_QUIC).contains(one))
+}
 
 /// A stream error: RST_STREAM with one of these codes, any where there are none.
 pub(super) fn reset(talk: &Talk, codes: &[u32]) -> bool {
@@ -54,13 +59,34 @@ pub(super) fn reset(talk: &Talk, codes: &[u32]) -> bool {
     said.any(|frame| {
         frame.code().is_some_and(|code| match codes {
             [] => !(frame.is_over_quic() && is_no_error(code)),
-            _ => codes.contains(&code),
+            _ => codes.contains(&code) || of_http3(codes) && code == GENERAL,
         })
     })
 }
 
 pub(super) fn stands(talk: &Talk) -> bool {
     !server_ended(talk) && !frames(talk).iter().any(|frame| frame.kind == GOAWAY)
+}
+
+/// No datagram came, and no word of an error.
+pub(super) fn unheard(talk: &Talk) -> bool {
+    datagrams::sums(frames(talk)).1 == 0 && stands(talk)
+}
+
+/// At most so many times the bytes came that were sent.
+pub(super) fn at_most(talk: &Talk, times: u64) -> bool {
+    let (sent, came) = datagrams::sums(frames(talk));
+    came <= times * sent
+}
+
+/// What came is smaller than what was sent, if anything came.
+pub(super) fn smaller(talk: &Talk) -> bool {
+    let (sent, came) = datagrams::sums(frames(talk));
+    came == 0 || came < sent
+}
+
+pub(super) fn negotiated(talk: &Talk) -> bool {
+    datagrams::negotiated(frames(talk))
 }
 
 pub(super) fn pong(talk: &Talk) -> bool {
