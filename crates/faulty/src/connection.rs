@@ -45,8 +45,8 @@ pub(super) struct Connection {
     pub(super) nuls: u32,
     /// What an earlier request left behind, on whatever connection: the next refusal has no head.
     pub(super) marked: bool,
-    /// It has taken a worker for ever.
-    pub(super) hung: bool,
+    /// Workers that it has taken for ever since this was asked last.
+    pub(super) hung: u32,
     /// The server is at an end.
     pub(super) dead: bool,
 }
@@ -78,7 +78,7 @@ impl Connection {
             cost: Nanos::ZERO,
             nuls: 0,
             marked: false,
-            hung: false,
+            hung: 0,
             dead: false,
         }
     }
@@ -152,7 +152,7 @@ impl Connection {
         }
         let acts = streams.receive(bytes);
         self.dead |= streams.dead;
-        self.hung |= std::mem::take(&mut streams.hung);
+        self.hung += std::mem::take(&mut streams.hung);
         if streams.is_over() {
             self.state = ReadPhase::Over;
         }
@@ -402,7 +402,7 @@ impl Connection {
     fn refuse(&mut self, refusal: HeadRefusal) -> bool {
         let status = match refusal {
             HeadRefusal::Hang => {
-                self.hung = self.has(Defect::HangsOnExtensions);
+                self.hung += u32::from(self.has(Defect::HangsOnExtensions));
                 return false;
             }
             HeadRefusal::Dies => {

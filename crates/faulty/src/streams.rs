@@ -105,7 +105,7 @@ pub(super) struct Streams {
     over: bool,
     pub(super) dead: bool,
     /// Workers that were taken for ever since this was asked last.
-    pub(super) hung: bool,
+    pub(super) hung: u32,
 }
 
 impl Streams {
@@ -123,7 +123,7 @@ impl Streams {
             out: Vec::new(),
             over: false,
             dead: false,
-            hung: false,
+            hung: 0,
         }
     }
 
@@ -276,7 +276,8 @@ impl Streams {
     fn section(&mut self, open: &mut OpenRequest, section: &[u8]) -> Checked {
         let waits = section.first().is_some_and(|first| *first != 0);
         if waits && self.has(Defect::HangsOnInsertCount) {
-            (self.hung, open.stuck) = (true, true);
+            self.hung += 1;
+            open.stuck = true;
             return Ok(());
         }
         let fields = http3::read_section(section, FIELDS_BYTES)

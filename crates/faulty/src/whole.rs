@@ -364,7 +364,7 @@ impl FaultyServer {
         }
         (self.nuls, self.marked) = (seat.connection.nuls, seat.connection.marked);
         let cost = seat.connection.take_cost();
-        if std::mem::take(&mut seat.connection.hung) {
+        for _ in 0..std::mem::take(&mut seat.connection.hung) {
             self.pool.lose();
         }
         let (dead, idle) = (seat.connection.dead, seat.connection.is_idle());

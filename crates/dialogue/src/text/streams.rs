@@ -152,10 +152,7 @@ mod tests {
             ("{on 2 \\0{h3 SETTINGS }}", format!("{}\\x00\\x04\\x00", head(0, 3, 2))),
             ("{last 0 }", head(1, 0, 0)),
             ("{line x-a=b}", "#x-a\\x01b".to_owned()),
-            (
-                "{line content-length=10}",
-                "\'\\x07content-length\\x0210".to_owned(),
-            ),
+            ("{line content-length=10}", "\\'\\x07content-length\\x0210".to_owned()),
         ] {
             assert_eq!(made(text).as_deref(), Ok(expected.as_str()), "{text}");
         }
