@@ -19,7 +19,9 @@ pub(super) fn plain_request_of(target: &TestTarget, fields: &str) -> Vec<u8> {
         Spoken::Http2 | Spoken::Http2Raw => {
             return [write::opening(), frame_of(target, fields)].concat();
         }
-        Spoken::Http3 | Spoken::Datagrams => return [http3::write::opening(), frame_of(target, fields)].concat(),
+        Spoken::Http3 | Spoken::Datagrams => {
+            return [http3::write::opening(), frame_of(target, fields)].concat();
+        }
     }
     let (path, host) = (&target.values.path, &target.values.host);
     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n").into_bytes()
@@ -43,7 +45,9 @@ fn frame_of(target: &TestTarget, fields: &str) -> Vec<u8> {
 /// A request of [`plain_frame`], for the stream of so many requests before it.
 pub(super) fn later_frame(spoken: Spoken, request: &[u8], before: u32) -> Vec<u8> {
     match spoken {
-        Spoken::Http3 | Spoken::Datagrams => http3::write::on_stream(request, 4 * u64::from(before)),
+        Spoken::Http3 | Spoken::Datagrams => {
+            http3::write::on_stream(request, 4 * u64::from(before))
+        }
         _ => write::on_stream(request, 2 * before + 1),
     }
 }
@@ -54,7 +58,9 @@ pub(super) fn follow_up(target: &TestTarget, stream: u64) -> Vec<u8> {
     match target.spoken {
         Spoken::Http1 => plain_request(target, ""),
         Spoken::Http2 | Spoken::Http2Raw => write::on_stream(&plain_frame(target, ""), FOLLOW_UP),
-        Spoken::Http3 | Spoken::Datagrams => http3::write::on_stream(&plain_frame(target, ""), stream),
+        Spoken::Http3 | Spoken::Datagrams => {
+            http3::write::on_stream(&plain_frame(target, ""), stream)
+        }
     }
 }
 

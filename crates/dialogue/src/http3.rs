@@ -11,6 +11,7 @@ pub use told::told;
 use crate::talk::Move;
 use conduit::streams::{HEAD, Head, PieceKind};
 use sample::http3_code_name;
+use std::ops::Range;
 
 /// Bit 31 of a kept frame's stream says that it came over QUIC: streams of HTTP/2 have 31 bits.
 pub const OVER_QUIC: u32 = 1 << 31;
@@ -108,6 +109,19 @@ pub fn follow_up_stream(steps: &[Move]) -> u64 {
         }
     }
     next
+}
+
+/// Where each of these pieces stands; `None`: they are none, or not whole.
+pub fn pieces(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let head = rest.first_chunk::<HEAD>().and_then(Head::from_bytes)?;
+        let end = at + HEAD + head.length as usize;
+        found.push(at..end);
+        at = end;
+    }
+    (at == bytes.len()).then_some(found)
 }
 
 /// The stream on which the first of these pieces speaks.

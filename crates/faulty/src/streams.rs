@@ -287,9 +287,8 @@ impl Streams {
             let pseudo = fields.iter().any(|(name, _)| name.starts_with(b":"));
             return if pseudo { Err(Wrong::Stream(MESSAGE_ERROR)) } else { Ok(()) };
         }
-        let named = |(name, value): &Field| {
-            (name == b":authority" || name == b"host") && !value.is_empty()
-        };
+        let named =
+            |(name, value): &Field| (name == b":authority" || name == b"host") && !value.is_empty();
         let asked = asked(&fields).filter(|_| fields.iter().any(named));
         open.asked = Some(asked.ok_or(Wrong::Stream(MESSAGE_ERROR))?);
         Ok(())

@@ -19,6 +19,8 @@ const VERSION: u32 = 1;
 /// Bytes of packet numbers, and of the tag behind what is protected.
 const NUMBER_LEN: usize = 4;
 const TAG_LEN: usize = 16;
+/// Bytes of an identifier that is too short.
+const SHORT_LEN: usize = 4;
 /// Datagrams of one Initial's ClientHello at most, and bytes of what was sent that are handed back.
 const DATAGRAMS_MAX: usize = 8;
 const SENT_KEPT: usize = 64;
@@ -30,6 +32,8 @@ const APPLICATION_CLOSE: u64 = 0x1d;
 
 pub(crate) struct Bare {
     keys: Keys,
+    /// Those of the short identifier.
+    short: Keys,
     hello: Vec<u8>,
     /// Identifiers that we gave the server and ourselves.
     to: ConnectionId,
@@ -52,8 +56,10 @@ impl Bare {
         let mut hello = Vec::new();
         session.write_handshake(&mut hello);
         let keys = session.initial_keys(&to, Side::Client);
+        let short = session.initial_keys(&ConnectionId::new(&to[..SHORT_LEN]), Side::Client);
         Some(Bare {
             keys,
+            short,
             hello,
             to,
             from,
@@ -179,7 +185,7 @@ impl Bare {
     }
 
     fn destination(&self, options: u8) -> &[u8] {
-        if options & SHORT_ID == 0 { &self.to[..] } else { &self.to[..4] }
+        if options & SHORT_ID == 0 { &self.to[..] } else { &self.to[..SHORT_LEN] }
     }
 
     /// Bytes of the header of an Initial (RFC 9000 section 17.2.2), with its packet number.
@@ -209,9 +215,9 @@ impl Bare {
         packet.extend_from_slice(&(self.numbers as u32).to_be_bytes());
         packet.extend_from_slice(frames);
         packet.resize(head_len + padded + TAG_LEN, 0);
-        // an identifier of another length has keys of its own, but is refused before they are needed
-        self.keys.packet.local.encrypt(self.numbers, &mut packet, head_len);
-        self.keys.header.local.encrypt(head_len - NUMBER_LEN, &mut packet);
+        let keys = if options & SHORT_ID == 0 { &self.keys } else { &self.short };
+        keys.packet.local.encrypt(self.numbers, &mut packet, head_len);
+        keys.header.local.encrypt(head_len - NUMBER_LEN, &mut packet);
         self.numbers += 1;
         if options & BROKEN != 0
             && let Some(last) = packet.last_mut()
@@ -225,39 +231,42 @@ impl Bare {
     fn close_in(&self, datagram: &[u8]) -> Option<u64> {
         let mut rest = datagram.to_vec();
         loop {
-            let (frames, end) = self.opened(&mut rest)?;
+            let opened = [&self.keys, &self.short]
+                .into_iter()
+                .find_map(|keys| opened(keys, &mut rest.clone()));
+            let (frames, end) = opened?;
             if let Some(code) = closing(&frames) {
                 return Some(code);
             }
             rest.drain(..end);
         }
     }
+}
 
-    /// The frames of the Initial packet that these bytes begin with, and where it ends.
-    fn opened(&self, bytes: &mut [u8]) -> Option<(BytesMut, usize)> {
-        let first = *bytes.first()?;
-        let version = bytes.get(1..5)?;
-        if first & 0xf0 != 0xc0 || version != VERSION.to_be_bytes() {
-            return None;
-        }
-        let to_end = 6 + usize::from(*bytes.get(5)?);
-        let mut at = to_end + 1 + usize::from(*bytes.get(to_end)?);
-        let (token, used) = number(bytes.get(at..)?)?;
-        at = at.checked_add(used)?.checked_add(usize::try_from(token).ok()?)?;
-        let (length, used) = number(bytes.get(at..)?)?;
-        let begin = at + used;
-        let end = begin.checked_add(usize::try_from(length).ok()?)?;
-        let sampled = begin + NUMBER_LEN + self.keys.header.remote.sample_size();
-        let packet = bytes.get_mut(..end).filter(|packet| packet.len() >= sampled)?;
-        self.keys.header.remote.decrypt(begin, packet);
-        let number_len = usize::from(packet[0] & 3) + 1;
-        let digits = &packet[begin..begin + number_len];
-        let sent = digits.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
-        let (head, body) = packet.split_at(begin + number_len);
-        let mut body = BytesMut::from(body);
-        self.keys.packet.remote.decrypt(sent, head, &mut body).ok()?;
-        Some((body, end))
+/// The frames of the Initial packet that these bytes begin with, and where it ends.
+fn opened(keys: &Keys, bytes: &mut [u8]) -> Option<(BytesMut, usize)> {
+    let first = *bytes.first()?;
+    let version = bytes.get(1..5)?;
+    if first & 0xf0 != 0xc0 || version != VERSION.to_be_bytes() {
+        return None;
     }
+    let to_end = 6 + usize::from(*bytes.get(5)?);
+    let mut at = to_end + 1 + usize::from(*bytes.get(to_end)?);
+    let (token, used) = number(bytes.get(at..)?)?;
+    at = at.checked_add(used)?.checked_add(usize::try_from(token).ok()?)?;
+    let (length, used) = number(bytes.get(at..)?)?;
+    let begin = at + used;
+    let end = begin.checked_add(usize::try_from(length).ok()?)?;
+    let sampled = begin + NUMBER_LEN + keys.header.remote.sample_size();
+    let packet = bytes.get_mut(..end).filter(|packet| packet.len() >= sampled)?;
+    keys.header.remote.decrypt(begin, packet);
+    let number_len = usize::from(packet[0] & 3) + 1;
+    let digits = &packet[begin..begin + number_len];
+    let sent = digits.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    let (head, body) = packet.split_at(begin + number_len);
+    let mut body = BytesMut::from(body);
+    keys.packet.remote.decrypt(sent, head, &mut body).ok()?;
+    Some((body, end))
 }
 
 /// What no server gave us.

@@ -122,7 +122,8 @@ fn gravest(result: &RunResult) -> Option<&CaseResult> {
 fn told(defect: Defect, called: &str, target: &TestTarget) -> String {
     let cases = usual(target);
     let mut kept = Kept::default();
-    let result = campaign::run(target, &settings(), &cases, &mut field(&[defect], target), &mut kept);
+    let result =
+        campaign::run(target, &settings(), &cases, &mut field(&[defect], target), &mut kept);
     let Some(case) = gravest(&result) else { return format!("{called}: not found\n") };
     let weight = severity::of_case(case).unwrap().severity;
     let ids: Vec<&str> = result

@@ -284,7 +284,9 @@ impl Config {
             return conflict("--files is for the pages, which --null and faults do not serve");
         }
         if self.http3.is_some() && self.engine() != Engine::Proper && self.range.is_none() {
-            return conflict("--http3 is for the pages and --range: leave out --null and the faults");
+            return conflict(
+                "--http3 is for the pages and --range: leave out --null and the faults",
+            );
         }
         if self.http3.is_some() && matches!(self.listen, Listen::Unix(_)) {
             return conflict("--http3 is over UDP: give --listen ADDR:PORT");

@@ -6,13 +6,13 @@ mod streams;
 use super::Member;
 use crate::pressure::{Plan, Round};
 use crate::{Runner, habits};
+use conduit::streams::HEAD;
 use dialogue::http2::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, HEADERS, PING, PRIORITY, RST_STREAM,
     SETTINGS, Spoken, WINDOW_UPDATE, write,
 };
-use dialogue::talk::{Awaited, Move, TalkEnd, TalkScript};
-use conduit::streams::HEAD;
 use dialogue::http3;
+use dialogue::talk::{Awaited, Move, TalkEnd, TalkScript};
 use sample::http2_code_name;
 use std::collections::BTreeMap;
 use torture::case::{Case, Family};
@@ -180,8 +180,7 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
         return;
     }
     let named = family.text("kind");
-    let kinds =
-        if runner.target.spoken.is_http3() { &streams::KINDS[..] } else { &KINDS[..] };
+    let kinds = if runner.target.spoken.is_http3() { &streams::KINDS[..] } else { &KINDS[..] };
     let Some(kind) = kinds.iter().find(|kind| kind.name == named) else {
         result.outcome = TestOutcome::Inconclusive;
         result.notes.push(format!("{} is no kind of flood", units::quoted(named)));

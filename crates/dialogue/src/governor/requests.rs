@@ -2,8 +2,8 @@
 //! HTTP: one begins with the first byte, and a further one ends with each empty line after the
 //! first. So a GET, a POST and half a head count one each; so many pipelined GETs as there are.
 
-use conduit::streams::{self, Head, PieceKind};
 use crate::http2::{FRAME_HEAD, HEADERS, PREFACE, Spoken};
+use conduit::streams::{self, Head, PieceKind};
 
 /// Methods that change what a server keeps.
 const WRITING: [&[u8]; 3] = [b"PUT", b"DELETE", b"PATCH"];

@@ -7,9 +7,9 @@ use super::{
     ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, GOAWAY, HEADERS, KINDS, OCTETS,
     PADDED, PING, PRIORITIZED, RST_STREAM, SETTINGS, write,
 };
+use crate::http3::{OVER_QUIC, code_name, datagrams};
 use crate::replies::{ANSWERS_MAX, HEAD_MAX, Response};
 use hpack::Decoder;
-use crate::http3::{OVER_QUIC, code_name, datagrams};
 use sample::http2_code_name;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

@@ -31,7 +31,9 @@ pub fn datagram(bytes: &[u8]) -> Vec<u8> {
 pub fn initial(size: u16, options: &str, frames: &[u8]) -> Result<Vec<u8>, String> {
     let bit = |name: &str| {
         let known = INITIAL_OPTIONS.iter().find(|(known, _)| *known == name);
-        known.map(|(_, bit)| *bit).ok_or_else(|| format!("{} is no option of an Initial", quoted(name)))
+        known
+            .map(|(_, bit)| *bit)
+            .ok_or_else(|| format!("{} is no option of an Initial", quoted(name)))
     };
     let names = options.split('+').filter(|name| *name != "none");
     let bits = names.map(bit).collect::<Result<Vec<u8>, String>>()?;
@@ -110,7 +112,10 @@ mod tests {
         assert!(answer(b"\x80\0\0\0\0\x04from\x02to\0\0\0\x01"));
         assert!(!answer(b"\x80\0\0\0\0\x02to\x04from\0\0\0\x01"), "identifiers as they were sent");
         assert!(!answer(b"\x80\0\0\0\0\x04from\x02to"), "no version");
-        assert!(!answer(b"\x80\0\0\0\0\x04from\x02to\x1a\x2a\x3a\x4a"), "the version that was sent");
+        assert!(
+            !answer(b"\x80\0\0\0\0\x04from\x02to\x1a\x2a\x3a\x4a"),
+            "the version that was sent"
+        );
         assert!(!answer(b"\x80\0\0\0\x01\x04from\x02to\0\0\0\x01"), "no Version Negotiation");
         assert!(!answer(b"\x80\0\0"), "cut");
     }

@@ -50,7 +50,8 @@ mod tests {
     #[test]
     fn pieces_are_told_and_nothing_else_is() {
         let plain = |bytes: &[u8]| bytes.escape_ascii().to_string();
-        let said = [write::on(2, &[0, 4, 0], false), write::reset(0, 0x10c), write::on(4, b"a", true)];
+        let said =
+            [write::on(2, &[0, 4, 0], false), write::reset(0, 0x10c), write::on(4, b"a", true)];
         let said = said.concat();
         assert_eq!(
             told(&said, plain).unwrap(),

@@ -4,8 +4,8 @@ use super::{
     CONTROL, CONTROL_STREAM, DECODER, DECODER_STREAM, ENCODER, ENCODER_STREAM, HEADERS, SETTINGS,
 };
 use crate::http2::write::PseudoFields;
-use conduit::streams::{self, PieceKind};
 use ::http3::varint;
+use conduit::streams::{self, PieceKind};
 
 /// A whole number as QUIC writes it (RFC 9000 section 16); of one above 2^62 - 1 the upper bits are lost.
 pub fn varint(number: u64, out: &mut Vec<u8>) {

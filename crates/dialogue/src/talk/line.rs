@@ -3,8 +3,8 @@
 use super::{EVENTS_MAX, Move, RECEIVED_MAX, Standing, Talk, TalkEnd, TalkEvent, TalkScript, What};
 use crate::governor::{Admission, Governor, Leave, Requests};
 use crate::hello::{HANDSHAKE, Hello, name_of};
-use crate::http3;
 use crate::http2::{FOLLOW_UP, FrameReader, Spoken};
+use crate::http3;
 use crate::replies::Replies;
 use crate::talk::Awaited;
 use conduit::{Close, Io, IoError, OpenOptions, Slot, TlsFactory, TlsSession};
@@ -112,7 +112,7 @@ impl Conversation {
                 Spoken::Http2 | Spoken::Http2Raw => Replies::http2(),
                 Spoken::Http3 | Spoken::Datagrams => {
                     Replies::http3(script.follow_up.as_deref().and_then(http3::stream_of))
-                },
+                }
             },
             before_follow_up: None,
             heard_at: Nanos::ZERO,

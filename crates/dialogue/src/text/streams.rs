@@ -2,8 +2,8 @@
 
 use super::{Values, expanded};
 use crate::http2::write::PseudoFields;
-use crate::http3::{datagrams, write};
 use crate::http3::{CANCELLED, HEADERS, KINDS};
+use crate::http3::{datagrams, write};
 use units::quoted;
 
 /// Requests of one macro at most.
@@ -56,9 +56,9 @@ pub(super) fn expand(
             let head = write::frame(HEADERS, &section("POST", values));
             each(argument, |id| write::on(id, &head, false))?
         }
-        "aborts" => each(argument, |id| {
-            [write::reset(id, CANCELLED), write::stop(id, CANCELLED)].concat()
-        })?,
+        "aborts" => {
+            each(argument, |id| [write::reset(id, CANCELLED), write::stop(id, CANCELLED)].concat())?
+        }
         _ => return Ok(false),
     };
     out.extend(bytes);

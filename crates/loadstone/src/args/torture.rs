@@ -127,9 +127,8 @@ impl TortureWhat {
     /// What the cases, the probes and the plain requests speak.
     pub(crate) fn spoken(&self) -> Spoken {
         let speak = |letter: &str| {
-            let of = |name: &String| {
-                name.get(..1).is_some_and(|one| one.eq_ignore_ascii_case(letter))
-            };
+            let of =
+                |name: &String| name.get(..1).is_some_and(|one| one.eq_ignore_ascii_case(letter));
             !self.only.is_empty() && self.only.iter().all(of)
         };
         self.http.unwrap_or(match (speak("H"), speak("Q")) {

@@ -1,7 +1,7 @@
 //! QUIC over this machine's sockets.
 
-use plan::{HttpVersion, Plan};
 use ::quic::Limits;
+use plan::{HttpVersion, Plan};
 use reactor::Reactor;
 
 /// What one worker needs to make QUIC connections.

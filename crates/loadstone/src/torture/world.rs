@@ -3,9 +3,9 @@
 use super::errands::Errands;
 use super::server::Seen;
 use crate::exit::Failure;
+use crate::run::over_quic::{Carrier, Quic};
 use crate::run::path::EmulatedPath;
 use campaign::{Done, ServerCommand, World};
-use crate::run::over_quic::{Carrier, Quic};
 use conduit::{Io, Ready, TlsFactory};
 use dialogue::governor::Governor;
 use dialogue::governor::Stop;

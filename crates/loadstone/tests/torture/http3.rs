@@ -7,11 +7,11 @@ use super::support::quic::QuicSite;
 use super::support::{Site, free_port, run, text};
 use serde_json::Value;
 
-/// The switch, the case of a default run that finds it, and how grave it is.
-const PLANTED: [(&str, &str, &str); 3] = [
+/// The switch, the case of a default run that finds it, and how grave it is. What takes minutes, as it waits for
+/// workers that do not come back, is sought by simulations.
+const PLANTED: [(&str, &str, &str); 2] = [
     ("dies-of-data-first", "Q-10", "high"),
     ("keeps-cancelled-streams", "Q-41", "high"),
-    ("hangs-on-insert-count", "Q-30", "high"),
 ];
 
 fn tortured(url: &str, more: &[&str]) -> super::support::Ran {
@@ -67,10 +67,8 @@ fn planted_bugs_are_found_and_replayed_over_quic() {
 #[test]
 fn a_server_without_a_defect_has_no_finding_over_http3() {
     let site = QuicSite::with(&[("range", "none")]);
-    let ran = tortured(
-        &site.url(faulty::PATH),
-        &["--http", "3", "--post", faulty::POST, "--json", "-"],
-    );
+    let ran =
+        tortured(&site.url(faulty::PATH), &["--http", "3", "--post", faulty::POST, "--json", "-"]);
     let document = ran.json();
     assert_eq!(findings(&document), [], "{document:#}");
     assert_eq!(ran.code, 0);
@@ -85,7 +83,7 @@ fn what_http3_cannot_be_tried_on_is_said() {
     let nobody = format!("https://127.0.0.1:{}/", free_port());
     let nothing = run(&["torture", "--http", "3", "--only", "Q-01", "--insecure", &nobody]);
     assert_eq!(nothing.code, 3, "{nothing:?}");
-    assert!(nothing.stderr.contains("--http 2 tests it over TCP"), "{nothing:?}");
+    assert!(nothing.stdout.contains("--http 2 tests it over TCP"), "{nothing:?}");
     for (arguments, why) in [
         (&["--http", "3", cleartext.as_str()][..], "HTTP/3 is never without TLS; write https://"),
         (&["--http", "3", "--only", "S-01", &nobody], "S-01 speaks HTTP/1.1: leave out --http 3"),

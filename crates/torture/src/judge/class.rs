@@ -40,6 +40,7 @@ use units::{Nanos, quoted};
 /// | `pong` | HTTP/2: the PING behind everything else was answered |
 /// | `unheard` | datagrams of QUIC: nothing came back |
 /// | `threefold` | the same: at most three times the bytes that were sent came back |
+/// | `one-beyond` | the same: so many, and one datagram that began before they were used up |
 /// | `smaller` | the same: what came back is smaller than what was sent |
 /// | `negotiated` | the same: Version Negotiation came, for the connection that was asked for |
 /// | `prompt` | the first word of the server came within a second of being asked |
@@ -103,7 +104,7 @@ impl Mask {
 type Plainly = (&'static str, fn(&Talk, &Plain) -> bool);
 
 /// Words without an argument.
-const WORDS: [Plainly; 25] = [
+const WORDS: [Plainly; 26] = [
     ("goaway", |talk, _| http2::named(talk)),
     ("reject", rejected),
     ("answered", |talk, _| first(talk).is_some()),
@@ -125,6 +126,7 @@ const WORDS: [Plainly; 25] = [
     ("pong", |talk, _| http2::pong(talk)),
     ("unheard", |talk, _| http2::unheard(talk)),
     ("threefold", |talk, _| http2::at_most(talk, 3)),
+    ("one-beyond", |talk, _| http2::at_most_before_last(talk, 3)),
     ("smaller", |talk, _| http2::smaller(talk)),
     ("negotiated", |talk, _| http2::negotiated(talk)),
     ("http2", |talk, _| super::speaks_http2(talk)),

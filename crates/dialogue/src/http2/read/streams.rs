@@ -6,8 +6,8 @@ use super::super::{DATA, FOLLOW_UP, GOAWAY, HEADERS, RST_STREAM, SETTINGS};
 use super::{DATA_KEPT, FrameReader, FrameSeen, Got, PAYLOAD_KEPT, block};
 use crate::http3::{self, OF_QUIC, OVER_QUIC, datagrams};
 use crate::replies::{ANSWERS_MAX, HEAD_MAX};
-use conduit::streams::{self, Cutter, Head, PieceKind, TRANSPORT};
 use ::http3::varint;
+use conduit::streams::{self, Cutter, Head, PieceKind, TRANSPORT};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -171,7 +171,8 @@ impl FrameReader {
         got: &mut Got<'_>,
     ) -> Result<Option<usize>, String> {
         if stream.content > 0 {
-            let count = stream.buffer.len().min(usize::try_from(stream.content).unwrap_or(usize::MAX));
+            let count =
+                stream.buffer.len().min(usize::try_from(stream.content).unwrap_or(usize::MAX));
             stream.content -= count as u64;
             self.content(number, &stream.buffer[..count], got);
             return Ok((count > 0).then_some(count));
@@ -190,7 +191,9 @@ impl FrameReader {
         if length > HEAD_MAX as u64 {
             return Err(format!("a frame of {length} bytes, longer than we read"));
         }
-        let Some(payload) = stream.buffer.get(head..head + length as usize) else { return Ok(None) };
+        let Some(payload) = stream.buffer.get(head..head + length as usize) else {
+            return Ok(None);
+        };
         let kept_kind = match kind {
             http3::HEADERS => HEADERS,
             http3::SETTINGS => SETTINGS,

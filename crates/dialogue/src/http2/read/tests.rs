@@ -109,8 +109,7 @@ fn pieces_of_streams_are_read() {
     let control = write::on(3, &[&[0][..], &write::frame(4, &[])].concat(), false);
     let fields = write::frame(1, b"\0\0\xd9\x23x-a\x01b");
     let unknown = write::frame(0x4242, b"grease");
-    let response =
-        [fields, unknown, write::frame(0, b"he"), write::frame(0, b"llo")].concat();
+    let response = [fields, unknown, write::frame(0, b"he"), write::frame(0, b"llo")].concat();
     let mut bytes = [control, write::on(0, &response, true), write::reset(4, 0x10e)].concat();
     bytes.extend(write::stop(8, 0x10b));
     for (code, told) in [

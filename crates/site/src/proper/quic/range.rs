@@ -107,7 +107,12 @@ async fn converse(
 ) {
     if let Ok(connection) = incoming.await {
         let halves = Rc::new(RefCell::new(Halves::default()));
-        let writer = Writer { connection: connection.clone(), halves: halves.clone() };
+        let writer = Writer {
+            connection: connection.clone(),
+            halves: halves.clone(),
+            id,
+            range: range.clone(),
+        };
         let writing = spawn_local(writer.write(acts));
         loop {
             let (send, receive) = tokio::select! {
@@ -195,6 +200,8 @@ async fn read(mut stream: RecvStream, stop: Rc<Notify>, number: u64, id: u64, ra
 struct Writer {
     connection: Connection,
     halves: Rc<RefCell<Halves>>,
+    id: u64,
+    range: Shared,
 }
 
 impl Writer {
@@ -263,6 +270,7 @@ impl Writer {
             return held;
         }
         let stream = self.connection.open_uni().await.ok()?;
+        spawn_local(watch(stream.stopped(), number, self.id, self.range.clone()));
         (stream.id() == StreamId::new(Side::Server, Dir::Uni, number >> 2)).then_some(stream)
     }
 }

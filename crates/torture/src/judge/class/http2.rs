@@ -12,7 +12,9 @@ pub(super) fn codes(text: &str) -> Result<Vec<u32>, String> {
     let code = |name: &str| {
         let of_http3 = || http3_code(name).and_then(|code| u32::try_from(code).ok());
         let known = http2_code(name).or_else(of_http3).or_else(|| http3::quic_code(name));
-        known.ok_or_else(|| format!("{} is not an error code of HTTP/2, HTTP/3 or QUIC", quoted(name)))
+        known.ok_or_else(|| {
+            format!("{} is not an error code of HTTP/2, HTTP/3 or QUIC", quoted(name))
+        })
     };
     text.split(',').map(code).collect()
 }
@@ -30,9 +32,7 @@ pub(super) fn goaway(talk: &Talk, codes: &[u32]) -> bool {
     }
     said.filter_map(FrameSeen::code).any(|code| match codes {
         [] => !is_no_error(code),
-        _ => {
-            codes.contains(&code) || of_http3(codes) && matches!(code, GENERAL | APPLICATION)
-        }
+        _ => codes.contains(&code) || of_http3(codes) && matches!(code, GENERAL | APPLICATION),
     })
 }
 
@@ -77,6 +77,14 @@ pub(super) fn unheard(talk: &Talk) -> bool {
 pub(super) fn at_most(talk: &Talk, times: u64) -> bool {
     let (sent, came) = datagrams::sums(frames(talk));
     came <= times * sent
+}
+
+/// At most so many times the bytes came that were sent, before the last datagram of the full size.
+pub(super) fn at_most_before_last(talk: &Talk, times: u64) -> bool {
+    let (sent, came) = datagrams::sums(frames(talk));
+    let datagrams = frames(talk).iter().filter(|frame| frame.kind == datagrams::CAME);
+    let largest = datagrams.map(|frame| u64::from(frame.length)).max().unwrap_or(0);
+    came.saturating_sub(largest) < times * sent
 }
 
 /// What came is smaller than what was sent, if anything came.
