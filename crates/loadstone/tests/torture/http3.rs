@@ -89,7 +89,6 @@ fn what_http3_cannot_be_tried_on_is_said() {
         (&["--http", "3", "--only", "S-01", &nobody], "S-01 speaks HTTP/1.1: leave out --http 3"),
         (&["--only", "Q-01,S-01", &nobody], "Q-01 speaks HTTP/3: give --http 3, and no case of"),
         (&["--http", "3", "--escalate", &nobody], "--escalate speaks HTTP/1.1"),
-        (&["--only", "Q-61", &nobody], "cases that apply pressure need --press"),
         (&["--http", "4", &nobody], "1.1, 2 and 3 are spoken"),
     ] {
         let ran = run(&[&["torture"], arguments].concat()).expect(&[2]);
