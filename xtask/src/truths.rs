@@ -194,12 +194,13 @@ impl Tool<'_> {
 fn chain(
     binary: &Path,
     running: &subject::Running,
-    http2: bool,
+    subject: &Subject,
 ) -> anyhow::Result<serde_json::Value> {
     let mut chain = Command::new(binary);
     let origin = format!("127.0.0.1:{}", running.origin);
     chain.args(["torture", "chain", "--json", "-", "--origin", &origin]).arg(&running.url);
-    chain.args(http2.then_some(["--http", "2"]).into_iter().flatten());
+    chain.args(subject.http().map(|version| ["--http", version]).into_iter().flatten());
+    chain.args(subject.tls.then_some("--insecure"));
     let ran = chain.stdin(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     let document: serde_json::Value = serde_json::from_slice(&ran.stdout)
@@ -297,7 +298,7 @@ fn torture(
 ) -> anyhow::Result<serde_json::Value> {
     let running = subject.start(tool.binary)?;
     if subject.chain {
-        return chain(tool.binary, &running, subject.http2);
+        return chain(tool.binary, &running, subject);
     }
     let list: Vec<&str> = cases.iter().copied().collect();
     let mut torture = tool.torture();
@@ -313,8 +314,8 @@ fn torture(
     if subject.tls {
         torture.arg("--insecure");
     }
-    if subject.http2 {
-        torture.args(["--http", "2"]);
+    if let Some(version) = subject.http() {
+        torture.args(["--http", version]);
     }
     if list.iter().any(|id| presses(id)) {
         torture.arg("--press");

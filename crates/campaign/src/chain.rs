@@ -3,7 +3,8 @@
 
 use super::{GRACE, PLAIN_CALLS, Runner, Settings, TestTarget, Unwatched, World, habits};
 use dialogue::governor::Stop;
-use dialogue::http2::write;
+use dialogue::http2::{Spoken, write};
+use dialogue::http3;
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use torture::chain::{
     Arrival, ChainRequest, ChainResult, ChainRow, Handling, Meeting, changes, parted,
@@ -104,7 +105,7 @@ impl Runner<'_> {
                 None => Vec::new(),
             };
             let answered = !talk.replies.answers.is_empty() || talk.end != TalkEnd::Silent;
-            let parted = request.is_http2().then(|| parted(&arrived)).flatten();
+            let parted = request.has_frames().then(|| parted(&arrived)).flatten();
             let handling = origin.is_some().then(|| match Handling::of(&arrived, answered) {
                 Handling::MadeClear if parted.is_some() => Handling::PassedOn,
                 other => other,
@@ -160,8 +161,13 @@ impl Runner<'_> {
 
     /// Sends these bytes on a connection of their own, and a plain request behind them where that is wanted.
     fn say(&mut self, bytes: &[u8], followed: bool) -> Talk {
-        let frames = self.target.spoken.is_http2();
-        let said = if frames { [&write::opening(), bytes].concat() } else { bytes.to_vec() };
+        let frames = self.target.spoken.has_frames();
+        let opening = match self.target.spoken {
+            Spoken::Http1 => Vec::new(),
+            Spoken::Http2 | Spoken::Http2Raw => write::opening(),
+            Spoken::Http3 | Spoken::Datagrams => http3::write::opening(),
+        };
+        let said = [&opening, bytes].concat();
         let mut script: TalkScript = self.bare(vec![Move::Send(said)], TIME);
         script.methods = vec!["POST".to_owned()];
         // frames go to a proxy before an origin that tells what came, so that nothing need follow them

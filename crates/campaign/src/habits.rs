@@ -2,6 +2,8 @@
 
 use super::TestTarget;
 use dialogue::http2::write::{self, PseudoFields};
+use dialogue::http2::{FOLLOW_UP, Spoken};
+use dialogue::http3;
 use dialogue::talk::Talk;
 use torture::case::Need;
 
@@ -12,14 +14,20 @@ pub(super) fn plain_request(target: &TestTarget, fields: &str) -> Vec<u8> {
 
 /// A valid GET of the probed page, with these field lines and none of ours.
 pub(super) fn plain_request_of(target: &TestTarget, fields: &str) -> Vec<u8> {
-    if target.spoken.is_http2() {
-        return [write::opening(), frame_of(target, fields)].concat();
+    match target.spoken {
+        Spoken::Http1 => {}
+        Spoken::Http2 | Spoken::Http2Raw => {
+            return [write::opening(), frame_of(target, fields)].concat();
+        }
+        Spoken::Http3 | Spoken::Datagrams => {
+            return [http3::write::opening(), frame_of(target, fields)].concat();
+        }
     }
     let (path, host) = (&target.values.path, &target.values.host);
     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n").into_bytes()
 }
 
-/// The same over HTTP/2, for a connection that stands: one frame, on stream 1.
+/// The same over HTTP/2 and HTTP/3, for a connection that stands: one frame, on the first stream.
 pub(super) fn plain_frame(target: &TestTarget, fields: &str) -> Vec<u8> {
     frame_of(target, &format!("{}{fields}", target.fields))
 }
@@ -28,7 +36,32 @@ fn frame_of(target: &TestTarget, fields: &str) -> Vec<u8> {
     let scheme = if target.tls_name.is_some() { "https" } else { "http" };
     let (path, authority) = (&target.values.path, &target.values.host);
     let asked = PseudoFields { method: "GET", scheme, authority, path };
+    if target.spoken.is_http3() {
+        return http3::write::request(0, &http3::write::section(asked, fields));
+    }
     write::request(1, &write::request_block(asked, fields))
+}
+
+/// A request of [`plain_frame`], for the stream of so many requests before it.
+pub(super) fn later_frame(spoken: Spoken, request: &[u8], before: u32) -> Vec<u8> {
+    match spoken {
+        Spoken::Http3 | Spoken::Datagrams => {
+            http3::write::on_stream(request, 4 * u64::from(before))
+        }
+        _ => write::on_stream(request, 2 * before + 1),
+    }
+}
+
+/// The plain request that follows a case on the same connection, over HTTP/2 and HTTP/3 on a stream of its own:
+/// of HTTP/3 this one.
+pub(super) fn follow_up(target: &TestTarget, stream: u64) -> Vec<u8> {
+    match target.spoken {
+        Spoken::Http1 => plain_request(target, ""),
+        Spoken::Http2 | Spoken::Http2Raw => write::on_stream(&plain_frame(target, ""), FOLLOW_UP),
+        Spoken::Http3 | Spoken::Datagrams => {
+            http3::write::on_stream(&plain_frame(target, ""), stream)
+        }
+    }
 }
 
 /// What the probed page can do: of a plain answer and of an answer to a range.

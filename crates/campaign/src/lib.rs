@@ -36,7 +36,8 @@ use crate::shrink::Budget;
 use conduit::{OpenOptions, Peer};
 use dialogue::governor::Governor;
 use dialogue::governor::Stop;
-use dialogue::http2::{FOLLOW_UP, Spoken, write};
+use dialogue::http2::{Spoken, write};
+use dialogue::http3;
 use dialogue::talk::{All, Awaited, Carried, Director, Move, Talk, TalkEnd, TalkScript};
 use dialogue::text;
 use dialogue::text::Values;
@@ -48,7 +49,7 @@ use probes::ProbeListener;
 use probes::{Pattern, Probed, Probes, Probing};
 use sample::{Death, FailureClass, ServerState};
 use search::Trail;
-use torture::case::{Case, Exchange, HTTP2, Need, ScriptStep};
+use torture::case::{Case, Exchange, HTTP2, HTTP3, Need, ScriptStep};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::{Execution, pauses, sent as spoken};
@@ -369,6 +370,9 @@ impl Runner<'_> {
             self.slowest_plain = self.slowest_plain.max(talk.over);
             if let TalkEnd::Unconnected(class) = talk.end {
                 let hint = match (class, &self.target.tls_name) {
+                    (_, Some(_)) if self.target.spoken.is_http3() => {
+                        ": is HTTP/3 (QUIC, over UDP) served at this port? --http 2 tests it over TCP"
+                    }
                     (FailureClass::Tls, Some(_)) if self.target.spoken.is_http2() => {
                         ": does it speak HTTP/2 over TLS? --http 1.1 tests it without"
                     }
@@ -419,7 +423,7 @@ impl Runner<'_> {
 
     fn habits(&mut self) -> Habits {
         let mut habits = Habits::default();
-        if self.target.spoken.is_http2() {
+        if self.target.spoken.has_frames() {
             // the oddities are lines of HTTP/1.1
             return habits;
         }
@@ -440,7 +444,7 @@ impl Runner<'_> {
     /// A plain POST is answered below 400, or what came back.
     fn post_trouble(&mut self) -> Option<String> {
         let target = self.target;
-        if !target.takes_bodies || target.spoken.is_http2() {
+        if !target.takes_bodies || target.spoken.has_frames() {
             return None;
         }
         let talk = self.post("x", PLAIN_DEADLINE);
@@ -462,7 +466,7 @@ impl Runner<'_> {
 
     /// Nothing is answered while the body is withheld.
     fn reads_bodies(&mut self) -> bool {
-        !self.target.spoken.is_http2() && self.post("", WITHHELD).replies.answers.is_empty()
+        !self.target.spoken.has_frames() && self.post("", WITHHELD).replies.answers.is_empty()
     }
 
     fn ranges(&mut self) -> Talk {
@@ -485,9 +489,9 @@ impl Runner<'_> {
             result.skipped = Some(need.missing().to_owned());
             return result;
         }
-        if (case.group() == HTTP2) != self.target.spoken.is_http2() {
+        let version = version_of(case);
+        if version != spoken_version(self.target.spoken) {
             result.outcome = TestOutcome::Skipped;
-            let version = if case.group() == HTTP2 { "2" } else { "1.1" };
             result.skipped = Some(format!("it speaks HTTP/{version} (--http {version})"));
             return result;
         }
@@ -612,7 +616,7 @@ impl Runner<'_> {
         let marker = format!("m{}", self.serial);
         let values = Values { marker, etag, modified, ..self.target.values.clone() };
         let steps = exchange.steps.iter().map(|step| compile(step, &values)).collect();
-        if self.target.spoken.is_http2() {
+        if self.target.spoken.has_frames() {
             return self.frames_script(exchange, steps);
         }
         let follow_up = exchange.in_step.then(|| habits::plain_request(self.target, ""));
@@ -628,19 +632,27 @@ impl Runner<'_> {
     /// them were read, and a valid request on a stream of its own.
     fn frames_script(&mut self, exchange: &Exchange, steps: Vec<Move>) -> TalkScript {
         let mut all = Vec::new();
-        if exchange.opening {
+        let over_quic = self.target.spoken.is_http3();
+        let behind = http3::follow_up_stream(&steps);
+        let bare = steps.iter().any(http3::datagrams::is_said);
+        if exchange.opening && over_quic {
+            all.push(Move::Send(http3::write::opening()));
+        } else if exchange.opening {
             all.push(Move::Send(write::opening()));
             all.push(Move::Await(Awaited::Settings));
             all.push(Move::Send(write::settings_ack()));
         }
         all.extend(steps);
-        if exchange.in_step {
+        if exchange.in_step && !over_quic {
             all.push(Move::Send(write::ping()));
         }
-        let follow_up = || write::on_stream(&habits::plain_frame(self.target, ""), FOLLOW_UP);
         TalkScript {
-            follow_up: exchange.in_step.then(follow_up),
-            spoken: Spoken::Http2Raw,
+            follow_up: exchange.in_step.then(|| habits::follow_up(self.target, behind)),
+            spoken: match (over_quic, bare) {
+                (true, true) => Spoken::Datagrams,
+                (true, false) => Spoken::Http3,
+                (false, _) => Spoken::Http2Raw,
+            },
             methods: exchange.methods.clone(),
             grace: GRACE,
             linger: FRAMES_LINGER,
@@ -652,7 +664,8 @@ impl Runner<'_> {
         TalkScript {
             peer: self.target.peer.clone(),
             options: OpenOptions { nodelay: true, ..OpenOptions::default() },
-            tls_name: self.target.tls_name.clone(),
+            // QUIC has its own
+            tls_name: self.target.tls_name.clone().filter(|_| !self.target.spoken.is_http3()),
             spoken: self.target.spoken,
             start: self.world.now(),
             steps,
@@ -688,7 +701,7 @@ impl Runner<'_> {
         let new = TalkScript { probe: true, ..self.bare(vec![Move::Send(new)], PLAIN_DEADLINE) };
         Pattern {
             new,
-            keep: match self.target.spoken.is_http2() {
+            keep: match self.target.spoken.has_frames() {
                 true => habits::plain_frame(self.target, ""),
                 false => habits::plain_request(self.target, ""),
             },
@@ -743,6 +756,23 @@ impl Runner<'_> {
             }
             late = true;
         }
+    }
+}
+
+/// The version of HTTP that a case speaks, and that a run does.
+fn version_of(case: &Case) -> &'static str {
+    match case.group() {
+        HTTP2 => "2",
+        HTTP3 => "3",
+        _ => "1.1",
+    }
+}
+
+fn spoken_version(spoken: Spoken) -> &'static str {
+    match spoken {
+        Spoken::Http1 => "1.1",
+        Spoken::Http2 | Spoken::Http2Raw => "2",
+        Spoken::Http3 | Spoken::Datagrams => "3",
     }
 }
 

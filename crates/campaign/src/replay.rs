@@ -3,7 +3,7 @@
 use super::search::{CULPRIT, Finding};
 use super::{Runner, Settings, TestTarget, Watcher, World, families};
 use dialogue::governor::Stop;
-use dialogue::http2::{FOLLOW_UP, write};
+use dialogue::http3;
 use dialogue::talk::{Move, Talk, TalkScript};
 use torture::case::{Case, Family};
 use torture::judge;
@@ -129,10 +129,10 @@ fn kind(kept: &Transcript) -> FailureKind {
 fn again(target: &TestTarget, script: &TalkScript) -> TalkScript {
     TalkScript {
         peer: target.peer.clone(),
-        tls_name: target.tls_name.clone(),
-        follow_up: script.follow_up.as_ref().map(|_| match script.spoken.is_http2() {
-            true => write::on_stream(&super::habits::plain_frame(target, ""), FOLLOW_UP),
-            false => super::habits::plain_request(target, ""),
+        tls_name: target.tls_name.clone().filter(|_| !script.spoken.is_http3()),
+        follow_up: script.follow_up.as_ref().map(|kept| {
+            let stream = http3::stream_of(kept).unwrap_or_default();
+            super::habits::follow_up(target, stream)
         }),
         ..script.clone()
     }

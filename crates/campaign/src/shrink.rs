@@ -41,6 +41,7 @@ pub type Fails<'f> = &'f mut dyn FnMut(&[Move]) -> Option<bool>;
 
 /// Looks for the shortest steps that still fail; `moves` are known to.
 pub fn shrink(moves: &[Move], fails: Fails<'_>) -> Shortest {
+    let whole = cut::are_pieces(moves);
     let mut search = Search {
         best: moves.to_vec(),
         fixes_length: cut::length_is_right(moves),
@@ -50,11 +51,13 @@ pub fn shrink(moves: &[Move], fails: Fails<'_>) -> Shortest {
         over: false,
     };
     search.reduce(cut::moves);
-    search.reduce(cut::requests);
-    search.reduce(cut::lines);
-    let boundaries = search.lengths();
-    search.reduce(cut::tokens);
-    search.simplest_words();
+    let boundaries = match whole {
+        true => {
+            search.reduce(cut::pieces);
+            Vec::new()
+        }
+        false => search.text(),
+    };
     search.shortest_pauses();
     Shortest {
         moves: search.best,
@@ -130,6 +133,16 @@ impl Search<'_> {
             self.best = moves;
         }
         Some(fails)
+    }
+
+    /// Shrinks what is text.
+    fn text(&mut self) -> Vec<Boundary> {
+        self.reduce(cut::requests);
+        self.reduce(cut::lines);
+        let boundaries = self.lengths();
+        self.reduce(cut::tokens);
+        self.simplest_words();
+        boundaries
     }
 
     /// Leaves out what can be left out of these units.

@@ -5,7 +5,7 @@ use crate::families::{self, is_slow, presses};
 use crate::hang::cost_of_silence;
 use crate::{GATE, PLAIN_DEADLINE, Settings, TRIES};
 use dialogue::governor::Bounds;
-use torture::case::{Case, HTTP2};
+use torture::case::{Case, HTTP2, HTTP3};
 use units::Nanos;
 
 /// A length of time thrice: as it usually is, with hangs, and at most.
@@ -43,7 +43,7 @@ const HANGS: usize = 10;
 fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) -> CaseSpan {
     let count = case.exchanges.len() as u64;
     let silence = || case.exchanges.iter().map(|one| cost_of_silence(one, settings.silence_max));
-    let each = if case.group() == HTTP2 { FRAMES } else { EXCHANGE };
+    let each = if [HTTP2, HTTP3].contains(&case.group()) { FRAMES } else { EXCHANGE };
     let usual = Nanos(each.0 * count);
     let mut span = CaseSpan {
         usual,

@@ -65,6 +65,8 @@ pub struct OpenOptions {
     /// The user whose TLS sessions it resumes, where the handshake is the connection's own (QUIC) and each
     /// user has sessions of its own.
     pub user: Option<u64>,
+    /// Of QUIC: no connection is made; what is said and read is datagrams, as [`streams`] has them.
+    pub bare: bool,
 }
 
 /// How a connection is to be closed.

@@ -28,10 +28,43 @@ pub enum PieceKind {
     /// From the driver, once, before anything else: how many streams the peer allows to begin with, as
     /// a code. It concerns no stream.
     Allowed = 4,
-    /// To the driver: with which code the connection is to be closed, when it is closed. It concerns no
-    /// stream.
+    /// To the driver: with which code the connection is to be closed, when it is closed. From the driver,
+    /// behind everything else: with which code the peer closed it, [`TRANSPORT`] added where it is one of
+    /// QUIC's own. It concerns no stream.
     Close = 5,
+    /// Where no connection is made: a datagram, as it is; to the driver, or from it. It concerns no stream.
+    Datagram = 6,
+    /// To the driver, where no connection is made: a datagram with an Initial packet that it is to make (RFC 9000
+    /// section 17.2.2). The payload is the datagram's size as two bytes, a byte of [`INITIAL_OPTIONS`], and
+    /// frames that go before everything else.
+    Initial = 7,
+    /// From the driver, where no connection is made: a datagram that it sent, as far as it is kept; its stream is
+    /// the size of the whole.
+    Sent = 8,
 }
+
+/// What is odd about an Initial packet, by name, and the bits of its description.
+pub const INITIAL_OPTIONS: [(&str, u8); 5] = [
+    // a ClientHello, in as many datagrams as it needs
+    ("hello", HELLO),
+    // the reserved bits of its header are set (section 17.2)
+    ("reserved", RESERVED),
+    // its last byte is another one: nobody can decrypt it
+    ("broken", BROKEN),
+    // with a token that no server gave us (section 8.1)
+    ("token", TOKEN),
+    // the destination has an identifier of four bytes, where eight are the least (section 7.2)
+    ("short", SHORT_ID),
+];
+pub const HELLO: u8 = 1;
+pub const RESERVED: u8 = 2;
+pub const BROKEN: u8 = 4;
+pub const TOKEN: u8 = 8;
+pub const SHORT_ID: u8 = 16;
+
+/// What codes of QUIC itself (RFC 9000 section 20.1) have beside those of the protocol above: codes have 62
+/// bits.
+pub const TRANSPORT: u64 = 1 << 63;
 
 /// The head of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +96,9 @@ impl Head {
             3 => PieceKind::Opened,
             4 => PieceKind::Allowed,
             5 => PieceKind::Close,
+            6 => PieceKind::Datagram,
+            7 => PieceKind::Initial,
+            8 => PieceKind::Sent,
             _ => return None,
         };
         let [.., a, b, c, d, e, f, g, h] = *bytes;
@@ -77,6 +113,13 @@ pub fn put_code(out: &mut Vec<u8>, kind: PieceKind, stream: u64, code: Option<u6
     let length = if code.is_some() { 8 } else { 0 };
     out.extend_from_slice(&Head { kind, last: false, length, stream }.to_bytes());
     out.extend(code.into_iter().flat_map(u64::to_be_bytes));
+}
+
+/// Puts one piece with this payload, shorter than [`PIECE_MAX`], behind `out`.
+pub fn put(out: &mut Vec<u8>, kind: PieceKind, stream: u64, payload: &[u8]) {
+    let length = payload.len() as u32;
+    out.extend_from_slice(&Head { kind, last: false, length, stream }.to_bytes());
+    out.extend_from_slice(payload);
 }
 
 /// Puts bytes of a stream behind `out`, in as many pieces as they need.

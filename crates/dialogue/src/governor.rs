@@ -344,7 +344,7 @@ impl Governor {
     pub fn admit(&mut self, now: Nanos, peer: &Peer, probe: bool) -> Admission {
         self.began.get_or_insert(now);
         self.look(now);
-        if let Peer::Tcp(address) = peer
+        if let Some(address) = &peer.address()
             && !self.pinned.is_empty()
             && !self.pinned.contains(address)
         {

@@ -17,10 +17,23 @@ pub enum Spoken {
     Http2,
     /// HTTP/2, and nothing but what the script says.
     Http2Raw,
+    /// HTTP/3, where a client owes no answer to what comes: what is said and read is pieces of streams.
+    Http3,
+    /// No connection is made: what is said and read is datagrams of QUIC.
+    Datagrams,
 }
 
 impl Spoken {
     pub fn is_http2(self) -> bool {
+        matches!(self, Spoken::Http2 | Spoken::Http2Raw)
+    }
+
+    pub fn is_http3(self) -> bool {
+        matches!(self, Spoken::Http3 | Spoken::Datagrams)
+    }
+
+    /// What is said is made of frames, and read as such.
+    pub fn has_frames(self) -> bool {
         self != Spoken::Http1
     }
 }

@@ -9,6 +9,7 @@ pub mod front;
 pub mod governor;
 pub mod hello;
 pub mod http2;
+pub mod http3;
 pub mod replies;
 pub mod talk;
 pub mod text;

@@ -105,6 +105,12 @@ impl Replies {
         Replies { frames: Some(Box::default()), ..Replies::new(&[]) }
     }
 
+    /// What comes is read as pieces of the streams of HTTP/3.
+    /// `follow_up`: the stream of the request that follows.
+    pub fn http3(follow_up: Option<u64>) -> Replies {
+        Replies { frames: Some(Box::new(FrameReader::http3(follow_up))), ..Replies::new(&[]) }
+    }
+
     /// What was read before, as it was kept; nothing further is read.
     pub fn kept(
         interim: Vec<u16>,

@@ -22,8 +22,22 @@
 //! | `{resets N}` | the same, each reset at once |
 //! | `{request METHOD}` | the header block of a request |
 //! | `{field NAME=VALUE}` `{kept NAME=VALUE}` | a literal field; one that the dynamic table keeps |
+//!
+//! Streams of HTTP/3, by QUIC's numbers, and what is on them; numbers are decimal or begin with 0x:
+//!
+//! | written | stands for |
+//! |---|---|
+//! | `{open}` | a control stream with SETTINGS, and the two of QPACK |
+//! | `{on STREAM TEXT}` `{last STREAM TEXT}` | bytes of a stream; bytes with which it ends |
+//! | `{abort STREAM CODE}` `{stop STREAM CODE}` | RESET_STREAM; STOP_SENDING |
+//! | `{h3 KIND TEXT}` `{h3-long N KIND TEXT}` | a frame: `HEADERS` or a number, its payload; one whose head says N bytes |
+//! | `{section METHOD}` `{line NAME=VALUE}` | the field section of a request; a literal field line |
+//! | `{ask STREAM}` `{start STREAM}` | a whole GET; the beginning of a POST, whose content follows |
+//! | `{asks N}` `{aborts N}` | N requests on streams from 0 on; the same, each given up at once |
+//! | `{varint N}` | a number as QUIC writes it |
 
 mod frames;
+mod streams;
 
 use units::quoted;
 
@@ -195,6 +209,7 @@ fn expand<'t>(text: &'t str, values: &Values, out: &mut Vec<u8>) -> Result<&'t s
             }
         }
         _ if frames::expand(name, argument, values, out)? => {}
+        _ if streams::expand(name, argument, values, out)? => {}
         _ => return Err(format!("{} is not a macro", quoted(inside))),
     }
     Ok(after)

@@ -80,6 +80,7 @@ pub fn open_options(plan: &Plan, turn: u64) -> OpenOptions {
         recv_buffer: wanted.recv_buffer,
         early: plan.tls.early_data,
         user: None,
+        bare: false,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::body::{BodyReader, Taken};
 use super::frames::Frames;
 use super::head::{self, HeadRefusal, RequestHead};
+use super::streams::Streams;
 use super::{Act, Defect, Defects, page, worker};
 use super::{BODY, HEAD, IDLE, SEND, SILENT};
 use units::Nanos;
@@ -23,6 +24,8 @@ pub(super) struct Connection {
     buffer: Vec<u8>,
     /// HTTP/2 is spoken.
     frames: Option<Box<Frames>>,
+    /// HTTP/3 is spoken.
+    streams: Option<Box<Streams>>,
     state: ReadPhase,
     acts: Vec<Act>,
     served: u32,
@@ -42,8 +45,8 @@ pub(super) struct Connection {
     pub(super) nuls: u32,
     /// What an earlier request left behind, on whatever connection: the next refusal has no head.
     pub(super) marked: bool,
-    /// It has taken a worker for ever.
-    pub(super) hung: bool,
+    /// Workers that it has taken for ever since this was asked last.
+    pub(super) hung: u32,
     /// The server is at an end.
     pub(super) dead: bool,
 }
@@ -62,6 +65,7 @@ impl Connection {
             defects: defects.clone(),
             buffer: Vec::new(),
             frames: None,
+            streams: None,
             state: ReadPhase::Head,
             acts: Vec::new(),
             served: 0,
@@ -74,13 +78,22 @@ impl Connection {
             cost: Nanos::ZERO,
             nuls: 0,
             marked: false,
-            hung: false,
+            hung: 0,
             dead: false,
         }
     }
 
+    /// One of QUIC: what comes and goes is pieces of its streams.
+    pub(super) fn over_quic(defects: &Defects, at: Nanos) -> Connection {
+        let streams = Some(Box::new(Streams::new(defects)));
+        Connection { streams, ..Connection::new(defects, at) }
+    }
+
     /// Bytes have come.
     pub(super) fn receive(&mut self, at: Nanos, bytes: &[u8]) -> Vec<Act> {
+        if self.streams.is_some() {
+            return self.take_pieces(at, bytes);
+        }
         if self.speaks_frames(bytes) {
             return self.take_frames(at, bytes);
         }
@@ -126,6 +139,21 @@ impl Connection {
         let acts = frames.receive(bytes);
         self.dead |= frames.dead;
         if frames.is_over() {
+            self.state = ReadPhase::Over;
+        }
+        acts
+    }
+
+    fn take_pieces(&mut self, at: Nanos, bytes: &[u8]) -> Vec<Act> {
+        let Some(streams) = &mut self.streams else { return Vec::new() };
+        (self.since, self.heard) = (at, at);
+        if matches!(self.state, ReadPhase::Over) {
+            return Vec::new();
+        }
+        let acts = streams.receive(bytes);
+        self.dead |= streams.dead;
+        self.hung += std::mem::take(&mut streams.hung);
+        if streams.is_over() {
             self.state = ReadPhase::Over;
         }
         acts
@@ -206,7 +234,8 @@ impl Connection {
 
     /// Between requests: nothing has come of the next one.
     pub(super) fn is_idle(&self) -> bool {
-        let idle = self.frames.as_ref().is_none_or(|frames| frames.is_idle());
+        let idle = self.frames.as_ref().is_none_or(|frames| frames.is_idle())
+            && self.streams.as_ref().is_none_or(|streams| streams.is_idle());
         matches!(self.state, ReadPhase::Head) && self.buffer.is_empty() && idle
     }
 
@@ -373,7 +402,7 @@ impl Connection {
     fn refuse(&mut self, refusal: HeadRefusal) -> bool {
         let status = match refusal {
             HeadRefusal::Hang => {
-                self.hung = self.has(Defect::HangsOnExtensions);
+                self.hung += u32::from(self.has(Defect::HangsOnExtensions));
                 return false;
             }
             HeadRefusal::Dies => {

@@ -17,6 +17,8 @@ pub enum DefectKind {
     Overload,
     /// Frames of HTTP/2: H.
     Frames,
+    /// Frames and streams of HTTP/3: Q.
+    Streams,
     /// What shows itself only to who builds on what he found: F-15.
     Mutation,
 }
@@ -218,6 +220,11 @@ defects! {
         DiesOfLongFrame "dies-of-long-frame" "a frame of HTTP/2 that says more than 40,000 bytes ends the server; it is back 2 s later",
         KeepsResetStreams "keeps-reset-streams" "a stream of HTTP/2 that a client resets counts for ever among the hundred of its connection",
         MixesTables "mixes-tables" "the fields that HPACK keeps are lost between two header blocks",
+    }
+    Streams {
+        DiesOfDataFirst "dies-of-data-first" "DATA before HEADERS on a stream of HTTP/3 ends the server; it is back 2 s later",
+        KeepsCancelledStreams "keeps-cancelled-streams" "a stream of HTTP/3 that a client gives up counts for ever among the hundred of its connection",
+        HangsOnInsertCount "hangs-on-insert-count" "a field section of HTTP/3 that waits for entries of a table takes one of eight workers for ever",
     }
     Mutation {
         DiesOfTrailedExtension "dies-of-trailed-extension" "a last chunk with an extension is answered 202, with a trailer behind it 203, and with two it ends the server; it is back 2 s later",

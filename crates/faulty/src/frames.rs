@@ -1,6 +1,6 @@
 //! The range over HTTP/2 with prior knowledge (RFC 9113): one connection, correct but for its switches.
 
-mod request;
+pub(super) mod request;
 
 use super::{Act, Defect, Defects, page};
 use hpack::Decoder;

@@ -13,6 +13,7 @@ mod mix;
 mod page;
 mod pool;
 mod process;
+mod streams;
 mod whole;
 mod worker;
 

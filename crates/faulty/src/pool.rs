@@ -29,6 +29,7 @@ impl Pool {
             Defect::Sheds,
             Defect::RecoversSlowly,
             Defect::HangsOnExtensions,
+            Defect::HangsOnInsertCount,
         ];
         let leaky = [Defect::LosesSlotsToResets, Defect::LosesSlotsToCloses];
         let slots = match (small.map(has).contains(&true), leaky.map(has).contains(&true)) {

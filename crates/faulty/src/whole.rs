@@ -52,6 +52,8 @@ pub enum Entry {
 #[derive(Debug)]
 pub struct FaultyServer {
     defects: Defects,
+    /// Its connections are those of QUIC.
+    over_quic: bool,
     pool: Pool,
     /// Where requests are work.
     worker: Option<Worker>,
@@ -99,6 +101,7 @@ impl FaultyServer {
     pub fn new(defects: &Defects) -> FaultyServer {
         FaultyServer {
             defects: defects.clone(),
+            over_quic: false,
             pool: Pool::new(defects),
             worker: defects.iter().any(|defect| defect.limits_rate()).then(|| Worker::new(defects)),
             seats: BTreeMap::new(),
@@ -118,6 +121,12 @@ impl FaultyServer {
         }
     }
 
+    /// One that speaks HTTP/3: what its connections receive and send is pieces of streams, as
+    /// [`conduit::streams`] has them.
+    pub fn over_quic(defects: &Defects) -> FaultyServer {
+        FaultyServer { over_quic: true, ..FaultyServer::new(defects) }
+    }
+
     /// A connection is there; `id` is the caller's own, free again once it is [`gone`](Self::gone).
     pub fn connect(&mut self, at: Nanos, id: u64) -> Entry {
         if at < self.dead_until {
@@ -133,7 +142,10 @@ impl FaultyServer {
                 self.accept_free = from + ACCEPT_EVERY;
             }
         }
-        let connection = Connection::new(&self.defects, from);
+        let connection = match self.over_quic {
+            true => Connection::over_quic(&self.defects, from),
+            false => Connection::new(&self.defects, from),
+        };
         let seat = Seat {
             connection,
             holds: false,
@@ -352,7 +364,7 @@ impl FaultyServer {
         }
         (self.nuls, self.marked) = (seat.connection.nuls, seat.connection.marked);
         let cost = seat.connection.take_cost();
-        if std::mem::take(&mut seat.connection.hung) {
+        for _ in 0..std::mem::take(&mut seat.connection.hung) {
             self.pool.lose();
         }
         let (dead, idle) = (seat.connection.dead, seat.connection.is_idle());

@@ -15,9 +15,10 @@ mod qpack;
 mod request;
 mod session;
 mod stream;
-mod varint;
+pub mod varint;
 mod violation;
 
+pub use qpack::read_section;
 pub use request::Coded;
 pub use session::{Fed, GoneStream, Part, Session};
 pub use stream::StreamFacts;

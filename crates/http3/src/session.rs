@@ -289,7 +289,11 @@ impl Session {
                     *self.facts.resets.entry(code).or_default() += 1;
                 }
             }
-            PieceKind::Data | PieceKind::Close => {}
+            PieceKind::Data
+            | PieceKind::Close
+            | PieceKind::Datagram
+            | PieceKind::Initial
+            | PieceKind::Sent => {}
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! Whole numbers as QUIC writes them (RFC 9000 section 16).
 
 /// The largest.
-pub(crate) const MAX: u64 = (1 << 62) - 1;
+pub const MAX: u64 = (1 << 62) - 1;
 
 /// Bytes of the longest.
-pub(crate) const BYTES_MAX: usize = 8;
+pub const BYTES_MAX: usize = 8;
 
 /// Puts a number, at most [`MAX`], behind `out`, in as few bytes as it needs.
-pub(crate) fn put(out: &mut Vec<u8>, number: u64) {
+pub fn put(out: &mut Vec<u8>, number: u64) {
     let (bytes, form) = match number {
         0..=0x3f => (1, 0),
         0x40..=0x3fff => (2, 1),
@@ -19,7 +19,7 @@ pub(crate) fn put(out: &mut Vec<u8>, number: u64) {
 }
 
 /// The number at the beginning of the bytes and how many of them it is; `None`: it is not whole.
-pub(crate) fn get(bytes: &[u8]) -> Option<(u64, usize)> {
+pub fn get(bytes: &[u8]) -> Option<(u64, usize)> {
     let first = *bytes.first()?;
     let length = 1 << (first >> 6);
     let rest = bytes.get(1..length)?;

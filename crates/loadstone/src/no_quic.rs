@@ -10,7 +10,14 @@ pub(crate) fn carrier(_plan: &Plan, _client: &tls::Client) -> Option<Carrier> {
     None
 }
 
+/// Never made.
+pub(crate) type Quic = Reactor;
+
 impl Carrier {
+    pub(crate) fn of_factory(_factory: &tls::Factory) -> Option<Carrier> {
+        None
+    }
+
     pub(crate) fn of(_client: &tls::Client) -> Option<Carrier> {
         None
     }

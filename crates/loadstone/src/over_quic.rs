@@ -1,12 +1,14 @@
 //! QUIC over this machine's sockets.
 
+use ::quic::{Limits, Moves};
 use plan::{HttpVersion, Migrate, Plan};
-use quic::{Limits, Moves, Quic};
 use reactor::Reactor;
 
 /// What one worker needs to make QUIC connections.
 pub(crate) struct Carrier {
-    factory: tls::Factory,
+    handshakes: ::quic::Handshakes,
+    /// Makes those of users who resume their own sessions alone.
+    users: Option<tls::Factory>,
     limits: Limits,
     moves: Option<Moves>,
 }
@@ -22,21 +24,41 @@ pub(crate) fn carrier(plan: &Plan, client: &tls::Client) -> Option<Carrier> {
         Migrate::Every(span) => Moves::Every(span),
         Migrate::Calls(count) => Moves::Requests(count),
     });
-    spoken.then(|| Carrier { factory: client.factory(), limits, moves })
+    spoken.then(|| {
+        let factory = client.factory();
+        Carrier { handshakes: factory.quic(), users: Some(factory), limits, moves }
+    })
 }
 
+/// Sockets of QUIC over those of the kernel.
+pub(crate) type Quic = ::quic::Quic<Reactor>;
+
 impl Carrier {
-    /// For single exchanges, whose windows are wide. `client` offers HTTP/3.
-    pub(crate) fn of(client: &tls::Client) -> Option<Carrier> {
-        let http2::SessionSettings { stream_window, connection_window, .. } =
-            http2::SessionSettings::default();
-        let limits = Limits { stream_window, connection_window };
-        Some(Carrier { factory: client.factory(), limits, moves: None })
+    /// With the handshakes of a factory that offers HTTP/3.
+    pub(crate) fn of_factory(factory: &tls::Factory) -> Option<Carrier> {
+        let handshakes = factory.quic();
+        Some(Carrier { handshakes, users: None, limits: wide(), moves: None })
     }
 
-    pub(crate) fn over(self, io: Reactor) -> Quic<Reactor> {
-        let Carrier { mut factory, limits, moves } = self;
-        let quic = Quic::new(io, reactor::instant(), factory.quic(), &limits, None).moving(moves);
-        quic.with_users(Box::new(move |user| factory.quic_of(user)))
+    /// For single exchanges, whose windows are wide. `client` offers HTTP/3.
+    pub(crate) fn of(client: &tls::Client) -> Option<Carrier> {
+        Carrier::of_factory(&client.factory())
     }
+
+    pub(crate) fn over(self, io: Reactor) -> Quic {
+        let Carrier { handshakes, users, limits, moves } = self;
+        let quic = ::quic::Quic::new(io, reactor::instant(), handshakes, &limits, None);
+        let quic = quic.moving(moves);
+        match users {
+            Some(mut users) => quic.with_users(Box::new(move |user| users.quic_of(user))),
+            None => quic,
+        }
+    }
+}
+
+/// Windows that are no limit.
+fn wide() -> Limits {
+    let http2::SessionSettings { stream_window, connection_window, .. } =
+        http2::SessionSettings::default();
+    Limits { stream_window, connection_window }
 }

@@ -9,6 +9,7 @@
 //! others open, streams that the server opens in both directions, and QUIC's datagrams (RFC 9221).
 #![forbid(unsafe_code)]
 
+mod bare;
 mod clock;
 mod early;
 mod link;
@@ -19,6 +20,7 @@ mod transport;
 pub use migration::Moves;
 pub use transport::Limits;
 
+use bare::Bare;
 use clock::Clock;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use link::QuicLink;
@@ -50,6 +52,7 @@ pub struct Quic<I> {
     /// Who makes the handshakes of users with sessions of their own.
     of_users: Option<UserHandshakes>,
     transport: Arc<quinn_proto::TransportConfig>,
+    handshakes: Handshakes,
     lanes: Vec<Lane>,
     alarms: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
     /// What the worker is to be told at once.
@@ -71,6 +74,8 @@ struct Lane {
     /// Counts openings, so that an alarm of a former connection is known as such.
     generation: u32,
     link: Option<Box<QuicLink>>,
+    /// Datagrams without a connection.
+    bare: Option<Box<Bare>>,
 }
 
 impl<I: Io> Quic<I> {
@@ -84,7 +89,7 @@ impl<I: Io> Quic<I> {
         limits: &Limits,
         seed: Option<[u8; 32]>,
     ) -> Quic<I> {
-        let mut config = ClientConfig::new(tls);
+        let mut config = ClientConfig::new(tls.clone());
         let transport = Arc::new(transport::config(limits));
         config.transport_config(transport.clone());
         let mut endpoint = EndpointConfig::default();
@@ -98,6 +103,7 @@ impl<I: Io> Quic<I> {
             moves: None,
             of_users: None,
             transport,
+            handshakes: tls,
             lanes: Vec::new(),
             alarms: BinaryHeap::new(),
             news: Vec::new(),
@@ -128,6 +134,17 @@ impl<I: Io> Quic<I> {
         self.lanes.get_mut(slot as usize)?.link.as_deref_mut()
     }
 
+    /// The lane of a slot, made where there is none yet.
+    fn lane(&mut self, slot: Slot) -> &mut Lane {
+        let index = slot as usize;
+        if self.lanes.len() <= index {
+            self.lanes.resize_with(index + 1, Lane::default);
+        }
+        let lane = &mut self.lanes[index];
+        lane.generation = lane.generation.wrapping_add(1);
+        lane
+    }
+
     fn connect(
         &mut self,
         slot: Slot,
@@ -147,15 +164,9 @@ impl<I: Io> Quic<I> {
         let made = self.endpoint.connect(now, config, address, name);
         // a name that no certificate can have, or identifiers used up
         let (handle, connection) = made.map_err(|_| IoError::Failed(FailureClass::Tls))?;
-        let index = slot as usize;
-        if self.lanes.len() <= index {
-            self.lanes.resize_with(index + 1, Lane::default);
-        }
-        let lane = &mut self.lanes[index];
-        lane.generation = lane.generation.wrapping_add(1);
         let moves = self.moves.map(|moves| (moves, options.clone()));
         let link = QuicLink::new(handle, connection, address, options.early, moves);
-        lane.link = Some(Box::new(link));
+        self.lane(slot).link = Some(Box::new(link));
         self.advance(slot);
         Ok(())
     }
@@ -243,11 +254,32 @@ impl<I: Io> Io for Quic<I> {
             return self.io.open(slot, peer, options);
         };
         self.io.open(slot, &Peer::Udp(*address), options)?;
+        if options.bare {
+            let bare = Bare::new(&self.handshakes, name).map(Box::new);
+            self.lane(slot).bare = bare;
+            return match self.lanes[slot as usize].bare {
+                Some(_) => Ok(()),
+                None => {
+                    self.io.close(slot, Close::Orderly);
+                    Err(IoError::Failed(FailureClass::Tls))
+                }
+            };
+        }
         self.connect(slot, *address, name, options)
             .inspect_err(|_| self.io.close(slot, Close::Orderly))
     }
 
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        if let Some(lane) = self.lanes.get_mut(slot as usize)
+            && let Some(bare) = lane.bare.as_deref_mut()
+        {
+            let written = bare.write(&mut self.io, slot, bytes);
+            if bare.waits() {
+                let ready = Ready { slot, readable: true, writable: false, ended: false };
+                self.news.push((ready, lane.generation));
+            }
+            return written;
+        }
         let Some(link) = self.link(slot) else { return self.io.write(slot, bytes) };
         link.write(bytes)?;
         self.advance(slot);
@@ -255,6 +287,16 @@ impl<I: Io> Io for Quic<I> {
     }
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        if let Some(bare) = self.lanes.get_mut(slot as usize).and_then(|lane| lane.bare.as_mut()) {
+            let read = bare.read(&mut self.io, slot, &mut self.datagrams, buffer);
+            if read.is_ok() {
+                // a short read is taken for the last one
+                let generation = self.lanes[slot as usize].generation;
+                let ready = Ready { slot, readable: true, writable: false, ended: false };
+                self.news.push((ready, generation));
+            }
+            return read;
+        }
         if self.link(slot).is_none() {
             return self.io.read(slot, buffer);
         }
@@ -274,6 +316,9 @@ impl<I: Io> Io for Quic<I> {
     }
 
     fn close(&mut self, slot: Slot, how: Close) {
+        if let Some(lane) = self.lanes.get_mut(slot as usize) {
+            lane.bare = None;
+        }
         let link = self.lanes.get_mut(slot as usize).and_then(|lane| lane.link.take());
         if let Some(mut link) = link {
             let now = self.clock.instant(self.io.now());
@@ -321,7 +366,8 @@ impl<I: Io> Io for Quic<I> {
         let lanes = &self.lanes;
         let current = |(ready, generation): (Ready, u32)| {
             let lane = &lanes[ready.slot as usize];
-            (lane.generation == generation && lane.link.is_some()).then_some(ready)
+            let held = lane.link.is_some() || lane.bare.is_some();
+            (lane.generation == generation && held).then_some(ready)
         };
         ready.extend(self.news.drain(..).filter_map(current));
     }

@@ -243,21 +243,26 @@ impl QuicLink {
         id.index() < self.opened[id.dir() as usize]
     }
 
-    /// Opens the stream with the next number, if the peer allows one more.
+    /// Opens the stream with this number, if the peer allows so many; those before it that are not open yet
+    /// are opened with it (RFC 9000 section 2.1).
     fn open_next(&mut self, number: u64) -> bool {
         let dir = id_of(number).dir();
         let queued = self.unopened.iter().any(|(number, _)| id_of(*number).dir() == dir);
-        let opened = !queued && self.connection.streams().open(dir).is_some();
-        if opened {
-            self.count_opened(number);
+        while !queued && !self.is_open(number) {
+            if self.connection.streams().open(dir).is_none() {
+                return false;
+            }
+            self.opened[dir as usize] += 1;
         }
-        opened
+        if !queued {
+            self.note_opened(number);
+        }
+        !queued
     }
 
-    fn count_opened(&mut self, number: u64) {
-        let dir = id_of(number).dir();
-        self.opened[dir as usize] += 1;
-        if dir == Dir::Uni {
+    /// A stream is open that was not before.
+    fn note_opened(&mut self, number: u64) {
+        if id_of(number).dir() == Dir::Uni {
             return;
         }
         if !self.stands {
@@ -294,11 +299,15 @@ impl QuicLink {
     /// The peer allows more streams.
     fn open_waiting(&mut self, dir: Dir) {
         while let Some(row) = self.unopened.iter().position(|(id, _)| id_of(*id).dir() == dir) {
-            if self.connection.streams().open(dir).is_none() {
-                return;
+            let number = self.unopened[row].0;
+            while !self.is_open(number) {
+                if self.connection.streams().open(dir).is_none() {
+                    return;
+                }
+                self.opened[dir as usize] += 1;
             }
             let Some((number, held)) = self.unopened.remove(row) else { return };
-            self.count_opened(number);
+            self.note_opened(number);
             if let Some(code) = held.given_up {
                 self.give_up(number, code);
                 continue;
@@ -340,7 +349,13 @@ impl QuicLink {
             PieceKind::Stop => {
                 self.connection.recv_stream(id).stop(code).ok();
             }
-            PieceKind::Data | PieceKind::Opened | PieceKind::Allowed | PieceKind::Close => {}
+            PieceKind::Data
+            | PieceKind::Opened
+            | PieceKind::Allowed
+            | PieceKind::Close
+            | PieceKind::Datagram
+            | PieceKind::Initial
+            | PieceKind::Sent => {}
         }
     }
 
@@ -408,7 +423,12 @@ impl QuicLink {
                 }
                 Event::ConnectionLost { reason } => {
                     let stood = self.stands;
-                    self.loss.get_or_insert_with(|| Loss::of(&reason, stood));
+                    if self.loss.is_none() {
+                        self.loss = Some(Loss::of(&reason, stood));
+                        if let Some(code) = Loss::code_of(&reason) {
+                            streams::put_code(&mut self.inbox, PieceKind::Close, 0, Some(code));
+                        }
+                    }
                 }
                 Event::Stream(event) => self.stream_event(&event),
                 Event::HandshakeDataReady | Event::DatagramReceived | Event::DatagramsUnblocked => {

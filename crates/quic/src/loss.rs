@@ -1,6 +1,7 @@
 //! Why a connection is no more.
 
 use conduit::IoError;
+use conduit::streams::TRANSPORT;
 use quinn_proto::ConnectionError;
 use sample::{FailureClass, http3_code_name};
 
@@ -79,6 +80,17 @@ impl Loss {
                 lost(FailureClass::ConnectTimeout, "no response over UDP".to_owned())
             }
             other => lost(FailureClass::OtherIo, other.to_string()),
+        }
+    }
+
+    /// The code with which the peer closed the connection, as pieces have it.
+    pub(crate) fn code_of(reason: &ConnectionError) -> Option<u64> {
+        match reason {
+            ConnectionError::ApplicationClosed(close) => Some(close.error_code.into_inner()),
+            ConnectionError::ConnectionClosed(close) => {
+                Some(u64::from(close.error_code) | TRANSPORT)
+            }
+            _ => None,
         }
     }
 

@@ -7,6 +7,7 @@ use campaign::{Done, ServerCommand, TestTarget};
 use conduit::Io;
 use conduit::Peer;
 use dialogue::governor::Governor;
+use dialogue::http2::Spoken;
 use dialogue::talk::{Carried, Conversations, Director, Lull, play};
 use dialogue::text::Values;
 use faulty::{Act, Defects, Entry};
@@ -35,6 +36,19 @@ pub fn target() -> TestTarget {
     }
 }
 
+/// The range, spoken to in HTTP/3.
+pub fn target_over_quic() -> TestTarget {
+    let plain = target();
+    let address = SocketAddr::from(([127, 0, 0, 1], 443));
+    TestTarget {
+        peer: Peer::Quic { address, name: "127.0.0.1".to_owned() },
+        tls_name: Some("127.0.0.1".to_owned()),
+        spoken: Spoken::Http3,
+        values: Values { scheme: "https".to_owned(), ..plain.values },
+        ..plain
+    }
+}
+
 /// The firing range as a server of the made-up world.
 #[derive(Debug)]
 pub struct FiringRange {
@@ -59,6 +73,11 @@ impl FiringRange {
             next: 0,
             errands: Errands::default(),
         }
+    }
+
+    /// One that speaks HTTP/3, whose connections are made-up ones of QUIC: pieces of streams without packets.
+    pub fn over_quic(defects: &Defects) -> FiringRange {
+        FiringRange { range: faulty::FaultyServer::over_quic(defects), ..FiringRange::new(defects) }
     }
 
     /// What the user's commands do to it comes from here.

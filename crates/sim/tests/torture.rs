@@ -65,8 +65,8 @@ const TOLD_ONLY: [&str; 3] = ["C-08", "L-14", "W-07"];
 /// All cases but those of TLS: the made-up world has none.
 fn plain_cases() -> Vec<Case> {
     let mut cases = catalogue::cases().expect("the catalogue can be read");
-    // group H speaks HTTP/2, which these targets do not
-    cases.retain(|case| !case.needs.contains(&Need::Tls) && case.group() != 'H');
+    // groups H and Q speak HTTP/2 and HTTP/3, which these targets do not
+    cases.retain(|case| !case.needs.contains(&Need::Tls) && !['H', 'Q'].contains(&case.group()));
     cases
 }
 
@@ -141,7 +141,7 @@ fn shows(kind: DefectKind, case: &Case) -> bool {
         }
         DefectKind::Overload => is_overload(case),
         // over HTTP/2 alone: the gallery of planted bugs hunts those
-        DefectKind::Frames => false,
+        DefectKind::Frames | DefectKind::Streams => false,
     }
 }
 
@@ -163,7 +163,10 @@ fn reddened(defect: Defect, cases: &[Case]) -> Vec<String> {
 fn matrix(cases: &[Case]) -> BTreeMap<Defect, Vec<String>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let part = |first: usize| {
-        let own = Defect::ALL.iter().filter(|defect| defect.kind() != DefectKind::Frames);
+        // those of HTTP/2 and HTTP/3 have galleries of their own
+        let framed =
+            |defect: &Defect| [DefectKind::Frames, DefectKind::Streams].contains(&defect.kind());
+        let own = Defect::ALL.iter().filter(|defect| !framed(defect));
         let own = own.skip(first).step_by(threads);
         own.map(|defect| (*defect, reddened(*defect, cases))).collect::<Vec<_>>()
     };

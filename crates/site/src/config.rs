@@ -315,8 +315,10 @@ impl Config {
         if self.engine() != Engine::Proper && self.files.is_some() {
             return conflict("--files is for the pages, which --null and faults do not serve");
         }
-        if self.http3.is_some() && self.engine() != Engine::Proper {
-            return conflict("--http3 is for the pages, which --null and faults do not serve");
+        if self.http3.is_some() && self.engine() != Engine::Proper && self.range.is_none() {
+            return conflict(
+                "--http3 is for the pages and --range: leave out --null and the faults",
+            );
         }
         if self.early_data.is_some() && self.http3.is_none() {
             return conflict("--early-data is of HTTP/3 here: add --http3 CERT,KEY");

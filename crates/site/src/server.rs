@@ -72,13 +72,23 @@ impl Site {
             let listener = listener.share().map_err(SiteError::Resources)?;
             let mut worker = site.worker(listener, &config, &common);
             // one thread serves all of UDP
-            worker.quic = quic.take();
+            worker.quic = quic.take_if(|_| config.range.is_none());
             let reports = Reports { ready: ready.clone(), ended: ended.clone() };
             let thread = std::thread::Builder::new()
                 .name(format!("site-{index}"))
                 .spawn(move || worker.run(&reports))
                 .map_err(SiteError::Resources)?;
             site.threads.push(thread);
+        }
+        if let (Some(quic), Some(defects)) = (quic, config.range.clone()) {
+            let (common, ended) = (common.clone(), ended.clone());
+            let serve = move || {
+                let result = proper::serve_range(quic, &defects, &common);
+                drop(ended);
+                result
+            };
+            let thread = std::thread::Builder::new().name("site-quic".to_owned()).spawn(serve);
+            site.threads.push(thread.map_err(SiteError::Resources)?);
         }
         // the threads hold the only descriptors of the listener: when they end, it is closed
         drop((listener, ready, ended));

@@ -44,6 +44,8 @@ pub struct Case {
 
 /// The group of cases that speak HTTP/2; all others speak HTTP/1.1.
 pub const HTTP2: char = 'H';
+/// Those that speak HTTP/3.
+pub const HTTP3: char = 'Q';
 
 /// The group of what was found on real servers, and that of cases which users bring.
 pub const FOUND: char = 'K';

@@ -15,7 +15,8 @@ pub use severity::{Risk, Severity};
 pub use waits::{Lacking, is_hang, lacking, rightly_silent};
 
 use crate::case::{Exchange, RequirementLevel};
-use dialogue::http2::{FOLLOW_UP, FrameReader, GOAWAY, RST_STREAM};
+use dialogue::http2::{FOLLOW_UP, FrameReader, FrameSeen, GOAWAY, RST_STREAM};
+use dialogue::http3::datagrams;
 use dialogue::replies::Response;
 use dialogue::talk::{Talk, TalkEnd};
 use units::show;
@@ -256,7 +257,7 @@ fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<
 /// Frames that say an error, and the answers of streams, in a few words.
 fn frames_seen(frames: &FrameReader, parts: &mut Vec<String>) {
     let mut said: Vec<String> = Vec::new();
-    for frame in frames.frames.iter().filter(|frame| matches!(frame.kind, RST_STREAM | GOAWAY)) {
+    for frame in frames.frames.iter().filter(|frame| is_told(frame)) {
         let word = frame.to_string();
         if !said.contains(&word) {
             said.push(word);
@@ -266,6 +267,11 @@ fn frames_seen(frames: &FrameReader, parts: &mut Vec<String>) {
         said.push("ignored".to_owned());
     }
     parts.extend(said);
+}
+
+fn is_told(frame: &FrameSeen) -> bool {
+    let datagram = frame.is_over_quic() && frame.kind == datagrams::CAME;
+    datagram || matches!(frame.kind, RST_STREAM | GOAWAY)
 }
 
 /// What came back begins as HTTP/2 does: with a SETTINGS frame of the connection (RFC 9113 section 3.4).
@@ -278,6 +284,11 @@ pub fn speaks_http2(talk: &Talk) -> bool {
 const SETTINGS: u8 = 4;
 /// Bytes of one setting.
 const SETTING: u16 = 6;
+
+/// The end of a connection of QUIC comes with a word of the peer's.
+fn said_goodbye(talk: &Talk) -> bool {
+    talk.replies.frames.as_ref().is_some_and(|frames| frames.is_http3() && frames.goodbye())
+}
 
 /// What came back, in a few words: `400, then closed`.
 pub fn seen(talk: &Talk) -> String {
@@ -309,6 +320,7 @@ pub fn seen(talk: &Talk) -> String {
         TalkEnd::Unconnected(_) => "no connection",
         TalkEnd::Closed if parts.is_empty() => NOTHING,
         TalkEnd::Closed => "closed",
+        TalkEnd::Broken(_) if said_goodbye(talk) => "closed",
         TalkEnd::Broken(_) if parts.is_empty() => "reset without a byte",
         TalkEnd::Broken(_) => "reset",
         TalkEnd::Open => "the connection stands",

@@ -175,6 +175,8 @@ fn script(out: &mut Lines, script: &TalkScript) {
         Spoken::Http1 => {}
         Spoken::Http2 => out.put("spoken", "http2"),
         Spoken::Http2Raw => out.put("spoken", "http2-raw"),
+        Spoken::Http3 => out.put("spoken", "http3"),
+        Spoken::Datagrams => out.put("spoken", "quic-datagrams"),
     }
     if let Some(bytes) = script.options.recv_buffer {
         out.put("receive-buffer", bytes);

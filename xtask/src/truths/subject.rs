@@ -48,6 +48,9 @@ pub(crate) struct Subject {
     /// It is spoken to in HTTP/2: over TLS by ALPN, without by prior knowledge.
     #[serde(default)]
     pub(crate) http2: bool,
+    /// The same in HTTP/3: it needs TLS.
+    #[serde(default)]
+    pub(crate) http3: bool,
     #[serde(default)]
     file: Vec<Page>,
     #[serde(default)]
@@ -83,6 +86,7 @@ pub(crate) fn range() -> Subject {
         origin: false,
         chain: false,
         http2: false,
+        http3: false,
         file: Vec::new(),
         truth: Vec::new(),
     }
@@ -99,6 +103,15 @@ pub(crate) struct Running {
 }
 
 impl Subject {
+    /// The version that is asked for, where it is not 1.1.
+    pub(crate) fn http(&self) -> Option<&'static str> {
+        match (self.http2, self.http3) {
+            (_, true) => Some("3"),
+            (true, false) => Some("2"),
+            (false, false) => None,
+        }
+    }
+
     /// Every file of `folder`, in the order of their names.
     ///
     /// # Errors

@@ -1,13 +1,17 @@
-//! Frames of HTTP/2 that cost the server more than the client: so many of a kind, on a few connections,
-//! at a pace, with polite clients beside them. Every bound stands in the file of the case.
+//! Frames of HTTP/2 and HTTP/3 that cost the server more than the client: so many of a kind, on a few
+//! connections, at a pace, with polite clients beside them. Every bound stands in the file of the case.
+
+mod streams;
 
 use super::Member;
 use crate::pressure::{Plan, Round};
 use crate::{Runner, habits};
+use conduit::streams::HEAD;
 use dialogue::http2::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, HEADERS, PING, PRIORITY, RST_STREAM,
     SETTINGS, Spoken, WINDOW_UPDATE, write,
 };
+use dialogue::http3;
 use dialogue::talk::{Awaited, Move, TalkEnd, TalkScript};
 use sample::http2_code_name;
 use std::collections::BTreeMap;
@@ -41,7 +45,7 @@ type Make = fn(&Flood<'_>, u32) -> Vec<u8>;
 
 /// What the frames are made of.
 struct Flood<'a> {
-    /// The block of a plain request.
+    /// The block of a plain request; over HTTP/3 the frame that carries it.
     block: &'a [u8],
 }
 
@@ -159,6 +163,12 @@ fn filler_kept(number: u32) -> Vec<u8> {
     out
 }
 
+/// The same in a section of HTTP/3.
+fn filler_line(number: u32, section: &mut Vec<u8>) {
+    let name = format!("x-{number}");
+    http3::write::field(name.as_bytes(), &[b'a'; FILLER], section);
+}
+
 fn hpack_kept(bytes: usize, block: &mut Vec<u8>) {
     write::kept_field(b"x-a", &vec![b'a'; bytes], block);
 }
@@ -170,7 +180,8 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
         return;
     }
     let named = family.text("kind");
-    let Some(kind) = KINDS.iter().find(|kind| kind.name == named) else {
+    let kinds = if runner.target.spoken.is_http3() { &streams::KINDS[..] } else { &KINDS[..] };
+    let Some(kind) = kinds.iter().find(|kind| kind.name == named) else {
         result.outcome = TestOutcome::Inconclusive;
         result.notes.push(format!("{} is no kind of flood", units::quoted(named)));
         return;
@@ -181,18 +192,25 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
     let scripts = (0..connections).map(|_| script.clone()).collect();
     let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, family.span("hold")) };
     let round = runner.round(&case.id, &plan);
-    tell(family, &round, connections, bytes, result);
+    let over_quic = runner.target.spoken.is_http3();
+    tell(family, &round, (connections, bytes, over_quic), result);
 }
 
 /// One connection that floods.
 fn script(runner: &mut Runner<'_>, kind: &FloodKind, family: &Family) -> TalkScript {
     let request = habits::plain_frame(runner.target, "");
-    let flood = Flood { block: request.get(FRAME_HEAD..).unwrap_or_default() };
-    let mut steps = vec![
-        Move::Send(write::opening()),
-        Move::Await(Awaited::Settings),
-        Move::Send([write::settings_ack(), (kind.before)(&flood, 0)].concat()),
-    ];
+    let over_quic = runner.target.spoken.is_http3();
+    let head = if over_quic { HEAD } else { FRAME_HEAD };
+    let flood = Flood { block: request.get(head..).unwrap_or_default() };
+    let before = (kind.before)(&flood, 0);
+    let mut steps = match over_quic {
+        true => vec![Move::Send([http3::write::opening(), before].concat())],
+        false => vec![
+            Move::Send(write::opening()),
+            Move::Await(Awaited::Settings),
+            Move::Send([write::settings_ack(), before].concat()),
+        ],
+    };
     let count = family.count("frames").min(FRAMES_MAX) as u32;
     let each = (family.count("each").max(1) as u32).min(count.max(1));
     let mut at = 0;
@@ -202,11 +220,17 @@ fn script(runner: &mut Runner<'_>, kind: &FloodKind, family: &Family) -> TalkScr
         steps.push(Move::Pause(family.span("pause")));
         at = end;
     }
-    TalkScript { hold: true, spoken: Spoken::Http2Raw, ..runner.bare(steps, LIFE) }
+    let spoken = if over_quic { Spoken::Http3 } else { Spoken::Http2Raw };
+    TalkScript { hold: true, spoken, ..runner.bare(steps, LIFE) }
 }
 
 /// What polite clients felt, and what the server did with those who pressed.
-fn tell(family: &Family, round: &Round, connections: u64, bytes: u64, result: &mut CaseResult) {
+fn tell(
+    family: &Family,
+    round: &Round,
+    (connections, bytes, over_quic): (u64, u64, bool),
+    result: &mut CaseResult,
+) {
     result.outcome = result.outcome.max(round.outcome);
     result.health = Some(round.health);
     result.notes.extend(round.notes.iter().cloned());
@@ -214,6 +238,9 @@ fn tell(family: &Family, round: &Round, connections: u64, bytes: u64, result: &m
     let mut words: BTreeMap<String, u64> = BTreeMap::new();
     for one in &round.ended {
         let word = match (one.farewell, is_by_server(one.end)) {
+            (Some(code), _) if over_quic => {
+                format!("CONNECTION_CLOSE {}", http3::code_name(code))
+            }
             (Some(code), _) => format!("GOAWAY {}", http2_code_name(code)),
             (None, true) => "an end without a word".to_owned(),
             (None, false) => "nothing".to_owned(),

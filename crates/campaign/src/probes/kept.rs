@@ -1,8 +1,10 @@
 //! Probes on one connection that is kept: one call at a time, each counted from when it was due.
 
 use super::{Pattern, ProbeCall};
+use crate::habits;
 use conduit::Close;
 use dialogue::http2::write;
+use dialogue::http3;
 use dialogue::replies::Response;
 use dialogue::talk::{Conversations, Move, Talk, TalkEnd, TalkScript};
 use std::collections::{BTreeSet, VecDeque};
@@ -224,12 +226,14 @@ impl Keeper {
 
     /// The next call; over HTTP/2 it has a stream of its own, and the first has the opening before it.
     fn step(&self, pattern: &Pattern) -> Move {
-        if !pattern.new.spoken.is_http2() {
+        let spoken = pattern.new.spoken;
+        if !spoken.has_frames() {
             return Move::Send(pattern.keep.clone());
         }
         let calls = if self.place.is_some() { self.answered as u32 } else { 0 };
-        let call = write::on_stream(&pattern.keep, 2 * calls + 1);
-        Move::Send(if calls == 0 { [write::opening(), call].concat() } else { call })
+        let call = habits::later_frame(spoken, &pattern.keep, calls);
+        let opening = if spoken.is_http3() { http3::write::opening() } else { write::opening() };
+        Move::Send(if calls == 0 { [opening, call].concat() } else { call })
     }
 
     fn drop_connection(&mut self, stage: &mut Conversations<'_>) {

@@ -1,5 +1,6 @@
 //! Steps cut into pieces that can be left out, and put together again.
 
+use dialogue::http3;
 use dialogue::talk::Move;
 use std::ops::Range;
 
@@ -33,6 +34,20 @@ pub(super) fn built(units: &[Unit]) -> Vec<Move> {
 /// Each step is a piece.
 pub(super) fn moves(moves: &[Move]) -> Vec<Unit> {
     cut(moves, |bytes| ranges(std::iter::empty(), bytes.len()))
+}
+
+/// What is said is pieces of streams of QUIC: half of one would be read with what follows it.
+pub(super) fn are_pieces(moves: &[Move]) -> bool {
+    let mut said = moves.iter().filter_map(|step| match step {
+        Move::Send(bytes) => Some(bytes),
+        _ => None,
+    });
+    said.all(|bytes| http3::pieces(bytes).is_some())
+}
+
+/// Each of them.
+pub(super) fn pieces(moves: &[Move]) -> Vec<Unit> {
+    cut(moves, |bytes| http3::pieces(bytes).unwrap_or_default())
 }
 
 /// Up to the end of each empty line, after the one before.

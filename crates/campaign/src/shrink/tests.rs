@@ -36,6 +36,16 @@ fn random_data_shrinks_to_what_matters() {
     assert!(found.finished && found.candidates < 250, "{} candidates", found.candidates);
 }
 
+/// Pieces of streams are left out whole: half of one would be read with what follows it.
+#[test]
+fn pieces_of_streams_are_left_out_whole() {
+    use dialogue::http3::write;
+    let bad = write::on(0, &[0, 1, 65], true);
+    let said = [write::opening(), write::on(4, b"more", false), bad.clone(), write::reset(4, 1)];
+    let (left, _) = shrunk(&said.concat(), |bytes| has(bytes, &[0, 1, 65]));
+    assert_eq!(left, bad.escape_ascii().to_string());
+}
+
 #[test]
 fn a_length_is_found_with_both_its_sides() {
     let request = |count: usize| {

@@ -3,6 +3,7 @@
 //! first. So a GET, a POST and half a head count one each; so many pipelined GETs as there are.
 
 use crate::http2::{FRAME_HEAD, HEADERS, PREFACE, Spoken};
+use conduit::streams::{self, Head, PieceKind};
 
 /// Methods that change what a server keeps.
 const WRITING: [&[u8]; 3] = [b"PUT", b"DELETE", b"PATCH"];
@@ -26,6 +27,19 @@ pub struct Requests {
     word_over: bool,
     /// Of HTTP/2.
     frames: Option<FramesSaid>,
+    /// Of HTTP/3.
+    pieces: Option<PiecesSaid>,
+}
+
+/// Where the bytes stand among pieces of streams that are said.
+#[derive(Clone, Debug, Default)]
+struct PiecesSaid {
+    /// Bytes of the piece under way that are still to come.
+    left: usize,
+    /// What has come of the next piece's head.
+    head: Vec<u8>,
+    /// The highest stream of a request so far.
+    highest: Option<u64>,
 }
 
 /// Where the bytes stand among frames that are said.
@@ -64,7 +78,8 @@ impl Requests {
     /// Of a connection on which this is spoken.
     pub fn of(spoken: Spoken) -> Requests {
         let frames = spoken.is_http2().then(FramesSaid::default);
-        Requests { frames, ..Requests::default() }
+        let pieces = spoken.is_http3().then(PiecesSaid::default);
+        Requests { frames, pieces, ..Requests::default() }
     }
 
     /// One more request may go out.
@@ -74,7 +89,7 @@ impl Requests {
 
     /// How many of these bytes may be said; those are taken as said.
     pub fn leave(&mut self, bytes: &[u8], writes: bool) -> Leave {
-        if self.frames.is_some() {
+        if self.frames.is_some() || self.pieces.is_some() {
             return self.leave_frames(bytes);
         }
         for (at, byte) in bytes.iter().enumerate() {
@@ -103,7 +118,11 @@ impl Requests {
         }
         let mut free = self.granted - self.used;
         let before = free;
-        let count = self.frames.as_mut().map_or(0, |frames| frames.pass(bytes, &mut free));
+        let count = match (&mut self.frames, &mut self.pieces) {
+            (Some(frames), _) => frames.pass(bytes, &mut free),
+            (None, Some(pieces)) => pieces.pass(bytes, &mut free),
+            (None, None) => 0,
+        };
         self.used += before - free;
         if count == 0 { Leave::Ask } else { Leave::Bytes(count) }
     }
@@ -180,6 +199,42 @@ impl FramesSaid {
     }
 }
 
+impl PiecesSaid {
+    /// As [`FramesSaid::pass`]: each stream in both directions is a request.
+    fn pass(&mut self, bytes: &[u8], free: &mut u64) -> usize {
+        let mut at = 0;
+        while at < bytes.len() {
+            if self.left > 0 {
+                let count = self.left.min(bytes.len() - at);
+                self.left -= count;
+                at += count;
+                continue;
+            }
+            let rest = &bytes[at..];
+            let count = (streams::HEAD - self.head.len()).min(rest.len());
+            let head: Vec<u8> = self.head.iter().chain(&rest[..count]).copied().collect();
+            let Ok(whole) = <[u8; streams::HEAD]>::try_from(head.as_slice()) else {
+                (self.head, at) = (head, at + count);
+                continue;
+            };
+            let Some(piece) = Head::from_bytes(&whole) else { return bytes.len() };
+            let is_request = piece.kind == PieceKind::Data && piece.stream.is_multiple_of(4);
+            if is_request && self.highest.is_none_or(|highest| piece.stream > highest) {
+                match (self.highest, *free) {
+                    (None, _) => {}
+                    (Some(_), 0) => return at,
+                    (Some(_), _) => *free -= 1,
+                }
+                self.highest = Some(piece.stream);
+            }
+            self.head.clear();
+            self.left = piece.length as usize;
+            at += count;
+        }
+        at
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,6 +276,31 @@ mod tests {
         let (opening, one) = (write::opening().len(), ask(1).len());
         let second = opening + one + write::ping().len();
         assert_eq!(asked, [0, second, second + one]);
+    }
+
+    #[test]
+    fn each_stream_of_http3_is_a_request() {
+        use crate::http3::write;
+        let ask = |stream| write::request(stream, b"x");
+        let said = [write::opening(), ask(0), write::reset(0, 1), ask(4), ask(8)].concat();
+        let second = write::opening().len() + ask(0).len() + write::reset(0, 1).len();
+        for size in [1, 7, said.len()] {
+            let mut requests = Requests::of(Spoken::Http3);
+            let (mut at, mut asked) = (0, Vec::new());
+            while at < said.len() {
+                let end = said.len().min(at + size);
+                match requests.leave(&said[at..end], false) {
+                    Leave::Bytes(count) => at += count,
+                    Leave::Ask => {
+                        asked.push(at);
+                        requests.grant();
+                    }
+                    Leave::Writes => panic!("no method is read"),
+                }
+            }
+            assert_eq!(asked.len(), 3, "pieces of {size} bytes: {asked:?}");
+            assert!(size == 1 || asked == [0, second, second + ask(4).len()] || size == 7);
+        }
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! Frames, read as they come: what a polite client would refuse is read too, as far as it can be.
 
-use super::block::response;
+mod streams;
+
+use super::block::{self, response};
 use super::{
     ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, GOAWAY, HEADERS, KINDS, OCTETS,
     PADDED, PING, PRIORITIZED, RST_STREAM, SETTINGS, write,
 };
+use crate::http3::{OVER_QUIC, code_name, datagrams};
 use crate::replies::{ANSWERS_MAX, HEAD_MAX, Response};
 use hpack::Decoder;
 use sample::http2_code_name;
@@ -50,6 +53,19 @@ impl FrameSeen {
         self.kind == PING && self.flags & ACK != 0 && self.payload == OCTETS
     }
 
+    /// It is something of HTTP/3 or of QUIC, in the form of a frame of HTTP/2.
+    pub fn is_over_quic(&self) -> bool {
+        self.stream & OVER_QUIC != 0
+    }
+
+    fn quic_name(&self) -> &'static str {
+        match (self.kind, self.flags) {
+            (RST_STREAM, streams::STOPPED) => "STOP_SENDING",
+            (RST_STREAM, _) => "RESET_STREAM",
+            _ => "CONNECTION_CLOSE",
+        }
+    }
+
     /// SETTINGS of the server's own.
     pub fn is_settings(&self) -> bool {
         self.kind == SETTINGS && self.flags & ACK == 0
@@ -60,6 +76,10 @@ impl std::fmt::Display for FrameSeen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let FrameSeen { kind, flags, stream, length, .. } = self;
         match (*kind, self.code()) {
+            (datagrams::CAME, _) if self.is_over_quic() => f.write_str(&datagrams::told(self)),
+            (RST_STREAM | GOAWAY, Some(code)) if self.is_over_quic() => {
+                write!(f, "{} {}", self.quic_name(), code_name(code))
+            }
             (RST_STREAM, Some(code)) => write!(f, "RST_STREAM {}", http2_code_name(code)),
             (GOAWAY, Some(code)) => write!(f, "GOAWAY {}", http2_code_name(code)),
             _ => match KINDS.iter().find(|(_, number)| number == kind) {
@@ -101,6 +121,8 @@ pub struct FrameReader {
     resets: usize,
     pongs: usize,
     data_kept: usize,
+    /// Where what comes is pieces of streams.
+    streams: Option<Box<streams::StreamsRead>>,
 }
 
 impl Default for FrameReader {
@@ -116,11 +138,24 @@ impl Default for FrameReader {
             resets: 0,
             pongs: 0,
             data_kept: 0,
+            streams: None,
         }
     }
 }
 
 impl FrameReader {
+    /// A reader of HTTP/3; the response on the stream of the request that follows is kept as that of
+    /// [`FOLLOW_UP`](super::FOLLOW_UP).
+    pub fn http3(follow_up: Option<u64>) -> FrameReader {
+        let read = streams::StreamsRead::new(follow_up);
+        FrameReader { streams: Some(Box::new(read)), ..FrameReader::default() }
+    }
+
+    /// It reads pieces of streams.
+    pub fn is_http3(&self) -> bool {
+        self.streams.is_some() || self.frames.iter().any(FrameSeen::is_over_quic)
+    }
+
     /// What was read before, as it was kept.
     pub fn kept(frames: Vec<FrameSeen>) -> FrameReader {
         let mut reader = FrameReader::default();
@@ -155,7 +190,8 @@ impl FrameReader {
 
     /// This stream was reset.
     pub fn is_reset(&self, stream: u32) -> bool {
-        self.frames.iter().any(|frame| frame.kind == RST_STREAM && frame.stream == stream)
+        let of = |frame: &FrameSeen| frame.stream & !OVER_QUIC == stream;
+        self.frames.iter().any(|frame| frame.kind == RST_STREAM && of(frame))
     }
 
     /// What a polite client has to say to what has come.
@@ -168,6 +204,11 @@ impl FrameReader {
     /// # Errors
     /// Why nothing that follows can be read.
     pub(crate) fn take(&mut self, buffer: &mut Vec<u8>, got: &mut Got<'_>) -> Result<(), String> {
+        if let Some(mut read) = self.streams.take() {
+            let result = self.take_pieces(&mut read, buffer, got);
+            self.streams = Some(read);
+            return result;
+        }
         let mut at = 0;
         let result = loop {
             match self.next(&buffer[at..], got) {
@@ -258,7 +299,7 @@ impl FrameReader {
         let fields = fields.map_err(|why| format!("a header block that cannot be read: {why}"))?;
         let begun = got.answers.iter().any(|answer| answer.stream == stream);
         if !begun {
-            let answer = response(stream, &fields).ok_or("a response without a status")?;
+            let answer = response(stream, "2", &fields).ok_or("a response without a status")?;
             if (100..200).contains(&answer.status) {
                 got.interim.push(answer.status);
                 return Ok(());

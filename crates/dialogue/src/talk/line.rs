@@ -4,14 +4,17 @@ use super::{EVENTS_MAX, Move, RECEIVED_MAX, Standing, Talk, TalkEnd, TalkEvent, 
 use crate::governor::{Admission, Governor, Leave, Requests};
 use crate::hello::{HANDSHAKE, Hello, name_of};
 use crate::http2::{FOLLOW_UP, FrameReader, Spoken};
+use crate::http3;
 use crate::replies::Replies;
 use crate::talk::Awaited;
-use conduit::{Close, Io, IoError, Slot, TlsFactory, TlsSession};
+use conduit::{Close, Io, IoError, OpenOptions, Slot, TlsFactory, TlsSession};
 use sample::FailureClass;
 use units::Nanos;
 
 /// Bytes taken off a socket at a time.
 const READ_SIZE: usize = 64 << 10;
+/// HTTP/3: after so long without a word what was said is taken as read.
+const QUIET: Nanos = Nanos::from_millis(200);
 /// Bytes that are made ready to go out at a time.
 const PIECE_SIZE: usize = 256 << 10;
 
@@ -104,9 +107,12 @@ impl Conversation {
             mark: None,
             reading: true,
             session: None,
-            replies: match script.spoken.is_http2() {
-                true => Replies::http2(),
-                false => Replies::new(&script.methods),
+            replies: match script.spoken {
+                Spoken::Http1 => Replies::new(&script.methods),
+                Spoken::Http2 | Spoken::Http2Raw => Replies::http2(),
+                Spoken::Http3 | Spoken::Datagrams => {
+                    Replies::http3(script.follow_up.as_deref().and_then(http3::stream_of))
+                }
             },
             before_follow_up: None,
             heard_at: Nanos::ZERO,
@@ -233,6 +239,13 @@ impl Conversation {
             return;
         }
         if self.stage == LinePhase::Connecting {
+            if self.script.spoken.is_http3() {
+                // QUIC shakes hands in datagrams that are read before the connection stands
+                self.listen(io, slot, governor);
+            }
+            if self.stage == LinePhase::Over {
+                return;
+            }
             match io.write(slot, &[]) {
                 Ok(_) => self.stands(io.now()),
                 Err(IoError::WouldBlock) => return,
@@ -303,7 +316,9 @@ impl Conversation {
                 None => return self.finish(TalkEnd::Unconnected(FailureClass::Tls), io.now()),
             }
         }
-        if let Err(error) = io.open(slot, &self.script.peer, &self.script.options) {
+        let bare = self.script.spoken == Spoken::Datagrams;
+        let options = OpenOptions { bare, ..self.script.options.clone() };
+        if let Err(error) = io.open(slot, &self.script.peer, &options) {
             let class = match error {
                 IoError::Failed(class) => class,
                 IoError::WouldBlock => FailureClass::OtherIo,
@@ -645,7 +660,7 @@ impl Conversation {
     fn ended(&mut self, now: Nanos, broken: Option<FailureClass>) {
         self.replies.end();
         let (what, end) = match broken {
-            _ if self.stage == LinePhase::Handshake => {
+            _ if matches!(self.stage, LinePhase::Connecting | LinePhase::Handshake) => {
                 let class = broken.unwrap_or(FailureClass::Tls);
                 (What::Broken(class), TalkEnd::Unconnected(class))
             }
@@ -687,6 +702,8 @@ impl Conversation {
         let ends = || self.replies.whole() + frames.resets();
         let settled = match (self.before_follow_up, &self.script.follow_up) {
             (Some(_), _) => self.follow_up_ended(frames),
+            // there is no PING above QUIC: who is quiet for a while has read what there was
+            (None, Some(_)) if frames.is_http3() => return Some(self.heard_at + QUIET),
             (None, Some(_)) => frames.pong(),
             (None, None) => ends() >= self.script.methods.len().max(1),
         };

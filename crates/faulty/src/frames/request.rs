@@ -1,14 +1,15 @@
-//! The fields of a request, held against RFC 9113 sections 8.2 and 8.3.
+//! The fields of a request, held against RFC 9113 sections 8.2 and 8.3; those of HTTP/3 have the same rules
+//! (RFC 9114 sections 4.2 and 4.3).
 
 use hpack::Field;
 
 /// What is asked for.
 #[derive(Debug)]
-pub(super) struct Http2Request {
-    pub(super) method: Vec<u8>,
-    pub(super) path: Vec<u8>,
+pub(crate) struct Http2Request {
+    pub(crate) method: Vec<u8>,
+    pub(crate) path: Vec<u8>,
     /// What Content-Length says.
-    pub(super) length: Option<u64>,
+    pub(crate) length: Option<u64>,
 }
 
 /// Fields of HTTP/1.1 connections (RFC 9113 section 8.2.2).
@@ -16,7 +17,7 @@ const OF_CONNECTIONS: [&[u8]; 5] =
     [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
 
 /// `None`: it is malformed.
-pub(super) fn asked(fields: &[Field]) -> Option<Http2Request> {
+pub(crate) fn asked(fields: &[Field]) -> Option<Http2Request> {
     let regular = fields.iter().position(|(name, _)| !name.starts_with(b":"));
     let (pseudo, regular) = fields.split_at(regular.unwrap_or(fields.len()));
     let method = only(pseudo, b":method")?;

@@ -62,8 +62,9 @@ pub(crate) struct TortureWhat {
     /// Run only these cases or groups: S-07,S-30 or S
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// HTTP version: 1.1, or 2 (ALPN over TLS, prior knowledge over cleartext) [default: 2 if --only
-    /// names only cases of group H, which are those of HTTP/2; 1.1 otherwise]
+    /// HTTP version: 1.1, 2 (ALPN over TLS, prior knowledge over cleartext) or 3 (QUIC) [default: 2 if
+    /// --only names only cases of group H, which are those of HTTP/2, 3 with those of group Q; 1.1
+    /// otherwise]
     #[arg(long, value_name = "VERSION", value_parser = spoken)]
     pub(crate) http: Option<Spoken>,
     /// Add your own cases: a file, or the .toml files of a folder; with --only X, run only these
@@ -125,9 +126,16 @@ pub(crate) struct TortureWhat {
 impl TortureWhat {
     /// What the cases, the probes and the plain requests speak.
     pub(crate) fn spoken(&self) -> Spoken {
-        let speaks = |name: &String| name.get(..1).is_some_and(|one| one.eq_ignore_ascii_case("H"));
-        let frames = !self.only.is_empty() && self.only.iter().all(speaks);
-        self.http.unwrap_or(if frames { Spoken::Http2 } else { Spoken::Http1 })
+        let speak = |letter: &str| {
+            let of =
+                |name: &String| name.get(..1).is_some_and(|one| one.eq_ignore_ascii_case(letter));
+            !self.only.is_empty() && self.only.iter().all(of)
+        };
+        self.http.unwrap_or(match (speak("H"), speak("Q")) {
+            (true, _) => Spoken::Http2,
+            (_, true) => Spoken::Http3,
+            _ => Spoken::Http1,
+        })
     }
 }
 
@@ -135,7 +143,8 @@ pub(super) fn spoken(text: &str) -> Result<Spoken, String> {
     match text {
         "1.1" => Ok(Spoken::Http1),
         "2" => Ok(Spoken::Http2),
-        _ => Err("1.1 and 2 are spoken".to_owned()),
+        "3" => Ok(Spoken::Http3),
+        _ => Err("1.1, 2 and 3 are spoken".to_owned()),
     }
 }
 
@@ -179,8 +188,10 @@ pub(crate) fn beside_plan(
             plan.seed = args.what.seed;
             plan.request.headers.extend(args.safety.headers.iter().cloned());
             plan.tls.insecure = args.what.insecure;
-            if args.what.spoken().is_http2() {
-                plan.request.version = HttpVersion::Http2;
+            match args.what.spoken() {
+                Spoken::Http1 => {}
+                Spoken::Http2 | Spoken::Http2Raw => plan.request.version = HttpVersion::Http2,
+                Spoken::Http3 | Spoken::Datagrams => plan.request.version = HttpVersion::Http3,
             }
             plan.timeouts.connect = BESIDE_PATIENCE;
             plan.timeouts.call = BESIDE_PATIENCE;

@@ -108,8 +108,8 @@ pub(crate) struct ChainArgs {
     /// A path that takes bodies; without it the page of the URL
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) post: Option<String>,
-    /// What is spoken to the proxy: 1.1, or 2 for requests of HTTP/2 of which it has to make one of
-    /// HTTP/1.1 (over TLS by ALPN, without by prior knowledge) [default: 1.1]
+    /// What is spoken to the proxy: 1.1, or 2 or 3 for requests with frames of which it has to make
+    /// one of HTTP/1.1 (2 over TLS by ALPN, without by prior knowledge; 3 over QUIC) [default: 1.1]
     #[arg(long, value_name = "VERSION", value_parser = super::torture::spoken)]
     pub(crate) http: Option<Spoken>,
     /// Accept any certificate

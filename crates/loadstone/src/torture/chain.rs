@@ -1,5 +1,6 @@
 //! `loadstone torture chain`: a proxy, and the server behind it, with the same requests.
 
+use super::choice;
 use super::permit::{self, Permit};
 use super::target::{self, Reached};
 use super::world::Sockets;
@@ -7,7 +8,6 @@ use crate::args::{ChainArgs, TortureArgs};
 use crate::exit::{Code, Failure};
 use crate::files;
 use campaign::{ChainTargets, RecordingOrigin, TestTarget};
-use dialogue::http2::Spoken;
 use record::torture::chain::{ChainEnds, chain_record};
 use site::{OriginRecorder, RecordedMessage};
 use std::net::{IpAddr, SocketAddr};
@@ -32,7 +32,7 @@ impl RecordingOrigin for Origin {
 /// Addresses that are not one's own, one that cannot be listened at, a result that cannot be written.
 pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
     files::check_results(args.json.as_ref(), [])?;
-    check_http2(args)?;
+    check_frames(args)?;
     if args.origin.is_none() && args.back.is_none() {
         return Err(Failure::usage(
             "name what stands behind the proxy: --origin ADDR:PORT to listen there and show what \
@@ -40,7 +40,7 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
         ));
     }
     let run = |url: &Url| args.run(url).map_err(|error| Failure::usage(error.to_string()));
-    let http2 = args.http.is_some_and(Spoken::is_http2);
+    let spoken = args.http.unwrap_or_default();
     let mut front_run = run(&args.proxy)?;
     front_run.what.http = args.http;
     let mut front = target::reach(&front_run, &args.proxy)?;
@@ -61,9 +61,9 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
     let Permit { governor, outside, audit, alone: _alone } =
         permit::permit(&front_run, &args.proxy, &front, &[], &asked)?;
     let factory = tls(args, &front_run)?;
-    let mut sockets = Sockets::new(factory, governor, outside)?;
-    let requests = match http2 {
-        true => torture::chain::downgrades(),
+    let mut sockets = Sockets::new(factory, governor, outside)?.over_quic(spoken)?;
+    let requests = match spoken.has_frames() {
+        true => torture::chain::downgrades(spoken),
         false => torture::chain::requests(),
     };
     let requests = requests.map_err(Failure::usage)?;
@@ -81,7 +81,7 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
     }
     let ends = ChainEnds {
         front: args.proxy.to_string(),
-        http: if http2 { "2" } else { "1.1" },
+        http: choice::spoken_version(spoken),
         origin: listening.map(|address| address.to_string()),
         back: args.back.as_ref().map(Url::to_string),
         class: front.class,
@@ -99,18 +99,17 @@ fn tls(args: &ChainArgs, front: &TortureArgs) -> Result<Option<tls::Factory>, Fa
     target::tls_for(front, url)
 }
 
-/// Requests of HTTP/2 are for the proxy; a server behind it hears HTTP/1.1, and only what arrived.
-fn check_http2(args: &ChainArgs) -> Result<(), Failure> {
-    if !args.http.is_some_and(Spoken::is_http2) {
-        return Ok(());
-    }
+/// Requests of HTTP/2 and HTTP/3 are for the proxy; a server behind it hears HTTP/1.1, and only what arrived.
+fn check_frames(args: &ChainArgs) -> Result<(), Failure> {
+    let Some(spoken) = args.http.filter(|spoken| spoken.has_frames()) else { return Ok(()) };
+    let version = choice::spoken_version(spoken);
     match &args.back {
         Some(back) if args.origin.is_none() => Err(Failure::usage(format!(
-            "--http 2 sends frames, which {back} would not be sent in their place: name --origin \
+            "--http {version} sends frames, which {back} would not be sent in their place: name --origin \
              ADDR:PORT as well, and what arrives there goes to --back"
         ))),
         Some(back) if back.scheme() == "https" => Err(Failure::usage(format!(
-            "--back {back}: with --http 2 the server behind is asked over HTTP/1.1 without TLS; \
+            "--back {back}: with --http {version} the server behind is asked over HTTP/1.1 without TLS; \
              give its http:// URL"
         ))),
         _ => Ok(()),

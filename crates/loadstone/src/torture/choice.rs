@@ -5,8 +5,9 @@ use crate::exit::Failure;
 use campaign::Settings;
 use campaign::probes::Probing;
 use campaign::shrink::Budget;
+use dialogue::http2::Spoken;
 use plan::FileSource;
-use torture::case::{Case, HTTP2, Need, OWN};
+use torture::case::{Case, HTTP2, HTTP3, Need, OWN};
 use torture::safety::Class;
 use units::Nanos;
 use url::{Position, Url};
@@ -18,11 +19,27 @@ pub(super) fn unknown(id: &str) -> Failure {
     ))
 }
 
+fn version_of(case: &Case) -> &'static str {
+    match case.group() {
+        HTTP2 => "2",
+        HTTP3 => "3",
+        _ => "1.1",
+    }
+}
+
+pub(super) fn spoken_version(spoken: Spoken) -> &'static str {
+    match spoken {
+        Spoken::Http1 => "1.1",
+        Spoken::Http2 | Spoken::Http2Raw => "2",
+        Spoken::Http3 | Spoken::Datagrams => "3",
+    }
+}
+
 /// What `--escalate` is.
 const ESCALATION: &str = "F-14";
 
 /// The groups that `--quick` is made of; who brings cases wants them.
-const QUICK_GROUPS: [char; 8] = ['B', 'F', HTTP2, 'J', 'M', 'S', 'V', OWN];
+const QUICK_GROUPS: [char; 9] = ['B', 'F', HTTP2, 'J', 'M', HTTP3, 'S', 'V', OWN];
 
 /// The cases that are asked for: those that `--only` names, or all that do not press, and with
 /// `--press` those too; what lasts for hours only with its span.
@@ -34,19 +51,23 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
     if let Some(name) = what.only.iter().find(|name| !all.iter().any(|case| named(case, name))) {
         return Err(unknown(name));
     }
-    let frames = what.spoken().is_http2();
-    let spoken = |case: &Case| (case.group() == HTTP2) == frames;
+    let frames = what.spoken().has_frames();
+    let version = spoken_version(what.spoken());
+    let spoken = |case: &Case| version_of(case) == version;
     if let Some(name) =
         what.only.iter().find(|name| !all.iter().any(|case| named(case, name) && spoken(case)))
     {
-        return Err(Failure::usage(match frames {
-            true => format!("{name} speaks HTTP/1.1: leave out --http 2"),
-            false => format!("{name} speaks HTTP/2: give --http 2, and no case of another group"),
+        let other = all.iter().find(|case| named(case, name)).map_or("1.1", version_of);
+        return Err(Failure::usage(match other {
+            "1.1" => format!("{name} speaks HTTP/1.1: leave out --http {version}"),
+            other => format!(
+                "{name} speaks HTTP/{other}: give --http {other}, and no case of another group"
+            ),
         }));
     }
     if frames && (what.escalate || !what.cases.is_empty()) {
         let which = if what.escalate { "--escalate" } else { "--cases" };
-        return Err(Failure::usage(format!("{which} speaks HTTP/1.1: leave out --http 2")));
+        return Err(Failure::usage(format!("{which} speaks HTTP/1.1: leave out --http {version}")));
     }
     let wanted = |case: &Case| {
         if !spoken(case) {
@@ -66,7 +87,7 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
     let chosen: Vec<Case> = all.into_iter().filter(wanted).collect();
     if let Some(name) = what.only.iter().find(|name| !chosen.iter().any(|case| named(case, name))) {
         return Err(Failure::usage(format!(
-            "{} selects no case: cases that apply pressure need --press, and --quick runs B, F, H, J, M, S and V only",
+            "{} selects no case: cases that apply pressure need --press, and --quick runs B, F, H, J, M, Q, S and V only",
             units::quoted(name)
         )));
     }

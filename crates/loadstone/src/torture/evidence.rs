@@ -202,20 +202,26 @@ pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
     let Permit { governor, outside, audit, alone } =
         permit::permit(&run, &url, &reached, &cases, &asked)?;
     let seen = server::processes(&run.server, &reached)?;
-    let sockets = Sockets::new(target::tls_for(&run, &url)?, governor, outside)?.seeing(seen);
+    let sockets = Sockets::new(target::tls_for(&run, &url)?, governor, outside)?
+        .over_quic(run.what.spoken())?
+        .seeing(seen);
     Ok(Scene { url, reached, sockets, audit, _alone: alone })
 }
 
 /// What all of them speak.
 fn spoken(kept: &[Kept]) -> Result<Spoken, Failure> {
-    let frames = kept.iter().filter(|one| one.failure.transcript.script.spoken.is_http2()).count();
-    match frames {
-        0 => Ok(Spoken::Http1),
-        some if some == kept.len() => Ok(Spoken::Http2),
-        _ => Err(Failure::usage(
-            "some of these failures speak HTTP/1.1 and others HTTP/2: replay them one by one",
-        )),
+    let polite = |one: &Kept| match one.failure.transcript.script.spoken {
+        Spoken::Http2Raw => Spoken::Http2,
+        Spoken::Datagrams => Spoken::Http3,
+        other => other,
+    };
+    let first = kept.first().map(polite).unwrap_or_default();
+    if kept.iter().any(|one| polite(one) != first) {
+        return Err(Failure::usage(
+            "these failures speak several versions of HTTP: replay them one by one",
+        ));
     }
+    Ok(first)
 }
 
 fn of_run(kept: &[Kept]) -> Result<Url, Failure> {

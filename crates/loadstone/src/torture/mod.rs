@@ -129,6 +129,7 @@ fn run(
         permit::permit(args, url, &reached, &cases, &asked)?;
     let route = route(args, &reached)?;
     let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, outside)?
+        .over_quic(args.what.spoken())?
         .through(route)
         .obeying(Errands::new(args.overload.commands()))
         .seeing(seen.map_or_else(|| server::machine(&args.server), |seen| Ok(Some(seen)))?);

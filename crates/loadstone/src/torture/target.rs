@@ -6,6 +6,7 @@ use crate::args::TortureArgs;
 use crate::exit::{Code, Failure};
 use campaign::TestTarget;
 use conduit::Peer;
+use dialogue::http2::Spoken;
 use dialogue::text::Values;
 use std::net::{IpAddr, SocketAddr};
 use torture::safety::{Class, proof};
@@ -15,7 +16,11 @@ pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<tls::Facto
     if url.scheme() != "https" {
         return Ok(None);
     }
-    let alpn = if args.what.spoken().is_http2() { vec!["h2".to_owned()] } else { Vec::new() };
+    let alpn = match args.what.spoken() {
+        Spoken::Http1 => Vec::new(),
+        Spoken::Http2 | Spoken::Http2Raw => vec![http2::ALPN.to_owned()],
+        Spoken::Http3 | Spoken::Datagrams => vec![http3::ALPN.to_owned()],
+    };
     let settings = tls::Settings {
         insecure: args.what.insecure,
         laid_open: true,
@@ -42,6 +47,9 @@ pub(super) struct Reached {
 /// # Errors
 /// A name that leads nowhere, or to where nobody may torture.
 pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
+    if args.what.spoken().is_http3() {
+        check_quic(url)?;
+    }
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(80);
     let (found, _) = host::resolve(host, port, host::Family::Any)
@@ -54,10 +62,14 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
         Some(port) => format!("{host}:{port}"),
         None => host.to_owned(),
     };
+    let name = host.trim_matches(['[', ']']).to_owned();
     let path = url[url::Position::BeforePath..url::Position::AfterQuery].to_owned();
     let target = TestTarget {
-        peer: Peer::Tcp(first),
-        tls_name: (url.scheme() == "https").then(|| host.trim_matches(['[', ']']).to_owned()),
+        peer: match args.what.spoken() {
+            Spoken::Http3 | Spoken::Datagrams => Peer::Quic { address: first, name: name.clone() },
+            _ => Peer::Tcp(first),
+        },
+        tls_name: (url.scheme() == "https").then_some(name),
         spoken: args.what.spoken(),
         values: Values {
             scheme: url.scheme().to_owned(),
@@ -72,6 +84,20 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
         secrets: secrets(args),
     };
     Ok(Reached { target, hosts, addresses: found, class, run })
+}
+
+fn check_quic(url: &Url) -> Result<(), Failure> {
+    if !cfg!(feature = "h3") {
+        return Err(Failure::usage(
+            "this program was built without HTTP/3 (the feature h3); use --http 2, or build it with",
+        ));
+    }
+    if url.scheme() != "https" {
+        return Err(Failure::usage(format!(
+            "--http 3 cannot go to {url}: HTTP/3 is never without TLS; write https://"
+        )));
+    }
+    Ok(())
 }
 
 fn nowhere(error: &host::ResolveError) -> String {

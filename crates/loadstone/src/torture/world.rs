@@ -3,11 +3,13 @@
 use super::errands::Errands;
 use super::server::Seen;
 use crate::exit::Failure;
+use crate::over_quic::{Carrier, Quic};
 use crate::run::path::EmulatedPath;
 use campaign::{Done, ServerCommand, World};
-use conduit::{Io, TlsFactory};
+use conduit::{Io, Ready, TlsFactory};
 use dialogue::governor::Governor;
 use dialogue::governor::Stop;
+use dialogue::http2::Spoken;
 use dialogue::talk::{Carried, Conversations, Director, Lull, play};
 use reactor::Reactor;
 use sample::{Death, PathFacts, ServerState};
@@ -21,6 +23,8 @@ pub(crate) type Outside = Box<dyn FnMut() -> Option<Stop>>;
 
 pub(crate) struct Sockets {
     reactor: Reactor,
+    /// The sockets of QUIC, where HTTP/3 is spoken.
+    quic: Option<Box<Quic>>,
     tls: Option<tls::Factory>,
     governor: Governor,
     outside: Outside,
@@ -47,6 +51,7 @@ impl Sockets {
             .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?;
         Ok(Sockets {
             reactor,
+            quic: None,
             tls,
             governor,
             outside,
@@ -56,6 +61,20 @@ impl Sockets {
             carried: Carried::default(),
             route: None,
         })
+    }
+
+    /// Speaks over QUIC, with these handshakes.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub(super) fn over_quic(mut self, spoken: Spoken) -> Result<Sockets, Failure> {
+        let carrier = self.tls.as_ref().filter(|_| spoken.is_http3());
+        if let Some(carrier) = carrier.and_then(Carrier::of_factory) {
+            let reactor = Reactor::new(Nanos::ZERO)
+                .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?;
+            self.quic = Some(Box::new(carrier.over(reactor)));
+        }
+        Ok(self)
     }
 
     /// Sees the server's own side.
@@ -93,6 +112,13 @@ impl Sockets {
     }
 }
 
+/// Waits for sockets, until then or until it is time to look around.
+fn waited(io: &mut impl Io, until: Nanos) -> Vec<Ready> {
+    let (mut ready, nap) = (Vec::new(), io.now() + LOOK_EVERY);
+    io.wait(until.min(nap), &mut ready);
+    ready
+}
+
 /// From now on this thread's sockets go through the path, where there is one.
 fn enter(route: Option<&EmulatedPath>) {
     if let Some(route) = route {
@@ -122,20 +148,29 @@ impl World for Sockets {
         let (outside, errands) = (&mut self.outside, &mut self.errands);
         let route = self.route.as_ref();
         enter(route);
-        play(&mut self.reactor, &mut stage, director, &mut |io, until, governor| {
-            let (mut ready, nap) = (Vec::new(), io.now() + LOOK_EVERY);
-            io.wait(until.min(nap), &mut ready);
+        let mut look = |now: Nanos, governor: &mut Governor| {
             if errands.is_awaited() {
                 // the user's commands are carried out where the server is
                 leave(route);
-                errands.look(io.now());
+                errands.look(now);
                 enter(route);
             }
             if let Some(why) = outside() {
                 governor.stop(why);
             }
-            ready
-        });
+        };
+        match &mut self.quic {
+            Some(quic) => play(&mut **quic, &mut stage, director, &mut |io, until, governor| {
+                let ready = waited(io, until);
+                look(io.now(), governor);
+                ready
+            }),
+            None => play(&mut self.reactor, &mut stage, director, &mut |io, until, governor| {
+                let ready = waited(io, until);
+                look(io.now(), governor);
+                ready
+            }),
+        }
         stage.put_down(&mut self.carried);
         leave(route);
     }

@@ -131,7 +131,10 @@ fn a_chain_is_for_ones_own_addresses_and_says_what_is_missing() {
             ],
             "give its http:// URL",
         ),
-        (&["http://127.0.0.1:8089/", "--http", "3"], "1.1 and 2 are spoken"),
+        (
+            &["http://127.0.0.1:8089/", "--http", "3", "--origin", "127.0.0.1:8090"],
+            "HTTP/3 is never without TLS",
+        ),
     ] {
         let ran = run(&[&["torture", "chain"][..], arguments].concat()).expect(&[2]);
         assert!(ran.stderr.contains(why), "{why}: {ran:?}");

@@ -7,6 +7,7 @@ mod emitted;
 mod evidence;
 mod full;
 mod gallery;
+mod http3;
 mod safety;
 #[path = "../support/mod.rs"]
 mod support;

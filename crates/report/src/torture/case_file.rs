@@ -99,8 +99,8 @@ fn day(kept: &Transcript) -> String {
 }
 
 fn steps(kept: &Transcript) -> Result<String, String> {
-    if kept.script.spoken.is_http2() {
-        return Err("it speaks HTTP/2, and cases of your own speak HTTP/1.1".to_owned());
+    if kept.script.spoken.has_frames() {
+        return Err("it speaks HTTP/2 or HTTP/3, and cases of your own speak HTTP/1.1".to_owned());
     }
     let mut all = Vec::new();
     for step in &kept.script.steps {

@@ -27,6 +27,13 @@ pub enum ProbeForm {
 /// # Errors
 /// Why it cannot be said so, and what else to take.
 pub fn emit(kept: &Transcript, form: ProbeForm) -> Result<String, String> {
+    if kept.script.spoken.is_http3() {
+        return Err(format!(
+            "{} {}: it speaks HTTP/3 over QUIC, which no shell tool says: take loadstone torture replay",
+            kept.case,
+            safe(&kept.name)
+        ));
+    }
     let said = match form {
         ProbeForm::Sh => sh::script(kept),
         ProbeForm::Curl => curl::line(kept),

@@ -18,6 +18,19 @@ const TIMES_MIN: usize = 4;
 
 /// Bytes with what cannot be printed as escapes, cut in the middle.
 pub(crate) fn shown(bytes: &[u8], most: usize) -> String {
+    if let Some(pieces) = dialogue::http3::told(bytes, |payload| plain(payload, most)) {
+        return cut(&pieces, most);
+    }
+    plain(bytes, most)
+}
+
+/// Pieces of streams, where there are too many to be told.
+fn cut(pieces: &str, most: usize) -> String {
+    let end = pieces.char_indices().nth(2 * most).map(|(at, _)| at);
+    end.map_or_else(|| pieces.to_owned(), |end| format!("{} ...", &pieces[..end]))
+}
+
+fn plain(bytes: &[u8], most: usize) -> String {
     if bytes.len() <= most {
         return bytes.escape_ascii().to_string();
     }
@@ -51,6 +64,9 @@ fn status_line(bytes: &[u8]) -> bool {
 
 /// As [`shown`], with a line feed of ours after each that was sent.
 pub(crate) fn lines(bytes: &[u8], most: usize) -> String {
+    if let Some(pieces) = dialogue::http3::told(bytes, |payload| plain(payload, most)) {
+        return cut(&pieces.replace(" | ", "\n"), most);
+    }
     let (start, left_out, end) = match bytes.len() <= most {
         true => (bytes, 0, &[][..]),
         false => (&bytes[..most / 2], bytes.len() - most / 2 * 2, &bytes[bytes.len() - most / 2..]),
@@ -72,7 +88,8 @@ pub(crate) fn lines(bytes: &[u8], most: usize) -> String {
 /// A line that sends these bytes without us, with their pauses. `None` where there are no bytes, and
 /// where the line would be too long to copy.
 pub(crate) fn shell_line(target: &str, bytes: &[u8], pauses: &[PauseRecord]) -> Option<String> {
-    if bytes.is_empty() {
+    // no tool of a shell speaks QUIC
+    if bytes.is_empty() || dialogue::http3::told(bytes, |_| String::new()).is_some() {
         return None;
     }
     let (mut commands, mut from, mut length) = (Vec::new(), 0, 0);

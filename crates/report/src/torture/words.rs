@@ -37,6 +37,7 @@ pub(crate) fn group_name(letter: char) -> &'static str {
         'M' => "whose response it is",
         'T' => "TLS",
         'H' => "frames of HTTP/2",
+        'Q' => "streams of HTTP/3",
         'R' => "overload and recovery",
         FOUND => "found on real servers",
         OWN => "cases of your own",

@@ -118,6 +118,28 @@ impl ProperServer {
     }
 }
 
+/// Serves the firing range over HTTP/3 until the stop sign.
+///
+/// # Errors
+/// The system has no descriptor left.
+pub(crate) fn serve_range(
+    quic: QuicListener,
+    defects: &faulty::Defects,
+    common: &Common,
+) -> std::io::Result<()> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let mut stop = common.stop.clone();
+    LocalSet::new().block_on(&runtime, async {
+        tokio::select! {
+            // nothing is ever sent: it ends when the sign is dropped
+            _ = stop.changed() => {}
+            () = quic::serve_range(quic, defects) => {}
+        }
+    });
+    Ok(())
+}
+
 /// Accepts for ever.
 async fn accept(acceptor: &Acceptor, common: &Common, counters: &Arc<Counters>) {
     let common = Rc::new(common.clone());

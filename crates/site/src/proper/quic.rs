@@ -1,6 +1,8 @@
 //! HTTP/3 over QUIC: quinn and h3, which share nothing with the client that is tested against them but
 //! QUIC's state machine.
 
+mod range;
+
 use std::cell::Cell;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
@@ -16,6 +18,8 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::Common;
+pub(super) use range::serve as serve_range;
+
 use super::body::Upload;
 use super::converse::Dealings;
 use crate::SiteError;

@@ -1,10 +1,11 @@
-//! Requests of HTTP/2 to a proxy that speaks HTTP/1.1 behind it: `chain/downgrade.toml`, compiled in. HTTP/2
+//! Requests of HTTP/2 and HTTP/3 to a proxy that speaks HTTP/1.1 behind it: `chain/downgrade.toml`, compiled in. HTTP/2
 //! says by frames where a request and each of its fields end, so that its bytes may hold what HTTP/1.1 takes
 //! for ends. Whoever writes the second must not believe the first (RFC 9113 sections 8.2.1 and 10.3).
 
 use super::arrival::Arrival;
 use crate::framing::{self, MessageEnd};
 use dialogue::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, write};
+use dialogue::http3;
 use dialogue::text;
 use dialogue::text::Values;
 use serde::Deserialize;
@@ -92,8 +93,38 @@ impl Downgrade {
         Ok(marks)
     }
 
-    /// The frames of its stream. `ours`: field lines as HTTP/1.1 has them.
+    /// The frames of its stream of HTTP/2. `ours`: field lines as HTTP/1.1 has them.
     pub(super) fn frames(&self, values: &Values, ours: &str) -> Result<Vec<u8>, String> {
+        let mut block = Vec::new();
+        let content = self.said(values, ours, &mut |name, value| {
+            write::field(name, value, &mut block);
+        })?;
+        let Some(content) = content else {
+            return Ok(write::frame(HEADERS, END_HEADERS | END_STREAM, STREAM, &block));
+        };
+        let mut all = write::frame(HEADERS, END_HEADERS, STREAM, &block);
+        all.extend(write::frame(DATA, END_STREAM, STREAM, &content));
+        Ok(all)
+    }
+
+    /// The same of HTTP/3, as pieces of its first stream.
+    pub(super) fn pieces(&self, values: &Values, ours: &str) -> Result<Vec<u8>, String> {
+        let mut section = http3::write::PREFIX.to_vec();
+        let content = self.said(values, ours, &mut |name, value| {
+            http3::write::field(name, value, &mut section);
+        })?;
+        let head = http3::write::frame(http3::HEADERS, &section);
+        let content = content.map(|content| http3::write::frame(http3::DATA, &content));
+        Ok(http3::write::on(0, &[head, content.unwrap_or_default()].concat(), true))
+    }
+
+    /// Hands each field to `put`, in their order; gives back the content, where there is any.
+    fn said(
+        &self,
+        values: &Values,
+        ours: &str,
+        put: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<Option<Vec<u8>>, String> {
         // the fields of the user are among ours already
         let values = &Values { fields: String::new(), ..values.clone() };
         let marks = self.marks(values)?;
@@ -103,42 +134,38 @@ impl Downgrade {
             Some(text) => marks.bytes(text),
             None => Ok(usual.as_bytes().to_vec()),
         };
-        let method = marks.bytes(&self.method)?;
         let (scheme, authority) = (own(&self.scheme, scheme)?, own(&self.authority, &values.host)?);
         let path = own(&self.path, page)?;
-        let mut block = Vec::new();
-        write::field(b":method", &method, &mut block);
-        write::field(b":scheme", &scheme, &mut block);
+        put(b":method", &marks.bytes(&self.method)?);
+        put(b":scheme", &scheme);
         if !authority.is_empty() {
-            write::field(b":authority", &authority, &mut block);
+            put(b":authority", &authority);
         }
         if !self.late {
-            write::field(b":path", &path, &mut block);
+            put(b":path", &path);
         }
         if self.early {
-            self.put_fields(&marks, &mut block)?;
+            self.put_fields(&marks, put)?;
         }
         for (name, value) in ours.lines().filter_map(|line| line.split_once(':')) {
-            let name = name.trim().to_ascii_lowercase();
-            write::field(name.as_bytes(), value.trim().as_bytes(), &mut block);
+            put(name.trim().to_ascii_lowercase().as_bytes(), value.trim().as_bytes());
         }
         if !self.early {
-            self.put_fields(&marks, &mut block)?;
+            self.put_fields(&marks, put)?;
         }
         if self.late {
-            write::field(b":path", &path, &mut block);
+            put(b":path", &path);
         }
-        let Some(content) = &self.content else {
-            return Ok(write::frame(HEADERS, END_HEADERS | END_STREAM, STREAM, &block));
-        };
-        let mut all = write::frame(HEADERS, END_HEADERS, STREAM, &block);
-        all.extend(write::frame(DATA, END_STREAM, STREAM, &marks.bytes(content)?));
-        Ok(all)
+        self.content.as_ref().map(|content| marks.bytes(content)).transpose()
     }
 
-    fn put_fields(&self, marks: &DowngradeMarks<'_>, block: &mut Vec<u8>) -> Result<(), String> {
+    fn put_fields(
+        &self,
+        marks: &DowngradeMarks<'_>,
+        put: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), String> {
         for (name, value) in &self.fields {
-            write::field(&marks.bytes(name)?, &marks.bytes(value)?, block);
+            put(&marks.bytes(name)?, &marks.bytes(value)?);
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The requests: `chain/requests.toml`, compiled in; those of HTTP/2 are in [`super::downgrade`].
 
 use super::downgrade::{self, Downgrade};
+use dialogue::http2::Spoken;
 use dialogue::text;
 use dialogue::text::Values;
 use serde::Deserialize;
@@ -95,6 +96,8 @@ enum RequestForm {
         content: String,
     },
     Http2(Box<Downgrade>),
+    /// The same over QUIC.
+    Http3(Box<Downgrade>),
 }
 
 #[derive(Deserialize)]
@@ -140,23 +143,27 @@ fn class_of(pair: &str) -> Result<DisagreementClass, String> {
     known.ok_or_else(|| format!("{} is not a pair", quoted(pair)))
 }
 
-/// Every request of HTTP/2, whose connection is spoken to by `Spoken::Http2`.
+/// Every request of HTTP/2 or HTTP/3, whose connection speaks that.
 ///
 /// # Errors
 /// What is wrong in their file, which the tests exclude.
-pub fn downgrades() -> Result<Vec<ChainRequest>, String> {
+pub fn downgrades(spoken: Spoken) -> Result<Vec<ChainRequest>, String> {
     downgrade::read()?
         .into_iter()
         .map(|read| {
             let class = class_of(&read.pair)?;
             let (name, reference) = (read.name.clone(), read.reference.clone());
-            Ok(ChainRequest { name, class, reference, form: RequestForm::Http2(Box::new(read)) })
+            let form = match spoken.is_http3() {
+                true => RequestForm::Http3(Box::new(read)),
+                false => RequestForm::Http2(Box::new(read)),
+            };
+            Ok(ChainRequest { name, class, reference, form })
         })
         .collect()
 }
 
 impl ChainRequest {
-    /// Its bytes, with these field lines of ours: a message of HTTP/1.1, or the frames of stream 1.
+    /// Its bytes, with these field lines of ours: a message of HTTP/1.1, or what goes on one stream.
     ///
     /// # Errors
     /// What is wrong in its text, which the tests exclude.
@@ -166,6 +173,7 @@ impl ChainRequest {
                 message(line, fields, content, values, ours)
             }
             RequestForm::Http2(downgrade) => downgrade.frames(values, ours),
+            RequestForm::Http3(downgrade) => downgrade.pieces(values, ours),
         }
     }
 
@@ -176,12 +184,15 @@ impl ChainRequest {
     pub fn in_http1(&self, values: &Values, ours: &str) -> Result<Vec<u8>, String> {
         match &self.form {
             RequestForm::Http1 { .. } => self.bytes(values, ours),
-            RequestForm::Http2(downgrade) => downgrade.plain(values, ours),
+            RequestForm::Http2(downgrade) | RequestForm::Http3(downgrade) => {
+                downgrade.plain(values, ours)
+            }
         }
     }
 
-    pub fn is_http2(&self) -> bool {
-        matches!(self.form, RequestForm::Http2(_))
+    /// It is said on a stream, of HTTP/2 or HTTP/3.
+    pub fn has_frames(&self) -> bool {
+        !matches!(self.form, RequestForm::Http1 { .. })
     }
 }
 

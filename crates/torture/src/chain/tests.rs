@@ -1,5 +1,6 @@
 use super::*;
 use crate::framing;
+use dialogue::http2::Spoken;
 use dialogue::text::Values;
 
 fn values() -> Values {
@@ -78,7 +79,7 @@ fn what_a_proxy_changed_is_told() {
 #[test]
 fn every_downgrade_is_one_request_of_its_name() {
     use dialogue::http2::{END_STREAM, FRAME_HEAD};
-    let all = downgrades().unwrap();
+    let all = downgrades(Spoken::Http2).unwrap();
     for request in &all {
         assert_eq!(all.iter().filter(|other| other.name == request.name).count(), 1);
         let bytes = request.bytes(&values(), "A: b\r\n").unwrap();
@@ -96,10 +97,31 @@ fn every_downgrade_is_one_request_of_its_name() {
     }
 }
 
+/// Over HTTP/3 the same requests, each whole on the first stream, with the same bytes within their fields.
+#[test]
+fn every_downgrade_is_one_stream_of_http3() {
+    let (all, framed) = (downgrades(Spoken::Http3).unwrap(), downgrades(Spoken::Http2).unwrap());
+    assert_eq!(all.len(), framed.len());
+    let shown = |payload: &[u8]| payload.escape_ascii().to_string();
+    for request in &all {
+        let bytes = request.bytes(&values(), "A: b\r\n").unwrap();
+        let told = dialogue::http3::told(&bytes, shown).unwrap();
+        assert!(told.starts_with("stream 0, its end: \\x01"), "{}: {told}", request.name);
+        assert!(request.has_frames() && told.contains(":path"), "{}: {told}", request.name);
+    }
+    let made = |name: &str| {
+        let request = all.iter().find(|request| request.name == name).unwrap();
+        dialogue::http3::told(&request.bytes(&values(), "").unwrap(), shown).unwrap()
+    };
+    let odd = made("a line end in a value");
+    assert!(odd.contains(r"#x-a\x10b\r\nx-smuggled: 1"), "{odd}");
+    assert!(made("a length that is shorter").contains("abcdeGET /p HTTP/1.1"));
+}
+
 /// The field of a request as its bytes: names and values stand in them as they are.
 #[test]
 fn what_http1_takes_for_ends_is_within_a_field() {
-    let all = downgrades().unwrap();
+    let all = downgrades(Spoken::Http2).unwrap();
     let made = |name: &str| {
         let request = all.iter().find(|request| request.name == name).unwrap();
         request.bytes(&values(), "").unwrap().escape_ascii().to_string()

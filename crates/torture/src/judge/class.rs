@@ -38,6 +38,11 @@ use units::{Nanos, quoted};
 /// | `first-data:N` | HTTP/2: the first DATA had no more than so many bytes |
 /// | `stands` | HTTP/2: neither GOAWAY nor an end |
 /// | `pong` | HTTP/2: the PING behind everything else was answered |
+/// | `unheard` | datagrams of QUIC: nothing came back |
+/// | `threefold` | the same: at most three times the bytes that were sent came back |
+/// | `one-beyond` | the same: so many, and one datagram that began before they were used up |
+/// | `smaller` | the same: what came back is smaller than what was sent |
+/// | `negotiated` | the same: Version Negotiation came, for the connection that was asked for |
 /// | `prompt` | the first word of the server came within a second of being asked |
 #[derive(Clone, Debug)]
 pub struct Class {
@@ -99,7 +104,7 @@ impl Mask {
 type Plainly = (&'static str, fn(&Talk, &Plain) -> bool);
 
 /// Words without an argument.
-const WORDS: [Plainly; 21] = [
+const WORDS: [Plainly; 26] = [
     ("goaway", |talk, _| http2::named(talk)),
     ("reject", rejected),
     ("answered", |talk, _| first(talk).is_some()),
@@ -119,6 +124,11 @@ const WORDS: [Plainly; 21] = [
     ("prompt", prompt),
     ("stands", |talk, _| http2::stands(talk)),
     ("pong", |talk, _| http2::pong(talk)),
+    ("unheard", |talk, _| http2::unheard(talk)),
+    ("threefold", |talk, _| http2::at_most(talk, 3)),
+    ("one-beyond", |talk, _| http2::at_most_before_last(talk, 3)),
+    ("smaller", |talk, _| http2::smaller(talk)),
+    ("negotiated", |talk, _| http2::negotiated(talk)),
     ("http2", |talk, _| super::speaks_http2(talk)),
     ("anything", |_, _| true),
 ];

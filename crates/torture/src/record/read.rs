@@ -196,7 +196,7 @@ impl Parts {
             answer.stream = stream;
         }
         let replies = Replies::kept(self.interim, answers, junk);
-        let replies = match self.spoken.is_http2() {
+        let replies = match self.spoken.has_frames() {
             true => replies.with_frames(self.frames),
             false => replies,
         };
@@ -358,6 +358,8 @@ fn spoken(value: &str) -> Result<Spoken, String> {
     match value {
         "http2" => Ok(Spoken::Http2),
         "http2-raw" => Ok(Spoken::Http2Raw),
+        "http3" => Ok(Spoken::Http3),
+        "quic-datagrams" => Ok(Spoken::Datagrams),
         other => Err(format!("{} is nothing that is spoken", quoted(other))),
     }
 }

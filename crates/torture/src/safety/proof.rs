@@ -53,13 +53,14 @@ pub enum CaseGroup {
     Connections,
     Tls,
     Http2,
+    Http3,
     Overload,
     /// PUT, DELETE and PATCH.
     Write,
 }
 
 impl CaseGroup {
-    pub const ALL: [CaseGroup; 9] = [
+    pub const ALL: [CaseGroup; 10] = [
         CaseGroup::Fuzz,
         CaseGroup::Syntax,
         CaseGroup::Limits,
@@ -67,6 +68,7 @@ impl CaseGroup {
         CaseGroup::Connections,
         CaseGroup::Tls,
         CaseGroup::Http2,
+        CaseGroup::Http3,
         CaseGroup::Overload,
         CaseGroup::Write,
     ];
@@ -80,6 +82,7 @@ impl CaseGroup {
             CaseGroup::Connections => "connections",
             CaseGroup::Tls => "tls",
             CaseGroup::Http2 => "http2",
+            CaseGroup::Http3 => "http3",
             CaseGroup::Overload => "overload",
             CaseGroup::Write => "write",
         }
@@ -97,6 +100,7 @@ impl CaseGroup {
             'C' | 'M' => CaseGroup::Connections,
             'T' => CaseGroup::Tls,
             'H' => CaseGroup::Http2,
+            'Q' => CaseGroup::Http3,
             'R' => CaseGroup::Overload,
             _ => return None,
         })

@@ -100,3 +100,38 @@ proptest! {
         replies.end();
     }
 }
+
+/// What comes over QUIC, whatever it is cut into: an answer, and what ends streams and the connection.
+#[test]
+fn pieces_of_streams_are_read() {
+    use crate::http3::write;
+    use conduit::streams::{PieceKind, TRANSPORT, put_code};
+    let control = write::on(3, &[&[0][..], &write::frame(4, &[])].concat(), false);
+    let fields = write::frame(1, b"\0\0\xd9\x23x-a\x01b");
+    let unknown = write::frame(0x4242, b"grease");
+    let response = [fields, unknown, write::frame(0, b"he"), write::frame(0, b"llo")].concat();
+    let mut bytes = [control, write::on(0, &response, true), write::reset(4, 0x10e)].concat();
+    bytes.extend(write::stop(8, 0x10b));
+    for (code, told) in [
+        (0x105, "CONNECTION_CLOSE H3_FRAME_UNEXPECTED"),
+        (0x200, "CONNECTION_CLOSE QPACK_DECOMPRESSION_FAILED"),
+        (TRANSPORT | 0xa, "CONNECTION_CLOSE PROTOCOL_VIOLATION"),
+        (TRANSPORT | 0x178, "CONNECTION_CLOSE QUIC 0x178"),
+    ] {
+        let mut all = bytes.clone();
+        put_code(&mut all, PieceKind::Close, 0, Some(code));
+        for size in [1, 5, all.len()] {
+            let mut replies = Replies::http3(Some(16));
+            all.chunks(size).for_each(|piece| replies.take(piece));
+            assert_eq!(replies.junk, None, "pieces of {size} bytes");
+            let [answer] = &replies.answers[..] else { panic!("{:?}", replies.answers) };
+            assert_eq!((answer.status, answer.body_len, answer.complete), (200, 5, true));
+            assert!(answer.head.starts_with(b"HTTP/3 200\r\n"));
+            let frames = replies.frames.as_ref().unwrap();
+            assert!(frames.is_http3() && frames.goodbye() && frames.is_reset(4));
+            let said: Vec<String> = frames.frames.iter().map(FrameSeen::to_string).collect();
+            let ends = ["RESET_STREAM H3_MESSAGE_ERROR", "STOP_SENDING H3_REQUEST_REJECTED", told];
+            assert_eq!(said[said.len() - 3..], ends, "{said:?}");
+        }
+    }
+}

@@ -30,6 +30,12 @@ const ACK: u8 = 0x10;
 pub fn capture(kept: &[&Transcript]) -> Result<Vec<u8>, String> {
     let mut packets = Vec::new();
     for (index, one) in kept.iter().enumerate() {
+        if one.script.spoken.is_http3() {
+            return Err(format!(
+                "{} {}: what goes over QUIC is encrypted: no capture can be made of it",
+                one.case, one.name
+            ));
+        }
         let Some(server) = one.server() else {
             return Err(format!("{} {}: a Unix socket has no packets", one.case, one.name));
         };

@@ -2,14 +2,19 @@
 
 use super::server_ended;
 use dialogue::http2::{ACK, DATA, FrameSeen, GOAWAY, RST_STREAM, SETTINGS};
+use dialogue::http3::{self, datagrams};
 use dialogue::talk::Talk;
-use sample::http2_code;
+use sample::{http2_code, http3_code};
 use units::quoted;
 
 /// Codes by their names, separated by commas.
 pub(super) fn codes(text: &str) -> Result<Vec<u32>, String> {
     let code = |name: &str| {
-        http2_code(name).ok_or_else(|| format!("{} is not an error code of HTTP/2", quoted(name)))
+        let of_http3 = || http3_code(name).and_then(|code| u32::try_from(code).ok());
+        let known = http2_code(name).or_else(of_http3).or_else(|| http3::quic_code(name));
+        known.ok_or_else(|| {
+            format!("{} is not an error code of HTTP/2, HTTP/3 or QUIC", quoted(name))
+        })
     };
     text.split(',').map(code).collect()
 }
@@ -26,19 +31,70 @@ pub(super) fn goaway(talk: &Talk, codes: &[u32]) -> bool {
         return server_ended(talk);
     }
     said.filter_map(FrameSeen::code).any(|code| match codes {
-        [] => code != 0,
-        _ => codes.contains(&code),
+        [] => !is_no_error(code),
+        _ => codes.contains(&code) || of_http3(codes) && matches!(code, GENERAL | APPLICATION),
     })
+}
+
+/// NO_ERROR and H3_NO_ERROR.
+fn is_no_error(code: u32) -> bool {
+    matches!(code, 0 | 0x100)
+}
+
+/// H3_GENERAL_PROTOCOL_ERROR may stand for any other (RFC 9114 section 8.1).
+const GENERAL: u32 = 0x101;
+/// QUIC's APPLICATION_ERROR, as it is kept: before the handshake is confirmed, an error of HTTP/3 has no
+/// other name (RFC 9000 section 10.2.3).
+const APPLICATION: u32 = http3::OF_QUIC | 0xc;
+
+/// They are codes of HTTP/3 and QPACK.
+fn of_http3(codes: &[u32]) -> bool {
+    codes.iter().any(|one| (GENERAL + 1..http3::OF_QUIC).contains(one))
 }
 
 /// A stream error: RST_STREAM with one of these codes, any where there are none.
 pub(super) fn reset(talk: &Talk, codes: &[u32]) -> bool {
     let mut said = frames(talk).iter().filter(|frame| frame.kind == RST_STREAM);
-    said.any(|frame| frame.code().is_some_and(|code| codes.is_empty() || codes.contains(&code)))
+    // over QUIC a stream that was read as it should be may be stopped or reset without ill
+    said.any(|frame| {
+        frame.code().is_some_and(|code| match codes {
+            [] => !(frame.is_over_quic() && is_no_error(code)),
+            _ => codes.contains(&code) || of_http3(codes) && code == GENERAL,
+        })
+    })
 }
 
 pub(super) fn stands(talk: &Talk) -> bool {
     !server_ended(talk) && !frames(talk).iter().any(|frame| frame.kind == GOAWAY)
+}
+
+/// No datagram came, and no word of an error.
+pub(super) fn unheard(talk: &Talk) -> bool {
+    datagrams::sums(frames(talk)).1 == 0 && stands(talk)
+}
+
+/// At most so many times the bytes came that were sent.
+pub(super) fn at_most(talk: &Talk, times: u64) -> bool {
+    let (sent, came) = datagrams::sums(frames(talk));
+    came <= times * sent
+}
+
+/// At most so many times the bytes came that were sent, before the last datagram of the full size.
+pub(super) fn at_most_before_last(talk: &Talk, times: u64) -> bool {
+    let (sent, came) = datagrams::sums(frames(talk));
+    let datagrams = frames(talk).iter().filter(|frame| frame.kind == datagrams::CAME);
+    let largest = datagrams.map(|frame| u64::from(frame.length)).max().unwrap_or(0);
+    came.saturating_sub(largest) < times * sent
+}
+
+/// What came is smaller than what was sent, if anything came.
+pub(super) fn smaller(talk: &Talk) -> bool {
+    let (sent, came) = datagrams::sums(frames(talk));
+    came == 0 || came < sent
+}
+
+pub(super) fn negotiated(talk: &Talk) -> bool {
+    datagrams::negotiated(frames(talk))
 }
 
 pub(super) fn pong(talk: &Talk) -> bool {
@@ -48,7 +104,7 @@ pub(super) fn pong(talk: &Talk) -> bool {
 /// GOAWAY names an error.
 pub(super) fn named(talk: &Talk) -> bool {
     let mut said = frames(talk).iter().filter(|frame| frame.kind == GOAWAY);
-    said.any(|frame| frame.code().is_some_and(|code| code != 0))
+    said.any(|frame| frame.code().is_some_and(|code| !is_no_error(code)))
 }
 
 /// How many of our SETTINGS were acknowledged.

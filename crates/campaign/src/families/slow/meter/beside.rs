@@ -64,7 +64,7 @@ impl Runner<'_> {
         let local =
             address.is_none_or(|address| safety::strictest(&[address.ip()]) == Class::Local);
         let beside = are_beside(self.cases, self.world.governor().bounds());
-        if !local || !beside || self.target.spoken.is_http2() || self.settings.soak.is_some() {
+        if !local || !beside || self.target.spoken.has_frames() || self.settings.soak.is_some() {
             return None;
         }
         let mut slow = self.cases.iter().filter(|case| is_slow(case) && self.is_given(case));

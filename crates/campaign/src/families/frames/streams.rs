@@ -1,0 +1,74 @@
+//! The same over HTTP/3: pieces of streams that cost the server more than the client.
+
+use super::{Flood, FloodKind, filler_line, kind, nothing};
+use dialogue::http3::write::{self, PREFIX};
+use dialogue::http3::{
+    CANCELLED, CONTROL_STREAM, DATA, DECODER_STREAM, ENCODER_STREAM, HEADERS, MAX_PUSH_ID,
+};
+
+/// The first stream in one direction that the opening leaves free (RFC 9000 section 2.1).
+const FIRST_FREE: u64 = DECODER_STREAM + 4;
+/// A type that is reserved so that unknown ones are met (RFC 9114 sections 6.2.3 and 7.2.8).
+const RESERVED: u64 = 0x21;
+/// A section that waits for the first entry of a dynamic table, and refers to it (RFC 9204 section 4.5).
+const BLOCKED: [u8; 3] = [2, 0, 0x80];
+/// Fields of a section that is large and within what servers take.
+const FIELDS: u32 = 100;
+
+/// So many requests later one is given up: they are in another datagram.
+const LATER: u32 = 100;
+
+fn stream(number: u32) -> u64 {
+    4 * u64::from(number)
+}
+
+pub(super) const KINDS: [FloodKind; 10] = [
+    // CVE-2023-44487 over QUIC
+    kind("reset-streams", nothing, |flood, number| {
+        let mut said = write::on(stream(number), flood.block, true);
+        // what is given up at once is never sent: QUIC leaves it out
+        if let Some(before) = number.checked_sub(LATER) {
+            said.extend(write::reset(stream(before), CANCELLED));
+            said.extend(write::stop(stream(before), CANCELLED));
+        }
+        said
+    }),
+    kind("open-streams", nothing, |flood, number| write::on(stream(number), flood.block, false)),
+    kind("blocked-sections", nothing, |_, number| {
+        write::on(stream(number), &write::frame(HEADERS, &BLOCKED), true)
+    }),
+    kind("unknown-frames", nothing, |_, _| {
+        write::on(CONTROL_STREAM, &write::frame(RESERVED, b"loadstone"), false)
+    }),
+    kind("push-limits", nothing, |_, number| {
+        let mut most = Vec::new();
+        write::varint(u64::from(number), &mut most);
+        write::on(CONTROL_STREAM, &write::frame(MAX_PUSH_ID, &most), false)
+    }),
+    kind("reserved-streams", nothing, |_, number| {
+        write::on(FIRST_FREE + stream(number), &[RESERVED as u8], true)
+    }),
+    kind(
+        "empty-data-frames",
+        |flood, _| write::on(0, flood.block, false),
+        |_, _| write::on(0, &write::frame(DATA, &[]), false),
+    ),
+    // a table of no bytes may be set to no bytes as often as one likes (RFC 9204 section 4.3.1)
+    kind("table-capacities", nothing, |_, _| write::on(ENCODER_STREAM, &[0b0010_0000], false)),
+    kind("stream-cancellations", nothing, |_, number| {
+        write::on(DECODER_STREAM, &[0b0100_0000 | (number % 0x3f) as u8], false)
+    }),
+    kind("large-sections", nothing, |flood, number| {
+        let mut section = flood.section().to_vec();
+        (0..FIELDS).for_each(|row| filler_line(number * FIELDS + row, &mut section));
+        write::on(stream(number), &write::frame(HEADERS, &section), true)
+    }),
+];
+
+impl Flood<'_> {
+    /// The field section of the plain request, of whose frame the head is left out.
+    fn section(&self) -> &[u8] {
+        let begin = self.block.windows(PREFIX.len()).position(|two| two == PREFIX);
+        self.block.get(begin.unwrap_or_default()..).unwrap_or_default()
+    }
+}

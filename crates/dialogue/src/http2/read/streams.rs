@@ -1,0 +1,240 @@
+//! The same of HTTP/3: pieces of streams as QUIC's driver gives them, and the frames on each. What is kept has
+//! the form of HTTP/2's frames: a stream that is reset is RST_STREAM, the end of the connection with a code
+//! is GOAWAY, and bit 31 of the stream says that it was HTTP/3.
+
+use super::super::{DATA, FOLLOW_UP, GOAWAY, HEADERS, RST_STREAM, SETTINGS};
+use super::{DATA_KEPT, FrameReader, FrameSeen, Got, PAYLOAD_KEPT, block};
+use crate::http3::{self, OF_QUIC, OVER_QUIC, datagrams};
+use crate::replies::{ANSWERS_MAX, HEAD_MAX};
+use ::http3::varint;
+use conduit::streams::{self, Cutter, Head, PieceKind, TRANSPORT};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// The flag of a kept RST_STREAM that was STOP_SENDING.
+pub(super) const STOPPED: u8 = 1;
+/// A kept GOAWAY of HTTP/3, which has no code and is no error.
+const PARTING: u8 = 0x70;
+/// Streams that are read; more are passed over.
+const STREAMS_MAX: usize = 20_000;
+
+/// What is read of the streams of one connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StreamsRead {
+    cutter: Cutter,
+    code: Vec<u8>,
+    /// The stream of the request that follows.
+    follow_up: Option<u64>,
+    /// A datagram under way.
+    datagram: Vec<u8>,
+    streams: BTreeMap<u64, StreamRead>,
+}
+
+/// What has come on one stream and is not read yet.
+#[derive(Clone, Debug, Default)]
+struct StreamRead {
+    buffer: Vec<u8>,
+    /// Bytes of a frame of DATA that are still to come.
+    content: u64,
+    /// Of a stream in one direction: its type, once it has come.
+    kind: Option<u64>,
+}
+
+/// The number by which a stream is kept: the one of the request that follows is that of HTTP/2.
+fn kept(stream: u64, follow_up: Option<u64>) -> u32 {
+    if follow_up == Some(stream) {
+        return FOLLOW_UP;
+    }
+    u32::try_from(stream).unwrap_or(u32::MAX) & !OVER_QUIC
+}
+
+/// A code in the 32 bits that are kept.
+fn kept_code(code: u64) -> u32 {
+    let low = u32::try_from(code & !TRANSPORT).unwrap_or(u32::MAX) & !OF_QUIC;
+    if code & TRANSPORT != 0 { low | OF_QUIC } else { low }
+}
+
+impl StreamsRead {
+    pub(super) fn new(follow_up: Option<u64>) -> StreamsRead {
+        StreamsRead { follow_up, ..StreamsRead::default() }
+    }
+}
+
+impl FrameReader {
+    /// Takes pieces off the front of the buffer.
+    ///
+    /// # Errors
+    /// Why nothing that follows can be read.
+    pub(super) fn take_pieces(
+        &mut self,
+        read: &mut StreamsRead,
+        buffer: &mut Vec<u8>,
+        got: &mut Got<'_>,
+    ) -> Result<(), String> {
+        let input = std::mem::take(buffer);
+        let mut at = 0;
+        while at < input.len() {
+            at += read.cutter.open(&input[at..]).map_err(|_| "it is no piece of a stream")?;
+            let Some(head) = read.cutter.current() else { break };
+            let payload = read.cutter.payload(&input[at..]);
+            at += payload.len();
+            if matches!(head.kind, PieceKind::Datagram | PieceKind::Sent) {
+                read.datagram.extend_from_slice(payload);
+                if read.cutter.pass(payload.len()) {
+                    let datagram = std::mem::take(&mut read.datagram);
+                    self.take_datagram(head, &datagram);
+                }
+            } else if head.kind == PieceKind::Data {
+                let whole = read.cutter.pass(payload.len());
+                self.take_bytes(read, head, payload, whole && head.last, got)?;
+            } else {
+                read.code.extend_from_slice(payload);
+                if read.cutter.pass(payload.len()) {
+                    let code = streams::code(&std::mem::take(&mut read.code)).unwrap_or(0);
+                    self.take_signal(head, code, read.follow_up);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_datagram(&mut self, head: Head, datagram: &[u8]) {
+        let (kind, length) = match head.kind {
+            PieceKind::Sent => (datagrams::SENT, u32::try_from(head.stream).unwrap_or(u32::MAX)),
+            _ => (datagrams::CAME, datagram.len() as u32),
+        };
+        let flags = datagrams::kind_of(datagram);
+        let payload = datagram[..datagram.len().min(PAYLOAD_KEPT)].to_vec();
+        self.note(FrameSeen { kind, flags, stream: OVER_QUIC, length, payload });
+    }
+
+    fn take_signal(&mut self, head: Head, code: u64, follow_up: Option<u64>) {
+        let (kind, flags, stream) = match head.kind {
+            PieceKind::Reset => (RST_STREAM, 0, kept(head.stream, follow_up)),
+            PieceKind::Stop => (RST_STREAM, STOPPED, kept(head.stream, follow_up)),
+            PieceKind::Close => (GOAWAY, 0, 0),
+            PieceKind::Data
+            | PieceKind::Opened
+            | PieceKind::Allowed
+            | PieceKind::Datagram
+            | PieceKind::Initial
+            | PieceKind::Sent => return,
+        };
+        let code = kept_code(code).to_be_bytes();
+        let payload = if kind == GOAWAY { [&[0; 4], &code[..]].concat() } else { code.to_vec() };
+        let length = payload.len() as u32;
+        self.note(FrameSeen { kind, flags, stream: stream | OVER_QUIC, length, payload });
+    }
+
+    fn take_bytes(
+        &mut self,
+        read: &mut StreamsRead,
+        head: Head,
+        bytes: &[u8],
+        ends: bool,
+        got: &mut Got<'_>,
+    ) -> Result<(), String> {
+        if read.streams.len() >= STREAMS_MAX && !read.streams.contains_key(&head.stream) {
+            return Ok(());
+        }
+        let stream = read.streams.entry(head.stream).or_default();
+        stream.buffer.extend_from_slice(bytes);
+        // streams in one direction are the server's own: of these, frames are on the control stream alone
+        if head.stream & 2 != 0 {
+            if stream.kind.is_none() {
+                let Some((kind, length)) = varint::get(&stream.buffer) else { return Ok(()) };
+                stream.kind = Some(kind);
+                stream.buffer.drain(..length);
+            }
+            if stream.kind != Some(http3::CONTROL) {
+                stream.buffer.clear();
+                return Ok(());
+            }
+        }
+        let is_request = head.stream & 2 == 0;
+        let number = kept(head.stream, read.follow_up);
+        while let Some(used) = self.next_on(number, stream, is_request, got)? {
+            stream.buffer.drain(..used);
+        }
+        if ends && is_request {
+            self.complete(number, got);
+        }
+        Ok(())
+    }
+
+    /// Reads one frame, or what there is of one of DATA; `None` where nothing is whole.
+    fn next_on(
+        &mut self,
+        number: u32,
+        stream: &mut StreamRead,
+        is_request: bool,
+        got: &mut Got<'_>,
+    ) -> Result<Option<usize>, String> {
+        if stream.content > 0 {
+            let count =
+                stream.buffer.len().min(usize::try_from(stream.content).unwrap_or(usize::MAX));
+            stream.content -= count as u64;
+            self.content(number, &stream.buffer[..count], got);
+            return Ok((count > 0).then_some(count));
+        }
+        let Some((kind, first)) = varint::get(&stream.buffer) else { return Ok(None) };
+        let Some((length, second)) = varint::get(&stream.buffer[first..]) else { return Ok(None) };
+        let head = first + second;
+        if kind == http3::DATA && is_request {
+            stream.content = length;
+            if self.data_kept < DATA_KEPT {
+                self.data_kept += 1;
+                self.note_frame(DATA, number, length, &[]);
+            }
+            return Ok(Some(head));
+        }
+        if length > HEAD_MAX as u64 {
+            return Err(format!("a frame of {length} bytes, longer than we read"));
+        }
+        let Some(payload) = stream.buffer.get(head..head + length as usize) else {
+            return Ok(None);
+        };
+        let kept_kind = match kind {
+            http3::HEADERS => HEADERS,
+            http3::SETTINGS => SETTINGS,
+            http3::GOAWAY => PARTING,
+            other => u8::try_from(other).unwrap_or(u8::MAX),
+        };
+        self.note_frame(kept_kind, number, length, &payload[..payload.len().min(PAYLOAD_KEPT)]);
+        if kind == http3::HEADERS && is_request {
+            self.fields(number, payload, got)?;
+        }
+        self.goodbye |= kind == http3::GOAWAY && !is_request;
+        Ok(Some(head + length as usize))
+    }
+
+    fn note_frame(&mut self, kind: u8, stream: u32, length: u64, payload: &[u8]) {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        let (stream, payload) = (stream | OVER_QUIC, payload.to_vec());
+        self.note(FrameSeen { kind, flags: 0, stream, length, payload });
+    }
+
+    fn fields(&mut self, stream: u32, section: &[u8], got: &mut Got<'_>) -> Result<(), String> {
+        let fields = ::http3::read_section(section, HEAD_MAX as u32);
+        let fields = fields.ok_or("a field section that cannot be read")?;
+        if got.answers.iter().any(|answer| answer.stream == stream) {
+            return Ok(());
+        }
+        let answer = block::response(stream, "3", &fields).ok_or("a response without a status")?;
+        if (100..200).contains(&answer.status) {
+            got.interim.push(answer.status);
+        } else if got.answers.len() < ANSWERS_MAX {
+            got.answers.push(answer);
+            self.digests.insert(stream, Sha256::new());
+        }
+        Ok(())
+    }
+
+    fn content(&mut self, stream: u32, bytes: &[u8], got: &mut Got<'_>) {
+        let open = got.answers.iter_mut().rev().find(|answer| answer.stream == stream);
+        if let (Some(answer), Some(digest)) = (open, self.digests.get_mut(&stream)) {
+            answer.body_len += bytes.len() as u64;
+            digest.update(bytes);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Pieces of streams as people can read them.
+
+use conduit::streams::{self, HEAD, Head, PieceKind};
+use sample::http3_code_name;
+
+/// What the pieces say, one after the other, each with as many bytes of its payload as `shown` gives back; `None`:
+/// these are no pieces, or not whole ones.
+pub fn told(mut bytes: &[u8], shown: impl Fn(&[u8]) -> String) -> Option<String> {
+    let mut said = Vec::new();
+    while !bytes.is_empty() {
+        let head = bytes.first_chunk::<HEAD>()?;
+        let reserved = head[2] != 0 || head[3] != 0 || head[1] > 1;
+        let head = Head::from_bytes(head).filter(|_| !reserved)?;
+        let end = HEAD.checked_add(head.length as usize)?;
+        let payload = bytes.get(HEAD..end)?;
+        bytes = &bytes[end..];
+        said.extend(piece(head, payload, &shown));
+    }
+    Some(said.join(" | "))
+}
+
+fn piece(head: Head, payload: &[u8], shown: &impl Fn(&[u8]) -> String) -> Option<String> {
+    let stream = head.stream;
+    let coded = |what: &str| {
+        let code = streams::code(payload).unwrap_or(0) & !streams::TRANSPORT;
+        format!("{what} {}", http3_code_name(code))
+    };
+    let end = if head.last { ", its end" } else { "" };
+    Some(match head.kind {
+        PieceKind::Data => format!("stream {stream}{end}: {}", shown(payload)),
+        PieceKind::Reset => coded(&format!("stream {stream}: RESET_STREAM")),
+        PieceKind::Stop => coded(&format!("stream {stream}: STOP_SENDING")),
+        PieceKind::Close => coded("CONNECTION_CLOSE"),
+        PieceKind::Datagram => format!("datagram: {}", shown(payload)),
+        PieceKind::Initial => format!("Initial of {} bytes", size(payload)),
+        // what our own side of QUIC says is nobody's words
+        PieceKind::Opened | PieceKind::Allowed | PieceKind::Sent => return None,
+    })
+}
+
+fn size(payload: &[u8]) -> u16 {
+    payload.first_chunk::<2>().map_or(0, |size| u16::from_be_bytes(*size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http3::write;
+
+    #[test]
+    fn pieces_are_told_and_nothing_else_is() {
+        let plain = |bytes: &[u8]| bytes.escape_ascii().to_string();
+        let said =
+            [write::on(2, &[0, 4, 0], false), write::reset(0, 0x10c), write::on(4, b"a", true)];
+        let said = said.concat();
+        assert_eq!(
+            told(&said, plain).unwrap(),
+            "stream 2: \\x00\\x04\\x00 | stream 0: RESET_STREAM H3_REQUEST_CANCELLED | stream 4, its end: a"
+        );
+        assert_eq!(told(&said[..said.len() - 1], plain), None, "cut");
+        assert_eq!(told(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", plain), None);
+        assert_eq!(told(b"\0\0\0\0", plain), None);
+    }
+}

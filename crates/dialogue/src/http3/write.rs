@@ -1,0 +1,108 @@
+//! Frames, fields and pieces of streams, written.
+
+use super::{
+    CONTROL, CONTROL_STREAM, DECODER, DECODER_STREAM, ENCODER, ENCODER_STREAM, HEADERS, SETTINGS,
+};
+use crate::http2::write::PseudoFields;
+use ::http3::varint;
+use conduit::streams::{self, PieceKind};
+
+/// A whole number as QUIC writes it (RFC 9000 section 16); of one above 2^62 - 1 the upper bits are lost.
+pub fn varint(number: u64, out: &mut Vec<u8>) {
+    varint::put(out, number & varint::MAX);
+}
+
+/// A frame (RFC 9114 section 7.1) whose head says `length` bytes, whether they follow or not.
+pub fn framed(length: u64, kind: u64, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    varint(kind, &mut out);
+    varint(length, &mut out);
+    out.extend_from_slice(payload);
+    out
+}
+
+pub fn frame(kind: u64, payload: &[u8]) -> Vec<u8> {
+    framed(payload.len() as u64, kind, payload)
+}
+
+/// Bytes of a stream; the first of them open it, `last` ends it.
+pub fn on(stream: u64, bytes: &[u8], last: bool) -> Vec<u8> {
+    let mut out = Vec::new();
+    streams::put_data(&mut out, stream, bytes, last);
+    out
+}
+
+/// RESET_STREAM.
+pub fn reset(stream: u64, code: u64) -> Vec<u8> {
+    said(PieceKind::Reset, stream, code)
+}
+
+/// STOP_SENDING.
+pub fn stop(stream: u64, code: u64) -> Vec<u8> {
+    said(PieceKind::Stop, stream, code)
+}
+
+fn said(kind: PieceKind, stream: u64, code: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    streams::put_code(&mut out, kind, stream, Some(code));
+    out
+}
+
+/// What a polite client begins with: a control stream with SETTINGS, which permit no dynamic table, and the two
+/// streams of QPACK.
+pub fn opening() -> Vec<u8> {
+    let control = [vec![CONTROL as u8], frame(SETTINGS, &[])].concat();
+    [
+        on(CONTROL_STREAM, &control, false),
+        on(ENCODER_STREAM, &[ENCODER as u8], false),
+        on(DECODER_STREAM, &[DECODER as u8], false),
+    ]
+    .concat()
+}
+
+/// What a field section begins with where nothing refers to a dynamic table (RFC 9204 section 4.5.1).
+pub const PREFIX: [u8; 2] = [0, 0];
+
+/// A field as a literal with a literal name, uncoded (section 4.5.6).
+pub fn field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    hpack::integer(0b0010_0000, 3, name.len() as u64, out);
+    out.extend_from_slice(name);
+    hpack::integer(0, 7, value.len() as u64, out);
+    out.extend_from_slice(value);
+}
+
+/// The section of a request; `fields` are lines as HTTP/1.1 has them, those that HTTP/3 does without left
+/// out (RFC 9114 section 4.2).
+pub fn section(asked: PseudoFields<'_>, fields: &str) -> Vec<u8> {
+    let mut section = PREFIX.to_vec();
+    let pseudo = [
+        (":method", asked.method),
+        (":scheme", asked.scheme),
+        (":authority", asked.authority),
+        (":path", asked.path),
+    ];
+    for (name, value) in pseudo {
+        field(name.as_bytes(), value.as_bytes(), &mut section);
+    }
+    for (name, value) in fields.lines().filter_map(|line| line.split_once(':')) {
+        let name = name.trim().to_ascii_lowercase();
+        if name != "connection" && name != "keep-alive" {
+            field(name.as_bytes(), value.trim().as_bytes(), &mut section);
+        }
+    }
+    section
+}
+
+/// A request without content, whole on its stream.
+pub fn request(stream: u64, section: &[u8]) -> Vec<u8> {
+    on(stream, &frame(HEADERS, section), true)
+}
+
+/// A request of [`request`], for another stream.
+pub fn on_stream(request: &[u8], stream: u64) -> Vec<u8> {
+    let mut out = request.to_vec();
+    if let Some(place) = out.get_mut(8..streams::HEAD) {
+        place.copy_from_slice(&stream.to_be_bytes());
+    }
+    out
+}

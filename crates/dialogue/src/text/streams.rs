@@ -1,0 +1,180 @@
+//! Macros that stand for streams of HTTP/3 and what is on them.
+
+use super::{Values, expanded};
+use crate::http2::write::PseudoFields;
+use crate::http3::{CANCELLED, HEADERS, KINDS};
+use crate::http3::{datagrams, write};
+use units::quoted;
+
+/// Requests of one macro at most.
+const STREAMS_MAX: u64 = 10_000;
+
+/// Puts what the macro stands for behind `out`; false where it is none of these.
+pub(super) fn expand(
+    name: &str,
+    argument: &str,
+    values: &Values,
+    out: &mut Vec<u8>,
+) -> Result<bool, String> {
+    let bytes = match name {
+        "open" => write::opening(),
+        "on" => on(argument, false, values)?,
+        "last" => on(argument, true, values)?,
+        "h3" => {
+            let (kind, rest) = two(argument);
+            write::frame(kind_of(kind)?, &expanded(rest, values)?)
+        }
+        "h3-long" => {
+            let (length, rest) = two(argument);
+            let (kind, rest) = two(rest);
+            write::framed(number(length)?, kind_of(kind)?, &expanded(rest, values)?)
+        }
+        "varint" => {
+            let mut bytes = Vec::new();
+            write::varint(number(argument)?, &mut bytes);
+            bytes
+        }
+        "abort" => code_on(argument, write::reset)?,
+        "stop" => code_on(argument, write::stop)?,
+        "section" => section(if argument.is_empty() { "GET" } else { argument }, values),
+        "line" => line(argument, values)?,
+        "ask" => write::request(number(argument)?, &section("GET", values)),
+        "start" => {
+            let head = write::frame(HEADERS, &section("POST", values));
+            write::on(number(argument)?, &head, false)
+        }
+        "datagram" => datagrams::datagram(&expanded(argument, values)?),
+        "initial" => {
+            let (size, rest) = two(argument);
+            let (options, frames) = two(rest);
+            let wrong = || format!("{} is no size of a datagram", quoted(size));
+            let size = size.parse().map_err(|_| wrong())?;
+            datagrams::initial(size, options, &expanded(frames, values)?)?
+        }
+        "asks" => each(argument, |id| write::request(id, &section("GET", values)))?,
+        "starts" => {
+            let head = write::frame(HEADERS, &section("POST", values));
+            each(argument, |id| write::on(id, &head, false))?
+        }
+        "aborts" => {
+            each(argument, |id| [write::reset(id, CANCELLED), write::stop(id, CANCELLED)].concat())?
+        }
+        _ => return Ok(false),
+    };
+    out.extend(bytes);
+    Ok(true)
+}
+
+/// `COUNT`, or `FIRST COUNT`: the same for so many requests, of which the first there is has number 0.
+fn each(argument: &str, make: impl Fn(u64) -> Vec<u8>) -> Result<Vec<u8>, String> {
+    let (first, count) = argument.split_once(' ').unwrap_or(("0", argument));
+    let (first, count) = (number(first)?, number(count)?);
+    if first > STREAMS_MAX || count > STREAMS_MAX {
+        return Err(format!("{} are more streams than {STREAMS_MAX}", quoted(argument)));
+    }
+    Ok((first..first + count).flat_map(|index| make(4 * index)).collect())
+}
+
+/// The field section of a request to the probed page; a POST goes to the page that takes bodies, where one is
+/// named.
+pub(super) fn section(method: &str, values: &Values) -> Vec<u8> {
+    let post = method == "POST" && !values.post.is_empty();
+    let path = if post { &values.post } else { &values.path };
+    let asked = PseudoFields { method, scheme: "https", authority: &values.host, path };
+    write::section(asked, &values.fields)
+}
+
+fn two(text: &str) -> (&str, &str) {
+    text.split_once(' ').unwrap_or((text, ""))
+}
+
+/// `STREAM TEXT`.
+fn on(argument: &str, last: bool, values: &Values) -> Result<Vec<u8>, String> {
+    let (stream, text) = two(argument);
+    Ok(write::on(number(stream)?, &expanded(text, values)?, last))
+}
+
+/// `STREAM CODE`.
+fn code_on(argument: &str, write: fn(u64, u64) -> Vec<u8>) -> Result<Vec<u8>, String> {
+    let (stream, code) = two(argument);
+    Ok(write(number(stream)?, number(code)?))
+}
+
+/// `NAME=VALUE`.
+fn line(argument: &str, values: &Values) -> Result<Vec<u8>, String> {
+    let wrong = || format!("{} is not NAME=VALUE", quoted(argument));
+    let (name, value) = argument.split_once('=').ok_or_else(wrong)?;
+    let mut out = Vec::new();
+    write::field(&expanded(name, values)?, &expanded(value, values)?, &mut out);
+    Ok(out)
+}
+
+fn kind_of(text: &str) -> Result<u64, String> {
+    match KINDS.iter().find(|(name, _)| *name == text) {
+        Some((_, value)) => Ok(*value),
+        None => number(text).map_err(|_| format!("{} is no type of a frame", quoted(text))),
+    }
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    let read = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    read.map_err(|_| format!("{} is no number of a stream or a frame", quoted(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bytes;
+    use super::*;
+
+    fn made(text: &str) -> Result<String, String> {
+        let values = Values {
+            path: "/p".into(),
+            host: "h".into(),
+            fields: "X-A: b\r\n".into(),
+            ..Values::default()
+        };
+        bytes(text, &values).map(|bytes| bytes.escape_ascii().to_string())
+    }
+
+    #[test]
+    fn streams_are_made_of_text() {
+        let zero = "\\x00".repeat(7);
+        let head = |last: u8, length: u8, stream: u8| {
+            format!("\\x00\\x0{last}\\x00\\x00\\x00\\x00\\x00\\x{length:02x}{zero}\\x{stream:02x}")
+        };
+        for (text, expected) in [
+            ("{h3 DATA abc}", "\\x00\\x03abc".to_owned()),
+            ("{h3-long 100 0x21 }", "!@d".to_owned()),
+            ("{varint 0x4242}{varint 7}", "\\x80\\x00BB\\x07".to_owned()),
+            ("{on 2 \\0{h3 SETTINGS }}", format!("{}\\x00\\x04\\x00", head(0, 3, 2))),
+            ("{last 0 }", head(1, 0, 0)),
+            ("{line x-a=b}", "#x-a\\x01b".to_owned()),
+            ("{line content-length=10}", "\\'\\x07content-length\\x0210".to_owned()),
+        ] {
+            assert_eq!(made(text).as_deref(), Ok(expected.as_str()), "{text}");
+        }
+        let asked = made("{ask 4}").unwrap();
+        assert!(asked.contains("/p") && asked.ends_with("#x-a\\x01b"), "{asked}");
+        assert_eq!(made("{asks 3}").unwrap().matches("/p").count(), 3);
+        assert_eq!(made("{aborts 2 1}"), made("{abort 8 0x10c}{stop 8 0x10c}"));
+        assert_eq!(made("{starts 1 1}"), made("{start 4}"));
+    }
+
+    #[test]
+    fn what_is_no_stream_is_said() {
+        for (text, said) in [
+            ("{h3 NEWS }", "\"NEWS\" is no type of a frame"),
+            ("{on x abc}", "\"x\" is no number of a stream or a frame"),
+            ("{abort 0 CANCEL}", "\"CANCEL\" is no number of a stream or a frame"),
+            ("{asks 1 20000}", "\"1 20000\" are more streams than 10000"),
+            ("{initial 1200 large }", "\"large\" is no option of an Initial"),
+            ("{initial x none }", "\"x\" is no size of a datagram"),
+            ("{line a}", "\"a\" is not NAME=VALUE"),
+        ] {
+            assert_eq!(made(text), Err(said.to_owned()), "{text}");
+        }
+    }
+}

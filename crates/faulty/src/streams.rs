@@ -1,0 +1,463 @@
+//! The range over HTTP/3 (RFC 9114), as pieces of streams: one connection, correct but for its switches.
+
+mod frame;
+
+use super::frames::request::{Http2Request, asked};
+use super::{Act, Defect, Defects, page};
+use conduit::streams::{self, Cutter, Head, PieceKind};
+use frame::{FrameBuffer, Met};
+use hpack::Field;
+use http3::varint;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Requests of one connection at once.
+const STREAMS_MAX: usize = 100;
+/// Bytes of all fields of a request that are taken.
+const FIELDS_BYTES: u32 = 64 << 10;
+/// Our control stream, and what it begins with: its type, and SETTINGS that are empty.
+const CONTROL_STREAM: u64 = 3;
+const CONTROL_BEGINS: [u8; 3] = [0, 4, 0];
+
+const DATA: u64 = 0;
+const HEADERS: u64 = 1;
+const CANCEL_PUSH: u64 = 3;
+const SETTINGS: u64 = 4;
+const GOAWAY: u64 = 7;
+const MAX_PUSH_ID: u64 = 0xd;
+/// Settings that mean something in HTTP/2 alone (section 7.2.4.1).
+const HTTP2_SETTINGS: [u64; 4] = [2, 3, 4, 5];
+
+// Codes (RFC 9114 section 8.1, RFC 9204 section 6).
+const STREAM_CREATION_ERROR: u64 = 0x103;
+const CLOSED_CRITICAL_STREAM: u64 = 0x104;
+const FRAME_UNEXPECTED: u64 = 0x105;
+const FRAME_ERROR: u64 = 0x106;
+const EXCESSIVE_LOAD: u64 = 0x107;
+const ID_ERROR: u64 = 0x108;
+const SETTINGS_ERROR: u64 = 0x109;
+const MISSING_SETTINGS: u64 = 0x10a;
+const REQUEST_REJECTED: u64 = 0x10b;
+const REQUEST_INCOMPLETE: u64 = 0x10d;
+const MESSAGE_ERROR: u64 = 0x10e;
+const DECOMPRESSION_FAILED: u64 = 0x200;
+const ENCODER_STREAM_ERROR: u64 = 0x201;
+const DECODER_STREAM_ERROR: u64 = 0x202;
+
+/// What is wrong with the whole connection, or with one stream.
+enum Wrong {
+    Connection(u64),
+    Stream(u64),
+}
+
+type Checked = Result<(), Wrong>;
+
+/// A request under way.
+#[derive(Debug, Default)]
+struct OpenRequest {
+    frames: FrameBuffer,
+    asked: Option<Http2Request>,
+    /// Bytes of content that have come.
+    got: u64,
+    trailed: bool,
+    /// A worker waits for entries of a table, for ever.
+    stuck: bool,
+}
+
+/// What a stream in one direction is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Purpose {
+    Control,
+    Encoder,
+    Decoder,
+    /// Whatever comes on it is ignored.
+    Unknown,
+}
+
+#[derive(Debug, Default)]
+struct OneWay {
+    purpose: Option<Purpose>,
+    bytes: Vec<u8>,
+    frames: FrameBuffer,
+}
+
+/// What has come on the control stream.
+#[derive(Debug, Default)]
+struct Control {
+    settled: bool,
+    goaway: Option<u64>,
+    pushes: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Streams {
+    defects: Defects,
+    cutter: Cutter,
+    code: Vec<u8>,
+    begun: bool,
+    requests: BTreeMap<u64, OpenRequest>,
+    /// Requests that are over: whatever still comes of them is ignored.
+    done: BTreeSet<u64>,
+    /// Requests that a client gave up and that were never forgotten.
+    lost: usize,
+    one_way: BTreeMap<u64, OneWay>,
+    control: Control,
+    out: Vec<u8>,
+    over: bool,
+    pub(super) dead: bool,
+    /// Workers that were taken for ever since this was asked last.
+    pub(super) hung: u32,
+}
+
+impl Streams {
+    pub(super) fn new(defects: &Defects) -> Streams {
+        Streams {
+            defects: defects.clone(),
+            cutter: Cutter::default(),
+            code: Vec::new(),
+            begun: false,
+            requests: BTreeMap::new(),
+            done: BTreeSet::new(),
+            lost: 0,
+            one_way: BTreeMap::new(),
+            control: Control::default(),
+            out: Vec::new(),
+            over: false,
+            dead: false,
+            hung: 0,
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    fn has(&self, defect: Defect) -> bool {
+        self.defects.contains(&defect)
+    }
+
+    /// Pieces have come, or parts of them.
+    pub(super) fn receive(&mut self, bytes: &[u8]) -> Vec<Act> {
+        if !std::mem::replace(&mut self.begun, true) {
+            streams::put_data(&mut self.out, CONTROL_STREAM, &CONTROL_BEGINS, false);
+        }
+        let mut at = 0;
+        while at < bytes.len() && !self.over && !self.dead {
+            let Ok(taken) = self.cutter.open(&bytes[at..]) else {
+                self.over = true;
+                break;
+            };
+            at += taken;
+            let Some(head) = self.cutter.current() else { break };
+            let payload = self.cutter.payload(&bytes[at..]);
+            at += payload.len();
+            let whole = self.cutter.pass(payload.len());
+            if let Err(wrong) = self.piece(head, payload, whole) {
+                self.wrong(head.stream, wrong);
+            }
+        }
+        let mut acts = Vec::new();
+        let out = std::mem::take(&mut self.out);
+        if !out.is_empty() && !self.dead {
+            acts.push(Act::Send(out));
+        }
+        if self.over {
+            acts.push(Act::Close);
+        }
+        acts
+    }
+
+    fn wrong(&mut self, stream: u64, wrong: Wrong) {
+        match wrong {
+            Wrong::Connection(code) => {
+                streams::put_code(&mut self.out, PieceKind::Close, 0, Some(code));
+                self.over = true;
+            }
+            Wrong::Stream(code) => {
+                streams::put_code(&mut self.out, PieceKind::Reset, stream, Some(code));
+                streams::put_code(&mut self.out, PieceKind::Stop, stream, Some(code));
+                self.end(stream);
+            }
+        }
+    }
+
+    fn end(&mut self, stream: u64) {
+        self.requests.remove(&stream);
+        self.done.insert(stream);
+    }
+
+    fn piece(&mut self, head: Head, payload: &[u8], whole: bool) -> Checked {
+        match head.kind {
+            PieceKind::Data => {
+                let ends = whole && head.last;
+                match head.stream % 4 {
+                    0 => self.request_bytes(head.stream, payload, ends),
+                    2 => self.one_way_bytes(head.stream, payload, ends),
+                    _ => Ok(()),
+                }
+            }
+            PieceKind::Reset | PieceKind::Stop => {
+                self.code.extend_from_slice(payload);
+                if whole {
+                    self.code.clear();
+                    return self.given_up(head);
+                }
+                Ok(())
+            }
+            PieceKind::Close => {
+                self.over = whole;
+                Ok(())
+            }
+            // of the driver's own, or where there is no connection
+            _ => Ok(()),
+        }
+    }
+
+    /// RESET_STREAM and STOP_SENDING.
+    fn given_up(&mut self, head: Head) -> Checked {
+        let critical = |one: &OneWay| one.purpose.is_some_and(|known| known != Purpose::Unknown);
+        let stream = head.stream;
+        match (head.kind, stream % 4) {
+            (_, 0) => {
+                let open = self.requests.contains_key(&stream);
+                self.lost += usize::from(open && self.has(Defect::KeepsCancelledStreams));
+                self.end(stream);
+            }
+            (PieceKind::Stop, _) if stream == CONTROL_STREAM => {
+                return Err(Wrong::Connection(CLOSED_CRITICAL_STREAM));
+            }
+            (PieceKind::Reset, 2) if self.one_way.get(&stream).is_some_and(critical) => {
+                return Err(Wrong::Connection(CLOSED_CRITICAL_STREAM));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn request_bytes(&mut self, id: u64, bytes: &[u8], ends: bool) -> Checked {
+        if self.done.contains(&id) {
+            return Ok(());
+        }
+        if !self.requests.contains_key(&id) && self.requests.len() + self.lost >= STREAMS_MAX {
+            return Err(Wrong::Stream(REQUEST_REJECTED));
+        }
+        let mut open = self.requests.remove(&id).unwrap_or_default();
+        open.frames.put(bytes);
+        while let Some(met) = open.frames.next(FIELDS_BYTES as usize) {
+            self.request_frame(&mut open, met)?;
+        }
+        if ends {
+            return self.serve(id, &open);
+        }
+        self.requests.insert(id, open);
+        Ok(())
+    }
+
+    fn request_frame(&mut self, open: &mut OpenRequest, met: Met) -> Checked {
+        match met {
+            Met::Begins(DATA) if open.asked.is_none() || open.trailed => {
+                self.dead |= open.asked.is_none() && self.has(Defect::DiesOfDataFirst);
+                Err(Wrong::Connection(FRAME_UNEXPECTED))
+            }
+            Met::Begins(_) => Ok(()),
+            Met::Content(count) => {
+                open.got += count;
+                Ok(())
+            }
+            Met::Whole(HEADERS, section) if !open.trailed => self.section(open, &section),
+            Met::Whole(..) => Err(Wrong::Connection(FRAME_UNEXPECTED)),
+            Met::TooLong => Err(Wrong::Connection(EXCESSIVE_LOAD)),
+        }
+    }
+
+    fn section(&mut self, open: &mut OpenRequest, section: &[u8]) -> Checked {
+        let waits = section.first().is_some_and(|first| *first != 0);
+        if waits && self.has(Defect::HangsOnInsertCount) {
+            self.hung += 1;
+            open.stuck = true;
+            return Ok(());
+        }
+        let fields = http3::read_section(section, FIELDS_BYTES)
+            .ok_or(Wrong::Connection(DECOMPRESSION_FAILED))?;
+        if open.asked.is_some() {
+            open.trailed = true;
+            let pseudo = fields.iter().any(|(name, _)| name.starts_with(b":"));
+            return if pseudo { Err(Wrong::Stream(MESSAGE_ERROR)) } else { Ok(()) };
+        }
+        let named =
+            |(name, value): &Field| (name == b":authority" || name == b"host") && !value.is_empty();
+        let asked = asked(&fields).filter(|_| fields.iter().any(named));
+        open.asked = Some(asked.ok_or(Wrong::Stream(MESSAGE_ERROR))?);
+        Ok(())
+    }
+
+    /// Answers a request that is whole.
+    fn serve(&mut self, id: u64, open: &OpenRequest) -> Checked {
+        if !open.frames.is_between() {
+            return Err(Wrong::Connection(FRAME_ERROR));
+        }
+        if open.stuck {
+            return Ok(());
+        }
+        let asked = open.asked.as_ref().ok_or(Wrong::Stream(REQUEST_INCOMPLETE))?;
+        if asked.length.is_some_and(|length| length != open.got) {
+            return Err(Wrong::Stream(MESSAGE_ERROR));
+        }
+        let found = asked.path == page::PATH.as_bytes() || asked.path == page::POST.as_bytes();
+        let body = if found { page::PAGE.as_bytes() } else { b"" };
+        let status: &[u8] = if found { b"200" } else { b"404" };
+        let mut section = vec![0, 0];
+        put_field(b":status", status, &mut section);
+        put_field(b"content-length", body.len().to_string().as_bytes(), &mut section);
+        let mut said = frame(HEADERS, &section);
+        if asked.method != b"HEAD" && !body.is_empty() {
+            said.extend(frame(DATA, body));
+        }
+        streams::put_data(&mut self.out, id, &said, true);
+        self.end(id);
+        Ok(())
+    }
+
+    fn one_way_bytes(&mut self, id: u64, bytes: &[u8], ends: bool) -> Checked {
+        let mut one = self.one_way.remove(&id).unwrap_or_default();
+        one.bytes.extend_from_slice(bytes);
+        if one.purpose.is_none()
+            && let Some((kind, length)) = varint::get(&one.bytes)
+        {
+            one.bytes.drain(..length);
+            one.purpose = Some(self.purpose(kind)?);
+        }
+        match one.purpose {
+            Some(Purpose::Control) => {
+                one.frames.put(&std::mem::take(&mut one.bytes));
+                while let Some(met) = one.frames.next(FIELDS_BYTES as usize) {
+                    self.control_frame(met)?;
+                }
+            }
+            Some(Purpose::Encoder) => encoder(&mut one.bytes)?,
+            Some(Purpose::Decoder) => decoder(&mut one.bytes)?,
+            Some(Purpose::Unknown) => one.bytes.clear(),
+            None => {}
+        }
+        if ends && one.purpose.is_some_and(|purpose| purpose != Purpose::Unknown) {
+            return Err(Wrong::Connection(CLOSED_CRITICAL_STREAM));
+        }
+        self.one_way.insert(id, one);
+        Ok(())
+    }
+
+    /// What a stream of this type is for; those that there is one of may not come again.
+    fn purpose(&self, kind: u64) -> Result<Purpose, Wrong> {
+        let purpose = match kind {
+            0 => Purpose::Control,
+            1 => return Err(Wrong::Connection(STREAM_CREATION_ERROR)),
+            2 => Purpose::Encoder,
+            3 => Purpose::Decoder,
+            _ => return Ok(Purpose::Unknown),
+        };
+        match self.one_way.values().any(|one| one.purpose == Some(purpose)) {
+            true => Err(Wrong::Connection(STREAM_CREATION_ERROR)),
+            false => Ok(purpose),
+        }
+    }
+
+    fn control_frame(&mut self, met: Met) -> Checked {
+        let (kind, payload) = match met {
+            Met::Begins(DATA) => return Err(Wrong::Connection(FRAME_UNEXPECTED)),
+            Met::Begins(_) if !self.control.settled => {
+                return Err(Wrong::Connection(MISSING_SETTINGS));
+            }
+            Met::Begins(_) | Met::Content(_) => return Ok(()),
+            Met::Whole(kind, payload) => (kind, payload),
+            Met::TooLong => return Err(Wrong::Connection(EXCESSIVE_LOAD)),
+        };
+        if std::mem::replace(&mut self.control.settled, true) == (kind == SETTINGS) {
+            let code = if kind == SETTINGS { FRAME_UNEXPECTED } else { MISSING_SETTINGS };
+            return Err(Wrong::Connection(code));
+        }
+        match kind {
+            SETTINGS => settings(&payload),
+            GOAWAY => {
+                let id = only(&payload)?;
+                let before = self.control.goaway.replace(id);
+                rule(before.is_none_or(|before| id <= before), ID_ERROR)
+            }
+            MAX_PUSH_ID => {
+                let id = only(&payload)?;
+                let before = self.control.pushes.replace(id);
+                rule(before.is_none_or(|before| id >= before), ID_ERROR)
+            }
+            CANCEL_PUSH => {
+                let id = only(&payload)?;
+                rule(self.control.pushes.is_some_and(|most| id <= most), ID_ERROR)
+            }
+            _ => Err(Wrong::Connection(FRAME_UNEXPECTED)),
+        }
+    }
+}
+
+fn rule(kept: bool, code: u64) -> Checked {
+    if kept { Ok(()) } else { Err(Wrong::Connection(code)) }
+}
+
+/// The one number that a frame carries.
+fn only(payload: &[u8]) -> Result<u64, Wrong> {
+    let whole = varint::get(payload).filter(|(_, length)| *length == payload.len());
+    whole.map(|(number, _)| number).ok_or(Wrong::Connection(FRAME_ERROR))
+}
+
+fn settings(payload: &[u8]) -> Checked {
+    let (mut rest, mut seen) = (payload, BTreeSet::new());
+    while !rest.is_empty() {
+        let broken = || Wrong::Connection(FRAME_ERROR);
+        let (setting, length) = varint::get(rest).ok_or_else(broken)?;
+        let (_, value) = varint::get(&rest[length..]).ok_or_else(broken)?;
+        rest = &rest[length + value..];
+        rule(!HTTP2_SETTINGS.contains(&setting) && seen.insert(setting), SETTINGS_ERROR)?;
+    }
+    Ok(())
+}
+
+/// Instructions for a table that may hold nothing: its capacity may be set to 0 (RFC 9204 section 4.3.1).
+fn encoder(bytes: &mut Vec<u8>) -> Checked {
+    let fits = bytes.iter().all(|byte| *byte == 0b0010_0000);
+    bytes.clear();
+    rule(fits, ENCODER_STREAM_ERROR)
+}
+
+/// Nothing of ours refers to a table, so there is nothing to acknowledge; streams may be cancelled (section
+/// 4.4.2).
+fn decoder(bytes: &mut Vec<u8>) -> Checked {
+    while let Some(first) = bytes.first() {
+        rule(first >> 6 == 0b01, DECODER_STREAM_ERROR)?;
+        let rest = if first & 0x3f == 0x3f {
+            let Some(last) = bytes[1..].iter().position(|byte| byte & 0x80 == 0) else {
+                return rule(bytes.len() < 10, DECODER_STREAM_ERROR);
+            };
+            last + 2
+        } else {
+            1
+        };
+        bytes.drain(..rest);
+    }
+    Ok(())
+}
+
+fn frame(kind: u64, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    varint::put(&mut out, kind);
+    varint::put(&mut out, payload.len() as u64);
+    out.extend_from_slice(payload);
+    out
+}
+
+/// A literal with a literal name (section 4.5.6).
+fn put_field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    hpack::integer(0b0010_0000, 3, name.len() as u64, out);
+    out.extend_from_slice(name);
+    hpack::integer(0, 7, value.len() as u64, out);
+    out.extend_from_slice(value);
+}

@@ -1,0 +1,95 @@
+//! Torture over HTTP/3, through the program: the firing range over QUIC with its planted bugs, servers without a
+//! defect, and what is said where HTTP/3 cannot be had.
+
+use super::evidence::names;
+use super::outcomes;
+use super::support::quic::QuicSite;
+use super::support::{Site, free_port, run, text};
+use serde_json::Value;
+
+/// The switch, the case of a default run that finds it, and how grave it is. What takes minutes, as it waits for
+/// workers that do not come back, is sought by simulations.
+const PLANTED: [(&str, &str, &str); 2] =
+    [("dies-of-data-first", "Q-10", "high"), ("keeps-cancelled-streams", "Q-41", "high")];
+
+fn tortured(url: &str, more: &[&str]) -> super::support::Ran {
+    run(&[&["torture", "--insecure", "--fail-on", "low"], more, &[url]].concat())
+}
+
+/// Cases that are findings.
+fn findings(document: &Value) -> Vec<(String, String)> {
+    let well = ["pass", "pass-alternative", "advisory", "skipped", "unseen"];
+    let bad = |(_, outcome): &(String, String)| !well.contains(&outcome.as_str());
+    outcomes(document).into_iter().filter(bad).collect()
+}
+
+fn planted((switch, only, severity): (&str, &str, &str)) {
+    let site = QuicSite::with(&[("range", switch)]);
+    let parent = tempfile::tempdir().unwrap();
+    let out = parent.path().to_str().unwrap();
+    let ran = tortured(
+        &site.url(faulty::PATH),
+        &["--only", only, "--post", faulty::POST, "--out", out, "--json", "-"],
+    );
+    let document = ran.json();
+    assert_eq!(ran.code, 1, "{switch}: {document:#}");
+    let cases = document["cases"].as_array().unwrap();
+    let found = cases.iter().find(|case| text(case, "/severity") == severity);
+    assert!(found.is_some(), "{switch}: nothing {severity} in {document:#}");
+    let failures = parent.path().join(&names(parent.path())[0]).join("failures");
+    let kept = names(&failures).into_iter().find(|name| name.starts_with(only));
+    let kept = failures.join(kept.unwrap_or_else(|| panic!("{switch}: nothing kept of {only}")));
+    let kept = kept.to_str().unwrap();
+    assert_eq!(replayed(switch, kept), (1, 3, 3), "{switch}");
+    assert_eq!(replayed("none", kept), (0, 0, 3), "{switch}");
+}
+
+/// Sent to a server of its own: the exit code, and how many of how many tries failed.
+fn replayed(switch: &str, kept: &str) -> (i32, u64, u64) {
+    let site = QuicSite::with(&[("range", switch)]);
+    let to = site.url(faulty::PATH);
+    let ran = run(&["torture", "replay", "--insecure", "--json", "-", "--to", &to, kept]);
+    let row = &ran.json()["failures"][0];
+    (ran.code, row["failed"].as_u64().unwrap(), row["tries"].as_u64().unwrap())
+}
+
+#[test]
+fn planted_bugs_are_found_and_replayed_over_quic() {
+    std::thread::scope(|scope| {
+        PLANTED.iter().for_each(|one| {
+            scope.spawn(|| planted(*one));
+        });
+    });
+}
+
+#[test]
+fn a_server_without_a_defect_has_no_finding_over_http3() {
+    let site = QuicSite::with(&[("range", "none")]);
+    let ran =
+        tortured(&site.url(faulty::PATH), &["--http", "3", "--post", faulty::POST, "--json", "-"]);
+    let document = ran.json();
+    assert_eq!(findings(&document), [], "{document:#}");
+    assert_eq!(ran.code, 0);
+    let all = outcomes(&document);
+    assert!(all.len() >= 20 && all.iter().all(|(id, _)| id.starts_with('Q')), "{all:?}");
+}
+
+#[test]
+fn what_http3_cannot_be_tried_on_is_said() {
+    let site = Site::start(&[]);
+    let cleartext = site.url("/");
+    let nobody = format!("https://127.0.0.1:{}/", free_port());
+    let nothing = run(&["torture", "--http", "3", "--only", "Q-01", "--insecure", &nobody]);
+    assert_eq!(nothing.code, 3, "{nothing:?}");
+    assert!(nothing.stdout.contains("--http 2 tests it over TCP"), "{nothing:?}");
+    for (arguments, why) in [
+        (&["--http", "3", cleartext.as_str()][..], "HTTP/3 is never without TLS; write https://"),
+        (&["--http", "3", "--only", "S-01", &nobody], "S-01 speaks HTTP/1.1: leave out --http 3"),
+        (&["--only", "Q-01,S-01", &nobody], "Q-01 speaks HTTP/3: give --http 3, and no case of"),
+        (&["--http", "3", "--escalate", &nobody], "--escalate speaks HTTP/1.1"),
+        (&["--http", "4", &nobody], "1.1, 2 and 3 are spoken"),
+    ] {
+        let ran = run(&[&["torture"], arguments].concat()).expect(&[2]);
+        assert!(ran.stderr.contains(why), "{why}: {ran:?}");
+    }
+}

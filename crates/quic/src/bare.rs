@@ -1,0 +1,353 @@
+//! Datagrams without a connection, for whoever tests how a server takes them: what is said goes out as it is, or
+//! as an Initial packet that is protected as it has to be (RFC 9001 section 5) and odd in a way that was asked
+//! for. What comes back is handed on unread, but for a CONNECTION_CLOSE that Initial packets carry.
+
+use crate::Handshakes;
+use bytes::BytesMut;
+use conduit::streams::{
+    self, BROKEN, Cutter, HELLO, PieceKind, RESERVED, SHORT_ID, TOKEN, TRANSPORT,
+};
+use conduit::{Io, IoError, Slot};
+use quinn_proto::crypto::Keys;
+use quinn_proto::transport_parameters::TransportParameters;
+use quinn_proto::{ConnectionId, ConnectionIdGenerator, RandomConnectionIdGenerator, Side};
+use sample::FailureClass;
+use std::sync::Arc;
+
+/// Version 1 (RFC 9000 section 15).
+const VERSION: u32 = 1;
+/// Bytes of packet numbers, and of the tag behind what is protected.
+const NUMBER_LEN: usize = 4;
+const TAG_LEN: usize = 16;
+/// Bytes of an identifier that is too short.
+const SHORT_LEN: usize = 4;
+/// Datagrams of one Initial's ClientHello at most, and bytes of what was sent that are handed back.
+const DATAGRAMS_MAX: usize = 8;
+const SENT_KEPT: usize = 64;
+
+/// Types of frames (RFC 9000 section 19).
+const CRYPTO: u8 = 0x06;
+const CLOSE: u64 = 0x1c;
+const APPLICATION_CLOSE: u64 = 0x1d;
+
+pub(crate) struct Bare {
+    keys: Keys,
+    /// Those of the short identifier.
+    short: Keys,
+    hello: Vec<u8>,
+    /// Identifiers that we gave the server and ourselves.
+    to: ConnectionId,
+    from: ConnectionId,
+    numbers: u64,
+    cutter: Cutter,
+    payload: Vec<u8>,
+    inbox: Vec<u8>,
+    at: usize,
+    failed: Option<FailureClass>,
+}
+
+impl Bare {
+    /// `None`: the server can have no certificate for this name.
+    pub(crate) fn new(handshakes: &Handshakes, name: &str) -> Option<Bare> {
+        let to = RandomConnectionIdGenerator::new(8).generate_cid();
+        let from = RandomConnectionIdGenerator::new(8).generate_cid();
+        let mut session =
+            Arc::clone(handshakes).start_session(VERSION, name, &parameters(&from)?).ok()?;
+        let mut hello = Vec::new();
+        session.write_handshake(&mut hello);
+        let keys = session.initial_keys(&to, Side::Client);
+        let short = session.initial_keys(&ConnectionId::new(&to[..SHORT_LEN]), Side::Client);
+        Some(Bare {
+            keys,
+            short,
+            hello,
+            to,
+            from,
+            numbers: 0,
+            cutter: Cutter::default(),
+            payload: Vec::new(),
+            inbox: Vec::new(),
+            at: 0,
+            failed: None,
+        })
+    }
+
+    /// Bytes that wait for the worker.
+    pub(crate) fn waits(&self) -> bool {
+        self.at < self.inbox.len()
+    }
+
+    /// Takes what the worker says.
+    pub(crate) fn write(
+        &mut self,
+        io: &mut impl Io,
+        slot: Slot,
+        bytes: &[u8],
+    ) -> Result<usize, IoError> {
+        if let Some(class) = self.failed {
+            return Err(IoError::Failed(class));
+        }
+        let mut at = 0;
+        while at < bytes.len() {
+            let opened = self.cutter.open(&bytes[at..]);
+            at += opened.map_err(|_| IoError::Failed(FailureClass::OtherIo))?;
+            let Some(head) = self.cutter.current() else { break };
+            let part = self.cutter.payload(&bytes[at..]);
+            at += part.len();
+            self.payload.extend_from_slice(part);
+            if !self.cutter.pass(part.len()) {
+                continue;
+            }
+            let payload = std::mem::take(&mut self.payload);
+            let datagrams = match head.kind {
+                PieceKind::Datagram => vec![payload],
+                PieceKind::Initial => self.initials(&payload),
+                _ => return Err(IoError::Failed(FailureClass::OtherIo)),
+            };
+            for datagram in datagrams {
+                // what the socket has no room for is lost, as on any path
+                match io.write(slot, &datagram) {
+                    Ok(_) => self.sent(&datagram),
+                    Err(IoError::WouldBlock) => {}
+                    Err(IoError::Failed(class)) => self.failed = Some(class),
+                }
+            }
+        }
+        Ok(at)
+    }
+
+    fn sent(&mut self, datagram: &[u8]) {
+        let kept = &datagram[..datagram.len().min(SENT_KEPT)];
+        streams::put(&mut self.inbox, PieceKind::Sent, datagram.len() as u64, kept);
+    }
+
+    pub(crate) fn read(
+        &mut self,
+        io: &mut impl Io,
+        slot: Slot,
+        scratch: &mut [u8],
+        buffer: &mut [u8],
+    ) -> Result<usize, IoError> {
+        while !self.waits() && self.failed.is_none() {
+            let (count, each) = match io.receive(slot, scratch) {
+                Ok(read) => read,
+                Err(IoError::WouldBlock) => return Err(IoError::WouldBlock),
+                Err(IoError::Failed(class)) => {
+                    self.failed = Some(class);
+                    break;
+                }
+            };
+            for datagram in scratch[..count].chunks(each.max(1)) {
+                streams::put(&mut self.inbox, PieceKind::Datagram, 0, datagram);
+                if let Some(code) = self.close_in(datagram) {
+                    streams::put_code(&mut self.inbox, PieceKind::Close, 0, Some(code));
+                }
+            }
+        }
+        let rest = &self.inbox[self.at..];
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        self.at += count;
+        if self.at == self.inbox.len() {
+            self.inbox.clear();
+            self.at = 0;
+        }
+        match (count, self.failed) {
+            (0, Some(class)) => Err(IoError::Failed(class)),
+            (0, None) => Err(IoError::WouldBlock),
+            _ => Ok(count),
+        }
+    }
+
+    /// The datagrams of an Initial that is described like this.
+    fn initials(&mut self, described: &[u8]) -> Vec<Vec<u8>> {
+        let [high, low, options, ref frames @ ..] = *described else { return Vec::new() };
+        let size = usize::from(u16::from_be_bytes([high, low]));
+        let mut made = Vec::new();
+        let (mut frames, mut offset) = (frames.to_vec(), 0);
+        let hello = if options & HELLO == 0 { Vec::new() } else { self.hello.clone() };
+        loop {
+            let room = size.saturating_sub(self.head_len(options) + TAG_LEN + frames.len() + 8);
+            let end = hello.len().min(offset + room);
+            if end > offset {
+                frames.push(CRYPTO);
+                put_number(&mut frames, offset as u64);
+                put_number(&mut frames, (end - offset) as u64);
+                frames.extend_from_slice(&hello[offset..end]);
+            }
+            made.push(self.initial(size, options, &frames));
+            if end == hello.len() || end == offset || made.len() == DATAGRAMS_MAX {
+                return made;
+            }
+            frames.clear();
+            offset = end;
+        }
+    }
+
+    fn destination(&self, options: u8) -> &[u8] {
+        if options & SHORT_ID == 0 { &self.to[..] } else { &self.to[..SHORT_LEN] }
+    }
+
+    /// Bytes of the header of an Initial (RFC 9000 section 17.2.2), with its packet number.
+    fn head_len(&self, options: u8) -> usize {
+        let token = if options & TOKEN == 0 { 0 } else { INVENTED.len() };
+        let ids = self.destination(options).len() + self.from.len();
+        1 + 4 + 2 + ids + 1 + token + 2 + NUMBER_LEN
+    }
+
+    fn initial(&mut self, size: usize, options: u8, frames: &[u8]) -> Vec<u8> {
+        let reserved = if options & RESERVED == 0 { 0 } else { 0b1100 };
+        let mut packet = vec![0xc0 | reserved | (NUMBER_LEN as u8 - 1)];
+        packet.extend_from_slice(&VERSION.to_be_bytes());
+        for id in [self.destination(options), &self.from[..]] {
+            packet.push(id.len() as u8);
+            packet.extend_from_slice(id);
+        }
+        let token: &[u8] = if options & TOKEN == 0 { b"" } else { INVENTED };
+        put_number(&mut packet, token.len() as u64);
+        packet.extend_from_slice(token);
+        let head_len = self.head_len(options);
+        // at least as much as the header's protection takes a sample of (RFC 9001 section 5.4.2)
+        let least = self.keys.header.local.sample_size();
+        let padded = size.saturating_sub(head_len + TAG_LEN).max(frames.len()).max(least);
+        let length = (NUMBER_LEN + padded + TAG_LEN) as u16;
+        packet.extend_from_slice(&(length & 0x3fff | 0x4000).to_be_bytes());
+        packet.extend_from_slice(&(self.numbers as u32).to_be_bytes());
+        packet.extend_from_slice(frames);
+        packet.resize(head_len + padded + TAG_LEN, 0);
+        let keys = if options & SHORT_ID == 0 { &self.keys } else { &self.short };
+        keys.packet.local.encrypt(self.numbers, &mut packet, head_len);
+        keys.header.local.encrypt(head_len - NUMBER_LEN, &mut packet);
+        self.numbers += 1;
+        if options & BROKEN != 0
+            && let Some(last) = packet.last_mut()
+        {
+            *last ^= 1;
+        }
+        packet
+    }
+
+    /// The code of a CONNECTION_CLOSE in the Initial packets of a datagram, as pieces have it.
+    fn close_in(&self, datagram: &[u8]) -> Option<u64> {
+        let mut rest = datagram.to_vec();
+        loop {
+            let opened = [&self.keys, &self.short]
+                .into_iter()
+                .find_map(|keys| opened(keys, &mut rest.clone()));
+            let (frames, end) = opened?;
+            if let Some(code) = closing(&frames) {
+                return Some(code);
+            }
+            rest.drain(..end);
+        }
+    }
+}
+
+/// The frames of the Initial packet that these bytes begin with, and where it ends.
+fn opened(keys: &Keys, bytes: &mut [u8]) -> Option<(BytesMut, usize)> {
+    let first = *bytes.first()?;
+    let version = bytes.get(1..5)?;
+    if first & 0xf0 != 0xc0 || version != VERSION.to_be_bytes() {
+        return None;
+    }
+    let to_end = 6 + usize::from(*bytes.get(5)?);
+    let mut at = to_end + 1 + usize::from(*bytes.get(to_end)?);
+    let (token, used) = number(bytes.get(at..)?)?;
+    at = at.checked_add(used)?.checked_add(usize::try_from(token).ok()?)?;
+    let (length, used) = number(bytes.get(at..)?)?;
+    let begin = at + used;
+    let end = begin.checked_add(usize::try_from(length).ok()?)?;
+    let sampled = begin + NUMBER_LEN + keys.header.remote.sample_size();
+    let packet = bytes.get_mut(..end).filter(|packet| packet.len() >= sampled)?;
+    keys.header.remote.decrypt(begin, packet);
+    let number_len = usize::from(packet[0] & 3) + 1;
+    let digits = &packet[begin..begin + number_len];
+    let sent = digits.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    let (head, body) = packet.split_at(begin + number_len);
+    let mut body = BytesMut::from(body);
+    keys.packet.remote.decrypt(sent, head, &mut body).ok()?;
+    Some((body, end))
+}
+
+/// What no server gave us.
+const INVENTED: &[u8] = b"a token of loadstone's invention";
+
+/// What a client has to say of itself, and that the server may open its control stream and more.
+fn parameters(from: &ConnectionId) -> Option<TransportParameters> {
+    // initial_max_data, initial_max_stream_data for three kinds, initial_max_streams_uni,
+    // initial_source_connection_id (RFC 9000 section 18.2)
+    let mut text = Vec::new();
+    for (id, value) in [(4_u8, 65_535_u64), (5, 65_535), (6, 65_535), (7, 65_535), (9, 3)] {
+        let mut number = Vec::new();
+        put_number(&mut number, value);
+        text.extend_from_slice(&[id, number.len() as u8]);
+        text.extend(number);
+    }
+    text.extend_from_slice(&[0x0f, from.len() as u8]);
+    text.extend_from_slice(from);
+    TransportParameters::read(Side::Server, &mut text.as_slice()).ok()
+}
+
+/// The code of the first CONNECTION_CLOSE among these frames of an Initial packet.
+fn closing(mut frames: &[u8]) -> Option<u64> {
+    loop {
+        let (kind, used) = number(frames)?;
+        frames = &frames[used..];
+        let mut take = || {
+            let (value, used) = number(frames)?;
+            frames = frames.get(used..)?;
+            Some(value)
+        };
+        match kind {
+            0 | 1 => {}
+            2 | 3 => {
+                let (_, _, ranges, _) = (take()?, take()?, take()?, take()?);
+                let counts = if kind == 3 { 3 } else { 0 };
+                for _ in 0..ranges.checked_mul(2)?.checked_add(counts)? {
+                    take()?;
+                }
+            }
+            6 => {
+                take()?;
+                let length = usize::try_from(take()?).ok()?;
+                frames = frames.get(length..)?;
+            }
+            CLOSE => return Some(take()? | TRANSPORT),
+            APPLICATION_CLOSE => return take(),
+            _ => return None,
+        }
+    }
+}
+
+/// RFC 9000 section 16; at most 2^30 - 1 is ever put.
+fn put_number(out: &mut Vec<u8>, number: u64) {
+    match number {
+        0..=0x3f => out.push(number as u8),
+        0x40..=0x3fff => out.extend_from_slice(&(number as u16 | 0x4000).to_be_bytes()),
+        _ => out.extend_from_slice(&(number as u32 & 0x3fff_ffff | 0x8000_0000).to_be_bytes()),
+    }
+}
+
+fn number(bytes: &[u8]) -> Option<(u64, usize)> {
+    let first = *bytes.first()?;
+    let length = 1 << (first >> 6);
+    let rest = bytes.get(1..length)?;
+    let number = rest.iter().fold(u64::from(first & 0x3f), |sum, byte| sum << 8 | u64::from(*byte));
+    Some((number, length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_close_is_found_behind_other_frames() {
+        // ACK of one range, CRYPTO of two bytes, PADDING, then CONNECTION_CLOSE with PROTOCOL_VIOLATION
+        let frames = [2, 0, 0, 0, 0, 6, 0, 2, 1, 1, 0, 0, 0x1c, 0x0a, 6, 0];
+        assert_eq!(closing(&frames), Some(0x0a | TRANSPORT));
+        assert_eq!(closing(&[0x1d, 0x41, 0x00, 0]), Some(0x100));
+        assert_eq!(closing(&frames[..12]), None, "no such frame");
+        assert_eq!(closing(&[2, 0, 0, 0xff]), None, "cut");
+        assert_eq!(closing(&[8, 1, 1]), None, "a frame that Initial packets do not have");
+    }
+}
