@@ -9,6 +9,7 @@ pub mod front;
 pub mod governor;
 pub mod hello;
 pub mod http2;
+pub mod packets;
 pub mod replies;
 pub mod talk;
 pub mod text;

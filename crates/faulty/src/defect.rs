@@ -19,6 +19,8 @@ pub enum DefectKind {
     Frames,
     /// What shows itself only to who builds on what he found: F-15.
     Mutation,
+    /// What only segments of the client's own making show: P.
+    Segments,
 }
 
 macro_rules! defects {
@@ -218,6 +220,9 @@ defects! {
         DiesOfLongFrame "dies-of-long-frame" "a frame of HTTP/2 that says more than 40,000 bytes ends the server; it is back 2 s later",
         KeepsResetStreams "keeps-reset-streams" "a stream of HTTP/2 that a client resets counts for ever among the hundred of its connection",
         MixesTables "mixes-tables" "the fields that HPACK keeps are lost between two header blocks",
+    }
+    Segments {
+        StandsStillUnread "stands-still-unread" "a client that takes nothing of a response keeps everybody waiting, for 30 s at most",
     }
     Mutation {
         DiesOfTrailedExtension "dies-of-trailed-extension" "a last chunk with an extension is answered 202, with a trailer behind it 203, and with two it ends the server; it is back 2 s later",

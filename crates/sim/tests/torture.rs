@@ -67,6 +67,8 @@ fn plain_cases() -> Vec<Case> {
     let mut cases = catalogue::cases().expect("the catalogue can be read");
     // group H speaks HTTP/2, which these targets do not
     cases.retain(|case| !case.needs.contains(&Need::Tls) && case.group() != 'H');
+    // nor is there a device for segments
+    cases.retain(|case| !case.needs.contains(&Need::Device));
     cases
 }
 
@@ -141,7 +143,8 @@ fn shows(kind: DefectKind, case: &Case) -> bool {
         }
         DefectKind::Overload => is_overload(case),
         // over HTTP/2 alone: the gallery of planted bugs hunts those
-        DefectKind::Frames => false,
+        // and over a network device those of segments, by tests of the program
+        DefectKind::Frames | DefectKind::Segments => false,
     }
 }
 
@@ -163,7 +166,8 @@ fn reddened(defect: Defect, cases: &[Case]) -> Vec<String> {
 fn matrix(cases: &[Case]) -> BTreeMap<Defect, Vec<String>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let part = |first: usize| {
-        let own = Defect::ALL.iter().filter(|defect| defect.kind() != DefectKind::Frames);
+        let elsewhere = [DefectKind::Frames, DefectKind::Segments];
+        let own = Defect::ALL.iter().filter(|defect| !elsewhere.contains(&defect.kind()));
         let own = own.skip(first).step_by(threads);
         own.map(|defect| (*defect, reddened(*defect, cases))).collect::<Vec<_>>()
     };

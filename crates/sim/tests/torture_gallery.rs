@@ -61,6 +61,7 @@ fn usual(target: &TestTarget) -> Vec<Case> {
     let mut cases = catalogue::cases().unwrap();
     let frames = target.spoken.is_http2();
     cases.retain(|case| !case.press && !case.needs.contains(&Need::Tls));
+    cases.retain(|case| !case.needs.contains(&Need::Device));
     cases.retain(|case| (case.group() == HTTP2) == frames);
     cases
 }

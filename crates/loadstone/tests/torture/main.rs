@@ -17,6 +17,7 @@ mod nothing;
 mod overload;
 mod own;
 mod range;
+mod segments;
 mod server;
 mod survey;
 mod tls;

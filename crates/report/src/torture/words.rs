@@ -6,7 +6,7 @@ use record::torture::{
     BaselineRecord, BoundaryRecord, CaseRecord, HealthRecord, LimitRecord, Recovery, ShrunkRecord,
     Torture, TortureRecord,
 };
-use torture::case::{FOUND, OWN};
+use torture::case::{FOUND, OWN, PACKETS};
 use torture::judge::{Severity, TestOutcome};
 use torture::result::Unit;
 use torture::safety::Class;
@@ -37,6 +37,7 @@ pub(crate) fn group_name(letter: char) -> &'static str {
         'M' => "whose response it is",
         'T' => "TLS",
         'H' => "frames of HTTP/2",
+        PACKETS => "segments of TCP",
         'R' => "overload and recovery",
         FOUND => "found on real servers",
         OWN => "cases of your own",
