@@ -11,6 +11,7 @@ mod mutate;
 mod overload;
 mod pages;
 mod press;
+mod segments;
 mod slow;
 mod tls;
 
@@ -44,6 +45,8 @@ const ALL: &[&[Member]] = &[
     overload::MEMBERS,
     pages::MEMBERS,
     press::MEMBERS,
+    segments::HOLDING,
+    segments::MEMBERS,
     slow::MEMBERS,
     tls::MEMBERS,
     LINT,
@@ -88,7 +91,10 @@ pub(super) fn awaits_states(case: &Case) -> bool {
 /// It holds what well-behaved clients feel against the quiet server.
 pub(super) fn presses(case: &Case) -> bool {
     let run = case.family.as_ref().map(|family| family.run.as_str());
-    let pressing = || press::MEMBERS.iter().chain(overload::MEMBERS).chain(frames::MEMBERS);
+    let pressing = || {
+        let others = frames::MEMBERS.iter().chain(segments::HOLDING);
+        press::MEMBERS.iter().chain(overload::MEMBERS).chain(others)
+    };
     run.is_some_and(|run| pressing().any(|member| member.name == run))
 }
 
@@ -99,7 +105,7 @@ pub(super) fn is_slow(case: &Case) -> bool {
 
 /// It is over soon, and finds again by itself what it found: a replay carries it out anew.
 pub(super) fn is_brisk(case: &Case) -> bool {
-    let brisk = connection::MEMBERS.iter().chain(mixed::MEMBERS);
+    let brisk = connection::MEMBERS.iter().chain(mixed::MEMBERS).chain(segments::MEMBERS);
     let mut names = brisk.map(|member| member.name);
     case.family.as_ref().is_some_and(|family| names.any(|name| name == family.run))
 }

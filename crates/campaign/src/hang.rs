@@ -90,6 +90,7 @@ impl Runner<'_> {
 fn pauses(exchange: &Exchange) -> Nanos {
     let pause = |step: &torture::case::ScriptStep| match step {
         torture::case::ScriptStep::Pause(span) => *span,
+        torture::case::ScriptStep::Packet(step) => step.waits(),
         _ => Nanos::ZERO,
     };
     exchange.steps.iter().map(pause).fold(Nanos::ZERO, |sum, span| sum + span)

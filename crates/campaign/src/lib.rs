@@ -16,6 +16,7 @@ mod lints;
 pub mod pressure;
 pub mod probes;
 mod random;
+mod raw;
 mod replay;
 mod search;
 pub mod shrink;
@@ -170,6 +171,14 @@ pub trait World {
         None
     }
 
+    /// Whether conversations can be held segment by segment.
+    ///
+    /// # Errors
+    /// Why not, and the way out.
+    fn device(&self) -> Result<(), String> {
+        Err(Need::Device.missing().to_owned())
+    }
+
     /// Processes of the server that have ended since this was asked last; cheap as long as none has.
     fn deaths(&mut self) -> Vec<Death> {
         Vec::new()
@@ -227,6 +236,7 @@ pub fn run(
     result.cases.sort_by(|one, other| one.case.id.cmp(&other.case.id));
     result.end(runner.world.stopped());
     result.took = runner.world.now() - start;
+    result.habits.seen.append(&mut runner.traits);
     result.probes = runner.probes;
     result.server = runner.life.into_seen();
     result
@@ -263,6 +273,8 @@ pub(crate) struct Runner<'a> {
     life: Life,
     /// What the slowest of the first plain requests took.
     slowest_plain: Nanos,
+    /// What the server does where no text says what to do, as cases found it.
+    traits: Vec<(String, String)>,
     /// Of the case under way: the largest round of each kind of pressure.
     pressed: Vec<Plan>,
 }
@@ -298,6 +310,7 @@ impl<'a> Runner<'a> {
             hangs: families::HangsSeen::default(),
             life: Life::default(),
             slowest_plain: Nanos::ZERO,
+            traits: Vec::new(),
             pressed: Vec::new(),
         }
     }
@@ -326,6 +339,9 @@ impl Runner<'_> {
         }
         if self.settings.soak.is_some() {
             has.push(Need::Soak);
+        }
+        if self.world.device().is_ok() {
+            has.push(Need::Device);
         }
         let gives = |errand: &ServerCommand| self.settings.errands.contains(errand);
         if gives(&ServerCommand::Restart) {
@@ -486,7 +502,8 @@ impl Runner<'_> {
         };
         if let Some(need) = case.needs.iter().find(|need| !given(need)) {
             result.outcome = TestOutcome::Skipped;
-            result.skipped = Some(need.missing().to_owned());
+            let why = self.world.device().err().filter(|_| *need == Need::Device);
+            result.skipped = Some(why.unwrap_or_else(|| need.missing().to_owned()));
             return result;
         }
         let version = version_of(case);
@@ -616,6 +633,9 @@ impl Runner<'_> {
         let marker = format!("m{}", self.serial);
         let values = Values { marker, etag, modified, ..self.target.values.clone() };
         let steps = exchange.steps.iter().map(|step| compile(step, &values)).collect();
+        if exchange.is_raw() {
+            return self.raw_script(exchange, steps);
+        }
         if self.target.spoken.has_frames() {
             return self.frames_script(exchange, steps);
         }
@@ -836,5 +856,6 @@ fn compile(step: &ScriptStep, values: &Values) -> Move {
         ScriptStep::Close => Move::Close,
         ScriptStep::StopReading => Move::StopReading,
         ScriptStep::Read => Move::Read,
+        ScriptStep::Packet(step) => Move::Packet(step.compiled(values)),
     }
 }

@@ -10,6 +10,7 @@ pub mod governor;
 pub mod hello;
 pub mod http2;
 pub mod http3;
+pub mod packets;
 pub mod replies;
 pub mod talk;
 pub mod text;

@@ -5,12 +5,14 @@
 mod carried;
 mod director;
 mod line;
+mod raw;
 
 pub use carried::Carried;
 pub use director::{All, Director, Lull, Wake, play};
 
 use crate::governor::Governor;
 use crate::http2::Spoken;
+use crate::packets::{PacketKind, PacketLink, PacketStep};
 use crate::replies::{Replies, Response};
 use conduit::{Close, Io, OpenOptions, Peer, Ready, Slot, TlsFactory};
 use line::Conversation;
@@ -71,6 +73,16 @@ impl TalkScript {
             probe: false,
         }
     }
+
+    /// It is held segment by segment, past all sockets.
+    pub fn is_raw(&self) -> bool {
+        is_raw(&self.steps)
+    }
+}
+
+/// These steps are of a conversation that is held segment by segment.
+pub fn is_raw(steps: &[Move]) -> bool {
+    steps.iter().any(|step| matches!(step, Move::Packet(_)))
 }
 
 /// A step with its bytes.
@@ -91,6 +103,8 @@ pub enum Move {
     /// Asks for a new handshake within this session of TLS 1.2 (RFC 5246 section 7.4.1.2). A script
     /// with this step sees the records of the server whole, decrypted behind their headers.
     Renegotiate,
+    /// Of a conversation that is held segment by segment.
+    Packet(PacketStep),
 }
 
 /// What a step waits for; the end of the connection ends the wait too.
@@ -128,6 +142,9 @@ pub enum What {
     /// FIN from them, or the connection broke.
     Ended,
     Broken(FailureClass),
+    /// A segment, ours or theirs, as a line; what a step saw that waited for one.
+    Segment(String),
+    Saw(PacketKind),
 }
 
 /// How a conversation ended.
@@ -218,6 +235,8 @@ pub struct Conversations<'t> {
     carried_due: Nanos,
     /// What a connection may take to stand before the time of its conversation runs.
     patience: Nanos,
+    /// Where segments of our own making go, where there is a device for them.
+    link: Option<&'t mut dyn PacketLink>,
 }
 
 impl std::fmt::Debug for Conversations<'_> {
@@ -245,7 +264,14 @@ impl<'t> Conversations<'t> {
             carried_over: Vec::new(),
             carried_due: Nanos::NEVER,
             patience: Nanos::ZERO,
+            link: None,
         }
+    }
+
+    /// Has conversations that are held segment by segment go out here.
+    #[must_use]
+    pub fn linked(self, link: Option<&'t mut dyn PacketLink>) -> Conversations<'t> {
+        Conversations { link, ..self }
     }
 
     /// Has these go on beside everything else, until [`Conversations::put_down`]. Nothing was taken on yet.
@@ -292,7 +318,12 @@ impl<'t> Conversations<'t> {
     /// Takes a conversation on; the number tells it from the others that are under way.
     pub fn add(&mut self, mut script: TalkScript) -> usize {
         script.deadline += Nanos(self.patience.0 / 4);
-        let line = Some(Conversation::new(script, self.patience));
+        let raw = script.is_raw();
+        let mut line = Conversation::new(script, self.patience);
+        if raw && let Some(from) = self.link.as_mut().and_then(|link| link.place()) {
+            line.speak_raw(from);
+        }
+        let line = Some(line);
         match self.free.pop() {
             Some(place) => {
                 self.lines[place] = line;
@@ -310,6 +341,7 @@ impl<'t> Conversations<'t> {
         for (slot, how) in std::mem::take(&mut self.endings) {
             self.release(io, slot, how);
         }
+        self.exchange_packets(io);
         let now = io.now();
         self.governor.look(now);
         if let Some(script) = self.governor.beacon(now) {
@@ -335,6 +367,10 @@ impl<'t> Conversations<'t> {
                 }
                 false => next = Some(next.map_or(line.due(), |at| at.min(line.due()))),
             }
+        }
+        if self.exchange_packets(io) {
+            // answers of the peer's machine came while packets went out
+            next = Some(now);
         }
         let bounds = [self.governor.due(), self.governor.case_ends().filter(|at| *at > now)];
         next.map_or(Pause::Over, |at| {
@@ -422,8 +458,11 @@ impl<'t> Conversations<'t> {
     }
 
     fn retire(&mut self, io: &mut impl Io, slot: usize) {
-        let Some(line) = self.lines[slot].take() else { return };
-        io.close(slot as Slot, Close::Orderly);
+        let Some(mut line) = self.lines[slot].take() else { return };
+        match &mut self.link {
+            Some(link) if line.is_raw() => line.part_raw(io.now(), &mut **link),
+            _ => io.close(slot as Slot, Close::Orderly),
+        }
         if line.was_admitted() {
             self.governor.closed();
         }

@@ -21,6 +21,8 @@ pub enum DefectKind {
     Streams,
     /// What shows itself only to who builds on what he found: F-15.
     Mutation,
+    /// What only segments of the client's own making show: P.
+    Segments,
 }
 
 macro_rules! defects {
@@ -225,6 +227,9 @@ defects! {
         DiesOfDataFirst "dies-of-data-first" "DATA before HEADERS on a stream of HTTP/3 ends the server; it is back 2 s later",
         KeepsCancelledStreams "keeps-cancelled-streams" "a stream of HTTP/3 that a client gives up counts for ever among the hundred of its connection",
         HangsOnInsertCount "hangs-on-insert-count" "a field section of HTTP/3 that waits for entries of a table takes one of eight workers for ever",
+    }
+    Segments {
+        StandsStillUnread "stands-still-unread" "a client that takes nothing of a response keeps everybody waiting, for 30 s at most",
     }
     Mutation {
         DiesOfTrailedExtension "dies-of-trailed-extension" "a last chunk with an extension is answered 202, with a trailer behind it 203, and with two it ends the server; it is back 2 s later",

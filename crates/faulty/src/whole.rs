@@ -24,6 +24,8 @@ pub const BACKLOG: usize = 5;
 pub const ACCEPT_EVERY: Nanos = Nanos::from_millis(10);
 /// A first connection attempt that is lost is repeated after this (RFC 6298 section 2).
 pub const RETRANSMIT: Nanos = Nanos::from_secs(1);
+/// How long a server waits for a client that takes nothing, and does nothing else.
+const STANDSTILL: Nanos = Nanos::from_secs(30);
 /// How long an answer takes that a half-closed client is not to get.
 const ANSWER_TIME: Nanos = Nanos::from_millis(50);
 /// Bytes that a connection without a slot may send before the rest is dropped.
@@ -194,6 +196,9 @@ impl FaultyServer {
     /// So many bytes that were to be sent wait for the client to read them.
     pub fn unsent(&mut self, at: Nanos, id: u64, bytes: u64) {
         let Some(seat) = self.seats.get_mut(&id) else { return };
+        if bytes > 0 && self.defects.contains(&Defect::StandsStillUnread) {
+            self.busy_until = self.busy_until.max(at + STANDSTILL);
+        }
         seat.connection.unsent(at, bytes);
         if bytes > 0 && !std::mem::replace(&mut seat.holds, true) {
             self.pool.take_at_all_events();

@@ -99,6 +99,19 @@ impl PacketDevice {
         }
     }
 
+    /// Makes one device in the calling thread's network, from which packets of some `addresses` come:
+    /// it leaves room for as many others as can be.
+    ///
+    /// # Errors
+    /// What this machine or this user cannot do, each with the way out.
+    pub fn single(kind: PacketKind, addresses: u32) -> Result<PacketDevice, PathTrouble> {
+        let make = |block: NetBlock| {
+            let all = Addresses::of_block(block);
+            PacketDevice::make(&all, 0, all.count, kind)
+        };
+        Ok(NetBlock::claim(addresses, make)?.1)
+    }
+
     /// The device of the network with this row, of `size` addresses.
     fn make(
         all: &Addresses,

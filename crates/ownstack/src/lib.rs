@@ -2,9 +2,11 @@
 //! them, and nothing of the client's kernel in what is measured. Layer 4.
 #![forbid(unsafe_code)]
 
+mod raw;
 mod shared;
 mod socket;
 
+pub use raw::RawLink;
 pub use shared::{InsidePaths, NetworkAsk, OwnNetwork};
 pub use socket::OwnSocket;
 

@@ -67,6 +67,8 @@ fn plain_cases() -> Vec<Case> {
     let mut cases = catalogue::cases().expect("the catalogue can be read");
     // groups H and Q speak HTTP/2 and HTTP/3, which these targets do not
     cases.retain(|case| !case.needs.contains(&Need::Tls) && !['H', 'Q'].contains(&case.group()));
+    // nor is there a device for segments
+    cases.retain(|case| !case.needs.contains(&Need::Device));
     cases
 }
 
@@ -141,7 +143,8 @@ fn shows(kind: DefectKind, case: &Case) -> bool {
         }
         DefectKind::Overload => is_overload(case),
         // over HTTP/2 alone: the gallery of planted bugs hunts those
-        DefectKind::Frames | DefectKind::Streams => false,
+        // and over a network device those of segments, by tests of the program
+        DefectKind::Frames | DefectKind::Streams | DefectKind::Segments => false,
     }
 }
 
@@ -163,10 +166,9 @@ fn reddened(defect: Defect, cases: &[Case]) -> Vec<String> {
 fn matrix(cases: &[Case]) -> BTreeMap<Defect, Vec<String>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let part = |first: usize| {
-        // those of HTTP/2 and HTTP/3 have galleries of their own
-        let framed =
-            |defect: &Defect| [DefectKind::Frames, DefectKind::Streams].contains(&defect.kind());
-        let own = Defect::ALL.iter().filter(|defect| !framed(defect));
+        // those of HTTP/2 and HTTP/3 have galleries of their own, and those of segments need a device
+        let elsewhere = [DefectKind::Frames, DefectKind::Streams, DefectKind::Segments];
+        let own = Defect::ALL.iter().filter(|defect| !elsewhere.contains(&defect.kind()));
         let own = own.skip(first).step_by(threads);
         own.map(|defect| (*defect, reddened(*defect, cases))).collect::<Vec<_>>()
     };

@@ -75,6 +75,7 @@ fn usual(target: &TestTarget) -> Vec<Case> {
         Spoken::Http3 | Spoken::Datagrams => |group| group == HTTP3,
     };
     cases.retain(|case| !case.press && !case.needs.contains(&Need::Tls));
+    cases.retain(|case| !case.needs.contains(&Need::Device));
     cases.retain(|case| spoken(case.group()));
     // the made-up world has streams of QUIC, and no datagrams
     cases.retain(|case| !case.id.starts_with("Q-5"));

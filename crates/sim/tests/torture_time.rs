@@ -35,6 +35,7 @@ fn usual() -> (Settings, Vec<Case>) {
     };
     let mut cases = catalogue::cases().unwrap();
     cases.retain(|case| !case.press && !case.needs.contains(&Need::Tls));
+    cases.retain(|case| !case.needs.contains(&Need::Device));
     (settings, cases)
 }
 

@@ -360,9 +360,50 @@ impl Outbox {
     }
 }
 
+/// An IPv4 packet with this TCP segment, from its ports to its payload, whatever stands in it. The
+/// checksum is put in, and is right when `wrong` is 0: that is what it is turned by. `None` for what is
+/// no segment, or too long for a packet.
+pub fn raw_packet(
+    from: Ipv4Addr,
+    to: Ipv4Addr,
+    mut segment: Vec<u8>,
+    wrong: u16,
+) -> Option<Vec<u8>> {
+    let total = u16::try_from(IP_HEAD + segment.len()).ok()?;
+    segment.get_mut(16..18)?.fill(0);
+    let sum_of_all = sum(&segment) + pseudo_sum(from, to, segment.len());
+    let check = !fold(sum_of_all) ^ wrong;
+    segment.get_mut(16..18)?.copy_from_slice(&check.to_be_bytes());
+    let mut packet = Vec::with_capacity(usize::from(total));
+    packet.extend_from_slice(&[0x45, 0]);
+    packet.extend_from_slice(&total.to_be_bytes());
+    packet.extend_from_slice(&[0, 0, 0x40, 0, 64, 6, 0, 0]);
+    packet.extend_from_slice(&from.octets());
+    packet.extend_from_slice(&to.octets());
+    let check = !fold(sum(&packet));
+    packet.get_mut(10..12)?.copy_from_slice(&check.to_be_bytes());
+    packet.extend_from_slice(&segment);
+    Some(packet)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_raw_packet_is_the_outboxs_and_may_have_a_wrong_sum() {
+        let head = Head { seq: 5, ack: 6, flags: flag::ACK, window: 7, ..Head::default() };
+        let mut out = Outbox::new(Checksums::Ours);
+        out.push(&flow(), &head, [b"abc", b""]);
+        let packet = out.packets().next().expect("one was put in").to_vec();
+        let (from, to) = (flow().from.address, flow().to.address);
+        let segment = packet[IP_HEAD..].to_vec();
+        assert_eq!(raw_packet(from, to, segment.clone(), 0), Some(packet));
+        let wrong = raw_packet(from, to, segment, 0x1234).expect("it fits");
+        assert!(read(&wrong, false).is_none() && read(&wrong, true).is_some());
+        assert_eq!(raw_packet(from, to, vec![0; 3], 0), None);
+        assert_eq!(raw_packet(from, to, vec![0; 70_000], 0), None);
+    }
 
     fn flow() -> Flow {
         let end = |last, port| End { address: Ipv4Addr::new(10, 0, 0, last), port };

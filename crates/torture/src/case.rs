@@ -8,6 +8,7 @@ pub use read::{read_case, read_own};
 
 use crate::fuzz::FuzzPlace;
 use crate::judge::{Class, Risk};
+use dialogue::packets::PacketStep;
 use dialogue::talk::Awaited;
 use std::sync::Arc;
 use units::Nanos;
@@ -32,6 +33,8 @@ pub struct Case {
     /// The server on which it was found, and the day; empty where nobody had to find it.
     pub found: String,
     pub needs: Vec<Need>,
+    /// Who answers for what is tested.
+    pub answers: Answers,
     /// It presses: it is done only when asked for.
     pub press: bool,
     /// Conversations, each judged; empty where the case is random data or code.
@@ -47,9 +50,41 @@ pub const HTTP2: char = 'H';
 /// Those that speak HTTP/3.
 pub const HTTP3: char = 'Q';
 
+/// The group of cases that are held segment by segment, past all sockets.
+pub const PACKETS: char = 'P';
+
 /// The group of what was found on real servers, and that of cases which users bring.
 pub const FOUND: char = 'K';
 pub const OWN: char = 'X';
+
+/// Whose doing it is what a case sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Answers {
+    /// The server's program.
+    #[default]
+    Server,
+    /// The TCP below it.
+    Kernel,
+}
+
+impl Answers {
+    pub const ALL: [Answers; 2] = [Answers::Server, Answers::Kernel];
+
+    pub fn id(self) -> &'static str {
+        match self {
+            Answers::Server => "server",
+            Answers::Kernel => "kernel",
+        }
+    }
+
+    /// Whose doing it is, as a noun.
+    pub fn text(self) -> &'static str {
+        match self {
+            Answers::Server => "the server's program",
+            Answers::Kernel => "the TCP of the server's kernel",
+        }
+    }
+}
 
 /// Random data, judged by what no request may cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,10 +155,12 @@ pub enum Need {
     Starve,
     /// A span for it, which may be long.
     Soak,
+    /// A network device, for segments of our own making.
+    Device,
 }
 
 impl Need {
-    pub const ALL: [Need; 13] = [
+    pub const ALL: [Need; 14] = [
         Need::Post,
         Need::Reading,
         Need::Echo,
@@ -137,6 +174,7 @@ impl Need {
         Need::Restart,
         Need::Starve,
         Need::Soak,
+        Need::Device,
     ];
 
     pub fn id(self) -> &'static str {
@@ -154,6 +192,7 @@ impl Need {
             Need::Restart => "restart",
             Need::Starve => "starve",
             Need::Soak => "soak",
+            Need::Device => "device",
         }
     }
 
@@ -172,6 +211,7 @@ impl Need {
             Need::Expensive => "no page that costs the server much is named (--expensive PATH)",
             Need::Restart => "no command to restart the server was given (--restart-command CMD)",
             Need::Soak => "no span is given for it (--soak SPAN)",
+            Need::Device => "no network device for segments of our own is there",
             Need::Starve => {
                 "no commands that starve the server and relieve it are given (--starve-command CMD, --relieve-command CMD)"
             }
@@ -200,6 +240,13 @@ pub struct Exchange {
     pub opening: bool,
 }
 
+impl Exchange {
+    /// It is held segment by segment.
+    pub fn is_raw(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, ScriptStep::Packet(_)))
+    }
+}
+
 /// One step of a conversation. Bytes are still [text](dialogue::text): the run gives the values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptStep {
@@ -219,4 +266,6 @@ pub enum ScriptStep {
     /// What comes is left in the kernel; taken up again.
     StopReading,
     Read,
+    /// Of a conversation that is held segment by segment.
+    Packet(PacketStep),
 }

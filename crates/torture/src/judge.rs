@@ -18,7 +18,7 @@ use crate::case::{Exchange, RequirementLevel};
 use dialogue::http2::{FOLLOW_UP, FrameReader, FrameSeen, GOAWAY, RST_STREAM};
 use dialogue::http3::datagrams;
 use dialogue::replies::Response;
-use dialogue::talk::{Talk, TalkEnd};
+use dialogue::talk::{Talk, TalkEnd, What};
 use units::show;
 
 /// What the probed page answers to a plain GET.
@@ -315,6 +315,11 @@ pub fn seen(talk: &Talk) -> String {
         parts.push("HTTP/2".to_owned());
     } else if let Some((why, _)) = &talk.replies.junk {
         parts.push(format!("bytes that are no answer ({why})"));
+    }
+    for event in &talk.events {
+        if let What::Saw(kind) = event.what {
+            parts.push(kind.text().to_owned());
+        }
     }
     let end = match talk.end {
         TalkEnd::Unconnected(_) => "no connection",

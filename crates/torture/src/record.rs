@@ -207,6 +207,7 @@ fn script(out: &mut Lines, script: &TalkScript) {
             Move::Read => out.put("step", "read"),
             Move::Sip(most) => out.put("step sip", most),
             Move::Renegotiate => out.put("step", "renegotiate"),
+            Move::Packet(packet) => out.put("step packet", packet),
         }
     }
 }
@@ -230,6 +231,10 @@ fn events(out: &mut Lines, kept: &Transcript) {
             What::HalfClosed => out.put("at", format!("{at} half-closed")),
             What::ResetByUs => out.put("at", format!("{at} reset-by-us")),
             What::ClosedByUs => out.put("at", format!("{at} closed-by-us")),
+            What::Segment(ref line) => {
+                out.put("at", format!("{at} segment {}", written(line.as_bytes())))
+            }
+            What::Saw(kind) => out.put("at", format!("{at} saw {}", kind.id())),
             What::Ended => out.put("at", format!("{at} ended")),
             What::Broken(class) => out.put("at", format!("{at} broken {}", class.id())),
         }

@@ -179,7 +179,7 @@ fn drops_half_closed(runner: &mut Runner<'_>, request: &[u8], family: &Family) -
 }
 
 /// Nothing but plain answers may come; what fails is tried again.
-fn plainly(
+pub(super) fn plainly(
     runner: &mut Runner<'_>,
     case: &Case,
     name: &str,

@@ -6,6 +6,9 @@ use crate::governor::Governor;
 use conduit::{Io, Ready};
 use units::Nanos;
 
+/// How long packets may lie where they came while conversations are held segment by segment.
+const PACKETS_LOOK: Nanos = Nanos::from_millis(1);
+
 /// When a director wants to be heard next. It is heard in any case when a conversation is over, and
 /// when an answer of a watched one begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +66,9 @@ pub fn play<I: Io>(
             (Pause::Over, Wake::At(at)) => at,
             (Pause::Over, _) => break,
         };
-        for event in wait(io, until.min(stage.carried_due()), stage.governor()) {
+        let until = until.min(stage.carried_due());
+        let until = if stage.has_raw() { until.min(now + PACKETS_LOOK) } else { until };
+        for event in wait(io, until, stage.governor()) {
             stage.handle(io, event);
         }
     }

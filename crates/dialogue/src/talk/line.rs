@@ -1,10 +1,13 @@
 //! One conversation.
 
+mod raw;
+
 use super::{EVENTS_MAX, Move, RECEIVED_MAX, Standing, Talk, TalkEnd, TalkEvent, TalkScript, What};
 use crate::governor::{Admission, Governor, Leave, Requests};
 use crate::hello::{HANDSHAKE, Hello, name_of};
 use crate::http2::{FOLLOW_UP, FrameReader, Spoken};
 use crate::http3;
+use crate::packets::PacketTalk;
 use crate::replies::Replies;
 use crate::talk::Awaited;
 use conduit::{Close, Io, IoError, OpenOptions, Slot, TlsFactory, TlsSession};
@@ -84,6 +87,8 @@ pub(super) struct Conversation {
     /// Whoever directs is to hear of answers that begin or end; one did.
     watched: bool,
     news: bool,
+    /// It is held segment by segment, by this machine.
+    raw_talk: Option<Box<PacketTalk>>,
 }
 
 impl Conversation {
@@ -128,6 +133,7 @@ impl Conversation {
             prompted: false,
             watched: false,
             news: false,
+            raw_talk: None,
             script,
         }
     }
@@ -136,6 +142,7 @@ impl Conversation {
     pub(super) fn due(&self) -> Nanos {
         let end = self.time_ends();
         let end = self.held_until.map_or(end, |until| until.min(end));
+        let end = self.raw_talk.as_ref().map_or(end, |raw| raw.due().min(end));
         match self.stage {
             LinePhase::Talking if self.prompted => Nanos::ZERO,
             LinePhase::Waiting => self.script.start,
@@ -231,6 +238,9 @@ impl Conversation {
             self.paused_until = None;
             self.step += 1;
         }
+        if self.script.is_raw() {
+            return self.go_on_raw(now);
+        }
         self.go_on(io, slot, governor);
     }
 
@@ -263,7 +273,9 @@ impl Conversation {
         let what = if how == Close::Reset { What::ResetByUs } else { What::ClosedByUs };
         let now = io.now();
         self.note(now, what);
-        io.close(slot, how);
+        if !self.script.is_raw() {
+            io.close(slot, how);
+        }
         self.finish(TalkEnd::Ours, now);
     }
 
@@ -292,6 +304,13 @@ impl Conversation {
         governor: &mut Governor,
     ) {
         let now = io.now();
+        // one request each: what makes more of them needs sockets
+        if self.script.is_raw()
+            && let Err(at) = governor.request(now, self.script.probe)
+        {
+            self.script.start = at.max(now + Nanos(1));
+            return;
+        }
         match governor.admit(now, &self.script.peer, self.script.probe) {
             Admission::Now => self.admitted = true,
             // its time begins when it may
@@ -302,6 +321,9 @@ impl Conversation {
             Admission::Never => return self.finish(TalkEnd::Bounded, now),
         }
         self.stage = LinePhase::Connecting;
+        if self.script.is_raw() {
+            return self.begin_raw(now);
+        }
         if let Some(name) = &self.script.tls_name {
             let open = self.script.steps.contains(&Move::Renegotiate);
             let session = tls.as_mut().map(|factory| match open {
@@ -403,6 +425,8 @@ impl Conversation {
                 return false;
             }
             Move::StopReading => self.reading = false,
+            // conversations with these have their own loop
+            Move::Packet(_) => {}
             Move::Renegotiate => {
                 if !self.ask_again() {
                     self.finish(TalkEnd::Ours, io.now());
@@ -735,7 +759,9 @@ impl Conversation {
     }
 
     fn time_is_up(&mut self, now: Nanos) {
+        let opening = self.raw_talk.as_ref().is_some_and(|raw| raw.is_opening());
         let end = match self.stage {
+            _ if opening => TalkEnd::Unconnected(FailureClass::ConnectTimeout),
             LinePhase::Connecting => TalkEnd::Unconnected(FailureClass::ConnectTimeout),
             LinePhase::Handshake => TalkEnd::Unconnected(FailureClass::ClientTimeout),
             _ => TalkEnd::Silent,

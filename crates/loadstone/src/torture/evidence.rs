@@ -2,6 +2,7 @@
 
 use super::audit::{Audit, Writer};
 use super::permit::{self, Permit};
+use super::raw;
 use super::server;
 use super::target::{self, Reached};
 use super::world::Sockets;
@@ -202,8 +203,10 @@ pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
     let Permit { governor, outside, audit, alone } =
         permit::permit(&run, &url, &reached, &cases, &asked)?;
     let seen = server::processes(&run.server, &reached)?;
+    let raw = raw::link(&run, &url, (reached.class, &reached.addresses), &cases)?;
     let sockets = Sockets::new(target::tls_for(&run, &url)?, governor, outside)?
         .over_quic(run.what.spoken())?
+        .raw(raw)
         .seeing(seen);
     Ok(Scene { url, reached, sockets, audit, _alone: alone })
 }

@@ -19,6 +19,7 @@ mod own;
 mod permit;
 mod progress;
 mod prove;
+mod raw;
 mod rejudge;
 mod replay;
 mod server;
@@ -128,9 +129,11 @@ fn run(
     let Permit { governor, outside, audit, alone: _alone } =
         permit::permit(args, url, &reached, &cases, &asked)?;
     let route = route(args, &reached)?;
+    let raw = raw::link(args, url, (reached.class, &reached.addresses), &cases)?;
     let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, outside)?
         .over_quic(args.what.spoken())?
         .through(route)
+        .raw(raw)
         .obeying(Errands::new(args.overload.commands()))
         .seeing(seen.map_or_else(|| server::machine(&args.server), |seen| Ok(Some(seen)))?);
     let load = beside::start(planned)?;

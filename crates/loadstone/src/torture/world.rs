@@ -10,9 +10,12 @@ use conduit::{Io, Ready, TlsFactory};
 use dialogue::governor::Governor;
 use dialogue::governor::Stop;
 use dialogue::http2::Spoken;
+use dialogue::packets::PacketLink;
 use dialogue::talk::{Carried, Conversations, Director, Lull, play};
+use ownstack::RawLink;
 use reactor::Reactor;
 use sample::{Death, PathFacts, ServerState};
+use torture::case::Need;
 use units::Nanos;
 
 /// How long a reason to stop may go unnoticed.
@@ -37,6 +40,8 @@ pub(crate) struct Sockets {
     carried: Carried,
     /// The emulated path that the cases go through.
     route: Option<EmulatedPath>,
+    /// Where segments of our own making go, or why they go nowhere.
+    raw: Result<RawLink, String>,
 }
 
 impl Sockets {
@@ -60,6 +65,7 @@ impl Sockets {
             errands: Errands::new(Vec::new()),
             carried: Carried::default(),
             route: None,
+            raw: Err(Need::Device.missing().to_owned()),
         })
     }
 
@@ -86,6 +92,12 @@ impl Sockets {
     /// Goes through an emulated path.
     pub(super) fn through(mut self, route: Option<EmulatedPath>) -> Sockets {
         self.route = route;
+        self
+    }
+
+    /// Has conversations that are held segment by segment go out here.
+    pub(super) fn raw(mut self, raw: Result<RawLink, String>) -> Sockets {
+        self.raw = raw;
         self
     }
 
@@ -144,7 +156,8 @@ impl World for Sockets {
         let patience = self.route.as_ref().map_or(Nanos::ZERO, EmulatedPath::patience);
         let mut stage = Conversations::new(factory, &mut self.governor)
             .patient(patience)
-            .carrying(&mut self.carried);
+            .carrying(&mut self.carried)
+            .linked(self.raw.as_mut().ok().map(|raw| raw as &mut dyn PacketLink));
         let (outside, errands) = (&mut self.outside, &mut self.errands);
         let route = self.route.as_ref();
         enter(route);
@@ -190,6 +203,10 @@ impl World for Sockets {
 
     fn carried(&mut self) -> &mut Carried {
         &mut self.carried
+    }
+
+    fn device(&self) -> Result<(), String> {
+        self.raw.as_ref().map(|_| ()).map_err(Clone::clone)
     }
 
     fn own_work(&mut self) -> Option<f64> {

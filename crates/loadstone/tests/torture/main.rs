@@ -18,6 +18,7 @@ mod nothing;
 mod overload;
 mod own;
 mod range;
+mod segments;
 mod server;
 mod survey;
 mod tls;

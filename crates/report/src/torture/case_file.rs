@@ -120,6 +120,11 @@ fn steps(kept: &Transcript) -> Result<String, String> {
             Move::Renegotiate => {
                 return Err("it renegotiates TLS, which a case file cannot express".to_owned());
             }
+            Move::Packet(_) => {
+                return Err(
+                    "it is held segment by segment: take its case from the catalogue".into()
+                );
+            }
             Move::Sip(_) => {
                 return Err("it reads in small pieces, which no case file can say".to_owned());
             }

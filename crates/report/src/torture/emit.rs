@@ -34,6 +34,9 @@ pub fn emit(kept: &Transcript, form: ProbeForm) -> Result<String, String> {
             safe(&kept.name)
         ));
     }
+    if kept.script.is_raw() {
+        return Err(no_socket(kept));
+    }
     let said = match form {
         ProbeForm::Sh => sh::script(kept),
         ProbeForm::Curl => curl::line(kept),
@@ -41,6 +44,16 @@ pub fn emit(kept: &Transcript, form: ProbeForm) -> Result<String, String> {
         ProbeForm::RustTest => rust_test::test(kept),
     };
     said.map_err(|why| format!("{} {}: {why}", kept.case, safe(&kept.name)))
+}
+
+/// Why a conversation that is held segment by segment has no such form.
+fn no_socket(kept: &Transcript) -> String {
+    format!(
+        "{} {}: it is held segment by segment, and no socket sends that; send it again with loadstone \
+         torture replay",
+        kept.case,
+        safe(&kept.name)
+    )
 }
 
 /// Where it went: name or address, and port.

@@ -3,7 +3,8 @@
 use super::words;
 use crate::text::layout::Page;
 use crate::words::counted;
-use torture::case::{Case, Need, Parameter, ScriptStep};
+use dialogue::packets::PacketStep;
+use torture::case::{Answers, Case, Need, PACKETS, Parameter, ScriptStep};
 use torture::fuzz::FuzzPlace;
 use units::show;
 
@@ -41,6 +42,9 @@ pub fn explain(case: &Case) -> String {
     }
     for need in &case.needs {
         page.wrapped("  needs    ", need.id());
+    }
+    if case.answers != Answers::Server || case.group() == PACKETS {
+        page.wrapped("  answers  ", case.answers.text());
     }
     page.wrapped("  version  ", &case.version.to_string());
     if let Some(fuzz) = &case.fuzz {
@@ -80,6 +84,16 @@ pub fn explain(case: &Case) -> String {
     page.finish()
 }
 
+fn packet_text(step: &PacketStep) -> String {
+    match step {
+        PacketStep::Expect { kinds, within } => {
+            let kinds: Vec<&str> = kinds.iter().map(|kind| kind.id()).collect();
+            format!("expect {} within {}", kinds.join(" or "), show::duration(*within))
+        }
+        other => other.to_string(),
+    }
+}
+
 fn step_text(step: &ScriptStep) -> String {
     match step {
         ScriptStep::Send(text) => format!("send   {text}"),
@@ -91,5 +105,6 @@ fn step_text(step: &ScriptStep) -> String {
         ScriptStep::Close => "close".to_owned(),
         ScriptStep::StopReading => "stop reading".to_owned(),
         ScriptStep::Read => "read again".to_owned(),
+        ScriptStep::Packet(step) => packet_text(step),
     }
 }

@@ -6,7 +6,7 @@ use record::torture::{
     BaselineRecord, BoundaryRecord, CaseRecord, HealthRecord, LimitRecord, Recovery, ShrunkRecord,
     Torture, TortureRecord,
 };
-use torture::case::{FOUND, OWN};
+use torture::case::{FOUND, OWN, PACKETS};
 use torture::judge::{Severity, TestOutcome};
 use torture::result::Unit;
 use torture::safety::Class;
@@ -38,6 +38,7 @@ pub(crate) fn group_name(letter: char) -> &'static str {
         'T' => "TLS",
         'H' => "frames of HTTP/2",
         'Q' => "streams of HTTP/3",
+        PACKETS => "segments of TCP",
         'R' => "overload and recovery",
         FOUND => "found on real servers",
         OWN => "cases of your own",

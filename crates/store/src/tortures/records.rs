@@ -6,6 +6,7 @@ use crate::hists::{Shelf, StoredHists};
 use crate::tree::{Damage, Pack, field, named, object, record};
 use dialogue::governor::Spent;
 use dialogue::governor::Stop;
+use dialogue::packets::PacketStep;
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, TalkScript};
 use dialogue::text;
@@ -15,7 +16,7 @@ use record::torture::waivers::{Applied, Day, Waiver, WaiverState};
 use sample::{Death, Ending, Process, ServerState};
 use serde_json::{Map, Value, json};
 use torture::beside::{CaseFelt, Felt, Interval};
-use torture::case::{Case, RequirementLevel};
+use torture::case::{Answers, Case, RequirementLevel};
 use torture::judge::{FailureKind, Judgement, Plain, Risk, Severity, TestOutcome};
 use torture::result::Boundary;
 use torture::result::{
@@ -223,7 +224,7 @@ impl Pack for FailureKind {
 impl Pack for Case {
     fn pack(&self, shelf: &mut Shelf) -> Value {
         let Case { id, version, title, level, risk, reference, why, servers, press, .. } = self;
-        json!({
+        let mut packed = json!({
             "id": id,
             "version": version,
             "title": title,
@@ -233,7 +234,11 @@ impl Pack for Case {
             "why": why,
             "servers": servers,
             "press": press,
-        })
+        });
+        if self.answers != Answers::Server {
+            packed["answers"] = json!(self.answers.id());
+        }
+        packed
     }
 
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
@@ -249,6 +254,14 @@ impl Pack for Case {
             servers: field(map, "servers", found)?,
             found: String::new(),
             needs: Vec::new(),
+            // what was stored before there were such cases is the server's own
+            answers: match map.get("answers").and_then(Value::as_str) {
+                Some(id) => {
+                    let found = Answers::ALL.into_iter().find(|one| one.id() == id);
+                    found.ok_or_else(|| Damage::new(format!("{id} answers for nothing")))?
+                }
+                None => Answers::Server,
+            },
             press: field(map, "press", found)?,
             exchanges: Vec::new(),
             fuzz: None,
@@ -318,6 +331,7 @@ impl Pack for Move {
                 let name = AWAITED.iter().find(|(_, known)| known == what).map(|(name, _)| name);
                 json!({ "await": name })
             }
+            Move::Packet(step) => json!({ "packet": step.to_string() }),
             Move::Urgent => json!({ "then": "urgent" }),
             Move::HalfClose => json!({ "then": "half-close" }),
             Move::Reset => json!({ "then": "reset" }),
@@ -338,6 +352,7 @@ impl Pack for Move {
             "send" => Move::Send(Pack::unpack(value, found)?),
             "pause" => Move::Pause(Pack::unpack(value, found)?),
             "sip" => Move::Sip(Pack::unpack(value, found)?),
+            "packet" => Move::Packet(PacketStep::parse(word).map_err(Damage::new)?),
             "await" => {
                 let known = AWAITED.into_iter().find(|(name, _)| *name == word);
                 Move::Await(known.ok_or_else(unknown)?.1)

@@ -226,6 +226,23 @@ pub(super) const FAMILIES: &[(&str, &[(&str, ParameterKind)])] = &[
             ("rounds", ParameterKind::Number),
         ],
     ),
+    (
+        "segments.cuts",
+        &[
+            ("splits", ParameterKind::Number),
+            ("together", ParameterKind::Number),
+            ("pause", ParameterKind::Span),
+        ],
+    ),
+    (
+        "segments.held",
+        &[
+            ("kind", ParameterKind::Text),
+            ("connections", ParameterKind::Number),
+            ("hold", ParameterKind::Span),
+        ],
+    ),
+    ("segments.overlap", &[("rounds", ParameterKind::Number)]),
     ("slow.body", &[("horizon", ParameterKind::Span), ("soon", ParameterKind::Span)]),
     (
         "slow.body-dripped",

@@ -1,12 +1,15 @@
 //! TOML → case. Every message names the line.
 
 use super::family::{FamilyText, family};
-use super::{Awaited, Case, Exchange, FOUND, Fuzz, Need, OWN, RequirementLevel, ScriptStep};
+use super::{
+    Answers, Awaited, Case, Exchange, FOUND, Fuzz, Need, OWN, RequirementLevel, ScriptStep,
+};
 use crate::fuzz::FuzzPlace;
 use crate::judge::{Class, Risk};
+use dialogue::packets::PacketStep;
 use dialogue::text;
 use serde::Deserialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use units::{Nanos, parse_duration, quoted};
 
 /// Bytes of a case's file at most.
@@ -37,6 +40,7 @@ struct CaseText {
     found: String,
     #[serde(default)]
     needs: Vec<toml::Spanned<String>>,
+    answers: Option<toml::Spanned<String>>,
     #[serde(default)]
     press: bool,
     #[serde(default)]
@@ -80,7 +84,16 @@ enum StepText {
     Pause { pause: String },
     Await { r#await: String },
     Then { then: String },
+    Stream { stream: String },
+    Open { open: StepFields },
+    Segment { segment: StepFields },
+    Expect { expect: String, within: Option<String> },
+    Acks { acks: String },
+    Window { window: toml::Value },
 }
+
+/// The fields of a step that is a segment, or several.
+type StepFields = BTreeMap<String, toml::Value>;
 
 fn yes() -> bool {
     true
@@ -159,6 +172,7 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
     let level = level(&read.level)?;
     let risk = read.risk.as_ref().map(risk).transpose()?;
     let needs = read.needs.iter().map(need).collect::<Result<Vec<Need>, CaseFault>>()?;
+    let answers = read.answers.as_ref().map(answers).transpose()?.unwrap_or_default();
     let mut names = BTreeSet::new();
     let mut exchanges = Vec::new();
     for exchange in read.exchange {
@@ -166,7 +180,12 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
         if !names.insert(name.clone()) {
             return Err(CaseFault { at, why: format!("{} is there twice", quoted(&name)) });
         }
-        exchanges.push(self::exchange(exchange)?);
+        let made = self::exchange(exchange)?;
+        if made.is_raw() && !needs.contains(&Need::Device) {
+            let why = "it is held segment by segment: write needs = [\"device\"]".to_owned();
+            return Err(CaseFault { at, why });
+        }
+        exchanges.push(made);
     }
     Ok(Case {
         id,
@@ -179,6 +198,7 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
         servers: read.servers,
         found: read.found,
         needs,
+        answers,
         press: read.press,
         exchanges,
         fuzz: read.fuzz.as_ref().map(fuzz).transpose()?,
@@ -239,6 +259,14 @@ fn need(text: &toml::Spanned<String>) -> Result<Need, CaseFault> {
         let all = Need::ALL.map(Need::id).join(", ");
         let why = format!("{} is no need: {all} are", quoted(text.get_ref()));
         CaseFault { at: text.span().start, why }
+    })
+}
+
+fn answers(text: &toml::Spanned<String>) -> Result<Answers, CaseFault> {
+    let found = Answers::ALL.into_iter().find(|one| one.id() == text.get_ref());
+    found.ok_or_else(|| CaseFault {
+        at: text.span().start,
+        why: format!("{} does not answer for anything: server, kernel do", quoted(text.get_ref())),
     })
 }
 
@@ -307,6 +335,15 @@ fn step(read: toml::Spanned<StepText>) -> Result<ScriptStep, CaseFault> {
                 return Err(CaseFault { at, why });
             }
         }),
+        StepText::Stream { stream } => packet(at, "stream", &stream, &[])?,
+        StepText::Open { open } => packet(at, "open", "", &fields(at, open)?)?,
+        StepText::Segment { segment } => packet(at, "segment", "", &fields(at, segment)?)?,
+        StepText::Expect { expect, within } => {
+            let within = within.map(|within| ("within".to_owned(), within));
+            packet(at, "expect", &expect, within.as_slice())?
+        }
+        StepText::Acks { acks } => packet(at, "acks", &acks, &[])?,
+        StepText::Window { window } => packet(at, "window", &plain(at, window)?, &[])?,
         StepText::Then { then } => match then.as_str() {
             "urgent" => ScriptStep::Urgent,
             "half-close" => ScriptStep::HalfClose,
@@ -325,9 +362,92 @@ fn step(read: toml::Spanned<StepText>) -> Result<ScriptStep, CaseFault> {
     })
 }
 
+fn packet(
+    at: usize,
+    name: &str,
+    value: &str,
+    fields: &[(String, String)],
+) -> Result<ScriptStep, CaseFault> {
+    let step = PacketStep::read(name, value, fields);
+    step.map(ScriptStep::Packet).map_err(|why| CaseFault { at, why })
+}
+
+fn fields(at: usize, read: StepFields) -> Result<Vec<(String, String)>, CaseFault> {
+    read.into_iter().map(|(name, value)| Ok((name, plain(at, value)?))).collect()
+}
+
+/// A number or a text, as text.
+fn plain(at: usize, value: toml::Value) -> Result<String, CaseFault> {
+    match value {
+        toml::Value::String(text) => Ok(text),
+        toml::Value::Integer(number) => Ok(number.to_string()),
+        other => Err(CaseFault { at, why: format!("{other} is neither a number nor a text") }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const RAW: &str = r#"
+id = "X-09"
+version = 1
+title = "a request in two segments, the second first"
+level = "MUST"
+ref = "RFC 9293 section 3.10.7.4"
+why = "segments arrive in any order"
+needs = ["device"]
+answers = "kernel"
+
+[[exchange]]
+name = "two"
+send = [
+    { stream = 'GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n' },
+    { open = { mss = 536 } },
+    { segment = { part = "10..", urgent = 3 } },
+    { segment = { part = "..10", flags = "PA" } },
+    { expect = "ack rst", within = "200ms" },
+    { acks = "none" },
+    { window = 0 },
+]
+accept = ["saw:ack plain"]
+"#;
+
+    #[test]
+    fn a_case_of_segments_is_read() {
+        let case = read_own("X-09.toml", RAW).unwrap();
+        assert_eq!(case.answers, Answers::Kernel);
+        let lines: Vec<String> = case.exchanges[0]
+            .steps
+            .iter()
+            .map(|step| match step {
+                ScriptStep::Packet(step) => step.to_string(),
+                other => format!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                r"stream GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n",
+                "open mss=536 window=65535",
+                "segment urgent=3 part=10..",
+                "segment flags=PA part=..10",
+                "expect ack,rst within=200000000ns",
+                "acks none",
+                "window 0",
+            ]
+        );
+        for (old, new, part) in [
+            (r#"needs = ["device"]"#, "", "line 10: it is held segment by segment"),
+            ("\"kernel\"", "\"moon\"", "line 9: \"moon\" does not answer for anything"),
+            ("mss = 536", "mss = true", "line 15: true is neither a number nor a text"),
+            ("urgent = 3", "urgent = 70000", "line 16: \"70000\" is no urgent pointer"),
+            ("saw:ack", "saw:rain", "line 22: \"saw:rain\" is not a class"),
+        ] {
+            let said = read_case("X-09.toml", &RAW.replace(old, new)).unwrap_err();
+            assert!(said.contains(part), "{old} -> {new}: {said}");
+        }
+    }
 
     const GOOD: &str = r#"
 id = "S-07"

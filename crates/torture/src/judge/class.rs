@@ -3,8 +3,9 @@
 mod http2;
 
 use super::Plain;
+use dialogue::packets::PacketKind;
 use dialogue::replies::Response;
-use dialogue::talk::{Talk, TalkEnd};
+use dialogue::talk::{Talk, TalkEnd, What};
 use units::{Nanos, quoted};
 
 /// A conjunction of words: `400 close` holds when both do.
@@ -43,6 +44,7 @@ use units::{Nanos, quoted};
 /// | `one-beyond` | the same: so many, and one datagram that began before they were used up |
 /// | `smaller` | the same: what came back is smaller than what was sent |
 /// | `negotiated` | the same: Version Negotiation came, for the connection that was asked for |
+/// | `saw:KIND,…` | the steps that waited for a segment saw these, in order: `syn-ack`, `ack`, `data`, `fin`, `rst`, `nothing` |
 /// | `prompt` | the first word of the server came within a second of being asked |
 #[derive(Clone, Debug)]
 pub struct Class {
@@ -71,6 +73,7 @@ enum Word {
     Reset(Vec<u32>),
     Acknowledged(usize),
     FirstData(u32),
+    Saw(Vec<PacketKind>),
     Plain(fn(&Talk, &Plain) -> bool),
 }
 
@@ -178,6 +181,10 @@ fn word(text: &str) -> Result<Word, String> {
         "first-data" => Word::FirstData(argument.parse().map_err(|_| wrong())?),
         "connection" => Word::Goaway(http2::codes(argument)?),
         "stream" => Word::Reset(http2::codes(argument)?),
+        "saw" => {
+            let kind = |one: &str| PacketKind::named(one).ok_or_else(wrong);
+            Word::Saw(argument.split(',').map(kind).collect::<Result<Vec<PacketKind>, String>>()?)
+        }
         "all" => Word::All(mask(argument)?),
         "not" => Word::Not(mask(argument)?),
         "has" if !argument.is_empty() => Word::Has(argument.to_owned()),
@@ -200,6 +207,7 @@ impl Word {
             Word::Goaway(codes) => http2::goaway(talk, codes),
             Word::Acknowledged(count) => http2::acknowledged(talk) >= *count,
             Word::FirstData(most) => http2::first_data(talk).is_none_or(|first| first <= *most),
+            Word::Saw(kinds) => saw(talk) == *kinds,
             Word::Reset(codes) => http2::reset(talk, codes),
             Word::Has(name) => own.first().is_some_and(|answer| answer.has_field(name)),
             Word::Lacks(name) => own.first().is_some_and(|answer| !answer.has_field(name)),
@@ -220,6 +228,15 @@ fn own_bytes(talk: &Talk) -> u64 {
     talk.received.saturating_sub(behind.iter().map(bytes).sum())
 }
 
+/// What steps saw that waited for a segment.
+fn saw(talk: &Talk) -> Vec<PacketKind> {
+    let kind = |event: &dialogue::talk::TalkEvent| match event.what {
+        What::Saw(kind) => Some(kind),
+        _ => None,
+    };
+    talk.events.iter().filter_map(kind).collect()
+}
+
 fn first(talk: &Talk) -> Option<&Response> {
     own(talk).first()
 }
@@ -236,7 +253,6 @@ fn rejected(talk: &Talk, _: &Plain) -> bool {
 }
 
 fn prompt(talk: &Talk, _: &Plain) -> bool {
-    use dialogue::talk::What;
     let asked = talk.events.iter().find(|event| matches!(event.what, What::Sent(_)));
     let heard = talk.events.iter().find(|event| matches!(event.what, What::Received(_)));
     match (asked, heard) {

@@ -2,7 +2,7 @@
 //! that dies of one request and a field that is missing are both failures.
 
 use super::{FailureKind, TestOutcome};
-use crate::case::Case;
+use crate::case::{Answers, Case, PACKETS};
 use crate::result::{CaseResult, ExchangeResult};
 
 /// How much a finding matters, the least first.
@@ -140,6 +140,8 @@ const HANGING: Weight = Weight {
     severity: Severity::High,
     reason: "a whole request gets no response, and its connection is held",
 };
+const STUCK: Weight =
+    Weight { severity: Severity::High, reason: "nothing comes back, and the connection is held" };
 const MIXED: Weight = Weight {
     severity: Severity::Critical,
     reason: "responses no longer belong to their requests: a client may get what is another's",
@@ -163,6 +165,11 @@ const OWN_FAULT: Weight = Weight {
 const NOT_AS_DEMANDED: Weight =
     Weight { severity: Severity::Low, reason: "only the client that sends this is affected" };
 
+const BELOW: Weight = Weight {
+    severity: Severity::Low,
+    reason: "the TCP of the server's kernel answers for it, not the server's program",
+};
+
 /// The weight of an exchange that is a finding.
 pub fn of_exchange(case: &Case, exchange: &ExchangeResult) -> Option<Weight> {
     let judgement = &exchange.judgement;
@@ -174,6 +181,9 @@ pub fn of_exchange(case: &Case, exchange: &ExchangeResult) -> Option<Weight> {
         TestOutcome::Degraded if judgement.kind == Some(FailureKind::Slow) => COSTLY,
         TestOutcome::Degraded => LATE,
         TestOutcome::Unbounded => KEPT,
+        _ if case.answers == Answers::Kernel => BELOW,
+        // what was sent need not be a whole request there
+        _ if case.group() == PACKETS && judgement.kind == Some(FailureKind::Hang) => STUCK,
         _ => graver(of_kind(judgement.kind), case.risk.map(Risk::weight)),
     })
 }

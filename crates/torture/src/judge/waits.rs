@@ -1,6 +1,6 @@
 //! What a server may rightly still wait for: silence after half a message is no hang.
 
-use dialogue::talk::{Move, Talk, TalkEnd};
+use dialogue::talk::{Move, Talk, TalkEnd, is_raw};
 
 /// What a message lacks, to somebody who reads it by the letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,10 @@ fn is_silent(talk: &Talk) -> bool {
 fn waits(talk: &Talk) -> Option<Lacking> {
     if talk.replies.frames.is_some() {
         // a PING behind everything is always answered
+        return None;
+    }
+    if is_raw(&talk.steps) {
+        // a case of segments says by itself where silence is right
         return None;
     }
     // who has ended its side sends no more: nothing can be waited for

@@ -4,6 +4,7 @@ use super::{FIRST_LINE, TRANSCRIPT_MAX, Transcript};
 use crate::judge::{Judgement, Plain, TestOutcome};
 use conduit::{OpenOptions, Peer};
 use dialogue::http2::{FrameSeen, Spoken};
+use dialogue::packets::{PacketKind, PacketStep};
 use dialogue::replies::{Replies, Response};
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, Talk, TalkEnd, TalkEvent, TalkScript, What};
@@ -156,6 +157,11 @@ impl Parts {
             "half-closed" => What::HalfClosed,
             "reset-by-us" => What::ResetByUs,
             "closed-by-us" => What::ClosedByUs,
+            "segment" => What::Segment(words(more)?),
+            "saw" => {
+                let kind = PacketKind::named(more);
+                What::Saw(kind.ok_or_else(|| format!("{} is no kind of segment", quoted(more)))?)
+            }
             "ended" => What::Ended,
             "broken" => What::Broken(class(more)?),
             other => return Err(format!("{} is no event", quoted(other))),
@@ -298,6 +304,7 @@ fn digest(value: &str) -> Result<[u8; 32], String> {
 fn step(value: &str) -> Result<Move, String> {
     let (word, argument) = value.split_once(' ').unwrap_or((value, ""));
     Ok(match (word, argument) {
+        ("packet", line) => Move::Packet(PacketStep::parse(line)?),
         ("send", text) => Move::Send(bytes(text)?),
         ("pause", length) => Move::Pause(span(length)?),
         ("await", "interim") => Move::Await(Awaited::Interim),

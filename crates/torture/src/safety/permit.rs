@@ -2,7 +2,7 @@
 
 use super::proof::{self, Behind, CaseGroup, Claim, FoundProof, RECHECK, Sources};
 use super::{Class, Proof, Ranges};
-use crate::case::Case;
+use crate::case::{Case, Need, PACKETS};
 use dialogue::governor::Stop;
 use std::net::IpAddr;
 use units::Nanos;
@@ -107,6 +107,9 @@ impl Grounds<'_> {
             Class::Local => Ok(()),
             Class::Never => {
                 Err("this is a reserved address (metadata, multicast or unspecified)".to_owned())
+            }
+            _ if case.group() == PACKETS || case.needs.contains(&Need::Device) => {
+                Err("it goes over a network device of ours, to servers on this machine".to_owned())
             }
             _ if LOCAL_ONLY.contains(&case.id.as_str()) => {
                 Err("it is for servers on this machine".to_owned())

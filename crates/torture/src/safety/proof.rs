@@ -29,7 +29,7 @@ pub use find::{
 };
 pub use moment::{Day, Minute};
 
-use crate::case::{FOUND, OWN};
+use crate::case::{FOUND, OWN, PACKETS};
 use std::fmt;
 
 /// The longest proof, in bytes.
@@ -97,7 +97,8 @@ impl CaseGroup {
             'L' => CaseGroup::Limits,
             'W' => CaseGroup::Slow,
             // valid requests on several connections
-            'C' | 'M' => CaseGroup::Connections,
+            // so is what has segments in place of sockets, which never leaves this machine
+            'C' | 'M' | PACKETS => CaseGroup::Connections,
             'T' => CaseGroup::Tls,
             'H' => CaseGroup::Http2,
             'Q' => CaseGroup::Http3,

@@ -1,0 +1,310 @@
+//! What only segments of our own making can do: requests cut anywhere and in the wrong order, segments
+//! that contradict each other, and connections that are held past all sockets.
+
+use super::Member;
+use super::connection::plainly;
+use crate::pressure::Plan;
+use crate::{PLAIN_DEADLINE, Runner, accuse, habits};
+use dialogue::packets::{
+    Opening, PacketContent, PacketKind, PacketStep, PlaceBase, SegmentStep, SeqPlace, StreamPart,
+};
+use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
+use torture::case::{Case, Family};
+use torture::judge::{FailureKind, Judgement, TestOutcome, seen};
+use torture::record::{Execution, sent as spoken};
+use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
+use units::Nanos;
+
+pub(super) const MEMBERS: &[Member] = &[
+    Member { name: "segments.cuts", run: cuts },
+    Member { name: "segments.overlap", run: overlap },
+];
+
+/// Those that hold connections while probes run beside them.
+pub(super) const HOLDING: &[Member] = &[Member { name: "segments.held", run: held }];
+
+/// Failures of which everything is kept.
+const KEPT_MAX: usize = 5;
+/// Between the beginnings of two connections that are held.
+const APART: Nanos = Nanos::from_millis(20);
+/// How long a held connection would stay if nobody ended it.
+const LIFE: Nanos = Nanos::from_secs(120);
+/// Bytes of responses that are more than a kernel takes off a program for one connection, and requests
+/// for them on one connection at most.
+const MORE: u64 = 512 << 10;
+const REQUESTS_MAX: u64 = 1_000;
+/// Bytes of them that any server's window takes, and the time that it has to read them.
+const AT_ONCE: usize = 16 << 10;
+const TO_READ: Nanos = Nanos::from_millis(50);
+/// The window of such a connection until it is closed.
+const WINDOW: u16 = 1_024;
+/// What a response is taken to have beside its content.
+const HEAD: u64 = 100;
+/// Bytes of half a request.
+const HALF: i32 = 12;
+
+fn part(from: i32, to: Option<i32>) -> SegmentStep {
+    SegmentStep { part: Some(StreamPart { from, to }), times: 1, ..SegmentStep::default() }
+}
+
+fn packet(step: SegmentStep) -> Move {
+    Move::Packet(PacketStep::Segment(Box::new(step)))
+}
+
+fn open(window: u16) -> Move {
+    Move::Packet(PacketStep::Open(Opening { window, ..Opening::default() }))
+}
+
+/// A valid request in two segments that end at every place, in order and the other way round.
+fn cuts(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let length = habits::plain_request(runner.target, "Connection: close\r\n").len();
+    let step = length.div_ceil(family.count("splits").max(1) as usize).max(1);
+    let pause = Move::Pause(family.span("pause"));
+    let cut = |at: usize, swapped: bool| {
+        let mut halves = [packet(part(0, Some(at as i32))), packet(part(at as i32, None))];
+        if swapped {
+            halves.reverse();
+        }
+        let [first, second] = halves;
+        vec![open(u16::MAX), first, pause.clone(), second]
+    };
+    let places: Vec<(usize, bool)> =
+        (1..length).step_by(step).flat_map(|at| [(at, false), (at, true)]).collect();
+    for group in places.chunks(family.count("together").max(1) as usize) {
+        if runner.is_stopped() || result.exchanges.len() >= KEPT_MAX {
+            return;
+        }
+        let scripts: Vec<TalkScript> = group
+            .iter()
+            .map(|(at, swapped)| runner.raw_bare(cut(*at, *swapped), PLAIN_DEADLINE))
+            .collect();
+        let talks = runner.together(scripts.clone());
+        for (((at, swapped), script), talk) in group.iter().zip(&scripts).zip(talks) {
+            let order = if *swapped { ", the second segment first" } else { "" };
+            plainly(runner, case, &format!("cut after byte {at}{order}"), script, talk, result);
+        }
+    }
+}
+
+/// A way in which two segments overlap before anything is delivered: what the first covers, and the
+/// second, of the bytes behind the first one, which comes last.
+struct Geometry {
+    name: &'static str,
+    first: (i32, Option<i32>),
+    second: (i32, Option<i32>),
+}
+
+/// The third byte tells the two apart.
+const GEOMETRIES: [Geometry; 4] = [
+    Geometry { name: "same place", first: (1, Some(12)), second: (1, Some(12)) },
+    Geometry { name: "second within the first", first: (1, Some(12)), second: (2, Some(4)) },
+    Geometry { name: "second around the first", first: (2, Some(4)), second: (1, Some(12)) },
+    Geometry { name: "second begins first", first: (2, Some(12)), second: (1, Some(4)) },
+];
+
+/// Whose bytes the server took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OverlapWinner {
+    First,
+    Second,
+    Neither,
+}
+
+impl OverlapWinner {
+    fn text(self) -> &'static str {
+        match self {
+            OverlapWinner::First => "the first segment counts",
+            OverlapWinner::Second => "the second segment counts",
+            OverlapWinner::Neither => "neither counts",
+        }
+    }
+}
+
+/// Segments that overlap with different bytes: `GET`, and `GEX`, which nobody serves.
+fn overlap(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    let plain = habits::plain_request(runner.target, "Connection: close\r\n");
+    let mut other = plain.clone();
+    if let Some(third) = other.get_mut(2) {
+        *third = b'X';
+    }
+    for geometry in &GEOMETRIES {
+        let mut taken: Vec<OverlapWinner> = Vec::new();
+        for attempt in 1..=family.count("rounds") as u32 {
+            if runner.is_stopped() {
+                return;
+            }
+            let script = runner.raw_bare(overlapping(geometry, &other), PLAIN_DEADLINE);
+            let talk = runner.hold(script.clone());
+            let now = taken_of(runner, &talk);
+            let agrees = taken.first().is_none_or(|before| *before == now);
+            taken.push(now);
+            let judgement = overlap_judgement(&talk, now, agrees);
+            let struck = runner.hear_deaths();
+            let mut judgement = judgement;
+            accuse(struck, &mut judgement, &talk, None);
+            let name = geometry.name;
+            let execution = Execution {
+                case,
+                name,
+                attempt,
+                script: &script,
+                talk: &talk,
+                judgement: &judgement,
+            };
+            runner.told_of(&execution, struck);
+            if judgement.outcome != TestOutcome::Pass {
+                result.outcome = result.outcome.max(judgement.outcome);
+                result.exchanges.push(exchange(name, judgement, attempt, &script, talk));
+                break;
+            }
+        }
+        if let [first, rest @ ..] = taken.as_slice()
+            && rest.iter().all(|one| one == first)
+        {
+            runner.tell_trait(format!("overlap, {}", geometry.name), first.text());
+        }
+    }
+}
+
+fn overlapping(geometry: &Geometry, other: &[u8]) -> Vec<Move> {
+    let second = |(from, to): (i32, Option<i32>)| {
+        let bytes = other[StreamPart { from, to }.range(other.len())].to_vec();
+        let seq = Some(SeqPlace { base: PlaceBase::Start, more: from });
+        let data = Some(PacketContent::Bytes(bytes));
+        packet(SegmentStep { seq, data, times: 1, ..SegmentStep::default() })
+    };
+    vec![
+        open(u16::MAX),
+        packet(part(12, None)),
+        packet(part(geometry.first.0, geometry.first.1)),
+        second(geometry.second),
+        // whatever hole is left, as the first has it
+        packet(part(0, Some(1))),
+        Move::Pause(Nanos::from_millis(50)),
+        packet(part(0, Some(12))),
+    ]
+}
+
+fn taken_of(runner: &Runner<'_>, talk: &Talk) -> OverlapWinner {
+    match talk.replies.answers.first() {
+        Some(answer) if runner.plain.is(answer) => OverlapWinner::First,
+        Some(_) => OverlapWinner::Second,
+        None if matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) => OverlapWinner::Second,
+        None => OverlapWinner::Neither,
+    }
+}
+
+fn overlap_judgement(talk: &Talk, taken: OverlapWinner, agrees: bool) -> Judgement {
+    let unconnected = matches!(talk.end, TalkEnd::Unconnected(_) | TalkEnd::Bounded);
+    let (outcome, why) = match taken {
+        _ if unconnected => (TestOutcome::Inconclusive, "no connection"),
+        OverlapWinner::Neither => {
+            (TestOutcome::Fail, "every byte came, in one form or another, and nothing came back")
+        }
+        _ if !agrees => {
+            (TestOutcome::Fail, "the same segments gave the program other bytes than before")
+        }
+        _ => (TestOutcome::Pass, ""),
+    };
+    Judgement {
+        outcome,
+        seen: seen(talk),
+        expected: "always the bytes of the same segment".to_owned(),
+        why: why.to_owned(),
+        kind: (outcome == TestOutcome::Fail).then_some(FailureKind::Answer),
+    }
+}
+
+fn exchange(
+    name: &str,
+    judgement: Judgement,
+    tries: u32,
+    script: &TalkScript,
+    talk: Talk,
+) -> ExchangeResult {
+    ExchangeResult {
+        name: name.to_owned(),
+        judgement,
+        tries,
+        failed: 1,
+        sent: spoken(&script.steps),
+        received: talk.raw,
+        took: talk.over,
+        pauses: Vec::new(),
+    }
+}
+
+/// Connections that are held in a state which no socket keeps, with polite clients beside them.
+fn held(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    if let Some(why) = runner.noise() {
+        result.outcome = TestOutcome::Inconclusive;
+        result.notes.push(why);
+        return;
+    }
+    let kind = family.text("kind");
+    let Some(steps) = held_steps(runner, kind) else {
+        result.outcome = TestOutcome::Inconclusive;
+        result.notes.push(format!("{} is no state that can be held", units::quoted(kind)));
+        return;
+    };
+    let connections = runner.connections_max(family.count("connections"));
+    let bare = runner.raw_bare(steps, LIFE);
+    let script = TalkScript { hold: true, ..bare };
+    let scripts = (0..connections).map(|_| script.clone()).collect();
+    let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, family.span("hold")) };
+    let round = runner.round(&case.id, &plan);
+    result.outcome = result.outcome.max(round.outcome);
+    result.health = Some(round.health);
+    result.notes.extend(round.notes.iter().cloned());
+    let ended = round
+        .ended
+        .iter()
+        .filter(|one| matches!(one.end, TalkEnd::Closed | TalkEnd::Broken(_)))
+        .count();
+    let stood = round.ended.iter().filter(|one| one.connected.is_some()).count();
+    let hold = units::show::duration(family.span("hold"));
+    result.measures.push(Measure::exact(
+        format!("connections held: {kind}"),
+        stood as f64,
+        Unit::Connections,
+        format!("for {hold} and the time of their beginnings; the server ended {ended} of them"),
+    ));
+}
+
+/// What leads to the state of this name.
+fn held_steps(runner: &Runner<'_>, kind: &str) -> Option<Vec<Move>> {
+    Some(match kind {
+        "half-open" => {
+            let syn = PacketStep::parse("segment flags=S").ok()?;
+            let kinds = vec![PacketKind::SynAck, PacketKind::Rst];
+            let expect = PacketStep::Expect { kinds, within: Nanos::SECOND };
+            vec![Move::Packet(syn), Move::Packet(expect)]
+        }
+        "half-closed" => vec![open(u16::MAX), packet(part(0, Some(HALF))), Move::HalfClose],
+        "zero-window" => {
+            let requests = unread_requests(runner);
+            let length = requests.len() as i32;
+            let mut steps = vec![
+                Move::Packet(PacketStep::Stream(PacketContent::Bytes(requests))),
+                open(WINDOW),
+                Move::Packet(PacketStep::Window(0)),
+            ];
+            for from in (0..length).step_by(AT_ONCE) {
+                let to = length.min(from + AT_ONCE as i32);
+                steps.extend([packet(part(from, Some(to))), Move::Pause(TO_READ)]);
+            }
+            steps
+        }
+        _ => return None,
+    })
+}
+
+/// Requests whose responses no kernel takes off a program whole.
+fn unread_requests(runner: &Runner<'_>) -> Vec<u8> {
+    if let Some(big) = &runner.settings.big {
+        let (host, ours) = (&runner.target.values.host, &runner.target.fields);
+        return format!("GET {big} HTTP/1.1\r\nHost: {host}\r\n{ours}\r\n").into_bytes();
+    }
+    let count = MORE / (runner.plain.body_len + HEAD);
+    habits::plain_request(runner.target, "").repeat(count.clamp(1, REQUESTS_MAX) as usize)
+}

@@ -1,0 +1,59 @@
+//! Packets between conversations that are held segment by segment and the device.
+
+use super::Conversations;
+use conduit::Io;
+use tcp::ArrivedPacket;
+
+/// Turns of the exchange at one instant: what answers at once is answered at once, though not for ever.
+const ROUNDS_MAX: usize = 64;
+
+impl Conversations<'_> {
+    /// Conversations of that kind are under way.
+    pub(super) fn has_raw(&self) -> bool {
+        self.link.is_some() && self.lines.iter().flatten().any(|line| line.is_raw())
+    }
+
+    /// Hands out what is to go out, and takes in what came, until neither brings anything more; whether
+    /// anything came.
+    pub(super) fn exchange_packets(&mut self, io: &mut impl Io) -> bool {
+        if !self.has_raw() {
+            return false;
+        }
+        let (mut packet, mut any) = (Vec::new(), false);
+        for _ in 0..ROUNDS_MAX {
+            let mut came = false;
+            for line in self.lines.iter_mut().flatten() {
+                let now = io.now();
+                let out = line.take_packets(now, self.governor);
+                let Some(link) = &mut self.link else { return any };
+                out.iter().for_each(|packet| link.send(packet));
+            }
+            while self.link.as_mut().is_some_and(|link| link.receive(&mut packet)) {
+                came = true;
+                self.deliver(io, &packet);
+            }
+            any |= came;
+            if !came {
+                break;
+            }
+        }
+        any
+    }
+
+    /// Hands a packet to the conversation that it is for.
+    fn deliver(&mut self, io: &mut impl Io, packet: &[u8]) {
+        let Some(ArrivedPacket::Segment { flow, head, payload }) = tcp::read(packet, false) else {
+            return;
+        };
+        let now = io.now();
+        let mine = |line: &super::Conversation| line.raw_end() == Some(flow.to);
+        let found = self.lines.iter().position(|line| line.as_ref().is_some_and(mine));
+        let Some(slot) = found else { return };
+        let Some(line) = &mut self.lines[slot] else { return };
+        line.take_packet(now, &head, payload);
+        self.news |= line.take_news(self.governor);
+        if line.is_over() {
+            self.retire(io, slot);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The network device of cases that are held segment by segment.
+
+use crate::args::TortureArgs;
+use crate::exit::Failure;
+use ownstack::RawLink;
+use std::net::SocketAddr;
+use torture::case::{Case, Need, PACKETS};
+use torture::safety::Class;
+use url::Url;
+
+/// The device, where a case wants one, or why it has none. In a run of many groups the cases are then
+/// skipped with that reason.
+///
+/// # Errors
+/// Such cases are asked for by name, and there can be no device.
+pub(super) fn link(
+    args: &TortureArgs,
+    url: &Url,
+    (class, addresses): (Class, &[SocketAddr]),
+    cases: &[Case],
+) -> Result<Result<RawLink, String>, Failure> {
+    let wants = |case: &Case| case.needs.contains(&Need::Device);
+    if !cases.iter().any(wants) {
+        return Ok(Err(Need::Device.missing().to_owned()));
+    }
+    let made = make(args, url, class, addresses);
+    let named = |name: &String| name.starts_with([PACKETS, PACKETS.to_ascii_lowercase()]);
+    match &made {
+        Err(why) if cases.iter().all(wants) || args.what.only.iter().any(named) => {
+            Err(Failure::usage(format!("segments of our own cannot be sent: {why}")))
+        }
+        Err(why) if !args.outputs.quiet => {
+            crate::say(&format!("group {PACKETS} (segments of TCP) is left out: {why}"));
+            Ok(made)
+        }
+        Ok(raw) if !args.outputs.quiet => {
+            let (first, last) = raw.sources();
+            let name = raw.name();
+            crate::say(&format!(
+                "segments of our own come from {first} to {last}, over the network device {name}, which \
+                 stands while this lasts"
+            ));
+            Ok(made)
+        }
+        _ => Ok(made),
+    }
+}
+
+fn make(
+    args: &TortureArgs,
+    url: &Url,
+    class: Class,
+    addresses: &[SocketAddr],
+) -> Result<RawLink, String> {
+    if class != Class::Local {
+        return Err("its network device reaches servers on this machine alone".to_owned());
+    }
+    if url.scheme() != "http" {
+        return Err(
+            "its segments carry HTTP in clear text, and the URL is https; name an http port".into(),
+        );
+    }
+    if !addresses.first().is_some_and(SocketAddr::is_ipv4) {
+        return Err(
+            "it speaks IPv4 alone, and the URL leads to another address; write 127.0.0.1".into()
+        );
+    }
+    if args.what.path.is_some() {
+        return Err("it goes past emulated paths: leave out --path".to_owned());
+    }
+    RawLink::open().map_err(|trouble| trouble.to_string())
+}

@@ -1,0 +1,155 @@
+//! Group P: segments of our own making over a network device, to servers of this host.
+
+use super::evidence::names;
+use super::support::{Ran, Site, run, text};
+use super::{outcome, outcomes};
+use serde_json::Value;
+use std::io::Write;
+
+/// Whether this user may make a network device here; says plainly what is missing where not. Where
+/// CI is set it must be.
+fn to_be_had(site: &Site) -> bool {
+    let tried = run(&["torture", "--only", "P-16", "-q", &site.url("/")]);
+    if !tried.stderr.contains("segments of our own cannot be sent") {
+        return true;
+    }
+    let plea = format!("segments are not tested: {}", tried.stderr.trim_end());
+    assert!(std::env::var_os("CI").is_none(), "{plea}");
+    // nobody reads it when standard error is closed
+    writeln!(std::io::stderr(), "{plea}").ok();
+    false
+}
+
+fn tortured(only: &str, url: &str, more: &[&str]) -> Ran {
+    let words = ["torture", "--fail-on", "low", "--json", "-", "--only", only];
+    run(&[&words[..], more, &[url]].concat())
+}
+
+#[test]
+fn a_server_without_a_defect_stands_segments() {
+    let site = Site::start(&[("range", "none")]);
+    if !to_be_had(&site) {
+        return;
+    }
+    // what takes long is measured in the guide
+    let only =
+        "P-01,P-02,P-03,P-06,P-07,P-08,P-09,P-10,P-11,P-13,P-14,P-15,P-17,P-18,P-24,P-26,P-27";
+    let document = tortured(only, &site.url(faulty::PATH), &[]).expect(&[0]).json();
+    let bad: Vec<_> = outcomes(&document)
+        .into_iter()
+        .filter(|(_, outcome)| outcome != "pass" && outcome != "pass-alternative")
+        .collect();
+    assert_eq!(bad, []);
+    let habits = document["habits"].as_array().unwrap();
+    let overlap = |habit: &&Value| text(habit, "/name").starts_with("overlap, ");
+    assert_eq!(habits.iter().filter(overlap).count(), 4, "{habits:?}");
+}
+
+/// Found, kept with its segments, failing again when they are sent to another server with the same
+/// bug, and to none without it.
+#[test]
+fn planted_bugs_are_found_by_segments_and_replayed() {
+    let site = Site::start(&[("range", "half-closed")]);
+    if !to_be_had(&site) {
+        return;
+    }
+    let parent = tempfile::tempdir().unwrap();
+    let out = parent.path().to_str().unwrap();
+    let url = site.url(faulty::PATH);
+    let document = tortured("P-25", &url, &["--out", out]).expect(&[1]).json();
+    assert_eq!(outcome(&document, "P-25"), "fail");
+    assert_eq!(text(&document, "/cases/0/severity"), "high");
+    let failures = parent.path().join(&names(parent.path())[0]).join("failures");
+    let kept = failures.join(&names(&failures)[0]);
+    let wire = std::fs::read_to_string(kept.join("wire.lsw")).unwrap();
+    for line in ["step packet open mss=1460 window=65535", "segment > S 0:0(0) win 65535"] {
+        assert!(wire.contains(line), "{line} in {wire}");
+    }
+    let kept = kept.to_str().unwrap();
+    let replayed = |switch: &str| {
+        let site = Site::start(&[("range", switch)]);
+        let to = site.url(faulty::PATH);
+        let ran = run(&["torture", "replay", "--times", "1", "--json", "-", "--to", &to, kept]);
+        (ran.code, ran.json()["failures"][0]["failed"].as_u64().unwrap())
+    };
+    assert_eq!(replayed("half-closed"), (1, 1));
+    assert_eq!(replayed("none"), (0, 0));
+    let judged = run(&["torture", "judge", kept]).expect(&[0, 1]);
+    assert!(judged.stdout.contains("1 unchanged"), "{}", judged.stdout);
+    for form in ["sh", "nc", "pcap", "case"] {
+        let ran = run(&["torture", "emit", "--as", form, kept]).expect(&[2]);
+        assert!(ran.stderr.contains("segment by segment"), "{form}: {}", ran.stderr);
+    }
+}
+
+/// One client that takes nothing keeps everybody waiting: seen by those who wait, not by the client.
+#[test]
+fn a_server_that_stands_still_before_a_closed_window_is_found() {
+    let site = Site::start(&[("range", "stands-still-unread")]);
+    if !to_be_had(&site) {
+        return;
+    }
+    let document =
+        tortured("P-30", &site.url(faulty::PATH), &["--accept-noisy"]).expect(&[1, 4]).json();
+    assert_eq!(outcome(&document, "P-30"), "denied", "{document:#}");
+    assert_eq!(text(&document, "/cases/0/severity"), "critical");
+    let site = Site::start(&[("range", "none")]);
+    let document =
+        tortured("P-30", &site.url(faulty::PATH), &["--accept-noisy"]).expect(&[0, 1]).json();
+    assert_ne!(outcome(&document, "P-30"), "denied", "{document:#}");
+}
+
+#[test]
+fn what_cannot_be_had_is_said_with_the_way_out() {
+    let site = Site::start(&[]);
+    let url = site.url("/");
+    for (words, why) in [
+        (&["--only", "P", "https://127.0.0.1:1/"][..], "name an http port"),
+        (&["--only", "P-01", "http://[::1]:1/"], "write 127.0.0.1"),
+        (&["--only", "P", "--path", "3g", &url], "leave out --path"),
+        (&["--only", "P", "--http", "2", &url], "leave out --http 2"),
+        (&["--only", "P", "--quick", &url], "selects no case"),
+        (&["--only", "P-99", &url], "is not a case"),
+    ] {
+        let ran = run(&[&["torture", "--no-audit"][..], words].concat()).expect(&[2]);
+        assert!(ran.stderr.contains(why), "{words:?}: {}", ran.stderr);
+    }
+    let told = run(&["torture", "explain", "P-09"]).expect(&[0]);
+    for part in
+        ["answers  the TCP of the server's kernel", "RFC 5961 section 3.2", "expect ack or rst"]
+    {
+        assert!(told.stdout.contains(part), "{part}: {}", told.stdout);
+    }
+}
+
+/// A case of the user's own speaks in segments too.
+#[test]
+fn a_case_of_ones_own_is_held_segment_by_segment() {
+    let site = Site::start(&[]);
+    if !to_be_had(&site) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("X-01.toml");
+    let case = r#"
+id = "X-01"
+version = 1
+title = "the last byte first"
+level = "MUST"
+ref = "RFC 9293 section 3.10.7.4"
+why = "order is the kernel's business"
+needs = ["device"]
+
+[[exchange]]
+name = "one"
+send = [{ open = {} }, { segment = { part = "-1.." } }, { segment = { part = "..-1" } }]
+accept = ["plain"]
+"#;
+    std::fs::write(&file, case).unwrap();
+    let more = ["--cases", file.to_str().unwrap()];
+    let document = tortured("X", &site.url("/hw"), &more).expect(&[0]).json();
+    assert_eq!(outcome(&document, "X-01"), "pass");
+    std::fs::write(&file, case.replace("\"-1..\"", "\"1\"")).unwrap();
+    let ran = tortured("X", &site.url("/hw"), &more).expect(&[2]);
+    assert!(ran.stderr.contains("line 12: \"1\" is no part"), "{}", ran.stderr);
+}

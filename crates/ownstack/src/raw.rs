@@ -1,0 +1,98 @@
+//! Segments of anybody's making over a TUN device: no TCP of ours is between the script and the
+//! server's kernel.
+
+use dialogue::packets::PacketLink;
+use netpath::{PacketDevice, PacketKind, PathTrouble};
+use reactor::monotonic;
+use rustix::io::Errno;
+use std::net::Ipv4Addr;
+use tcp::End;
+
+/// Longer than any packet of a device that carries real ones.
+const PACKET_MAX: usize = 2_048;
+/// Conversations take turns on so many addresses, and on these ports of each.
+const ADDRESSES: u32 = 60;
+const PORT_FIRST: u16 = 20_000;
+const PORTS: u32 = 40_000;
+
+/// A device whose packets are read and written as they are; it goes with this.
+#[derive(Debug)]
+pub struct RawLink {
+    device: PacketDevice,
+    /// Counts the places that were given away; begins somewhere, so that a server which remembers the
+    /// last run's connections meets others.
+    turn: u32,
+    refused: u64,
+}
+
+impl RawLink {
+    /// Makes the device, in the network of the calling thread.
+    ///
+    /// # Errors
+    /// What this machine or this user cannot do, with the way out.
+    pub fn open() -> Result<RawLink, PathTrouble> {
+        let device = PacketDevice::single(PacketKind::Real, ADDRESSES)?;
+        let turn = (monotonic().0 / 1_000) as u32;
+        Ok(RawLink { device, turn, refused: 0 })
+    }
+
+    /// The device's name.
+    pub fn name(&self) -> &str {
+        &self.device.name
+    }
+
+    /// The first and the last address that segments come from.
+    pub fn sources(&self) -> (Ipv4Addr, Ipv4Addr) {
+        let first = self.device.first;
+        (first, Ipv4Addr::from_bits(first.to_bits() + self.addresses() - 1))
+    }
+
+    /// Packets that the device did not take.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn addresses(&self) -> u32 {
+        self.device.addresses.clamp(1, ADDRESSES)
+    }
+}
+
+impl PacketLink for RawLink {
+    fn place(&mut self) -> Option<End> {
+        let (turn, addresses) = (self.turn, self.addresses());
+        self.turn = self.turn.wrapping_add(1);
+        let address = Ipv4Addr::from_bits(self.device.first.to_bits() + turn % addresses);
+        let port = PORT_FIRST + (turn / addresses % PORTS) as u16;
+        Some(End { address, port })
+    }
+
+    fn send(&mut self, packet: &[u8]) {
+        loop {
+            match rustix::io::write(&self.device.queue, packet) {
+                Err(Errno::INTR) => {}
+                Ok(_) => return,
+                Err(_) => {
+                    self.refused += 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn receive(&mut self, into: &mut Vec<u8>) -> bool {
+        into.resize(PACKET_MAX, 0);
+        loop {
+            match rustix::io::read(&self.device.queue, &mut into[..]) {
+                Err(Errno::INTR) => {}
+                Ok(length) if length > 0 => {
+                    into.truncate(length);
+                    return true;
+                }
+                Ok(_) | Err(_) => {
+                    into.clear();
+                    return false;
+                }
+            }
+        }
+    }
+}
