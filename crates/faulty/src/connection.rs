@@ -3,7 +3,7 @@
 use super::body::{BodyReader, Taken};
 use super::frames::Frames;
 use super::head::{self, HeadRefusal, RequestHead};
-use super::streams::FaultyStreams;
+use super::streams::QuicStreams;
 use super::{Act, Defect, Defects, page, worker};
 use super::{BODY, HEAD, IDLE, SEND, SILENT};
 use units::Nanos;
@@ -25,7 +25,7 @@ pub(super) struct Connection {
     /// HTTP/2 is spoken.
     frames: Option<Box<Frames>>,
     /// HTTP/3 is spoken.
-    streams: Option<Box<FaultyStreams>>,
+    streams: Option<Box<QuicStreams>>,
     state: ReadPhase,
     acts: Vec<Act>,
     served: u32,
@@ -85,7 +85,7 @@ impl Connection {
 
     /// One of QUIC: what comes and goes is pieces of its streams.
     pub(super) fn over_quic(defects: &Defects, at: Nanos) -> Connection {
-        let streams = Some(Box::new(FaultyStreams::new(defects)));
+        let streams = Some(Box::new(QuicStreams::new(defects)));
         Connection { streams, ..Connection::new(defects, at) }
     }
 

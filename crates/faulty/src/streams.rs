@@ -44,12 +44,12 @@ const ENCODER_STREAM_ERROR: u64 = 0x201;
 const DECODER_STREAM_ERROR: u64 = 0x202;
 
 /// What is wrong with the whole connection, or with one stream.
-enum Violation {
+enum QuicBreach {
     Connection(u64),
     Stream(u64),
 }
 
-type Checked = Result<(), Violation>;
+type Checked = Result<(), QuicBreach>;
 
 /// A request under way.
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ struct OpenRequest {
 
 /// What a stream in one direction is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum StreamUse {
+enum OneWayPurpose {
     Control,
     Encoder,
     Decoder,
@@ -75,21 +75,21 @@ enum StreamUse {
 
 #[derive(Debug, Default)]
 struct OneWay {
-    purpose: Option<StreamUse>,
+    purpose: Option<OneWayPurpose>,
     bytes: Vec<u8>,
     frames: FrameBuffer,
 }
 
 /// What has come on the control stream.
 #[derive(Debug, Default)]
-struct ControlStream {
+struct ControlSeen {
     settled: bool,
     goaway: Option<u64>,
     pushes: Option<u64>,
 }
 
 #[derive(Debug)]
-pub(super) struct FaultyStreams {
+pub(super) struct QuicStreams {
     defects: Defects,
     cutter: Cutter,
     code: Vec<u8>,
@@ -100,7 +100,7 @@ pub(super) struct FaultyStreams {
     /// Requests that a client gave up and that were never forgotten.
     lost: usize,
     one_way: BTreeMap<u64, OneWay>,
-    control: ControlStream,
+    control: ControlSeen,
     out: Vec<u8>,
     over: bool,
     pub(super) dead: bool,
@@ -108,9 +108,9 @@ pub(super) struct FaultyStreams {
     pub(super) hung: u32,
 }
 
-impl FaultyStreams {
-    pub(super) fn new(defects: &Defects) -> FaultyStreams {
-        FaultyStreams {
+impl QuicStreams {
+    pub(super) fn new(defects: &Defects) -> QuicStreams {
+        QuicStreams {
             defects: defects.clone(),
             cutter: Cutter::default(),
             code: Vec::new(),
@@ -119,7 +119,7 @@ impl FaultyStreams {
             done: BTreeSet::new(),
             lost: 0,
             one_way: BTreeMap::new(),
-            control: ControlStream::default(),
+            control: ControlSeen::default(),
             out: Vec::new(),
             over: false,
             dead: false,
@@ -170,13 +170,13 @@ impl FaultyStreams {
         acts
     }
 
-    fn wrong(&mut self, stream: u64, wrong: Violation) {
+    fn wrong(&mut self, stream: u64, wrong: QuicBreach) {
         match wrong {
-            Violation::Connection(code) => {
+            QuicBreach::Connection(code) => {
                 streams::put_code(&mut self.out, PieceKind::Close, 0, Some(code));
                 self.over = true;
             }
-            Violation::Stream(code) => {
+            QuicBreach::Stream(code) => {
                 streams::put_code(&mut self.out, PieceKind::Reset, stream, Some(code));
                 streams::put_code(&mut self.out, PieceKind::Stop, stream, Some(code));
                 self.end(stream);
@@ -218,7 +218,7 @@ impl FaultyStreams {
 
     /// RESET_STREAM and STOP_SENDING.
     fn given_up(&mut self, head: Head) -> Checked {
-        let critical = |one: &OneWay| one.purpose.is_some_and(|known| known != StreamUse::Unknown);
+        let critical = |one: &OneWay| one.purpose.is_some_and(|known| known != OneWayPurpose::Unknown);
         let stream = head.stream;
         match (head.kind, stream % 4) {
             (_, 0) => {
@@ -227,10 +227,10 @@ impl FaultyStreams {
                 self.end(stream);
             }
             (PieceKind::Stop, _) if stream == CONTROL_STREAM => {
-                return Err(Violation::Connection(CLOSED_CRITICAL_STREAM));
+                return Err(QuicBreach::Connection(CLOSED_CRITICAL_STREAM));
             }
             (PieceKind::Reset, 2) if self.one_way.get(&stream).is_some_and(critical) => {
-                return Err(Violation::Connection(CLOSED_CRITICAL_STREAM));
+                return Err(QuicBreach::Connection(CLOSED_CRITICAL_STREAM));
             }
             _ => {}
         }
@@ -242,7 +242,7 @@ impl FaultyStreams {
             return Ok(());
         }
         if !self.requests.contains_key(&id) && self.requests.len() + self.lost >= STREAMS_MAX {
-            return Err(Violation::Stream(REQUEST_REJECTED));
+            return Err(QuicBreach::Stream(REQUEST_REJECTED));
         }
         let mut open = self.requests.remove(&id).unwrap_or_default();
         open.frames.put(bytes);
@@ -260,7 +260,7 @@ impl FaultyStreams {
         match met {
             Met::Begins(DATA) if open.asked.is_none() || open.trailed => {
                 self.dead |= open.asked.is_none() && self.has(Defect::DiesOfDataFirst);
-                Err(Violation::Connection(FRAME_UNEXPECTED))
+                Err(QuicBreach::Connection(FRAME_UNEXPECTED))
             }
             Met::Begins(_) => Ok(()),
             Met::Content(count) => {
@@ -268,8 +268,8 @@ impl FaultyStreams {
                 Ok(())
             }
             Met::Whole(HEADERS, section) if !open.trailed => self.section(open, &section),
-            Met::Whole(..) => Err(Violation::Connection(FRAME_UNEXPECTED)),
-            Met::TooLong => Err(Violation::Connection(EXCESSIVE_LOAD)),
+            Met::Whole(..) => Err(QuicBreach::Connection(FRAME_UNEXPECTED)),
+            Met::TooLong => Err(QuicBreach::Connection(EXCESSIVE_LOAD)),
         }
     }
 
@@ -281,30 +281,30 @@ impl FaultyStreams {
             return Ok(());
         }
         let fields = http3::read_section(section, FIELDS_BYTES)
-            .ok_or(Violation::Connection(DECOMPRESSION_FAILED))?;
+            .ok_or(QuicBreach::Connection(DECOMPRESSION_FAILED))?;
         if open.asked.is_some() {
             open.trailed = true;
             let pseudo = fields.iter().any(|(name, _)| name.starts_with(b":"));
-            return if pseudo { Err(Violation::Stream(MESSAGE_ERROR)) } else { Ok(()) };
+            return if pseudo { Err(QuicBreach::Stream(MESSAGE_ERROR)) } else { Ok(()) };
         }
         let named =
             |(name, value): &Field| (name == b":authority" || name == b"host") && !value.is_empty();
         let asked = asked(&fields).filter(|_| fields.iter().any(named));
-        open.asked = Some(asked.ok_or(Violation::Stream(MESSAGE_ERROR))?);
+        open.asked = Some(asked.ok_or(QuicBreach::Stream(MESSAGE_ERROR))?);
         Ok(())
     }
 
     /// Answers a request that is whole.
     fn serve(&mut self, id: u64, open: &OpenRequest) -> Checked {
         if !open.frames.is_between() {
-            return Err(Violation::Connection(FRAME_ERROR));
+            return Err(QuicBreach::Connection(FRAME_ERROR));
         }
         if open.stuck {
             return Ok(());
         }
-        let asked = open.asked.as_ref().ok_or(Violation::Stream(REQUEST_INCOMPLETE))?;
+        let asked = open.asked.as_ref().ok_or(QuicBreach::Stream(REQUEST_INCOMPLETE))?;
         if asked.length.is_some_and(|length| length != open.got) {
-            return Err(Violation::Stream(MESSAGE_ERROR));
+            return Err(QuicBreach::Stream(MESSAGE_ERROR));
         }
         let found = asked.path == page::PATH.as_bytes() || asked.path == page::POST.as_bytes();
         let body = if found { page::PAGE.as_bytes() } else { b"" };
@@ -331,52 +331,52 @@ impl FaultyStreams {
             one.purpose = Some(self.purpose(kind)?);
         }
         match one.purpose {
-            Some(StreamUse::Control) => {
+            Some(OneWayPurpose::Control) => {
                 one.frames.put(&std::mem::take(&mut one.bytes));
                 while let Some(met) = one.frames.next(FIELDS_BYTES as usize) {
                     self.control_frame(met)?;
                 }
             }
-            Some(StreamUse::Encoder) => encoder(&mut one.bytes)?,
-            Some(StreamUse::Decoder) => decoder(&mut one.bytes)?,
-            Some(StreamUse::Unknown) => one.bytes.clear(),
+            Some(OneWayPurpose::Encoder) => encoder(&mut one.bytes)?,
+            Some(OneWayPurpose::Decoder) => decoder(&mut one.bytes)?,
+            Some(OneWayPurpose::Unknown) => one.bytes.clear(),
             None => {}
         }
-        if ends && one.purpose.is_some_and(|purpose| purpose != StreamUse::Unknown) {
-            return Err(Violation::Connection(CLOSED_CRITICAL_STREAM));
+        if ends && one.purpose.is_some_and(|purpose| purpose != OneWayPurpose::Unknown) {
+            return Err(QuicBreach::Connection(CLOSED_CRITICAL_STREAM));
         }
         self.one_way.insert(id, one);
         Ok(())
     }
 
     /// What a stream of this type is for; those that there is one of may not come again.
-    fn purpose(&self, kind: u64) -> Result<StreamUse, Violation> {
+    fn purpose(&self, kind: u64) -> Result<OneWayPurpose, QuicBreach> {
         let purpose = match kind {
-            0 => StreamUse::Control,
-            1 => return Err(Violation::Connection(STREAM_CREATION_ERROR)),
-            2 => StreamUse::Encoder,
-            3 => StreamUse::Decoder,
-            _ => return Ok(StreamUse::Unknown),
+            0 => OneWayPurpose::Control,
+            1 => return Err(QuicBreach::Connection(STREAM_CREATION_ERROR)),
+            2 => OneWayPurpose::Encoder,
+            3 => OneWayPurpose::Decoder,
+            _ => return Ok(OneWayPurpose::Unknown),
         };
         match self.one_way.values().any(|one| one.purpose == Some(purpose)) {
-            true => Err(Violation::Connection(STREAM_CREATION_ERROR)),
+            true => Err(QuicBreach::Connection(STREAM_CREATION_ERROR)),
             false => Ok(purpose),
         }
     }
 
     fn control_frame(&mut self, met: Met) -> Checked {
         let (kind, payload) = match met {
-            Met::Begins(DATA) => return Err(Violation::Connection(FRAME_UNEXPECTED)),
+            Met::Begins(DATA) => return Err(QuicBreach::Connection(FRAME_UNEXPECTED)),
             Met::Begins(_) if !self.control.settled => {
-                return Err(Violation::Connection(MISSING_SETTINGS));
+                return Err(QuicBreach::Connection(MISSING_SETTINGS));
             }
             Met::Begins(_) | Met::Content(_) => return Ok(()),
             Met::Whole(kind, payload) => (kind, payload),
-            Met::TooLong => return Err(Violation::Connection(EXCESSIVE_LOAD)),
+            Met::TooLong => return Err(QuicBreach::Connection(EXCESSIVE_LOAD)),
         };
         if std::mem::replace(&mut self.control.settled, true) == (kind == SETTINGS) {
             let code = if kind == SETTINGS { FRAME_UNEXPECTED } else { MISSING_SETTINGS };
-            return Err(Violation::Connection(code));
+            return Err(QuicBreach::Connection(code));
         }
         match kind {
             SETTINGS => settings(&payload),
@@ -394,25 +394,25 @@ impl FaultyStreams {
                 let id = only(&payload)?;
                 rule(self.control.pushes.is_some_and(|most| id <= most), ID_ERROR)
             }
-            _ => Err(Violation::Connection(FRAME_UNEXPECTED)),
+            _ => Err(QuicBreach::Connection(FRAME_UNEXPECTED)),
         }
     }
 }
 
 fn rule(kept: bool, code: u64) -> Checked {
-    if kept { Ok(()) } else { Err(Violation::Connection(code)) }
+    if kept { Ok(()) } else { Err(QuicBreach::Connection(code)) }
 }
 
 /// The one number that a frame carries.
-fn only(payload: &[u8]) -> Result<u64, Violation> {
+fn only(payload: &[u8]) -> Result<u64, QuicBreach> {
     let whole = varint::get(payload).filter(|(_, length)| *length == payload.len());
-    whole.map(|(number, _)| number).ok_or(Violation::Connection(FRAME_ERROR))
+    whole.map(|(number, _)| number).ok_or(QuicBreach::Connection(FRAME_ERROR))
 }
 
 fn settings(payload: &[u8]) -> Checked {
     let (mut rest, mut seen) = (payload, BTreeSet::new());
     while !rest.is_empty() {
-        let broken = || Violation::Connection(FRAME_ERROR);
+        let broken = || QuicBreach::Connection(FRAME_ERROR);
         let (setting, length) = varint::get(rest).ok_or_else(broken)?;
         let (_, value) = varint::get(&rest[length..]).ok_or_else(broken)?;
         rest = &rest[length + value..];

@@ -23,14 +23,14 @@ const CHUNK: usize = 64 << 10;
 const NAP: Nanos = Nanos::from_secs(3_600);
 
 /// The machine, and who carries out what it decides, by connection.
-struct FiringRange {
+struct QuicRange {
     machine: FaultyServer,
     outboxes: BTreeMap<u64, mpsc::UnboundedSender<Act>>,
     connections: u64,
     changed: Rc<Notify>,
 }
 
-type Shared = Rc<RefCell<FiringRange>>;
+type Shared = Rc<RefCell<QuicRange>>;
 
 /// Serves for ever.
 pub(in crate::proper) async fn serve(listener: QuicListener, defects: &Defects) {
@@ -39,7 +39,7 @@ pub(in crate::proper) async fn serve(listener: QuicListener, defects: &Defects) 
     let runtime = std::sync::Arc::new(quinn::TokioRuntime);
     let Ok(endpoint) = quinn::Endpoint::new(own, Some(config), socket, runtime) else { return };
     let changed = Rc::new(Notify::new());
-    let range: Shared = Rc::new(RefCell::new(FiringRange {
+    let range: Shared = Rc::new(RefCell::new(QuicRange {
         machine: FaultyServer::over_quic(defects),
         outboxes: BTreeMap::new(),
         connections: 0,
@@ -75,7 +75,7 @@ async fn keep_time(range: Shared, changed: Rc<Notify>) {
     }
 }
 
-impl FiringRange {
+impl QuicRange {
     fn heard(&mut self, id: u64, pieces: &[u8]) {
         self.machine.receive(reactor::monotonic(), id, pieces);
         self.carry_out();
