@@ -140,10 +140,8 @@ const HANGING: Weight = Weight {
     severity: Severity::High,
     reason: "a whole request gets no response, and its connection is held",
 };
-const STUCK: Weight = Weight {
-    severity: Severity::High,
-    reason: "nothing comes back, and the connection is held",
-};
+const STUCK: Weight =
+    Weight { severity: Severity::High, reason: "nothing comes back, and the connection is held" };
 const MIXED: Weight = Weight {
     severity: Severity::Critical,
     reason: "responses no longer belong to their requests: a client may get what is another's",

@@ -276,7 +276,8 @@ fn scripts_do_what_they_say() {
             &[
                 "open",
                 "segment part=..9",
-                "pause 10ms", "segment flags=R seq=next",
+                "pause 10ms",
+                "segment flags=R seq=next",
                 "segment flags=A",
                 "expect ack,rst",
             ],
