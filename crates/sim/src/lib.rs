@@ -8,6 +8,7 @@ mod canned;
 pub mod http2;
 pub mod quic;
 mod run;
+pub mod s_client;
 mod servers;
 pub mod torture;
 mod world;
