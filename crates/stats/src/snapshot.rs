@@ -7,7 +7,7 @@ use crate::{
     StreamMarks, StreamTally, Verified,
 };
 use sample::{
-    FailureClass, Http2Facts, Http3Facts, Outcome, Remark, Sample, SocketFacts, TlsFacts,
+    FailureClass, Http2Facts, Http3Facts, Noticed, Outcome, Remark, Sample, SocketFacts, TlsFacts,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -465,6 +465,12 @@ impl Snapshot {
 }
 
 impl Connections {
+    /// One more whose quality is known.
+    fn judge(&mut self, conforming: bool) {
+        self.judged += 1;
+        self.conforming += u64::from(conforming);
+    }
+
     fn merge(&mut self, other: &Connections) {
         self.attempted += other.attempted;
         self.established += other.established;
@@ -593,8 +599,12 @@ impl Recorder {
 
     /// What a guide noticed; of the warm-up nothing is kept.
     pub fn hear(&mut self, remark: Remark) {
-        if !self.in_warm_up(remark.at) {
-            self.now.journeys.hear(remark);
+        if self.in_warm_up(remark.at) {
+            return;
+        }
+        match remark.fact {
+            Noticed::Judged { conforming } => self.now.connections.judge(conforming),
+            _ => self.now.journeys.hear(remark),
         }
     }
 
@@ -689,8 +699,7 @@ impl Recorder {
         let connections = &mut self.now.connections;
         connections.closed += 1;
         if let Some(conforms) = conforming {
-            connections.judged += 1;
-            connections.conforming += u64::from(conforms);
+            connections.judge(conforms);
         }
         if let Some(facts) = facts {
             connections.retransmits += facts.retransmits;

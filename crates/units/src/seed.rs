@@ -24,6 +24,8 @@ pub enum Purpose {
     Columns,
     Scenarios,
     Logins,
+    Advertising,
+    Operations,
 }
 
 impl Seed {
