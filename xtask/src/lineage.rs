@@ -2,7 +2,8 @@
 //! `docs/lineage` says what was published and is filled as the guide's pages are (see [`crate::guide`]);
 //! the plans that it runs stand beside it. Most of them need root, for emulated paths, and a quiet machine.
 
-use crate::guide;
+use crate::{guide, shell};
+use anyhow::Context;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -31,6 +32,33 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     if pages.is_empty() {
         anyhow::bail!("docs/lineage has no page called {}", options.only.join(", "));
     }
+    for page in &pages {
+        figure(root, page)?;
+    }
     let binary = options.binary.clone();
     guide::run(root, &guide::Options::of_folder(folder, pages, binary))
+}
+
+/// Stands in front of a block that is made in virtual time, by the example of `sim` that it names.
+const FIGURE: &str = "<!-- virtual time, by the example ";
+
+/// Makes the figures of a page that need no machine.
+///
+/// # Errors
+/// The example does not build, or fails; the mark has no block.
+fn figure(root: &Path, page: &Path) -> anyhow::Result<()> {
+    let text = std::fs::read_to_string(page).context("reading the page")?;
+    let Some((before, rest)) = text.split_once(FIGURE) else { return Ok(()) };
+    let parts = rest.split_once(" -->\n```text\n").and_then(|(name, rest)| {
+        let (_, after) = rest.split_once("```\n")?;
+        Some((name, after))
+    });
+    let (name, after) = parts.context("the mark of a figure has no block of text behind it")?;
+    let mut cargo = shell::cargo();
+    cargo.current_dir(root).args(["run", "-q", "-p", "sim", "--locked", "--example", name]);
+    let made = cargo.output().context("cannot start cargo")?;
+    anyhow::ensure!(made.status.success(), "the example {name} ended with {}", made.status);
+    let made = String::from_utf8(made.stdout).context("the figure is no text")?;
+    let page_now = format!("{before}{FIGURE}{name} -->\n```text\n{made}```\n{after}");
+    std::fs::write(page, page_now).context("writing the page")
 }

@@ -30,6 +30,7 @@ mod script;
 mod setup;
 mod source;
 mod speaker;
+pub mod specweb99;
 mod transport;
 mod verify;
 mod worker;

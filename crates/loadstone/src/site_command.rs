@@ -20,7 +20,9 @@ pub(crate) fn site(task: SiteTask) -> Result<Code, Failure> {
 }
 
 /// Serves until a signal comes or the site ends by its own rule.
-fn serve(config: site::Config) -> Result<Code, Failure> {
+fn serve(mut config: site::Config) -> Result<Code, Failure> {
+    // pages by CGI are made by this program; where it cannot be found they are refused
+    config.cgi = std::env::current_exe().ok();
     // its connections count against the soft limit: raise it as far as it goes
     host::raise_descriptors(host::limits::descriptors().hard).ok();
     let site = site::Site::start(config).map_err(|error| Failure::usage(error.to_string()))?;

@@ -2,6 +2,7 @@
 
 mod access_log;
 mod anonymise;
+mod cgi;
 mod files_on_disk;
 mod recording;
 mod sequence;
@@ -30,6 +31,7 @@ pub(crate) fn workload(args: WorkloadArgs) -> Result<Code, Failure> {
         WorkloadCommand::Describe(args) => access_log::describe(&args),
         WorkloadCommand::Anonymise(args) => anonymise::anonymise(&args),
         WorkloadCommand::Verify(args) => verify::verify(&args),
+        WorkloadCommand::Cgi(args) => cgi::answer(&args),
     }
 }
 

@@ -20,6 +20,7 @@ impl Plan {
             request: RequestPlan::default(),
             script: None,
             journeys: None,
+            specweb99: None,
             connection: ConnectionPlan::default(),
             http2: Http2Plan::default(),
             tls: TlsPlan::default(),

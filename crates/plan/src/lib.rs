@@ -13,6 +13,7 @@ pub mod representative;
 pub mod rules;
 pub mod scenario;
 mod source;
+pub mod specweb99;
 pub mod stages;
 mod stream;
 mod urls;
@@ -23,6 +24,7 @@ pub use file::{Secrets, VERSION, from_masked_toml, from_toml, is_secret_header, 
 pub use model::*;
 pub use priority::Priority;
 pub use source::{FileSource, NoFiles};
+pub use specweb99::Specweb99Plan;
 pub use stream::{StepStream, Streaming, parse_streaming};
 pub use urls::{Location, parse_proxy, parse_url, parse_url_list};
 pub use validate::{Problem, validate};

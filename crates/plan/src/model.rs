@@ -23,6 +23,8 @@ pub struct Plan {
     pub script: Option<ScriptPlan>,
     /// What users do, step by step; the targets are then its steps.
     pub journeys: Option<JourneyPlan>,
+    /// Simultaneous connections after SPECweb99; the targets are then its operations.
+    pub specweb99: Option<crate::Specweb99Plan>,
     pub connection: ConnectionPlan,
     pub http2: Http2Plan,
     pub tls: TlsPlan,

@@ -1,7 +1,9 @@
 //! Loads after the benchmarks that modelled the Web, as plans: who asks for what, over how many
 //! connections, with which pauses.
 
-use crate::{Arrivals, Load, Plan, SessionPlan, TargetPlan, Think, Visit, VisitGroup};
+use crate::{
+    Arrivals, Load, Plan, SessionPlan, Specweb99Plan, TargetPlan, Think, Visit, VisitGroup,
+};
 use fileset::{Matching, Sequence, SequenceOptions, SequenceStep, Spec};
 use std::collections::HashMap;
 use units::{Nanos, ParseError, Rate, Seed, parse_count, parse_duration, quoted};
@@ -40,10 +42,12 @@ pub struct FileLoad {
     users: u32,
     /// Connections over which a user gets what a page has in it.
     connections: u32,
+    /// SPECweb99's dynamic operations too.
+    dynamic: bool,
 }
 
 /// The names and what stands behind them, for messages.
-pub const NAMES: &str = "surge-like[:users=N,files=N,connections=N], specweb99-like[:connections=N], \
+pub const NAMES: &str = "surge-like[:users=N,files=N,connections=N], specweb99-like[:connections=N,mix=full|static], \
                          webstone-like[:clients=N], webbench-like[:clients=N,files=N] or \
                          s-client-like[:sockets=N,timeout=TIME]";
 
@@ -58,17 +62,26 @@ pub fn parse_representative(text: &str) -> Result<Representative, ParseError> {
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     let keys: &[&str] = match name {
         "surge-like" => &["users", "files", "connections"],
-        "specweb99-like" => &["connections"],
+        "specweb99-like" => &["connections", "mix"],
         "webstone-like" => &["clients"],
         "webbench-like" => &["clients", "files"],
         "s-client-like" => return s_client(rest).map_err(bad),
         _ => return Err(bad("no such model".to_owned())),
     };
     let mut given: HashMap<&str, u64> = HashMap::new();
+    let mut dynamic = true;
     for pair in rest.split(',').filter(|pair| !pair.trim().is_empty()) {
         let (key, number) = pair.split_once('=').unwrap_or((pair, ""));
         let key = keys.iter().find(|known| **known == key.trim());
         let key = key.ok_or_else(|| bad(format!("{name} has {}", keys.join(", "))))?;
+        if *key == "mix" {
+            dynamic = match number.trim() {
+                "full" => true,
+                "static" => false,
+                _ => return Err(bad("mix is full, or static: files alone".to_owned())),
+            };
+            continue;
+        }
         let number = parse_count(number).map_err(|error| bad(format!("{key}: {}", error.0)))?;
         given.insert(key, number);
     }
@@ -91,7 +104,7 @@ pub fn parse_representative(text: &str) -> Result<Representative, ParseError> {
         return Err(bad(format!("connections of a user are 1 to {CONNECTIONS_MAX}")));
     }
     let (users, connections) = (users as u32, connections as u32);
-    Ok(Representative::Files(FileLoad { spec, users, connections }))
+    Ok(Representative::Files(FileLoad { spec, users, connections, dynamic }))
 }
 
 /// `sockets=65,timeout=500ms`; the paper's time is 500 ms, longer than any round trip of its network.
@@ -158,6 +171,9 @@ impl FileLoad {
     }
 
     fn apply(&self, plan: &mut Plan, base: &Url, seed: u64) -> Result<(), String> {
+        if let Spec::Specweb99 { .. } = self.spec {
+            return Specweb99Plan::apply(plan, &folder(base), self.users, seed, self.dynamic);
+        }
         let surge = matches!(self.spec, Spec::Surge { .. });
         let top = match self.spec {
             Spec::Surge { files } => files * TOP_PER_FILE,
@@ -170,14 +186,9 @@ impl FileLoad {
             .map_err(|error| error.to_string())?;
         match self.spec {
             Spec::Surge { .. } => self.of_users(plan, &sequence, base)?,
-            Spec::Specweb99 { .. } => {
-                self.of_users(plan, &sequence, base)?;
-                // a session is a connection here
-                if let Load::Closed { session: Some(session), .. } = &mut plan.load {
-                    session.one_connection = true;
-                }
+            Spec::Webstone | Spec::Webbench { .. } | Spec::Specweb99 { .. } => {
+                self.of_clients(plan, &sequence, base)?;
             }
-            Spec::Webstone | Spec::Webbench { .. } => self.of_clients(plan, &sequence, base)?,
         }
         Ok(())
     }
@@ -302,19 +313,31 @@ mod tests {
     }
 
     #[test]
-    fn specweb99_has_connections_of_one_and_of_many_requests() {
+    fn specweb99_has_its_operations_as_targets() {
         let plan = made("specweb99-like:connections=20");
-        let Load::Closed { users: 20, session: Some(session), .. } = &plan.load else {
+        let Load::Closed { users: 20, session: None, .. } = &plan.load else {
             panic!("{:?}", plan.load)
         };
-        assert!(session.one_connection);
-        let lengths: Vec<usize> = session.visits.iter().map(|visit| visit.groups.len()).collect();
-        let single = lengths.iter().filter(|length| **length == 1).count() as f64;
-        let share = single / lengths.len() as f64;
-        assert!((share - 0.3).abs() < 0.02, "three of ten carry one request: {share}");
-        // P3 of the sheet: 7.3 requests on a connection
-        let mean = lengths.iter().sum::<usize>() as f64 / lengths.len() as f64;
-        assert!((mean - 7.3).abs() < 0.15, "{mean}");
+        let names = plan.targets.iter().map(|target| target.name.clone().unwrap());
+        let wanted = ["static GET", "dynamic GET", "custom ad GET", "CGI GET", "POST"];
+        assert_eq!(names.collect::<Vec<_>>(), wanted);
+        assert_eq!(plan.targets[3].url.path(), "/site/specweb99-cgi");
+        assert_eq!(Specweb99Plan::folder(&plan).unwrap().as_str(), "http://h/site/");
+        let spec = plan.specweb99.unwrap();
+        assert_eq!((spec.directories, spec.files_seed), (38, 1));
+        assert_eq!(made("specweb99-like:mix=static").targets.len(), 1);
+        for (wrong, says) in [
+            (|plan: &mut Plan| plan.stop.duration = None, "cannot go with -n"),
+            (|plan: &mut Plan| plan.request.version = crate::HttpVersion::Http2, "--http 2 or 3"),
+            (|plan: &mut Plan| plan.connection.calls = Some(1), "--close or --calls"),
+            (|plan: &mut Plan| drop(plan.targets.pop()), "has its operations as targets"),
+        ] as [(fn(&mut Plan), &str); 4]
+        {
+            let mut plan = made("specweb99-like");
+            wrong(&mut plan);
+            let problems = validate(&plan).unwrap_err();
+            assert!(problems.iter().any(|problem| problem.text.contains(says)), "{problems:?}");
+        }
     }
 
     #[test]
@@ -334,6 +357,7 @@ mod tests {
             ("surge-like:users=0", "users is a number from 1"),
             ("surge-like:connections=17", "connections of a user are 1 to 16"),
             ("surge-like:files=3", "files must be 10 to"),
+            ("specweb99-like:mix=half", "mix is full, or static"),
             ("s-client-like:sockets=0", "sockets is a number from 1 to"),
             ("s-client-like:timeout=0s", "timeout is from 1ms to 1m"),
             ("s-client-like:timeout=soon", "timeout: "),

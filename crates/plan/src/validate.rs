@@ -7,6 +7,7 @@ mod load;
 mod request;
 mod scenarios;
 mod script;
+mod specweb99;
 
 use crate::Plan;
 use units::Nanos;
@@ -38,6 +39,7 @@ pub fn validate(plan: &Plan) -> Result<(), Vec<Problem>> {
     request::check(plan, &mut problems);
     script::check(plan, &mut problems);
     journeys::check(plan, &mut problems);
+    specweb99::check(plan, &mut problems);
     connection::check(plan, &mut problems);
     load::check(plan, &mut problems);
     check_measure(plan, &mut problems);

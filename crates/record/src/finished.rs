@@ -2,8 +2,8 @@
 
 use plan::{Load, Plan};
 use sample::{
-    Environment, FailureClass, FleetFacts, HeldFacts, PathDirection, PathFacts, StackFacts,
-    SutSeries,
+    Environment, FailureClass, FleetFacts, HeldFacts, PathDirection, PathFacts, PostFacts,
+    StackFacts, SutSeries,
 };
 use stats::diagnosis::Confidence;
 use stats::{Measurement, Metric, Objective, Second, State, Verdict};
@@ -41,6 +41,8 @@ pub struct RunReport {
     pub stack: Option<StackFacts>,
     /// What became of connections that were held beside the load (`--idle`); of the last run.
     pub held: Option<HeldFacts>,
+    /// What was posted beside the server's log of it (`--workload specweb99-like`); of all runs.
+    pub posts: Option<PostFacts>,
     /// The machines that carried it out together (`loadstone fleet`).
     pub fleet: Option<FleetFacts>,
 }
@@ -198,6 +200,8 @@ pub struct Headline {
     pub p99_s: f64,
     pub p99_9_s: f64,
     pub max_s: f64,
+    /// Connections that conformed.
+    pub conforming: u64,
 }
 
 impl Headline {
@@ -215,6 +219,7 @@ impl Headline {
             p99_s: response.p99.as_secs_f64(),
             p99_9_s: response.p99_9.as_secs_f64(),
             max_s: response.max.as_secs_f64(),
+            conforming: total.connections.conforming,
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod run;
 pub mod runs;
 pub mod schema;
 pub mod server;
+pub mod specweb99;
 pub mod survey;
 pub mod torture;
 pub mod words;

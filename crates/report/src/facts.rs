@@ -103,6 +103,7 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
     ];
     let mut facts: Vec<(&str, String)> =
         one.into_iter().filter_map(|(label, text)| Some((label, text?))).collect();
+    facts.extend(report.posts.as_ref().map(|posts| ("POSTs", record::specweb99::posts(posts))));
     facts.extend(words::priority(&report.plan).map(|text| ("Priority", text)));
     facts.extend(streams::sentence(report).map(|text| ("Streams", text)));
     facts.extend(verified::sentence(report).map(|text| ("Verified", text)));

@@ -12,6 +12,7 @@ mod http2;
 mod http3;
 mod life;
 mod path;
+mod posts;
 mod remark;
 mod stack;
 mod sut;
@@ -28,6 +29,7 @@ pub use http3::{
 };
 pub use life::{Death, Ending, Process, ServerState, together};
 pub use path::{PathDirection, PathFacts, PathKind};
+pub use posts::PostFacts;
 pub use remark::{Noticed, Remark};
 pub use stack::StackFacts;
 use std::any::Any;

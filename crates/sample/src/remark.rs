@@ -25,6 +25,8 @@ pub enum Noticed {
     /// Steps that belong together are done: the sum of their response times, think times left out,
     /// and whether one of them failed.
     Together { transaction: u32, took: Nanos, failed: bool },
+    /// A simultaneous connection is over: whether it conformed.
+    Judged { conforming: bool },
     /// A user was to take a row of a feeder that has none left.
     RanDry { feeder: u32 },
 }

@@ -9,6 +9,7 @@ mod canned_streams;
 pub mod http2;
 pub mod quic;
 mod run;
+pub mod s_client;
 mod servers;
 pub mod torture;
 mod world;

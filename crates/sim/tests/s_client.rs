@@ -3,6 +3,7 @@
 
 use plan::representative::parse_representative;
 use plan::{Load, Plan, Think};
+use sim::s_client::{curves, figure};
 use sim::{Action, Admission, Client, ClosureServer, Server, execute, plan_for};
 use stats::Measurement;
 use units::Nanos;
@@ -72,4 +73,37 @@ fn users_who_wait_never_offer_more_than_the_capacity() {
         let found = measured.total.connections.attempted as f64 / SECONDS as f64;
         assert!(found <= 130.0 * 1.01 + f64::from(users) / SECONDS as f64, "{users}: {found}");
     }
+}
+
+/// Throughput past overload: up to the capacity all is served; beyond it, what the attempts take from
+/// the requests is lost, down to 55 to 60 % of the peak at sixteen times the capacity. Users who wait for
+/// their answers keep the server at its capacity, and see nothing of it.
+#[test]
+fn past_overload_the_throughput_falls_and_users_who_wait_do_not_see_it() {
+    let curves = curves();
+    let peak = curves.iter().map(|row| row.served).fold(0.0, f64::max);
+    assert!((peak / 130.0 - 1.0).abs() < 0.03, "{peak}");
+    for row in &curves {
+        let wanted = f64::from(row.sockets) / 0.5;
+        assert!((row.offered / wanted - 1.0).abs() < 0.02, "{} of {wanted}", row.offered);
+        if wanted < 125.0 {
+            assert!((row.served / wanted - 1.0).abs() < 0.03, "{} of {wanted}", row.served);
+        }
+        assert!(row.users_served <= 130.0 * 1.01, "{}", row.users_served);
+        assert!(row.users_served >= 130.0 * 0.9, "{} users: {}", row.sockets, row.users_served);
+        // one that finds the queue full tries again after 5 s
+        let again = f64::from(row.sockets) * (1.0 / 5.0 + 1.0 / SECONDS as f64);
+        assert!(row.users_offered <= 130.0 * 1.01 + again, "{}", row.users_offered);
+    }
+    let beyond = || curves.iter().filter(|row| row.offered > 140.0);
+    for (before, after) in beyond().zip(beyond().skip(1)) {
+        assert!(after.served < before.served * 1.005, "{} after {}", after.served, before.served);
+    }
+    let last = curves.last().unwrap().served / peak;
+    assert!((0.55..0.60).contains(&last), "{last} of the peak at sixteen times the capacity");
+    // the page shows what this is: `cargo xtask lineage --only s-client` puts it there
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/lineage/s-client.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let figure = figure(&curves);
+    assert!(page.contains(&figure), "docs/lineage/s-client.md has not this figure:\n{figure}");
 }

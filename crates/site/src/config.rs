@@ -82,6 +82,9 @@ pub struct Config {
     pub sleeping: Sleeping,
     /// A file set that is served beside the pages, made by the seed; it is on no disk.
     pub files: Option<fileset::Spec>,
+    /// The program that makes pages by CGI, a process for each: it is called with `workload cgi`, the
+    /// set and the seed. `None`: those pages are refused.
+    pub cgi: Option<PathBuf>,
     /// For all that is random: files, delays, service times, shares, garbage.
     pub seed: Seed,
     /// The fastest constant answerer: 13 bytes to whatever ends in an empty line.
@@ -198,6 +201,7 @@ impl Default for Config {
             connections_max: None,
             sleeping: Sleeping::OneAtATime,
             files: None,
+            cgi: None,
             seed: Seed(1),
             null: false,
             backlog: BACKLOG,

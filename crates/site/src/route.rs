@@ -66,6 +66,8 @@ pub(crate) enum Route {
     Redirect(u64),
     /// A file of the set that is served, by its path without a slash in front.
     File(String),
+    /// A dynamic page that belongs to such a set.
+    Dynamic(String),
 }
 
 /// A stream of events: their number, when the first one leaves, and from one to the next.
@@ -134,6 +136,7 @@ impl Route {
             Route::Echo { .. } | Route::Status { .. } | Route::Login { .. } => {
                 "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
             }
+            Route::Dynamic(_) => "GET, HEAD, POST, OPTIONS",
             _ => "GET, HEAD, OPTIONS",
         }
     }

@@ -94,6 +94,8 @@ impl JourneyTally {
             Noticed::Skipped { step, why } => slot(&mut self.skipped, step).note(at, why),
             Noticed::Refreshed { step } => *slot(&mut self.refreshed, step) += 1,
             Noticed::RanDry { feeder } => *slot(&mut self.dry, feeder) += 1,
+            // it counts among the connections
+            Noticed::Judged { .. } => {}
             Noticed::Together { transaction, took, failed } => {
                 let row = slot(&mut self.transactions, transaction);
                 if failed {

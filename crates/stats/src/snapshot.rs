@@ -7,8 +7,8 @@ use crate::{
     StreamMarks, StreamTally, Verified,
 };
 use sample::{
-    EarlyFacts, FailureClass, Http2Facts, Http3Facts, Outcome, Remark, Sample, SocketFacts,
-    TlsFacts,
+    EarlyFacts, FailureClass, Http2Facts, Http3Facts, Noticed, Outcome, Remark, Sample,
+    SocketFacts, TlsFacts,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -467,6 +467,12 @@ impl Snapshot {
 }
 
 impl Connections {
+    /// One more whose quality is known.
+    fn judge(&mut self, conforming: bool) {
+        self.judged += 1;
+        self.conforming += u64::from(conforming);
+    }
+
     fn merge(&mut self, other: &Connections) {
         self.attempted += other.attempted;
         self.established += other.established;
@@ -596,8 +602,12 @@ impl Recorder {
 
     /// What a guide noticed; of the warm-up nothing is kept.
     pub fn hear(&mut self, remark: Remark) {
-        if !self.in_warm_up(remark.at) {
-            self.now.journeys.hear(remark);
+        if self.in_warm_up(remark.at) {
+            return;
+        }
+        match remark.fact {
+            Noticed::Judged { conforming } => self.now.connections.judge(conforming),
+            _ => self.now.journeys.hear(remark),
         }
     }
 
@@ -692,8 +702,7 @@ impl Recorder {
         let connections = &mut self.now.connections;
         connections.closed += 1;
         if let Some(conforms) = conforming {
-            connections.judged += 1;
-            connections.conforming += u64::from(conforms);
+            connections.judge(conforms);
         }
         if let Some(facts) = facts {
             connections.retransmits += facts.retransmits;

@@ -75,6 +75,7 @@ pub(crate) fn run(mut begun: Begun, mut live: Vec<LiveTrial>) -> RunReport {
         path: None,
         stack: None,
         held: None,
+        posts: None,
         fleet: None,
         plan: begun.plan,
         measurement,

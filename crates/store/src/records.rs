@@ -14,8 +14,8 @@ use record::server::Conduct;
 use sample::{
     AgentFacts, AgentNow, AgentState, BodyPrint, BudgetFacts, EarlyFacts, Environment,
     FailureClass, FleetFacts, HeldFacts, Http2Facts, Http3Facts, MigrationFacts, PartMove,
-    PathDirection, PathFacts, PathKind, QuicFacts, StackFacts, SutRow, SutSeries, TlsFacts,
-    WrongBody,
+    PathDirection, PathFacts, PathKind, PostFacts, QuicFacts, StackFacts, SutRow, SutSeries,
+    TlsFacts, WrongBody,
 };
 use serde_json::{Map, Value};
 use stats::curve::{
@@ -104,17 +104,18 @@ record! {
     }
     Headline {
         state, throughput_per_s, goodput_per_s, failure_share, mean_s, p50_s, p90_s, p99_s,
-        p99_9_s, max_s,
+        p99_9_s, max_s, conforming,
     }
     SloResult { objective, figure, met, without_lag, undecided }
     Finding { id, confidence, evidence, advice }
     RunReport {
         name, plan, plan_toml, started_unix_s, environment, measurement, verdict, driver, resolved,
-        first_call, runs, slo, findings, sut, path, stack, held, fleet,
+        first_call, runs, slo, findings, sut, path, stack, held, posts, fleet,
     }
     HeldFacts {
         wanted, stood, failed, peak, open, closed, reset, bytes, setup, age_min, age_p50, age_max,
     }
+    PostFacts { answered, unanswered, recorded, missing, unknown, trouble }
     StackFacts {
         sent, received, retransmitted, syn_retransmitted, timeouts, recoveries, out_of_order,
         duplicate, challenges, resets_sent, resets_received, established, tuples_out, refused,

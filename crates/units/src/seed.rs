@@ -25,6 +25,8 @@ pub enum Purpose {
     Scenarios,
     Logins,
     Scripts,
+    Advertising,
+    Operations,
 }
 
 impl Seed {

@@ -134,6 +134,8 @@ impl Worker {
         let life = conn.life(now);
         let threshold = self.setup.plan.measure.conforming_bps;
         let conforming = conn.bandwidth().map(|bandwidth| bandwidth > threshold);
+        // with lines it is these that are judged, when they are over
+        let conforming = conforming.filter(|_| self.setup.plan.specweb99.is_none());
         let facts = if self.journal.wants_facts(life.answers) { io.facts(slot) } else { None };
         self.journal.connection_lived(&life, facts, conforming);
     }

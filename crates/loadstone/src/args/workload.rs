@@ -27,6 +27,7 @@ pub(crate) enum WorkloadCommand {
     Describe(DescribeArgs),
     Anonymise(AnonymiseArgs),
     Verify(VerifyArgs),
+    Cgi(CgiArgs),
 }
 
 /// List the URLs that a site's pages lead to
@@ -531,4 +532,33 @@ const SPEED_MAX: f64 = 1e6;
 fn speed(text: &str) -> Result<f64, String> {
     let times = text.parse::<f64>().ok().filter(|times| *times > 0.0 && *times <= SPEED_MAX);
     times.ok_or_else(|| format!("give a number above 0 and up to {SPEED_MAX}"))
+}
+
+/// Answer one request for SPECweb99's dynamic page, as a CGI program of a web server
+///
+/// The server says by the environment what is asked for (RFC 3875); the page goes to standard output.
+/// `loadstone site --files specweb99-like` calls it for /specweb99-cgi; another server can be told to.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CgiArgs {
+    /// The file set, specweb99-like[:connections=100]
+    #[arg(value_name = "SET", value_parser = spec)]
+    spec: Spec,
+    /// The seed of the file set
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+}
+
+impl CgiArgs {
+    /// Of the file set.
+    ///
+    /// # Errors
+    /// A set that has no dynamic pages.
+    pub(crate) fn directories(&self) -> Result<u64, UsageError> {
+        match self.spec {
+            Spec::Specweb99 { directories } => Ok(directories),
+            other => Err(UsageError::new(format!(
+                "{other} has no dynamic pages: give specweb99-like, with its size"
+            ))),
+        }
+    }
 }

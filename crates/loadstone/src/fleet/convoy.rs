@@ -84,6 +84,12 @@ pub(super) fn refusal(plan: &Plan) -> Option<&'static str> {
     if plan.connection.clients.is_some() && plan.driver.stack == plan::StackChoice::Own {
         return Some("--clients over --stack own is carried by one machine: leave --stack out");
     }
+    if plan.specweb99.is_some() {
+        return Some(
+            "--workload specweb99-like compares what it posted with the server's log, and that is one \
+             machine's to do: run it without a fleet",
+        );
+    }
     None
 }
 
@@ -165,6 +171,7 @@ impl Elsewhere for Convoy {
             path,
             stack: None,
             held: None,
+            posts: None,
             fleet,
         })
     }

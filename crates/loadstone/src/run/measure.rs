@@ -10,7 +10,7 @@ use conduit::Peer;
 use engine::{Logging, Setup};
 use host::{Foreign, ForeignWatch};
 use plan::Plan;
-use sample::{FleetFacts, HeldFacts, PathFacts, StackFacts, SutSeries};
+use sample::{FleetFacts, HeldFacts, PathFacts, PostFacts, StackFacts, SutSeries};
 use stats::verdict::{Evidence, judge};
 use stats::{Measurement, Verdict};
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub(crate) struct Measured {
     pub(crate) stack: Option<StackFacts>,
     /// Of connections that were held beside the load.
     pub(crate) held: Option<HeldFacts>,
+    /// What was posted beside the server's log of it.
+    pub(crate) posts: Option<PostFacts>,
     pub(crate) fleet: Option<FleetFacts>,
 }
 
@@ -86,8 +88,19 @@ pub(crate) fn measure(
     let (measurement, cost, held) = (finished.measurement, finished.cost, finished.held);
     let seen = Seen { busiest: cost.busiest, foreign, path: path.as_ref(), fleet: None };
     let verdict = verdict(plan, prepared, &measurement, seen, calibration);
-    let fleet = None;
-    Ok(Measured { measurement, verdict, cost, started_unix_s, sut, path, stack, held, fleet })
+    let (fleet, posts) = (None, None);
+    Ok(Measured {
+        measurement,
+        verdict,
+        cost,
+        started_unix_s,
+        sut,
+        path,
+        stack,
+        held,
+        posts,
+        fleet,
+    })
 }
 
 /// Makes ready to watch the server's own resources, where that was asked for.

@@ -17,6 +17,7 @@ pub(crate) mod peak;
 pub(crate) mod placement;
 pub(crate) mod prepare;
 pub(crate) mod scripted;
+mod specweb99;
 pub(crate) mod threads;
 pub(crate) mod trial;
 pub(crate) mod view;
@@ -212,6 +213,7 @@ fn interrupted_before() -> Measured {
         path: None,
         stack: None,
         held: None,
+        posts: None,
         fleet: None,
     }
 }
@@ -336,8 +338,8 @@ fn repeats(
         let aside = outputs.json == Some(Sink::Stdout);
         let casts = stages.cast(&this, prepared, aside)?;
         let measured = measure(&this, prepared, calibration, logging, casts, &mut watcher);
-        let measured = measured.map_err(Failure::from_run)?;
-        stages.keep(&measured);
+        let mut measured = measured.map_err(Failure::from_run)?;
+        stages.keep(&mut measured);
         runs.push(measured);
     }
     log_file.map_or(Ok(()), LogFile::keep).map_err(|error| Failure::not_written(&error))?;
@@ -370,6 +372,10 @@ pub(crate) fn assemble(
     let threads = fleet.as_ref().map_or(prepared.workers, FleetFacts::workers);
     let path = report::merged_paths(runs.iter_mut().filter_map(|run| run.path.take()));
     let held = runs.last_mut().and_then(|run| run.held.take());
+    let posts = runs.iter_mut().filter_map(|run| run.posts.take()).reduce(|mut all, more| {
+        all.add(&more);
+        all
+    });
     let stack = report::merged_stacks(runs.iter().filter_map(|run| run.stack));
     let measurement = if repeated {
         let all: Vec<Measurement> = runs.into_iter().map(|run| run.measurement).collect();
@@ -396,6 +402,7 @@ pub(crate) fn assemble(
         path,
         stack,
         held,
+        posts,
         fleet,
     };
     report.findings = report::findings(&report);
@@ -490,6 +497,7 @@ pub(crate) fn unreachable_report(
         path: None,
         stack: None,
         held: None,
+        posts: None,
         fleet: None,
     };
     assemble(plan, prepared, Some(found.call), vec![run], environment, None, name)
@@ -530,7 +538,8 @@ fn exit_code(report: &RunReport) -> Code {
     let nobody = total.connections.attempted > 0 && total.connections.established == 0;
     let failing = server_failed_all(total)
         || record::server::missed_expectations(&report.plan, &report.measurement) > 0
-        || record::server::Server::of(report).conduct.is_an_end();
+        || record::server::Server::of(report).conduct.is_an_end()
+        || report.posts.as_ref().is_some_and(|posts| !posts.agree());
     let interrupted = report.measurement.interrupted;
     if nobody && total.counts.succeeded == 0 {
         Code::NoConnection

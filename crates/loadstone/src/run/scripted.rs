@@ -3,6 +3,7 @@
 
 use super::measure::Measured;
 use super::prepare::Prepared;
+use super::specweb99::{self, Posting};
 use super::threads::Cast;
 use crate::exit::{Code, Failure};
 use crate::script::LoadedScript;
@@ -17,11 +18,12 @@ use wire::request::basic_authorization;
 pub(crate) struct Stages {
     open: Option<LoadedScript>,
     over: Vec<(LoadedScript, WrkFigures)>,
+    posting: Option<Posting>,
 }
 
 impl Stages {
-    /// The workers' parts for one repeat: of the plan's script or journeys; none where it has
-    /// neither. `aside`: standard
+    /// The workers' parts for one repeat: of the plan's script, its journeys, or its connections after
+    /// SPECweb99; none where it has nothing of these. `aside`: standard
     /// output is not the script's to print on.
     ///
     /// # Errors
@@ -32,6 +34,10 @@ impl Stages {
         prepared: &Prepared,
         aside: bool,
     ) -> Result<Vec<Cast>, Failure> {
+        if let Some((casts, posting)) = specweb99::cast(plan, prepared)? {
+            self.posting = Some(posting);
+            return Ok(casts);
+        }
         let Some(job) = job(plan, aside) else {
             return super::journeys::cast(plan, prepared, aside);
         };
@@ -61,7 +67,10 @@ impl Stages {
     }
 
     /// A repeat is over.
-    pub(super) fn keep(&mut self, measured: &Measured) {
+    pub(super) fn keep(&mut self, measured: &mut Measured) {
+        if let Some(posting) = self.posting.take() {
+            measured.posts = posting.compare();
+        }
         if let Some(stage) = self.open.take() {
             stage.flush();
             self.over.push((stage, figures_of(&measured.measurement)));

@@ -121,8 +121,8 @@ impl TrialSession {
             Box::new(Watchers(all))
         };
         let measured = measure(&plan, &prepared, calibration, self.logging, casts, &mut watchers);
-        let measured = measured.map_err(Failure::from_run)?;
-        stages.keep(&measured);
+        let mut measured = measured.map_err(Failure::from_run)?;
+        stages.keep(&mut measured);
         let first = Some(target.first_call.clone());
         let runs = vec![measured];
         let known = self.calibration.clone();

@@ -11,5 +11,6 @@ mod httperf;
 mod idleconn;
 mod native;
 mod siege;
+mod three_tools;
 mod torture;
 mod wrk;

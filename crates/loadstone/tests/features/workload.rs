@@ -426,11 +426,11 @@ fn an_anonymised_log_is_the_same_load() {
         let time = format!("24/Nov/2026:10:{:02}:{:02} +0000", second / 60, second % 60);
         format!("192.0.2.{client} - fred [{time}] \"GET {path} HTTP/1.1\" 200 9 \"-\" \"Fox\"\n")
     };
-    let paths = ["/user/4711?token=abc", "/hw", "/user/4712"];
+    let paths = ["/user/4711?token=sesame", "/hw", "/user/4712"];
     let log: String = (0..300).map(|row| line(row % 7, paths[row as usize % 3], row * 2)).collect();
     let args = ["workload", "anonymise", "-"];
     let ran = run_with_input(&args, format!("{log}rubbish\n").as_bytes()).expect(&[0]);
-    for secret in ["192.0.2", "fred", "4711", "abc", "Fox"] {
+    for secret in ["192.0.2", "fred", "/4711", "sesame", "Fox"] {
         assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{secret}: {ran:#?}");
     }
     for told in ["300 lines", "100 query values", "200 path segments", "hw, user", "1 line is no"] {
@@ -501,4 +501,79 @@ fn a_run_is_printed_with_the_figures_of_webstone_and_webbench() {
         refused.contains("its clients wait for their answers: make the run with -c"),
         "{refused}"
     );
+}
+
+/// All operations against the built-in site: the mix, the pages of another process, the log of what was
+/// posted, two iterations and the score.
+#[test]
+fn a_run_after_specweb99_has_a_score() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("run.json");
+    let set = "specweb99-like:connections=20";
+    let site = Site::start(&[("files", set), ("seed", "3")]);
+    let url = site.url("/");
+    let args = ["run", &*url, "--workload", set, "--seed", "3", "-d", "4s", "--warmup", "1s"];
+    let more = ["--repeat", "2", "--store", "none", "--json", text(&json)];
+    let ran = run(&[&args[..], &more].concat()).expect(&[0, 4]);
+    let record: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(record["failures"], serde_json::json!([]), "{record:#}");
+    let score = &record["specweb99"];
+    assert_eq!(score["connections"], 20);
+    let conforming = score["conforming"].as_u64().unwrap();
+    assert!(conforming >= 10, "a loaded machine may spoil some: {score}");
+    assert!(ran.stdout.contains("\nScore         "), "{}", ran.stdout);
+    let iterations = record["runs"].as_array().unwrap().iter();
+    let each: Vec<u64> = iterations.map(|run| run["conforming"].as_u64().unwrap()).collect();
+    assert_eq!(each.iter().min(), Some(&conforming));
+    let posts = &score["posts"];
+    assert!(posts["answered"].as_u64().unwrap() > 0, "{posts}");
+    assert_eq!((&posts["missing"], &posts["unknown"]), (&0.into(), &0.into()), "{posts}");
+    // the lines let 3.28 operations a second through
+    let rate = score["operations_per_s"].as_f64().unwrap();
+    assert!((1.5..5.0).contains(&rate), "{rate}");
+    let named = record["per_url"].as_array().unwrap().iter();
+    let named: Vec<&str> = named.filter_map(|row| row["name"].as_str()).collect();
+    for operation in ["static GET", "dynamic GET", "custom ad GET", "POST"] {
+        assert!(named.contains(&operation), "{named:?}");
+    }
+    // the record says the same again
+    let again = run(&["report", text(&json)]).expect(&[0]);
+    assert!(again.stdout.contains("\nScore         "), "{}", again.stdout);
+}
+
+/// The page of another process is that of this one.
+#[test]
+fn the_cgi_page_is_the_dynamic_page() {
+    let site = Site::start(&[("files", "specweb99-like:directories=2"), ("seed", "3")]);
+    let file = "?/file_set/dir00001/class2_0";
+    let page = |path: &str| {
+        let page = body(&site, &format!("{path}{file}"));
+        String::from_utf8(page).unwrap().replace("specweb99-cgi", "specweb99")
+    };
+    let own = page("specweb99");
+    assert!(own.contains("<p>QUERY_STRING = /file_set/dir00001/class2_0\n"), "{own}");
+    assert_eq!(own, page("specweb99-cgi"));
+    // the program by itself says whose it is
+    let ran = run(&["workload", "cgi", "specweb99-like"]).expect(&[2]);
+    assert!(ran.stderr.contains("this is a program for a web server"), "{ran:#?}");
+}
+
+#[test]
+fn what_does_not_go_with_specweb99_is_refused() {
+    let site = Site::start(&[]);
+    let url = site.url("/");
+    for (more, why) in [
+        (&["-n", "10"][..], "cannot go with -n: its connections are judged over a time"),
+        (&["--close", "-d", "1s"], "cannot go with --close or --calls"),
+        (&["--rate", "10/s"], "simulates users who wait for their pages"),
+        (&["--follow"], "each operation has one response"),
+    ] {
+        let args = ["run", &*url, "--workload", "specweb99-like:connections=5"];
+        let ran = run(&[&args[..], more].concat()).expect(&[2]);
+        assert!(ran.stderr.contains(why), "{more:?}: {}", ran.stderr);
+    }
+    let args = ["run", &*url, "--workload", "specweb99-like:connections=5", "-d", "1s"];
+    let ran = run(&args).expect(&[1]);
+    assert!(ran.stderr.contains("the dynamic pages of specweb99-like are not there"), "{ran:#?}");
 }

@@ -168,6 +168,8 @@ impl Site {
         for (name, value) in options {
             config.parse_option(name, value).unwrap();
         }
+        // pages by CGI are made by the program
+        config.cgi = Some(env!("CARGO_BIN_EXE_loadstone").into());
         Site { site: site::Site::start(config).unwrap() }
     }
 

@@ -117,7 +117,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     top.pick("order", file.order.map(Scalar::Text), &mut plan.order, &ORDERS)?;
     plan.sequence = file.sequence.unwrap_or_default();
     read_request(file.request.unwrap_or_default(), &mut plan, login, files)?;
-    plan.script = file.script.map(|table| read_script(table, files)).transpose()?;
+    read_sources(file.script, file.specweb99, &mut plan, files)?;
     read_connection(file.connection.unwrap_or_default(), &mut plan.connection, files)?;
     read_http2(file.http2.unwrap_or_default(), &mut plan.http2)?;
     read_tls(file.tls.unwrap_or_default(), &mut plan.tls, files)?;
@@ -418,6 +418,26 @@ impl TraceSource for PlanTraces<'_> {
             None => Trace::of_file(file, &self.files.read(file)?),
         }
     }
+}
+
+/// What makes requests in place of the targets.
+fn read_sources(
+    script: Option<ScriptTable>,
+    specweb99: Option<Specweb99Table>,
+    plan: &mut Plan,
+    files: &dyn FileSource,
+) -> Result<(), ParseError> {
+    plan.script = script.map(|table| read_script(table, files)).transpose()?;
+    plan.specweb99 = specweb99.map(read_specweb99).transpose()?;
+    Ok(())
+}
+
+fn read_specweb99(file: Specweb99Table) -> Result<Specweb99Plan, ParseError> {
+    let table = Table("specweb99");
+    let (mut directories, mut files_seed): (u64, u64) = (0, 1);
+    table.set("directories", file.directories, &mut directories, whole)?;
+    table.set("files_seed", file.files_seed, &mut files_seed, whole)?;
+    Ok(Specweb99Plan { directories: u32::try_from(directories).unwrap_or(u32::MAX), files_seed })
 }
 
 fn read_connection(

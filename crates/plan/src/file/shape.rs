@@ -35,6 +35,8 @@ tables! {
         request: RequestTable,
         /// Absent: none.
         script: ScriptTable,
+        /// Absent: none.
+        specweb99: Specweb99Table,
         connection: ConnectionTable,
         http2: Http2Table,
         tls: TlsTable,
@@ -96,6 +98,11 @@ tables! {
         text_base64: String,
         text_file: String,
         args: Vec<String>,
+    }
+
+    Specweb99Table {
+        directories: Scalar,
+        files_seed: Scalar,
     }
 
     ConnectionTable {

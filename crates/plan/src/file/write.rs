@@ -31,6 +31,10 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
         urls_file: None,
         request: Some(request_table(&plan.request, secrets)),
         script: plan.script.as_ref().map(script_table),
+        specweb99: plan.specweb99.map(|it| Specweb99Table {
+            directories: Some(Scalar::whole(u64::from(it.directories))),
+            files_seed: Some(Scalar::whole(it.files_seed)),
+        }),
         connection: Some(connection_table(plan, secrets)),
         http2: says_http2.then(|| http2_table(&plan.http2)),
         tls: Some(tls_table(&plan.tls, secrets)),

@@ -82,6 +82,7 @@ impl SideRecord {
             path: None,
             stack: None,
             held: None,
+            posts: None,
             fleet: None,
         }])
     }

@@ -11,6 +11,7 @@ mod path;
 mod scenarios;
 mod series;
 mod sides;
+mod specweb99;
 mod stack;
 mod streams;
 mod times;
@@ -34,6 +35,7 @@ pub use sides::{
     ClientRecord, DummyRecord, EnvironmentRecord, FirstCallRecord, FirstFailureRecord,
     ResolvedRecord, SutRecord, SutRowRecord,
 };
+pub use specweb99::{PostsRecord, Specweb99Record};
 pub use stack::StackRecord;
 pub(crate) use streams::STREAM_FORMS;
 pub use streams::{StreamRateRecord, StreamsRecord, stream_form};
@@ -230,13 +232,18 @@ pub struct BodiesRecord {
     /// Responses that are streams of events (--stream); null where nobody asked.
     #[serde(default)]
     pub streams: Option<StreamsRecord>,
+    /// The score of a load after SPECweb99 (--workload specweb99-like); null with any other.
+    #[serde(default)]
+    pub specweb99: Option<Specweb99Record>,
 }
 
 impl BodiesRecord {
-    fn of(plan: &plan::Plan, measurement: &stats::Measurement) -> BodiesRecord {
+    fn of(report: &RunReport) -> BodiesRecord {
+        let (plan, measurement) = (&report.plan, &report.measurement);
         BodiesRecord {
             verified: VerifiedRecord::of(plan, &measurement.total),
             streams: StreamsRecord::of(plan, measurement),
+            specweb99: Specweb99Record::of(report),
         }
     }
 }
@@ -268,7 +275,7 @@ impl RunRecord {
             phases_s: PhasesRecord::of(total, &figures.dns),
             status: total.status.seen().map(|(code, count)| (code.to_string(), count)).collect(),
             failures: failures(total),
-            bodies: BodiesRecord::of(&report.plan, &report.measurement),
+            bodies: BodiesRecord::of(report),
             per_url: figures::url_rows(report).into_iter().map(UrlRecord::of).collect(),
             journeys: JourneyRecord::of_plan(&report.plan, &total.journeys),
             bytes: BytesRecord::of(total),

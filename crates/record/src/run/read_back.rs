@@ -2,8 +2,8 @@
 
 use super::published::{
     ClientRecord, EnvironmentRecord, FindingRecord, FirstCallRecord, FleetRecord, HeadlineRecord,
-    HeldRecord, PathRecord, ResolvedRecord, RunRecord, SloRecord, StackRecord, SutRecord,
-    VerdictRecord, plan_value,
+    HeldRecord, PathRecord, ResolvedRecord, RunRecord, SloRecord, Specweb99Record, StackRecord,
+    SutRecord, VerdictRecord, plan_value,
 };
 use super::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use plan::{Plan, Secrets};
@@ -39,6 +39,7 @@ impl RunRecord {
             path: self.path.as_ref().map(PathRecord::facts),
             stack: self.stack.as_ref().map(StackRecord::facts),
             held: self.held.as_ref().map(HeldRecord::facts),
+            posts: self.bodies.specweb99.as_ref().and_then(Specweb99Record::post_facts),
             fleet: self.fleet.as_ref().map(FleetRecord::facts),
         })
     }
@@ -148,6 +149,7 @@ impl HeadlineRecord {
             p99_s: self.p99_s,
             p99_9_s: self.p99_9_s,
             max_s: self.max_s,
+            conforming: self.conforming,
         }
     }
 }

@@ -70,6 +70,7 @@ fn report(measurement: Measurement) -> RunReport {
         path: None,
         stack: None,
         held: None,
+        posts: None,
         fleet: None,
     }
 }

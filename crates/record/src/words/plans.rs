@@ -30,7 +30,7 @@ pub fn protocol(plan: &Plan) -> String {
         (_, n) => parts.push(format!("pipelined {n} deep")),
     }
     parts.extend(plan.connection.group.map(|n| format!("groups of {n}")));
-    if plan.journeys.is_some() {
+    if plan.journeys.is_some() || plan.specweb99.is_some() {
         parts.remove(0);
     } else if plan.targets.len() > 1 {
         let order = match plan.order {
@@ -52,6 +52,14 @@ pub fn protocol(plan: &Plan) -> String {
 /// The rule by which connections are called conforming.
 pub fn conforming_rule(plan: &Plan) -> String {
     let what = if plan.measure.conforming_counts_heads { "heads and bodies" } else { "bodies" };
+    if plan.specweb99.is_some() {
+        return format!(
+            "above {}: bits of {what} over the time that they took, the waits for lines of {} in it, \
+             and less than 1 % of the calls failed",
+            bits_per_s(plan.measure.conforming_bps),
+            bits_per_s(plan::specweb99::LINE_BPS)
+        );
+    }
     format!(
         "above {}: bits of {what} over the time the connection was open, less think time",
         bits_per_s(plan.measure.conforming_bps)

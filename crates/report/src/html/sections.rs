@@ -7,6 +7,7 @@ use crate::figures::{self, UrlRow};
 use crate::{Figures, Finding, RunReport, words};
 use maud::{Markup, html};
 use record::server::Server;
+use record::specweb99::Score;
 use sample::Environment;
 use stats::{Hist, Verdict, samples_needed};
 use units::{Nanos, show};
@@ -483,6 +484,8 @@ pub(crate) fn client(report: &RunReport, figures: &Figures, plots: &mut Plots) -
 pub(crate) fn details(report: &RunReport, figures: &Figures) -> Markup {
     let total = &report.measurement.total;
     let mut facts = facts::facts(report, figures);
+    let score = Score::of(report).map(|score| ("Score", score.sentence()));
+    facts.splice(0..0, score);
     // the client has a section of its own
     facts.retain(|(label, _)| !matches!(*label, "Client" | ""));
     facts.extend(facts::warm_up(report).map(|text| ("Warm-up", text)));

@@ -234,6 +234,7 @@ pub(crate) fn bare(plan: Plan, measurement: Measurement) -> RunReport {
         path: None,
         stack: None,
         held: None,
+        posts: None,
         fleet: None,
     }
 }

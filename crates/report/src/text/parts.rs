@@ -5,6 +5,7 @@ use crate::facts;
 use crate::words::{self, counted};
 use crate::{Figures, Finding, RunReport, figures};
 use record::server::Server;
+use record::specweb99::Score;
 use units::show;
 
 /// What the server did, and one of its responses where they are what is wrong.
@@ -53,6 +54,17 @@ pub(crate) fn headline(page: &mut Page, report: &RunReport, figures: &Figures) {
     page.blank();
     throughput(page, figures);
     failed(page, report, false);
+    score(page, report);
+}
+
+/// How many simultaneous connections conform, after SPECweb99; and what is wrong with the server's log of
+/// what was posted to it.
+pub(crate) fn score(page: &mut Page, report: &RunReport) {
+    let Some(score) = Score::of(report) else { return };
+    page.fact("Score", &score.sentence());
+    if let Some(posts) = report.posts.as_ref().filter(|posts| !posts.agree()) {
+        page.fact("POSTs", &record::specweb99::posts(posts));
+    }
 }
 
 pub(crate) fn throughput(page: &mut Page, figures: &Figures) {

@@ -102,6 +102,7 @@ fn composed(
     }
     parts::throughput(&mut page, figures);
     parts::failed(&mut page, report, !detail.tables);
+    parts::score(&mut page, report);
     parts::verified(&mut page, report);
     parts::streams(&mut page, report);
     if !detail.tables {

@@ -17,6 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::Common;
 use super::body::{PageBody, Upload};
+use super::dynamic::Remote;
 use super::pages;
 use super::raw::RawAnswer;
 use super::stream::{Backlog, CountedStream, Socket};
@@ -134,9 +135,12 @@ impl Dealings {
 
     pub(super) async fn serve(
         self,
-        request: Request<Upload>,
+        mut request: Request<Upload>,
     ) -> Result<Response<PageBody>, HandedBack> {
         self.0.counters.requests(1);
+        if let Some(peer) = self.0.peer.filter(|_| self.0.common.dynamic.is_some()) {
+            request.extensions_mut().insert(Remote(peer.ip()));
+        }
         let line = self
             .0
             .common

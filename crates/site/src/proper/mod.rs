@@ -6,6 +6,7 @@
 
 mod body;
 mod converse;
+mod dynamic;
 mod events;
 mod pages;
 #[cfg(feature = "h3")]
@@ -39,6 +40,8 @@ pub(crate) struct Common {
     uri_max: u64,
     sleeping: Sleeping,
     files: Option<Arc<FileSet>>,
+    /// The pages that belong to the files, where they are SPECweb99's.
+    dynamic: Option<Arc<dynamic::DynamicPages>>,
     log: Option<AccessLog>,
     /// The bed of `/sleep`: who holds it sleeps.
     bed: Arc<Mutex<()>>,
@@ -63,6 +66,8 @@ impl Common {
             uri_max: config.uri_max.unwrap_or(u64::MAX),
             sleeping: config.sleeping,
             files: config.files.map(|spec| Arc::new(spec.set(config.seed))),
+            dynamic: dynamic::DynamicPages::of(config.files, config.seed, config.cgi.clone())
+                .map(Arc::new),
             log: config.log.clone(),
             bed: Arc::new(Mutex::new(())),
             room: Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS))),

@@ -12,6 +12,7 @@ use hyper::{Method, Request, Response, StatusCode, Version};
 
 use super::Common;
 use super::body::{Held, PageBody, Pieces, Upload};
+use super::dynamic::DynamicPages;
 use super::events::Events;
 use super::raw::{RawAnswer, RawKind};
 use crate::Sleeping;
@@ -28,7 +29,7 @@ pub(super) enum Answer {
 }
 
 const WELCOME: &str = include_str!("welcome.html");
-const TEXT: &str = "text/plain";
+pub(super) const TEXT: &str = "text/plain";
 const JSON: &str = "application/json";
 const BINARY: &str = "application/octet-stream";
 
@@ -78,8 +79,9 @@ fn target_route(request: &Request<Upload>, common: &Common) -> Result<Route, Ref
         return Ok(Route::Echo { head_only: false });
     }
     let path = request.uri().path().strip_prefix('/').unwrap_or_default();
-    match &common.files {
-        Some(files) if files.find(path).is_some() => Ok(Route::File(path.to_owned())),
+    match (&common.files, &common.dynamic) {
+        (Some(files), _) if files.find(path).is_some() => Ok(Route::File(path.to_owned())),
+        (_, Some(_)) if DynamicPages::path(path).is_some() => Ok(Route::Dynamic(path.to_owned())),
         _ => Route::parse(target),
     }
 }
@@ -199,6 +201,10 @@ async fn page(route: Route, request: Request<Upload>, common: &Common) -> Respon
         Route::Redirect(0) => ok(TEXT, "Arrived.\n"),
         Route::Redirect(hops) => status(302, &format!("/redirect/{}", hops - 1)),
         Route::File(path) => file(&path, common),
+        Route::Dynamic(path) => match (&common.dynamic, DynamicPages::path(&path)) {
+            (Some(pages), Some(path)) => pages.answer(path, request).await,
+            _ => refuse(&Refusal { status: 404, text: "There is no such page here.\n".to_owned() }),
+        },
     }
 }
 
@@ -368,18 +374,22 @@ fn digest(method: &Method, headers: &HeaderMap, target: &str) -> Response<PageBo
     with(refuse(&Refusal { status: 401, text }), header::WWW_AUTHENTICATE, DIGEST)
 }
 
-fn ok(kind: &'static str, body: impl Into<Bytes>) -> Response<PageBody> {
+pub(super) fn ok(kind: &'static str, body: impl Into<Bytes>) -> Response<PageBody> {
     page_of(StatusCode::OK, Some(kind), PageBody::Whole(body.into()))
 }
 
-fn refuse(refusal: &Refusal) -> Response<PageBody> {
+pub(super) fn refuse(refusal: &Refusal) -> Response<PageBody> {
     let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_REQUEST);
     page_of(status, Some(TEXT), PageBody::Whole(refusal.text.clone().into()))
 }
 
 /// Every answer's common part. The length is said here, not left to hyper, which would not say 0
 /// to a HEAD.
-fn page_of(status: StatusCode, kind: Option<&'static str>, body: PageBody) -> Response<PageBody> {
+pub(super) fn page_of(
+    status: StatusCode,
+    kind: Option<&'static str>,
+    body: PageBody,
+) -> Response<PageBody> {
     let len = body.size_hint().exact().filter(|_| !bodiless(status.as_u16()));
     let mut response = Response::new(body);
     *response.status_mut() = status;
@@ -395,7 +405,11 @@ fn page_of(status: StatusCode, kind: Option<&'static str>, body: PageBody) -> Re
 }
 
 /// `value` is visible ASCII: ours, or checked by the route's parser.
-fn with(mut response: Response<PageBody>, name: HeaderName, value: &str) -> Response<PageBody> {
+pub(super) fn with(
+    mut response: Response<PageBody>,
+    name: HeaderName,
+    value: &str,
+) -> Response<PageBody> {
     match HeaderValue::from_str(value) {
         Ok(value) => {
             response.headers_mut().insert(name, value);

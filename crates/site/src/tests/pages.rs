@@ -11,6 +11,56 @@ fn text(status: &str, extra: &str, body: &str) -> String {
     )
 }
 
+/// SPECweb99's dynamic pages hold the file; a visitor is shown an advertisement; what is posted is in
+/// the log until it is begun anew.
+#[test]
+fn the_dynamic_pages_of_specweb99() {
+    let site = site(&[("files", "specweb99-like:directories=2")]);
+    let page = ask(&site, last("GET /specweb99?/file_set/dir00001/class1_0"));
+    assert!(page.contains("<p>REMOTE_ADDR = 127.0.0.1\n"), "{page}");
+    assert!(page.contains("QUERY_STRING = /file_set/dir00001/class1_0\n<pre>\n"), "{page}");
+    assert!(!page.to_lowercase().contains("set-cookie"), "{page}");
+    let file = ask(&site, last("GET /file_set/dir00001/class1_0"));
+    let file = file.split_once("\n\n").unwrap().1;
+    assert_eq!(file.len(), 1_024);
+    assert!(page.contains(&format!("<pre>\n{file}\n</pre>")), "{page}");
+    let cookie = "Host: a\r\nCookie: my_cookie=user_id=7&last_ad=3\r\nConnection: close\r\n";
+    let get = format!("GET /specweb99?/x/file_set/dir00001/class1_0 HTTP/1.1\r\n{cookie}\r\n");
+    let page = ask(&site, get);
+    let wanted = fileset::specweb99::Advertising::new(units::Seed(1))
+        .choose(fileset::specweb99::Visitor { user: 7, last_ad: 3 });
+    assert!(page.contains(&format!("set-cookie: {wanted}\n")), "{page}");
+    let body = "urlroot=&dir=00001&class=0&num=3&client=10000";
+    let post = |body: &str| {
+        let length = body.len();
+        ask(
+            &site,
+            format!("POST /specweb99 HTTP/1.1\r\n{cookie}Content-Length: {length}\r\n\r\n{body}"),
+        )
+    };
+    assert!(post(body).starts_with("HTTP/1.1 200 OK\n"));
+    let log = || ask(&site, last("GET /specweb99?command/Fetch"));
+    let read = |log: String| {
+        fileset::specweb99::read_log(log.split_once("\n\n").unwrap().1.trim_end_matches('\0'))
+    };
+    let records = read(log()).unwrap();
+    assert_eq!((records.len(), records[0].client, records[0].user), (1, 10_000, 7));
+    ask(&site, last("GET /specweb99?command/Reset&maxload=3"));
+    assert_eq!(read(log()), Ok(Vec::new()));
+    for (request, status) in [
+        (last("GET /specweb99?/file_set/dir00002/class1_0"), "404"),
+        (last("GET /specweb99"), "404"),
+        (last("DELETE /specweb99"), "405"),
+        (last("GET /specweb99-cgi?/file_set/dir00001/class1_0"), "501"),
+    ] {
+        assert!(ask(&site, &request).starts_with(&format!("HTTP/1.1 {status} ")), "{request}");
+    }
+    assert!(post("dir=1").starts_with("HTTP/1.1 400 "));
+    assert!(post(&"x".repeat(5_000)).starts_with("HTTP/1.1 413 "));
+    assert!(post(&body.replace("00001", "00002")).starts_with("HTTP/1.1 404 "));
+    assert_eq!(read(log()), Ok(Vec::new()));
+}
+
 #[test]
 fn plain_pages() {
     let site = site(&[]);

@@ -383,6 +383,8 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
             request,
             script,
             journeys: None,
+            specweb99: (seed % 5 == 0)
+                .then_some(Specweb99Plan { directories: seed as u32, files_seed: seed }),
             connection,
             http2,
             tls,

@@ -257,6 +257,9 @@ pub struct HeadlineRecord {
     pub p99_9_s: f64,
     #[schemars(range(min = 0.0))]
     pub max_s: f64,
+    /// Connections that conformed.
+    #[serde(default)]
+    pub conforming: u64,
 }
 
 impl HeadlineRecord {
@@ -272,6 +275,7 @@ impl HeadlineRecord {
             p99_s: run.p99_s,
             p99_9_s: run.p99_9_s,
             max_s: run.max_s,
+            conforming: run.conforming,
         }
     }
 }

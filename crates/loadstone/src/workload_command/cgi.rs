@@ -1,0 +1,44 @@
+//! `loadstone workload cgi`: SPECweb99's dynamic page as a CGI program (RFC 3875).
+
+use crate::args::CgiArgs;
+use crate::exit::{Code, Failure};
+use fileset::specweb99::{
+    Advertising, DYNAMIC_TYPE, DynamicQuery, PageHead, Visitor, page_of_file,
+};
+use units::Seed;
+
+/// Answers the one request that the environment tells of.
+pub(super) fn answer(args: &CgiArgs) -> Result<Code, Failure> {
+    let meta = |name: &str| std::env::var(name).unwrap_or_default();
+    if meta("GATEWAY_INTERFACE").is_empty() {
+        return Err(Failure::usage(
+            "this is a program for a web server, which says by GATEWAY_INTERFACE and its like what is \
+             asked for (CGI, RFC 3875): give it to one; `loadstone site --files specweb99-like` calls it",
+        ));
+    }
+    let directories = args.directories()?;
+    if meta("REQUEST_METHOD") != "GET" {
+        return write("Status: 405 Method Not Allowed\r\nAllow: GET\r\n", Vec::new());
+    }
+    let (software, remote) = (meta("SERVER_SOFTWARE"), meta("REMOTE_ADDR"));
+    let (script, query) = (meta("SCRIPT_NAME"), meta("QUERY_STRING"));
+    let name = match DynamicQuery::parse(&query) {
+        Some(DynamicQuery::File(name)) if u64::from(name.directory) < directories => name,
+        _ => return write("Status: 404 Not Found\r\n", b"There is no such file.\n".to_vec()),
+    };
+    let visitor = Visitor::parse(&meta("HTTP_COOKIE"));
+    let head =
+        PageHead { software: &software, remote: &remote, script: &script, query: &query, visitor };
+    let seed = Seed(args.seed);
+    let ads = visitor.map(|_| Advertising::new(seed));
+    let (page, shown) = page_of_file(seed, &head, name, ads.as_ref());
+    let cookie = shown.map_or_else(String::new, |shown| format!("Set-Cookie: {shown}\r\n"));
+    write(&cookie, page)
+}
+
+/// The head of the answer with these fields, and its content.
+fn write(fields: &str, content: Vec<u8>) -> Result<Code, Failure> {
+    let mut answer = format!("Content-Type: {DYNAMIC_TYPE}\r\n{fields}\r\n").into_bytes();
+    answer.extend(content);
+    crate::print(&answer)
+}

@@ -1,0 +1,35 @@
+//! Whether a server wrote down what was posted to it.
+
+/// POSTs beside the log of the server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PostFacts {
+    /// POSTs that were answered: each must be in the log.
+    pub answered: u64,
+    /// POSTs that were sent and not answered as they should be: each may be in it.
+    pub unanswered: u64,
+    /// Records of the log.
+    pub recorded: u64,
+    /// Answered, and not in the log.
+    pub missing: u64,
+    /// In the log, and never sent.
+    pub unknown: u64,
+    /// Why there is no log to compare with.
+    pub trouble: Option<String>,
+}
+
+impl PostFacts {
+    /// The log is there, and holds what was sent.
+    pub fn agree(&self) -> bool {
+        self.trouble.is_none() && self.missing + self.unknown == 0
+    }
+
+    /// Adds those of another run.
+    pub fn add(&mut self, other: &PostFacts) {
+        self.answered += other.answered;
+        self.unanswered += other.unanswered;
+        self.recorded += other.recorded;
+        self.missing += other.missing;
+        self.unknown += other.unknown;
+        self.trouble = self.trouble.take().or_else(|| other.trouble.clone());
+    }
+}
