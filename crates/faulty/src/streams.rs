@@ -218,7 +218,8 @@ impl QuicStreams {
 
     /// RESET_STREAM and STOP_SENDING.
     fn given_up(&mut self, head: Head) -> Checked {
-        let critical = |one: &OneWay| one.purpose.is_some_and(|known| known != OneWayPurpose::Unknown);
+        let critical =
+            |one: &OneWay| one.purpose.is_some_and(|known| known != OneWayPurpose::Unknown);
         let stream = head.stream;
         match (head.kind, stream % 4) {
             (_, 0) => {
