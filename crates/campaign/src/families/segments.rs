@@ -97,8 +97,8 @@ struct Geometry {
 /// The third byte tells the two apart.
 const GEOMETRIES: [Geometry; 4] = [
     Geometry { name: "same place", first: (1, Some(12)), second: (1, Some(12)) },
-    Geometry { name: "second within the first", first: (1, Some(12)), second: (2, Some(4)) },
-    Geometry { name: "second around the first", first: (2, Some(4)), second: (1, Some(12)) },
+    Geometry { name: "second within first", first: (1, Some(12)), second: (2, Some(4)) },
+    Geometry { name: "second around first", first: (2, Some(4)), second: (1, Some(12)) },
     Geometry { name: "second begins first", first: (2, Some(12)), second: (1, Some(4)) },
 ];
 

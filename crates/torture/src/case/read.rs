@@ -438,7 +438,7 @@ accept = ["saw:ack plain"]
             ]
         );
         for (old, new, part) in [
-            (r#"needs = ["device"]"#, "", "line 10: it is held segment by segment"),
+            (r#"needs = ["device"]"#, "", "line 12: it is held segment by segment"),
             ("\"kernel\"", "\"moon\"", "line 9: \"moon\" does not answer for anything"),
             ("mss = 536", "mss = true", "line 15: true is neither a number nor a text"),
             ("urgent = 3", "urgent = 70000", "line 16: \"70000\" is no urgent pointer"),
