@@ -295,7 +295,7 @@ impl SpecwebGuide {
         let heads = self.load.kept.measure.conforming_counts_heads;
         let bytes = if heads { sample.bytes_received } else { sample.body_bytes };
         line.bits += bytes * 8;
-        line.time = line.time + (line.free_at - sample.intended);
+        line.time += line.free_at - sample.intended;
         line.ended += 1;
         line.failed += u64::from(came.outcome != Outcome::Succeeded);
     }
@@ -361,7 +361,7 @@ impl Guide for SpecwebGuide {
         if !answered {
             // a server that refuses at once is not asked again within its refusal
             let pause = self.load.kept.connection.reconnect_pause.max(Nanos(1));
-            line.free_at = line.free_at + pause;
+            line.free_at += pause;
         }
         if !answered || !came.sample.persistent {
             // the next request is the first one of another connection

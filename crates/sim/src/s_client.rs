@@ -39,7 +39,7 @@ impl Interrupted {
 impl Server for Interrupted {
     fn connect(&mut self, now: Nanos, _: Client) -> Admission {
         match &mut self.done {
-            Some(done) => *done = *done + SYN,
+            Some(done) => *done += SYN,
             None => self.busy = self.busy.max(now) + SYN,
         }
         if self.taken >= BACKLOG {

@@ -21,13 +21,13 @@ fn server(connection: Nanos) -> Box<dyn Server> {
     let react = move |now: Nanos, client: Client, bytes: &[u8]| {
         free = free.max(now);
         if met.insert(client) {
-            free = free + connection;
+            free += connection;
         }
         let last = bytes.windows(8).any(|at| at == b"HTTP/1.0" || at == b"n: close");
         let requests = bytes.windows(4).filter(|at| at == b"\r\n\r\n").count();
         let mut actions = Vec::new();
         for _ in 0..requests {
-            free = free + REQUEST;
+            free += REQUEST;
             let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx".to_vec();
             actions.push((free, Action::Bytes(answer)));
         }

@@ -30,8 +30,9 @@ pub struct Visitor {
 impl Visitor {
     /// Out of the value of a Cookie field; the last one counts.
     pub fn parse(cookie: &str) -> Option<Visitor> {
-        let pairs = cookie.split(';').filter_map(|pair| pair.trim().strip_prefix("my_cookie="));
-        let (user, last_ad) = pairs.last()?.strip_prefix("user_id=")?.split_once("&last_ad=")?;
+        let mut pairs = cookie.split(';').filter_map(|pair| pair.trim().strip_prefix("my_cookie="));
+        let (user, last_ad) =
+            pairs.next_back()?.strip_prefix("user_id=")?.split_once("&last_ad=")?;
         Some(Visitor { user: user.parse().ok()?, last_ad: last_ad.parse().ok()? })
     }
 }

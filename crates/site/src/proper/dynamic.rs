@@ -201,7 +201,8 @@ fn passed_on(mut output: Vec<u8>) -> Response<PageBody> {
 
 fn visitor(headers: &HeaderMap) -> Option<Visitor> {
     let values = headers.get_all(header::COOKIE).iter();
-    values.filter_map(|value| Visitor::parse(value.to_str().ok()?)).last()
+    let mut known = values.filter_map(|value| Visitor::parse(value.to_str().ok()?));
+    known.next_back()
 }
 
 fn refusal(status: u16, text: &str) -> Response<PageBody> {
