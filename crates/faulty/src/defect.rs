@@ -229,7 +229,7 @@ defects! {
         HangsOnInsertCount "hangs-on-insert-count" "a field section of HTTP/3 that waits for entries of a table takes one of eight workers for ever",
     }
     Segments {
-        StandsStillUnread "stands-still-unread" "a client that takes nothing of a response keeps everybody waiting, for 30 s at most",
+        StandsStillUnread "stands-still-unread" "a client that takes nothing of a response keeps everybody waiting, for 10 s at most",
     }
     Mutation {
         DiesOfTrailedExtension "dies-of-trailed-extension" "a last chunk with an extension is answered 202, with a trailer behind it 203, and with two it ends the server; it is back 2 s later",

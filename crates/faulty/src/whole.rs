@@ -25,7 +25,7 @@ pub const ACCEPT_EVERY: Nanos = Nanos::from_millis(10);
 /// A first connection attempt that is lost is repeated after this (RFC 6298 section 2).
 pub const RETRANSMIT: Nanos = Nanos::from_secs(1);
 /// How long a server waits for a client that takes nothing, and does nothing else.
-const STANDSTILL: Nanos = Nanos::from_secs(30);
+const STANDSTILL: Nanos = Nanos::from_secs(10);
 /// How long an answer takes that a half-closed client is not to get.
 const ANSWER_TIME: Nanos = Nanos::from_millis(50);
 /// Bytes that a connection without a slot may send before the rest is dropped.

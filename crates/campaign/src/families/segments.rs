@@ -127,6 +127,10 @@ fn overlap(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut C
     if let Some(third) = other.get_mut(2) {
         *third = b'X';
     }
+    if serves_both(runner, &other) {
+        let why = "not told: it serves GEX as it serves GET";
+        return runner.tell_trait("overlap".to_owned(), why);
+    }
     for geometry in &GEOMETRIES {
         let mut taken: Vec<OverlapWinner> = Vec::new();
         for attempt in 1..=family.count("rounds") as u32 {
@@ -164,6 +168,12 @@ fn overlap(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut C
             runner.tell_trait(format!("overlap, {}", geometry.name), first.text());
         }
     }
+}
+
+/// Whether the two requests cannot be told apart.
+fn serves_both(runner: &mut Runner<'_>, other: &[u8]) -> bool {
+    let talk = runner.ask(other);
+    talk.replies.answers.first().is_some_and(|answer| runner.plain.is(answer))
 }
 
 fn overlapping(geometry: &Geometry, other: &[u8]) -> Vec<Move> {

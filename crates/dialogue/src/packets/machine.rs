@@ -13,6 +13,10 @@ use units::Nanos;
 /// A SYN that meets silence is sent again after this, so often.
 const SYN_AGAIN: Nanos = Nanos::SECOND;
 const SYN_TRIES: u32 = 3;
+/// Content that is not acknowledged is sent again after this, so often: a server whose queue is full drops
+/// it.
+const RESEND: Nanos = Nanos::SECOND;
+const RESENDS: u32 = 3;
 /// Pieces by which one segment is acknowledged, and bytes that are acknowledged before they came, in
 /// all at most.
 const SPLIT: u32 = 8;
@@ -76,6 +80,10 @@ pub struct PacketTalk {
     stream: Vec<u8>,
     waiting: Option<StepWait>,
     pieces: VecDeque<(Nanos, RawSegment)>,
+    /// What is not acknowledged, when it is sent again, and how often it was.
+    kept: Vec<RawSegment>,
+    resend_at: Nanos,
+    resends: u32,
     out: Vec<Vec<u8>>,
     lines: Vec<String>,
     packets: u64,
@@ -109,6 +117,9 @@ impl PacketTalk {
             stream: Vec::new(),
             waiting: None,
             pieces: VecDeque::new(),
+            kept: Vec::new(),
+            resend_at: Nanos::NEVER,
+            resends: 0,
             out: Vec::new(),
             lines: Vec::new(),
             packets: 0,
@@ -158,12 +169,14 @@ impl PacketTalk {
 
     /// When there is something to do though nothing comes.
     pub fn due(&self) -> Nanos {
-        match &self.waiting {
+        let step = match &self.waiting {
             None => Nanos::NEVER,
             Some(StepWait::Open { at, .. }) => *at,
             Some(StepWait::Expect { until, .. }) => *until,
             Some(StepWait::Pieces) => self.pieces.front().map_or(Nanos::ZERO, |(at, _)| *at),
-        }
+        };
+        let again = if self.may_resend() { self.resend_at } else { Nanos::NEVER };
+        step.min(again)
     }
 
     /// The bytes that parts are cut from.
@@ -221,7 +234,8 @@ impl PacketTalk {
         for _ in 0..step.times.max(1) {
             let mut number = seq;
             for content in cut(&content, step.size.map_or(SEGMENT_MAX, usize::from)) {
-                let segment = self.raw(step, number, content.to_vec());
+                let mut segment = self.raw(step, number, content.to_vec());
+                segment.keep = counts && is_polite(&segment) && step.stamp == 0;
                 number = number.wrapping_add(segment.span());
                 self.pieces.push_back((at, segment));
                 at += step.gap;
@@ -257,6 +271,7 @@ impl PacketTalk {
     pub fn leave(&mut self, now: Nanos) {
         self.now = now;
         self.pieces.clear();
+        self.kept.clear();
         self.waiting = None;
         if self.broken || self.peer_fin && self.our_fin || self.packets == 0 {
             return;
@@ -284,6 +299,9 @@ impl PacketTalk {
     /// Time has come; gives what a step saw that waited long enough.
     pub fn tick(&mut self, now: Nanos) -> Option<PacketKind> {
         self.now = now;
+        if self.may_resend() && self.resend_at <= now {
+            self.resend();
+        }
         match self.waiting.clone() {
             Some(StepWait::Expect { until, .. }) if until <= now => {
                 self.waiting = None;
@@ -321,6 +339,8 @@ impl PacketTalk {
         }
         if head.has(flag::ACK) && is_after(head.ack, self.acked) {
             self.acked = head.ack;
+            self.kept.retain(|one| is_after(one.seq.wrapping_add(one.span()), head.ack));
+            (self.resends, self.resend_at) = (0, now + RESEND);
             if is_after(self.acked, self.next) {
                 // what filled a hole brought what lay behind it
                 self.next = self.acked;
@@ -493,6 +513,20 @@ impl PacketTalk {
         }
     }
 
+    fn may_resend(&self) -> bool {
+        !self.kept.is_empty() && self.resends < RESENDS && !self.broken
+    }
+
+    /// Everything that is not acknowledged, once more.
+    fn resend(&mut self) {
+        self.resends += 1;
+        self.resend_at = self.now + RESEND;
+        for segment in self.kept.clone() {
+            let (ack, window, options) = (self.due, self.window, self.usual_options(0));
+            self.send(RawSegment { ack, window, options, keep: false, ..segment });
+        }
+    }
+
     fn send(&mut self, segment: RawSegment) {
         if self.is_bounded() {
             return;
@@ -504,7 +538,20 @@ impl PacketTalk {
         self.sent += segment.payload.len() as u64;
         self.lines.push(format!("> {}", segment.line(self.iss, self.irs)));
         self.out.push(packet);
+        if segment.keep {
+            if self.kept.is_empty() {
+                (self.resends, self.resend_at) = (0, self.now + RESEND);
+            }
+            self.kept.push(segment);
+        }
     }
+}
+
+/// A polite client could have sent it, and has to see it acknowledged.
+fn is_polite(segment: &RawSegment) -> bool {
+    let odd = flag::SYN | flag::RST | flag::URG;
+    let flags = segment.flags & flag::ACK != 0 && segment.flags & odd == 0;
+    flags && segment.span() > 0 && !segment.wrong_sum && segment.offset.is_none()
 }
 
 /// Pieces of content; one empty piece where there is none.

@@ -19,6 +19,8 @@ pub(super) struct RawSegment {
     pub options: Vec<u8>,
     pub payload: Vec<u8>,
     pub wrong_sum: bool,
+    /// It is sent again where it is not acknowledged, as a polite client does.
+    pub keep: bool,
 }
 
 /// What a wrong checksum is turned by.

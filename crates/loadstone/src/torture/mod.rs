@@ -128,8 +128,8 @@ fn run(
     let keeper = Keeper::open(args.outputs.store.store.as_ref())?;
     let Permit { governor, outside, audit, alone: _alone } =
         permit::permit(args, url, &reached, &cases, &asked)?;
-    let route = route(args, &reached)?;
     let raw = raw::link(args, url, (reached.class, &reached.addresses), &cases)?;
+    let route = route(args, &reached)?;
     let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, outside)?
         .over_quic(args.what.spoken())?
         .through(route)

@@ -52,6 +52,8 @@ impl Io for VirtualClock {
 #[derive(Default)]
 struct Machine {
     listens_only: bool,
+    /// Segments with content that it drops.
+    drops: u32,
     established: bool,
     gone: bool,
     /// The client's next number, and what lies behind a hole, by number.
@@ -104,6 +106,10 @@ impl Machine {
             return self.push(self.next, flag::ACK, b"");
         }
         if !head.has(flag::ACK) {
+            return;
+        }
+        if !payload.is_empty() && self.drops > 0 {
+            self.drops -= 1;
             return;
         }
         self.window = u32::from(head.window);
@@ -371,6 +377,15 @@ fn a_syn_into_silence_is_sent_again_and_nothing_without_end() {
         count += machine.take_out().len() as u64;
     }
     assert!(machine.is_bounded() && count <= PACKETS_MAX, "{count}");
+}
+
+#[test]
+fn what_a_full_queue_drops_is_sent_again_and_not_for_ever() {
+    for (drops, what) in [(1, "200 closed"), (3, "200 closed"), (4, "silent")] {
+        let mut machine = Machine { drops, ..Machine::default() };
+        let (talk, _) = talk(&["open", "segment part=.."], &mut machine);
+        assert_eq!(said(&talk), what, "{drops}");
+    }
 }
 
 #[test]
