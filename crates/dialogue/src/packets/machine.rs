@@ -471,6 +471,7 @@ impl PacketTalk {
             options,
             payload,
             wrong_sum: step.wrong_sum,
+            keep: false,
         }
     }
 

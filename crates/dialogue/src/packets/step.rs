@@ -208,7 +208,7 @@ const FLAGS: [(char, u8); 8] = [
 ];
 
 /// Names with their values, as a file has them.
-pub(super) type Fields = [(String, String)];
+pub(super) type StepFields = [(String, String)];
 
 impl PacketStep {
     /// Reads a step: its name, the value that stands behind the name, and its fields.
@@ -313,7 +313,7 @@ fn content(text: &str) -> Result<PacketContent, String> {
     Ok(PacketContent::Text(text.to_owned()))
 }
 
-fn opening(fields: &Fields) -> Result<Opening, String> {
+fn opening(fields: &StepFields) -> Result<Opening, String> {
     let mut with = Opening::default();
     for (name, value) in fields {
         match (name.as_str(), value.as_str()) {
@@ -327,7 +327,7 @@ fn opening(fields: &Fields) -> Result<Opening, String> {
     Ok(with)
 }
 
-fn expected(value: &str, fields: &Fields) -> Result<PacketStep, String> {
+fn expected(value: &str, fields: &StepFields) -> Result<PacketStep, String> {
     let kind = |word: &str| {
         let found = PacketKind::named(word).filter(|kind| *kind != PacketKind::Nothing);
         found.ok_or_else(|| {
@@ -357,7 +357,7 @@ fn span(text: &str, most: Nanos) -> Result<Nanos, String> {
     }
 }
 
-fn segment(fields: &Fields) -> Result<SegmentStep, String> {
+fn segment(fields: &StepFields) -> Result<SegmentStep, String> {
     let mut step = SegmentStep { times: 1, ..SegmentStep::default() };
     for (name, value) in fields {
         match name.as_str() {
@@ -444,7 +444,7 @@ fn options(text: &str) -> Result<Vec<u8>, String> {
             quoted(text)
         )
     };
-    if !text.is_ascii() || text.len() % 8 != 0 || text.len() > 2 * OPTIONS_MAX {
+    if !text.is_ascii() || !text.len().is_multiple_of(8) || text.len() > 2 * OPTIONS_MAX {
         return Err(wrong());
     }
     let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| wrong());

@@ -244,89 +244,78 @@ fn said(talk: &Talk) -> String {
     format!("{} {end} {}", statuses.join(" "), saw.join(",")).trim().to_owned()
 }
 
+/// Lines of a script, and what comes of it.
+const SCRIPTS: &[(&[&str], &str)] = &[
+    (&["open", "segment part=.."], "200 closed"),
+    // out of order, doubled, in single bytes
+    (&["open", "segment part=10..", "pause 50ms", "segment part=..10"], "200 closed"),
+    (&["open", "segment part=.. times=3"], "200 closed"),
+    (&["open", "segment part=.. size=1 gap=2ms"], "200 closed"),
+    (&["open mss=64", "segment part=.."], "200 closed"),
+    // a wrong checksum is not seen, and what comes again is served
+    (
+        &["open", "segment part=.. sum=wrong", "expect ack,data within=300ms", "segment part=.."],
+        "200 closed nothing",
+    ),
+    // resets: outside of the window, within it, with the next number
+    (&["open", "segment part=..9", "segment flags=R seq=edge+9", "segment part=9.."], "200 closed"),
+    (
+        &[
+            "open",
+            "segment part=..9",
+            "segment flags=R seq=next+9",
+            "expect ack,rst",
+            "segment part=9..",
+        ],
+        "200 closed ack",
+    ),
+    (
+        &[
+            "open",
+            "segment part=..9",
+            "pause 10ms",
+            "segment flags=R seq=next",
+            "segment flags=A",
+            "expect ack,rst",
+        ],
+        "reset rst",
+    ),
+    (
+        &[
+            "open",
+            "segment part=..9",
+            "segment flags=S seq=start-1",
+            "expect ack,rst",
+            "segment part=9..",
+        ],
+        "200 closed ack",
+    ),
+    (
+        &["open", "segment part=..9", "segment flags=-", "segment flags=FPU", "segment part=9.."],
+        "200 closed",
+    ),
+    // FIN with the request, before its end, and never
+    (&["open", "segment part=.. flags=FPA"], "200 closed"),
+    (&["open", "segment part=..9", "half-close"], "200 closed"),
+    (&["open", "segment part=..9"], "silent"),
+    (&["open", "reset"], "ours"),
+    // windows
+    (&["open window=0", "segment part=..", "pause 1s", "window 65535"], "200 closed"),
+    (&["open window=64", "segment part=.."], "200 closed"),
+    (&["open", "acks split", "segment part=.."], "200 closed"),
+    (&["open", "acks ahead", "segment part=.."], "200 closed"),
+    // a handshake by hand, and one that nobody answers
+    (
+        &["segment flags=S", "expect syn-ack", "segment flags=A", "segment part=.."],
+        "200 closed syn-ack",
+    ),
+];
+
 #[test]
 fn scripts_do_what_they_say() {
-    for (lines, what) in [
-        (&["open", "segment part=.."][..], "200 closed"),
-        // out of order, doubled, in single bytes
-        (&["open", "segment part=10..", "pause 50ms", "segment part=..10"], "200 closed"),
-        (&["open", "segment part=.. times=3"], "200 closed"),
-        (&["open", "segment part=.. size=1 gap=2ms"], "200 closed"),
-        (&["open mss=64", "segment part=.."], "200 closed"),
-        // a wrong checksum is not seen, and what comes again is served
-        (
-            &[
-                "open",
-                "segment part=.. sum=wrong",
-                "expect ack,data within=300ms",
-                "segment part=..",
-            ],
-            "200 closed nothing",
-        ),
-        // resets: outside of the window, within it, with the next number
-        (
-            &["open", "segment part=..9", "segment flags=R seq=edge+9", "segment part=9.."],
-            "200 closed",
-        ),
-        (
-            &[
-                "open",
-                "segment part=..9",
-                "segment flags=R seq=next+9",
-                "expect ack,rst",
-                "segment part=9..",
-            ],
-            "200 closed ack",
-        ),
-        (
-            &[
-                "open",
-                "segment part=..9",
-                "pause 10ms",
-                "segment flags=R seq=next",
-                "segment flags=A",
-                "expect ack,rst",
-            ],
-            "reset rst",
-        ),
-        (
-            &[
-                "open",
-                "segment part=..9",
-                "segment flags=S seq=start-1",
-                "expect ack,rst",
-                "segment part=9..",
-            ],
-            "200 closed ack",
-        ),
-        (
-            &[
-                "open",
-                "segment part=..9",
-                "segment flags=-",
-                "segment flags=FPU",
-                "segment part=9..",
-            ],
-            "200 closed",
-        ),
-        // FIN with the request, before its end, and never
-        (&["open", "segment part=.. flags=FPA"], "200 closed"),
-        (&["open", "segment part=..9", "half-close"], "200 closed"),
-        (&["open", "segment part=..9"], "silent"),
-        (&["open", "reset"], "ours"),
-        // windows
-        (&["open window=0", "segment part=..", "pause 1s", "window 65535"], "200 closed"),
-        (&["open window=64", "segment part=.."], "200 closed"),
-        (&["open", "acks split", "segment part=.."], "200 closed"),
-        (&["open", "acks ahead", "segment part=.."], "200 closed"),
-        // a handshake by hand, and one that nobody answers
-        (
-            &["segment flags=S", "expect syn-ack", "segment flags=A", "segment part=.."],
-            "200 closed syn-ack",
-        ),
-    ] {
+    for (lines, what) in SCRIPTS {
         let (talk, _) = talk(lines, &mut Machine::default());
-        assert_eq!(said(&talk), what, "{lines:?}: {:#?}", talk.events);
+        assert_eq!(said(&talk), *what, "{lines:?}: {:#?}", talk.events);
         assert!(
             talk.end == TalkEnd::Ours || talk.end == TalkEnd::Silent || talk.all_sent,
             "{lines:?}"
@@ -336,15 +325,15 @@ fn scripts_do_what_they_say() {
 
 #[test]
 fn overlapping_bytes_reach_the_program_as_its_machine_decides() {
-    let lines = ["open", "segment part=1..", "segment seq=start+1 data=XXX", "segment part=..1"];
+    let lines = ["open", "segment part=1..", "segment seq=start+1 data=YYY", "segment part=..1"];
     let mut machine = Machine::default();
     let (talk, _) = talk(&lines, &mut machine);
     assert_eq!(said(&talk), "200 closed");
     assert!(machine.heard.starts_with(b"GET / "), "the first bytes counted");
-    let lines = ["open", "segment seq=start+1 data=XXX", "segment part=1..", "segment part=..1"];
+    let lines = ["open", "segment seq=start+1 data=YYY", "segment part=1..", "segment part=..1"];
     let mut machine = Machine::default();
     self::talk(&lines, &mut machine);
-    assert!(machine.heard.starts_with(b"GXXX/ "), "{:?}", machine.heard);
+    assert!(machine.heard.starts_with(b"GYYY/ "), "{:?}", machine.heard);
 }
 
 #[test]
