@@ -79,7 +79,7 @@ fn users_who_wait_never_offer_more_than_the_capacity() {
 /// the requests is lost, down to 55 to 60 % of the peak at sixteen times the capacity. Users who wait for
 /// their answers keep the server at its capacity, and see nothing of it.
 #[test]
-fn past_overload_the_throughput_falls_and_waiting_users_see_none() {
+fn past_overload_throughput_falls_and_waiting_users_see_none() {
     let curves = curves();
     let peak = curves.iter().map(|row| row.served).fold(0.0, f64::max);
     assert!((peak / 130.0 - 1.0).abs() < 0.03, "{peak}");
