@@ -1,5 +1,13 @@
 //! The same load over the same emulated path by the kernel's client and by our own TCP: goodput, the
 //! median time of a call, and what was sent again.
+//!
+//! Our own TCP has NewReno. What the kernel has is said in the section; for a client and a server with the
+//! same, the command runs in a network namespace of its own:
+//!
+//! ```sh
+//! unshare -n sh -c 'ip link set lo up && echo reno > /proc/sys/net/ipv4/tcp_congestion_control &&
+//!     exec cargo xtask paths stacks'
+//! ```
 
 use super::{machine, spread};
 use anyhow::Context;
@@ -60,11 +68,15 @@ pub(super) fn section(binary: &Path, rounds: usize) -> anyhow::Result<String> {
     BufReader::new(out).read_line(&mut url).context("the site says no address")?;
     let body = tempfile::NamedTempFile::new().context("a file for the body")?;
     std::fs::write(body.path(), "x".repeat(UPLOAD)).context("writing the body")?;
+    let control = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
+    let control = control.context("the kernel's congestion control")?;
     let mut text = format!(
         "8 users, each answer verified where it is downloaded (`--verify`), {rounds} rounds of {SECONDS} s of each \
-         stack in turn with the same seed for both: the median, and in brackets the least and the most. {}\n\n\
+         stack in turn with the same seed for both: the median, and in brackets the least and the most. The kernel's \
+         congestion control, the server's too, was {}. {}\n\n\
          | load | link | loss | RTT | kernel, good/s | own, good/s | own / kernel | p50 of a call, own / kernel | sent again, kernel · own | goodput within 5 % |\n\
          |---|---|--:|--:|--:|--:|--:|--:|--:|---|\n",
+        control.trim(),
         machine()
     );
     for kind in &KINDS {

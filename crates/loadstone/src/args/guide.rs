@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 
 /// Options of other programs that the pages use, and those of the faces.
 const OTHERS: &[&str] = &[
+    // docker, in the way out where there is no TUN device
+    "--device",
+    "--cap-add",
     "--locked",
     "--config-net",
     // podman's

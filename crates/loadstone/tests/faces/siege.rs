@@ -325,7 +325,8 @@ fn comparable(requests: Vec<String>) -> Vec<String> {
     let one = |text: String| {
         let text = made.replace_all(&text, "").into_owned();
         let sorted = order.replace(&text, |found: &regex::Captures<'_>| {
-            let mut parts: Vec<&str> = found[0].trim_end().split(", ").collect();
+            let parts = found[0].split(',').map(str::trim).filter(|part| !part.is_empty());
+            let mut parts: Vec<&str> = parts.collect();
             parts[1..].sort_unstable();
             parts.join(", ")
         });
