@@ -103,9 +103,10 @@ fn a_server_that_stands_still_before_a_closed_window_is_found() {
 fn what_cannot_be_had_is_said_with_the_way_out() {
     let site = Site::start(&[]);
     let url = site.url("/");
+    let (over_tls, ipv6) = (url.replace("http:", "https:"), url.replace("127.0.0.1", "[::1]"));
     for (words, why) in [
-        (&["--only", "P", "https://127.0.0.1:1/"][..], "name an http port"),
-        (&["--only", "P-01", "http://[::1]:1/"], "write 127.0.0.1"),
+        (&["--only", "P", &over_tls][..], "name an http port"),
+        (&["--only", "P-01", &ipv6], "write 127.0.0.1"),
         (&["--only", "P", "--path", "3g", &url], "leave out --path"),
         (&["--only", "P", "--http", "2", &url], "leave out --http 2"),
         (&["--only", "P", "--quick", &url], "selects no case"),
