@@ -246,6 +246,18 @@ fn repeat(argument: &str, values: &Values, out: &mut Vec<u8>) -> Result<(), Stri
     Ok(())
 }
 
+/// What a text makes, for the tests of the macros below.
+#[cfg(test)]
+fn made_for_tests(text: &str) -> Result<String, String> {
+    let values = Values {
+        path: "/p".into(),
+        host: "h".into(),
+        fields: "X-A: b\r\n".into(),
+        ..Values::default()
+    };
+    bytes(text, &values).map(|bytes| bytes.escape_ascii().to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -118,14 +118,15 @@ impl Worker {
     /// Worker `id` of `setup.workers`; `tls` is needed where an endpoint has TLS.
     pub fn new(setup: Arc<Setup>, id: u32, tls: Option<Box<dyn TlsFactory + Send>>) -> Worker {
         let received_max = setup.plan.stop.bytes.map_or(u64::MAX, |total| setup.share(total, id));
+        let proves = proof::proves(&setup.plan);
         Worker {
             pool: Pool::new(&setup, id, tls),
             edges: Edges::new(&setup),
             feedback: Feedback::new(&setup, id),
             journal: Journal::new(&setup, received_max),
             looks: setup.body.looks(),
-            proves: proof::proves(&setup.plan),
-            repeats: proof::proves(&setup.plan) || setup.plan.tls.early_data,
+            proves,
+            repeats: proves || setup.plan.tls.early_data,
             shared: ReadCaches::default(),
             buffer: vec![0; READ_SIZE].into_boxed_slice(),
             plain: Vec::new(),

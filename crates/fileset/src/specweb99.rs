@@ -12,7 +12,7 @@ pub use pages::{
     DYNAMIC_TYPE, DynamicQuery, FileOfPage, PageHead, file_of_page, page, page_of_file,
     substitute_ad,
 };
-pub use posts::{POSTS_MAX, PostForm, PostLog, PostsCompared, SentPost, compare, read_log};
+pub use posts::{POSTS_MAX, PostForm, PostLog, SentPost, compare, read_log};
 
 use crate::{File, FileSet};
 use units::{Seed, Stream};

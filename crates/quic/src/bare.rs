@@ -8,9 +8,10 @@ use conduit::streams::{
     self, BROKEN, Cutter, HELLO, PieceKind, RESERVED, SHORT_ID, TOKEN, TRANSPORT,
 };
 use conduit::{Io, IoError, Slot};
+use quinn_proto::coding::Codec;
 use quinn_proto::crypto::Keys;
 use quinn_proto::transport_parameters::TransportParameters;
-use quinn_proto::{ConnectionId, ConnectionIdGenerator, RandomConnectionIdGenerator, Side};
+use quinn_proto::{ConnectionId, ConnectionIdGenerator, RandomConnectionIdGenerator, Side, VarInt};
 use sample::FailureClass;
 use std::sync::Arc;
 
@@ -319,21 +320,16 @@ fn closing(mut frames: &[u8]) -> Option<u64> {
     }
 }
 
-/// RFC 9000 section 16; at most 2^30 - 1 is ever put.
+/// RFC 9000 section 16.
 fn put_number(out: &mut Vec<u8>, number: u64) {
-    match number {
-        0..=0x3f => out.push(number as u8),
-        0x40..=0x3fff => out.extend_from_slice(&(number as u16 | 0x4000).to_be_bytes()),
-        _ => out.extend_from_slice(&(number as u32 & 0x3fff_ffff | 0x8000_0000).to_be_bytes()),
-    }
+    VarInt::from_u64(number).unwrap_or(VarInt::MAX).encode(out);
 }
 
+/// The number at the beginning of the bytes and how many of them it is; `None`: it is not whole.
 fn number(bytes: &[u8]) -> Option<(u64, usize)> {
-    let first = *bytes.first()?;
-    let length = 1 << (first >> 6);
-    let rest = bytes.get(1..length)?;
-    let number = rest.iter().fold(u64::from(first & 0x3f), |sum, byte| sum << 8 | u64::from(*byte));
-    Some((number, length))
+    let mut rest = bytes;
+    let number = VarInt::decode(&mut rest).ok()?;
+    Some((number.into_inner(), bytes.len() - rest.len()))
 }
 
 #[cfg(test)]

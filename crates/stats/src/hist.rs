@@ -130,15 +130,15 @@ impl Hist {
     /// [`Hist::count_at_or_below`] for many values: each costs a binary search in place of a walk over
     /// all buckets.
     pub fn cumulative(&self) -> Cumulative {
-        let mut rows = Vec::new();
         let mut count = self.zeros;
+        let mut rows = vec![(Nanos::ZERO, count)];
         if let Some(above) = self.above.as_deref() {
             for step in above.iter_recorded() {
                 count += step.count_since_last_iteration();
                 rows.push((Nanos(above.lowest_equivalent(step.value_iterated_to())), count));
             }
         }
-        Cumulative { zeros: self.zeros, rows }
+        Cumulative(rows)
     }
 
     /// Every recorded bucket as (highest equivalent value, count), in order; zeros first.
@@ -214,18 +214,16 @@ impl Hist {
 }
 
 /// How many recordings of a histogram are at or below a value; made by [`Hist::cumulative`].
+/// Of the zeros and each recorded bucket the lowest value, and the recordings up to there.
 #[derive(Clone, Debug)]
-pub struct Cumulative {
-    zeros: u64,
-    /// Of each recorded bucket its lowest value, and the recordings in it and all before it.
-    rows: Vec<(Nanos, u64)>,
-}
+pub struct Cumulative(Vec<(Nanos, u64)>);
 
 impl Cumulative {
     /// As [`Hist::count_at_or_below`] of the histogram.
     pub fn count_at_or_below(&self, value: Nanos) -> u64 {
-        let below = self.rows.partition_point(|(lowest, _)| *lowest <= value);
-        below.checked_sub(1).map_or(self.zeros, |row| self.rows[row].1)
+        // the first row's is never above it
+        let below = self.0.partition_point(|(lowest, _)| *lowest <= value);
+        self.0[below - 1].1
     }
 }
 

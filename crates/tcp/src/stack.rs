@@ -79,6 +79,13 @@ struct ConnectionRow {
     touched: bool,
 }
 
+impl ConnectionRow {
+    /// The earliest instant at which the connection has something to do.
+    fn due(&self) -> Nanos {
+        self.connection.cold.as_ref().map_or(Nanos::NEVER, |cold| cold.deadline())
+    }
+}
+
 /// What is left of a connection that we closed first.
 #[derive(Clone, Copy, Debug)]
 struct Lingering {
@@ -387,8 +394,7 @@ impl TcpStack {
 
     fn schedule(&mut self, index: u32) {
         let row = &mut self.rows[index as usize];
-        let due = row.connection.cold.as_ref().map_or(Nanos::NEVER, |cold| cold.deadline());
-        if due < row.scheduled && !row.touched {
+        if !row.touched && row.due() < row.scheduled {
             row.touched = true;
             self.touched.push(index);
         }
@@ -401,7 +407,7 @@ impl TcpStack {
         for index in self.touched.drain(..) {
             let row = &mut self.rows[index as usize];
             row.touched = false;
-            let due = row.connection.cold.as_ref().map_or(Nanos::NEVER, |cold| cold.deadline());
+            let due = row.due();
             // one entry is enough that comes no later; it is put back when it finds nothing due
             if due < row.scheduled {
                 row.scheduled = due;

@@ -34,7 +34,7 @@ const PLACES: &[Place] = &[
     only("hpack", 1, &[]),
     only("http3", 2, &["sample", "conduit", "hpack"]),
     only("schedule", 2, &["units", "sample"]),
-    only("fileset", 2, &["units", "stats"]),
+    only("fileset", 2, &["units", "sample", "stats"]),
     only("weblog", 2, &["units", "stats"]),
     only("workload", 2, &["units", "sample", "wire", "conduit", "http2", "http3"]),
     only("recorded", 2, &["units"]),

@@ -165,6 +165,16 @@ impl Default for FramesSaid {
     }
 }
 
+/// Takes one request more off those that are free; false: none is. The first one is the connection's own.
+fn charge(first: bool, free: &mut u64) -> bool {
+    if first {
+        return true;
+    }
+    let left = free.checked_sub(1);
+    *free = left.unwrap_or(0);
+    left.is_some()
+}
+
 impl FramesSaid {
     /// How many of these bytes may be said with so many further requests; those are taken as said, and
     /// what they use of `free` is taken off it. The first request is the connection's own.
@@ -179,10 +189,8 @@ impl FramesSaid {
             }
             let rest = &bytes[at..];
             if self.head.is_empty() && rest.get(3) == Some(&HEADERS) {
-                match (self.requests, *free) {
-                    (0, _) => {}
-                    (_, 0) => return at,
-                    (_, _) => *free -= 1,
+                if !charge(self.requests == 0, free) {
+                    return at;
                 }
                 self.requests += 1;
             }
@@ -220,10 +228,8 @@ impl PiecesSaid {
             let Some(piece) = Head::from_bytes(&whole) else { return bytes.len() };
             let is_request = piece.kind == PieceKind::Data && piece.stream.is_multiple_of(4);
             if is_request && self.highest.is_none_or(|highest| piece.stream > highest) {
-                match (self.highest, *free) {
-                    (None, _) => {}
-                    (Some(_), 0) => return at,
-                    (Some(_), _) => *free -= 1,
+                if !charge(self.highest.is_none(), free) {
+                    return at;
                 }
                 self.highest = Some(piece.stream);
             }

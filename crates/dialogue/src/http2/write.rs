@@ -85,10 +85,13 @@ pub struct PseudoFields<'a> {
     pub path: &'a str,
 }
 
-/// The block of a request; `fields` are lines as HTTP/1.1 has them, those that HTTP/2 does without
-/// left out (RFC 9113 section 8.2.2). Everything is a literal that no table keeps.
-pub fn request_block(asked: PseudoFields<'_>, fields: &str) -> Vec<u8> {
-    let mut block = Vec::new();
+/// Each field of a request: the pseudo-fields, then `fields`, which are lines as HTTP/1.1 has them, those
+/// left out that HTTP/2 and HTTP/3 do without (RFC 9113 section 8.2.2, RFC 9114 section 4.2).
+pub(crate) fn each_field(
+    asked: PseudoFields<'_>,
+    fields: &str,
+    mut each: impl FnMut(&[u8], &[u8]),
+) {
     let pseudo = [
         (":method", asked.method),
         (":scheme", asked.scheme),
@@ -96,14 +99,19 @@ pub fn request_block(asked: PseudoFields<'_>, fields: &str) -> Vec<u8> {
         (":path", asked.path),
     ];
     for (name, value) in pseudo {
-        hpack::literal(name.as_bytes(), value.as_bytes(), &mut block);
+        each(name.as_bytes(), value.as_bytes());
     }
-    for line in fields.lines() {
-        let Some((name, value)) = line.split_once(':') else { continue };
+    for (name, value) in fields.lines().filter_map(|line| line.split_once(':')) {
         let name = name.trim().to_ascii_lowercase();
         if name != "connection" && name != "keep-alive" {
-            hpack::literal(name.as_bytes(), value.trim().as_bytes(), &mut block);
+            each(name.as_bytes(), value.trim().as_bytes());
         }
     }
+}
+
+/// The block of a request with the fields of [`each_field`]. Everything is a literal that no table keeps.
+pub fn request_block(asked: PseudoFields<'_>, fields: &str) -> Vec<u8> {
+    let mut block = Vec::new();
+    each_field(asked, fields, |name, value| hpack::literal(name, value, &mut block));
     block
 }

@@ -3,7 +3,7 @@
 use super::{
     CONTROL, CONTROL_STREAM, DECODER, DECODER_STREAM, ENCODER, ENCODER_STREAM, HEADERS, SETTINGS,
 };
-use crate::http2::write::PseudoFields;
+use crate::http2::write::{PseudoFields, each_field};
 use ::http3::varint;
 use conduit::streams::{self, PieceKind};
 
@@ -71,25 +71,10 @@ pub fn field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(value);
 }
 
-/// The section of a request; `fields` are lines as HTTP/1.1 has them, those that HTTP/3 does without left
-/// out (RFC 9114 section 4.2).
+/// The section of a request with the same fields as HTTP/2's block.
 pub fn section(asked: PseudoFields<'_>, fields: &str) -> Vec<u8> {
     let mut section = PREFIX.to_vec();
-    let pseudo = [
-        (":method", asked.method),
-        (":scheme", asked.scheme),
-        (":authority", asked.authority),
-        (":path", asked.path),
-    ];
-    for (name, value) in pseudo {
-        field(name.as_bytes(), value.as_bytes(), &mut section);
-    }
-    for (name, value) in fields.lines().filter_map(|line| line.split_once(':')) {
-        let name = name.trim().to_ascii_lowercase();
-        if name != "connection" && name != "keep-alive" {
-            field(name.as_bytes(), value.trim().as_bytes(), &mut section);
-        }
-    }
+    each_field(asked, fields, |name, value| field(name, value, &mut section));
     section
 }
 

@@ -105,18 +105,7 @@ fn field(
 
 #[cfg(test)]
 mod tests {
-    use super::super::bytes;
-    use super::*;
-
-    fn made(text: &str) -> Result<String, String> {
-        let values = Values {
-            path: "/p".into(),
-            host: "h".into(),
-            fields: "X-A: b\r\n".into(),
-            ..Values::default()
-        };
-        bytes(text, &values).map(|bytes| bytes.escape_ascii().to_string())
-    }
+    use super::super::made_for_tests as made;
 
     #[test]
     fn frames_are_made_of_text() {

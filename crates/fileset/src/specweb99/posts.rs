@@ -1,6 +1,7 @@
 //! The POSTs: what is sent, what the server writes down, and whether the two are the same.
 
 use super::{DIRECTORY_MAX, FileName};
+use sample::PostFacts;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -131,28 +132,8 @@ pub struct SentPost {
     pub answered: bool,
 }
 
-/// What was sent beside what was written down.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PostsCompared {
-    /// POSTs that were answered: each must be in the log.
-    pub answered: u64,
-    /// POSTs that were sent and not answered: each may be in it, once.
-    pub unanswered: u64,
-    pub recorded: u64,
-    /// Answered, and not in the log.
-    pub missing: u64,
-    /// In the log, and never sent.
-    pub unknown: u64,
-}
-
-impl PostsCompared {
-    pub fn agree(&self) -> bool {
-        self.missing + self.unknown == 0
-    }
-}
-
 /// Compares what was sent with the records, whatever their order.
-pub fn compare(sent: &[SentPost], records: &[PostForm]) -> PostsCompared {
+pub fn compare(sent: &[SentPost], records: &[PostForm]) -> PostFacts {
     // per POST: how often answered, not answered, written down
     let mut counts: BTreeMap<PostForm, [u64; 3]> = BTreeMap::new();
     for sent in sent {
@@ -161,7 +142,7 @@ pub fn compare(sent: &[SentPost], records: &[PostForm]) -> PostsCompared {
     for record in records {
         counts.entry(*record).or_default()[2] += 1;
     }
-    let mut found = PostsCompared::default();
+    let mut found = PostFacts::default();
     for [answered, unanswered, recorded] in counts.into_values() {
         found.answered += answered;
         found.unanswered += unanswered;

@@ -7,7 +7,7 @@ use super::threads::Cast;
 use crate::caller::Caller;
 use crate::exit::{Code, Failure};
 use engine::specweb99::{SpecwebLoad, command};
-use fileset::specweb99::{PostsCompared, compare, read_log};
+use fileset::specweb99::{compare, read_log};
 use plan::Plan;
 use sample::PostFacts;
 use std::sync::Arc;
@@ -57,17 +57,15 @@ impl Posting {
         let [_, fetch] = self.load.log_commands()?;
         let sent = self.load.take_posts();
         let records = self.ask(&fetch).and_then(|text| read_log(&String::from_utf8_lossy(&text)));
-        let trouble = records.as_ref().err().map(|why| format!("{fetch}: {why}"));
-        let found = match records {
+        Some(match records {
             Ok(records) => compare(&sent, &records),
-            Err(_) => {
-                let answered = sent.iter().filter(|sent| sent.answered).count() as u64;
-                let unanswered = sent.len() as u64 - answered;
-                PostsCompared { answered, unanswered, ..PostsCompared::default() }
-            }
-        };
-        let PostsCompared { answered, unanswered, recorded, missing, unknown } = found;
-        Some(PostFacts { answered, unanswered, recorded, missing, unknown, trouble })
+            // none is missing from a log that is not there
+            Err(why) => PostFacts {
+                missing: 0,
+                trouble: Some(format!("{fetch}: {why}")),
+                ..compare(&sent, &[])
+            },
+        })
     }
 
     fn ask(&self, url: &url::Url) -> Result<Vec<u8>, String> {

@@ -156,14 +156,8 @@ fn powers(times: &[f64], stretches: &[(usize, usize)], lowest: f64, step: f64) -
     let mut sums = vec![(0.0, 0.0); count];
     for (from, to) in stretches {
         sums.fill((0.0, 0.0));
-        let after = times[*from..*to].iter().map(|at| at - times[*from]);
-        let mut after: Vec<f64> = after.collect();
-        // a whole number of lanes; what fills the last one up has no length
-        let filled = after.len().next_multiple_of(LANES);
-        let present = after.len();
-        after.resize(filled, 0.0);
-        for (row, lane) in after.chunks_exact(LANES).enumerate() {
-            turn_round(lane, present - (row * LANES).min(present), (lowest, step), &mut sums);
+        for some in times[*from..*to].chunks(LANES) {
+            turn_round(some, times[*from], (lowest, step), &mut sums);
         }
         let n = (to - from) as f64;
         weight += n;
@@ -174,13 +168,13 @@ fn powers(times: &[f64], stretches: &[(usize, usize)], lowest: f64, step: f64) -
     powers.iter().map(|power| power / weight).collect()
 }
 
-/// Adds the unit vectors of the first `present` instants at `lowest` and at each `step` above it. One
-/// rotation a frequency, instead of a sine and a cosine; a few instants side by side, because a
-/// rotation waits for the one before it.
-fn turn_round(at: &[f64], present: usize, (lowest, step): (f64, f64), sums: &mut [(f64, f64)]) {
+/// Adds the unit vectors of at most [`LANES`] instants, counted from `start`, at `lowest` and at each `step`
+/// above it. One rotation a frequency, instead of a sine and a cosine; a few instants side by side,
+/// because a rotation waits for the one before it. A lane without an instant has no length.
+fn turn_round(times: &[f64], start: f64, (lowest, step): (f64, f64), sums: &mut [(f64, f64)]) {
     let ([mut x, mut y], [mut cos, mut sin]) = ([[0.0; LANES]; 2], [[0.0; LANES]; 2]);
-    for (lane, at) in at.iter().take(present).enumerate() {
-        let at = at * std::f64::consts::TAU;
+    for (lane, at) in times.iter().enumerate() {
+        let at = (at - start) * std::f64::consts::TAU;
         (y[lane], x[lane]) = (at * lowest).sin_cos();
         (sin[lane], cos[lane]) = (at * step).sin_cos();
     }
