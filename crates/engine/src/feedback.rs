@@ -339,15 +339,21 @@ impl Feedback {
 
     /// A call of a user has ended: when does the next one fall due? `warm_up`: a call that falls
     /// due now is of the warm-up.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn follow(&mut self, ended: EndedCall, warm_up: bool, now: Nanos) -> Next {
-        let user = ended.user;
         if self.one_by_one && !self.attended && ended.outcome == Outcome::Succeeded {
-            let person = &mut self.people.users[user as usize];
+            let person = &mut self.people.users[ended.user as usize];
             person.answers += 1;
             person.outstanding -= 1;
             return Next::Now(1);
         }
+        self.follow_the_plan(ended, warm_up, now)
+    }
+
+    /// The same where it is not simply the next call at once.
+    #[inline(never)]
+    fn follow_the_plan(&mut self, ended: EndedCall, warm_up: bool, now: Nanos) -> Next {
+        let user = ended.user;
         let closed = matches!(self.source, Source::Closed { .. });
         let group = self.setup.plan.connection.group;
         let failed = ended.outcome != Outcome::Succeeded;

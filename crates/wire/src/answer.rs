@@ -232,7 +232,7 @@ impl AnswerReader {
     ///
     /// # Errors
     /// The bytes are no answer; the connection cannot be used any further.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, cache: &mut HeadCache, input: &[u8]) -> Result<Advance, AnswerError> {
         if self.state == ReadState::Begin
             && let Some(known) = cache.latest(input)
@@ -345,6 +345,8 @@ impl AnswerReader {
         Advance { consumed: known.len + here, body: known.len..known.len + here, done }
     }
 
+    // apart, so that the short cut is small enough to stand where it is needed
+    #[inline(never)]
     fn advance_by_state(
         &mut self,
         cache: &mut HeadCache,
