@@ -132,7 +132,7 @@ defects! {
         HangsOnEncodedNul "hangs-on-nul" "%00 in the target hangs",
         DiesOnEncodedNul "dies-on-nul" "%00 in the target ends the server",
         AbortsOnEncodedNul "aborts-on-nul" "%00 in the target ends the server's process by signal 6",
-        DiesOnPercentN "dies-on-percent-n" "%n in the target ends the server; it is back 2 s later",
+        DiesOnPercentN "dies-on-percent-n" "%n in the target ends the server; it is back after 500 ms",
         FailsOnBodyNul "body-nul" "NUL in a body is answered 500",
         FailsNowAndThen "now-and-then" "every fifth %00 in a target is answered 500",
         RefusesCookies "cookies" "a request with a cookie is answered 400",
@@ -144,8 +144,8 @@ defects! {
         ForgetsTag "bare-304" "304 has no ETag",
         AsksDateFirst "date-first" "where If-None-Match stands beside it, If-Modified-Since is asked first",
         FailsOnOddConditions "odd-conditions" "tags without quotes and dates of the future or of an old form are answered 500",
-        AbortsOnLateByte "late-byte" "a pipelined request of which all but the last byte has come ends the server by signal 6; it is back 2 s later",
-        CrashesOnThirdNul "crashes" "each third %00 in a target crashes the server; it is back 2 s later",
+        AbortsOnLateByte "late-byte" "a pipelined request of which all but the last byte has come ends the server by signal 6; it is back after 500 ms",
+        CrashesOnThirdNul "crashes" "each third %00 in a target crashes the server; it is back after 500 ms",
     }
     Limit {
         LineOfAnyLength "no-line-limit" "a request line may be of any length",
@@ -166,8 +166,8 @@ defects! {
         FailsOnManyPairs "many-pairs" "more than 500 pairs or segments are answered 500",
         SlowChunks "slow-chunks" "work grows with the square of the number of chunks",
         HangsOnExtensions "hangs-on-extensions" "a chunk extension of 1 KiB takes one of eight workers for ever",
-        DiesOfLongField "dies-of-long-field" "a field line of 9,000 bytes ends the server by signal 6; it is back 2 s later",
-        DiesOfPipelined "dies-of-pipelined" "the ninth of requests that come together ends the server by signal 6; it is back 2 s later",
+        DiesOfLongField "dies-of-long-field" "a field line of 9,000 bytes ends the server by signal 6; it is back after 500 ms",
+        DiesOfPipelined "dies-of-pipelined" "the ninth of requests that come together ends the server by signal 6; it is back after 500 ms",
         ForgetsPipelined "forgets-pipelined" "of requests that come together the ninth is not answered",
     }
     Deadline {
@@ -219,12 +219,12 @@ defects! {
         ShedsLoad "sheds-load" "of 100 requests a second 10 wait, and beyond them 503 is answered",
     }
     Frames {
-        DiesOfLongFrame "dies-of-long-frame" "a frame of HTTP/2 that says more than 40,000 bytes ends the server; it is back 2 s later",
+        DiesOfLongFrame "dies-of-long-frame" "a frame of HTTP/2 that says more than 40,000 bytes ends the server; it is back after 500 ms",
         KeepsResetStreams "keeps-reset-streams" "a stream of HTTP/2 that a client resets counts for ever among the hundred of its connection",
         MixesTables "mixes-tables" "the fields that HPACK keeps are lost between two header blocks",
     }
     Streams {
-        DiesOfDataFirst "dies-of-data-first" "DATA before HEADERS on a stream of HTTP/3 ends the server; it is back 2 s later",
+        DiesOfDataFirst "dies-of-data-first" "DATA before HEADERS on a stream of HTTP/3 ends the server; it is back after 500 ms",
         KeepsCancelledStreams "keeps-cancelled-streams" "a stream of HTTP/3 that a client gives up counts for ever among the hundred of its connection",
         HangsOnInsertCount "hangs-on-insert-count" "a field section of HTTP/3 that waits for entries of a table takes one of eight workers for ever",
     }
@@ -232,6 +232,6 @@ defects! {
         StandsStillUnread "stands-still-unread" "a client that takes nothing of a response keeps everybody waiting, for 10 s at most",
     }
     Mutation {
-        DiesOfTrailedExtension "dies-of-trailed-extension" "a last chunk with an extension is answered 202, with a trailer behind it 203, and with two it ends the server; it is back 2 s later",
+        DiesOfTrailedExtension "dies-of-trailed-extension" "a last chunk with an extension is answered 202, with a trailer behind it 203, and with two it ends the server; it is back after 500 ms",
     }
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
 
 /// How long a supervisor needs to start a server that crashed again.
-pub const RESTART: Nanos = Nanos::from_secs(2);
+pub const RESTART: Nanos = Nanos::from_millis(500);
 /// How long nobody listens while a server is restarted that first ends what it has begun.
 pub const RENEWAL: Nanos = Nanos::from_millis(500);
 /// Connections that a server that dies of many has when the next one comes.
