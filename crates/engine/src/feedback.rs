@@ -17,7 +17,7 @@ use units::Nanos;
 use url::Url;
 use wire::answer::Asked;
 use wire::fields;
-use workload::{Guide, Script, Step};
+use workload::{Guide, Script, Step, Template};
 
 /// Keeps the next call of a user whose call failed out of the turn in which it failed: a server that
 /// refuses at once must not be asked from within its own refusal.
@@ -289,7 +289,7 @@ impl Feedback {
     /// looked for, and `add` gives it a row.
     pub(crate) fn endpoint_of(
         &mut self,
-        url: &Url,
+        url: &Arc<Url>,
         add: impl FnOnce(Endpoint) -> u32,
     ) -> Option<u32> {
         self.guided.as_mut()?.endpoint_of(url, &self.setup, add)
@@ -550,11 +550,11 @@ impl Feedback {
     }
 
     /// The value of the Cookie field that the user sends to `url`.
-    pub(crate) fn cookie(&self, user: u32, url: &Url) -> Option<String> {
+    pub(crate) fn cookie(&self, user: u32, template: &Template) -> Option<String> {
         let person = self.people.users.get(user as usize)?;
         match &person.cookie {
             Some(last) => Some(last.to_string()),
-            None => person.jar.as_ref()?.header(url),
+            None => person.jar.as_ref().filter(|jar| jar.is_used())?.header(template.url()),
         }
     }
 
@@ -567,7 +567,7 @@ impl Feedback {
     }
 
     /// Takes the cookies of a response's head into the user's jar.
-    pub(crate) fn take_cookies(&mut self, user: u32, url: &Url, head: &[u8]) {
+    pub(crate) fn take_cookies(&mut self, user: u32, from: &Template, head: &[u8]) {
         let last_alone = self.setup.plan.request.last_cookie;
         let Some(person) = self.people.user(user) else { return };
         if last_alone && let Some(value) = fields::set_cookies(head).last() {
@@ -575,7 +575,7 @@ impl Feedback {
             person.cookie = Some(String::from_utf8_lossy(pair).trim().into());
         } else if let Some(jar) = &mut person.jar {
             for value in fields::set_cookies(head) {
-                jar.absorb(url, value);
+                jar.absorb(from.url(), value);
             }
         }
     }

@@ -7,6 +7,7 @@ use crate::setup::{Setup, endpoint_key};
 use crate::source::{People, User};
 use sample::{FailureClass, Note, Outcome, Remark, Sample};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use units::Nanos;
 use url::Url;
 use workload::{Came, Guide, Step, WholeResponse};
@@ -38,6 +39,8 @@ pub(crate) struct Guided {
     directory: Box<dyn Directory>,
     /// Endpoints that were met; `None`: it is nowhere.
     met: BTreeMap<String, Option<u32>>,
+    /// The URL asked about last, with what was found.
+    last_met: Option<(Arc<Url>, Option<u32>)>,
     /// By row of the user: the next call.
     errands: Vec<Option<Step>>,
     /// The response to the call that is being concluded.
@@ -85,6 +88,7 @@ impl Guided {
             guide,
             directory,
             met: BTreeMap::new(),
+            last_met: None,
             errands,
             head: Vec::new(),
             body: Vec::new(),
@@ -169,6 +173,23 @@ impl Guided {
     /// The row of a URL's endpoint, which is looked for when it is met for the first time; `add`
     /// gives it a row.
     pub(crate) fn endpoint_of(
+        &mut self,
+        url: &Arc<Url>,
+        setup: &Setup,
+        add: impl FnOnce(Endpoint) -> u32,
+    ) -> Option<u32> {
+        // the requests of a step share one URL
+        if let Some((last, row)) = &self.last_met
+            && Arc::ptr_eq(last, url)
+        {
+            return *row;
+        }
+        let row = self.looked_up(url, setup, add);
+        self.last_met = Some((url.clone(), row));
+        row
+    }
+
+    fn looked_up(
         &mut self,
         url: &Url,
         setup: &Setup,

@@ -7,6 +7,7 @@ mod guide;
 mod program;
 mod request;
 mod scripted;
+mod stencil;
 mod traveller;
 
 pub use errands::{ErrandTrouble, run_errands};
@@ -50,7 +51,11 @@ impl Travel {
     /// `given`: what the setup captured. `None` where the plan has no journeys.
     pub fn new(plan: &Plan, given: &BTreeMap<String, String>) -> Option<Arc<Travel>> {
         let wanted = plan.journeys.as_ref()?;
-        let steps: Vec<StepCard> = wanted.steps().into_iter().map(StepCard::of).collect();
+        let steps: Vec<StepCard> = wanted
+            .steps()
+            .into_iter()
+            .map(|step| StepCard::of(plan, step, &wanted.feeders))
+            .collect();
         let mut blocks = Vec::new();
         let journeys = wanted
             .journeys

@@ -100,7 +100,7 @@ fn template_with_proof(
     if has_own(template) {
         return None;
     }
-    let target = target_of(&template.bytes)?;
+    let target = origin_form(template.target()?)?;
     let made = match &plan.request.auth {
         Some(Auth::Digest { .. }) => {
             let value = known?.authorization(&template.method, target);
@@ -142,10 +142,8 @@ fn head_of(request: &[u8]) -> &[u8] {
     end.map_or(request, |end| &request[..end + 4])
 }
 
-/// Path and query of the request line; of the absolute form, which a proxy is sent, without the server.
-fn target_of(request: &[u8]) -> Option<&str> {
-    let line = request.split(|byte| *byte == b'\r').next()?;
-    let target = std::str::from_utf8(line).ok()?.split(' ').nth(1)?;
+/// Path and query of a target; of the absolute form, which a proxy is sent, without the server.
+fn origin_form(target: &str) -> Option<&str> {
     match target.split_once("://") {
         Some((_, rest)) if !target.starts_with('/') => rest.find('/').map(|at| &rest[at..]),
         _ => Some(target),

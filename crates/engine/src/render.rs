@@ -88,8 +88,8 @@ pub(crate) fn build_own(
     let (http2, http3) = translated(plan.request.version, url, &rendered.last)?;
     Ok(Template {
         endpoint,
-        url: url.clone(),
-        method: method.to_owned(),
+        url: url.clone().into(),
+        method: method.into(),
         asked: rendered.asked,
         bytes: rendered.bytes,
         last: rendered.last,
@@ -125,8 +125,8 @@ pub(crate) fn raw_template(url: &Url, method: &str, raw: &[u8], endpoint: u32) -
     let cookie_at = end.map_or(raw.len(), |at| at + 2);
     Template {
         endpoint,
-        url: url.clone(),
-        method: method.to_owned(),
+        url: url.clone().into(),
+        method: method.into(),
         asked: wire::request::asked(method),
         bytes: raw.to_vec(),
         last: raw.to_vec(),
@@ -201,6 +201,6 @@ pub(crate) fn with_fields(
     let put = |bytes: &[u8], at: usize| [&bytes[..at], lines.as_bytes(), &bytes[at..]].concat();
     let (bytes, last) =
         (put(&template.bytes, template.cookie_at), put(&template.last, template.cookie_at_last));
-    let (http2, http3) = translated(plan.request.version, &template.url, &last)?;
+    let (http2, http3) = translated(plan.request.version, template.url.shared(), &last)?;
     Ok(Template { bytes, last, http2, http3, ..template.clone() })
 }

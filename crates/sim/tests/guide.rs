@@ -29,7 +29,7 @@ fn template(url: &str) -> Template {
     let bytes = format!("GET {} HTTP/1.1\r\nHost: h\r\n\r\n", url.path()).into_bytes();
     Template {
         endpoint: 0,
-        method: "GET".to_owned(),
+        method: "GET".into(),
         asked: Asked::Ordinary,
         cookie_at: bytes.len(),
         cookie_at_last: bytes.len(),
@@ -37,7 +37,7 @@ fn template(url: &str) -> Template {
         http3: None,
         last: bytes.clone(),
         bytes,
-        url,
+        url: url.into(),
     }
 }
 
@@ -50,7 +50,7 @@ impl Guide for Tour {
         let made = &mut self.made[user as usize];
         let Some((url, wait)) = self.stops.get(*made).copied() else { return Step::Leave };
         *made += 1;
-        Step::Call(Box::new(Errand { wait, row: 0, template: template(url) }))
+        Step::Call(Box::new(Errand { wait, row: 0, template: Box::new(template(url)) }))
     }
 
     fn ended(&mut self, user: u64, came: &Came<'_>) -> Option<Note> {

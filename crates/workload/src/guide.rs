@@ -26,7 +26,7 @@ pub struct Errand {
     /// Row of the target list that it counts for.
     pub row: u32,
     /// The request. Which endpoint it goes to is found by its URL.
-    pub template: Template,
+    pub template: Box<Template>,
 }
 
 /// What came of a user's call.

@@ -33,11 +33,13 @@ impl Jar {
         }
     }
 
+    /// A cookie was ever kept in it; where none was, there is none to send.
+    pub fn is_used(&self) -> bool {
+        self.used
+    }
+
     /// The value of the `Cookie` field for a request to `url`; `None` when there is none to send.
     pub fn header(&self, url: &Url) -> Option<String> {
-        if !self.used {
-            return None;
-        }
         let pairs: Vec<String> = self
             .store
             .get_request_values(url)

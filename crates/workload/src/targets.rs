@@ -1,6 +1,8 @@
 //! The target list: requests rendered once, and the order in which calls take them.
 
+use std::sync::{Arc, OnceLock};
 use units::{Purpose, Seed};
+use url::Url;
 use wire::answer::Asked;
 
 /// In which order the targets are taken.
@@ -19,8 +21,8 @@ pub enum Order {
 pub struct Template {
     /// Which of the plan's endpoints it goes to.
     pub endpoint: u32,
-    pub url: url::Url,
-    pub method: String,
+    pub url: RequestUrl,
+    pub method: Arc<str>,
     pub asked: Asked,
     /// The request as sent on a connection that stays open, and as sent with the last call on one.
     pub bytes: Vec<u8>,
@@ -32,6 +34,55 @@ pub struct Template {
     pub http2: Option<http2::Request>,
     /// And for HTTP/3.
     pub http3: Option<http3::Coded>,
+}
+
+/// The URL that a request is for. Where requests differ in their targets alone they share one, and the
+/// whole of each is put together when it is asked for: only cookies and redirects need it.
+#[derive(Clone, Debug)]
+pub struct RequestUrl {
+    shared: Arc<Url>,
+    /// The target in the request's line stands in place of the shared path and query.
+    own: Option<OnceLock<Box<Url>>>,
+}
+
+impl RequestUrl {
+    /// As `shared`, with the target that its request has.
+    pub fn with_own_target(shared: &Arc<Url>) -> RequestUrl {
+        RequestUrl { shared: shared.clone(), own: Some(OnceLock::new()) }
+    }
+
+    /// Scheme, host and port are the request's.
+    pub fn shared(&self) -> &Arc<Url> {
+        &self.shared
+    }
+}
+
+impl From<Url> for RequestUrl {
+    fn from(url: Url) -> RequestUrl {
+        RequestUrl { shared: Arc::new(url), own: None }
+    }
+}
+
+impl Template {
+    pub fn url(&self) -> &Url {
+        let Some(own) = &self.url.own else { return &self.url.shared };
+        own.get_or_init(|| Box::new(with_target(&self.url.shared, self.target().unwrap_or("/"))))
+    }
+
+    /// The target as it stands in the request's line; `None` where there is none in UTF-8.
+    pub fn target(&self) -> Option<&str> {
+        let mut words = self.bytes.split(|byte| *byte == b' ');
+        std::str::from_utf8(words.nth(1)?).ok()
+    }
+}
+
+/// A URL with another path and query; `target` begins with a slash.
+pub fn with_target(url: &Url, target: &str) -> Url {
+    let mut url = url.clone();
+    let (path, query) = target.split_once('?').map_or((target, None), |(a, b)| (a, Some(b)));
+    url.set_path(path);
+    url.set_query(query);
+    url
 }
 
 /// The targets of a plan and the law of choosing among them.
@@ -119,7 +170,7 @@ mod tests {
     fn targets(order: Order, weights: &[f64]) -> Targets {
         let template = Template {
             endpoint: 0,
-            url: url::Url::parse("http://h/").unwrap(),
+            url: Url::parse("http://h/").unwrap().into(),
             method: "GET".into(),
             asked: Asked::Ordinary,
             bytes: Vec::new(),

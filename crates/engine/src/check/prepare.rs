@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use url::{Position, Url};
 use wire::multipart::{FormPart, form_data};
 use wire::request::{RequestHead, Target, Version, basic_authorization};
-use workload::Jar;
+use workload::{Jar, with_target};
 
 type Captured = BTreeMap<String, String>;
 
@@ -104,11 +104,7 @@ pub(crate) fn assemble(
 /// dot segments reach the server.
 pub(super) fn locate(base: &Url, text: &str) -> Result<(Url, Option<String>), String> {
     if text.starts_with('/') {
-        let mut url = base.clone();
-        let (path, query) = text.split_once('?').map_or((text, None), |(a, b)| (a, Some(b)));
-        url.set_path(path);
-        url.set_query(query);
-        return Ok((url, Some(text.to_owned())));
+        return Ok((with_target(base, text), Some(text.to_owned())));
     }
     let mut url = base.join(text).map_err(|error| format!("{text:?} is not a URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {

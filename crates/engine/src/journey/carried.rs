@@ -3,7 +3,7 @@
 use super::Travel;
 use super::traveller::Traveller;
 use plan::check::ValueSource;
-use plan::journey::{FeederRows, ITERATION_NUMBER, USER_NUMBER};
+use plan::journey::{Feeder, FeederRows, ITERATION_NUMBER, USER_NUMBER};
 use regex::bytes::Regex;
 
 /// Values by name; few, so that looking through them is quick. A name once there keeps its memory.
@@ -38,6 +38,40 @@ pub(super) struct Taken {
     pub(super) generated: Vec<String>,
 }
 
+/// Where the value of a name is found: what its text says, read once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ValuePlace {
+    User,
+    Iteration,
+    /// Places of a feeder and of a column of it.
+    Fed(usize, usize),
+    /// Captured, or given to all.
+    Named(String),
+    /// It has no value.
+    Nowhere,
+}
+
+impl ValuePlace {
+    pub(super) fn of(name: &str, feeders: &[Feeder]) -> ValuePlace {
+        match (name, name.split_once('.')) {
+            (USER_NUMBER, _) => ValuePlace::User,
+            (ITERATION_NUMBER, _) => ValuePlace::Iteration,
+            (_, None) => ValuePlace::Named(name.to_owned()),
+            (_, Some((feeder, column))) => {
+                let place = fed_place(feeders, feeder, column);
+                place.map_or(ValuePlace::Nowhere, |(at, column)| ValuePlace::Fed(at, column))
+            }
+        }
+    }
+}
+
+/// Places of a feeder and of its column.
+fn fed_place(feeders: &[Feeder], feeder: &str, column: &str) -> Option<(usize, usize)> {
+    let at = feeders.iter().position(|known| known.name == feeder)?;
+    let column = feeders[at].columns.iter().position(|known| known == column)?;
+    Some((at, column))
+}
+
 /// All values that a user has.
 pub(super) struct CarriedView<'a> {
     pub(super) travel: &'a Travel,
@@ -60,14 +94,34 @@ impl CarriedView<'_> {
     }
 
     fn fed(&self, feeder: &str, column: &str) -> Option<&str> {
-        let at = self.travel.feeders.iter().position(|known| known.name == feeder)?;
+        let (at, column) = fed_place(&self.travel.feeders, feeder, column)?;
+        self.cell(at, column)
+    }
+
+    fn cell(&self, at: usize, column: usize) -> Option<&str> {
         let feeder = &self.travel.feeders[at];
-        let column = feeder.columns.iter().position(|known| known == column)?;
         let taken = self.traveller.taken.get(at)?.as_ref()?;
         match &feeder.rows {
             FeederRows::Table(_) => feeder.cell(taken.row, column),
             FeederRows::Generated(_) => taken.generated.get(column).map(String::as_str),
         }
+    }
+}
+
+impl CarriedView<'_> {
+    pub(super) fn at(&self, place: &ValuePlace) -> Option<&str> {
+        match place {
+            ValuePlace::User => Some(&self.traveller.user_number),
+            ValuePlace::Iteration => Some(&self.traveller.iteration_number),
+            ValuePlace::Fed(at, column) => self.cell(*at, *column),
+            ValuePlace::Named(name) => self.named(name),
+            ValuePlace::Nowhere => None,
+        }
+    }
+
+    fn named(&self, name: &str) -> Option<&str> {
+        let own = self.traveller.carried.get(name).or_else(|| self.traveller.kept.get(name));
+        own.or_else(|| self.travel.given.get(name).map(String::as_str))
     }
 }
 
@@ -81,8 +135,7 @@ impl ValueSource for CarriedView<'_> {
         if let Some((feeder, column)) = name.split_once('.') {
             return self.fed(feeder, column);
         }
-        let own = self.traveller.carried.get(name).or_else(|| self.traveller.kept.get(name));
-        own.or_else(|| self.travel.given.get(name).map(String::as_str))
+        self.named(name)
     }
 
     fn pattern(&self, text: &str) -> Option<Regex> {

@@ -61,7 +61,7 @@ fn errand(
 ) -> Result<(), (String, bool)> {
     let absolute = plan.connection.proxy.is_some();
     let template = request::make(plan, step, values, 0, absolute).map_err(|why| (why, true))?;
-    let url = template.url.clone();
+    let url = template.url().clone();
     let signed = proof::first_proof(plan, &template, unix_s);
     let (mut took, mut reply) =
         asked(plan, signed.as_ref().unwrap_or(&template), jar, &mut *caller)?;
@@ -99,7 +99,7 @@ fn asked(
     jar: &Jar,
     caller: &mut dyn Caller,
 ) -> Result<(Nanos, Reply), (String, bool)> {
-    let url = template.url.clone();
+    let url = template.url().clone();
     let message = Message::of(template.clone(), jar.header(&url));
     let sent = Outgoing { url, message, timeout: plan.timeouts.call };
     let Some(heard) = caller.exchange(vec![sent]).pop() else {

@@ -166,9 +166,14 @@ impl JourneyGuide {
             return Ok(Step::Target { wait, row });
         }
         let plan = &self.travel.plan;
-        let absolute = plan.connection.proxy.is_some();
         let view = CarriedView { travel: &self.travel, traveller };
-        let template = request::make(plan, &card.step, &view, 0, absolute)?;
+        let template = match card.stencil.as_ref().and_then(|stencil| stencil.fill(&view)) {
+            Some(template) => template,
+            None => {
+                let absolute = plan.connection.proxy.is_some();
+                Box::new(request::make(plan, &card.step, &view, 0, absolute)?)
+            }
+        };
         let wait = std::mem::take(&mut traveller.pause);
         Ok(Step::Call(Box::new(Errand { wait, row, template })))
     }
@@ -310,10 +315,9 @@ impl Judging<'_> {
 
 /// A response's content with its coding undone; `None`: that cannot be.
 pub(super) fn content<'a>(plan: &plan::Plan, heard: &WholeResponse<'a>) -> Option<Cow<'a, [u8]>> {
-    let coding = fields::content_encoding(heard.head).filter(|_| plan.request.compressed);
-    let Some(coding) = coding.filter(|_| !heard.body.is_empty()) else {
-        return Some(Cow::Borrowed(heard.body));
-    };
+    let coded = plan.request.compressed && !heard.body.is_empty();
+    let coding = if coded { fields::content_encoding(heard.head) } else { None };
+    let Some(coding) = coding else { return Some(Cow::Borrowed(heard.body)) };
     let mut decoder = Decoder::for_encoding(coding)?;
     let mut content = Vec::new();
     decoder.push(heard.body, &mut content).ok()?;

@@ -1,10 +1,11 @@
 //! Journeys as lists of operations, so that where a user stands is a number.
 
-use plan::Think;
+use super::stencil::Stencil;
 use plan::check::{CaptureFrom, Content};
 use plan::journey::{
-    AfterFailure, Journey, JourneyBlock, JourneyPart, JourneyStep, Refresh, StepGuard,
+    AfterFailure, Feeder, Journey, JourneyBlock, JourneyPart, JourneyStep, Refresh, StepGuard,
 };
+use plan::{Plan, Think};
 
 /// One thing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub(super) struct StepCard {
     pub(super) step: JourneyStep,
     /// Nothing is put into its request: it is the plan's target of its row, as it stands.
     pub(super) is_static: bool,
+    /// Its request with holes for values, where it can be cut so.
+    pub(super) stencil: Option<Stencil>,
     /// Its response must be held against more than the plan's own expectations.
     pub(super) expects: bool,
     pub(super) looks_at_bodies: bool,
@@ -55,14 +58,16 @@ pub(super) struct JourneyCard {
 }
 
 impl StepCard {
-    pub(super) fn of(step: &JourneyStep) -> StepCard {
+    pub(super) fn of(plan: &Plan, step: &JourneyStep, feeders: &[Feeder]) -> StepCard {
         let in_body = |from: &CaptureFrom| {
             matches!(from, CaptureFrom::Body | CaptureFrom::Json(_) | CaptureFrom::Html { .. })
         };
+        let is_static = super::request::is_static(step);
         let expects = step.ask.expect != plan::check::Expect::default();
         let mut contents = step.check.iter().chain([&step.ask.expect]).map(|it| &it.body);
         StepCard {
-            is_static: super::request::is_static(step),
+            is_static,
+            stencil: if is_static { None } else { Stencil::of(plan, step, feeders) },
             expects,
             looks_at_bodies: step.ask.capture.iter().any(|(_, it)| in_body(&it.from))
                 || contents.any(|content| *content != Content::default()),

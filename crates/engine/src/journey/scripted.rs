@@ -48,7 +48,11 @@ impl Performance<'_> {
                             let wait = std::mem::take(&mut self.traveller.pause) + wait;
                             (self.traveller.answered, self.traveller.statuses) =
                                 (false, call.statuses);
-                            return Some(Step::Call(Box::new(Errand { wait, row, template })));
+                            return Some(Step::Call(Box::new(Errand {
+                                wait,
+                                row,
+                                template: Box::new(template),
+                            })));
                         }
                         Err(why) => {
                             self.traveller.pause += wait;

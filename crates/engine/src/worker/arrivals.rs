@@ -105,10 +105,11 @@ impl Worker {
             Step::Leave => return self.retire_if_idle(io, user, now),
         };
         let pool = &mut self.pool;
-        let endpoint = self.feedback.endpoint_of(&template.url, |met| pool.add_endpoint(met));
+        let endpoint =
+            self.feedback.endpoint_of(template.url.shared(), |met| pool.add_endpoint(met));
         template.endpoint = endpoint.unwrap_or(0);
         let mut call = Call::new(index, row, user, intended, template.asked);
-        call.request = Some(Box::new(template));
+        call.request = Some(template);
         self.journal.due(intended);
         match endpoint {
             Some(_) => self.place(io, call, now),

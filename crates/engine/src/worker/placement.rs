@@ -190,8 +190,7 @@ impl Worker {
                 (None, None) => self.setup.targets.template(call.target),
             };
             let cookies = self.setup.plan.request.cookies;
-            let cookie =
-                if cookies { self.feedback.cookie(call.user, &template.url) } else { None };
+            let cookie = if cookies { self.feedback.cookie(call.user, template) } else { None };
             let last = conn.is_last(calls_max);
             conn.ask(&Request { template, last, cookie: cookie.as_deref() })
         };
@@ -213,7 +212,7 @@ impl Worker {
         let place = self.setup.targets.template(call.target);
         let method = bytes.split(|byte| *byte == b' ').next().unwrap_or_default();
         let method = String::from_utf8_lossy(method).into_owned();
-        call.request = Some(Box::new(raw_template(&place.url, &method, &bytes, place.endpoint)));
+        call.request = Some(Box::new(raw_template(place.url(), &method, &bytes, place.endpoint)));
     }
 
     fn drop_call<I: Io>(&mut self, io: &mut I, call: &Call, now: Nanos) {

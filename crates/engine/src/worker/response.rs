@@ -305,7 +305,7 @@ impl Worker {
         let setup = &*self.setup;
         let head = self.pool.conn(slot).speaker().head();
         let from = own.unwrap_or_else(|| setup.targets.template(target));
-        self.feedback.take_cookies(user, &from.url, head);
+        self.feedback.take_cookies(user, from, head);
         if setup.plan.request.follow_max == 0 {
             return Ok(None);
         }
@@ -315,7 +315,7 @@ impl Worker {
             return Err(FailureClass::Redirects);
         }
         let location = std::str::from_utf8(location).map_err(|_| FailureClass::Redirects)?;
-        let url = from.url.join(location).map_err(|_| FailureClass::Redirects)?;
+        let url = from.url().join(location).map_err(|_| FailureClass::Redirects)?;
         let Some(endpoint) = setup.keys.get(&endpoint_key(&url)).copied() else {
             return Err(FailureClass::Redirects);
         };
@@ -325,7 +325,7 @@ impl Worker {
             (Some(_), Some(own)) => body_of(&own.bytes),
             _ => target.body.as_deref().or(setup.plan.request.body.as_deref()),
         };
-        let body = body.filter(|_| next == from.method);
+        let body = body.filter(|_| *next == *from.method);
         let absolute = setup.endpoints[endpoint as usize].absolute;
         let template =
             build_template(&setup.plan, &url, next, &target.headers, body, endpoint, absolute);

@@ -65,8 +65,8 @@ pub(super) fn text(config: &Config, address: &Address, fields: &ExtraFields) -> 
 pub(super) fn template(address: &Address, bytes: Vec<u8>) -> Template {
     Template {
         endpoint: 0,
-        url: address.url.clone(),
-        method: address.method.to_owned(),
+        url: address.url.clone().into(),
+        method: address.method.into(),
         asked: if address.method == "HEAD" { Asked::Head } else { Asked::Ordinary },
         cookie_at: bytes.len(),
         cookie_at_last: bytes.len(),

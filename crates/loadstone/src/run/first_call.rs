@@ -461,7 +461,7 @@ fn told(
     let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
     let redirect = redirect_method(status, &template.method).is_some();
     let location = fields::location(head).filter(|_| redirect);
-    let location = location.and_then(|value| template.url.join(&text(value)).ok());
+    let location = location.and_then(|value| template.url().join(&text(value)).ok());
     let call = FirstCall {
         status,
         http_version,

@@ -292,7 +292,7 @@ fn call_first(plan: &Plan, prepared: &mut Prepared) -> Result<Found, Failure> {
         .map_err(|error| Failure::usage(error.to_string()))?;
     let mut template = setup.targets.template(0).clone();
     // a step that changes something is nobody's to make before the run
-    if let Some(journeys) = plan.journeys.as_ref().filter(|_| template.method != "GET") {
+    if let Some(journeys) = plan.journeys.as_ref().filter(|_| &*template.method != "GET") {
         let row = template.endpoint;
         let absolute = setup.endpoints[row as usize].absolute;
         let base = first_call::request_for(plan, &journeys.base, row, absolute);

@@ -13,7 +13,7 @@ pub use model::*;
 pub use read::{Given, PLAN_BYTES_MAX, from_toml, parse_base};
 pub use result::{CheckResult, Difference, State, StepResult};
 pub(crate) use text::Marks;
-pub use text::{Text, ValueSource};
+pub use text::{Fill, Text, ValueSource};
 
 #[cfg(test)]
 mod tests;

@@ -56,7 +56,7 @@ impl Marks {
 
 /// What a value becomes as it is put in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Fill {
+pub enum Fill {
     #[default]
     AsIs,
     /// Literal text of a regular expression.
@@ -72,7 +72,8 @@ pub(crate) enum Fill {
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 impl Fill {
-    fn put(self, value: &str, out: &mut String) {
+    /// Puts a value behind what is in `out`.
+    pub fn put(self, value: &str, out: &mut String) {
         match self {
             Fill::AsIs => out.push_str(value),
             Fill::Pattern => out.push_str(&regex::escape(value)),
@@ -169,6 +170,14 @@ impl Text {
             TextPart::Plain(_) => None,
             TextPart::Named(name) => Some(name.as_str()),
         })
+    }
+
+    /// What stands before the first value.
+    pub fn beginning(&self) -> &str {
+        match self.parts.first() {
+            Some(TextPart::Plain(text)) => text,
+            _ => "",
+        }
     }
 
     /// With values put in.

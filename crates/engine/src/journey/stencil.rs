@@ -1,0 +1,441 @@
+//! A step's request, cut once, with holes where values go: to fill it are a few copies, where making it
+//! goes from text to URL to bytes.
+//!
+//! It is cut from what [`request::make`] makes of marks in place of values, so that there is one way to
+//! make a request. What cannot be cut so, and a value that needs more than to be copied, is left to that
+//! way: then nothing is filled.
+
+use super::carried::{CarriedView, ValuePlace};
+use super::request;
+use crate::render::translated;
+use plan::check::{Ask, Body, Fill, ValueSource};
+use plan::journey::{Feeder, JourneyStep};
+use plan::{HttpVersion, Plan};
+use std::cell::Cell;
+use std::sync::Arc;
+use url::Url;
+use url::form_urlencoded::byte_serialize;
+use wire::answer::Asked;
+use workload::{RequestUrl, Template};
+
+/// Room for a value, where the memory of a request is reserved.
+const VALUE_LENGTH: usize = 16;
+
+#[derive(Clone, Debug)]
+pub(super) struct Stencil {
+    base: Arc<Url>,
+    method: Arc<str>,
+    asked: Asked,
+    version: HttpVersion,
+    /// Request line and field lines, but for that of Connection.
+    head: Vec<Piece>,
+    /// The line of Connection, on a connection that stays open and with the last call on one.
+    kept: String,
+    last: String,
+    /// The empty line and the body.
+    tail: Tail,
+    /// Bytes to reserve for the head.
+    room: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Tail {
+    Plain(Vec<u8>),
+    Cut(Vec<Piece>),
+}
+
+#[derive(Clone, Debug)]
+enum Piece {
+    Plain(String),
+    Hole(Hole),
+    /// The body's length in decimal digits.
+    Length,
+}
+
+#[derive(Clone, Debug)]
+struct Hole {
+    place: ValuePlace,
+    put: Put,
+}
+
+/// What a value becomes as it is put in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Put {
+    /// As it is, in the value of a field.
+    Field,
+    Text(Fill),
+    /// As a part of a URL in which dot segments are worked out (RFC 3986 section 5.2.4).
+    Segment,
+    /// `application/x-www-form-urlencoded`, as the pairs of a query are too.
+    Pair,
+}
+
+impl Put {
+    /// False where the value needs more than to be copied.
+    fn put(self, value: &str, out: &mut String) -> bool {
+        match self {
+            Put::Field if !is_plain_field(value) => return false,
+            Put::Field => out.push_str(value),
+            Put::Text(fill) => fill.put(value, out),
+            Put::Segment if value.is_empty() || value.starts_with('.') || value.ends_with('.') => {
+                return false;
+            }
+            Put::Segment => Fill::UrlPart.put(value, out),
+            Put::Pair => out.extend(byte_serialize(value.as_bytes())),
+        }
+        true
+    }
+}
+
+/// Nothing that is refused in a field's value or taken off its ends (RFC 9110 section 5.5).
+fn is_plain_field(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    let blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    !blank(bytes.first())
+        && !blank(bytes.last())
+        && bytes.iter().all(|byte| !byte.is_ascii_control() || *byte == b'\t')
+}
+
+/// A mark for each hole, given out in the order in which values are asked for.
+struct Marks<'a> {
+    holes: Vec<(&'a str, Put)>,
+    texts: Vec<String>,
+    given: Cell<usize>,
+}
+
+impl<'a> Marks<'a> {
+    /// The holes of a request, in the order in which they are filled; `None` where a value is not put
+    /// in as a text.
+    fn of(ask: &'a Ask) -> Option<Marks<'a>> {
+        let mut holes: Vec<(&str, Put)> = Vec::new();
+        // a path is sent as it is written; of what else is written a URL is made
+        let path = ask.url.beginning().starts_with('/');
+        let part = if path { Put::Text(Fill::UrlPart) } else { Put::Segment };
+        holes.extend(ask.url.names().map(|name| (name, part)));
+        holes.extend(ask.query.iter().flat_map(|(_, text)| text.names()).map(|it| (it, Put::Pair)));
+        for (field, text) in &ask.headers {
+            if text.names().next().is_some() && field.eq_ignore_ascii_case("content-length") {
+                return None;
+            }
+            holes.extend(text.names().map(|name| (name, Put::Field)));
+        }
+        match &ask.body {
+            Body::None | Body::Bytes(_) => {}
+            Body::Text(text) => holes.extend(text.names().map(|it| (it, Put::Text(Fill::AsIs)))),
+            Body::Json(text) => holes.extend(text.names().map(|it| (it, Put::Text(Fill::Json)))),
+            Body::Form(fields) => {
+                holes
+                    .extend(fields.iter().flat_map(|(_, it)| it.names()).map(|it| (it, Put::Pair)));
+            }
+            Body::Multipart(..) => return None,
+        }
+        if ask.user.as_ref().is_some_and(|user| user.names().next().is_some()) {
+            return None;
+        }
+        let texts = (0..holes.len()).map(|number| format!("hOlE{number:06}eLoH")).collect();
+        Some(Marks { holes, texts, given: Cell::new(0) })
+    }
+}
+
+impl ValueSource for Marks<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        let number = self.given.get();
+        self.given.set(number + 1);
+        // another order than the one above: then there is no stencil
+        self.holes.get(number).filter(|(known, _)| *known == name)?;
+        self.texts.get(number).map(String::as_str)
+    }
+}
+
+impl Stencil {
+    /// `None`: the request has to be made anew each time.
+    pub(super) fn of(plan: &Plan, step: &JourneyStep, feeders: &[Feeder]) -> Option<Stencil> {
+        // a value at the beginning is a URL of its own; with a proxy the target is a whole URL
+        if step.ask.url.beginning().is_empty() || plan.connection.proxy.is_some() {
+            return None;
+        }
+        let marks = Marks::of(&step.ask)?;
+        let made = request::make(plan, step, &marks, 0, false).ok()?;
+        let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
+        let (head, tail) = made.bytes.split_at(made.cookie_at);
+        let (last_head, last_tail) = made.last.split_at(made.cookie_at_last);
+        let (head, last_head) = (text(head)?, text(last_head)?);
+        let common = if last_head.starts_with(&head) { &head } else { &last_head };
+        let (kept, last) = (head.strip_prefix(common)?, last_head.strip_prefix(common)?);
+        let cutter = Cutter { marks: &marks, feeders };
+        let cut = text(tail).filter(|tail| marks.texts.iter().any(|mark| tail.contains(mark)));
+        let (head, tail) = match cut {
+            Some(body) => {
+                let (before, after) = around_length(common, body.len() - 2)?;
+                let mut head = cutter.cut(before)?;
+                head.push(Piece::Length);
+                head.extend(cutter.cut(after)?);
+                (head, Tail::Cut(cutter.cut(&body)?))
+            }
+            None => (cutter.cut(common)?, Tail::Plain(tail.to_vec())),
+        };
+        let pieces =
+            head.iter().chain(if let Tail::Cut(pieces) = &tail { &pieces[..] } else { &[] });
+        let holes = pieces.filter(|piece| matches!(piece, Piece::Hole(_))).count();
+        let stencil = Stencil {
+            base: made.url.shared().clone(),
+            method: made.method,
+            asked: made.asked,
+            version: plan.request.version,
+            room: common.len() + kept.len() + tail.length() + holes * VALUE_LENGTH,
+            kept: kept.to_owned(),
+            last: last.to_owned(),
+            head,
+            tail,
+        };
+        // each mark was found where it was looked for, and once
+        (holes == marks.holes.len() && last_tail == made.bytes.split_at(made.cookie_at).1)
+            .then_some(stencil)
+    }
+
+    /// The request with values put in; `None`: it has to be made by the other way, which also says
+    /// what is wrong with a value.
+    pub(super) fn fill(&self, values: &CarriedView<'_>) -> Option<Box<Template>> {
+        let body = match &self.tail {
+            Tail::Plain(_) => None,
+            Tail::Cut(pieces) => {
+                let mut body = String::with_capacity(self.tail.length() + VALUE_LENGTH);
+                fill(pieces, values, 0, &mut body)?;
+                Some(body)
+            }
+        };
+        let tail = match (&self.tail, &body) {
+            (Tail::Plain(bytes), _) => bytes,
+            (_, body) => body.as_deref().unwrap_or_default().as_bytes(),
+        };
+        let mut head = String::with_capacity(self.room);
+        // of the tail, all behind the empty line is the body
+        fill(&self.head, values, tail.len() - 2, &mut head)?;
+        let whole = |connection: &str| {
+            let mut bytes = Vec::with_capacity(head.len() + connection.len() + tail.len());
+            bytes.extend_from_slice(head.as_bytes());
+            bytes.extend_from_slice(connection.as_bytes());
+            bytes.extend_from_slice(tail);
+            bytes
+        };
+        let last = whole(&self.last);
+        let (cookie_at, cookie_at_last) =
+            (head.len() + self.kept.len(), head.len() + self.last.len());
+        let mut bytes = head.into_bytes();
+        bytes.extend_from_slice(self.kept.as_bytes());
+        bytes.extend_from_slice(tail);
+        let (http2, http3) = translated(self.version, &self.base, &last).ok()?;
+        Some(Box::new(Template {
+            endpoint: 0,
+            url: RequestUrl::with_own_target(&self.base),
+            method: self.method.clone(),
+            asked: self.asked,
+            bytes,
+            last,
+            cookie_at,
+            cookie_at_last,
+            http2,
+            http3,
+        }))
+    }
+}
+
+impl Tail {
+    /// Bytes, without those of values.
+    fn length(&self) -> usize {
+        match self {
+            Tail::Plain(bytes) => bytes.len(),
+            Tail::Cut(pieces) => pieces.iter().map(Piece::length).sum(),
+        }
+    }
+}
+
+impl Piece {
+    fn length(&self) -> usize {
+        match self {
+            Piece::Plain(text) => text.len(),
+            Piece::Hole(_) | Piece::Length => VALUE_LENGTH,
+        }
+    }
+}
+
+fn fill(pieces: &[Piece], values: &CarriedView<'_>, length: usize, out: &mut String) -> Option<()> {
+    for piece in pieces {
+        match piece {
+            Piece::Plain(text) => out.push_str(text),
+            Piece::Hole(hole) => {
+                if !hole.put.put(values.at(&hole.place)?, out) {
+                    return None;
+                }
+            }
+            Piece::Length => out.push_str(&length.to_string()),
+        }
+    }
+    Some(())
+}
+
+/// The head before and behind the digits of its Content-Length, which must be there once.
+fn around_length(head: &str, length: usize) -> Option<(&str, &str)> {
+    let line = format!("\r\nContent-Length: {length}\r\n");
+    let at = head.find(&line).filter(|_| head.matches(&line).count() == 1)?;
+    let digits = at + "\r\nContent-Length: ".len();
+    Some((&head[..digits], &head[at + line.len() - 2..]))
+}
+
+/// Cuts texts at the marks in them.
+struct Cutter<'a> {
+    marks: &'a Marks<'a>,
+    feeders: &'a [Feeder],
+}
+
+impl Cutter<'_> {
+    /// `None` where a mark stands in it twice.
+    fn cut(&self, text: &str) -> Option<Vec<Piece>> {
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        for (number, mark) in self.marks.texts.iter().enumerate() {
+            let mut all = text.match_indices(mark);
+            found.extend(all.next().map(|(at, _)| (at, number)));
+            if all.next().is_some() {
+                return None;
+            }
+        }
+        found.sort_unstable();
+        let (mut pieces, mut rest) = (Vec::new(), 0);
+        for (at, number) in found {
+            pieces.push(Piece::Plain(text[rest..at].to_owned()));
+            let (name, put) = self.marks.holes[number];
+            pieces.push(Piece::Hole(Hole { place: ValuePlace::of(name, self.feeders), put }));
+            rest = at + self.marks.texts[number].len();
+        }
+        pieces.push(Piece::Plain(text[rest..].to_owned()));
+        Some(pieces)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Travel;
+    use super::super::traveller::Traveller;
+    use super::*;
+    use plan::check::Scope;
+    use std::collections::BTreeMap;
+
+    const STEPS: &str = r#"
+        version = 1
+        url = "http://127.0.0.1:18080/base?a=b"
+        [load]
+        users = 1
+        [stop]
+        requests = 1
+        [[feeder]]
+        name = "f"
+        generate = { key = "hex:8" }
+        [[journey]]
+        name = "visit"
+        [[journey.step]]
+        name = "s1"
+        url = "/start"
+        capture = { v = { header = "X-V" }, w = { header = "X-W" } }
+        [[journey.step]]
+        name = "s2"
+        url = "/a/{{v}}/{{f.key}}?x={{w}}"
+        headers = { X-One = "<{{v}}>", X-Two = "{{v}}{{w}}", Connection = "close" }
+        [[journey.step]]
+        name = "s3"
+        url = "/{{user.number}}/{{iteration.number}}"
+        query = { q = "{{v}}", r = "plain" }
+        headers = { X-Key = "{{v}}" }
+        [[journey.step]]
+        name = "s4"
+        url = "/json"
+        method = "POST"
+        json = { name = "{{v}}", other = ["{{w}}", 1] }
+        [[journey.step]]
+        name = "s5"
+        url = "/form/{{v}}"
+        method = "POST"
+        form = { one = "{{v}}", two = "{{w}}" }
+        [[journey.step]]
+        name = "s6"
+        url = "/text"
+        method = "PUT"
+        body = "said {{v}}"
+        [[journey.step]]
+        name = "s7"
+        url = "{{v}}"
+        [[journey.step]]
+        name = "s8"
+        url = "http://127.0.0.1:18081/x/{{v}}?{{w}}#here"
+        [[journey.step]]
+        name = "s9"
+        url = "/login"
+        user = "{{v}}:{{w}}"
+    "#;
+
+    /// For each step that takes values: whether its request was filled, and whether it could be made.
+    /// What is filled is what is made.
+    fn with_values(version: &str, v: Option<&str>, w: &str) -> String {
+        let text = STEPS.replace("[load]", &format!("[request]\nhttp = \"{version}\"\n[load]"));
+        let plan = plan::from_toml(&text, &plan::NoFiles).unwrap();
+        let travel = Travel::new(&plan, &BTreeMap::new()).unwrap();
+        let mut traveller = Traveller::new(&travel, 7);
+        let (journey, stream) = travel.draw(3);
+        traveller.begin(3, journey, stream);
+        let generated = travel.feeders[0].generate(travel.seed, 0, 5);
+        traveller.taken[0] = Some(super::super::carried::Taken { row: 5, generated });
+        traveller.keep("v", v.map(str::to_owned), Scope::Iteration);
+        traveller.keep("w", Some(w.to_owned()), Scope::User);
+        let view = CarriedView { travel: &travel, traveller: &traveller };
+        let mut told = String::new();
+        for card in travel.steps.iter().filter(|card| !card.is_static) {
+            let filled = card.stencil.as_ref().and_then(|stencil| stencil.fill(&view));
+            let made = request::make(&plan, &card.step, &view, 0, false);
+            told.push(match (&filled, &made) {
+                (Some(_), Ok(_)) => 'f',
+                (None, Ok(_)) => 'm',
+                (None, Err(_)) => '-',
+                (Some(filled), Err(why)) => panic!("{filled:?} was filled in spite of {why}"),
+            });
+            let (Some(filled), Ok(made)) = (filled, made) else { continue };
+            let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            assert_eq!(shown(&filled.bytes), shown(&made.bytes));
+            assert_eq!(shown(&filled.last), shown(&made.last));
+            assert_eq!(
+                (filled.cookie_at, filled.cookie_at_last, &filled.method, filled.asked),
+                (made.cookie_at, made.cookie_at_last, &made.method, made.asked)
+            );
+            assert_eq!(filled.url(), made.url());
+            assert_eq!(format!("{:?}", filled.http2), format!("{:?}", made.http2));
+            assert_eq!(format!("{:?}", filled.http3), format!("{:?}", made.http3));
+        }
+        told
+    }
+
+    #[test]
+    fn a_filled_request_is_the_one_that_is_made() {
+        for version in ["1.0", "1.1", "2"] {
+            let with = |v, w| with_values(version, Some(v), w);
+            // made anew are a URL that is all value, and a login
+            assert_eq!(with("plain", "00c0ffee"), "fffffmfm", "{version}");
+            for v in ["a b/c?d#e%f&g=h+i", "ä€𝄞", "\"quoted\\", "..", "hOlE000000eLoH", "a\tb"]
+            {
+                let told = with(v, "it's");
+                assert!(told.starts_with("fffff"), "{version}, {v}: {told}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_more_than_copied_is_left_to_the_maker() {
+        for (v, told) in [
+            (Some(" trimmed "), "mmfffmfm"),
+            (Some("line\r\nX: y"), "--fff-f-"),
+            // a whole URL loses its dot segments
+            (Some(""), "fffffmmm"),
+            (Some("a.."), "fffffmmm"),
+            (None, "--------"),
+        ] {
+            assert_eq!(with_values("1.1", v, "w"), told, "{v:?}");
+        }
+    }
+}
