@@ -18,9 +18,10 @@ pub(crate) struct Call {
     pub(crate) asked: Asked,
     /// Connections it has been put on; bounds how often a call stranded by a close is put again.
     pub(crate) tries: u16,
-    pub(crate) redirects: u16,
+    /// At most 100 (`FOLLOW_MAX` of plans).
+    pub(crate) redirects: u8,
     /// Times it was sent again to log in.
-    pub(crate) logins: u16,
+    pub(crate) logins: u8,
     /// Responses still to come, where a script sends several requests as one call.
     pub(crate) responses_due: u16,
     /// The server found it too early: it goes out only where a handshake is over (RFC 8470 section 5.2).
@@ -37,11 +38,15 @@ pub(crate) struct Call {
     pub(crate) first_byte: Nanos,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
-    pub(crate) head_bytes: u64,
-    pub(crate) trailer_bytes: u64,
+    pub(crate) head_bytes: u32,
+    pub(crate) trailer_bytes: u32,
     pub(crate) body_bytes: u64,
     pub(crate) decoded_bytes: u64,
 }
+
+/// Longer ones are copied by a call of memcpy, which costs as much as all the rest of putting a call on a
+/// connection.
+const _: () = assert!(size_of::<Call>() <= 128);
 
 impl Call {
     pub(crate) fn new(index: u64, target: u32, user: u32, intended: Nanos, asked: Asked) -> Call {
@@ -80,8 +85,9 @@ impl Call {
     #[inline]
     pub(crate) fn add(&mut self, facts: &AnswerFacts, decoded: u64) {
         self.bytes_received += facts.head_bytes + facts.body_bytes + facts.framing_bytes;
-        self.head_bytes += facts.head_bytes;
-        self.trailer_bytes += facts.trailer_bytes;
+        // heads and trailers are bounded by the reader
+        self.head_bytes = self.head_bytes.saturating_add(facts.head_bytes as u32);
+        self.trailer_bytes = self.trailer_bytes.saturating_add(facts.trailer_bytes as u32);
         self.body_bytes += facts.body_bytes;
         self.decoded_bytes += decoded;
     }
@@ -106,11 +112,11 @@ impl Call {
             persistent: end.persistent,
             bytes_sent: self.bytes_sent,
             bytes_received: self.bytes_received,
-            head_bytes: self.head_bytes,
-            trailer_bytes: self.trailer_bytes,
+            head_bytes: u64::from(self.head_bytes),
+            trailer_bytes: u64::from(self.trailer_bytes),
             body_bytes: self.body_bytes,
             decoded_bytes: self.decoded_bytes,
-            redirects: self.redirects,
+            redirects: self.redirects.into(),
         }
     }
 }

@@ -13,7 +13,7 @@ use wire::fields;
 use workload::Template;
 
 /// Times that one call is sent again to log in: at first, and while nonces are too old.
-const LOGINS_MAX: u16 = 3;
+const LOGINS_MAX: u8 = 3;
 
 /// What a user knows of the server's last challenge.
 pub(crate) type KnownChallenge = Option<Box<Answers>>;

@@ -299,7 +299,7 @@ impl Worker {
         &mut self,
         slot: Slot,
         own: Option<&Template>,
-        (user, target, redirects): (u32, u32, u16),
+        (user, target, redirects): (u32, u32, u8),
         status: u16,
     ) -> Result<Option<Template>, FailureClass> {
         let setup = &*self.setup;
@@ -311,7 +311,7 @@ impl Worker {
         }
         let Some(next) = redirect_method(status, &from.method) else { return Ok(None) };
         let Some(location) = fields::location(head) else { return Ok(None) };
-        if redirects >= setup.plan.request.follow_max {
+        if u16::from(redirects) >= setup.plan.request.follow_max {
             return Err(FailureClass::Redirects);
         }
         let location = std::str::from_utf8(location).map_err(|_| FailureClass::Redirects)?;
@@ -345,7 +345,7 @@ impl Worker {
             let head = self.pool.conn(slot).speaker().head();
             proof::take_challenge(&self.setup, &mut self.feedback, call, head)
         };
-        call.logins += u16::from(challenged);
+        call.logins += u8::from(challenged);
         challenged
     }
 
