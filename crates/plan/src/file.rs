@@ -5,13 +5,17 @@
 //! numbers, `false` means that there is no such limit or thing. The shapes here are the file's, not
 //! the plan's, so that the plan can change without breaking files of [`VERSION`].
 
+mod keys;
 mod read;
 mod scalar;
 mod scenarios;
 mod shape;
 mod write;
 
+#[cfg(test)]
+pub(crate) use keys::TABLES;
 pub use read::{from_masked_toml, from_toml};
+pub(crate) use scalar::Scalar;
 pub use write::to_toml;
 
 use crate::{AddressFamily, AddressOrder, Gaps, HttpVersion, Order, StackChoice, TlsVersions};
@@ -40,7 +44,7 @@ pub fn is_secret_header(name: &str) -> bool {
 }
 
 /// The name that stands for a value; the tables below name every value.
-fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> String {
+pub(crate) fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> String {
     let found = names.iter().find(|(_, known)| known == value);
     found.map_or("", |(name, _)| name).to_owned()
 }
@@ -54,13 +58,13 @@ const HTTP_VERSIONS: [(&str, HttpVersion); 5] = [
     ("auto", HttpVersion::Auto),
     ("3", HttpVersion::Http3),
 ];
-const FAMILIES: [(&str, AddressFamily); 3] =
+pub(crate) const FAMILIES: [(&str, AddressFamily); 3] =
     [("any", AddressFamily::Any), ("4", AddressFamily::V4), ("6", AddressFamily::V6)];
-const ADDRESSES: [(&str, AddressOrder); 2] =
+pub(crate) const ADDRESSES: [(&str, AddressOrder); 2] =
     [("in-turn", AddressOrder::InTurn), ("first", AddressOrder::FirstThatAnswers)];
-const STACKS: [(&str, StackChoice); 3] =
+pub(crate) const STACKS: [(&str, StackChoice); 3] =
     [("auto", StackChoice::Auto), ("kernel", StackChoice::Kernel), ("own", StackChoice::Own)];
-const TLS_VERSIONS: [(&str, TlsVersions); 3] =
+pub(crate) const TLS_VERSIONS: [(&str, TlsVersions); 3] =
     [("any", TlsVersions::Any), ("1.2", TlsVersions::Tls12), ("1.3", TlsVersions::Tls13)];
 const GAPS: [(&str, Gaps); 3] =
     [("constant", Gaps::Constant), ("poisson", Gaps::Poisson), ("uniform", Gaps::Uniform)];

@@ -8,6 +8,7 @@ mod file;
 pub mod fold;
 pub mod journey;
 mod model;
+pub mod options;
 mod priority;
 pub mod representative;
 pub mod rules;

@@ -10,13 +10,14 @@ mod script;
 mod specweb99;
 
 use crate::Plan;
+use std::borrow::Cow;
 use units::Nanos;
 
 /// One contradiction in a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The option that is in the wrong first of all: `--rate`.
-    pub option: &'static str,
+    pub option: Cow<'static, str>,
     /// A sentence for the user: what is wrong and what to do.
     pub text: String,
 }
@@ -50,8 +51,15 @@ pub fn validate(plan: &Plan) -> Result<(), Vec<Problem>> {
 struct Problems(Vec<Problem>);
 
 impl Problems {
-    fn add(&mut self, option: &'static str, text: impl Into<String>) {
-        self.0.push(Problem { option, text: text.into() });
+    fn add(&mut self, option: impl Into<Cow<'static, str>>, text: impl Into<String>) {
+        self.0.push(Problem { option: option.into(), text: text.into() });
+    }
+
+    /// What is out of the bounds that its row has, in a table of the plan file.
+    fn add_faults(&mut self, plan: &Plan, table: &str) {
+        for (option, text) in crate::options::faults(plan, table) {
+            self.add(option, text);
+        }
     }
 
     fn add_if(&mut self, wrong: bool, option: &'static str, text: &str) {

@@ -1,6 +1,7 @@
 //! From options to a plan. What is not typed stands as the plan file or the defaults have it; what
 //! contradicts is an error that names both sides.
 
+use super::options::GivenOptions;
 use super::recorded::of_curl;
 use super::run::*;
 use super::{Outputs, UsageError, parse::List};
@@ -8,9 +9,8 @@ use crate::script;
 use plan::Verify;
 use plan::verify::{parse_manifest, parse_verify};
 use plan::{
-    AddressFamily, Arrivals, Auth, ConnectionPlan, FileSource, Gaps, HttpVersion, Load, Location,
-    Order, Plan, RequestPlan, ScriptPlan, SessionPlan, StackChoice, TargetPlan, Think, TlsPlan,
-    TlsVersions,
+    Arrivals, Auth, FileSource, Gaps, HttpVersion, Load, Location, Order, Plan, RequestPlan,
+    ScriptPlan, SessionPlan, StackChoice, TargetPlan, Think, TlsPlan, TlsVersions,
 };
 use std::path::Path;
 use url::Url;
@@ -49,8 +49,8 @@ impl CommonArgs {
         self.load.apply(&mut plan)?;
         self.end.apply(&mut plan, self.request.once);
         self.limits.apply(&mut plan);
-        self.connection.apply_streams(&mut plan, base.from_file)?;
-        self.connection.apply(&mut plan.connection);
+        self.given.check_streams(&mut plan, base.from_file)?;
+        self.given.apply(&mut plan, files)?;
         self.tls.apply(&mut plan.tls, files)?;
         self.measure.apply(&mut plan);
         self.driver.apply(&mut plan);
@@ -526,20 +526,18 @@ impl LimitArgs {
 /// server to allow at least.
 const STREAMS_OPEN: u32 = 100;
 
-impl ConnectionArgs {
+impl GivenOptions {
     /// Leaves out what another version of HTTP alone has: of two that are compared each has its own.
     pub(super) fn keep_to(&mut self, version: HttpVersion) {
         if version.has_streams() {
-            self.pipeline = None;
-            return;
+            self.leave_out(&["pipeline"]);
+        } else {
+            self.leave_out(STREAM_OPTIONS);
         }
-        self.streams = None;
-        (self.stream_window, self.connection_window) = (None, None);
-        (self.header_table, self.encoder_table, self.frame_max) = (None, None, None);
     }
 
     /// What HTTP/2 and HTTP/3 alone have. `from_file`: the plan says itself how many streams it wants.
-    fn apply_streams(&self, plan: &mut Plan, from_file: bool) -> Result<(), UsageError> {
+    fn check_streams(&self, plan: &mut Plan, from_file: bool) -> Result<(), UsageError> {
         let version = plan.request.version;
         if version == HttpVersion::Http3 && !cfg!(feature = "h3") {
             return Err(UsageError::new(
@@ -547,26 +545,18 @@ impl ConnectionArgs {
             ));
         }
         let speaks = version.has_streams();
-        for (option, given) in [
-            ("--streams", self.streams.is_some()),
-            ("--stream-window", self.stream_window.is_some()),
-            ("--connection-window", self.connection_window.is_some()),
-            ("--header-table", self.header_table.is_some()),
-            ("--encoder-table", self.encoder_table.is_some()),
-            ("--frame-max", self.frame_max.is_some()),
-        ] {
-            if given && !speaks {
-                return Err(UsageError::new(format!(
-                    "{option} is an option of HTTP/2; add --http 2, or drop it"
-                )));
-            }
+        let given = STREAM_OPTIONS.iter().find(|option| self.has(option));
+        if let Some(option) = given.filter(|_| !speaks) {
+            return Err(UsageError::new(format!(
+                "--{option} is an option of HTTP/2; add --http 2, or drop it"
+            )));
         }
-        if version == HttpVersion::Http3 && self.header_table.is_some() {
+        if version == HttpVersion::Http3 && self.has("header-table") {
             return Err(UsageError::new(
                 "--header-table is an option of HTTP/2: over HTTP/3 no table is kept; drop it",
             ));
         }
-        if speaks && self.pipeline.is_some() {
+        if speaks && self.has("pipeline") {
             return Err(UsageError::new(
                 "--pipeline is an option of HTTP/1.1; with --http 2 or 3 write --streams",
             ));
@@ -574,40 +564,19 @@ impl ConnectionArgs {
         if speaks && !from_file && matches!(plan.load, Load::Open { session: None, .. }) {
             plan.connection.pipeline = STREAMS_OPEN;
         }
-        set(&mut plan.connection.pipeline, self.streams);
-        set(&mut plan.http2.stream_window, self.stream_window);
-        set(&mut plan.http2.connection_window, self.connection_window);
-        set(&mut plan.http2.header_table, self.header_table);
-        set(&mut plan.http2.encoder_table, self.encoder_table);
-        set(&mut plan.http2.frame_max, self.frame_max);
         Ok(())
     }
-
-    fn apply(self, connection: &mut ConnectionPlan) {
-        set_some(&mut connection.calls, self.calls.or(self.close.then_some(1)));
-        set(&mut connection.pipeline, self.pipeline);
-        set_some(&mut connection.group, self.group);
-        set_some(&mut connection.unix, self.unix);
-        connection.resolve.extend(self.resolve);
-        set(&mut connection.bind, self.bind.map(|List(addresses)| addresses));
-        set_some(&mut connection.proxy, self.proxy);
-        set_some(&mut connection.path, self.path);
-        set_some(&mut connection.clients, self.clients);
-        set_some(&mut connection.idle, self.idle);
-        if self.ipv4 {
-            connection.prefer = AddressFamily::V4;
-        }
-        if self.ipv6 {
-            connection.prefer = AddressFamily::V6;
-        }
-        set_some(&mut connection.send_buffer, self.send_buffer);
-        set_some(&mut connection.recv_buffer, self.recv_buffer);
-        connection.nodelay &= !self.no_nodelay;
-        connection.reset_on_close |= self.reset;
-        set(&mut connection.reconnect_pause, self.reconnect_pause);
-        set_some(&mut connection.migrate, self.migrate);
-    }
 }
+
+/// Options of connections that have streams.
+const STREAM_OPTIONS: &[&str] = &[
+    "streams",
+    "stream-window",
+    "connection-window",
+    "header-table",
+    "encoder-table",
+    "frame-max",
+];
 
 impl TlsArgs {
     fn apply(self, tls: &mut TlsPlan, files: &dyn FileSource) -> Result<(), UsageError> {

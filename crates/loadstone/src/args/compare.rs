@@ -243,13 +243,14 @@ impl CompareArgs {
     /// One URL over several protocols.
     fn into_protocols(self, files: &dyn FileSource) -> Result<CompareTask, UsageError> {
         let versions = self.common.request.versions().to_vec();
-        let streams = self.common.connection.streams;
+        let streams = self.common.given.text("streams");
+        let streams = streams.and_then(|text| parse::count(text).ok());
         self.refuse_protocols(&versions)?;
         let (mut sides, mut outputs) = (Vec::new(), None);
         for version in versions {
             let mut common = self.common.clone();
             common.request.http = Some(parse::List(vec![version]));
-            common.connection.keep_to(version);
+            common.given.keep_to(version);
             let (mut plan, results) =
                 common.into_plan(Some(self.before.as_str()), Vec::new(), files)?;
             share_calls(&mut plan, streams)?;

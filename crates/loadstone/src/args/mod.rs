@@ -11,6 +11,7 @@ mod foreign;
 #[cfg(test)]
 mod guide;
 mod netpath;
+mod options;
 mod outputs;
 mod pages;
 mod parse;

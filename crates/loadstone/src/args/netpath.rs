@@ -6,7 +6,7 @@ use plan::FileSource;
 use std::ffi::OsString;
 use std::sync::Arc;
 use units::ParseError;
-use wan::{PathSpec, Population, SpecFault, Trace, TraceSource};
+use wan::{PathSpec, SpecFault, Trace, TraceSource};
 
 /// Put any program behind an emulated Internet path
 ///
@@ -115,7 +115,7 @@ impl NetpathArgs {
 }
 
 /// Traces are files like any other.
-struct Traces<'a>(&'a dyn FileSource);
+pub(super) struct Traces<'a>(pub(super) &'a dyn FileSource);
 
 impl TraceSource for Traces<'_> {
     fn trace(&self, file: &str) -> Result<Arc<Trace>, String> {
@@ -129,14 +129,6 @@ impl TraceSource for Traces<'_> {
 /// What is no path; a trace that cannot be read, with its line.
 pub(super) fn typed_path(text: &str) -> Result<PathSpec, ParseError> {
     plan::rules::parse_path(text, &Traces(&Disk))
-}
-
-/// The same of `--clients`.
-///
-/// # Errors
-/// What is no population; a trace that cannot be read, with its line.
-pub(super) fn typed_clients(text: &str) -> Result<Population, ParseError> {
-    plan::rules::parse_clients(text, &Traces(&Disk))
 }
 
 impl From<SpecFault> for UsageError {

@@ -13,10 +13,6 @@ pub(super) fn statuses(text: &str) -> Result<List<(u16, u16)>, ParseError> {
     rules::parse_statuses(text).map(List)
 }
 
-pub(super) fn addresses(text: &str) -> Result<List<std::net::IpAddr>, ParseError> {
-    rules::parse_bind(text).map(List)
-}
-
 pub(super) fn cores(text: &str) -> Result<List<u32>, ParseError> {
     rules::parse_cpus(text).map(List)
 }
@@ -80,11 +76,6 @@ pub(super) fn count<T: TryFrom<u64>>(text: &str) -> Result<T, ParseError> {
     let count = units::parse_count(text)?;
     let most = u64::MAX >> (64 - 8 * size_of::<T>());
     T::try_from(count).map_err(|_| ParseError(format!("{} is above {most}", units::quoted(text))))
-}
-
-pub(super) fn small_size(text: &str) -> Result<u32, ParseError> {
-    let size = units::parse_size(text)?;
-    u32::try_from(size).map_err(|_| ParseError(format!("{} is above 4G", units::quoted(text))))
 }
 
 pub(super) fn sink(text: &str) -> Result<super::Sink, Infallible> {

@@ -234,7 +234,7 @@ impl RampArgs {
             (steps.population, "--population", "the load stays; give the users by -c"),
             (steps.find.is_some(), "--find", "it tries every path; give --slo alone"),
             (steps.overload || steps.no_overload, "an overload", "the load stays as it is"),
-            (self.common.connection.clients.is_some(), "--clients", "one path is varied, not many"),
+            (self.common.given.has("clients"), "--clients", "one path is varied, not many"),
         ] {
             if given {
                 return Err(UsageError::new(format!("--vary does not go with {option}: {why}")));

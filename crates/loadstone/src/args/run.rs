@@ -2,12 +2,12 @@
 //! `--help` all.
 
 use super::Sink;
+use super::options::GivenOptions;
 use super::parse::{self, List};
 use clap::{Args, ValueEnum};
 use plan::representative::{Representative, parse_representative};
 use plan::stages::Stages;
-use plan::{AbortRule, Auth, BodyRule, HttpVersion, Priority, ResolveRule, Think, rules};
-use std::net::IpAddr;
+use plan::{AbortRule, Auth, BodyRule, HttpVersion, Priority, Think, rules};
 use std::path::PathBuf;
 use units::{Nanos, RateSpan};
 
@@ -48,7 +48,7 @@ pub(super) struct CommonArgs {
     #[command(flatten)]
     pub(super) limits: LimitArgs,
     #[command(flatten)]
-    pub(super) connection: ConnectionArgs,
+    pub(super) given: GivenOptions,
     #[command(flatten)]
     pub(super) tls: TlsArgs,
     #[command(flatten)]
@@ -232,86 +232,6 @@ pub(super) struct LimitArgs {
     /// Without any progress on a connection that has a call in flight [default: none]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
     pub(super) progress_timeout: Option<Nanos>,
-}
-
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Connections")]
-pub(super) struct ConnectionArgs {
-    /// Calls per connection before it is closed [default: as many as the server allows]
-    #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
-    pub(super) calls: Option<u32>,
-    /// A new connection for every call; same as --calls 1
-    #[arg(long, conflicts_with = "calls")]
-    pub(super) close: bool,
-    /// Requests in flight on a connection [default: 1]
-    #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
-    pub(super) pipeline: Option<u32>,
-    /// HTTP/2 and 3: streams in flight on a connection [default: 1 per user, 100 with --rate]
-    #[arg(long, value_parser = parse::count::<u32>, value_name = "N", conflicts_with = "pipeline")]
-    pub(super) streams: Option<u32>,
-    /// HTTP/2 and 3: flow-control window of a stream, in bytes [default: 1G - 1]
-    #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
-    pub(super) stream_window: Option<u32>,
-    /// HTTP/2 and 3: flow-control window of a connection, in bytes [default: 1G - 1]
-    #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
-    pub(super) connection_window: Option<u32>,
-    /// HTTP/2: size of the table the server may use to compress fields, in bytes [default: 4K]
-    #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
-    pub(super) header_table: Option<u32>,
-    /// HTTP/2: size of the table the client uses to compress fields, in bytes [default: 4K]
-    #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
-    pub(super) encoder_table: Option<u32>,
-    /// HTTP/2: largest frame the server may send, in bytes [default: 16K]
-    #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
-    pub(super) frame_max: Option<u32>,
-    /// Send N requests together, and the next N when all responses are complete
-    #[arg(long, value_parser = parse::count::<u32>, value_name = "N", hide_short_help = true)]
-    pub(super) group: Option<u32>,
-    /// Connect to a Unix socket; the URL gives the Host and the path
-    #[arg(long, value_name = "PATH", hide_short_help = true)]
-    pub(super) unix: Option<PathBuf>,
-    /// Use ADDRESS for HOST:PORT; may be given several times
-    #[arg(long, value_name = "HOST:PORT:ADDRESS", value_parser = rules::parse_resolve, hide_short_help = true)]
-    pub(super) resolve: Vec<ResolveRule>,
-    /// Local addresses to connect from, in turn: 127.0.0.2-127.0.0.9,127.0.1.1
-    #[arg(long, value_name = "LIST", value_parser = parse::addresses, hide_short_help = true)]
-    pub(super) bind: Option<List<IpAddr>>,
-    /// Reach a server of this host through an emulated path: 3g, 'rtt=80ms, loss=1%' (needs root)
-    #[arg(long, value_name = "PATH", value_parser = super::netpath::typed_path)]
-    pub(super) path: Option<wan::PathSpec>,
-    /// Each user behind an emulated path of its own: 'dsl:60%, 3g:30%, satellite:10%' (needs root)
-    #[arg(long, value_name = "SHARES", value_parser = super::netpath::typed_clients)]
-    pub(super) clients: Option<wan::Population>,
-    /// Hold this many further connections open while the load runs, and count who ends them
-    #[arg(long, value_name = "N", value_parser = parse::count::<u32>, hide_short_help = true)]
-    pub(super) idle: Option<u32>,
-    /// HTTP/3: change each connection's local port so often: 5s, or 100calls
-    #[arg(long, value_name = "TIME|Ncalls", value_parser = rules::parse_migrate, hide_short_help = true)]
-    pub(super) migrate: Option<plan::Migrate>,
-    /// Use a proxy: http://[name:password@]host:port
-    #[arg(long, value_name = "URL", value_parser = plan::parse_proxy, hide_short_help = true)]
-    pub(super) proxy: Option<url::Url>,
-    /// Use IPv4 only
-    #[arg(short = '4', long, conflicts_with = "ipv6", hide_short_help = true)]
-    pub(super) ipv4: bool,
-    /// Use IPv6 only
-    #[arg(short = '6', long, hide_short_help = true)]
-    pub(super) ipv6: bool,
-    /// Size of the socket's send buffer [default: the kernel's]
-    #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
-    pub(super) send_buffer: Option<u32>,
-    /// Size of the socket's receive buffer [default: the kernel's]
-    #[arg(long, value_name = "SIZE", value_parser = parse::small_size, hide_short_help = true)]
-    pub(super) recv_buffer: Option<u32>,
-    /// Keep Nagle's algorithm on (do not set TCP_NODELAY)
-    #[arg(long, hide_short_help = true)]
-    pub(super) no_nodelay: bool,
-    /// Close connections with RST, so that no port stays in TIME_WAIT
-    #[arg(long, hide_short_help = true)]
-    pub(super) reset: bool,
-    /// Shortest pause of a user after a connection could not be opened [default: 10ms]
-    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
-    pub(super) reconnect_pause: Option<Nanos>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

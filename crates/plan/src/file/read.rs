@@ -1,20 +1,19 @@
 //! TOML → plan. Every message names the table and the key.
 
 use super::is_secret_header;
+use super::keys::PlanTraces;
 use super::scalar::Scalar;
 use super::scenarios::read_scenarios;
 use super::shape::*;
-use super::{
-    ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, STACKS, TLS_VERSIONS, VERSION,
-};
+use super::{GAPS, HTTP_VERSIONS, MASK, ORDERS, STACKS, TLS_VERSIONS, VERSION};
+use crate::options::Inputs;
+use crate::options::grammar::{pick, whole};
 use crate::*;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::{Nanos, ParseError, Rate, quoted};
 use units::{parse_duration, parse_rate, parse_rate_span, parse_size};
-use wan::{Trace, TraceSource};
 
 /// The plan of a file's text. Keys that are absent stand as `run` has them; files that it names are
 /// read through `files`.
@@ -118,8 +117,11 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     plan.sequence = file.sequence.unwrap_or_default();
     read_request(file.request.unwrap_or_default(), &mut plan, login, files)?;
     read_sources(file.script, file.specweb99, &mut plan, files)?;
-    read_connection(file.connection.unwrap_or_default(), &mut plan.connection, files)?;
-    read_http2(file.http2.unwrap_or_default(), &mut plan.http2)?;
+    let connection = file.connection.unwrap_or_default();
+    let traces = PlanTraces::read(connection.texts("traces"), files)?;
+    let inputs = Inputs { files, traces: &traces };
+    connection.read(&mut plan, inputs)?;
+    file.http2.unwrap_or_default().read(&mut plan, inputs)?;
     read_tls(file.tls.unwrap_or_default(), &mut plan.tls, files)?;
     if file.load.is_some() && file.scenario.is_some() {
         let why = "each scenario has a load of its own: drop [load], or make a scenario of it";
@@ -197,13 +199,7 @@ impl Table {
         slot: &mut T,
         names: &[(&str, T)],
     ) -> Result<(), ParseError> {
-        self.set(key, given, slot, |text| {
-            let found = names.iter().find(|(name, _)| *name == text);
-            found.map(|(_, value)| *value).ok_or_else(|| {
-                let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-                ParseError(format!("{} is not one of {}", quoted(text), known.join(", ")))
-            })
-        })
+        self.set(key, given, slot, |text| pick(names, text))
     }
 
     /// Bytes given as text, as base64 or by a file's name; of the three keys one at most.
@@ -379,47 +375,6 @@ fn read_auth(given: Logins, of_url: Option<Auth>) -> Result<Option<Auth>, ParseE
     }
 }
 
-fn read_http2(http2: Http2Table, slot: &mut Http2Plan) -> Result<(), ParseError> {
-    let table = Table("http2");
-    table.set("stream_window", http2.stream_window, &mut slot.stream_window, small_size)?;
-    let window = &mut slot.connection_window;
-    table.set("connection_window", http2.connection_window, window, small_size)?;
-    table.set("header_table", http2.header_table, &mut slot.header_table, small_size)?;
-    table.set("encoder_table", http2.encoder_table, &mut slot.encoder_table, small_size)?;
-    table.set("frame_max", http2.frame_max, &mut slot.frame_max, small_size)
-}
-
-/// The traces that stand in the plan itself, and files for the other names.
-struct PlanTraces<'a> {
-    held: BTreeMap<String, Arc<Trace>>,
-    files: &'a dyn FileSource,
-}
-
-impl<'a> PlanTraces<'a> {
-    fn read(
-        table: Table,
-        texts: Option<BTreeMap<String, String>>,
-        files: &'a dyn FileSource,
-    ) -> Result<PlanTraces<'a>, ParseError> {
-        let read = |(name, gaps): (String, String)| {
-            let trace = Trace::parse_gaps(&gaps)
-                .map_err(|fault| table.fault("traces", format!("{}: {fault}", quoted(&name))))?;
-            Ok((name, Arc::new(trace)))
-        };
-        let held = texts.unwrap_or_default().into_iter().map(read).collect::<Result<_, _>>()?;
-        Ok(PlanTraces { held, files })
-    }
-}
-
-impl TraceSource for PlanTraces<'_> {
-    fn trace(&self, file: &str) -> Result<Arc<Trace>, String> {
-        match self.held.get(file) {
-            Some(trace) => Ok(trace.clone()),
-            None => Trace::of_file(file, &self.files.read(file)?),
-        }
-    }
-}
-
 /// What makes requests in place of the targets.
 fn read_sources(
     script: Option<ScriptTable>,
@@ -438,54 +393,6 @@ fn read_specweb99(file: Specweb99Table) -> Result<Specweb99Plan, ParseError> {
     table.set("directories", file.directories, &mut directories, whole)?;
     table.set("files_seed", file.files_seed, &mut files_seed, whole)?;
     Ok(Specweb99Plan { directories: u32::try_from(directories).unwrap_or(u32::MAX), files_seed })
-}
-
-fn read_connection(
-    connection: ConnectionTable,
-    slot: &mut ConnectionPlan,
-    files: &dyn FileSource,
-) -> Result<(), ParseError> {
-    let table = Table("connection");
-    table.set_or_off("calls", connection.calls, &mut slot.calls, whole)?;
-    if connection.pipeline.is_some() && connection.streams.is_some() {
-        return Err(
-            table.fault("streams", "it is pipeline by its name in HTTP/2: give one of them")
-        );
-    }
-    table.set("pipeline", connection.pipeline, &mut slot.pipeline, whole)?;
-    table.set("streams", connection.streams, &mut slot.pipeline, whole)?;
-    table.set_or_off("group", connection.group, &mut slot.group, whole)?;
-    table.set_or_off("depth", connection.depth, &mut slot.depth, whole)?;
-    table.set("per_user", connection.per_user, &mut slot.per_user, whole)?;
-    table.set("tries", connection.tries, &mut slot.tries, whole)?;
-    slot.resend = connection.resend.unwrap_or(slot.resend);
-    table.set_or_off("unix", connection.unix, &mut slot.unix, |path| Ok(path.into()))?;
-    for rule in connection.resolve.unwrap_or_default() {
-        let rule = rules::parse_resolve(&rule).map_err(|error| table.fault("resolve", error))?;
-        slot.resolve.push(rule);
-    }
-    let bind = connection.bind.unwrap_or_default();
-    if !bind.is_empty() {
-        let all = rules::parse_bind(&bind.join(","));
-        slot.bind = all.map_err(|error| table.fault("bind", error))?;
-    }
-    table.set_or_off("send_buffer", connection.send_buffer, &mut slot.send_buffer, small_size)?;
-    table.set_or_off("recv_buffer", connection.recv_buffer, &mut slot.recv_buffer, small_size)?;
-    slot.nodelay = connection.nodelay.unwrap_or(slot.nodelay);
-    slot.reset_on_close = connection.reset.unwrap_or(slot.reset_on_close);
-    let pause = &mut slot.reconnect_pause;
-    table.set("reconnect_pause", connection.reconnect_pause, pause, parse_duration)?;
-    table.set_or_off("proxy", connection.proxy, &mut slot.proxy, parse_proxy)?;
-    table.pick("family", connection.family, &mut slot.prefer, &FAMILIES)?;
-    let addresses = connection.addresses.map(Scalar::Text);
-    table.pick("addresses", addresses, &mut slot.addresses, &ADDRESSES)?;
-    let traces = PlanTraces::read(table, connection.traces, files)?;
-    let path = |text: &str| rules::parse_path(text, &traces);
-    table.set_or_off("path", connection.path, &mut slot.path, path)?;
-    let clients = |text: &str| rules::parse_clients(text, &traces);
-    table.set_or_off("clients", connection.clients, &mut slot.clients, clients)?;
-    table.set_or_off("idle", connection.idle, &mut slot.idle, whole)?;
-    table.set_or_off("migrate", connection.migrate, &mut slot.migrate, rules::parse_migrate)
 }
 
 fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result<(), ParseError> {
@@ -748,21 +655,10 @@ fn text(text: &str) -> Result<String, ParseError> {
     Ok(text.to_owned())
 }
 
-fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, ParseError> {
-    let count = units::parse_count(text)?;
-    let most = u64::MAX >> (64 - 8 * size_of::<T>());
-    T::try_from(count).map_err(|_| ParseError(format!("{} is above {most}", quoted(text))))
-}
-
 /// A whole number that may be negative; validation knows the bounds.
 fn priority(text: &str) -> Result<i32, ParseError> {
     let why = || format!("{} is not a whole number from -20 to 19", quoted(text));
     text.parse().map_err(|_| ParseError(why()))
-}
-
-fn small_size(text: &str) -> Result<u32, ParseError> {
-    let size = parse_size(text)?;
-    u32::try_from(size).map_err(|_| ParseError(format!("{} is above 4G", quoted(text))))
 }
 
 const FILE_BYTES_MAX: usize = 1 << 30;

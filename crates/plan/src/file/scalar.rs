@@ -4,7 +4,7 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Scalar {
+pub(crate) enum Scalar {
     Off,
     Whole(i64),
     Number(f64),
@@ -13,7 +13,7 @@ pub(super) enum Scalar {
 
 impl Scalar {
     /// As it would be typed on the command line; `None` for `false`.
-    pub(super) fn typed(&self) -> Option<String> {
+    pub(crate) fn typed(&self) -> Option<String> {
         Some(match self {
             Scalar::Off => return None,
             Scalar::Whole(number) => number.to_string(),
@@ -25,15 +25,15 @@ impl Scalar {
     }
 
     /// TOML's integers end at 2^63.
-    pub(super) fn whole(number: u64) -> Scalar {
+    pub(crate) fn whole(number: u64) -> Scalar {
         i64::try_from(number).map_or_else(|_| Scalar::Text(number.to_string()), Scalar::Whole)
     }
 
-    pub(super) fn text(text: impl Into<String>) -> Scalar {
+    pub(crate) fn text(text: impl Into<String>) -> Scalar {
         Scalar::Text(text.into())
     }
 
-    pub(super) fn or_off<T>(value: Option<T>, show: impl FnOnce(T) -> Scalar) -> Option<Scalar> {
+    pub(crate) fn or_off<T>(value: Option<T>, show: impl FnOnce(T) -> Scalar) -> Option<Scalar> {
         Some(value.map_or(Scalar::Off, show))
     }
 }

@@ -1,8 +1,8 @@
 //! The tables of the file, in the order in which they are printed. A key that is absent is `None`.
 
+use super::keys::{CONNECTION, HTTP2, Keys};
 use super::scalar::Scalar;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $name:ident { $($(#[$key:meta])* $field:ident: $of:ty,)* })*) => {
@@ -37,8 +37,8 @@ tables! {
         script: ScriptTable,
         /// Absent: none.
         specweb99: Specweb99Table,
-        connection: ConnectionTable,
-        http2: Http2Table,
+        connection: Keys<CONNECTION>,
+        http2: Keys<HTTP2>,
         tls: TlsTable,
         load: LoadTable,
         /// Several loads at once, in place of `load`.
@@ -103,50 +103,6 @@ tables! {
     Specweb99Table {
         directories: Scalar,
         files_seed: Scalar,
-    }
-
-    ConnectionTable {
-        calls: Scalar,
-        pipeline: Scalar,
-        /// The same of HTTP/2, by its name there.
-        streams: Scalar,
-        group: Scalar,
-        depth: Scalar,
-        per_user: Scalar,
-        tries: Scalar,
-        resend: bool,
-        unix: Scalar,
-        resolve: Vec<String>,
-        bind: Vec<String>,
-        send_buffer: Scalar,
-        recv_buffer: Scalar,
-        nodelay: bool,
-        reset: bool,
-        reconnect_pause: Scalar,
-        proxy: Scalar,
-        /// `any`, `4` or `6`.
-        family: Scalar,
-        /// `in-turn` or `first`.
-        addresses: String,
-        /// An emulated path: a profile, or a path as text.
-        path: Scalar,
-        /// Kinds of clients and their shares, each client behind a path of its own.
-        clients: Scalar,
-        /// Connections that are held open and never used.
-        idle: Scalar,
-        /// `5s` or `100 calls`: when a connection of QUIC changes its local port.
-        migrate: Scalar,
-        /// The traces of these paths by their names: the spans between their lines, in milliseconds.
-        /// A name that is not here is a file's.
-        traces: BTreeMap<String, String>,
-    }
-
-    Http2Table {
-        stream_window: Scalar,
-        connection_window: Scalar,
-        header_table: Scalar,
-        encoder_table: Scalar,
-        frame_max: Scalar,
     }
 
     TlsTable {

@@ -1,4 +1,6 @@
+use super::keys::PlanTraces;
 use super::*;
+use crate::options::{Inputs, KeyValue};
 use crate::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -291,6 +293,23 @@ proptest! {
         match from_toml(&text, &NoFiles) {
             Ok(read) => prop_assert_eq!(read, plan, "{}", text),
             Err(error) => prop_assert!(false, "{error}\n{text}"),
+        }
+    }
+
+    /// What a row shows of a plan is what it puts into another one, whatever else that one has.
+    #[test]
+    fn each_row_sets_what_it_shows(plan in arbitrary::plan()) {
+        let held = options::all().find(|row| row.key() == "connection.traces").unwrap();
+        let (_, KeyValue::Texts(held)) = held.field.show(&plan, Secrets::Shown) else { panic!() };
+        let traces = PlanTraces::read(held, &NoFiles).unwrap();
+        let inputs = Inputs { files: &NoFiles, traces: &traces };
+        for row in options::all().filter(|row| row.key() != "connection.traces") {
+            let (ending, shown) = row.field.show(&plan, Secrets::Shown);
+            let endings = row.field.endings().iter();
+            let given = endings.map(|known| (*known == ending).then(|| shown.clone())).collect();
+            let mut other = tests::plan();
+            prop_assert_eq!(row.field.read(&mut other, given, inputs), Ok(()), "{:?}", row);
+            prop_assert_eq!(row.field.show(&other, Secrets::Shown), (ending, shown), "{:?}", row);
         }
     }
 

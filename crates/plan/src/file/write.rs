@@ -1,17 +1,15 @@
 //! Plan → TOML.
 
+use super::keys::Keys;
 use super::scalar::Scalar;
 use super::scenarios::scenario_table;
 use super::shape::*;
-use super::{
-    ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, STACKS, Secrets, TLS_VERSIONS, VERSION,
-};
+use super::{GAPS, HTTP_VERSIONS, MASK, ORDERS, STACKS, Secrets, TLS_VERSIONS, VERSION};
 use super::{is_secret_header, name_of};
-use crate::rules::{show_body_rule, show_resolve, show_span, show_think, show_visit};
+use crate::rules::{show_body_rule, show_span, show_think, show_visit};
 use crate::*;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use std::collections::BTreeMap;
 use units::{Nanos, Rate, parse_rate};
 
 /// The plan as a file that [`from_toml`] reads back: every field by name.
@@ -35,8 +33,8 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
             directories: Some(Scalar::whole(u64::from(it.directories))),
             files_seed: Some(Scalar::whole(it.files_seed)),
         }),
-        connection: Some(connection_table(plan, secrets)),
-        http2: says_http2.then(|| http2_table(&plan.http2)),
+        connection: Some(Keys::show(plan, secrets)),
+        http2: says_http2.then(|| Keys::show(plan, secrets)),
         tls: Some(tls_table(&plan.tls, secrets)),
         load: plan.scenarios.is_empty().then(|| LoadTable {
             stages: plan.stages.as_ref().map(stages::show_stages),
@@ -166,66 +164,6 @@ fn script_table(script: &ScriptPlan) -> ScriptTable {
         text_file: None,
         args: Some(script.args.clone()),
     }
-}
-
-fn http2_table(http2: &Http2Plan) -> Http2Table {
-    let number = |number: u32| Some(Scalar::whole(number.into()));
-    Http2Table {
-        stream_window: number(http2.stream_window),
-        connection_window: number(http2.connection_window),
-        header_table: number(http2.header_table),
-        encoder_table: number(http2.encoder_table),
-        frame_max: number(http2.frame_max),
-    }
-}
-
-fn connection_table(plan: &Plan, secrets: Secrets) -> ConnectionTable {
-    let connection = &plan.connection;
-    let multiplexed = plan.request.version.has_streams();
-    let proxy = |proxy: &url::Url| {
-        let mut shown = proxy.clone();
-        if secrets == Secrets::Masked && proxy.password().is_some() {
-            let masked = shown.set_password(Some(MASK));
-            masked.expect("a URL that has a password can have another one");
-        }
-        Scalar::text(shown.as_str())
-    };
-    let number = |number: u32| Scalar::whole(number.into());
-    ConnectionTable {
-        calls: Scalar::or_off(connection.calls, number),
-        pipeline: (!multiplexed).then(|| number(connection.pipeline)),
-        streams: multiplexed.then(|| number(connection.pipeline)),
-        group: Scalar::or_off(connection.group, number),
-        depth: Scalar::or_off(connection.depth, number),
-        per_user: Some(number(connection.per_user)),
-        tries: Some(number(connection.tries.into())),
-        resend: Some(connection.resend),
-        unix: Scalar::or_off(connection.unix.as_ref(), |path| Scalar::text(path.to_string_lossy())),
-        resolve: Some(connection.resolve.iter().map(show_resolve).collect()),
-        bind: Some(connection.bind.iter().map(ToString::to_string).collect()),
-        send_buffer: Scalar::or_off(connection.send_buffer, number),
-        recv_buffer: Scalar::or_off(connection.recv_buffer, number),
-        nodelay: Some(connection.nodelay),
-        reset: Some(connection.reset_on_close),
-        reconnect_pause: Some(span(connection.reconnect_pause)),
-        proxy: Scalar::or_off(connection.proxy.as_ref(), proxy),
-        family: Some(Scalar::Text(name_of(&FAMILIES, &connection.prefer))),
-        addresses: Some(name_of(&ADDRESSES, &connection.addresses)),
-        path: Scalar::or_off(connection.path.as_ref(), |path| Scalar::text(&path.text)),
-        clients: Scalar::or_off(connection.clients.as_ref(), |all| Scalar::text(&all.text)),
-        idle: Scalar::or_off(connection.idle, number),
-        migrate: connection.migrate.map(|when| Scalar::text(rules::show_migrate(when))),
-        traces: traces(connection),
-    }
-}
-
-/// What the paths' texts name as files goes with them. Where there is nothing, there is no key.
-fn traces(connection: &ConnectionPlan) -> Option<BTreeMap<String, String>> {
-    let path = connection.path.iter().flat_map(|path| path.traces.clone());
-    let clients = connection.clients.iter().flat_map(wan::Population::traces);
-    let all: BTreeMap<String, String> =
-        path.chain(clients).map(|(name, trace)| (name, trace.gaps())).collect();
-    (!all.is_empty()).then_some(all)
 }
 
 fn tls_table(tls: &TlsPlan, secrets: Secrets) -> TlsTable {

@@ -3,16 +3,13 @@
 use super::Problems;
 use crate::StackChoice;
 use crate::{
-    AddressFamily, ConnectionPlan, HttpVersion, IDLE_MAX, Load, Migrate, Plan, TlsPlan,
-    TlsVersions, rules,
+    AddressFamily, ConnectionPlan, HttpVersion, Load, Migrate, Plan, TlsPlan, TlsVersions, rules,
 };
 use std::net::IpAddr;
 use units::{Nanos, quoted};
 
-/// An hour: whoever waits longer measures nothing.
-const RECONNECT_PAUSE_MAX: Nanos = Nanos::from_secs(3_600);
-
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
+    problems.add_faults(plan, "connection");
     check_calls(plan, problems);
     check_version(plan, problems);
     check_unix(&plan.connection, problems);
@@ -50,16 +47,7 @@ fn check_calls(plan: &Plan, problems: &mut Problems) {
     let ConnectionPlan { calls, pipeline, group, .. } = *connection;
     // what is left of a session's group goes to its next connection
     let spreads = |option: &str| option == "--group" && plan.load.session().is_some();
-    problems.add_if(
-        calls == Some(0),
-        "--calls",
-        "--calls is 0: a connection without a call; give --calls 1 for a connection per call",
-    );
     for (option, depth) in [("--pipeline", pipeline), ("--group", group.unwrap_or(1))] {
-        if !(1..=DEPTH_MAX).contains(&depth) {
-            let text = format!("{option} is {depth}; give 1 to {DEPTH_MAX} requests");
-            problems.add(option, text);
-        }
         if let Some(calls) = calls
             && calls > 0
             && depth > calls
@@ -72,16 +60,6 @@ fn check_calls(plan: &Plan, problems: &mut Problems) {
             problems.add(option, text);
         }
     }
-    problems.add_if(
-        connection.depth == Some(0) || connection.per_user == 0,
-        "depth",
-        "depth or per_user is 0: no call could go out; give 1 or more",
-    );
-    problems.add_if(
-        connection.tries == 0,
-        "tries",
-        "tries is 0: a call must be put on a connection once; give 1 or more",
-    );
     if let Some(group) = group
         && pipeline > 1
     {
@@ -90,20 +68,6 @@ fn check_calls(plan: &Plan, problems: &mut Problems) {
              for groups that wait for their last answer, or --group for a constant depth"
         );
         problems.add("--group", text);
-    }
-    problems.add_if(
-        connection.reconnect_pause > RECONNECT_PAUSE_MAX,
-        "--reconnect-pause",
-        "--reconnect-pause is above 1h; give a duration from 0 to 1h",
-    );
-    for (option, size) in
-        [("--send-buffer", connection.send_buffer), ("--recv-buffer", connection.recv_buffer)]
-    {
-        if let Some(size) = size
-            && (size == 0 || size > BUFFER_MAX)
-        {
-            problems.add(option, format!("{option} is {size} bytes; give a size from 1 to 1G"));
-        }
     }
 }
 
@@ -153,23 +117,7 @@ fn check_streams(plan: &Plan, problems: &mut Problems) {
             problems.add("--http", format!("--http {asked} cannot go with {option}: {way_out}"));
         }
     }
-    let http2 = &plan.http2;
-    for (option, window, least) in [
-        ("--stream-window", http2.stream_window, 1),
-        ("--connection-window", http2.connection_window, CONNECTION_WINDOW_MIN),
-    ] {
-        if !(least..=WINDOW_MAX).contains(&window) {
-            let text = format!("{option} is {window} bytes; give {least} to {WINDOW_MAX}");
-            problems.add(option, text);
-        }
-    }
-    if !(FRAME_MIN..=FRAME_MAX).contains(&http2.frame_max) {
-        let text = format!(
-            "--frame-max is {} bytes; give {FRAME_MIN} to {FRAME_MAX} (RFC 9113 section 6.5.2)",
-            http2.frame_max
-        );
-        problems.add("--frame-max", text);
-    }
+    problems.add_faults(plan, "http2");
 }
 
 /// What QUIC cannot be.
@@ -195,13 +143,6 @@ fn check_http3(plan: &Plan, problems: &mut Problems) {
         }
     }
 }
-
-/// RFC 9113 sections 6.9.1 and 6.9.2: a connection begins with the smaller one, and can only grow.
-const WINDOW_MAX: u32 = (1 << 31) - 1;
-const CONNECTION_WINDOW_MIN: u32 = 65_535;
-/// Section 4.2.
-const FRAME_MIN: u32 = 1 << 14;
-const FRAME_MAX: u32 = (1 << 24) - 1;
 
 fn check_unix(connection: &ConnectionPlan, problems: &mut Problems) {
     let Some(path) = &connection.unix else { return };
@@ -355,12 +296,8 @@ fn check_stack(plan: &Plan, problems: &mut Problems) {
 }
 
 fn check_idle(plan: &Plan, problems: &mut Problems) {
-    let Some(idle) = plan.connection.idle else { return };
-    if !(1..=IDLE_MAX).contains(&idle) {
-        problems.add("--idle", format!("--idle is {idle}; give 1 to {IDLE_MAX} connections"));
-    }
     problems.add_if(
-        plan.request.version == HttpVersion::Http3,
+        plan.connection.idle.is_some() && plan.request.version == HttpVersion::Http3,
         "--idle",
         "--idle holds connections of TCP, which --http 3 has none of; drop one",
     );
@@ -502,7 +439,5 @@ fn check_tls(tls: &TlsPlan, version: HttpVersion, problems: &mut Problems) {
     }
 }
 
-const DEPTH_MAX: u32 = 10_000;
-const BUFFER_MAX: u32 = 1 << 30;
 /// `sockaddr_un` has 108 bytes, the last one a zero.
 const UNIX_PATH_MAX: usize = 107;

@@ -241,7 +241,7 @@ fn all_problems_are_told_at_once() {
     plan.timeouts.call = Nanos::ZERO;
     plan.connection.pipeline = 0;
     let options: Vec<_> =
-        validate(&plan).unwrap_err().iter().map(|problem| problem.option).collect();
+        validate(&plan).unwrap_err().into_iter().map(|problem| problem.option).collect();
     assert_eq!(options, ["--pipeline", "-c", "--timeout"]);
 }
 

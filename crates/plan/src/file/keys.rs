@@ -1,0 +1,171 @@
+//! Tables of the plan file whose keys are rows of the table of options.
+
+use super::read::Table;
+use super::scalar::Scalar;
+use crate::options::{Inputs, KeyValue, Setting, Shape, keys_of};
+use crate::{FileSource, Plan, Secrets};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::{ParseError, quoted};
+use wan::{Trace, TraceSource};
+
+/// Tables that are read and printed by their rows.
+pub(crate) const TABLES: [&str; 2] = ["connection", "http2"];
+pub(super) const CONNECTION: usize = 0;
+pub(super) const HTTP2: usize = 1;
+
+/// What the table [`TABLES`]`[TABLE]` of a file holds, in its order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Keys<const TABLE: usize>(Vec<(String, KeyValue)>);
+
+impl<const TABLE: usize> Keys<TABLE> {
+    /// Puts what was given into the plan.
+    ///
+    /// # Errors
+    /// A value that is not in its grammar, with its key.
+    pub(super) fn read(mut self, plan: &mut Plan, inputs: Inputs<'_>) -> Result<(), ParseError> {
+        for row in keys_of(TABLES[TABLE]) {
+            let (table, key) = row.table_and_key();
+            let mut take = |ending: &&str| {
+                let at = self.0.iter().position(|(name, _)| *name == format!("{key}{ending}"))?;
+                Some(self.0.swap_remove(at).1)
+            };
+            let given: Vec<_> = row.field.endings().iter().map(&mut take).collect();
+            if given.iter().any(Option::is_some) {
+                let read = row.field.read(plan, given, inputs);
+                read.map_err(|error| Table(table).fault(key, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn show(plan: &Plan, secrets: Secrets) -> Keys<TABLE> {
+        let shown = keys_of(TABLES[TABLE]).into_iter().filter(|row| (row.shown)(plan));
+        let show = |row: &Setting| {
+            let (ending, value) = row.field.show(plan, secrets);
+            (format!("{}{ending}", row.table_and_key().1), value)
+        };
+        Keys(shown.map(show).collect())
+    }
+
+    /// Texts by name under a key.
+    pub(super) fn texts(&self, key: &str) -> BTreeMap<String, String> {
+        match self.0.iter().find(|(name, _)| name == key) {
+            Some((_, KeyValue::Texts(texts))) => texts.clone(),
+            _ => BTreeMap::new(),
+        }
+    }
+}
+
+/// The traces that stand in the plan itself, and files for the other names.
+pub(super) struct PlanTraces<'a> {
+    held: BTreeMap<String, Arc<Trace>>,
+    files: &'a dyn FileSource,
+}
+
+impl<'a> PlanTraces<'a> {
+    /// # Errors
+    /// A text that is no trace.
+    pub(super) fn read(
+        texts: BTreeMap<String, String>,
+        files: &'a dyn FileSource,
+    ) -> Result<PlanTraces<'a>, ParseError> {
+        let read = |(name, gaps): (String, String)| {
+            let trace = Trace::parse_gaps(&gaps).map_err(|fault| {
+                Table("connection").fault("traces", format!("{}: {fault}", quoted(&name)))
+            })?;
+            Ok((name, Arc::new(trace)))
+        };
+        Ok(PlanTraces { held: texts.into_iter().map(read).collect::<Result<_, _>>()?, files })
+    }
+}
+
+impl TraceSource for PlanTraces<'_> {
+    fn trace(&self, file: &str) -> Result<Arc<Trace>, String> {
+        match self.held.get(file) {
+            Some(trace) => Ok(trace.clone()),
+            None => Trace::of_file(file, &self.files.read(file)?),
+        }
+    }
+}
+
+impl Serialize for KeyValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            KeyValue::One(value) => value.serialize(serializer),
+            KeyValue::Switch(on) => serializer.serialize_bool(*on),
+            KeyValue::List(items) => items.serialize(serializer),
+            KeyValue::Texts(texts) => texts.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Shape {
+    type Value = KeyValue;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<KeyValue, D::Error> {
+        match self {
+            Shape::One => Scalar::deserialize(deserializer).map(KeyValue::One),
+            Shape::Switch => bool::deserialize(deserializer).map(KeyValue::Switch),
+            Shape::List => Vec::deserialize(deserializer).map(KeyValue::List),
+            Shape::Texts => BTreeMap::deserialize(deserializer).map(KeyValue::Texts),
+        }
+    }
+}
+
+impl<const TABLE: usize> Serialize for Keys<TABLE> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+impl<'de, const TABLE: usize> Deserialize<'de> for Keys<TABLE> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let rows = keys_of(TABLES[TABLE]);
+        let key = |row: &'static Setting| {
+            let (_, key) = row.table_and_key();
+            row.field.endings().iter().map(move |it| (format!("{key}{it}"), row.field.shape()))
+        };
+        let known: Vec<_> = rows.into_iter().flat_map(key).collect();
+        deserializer.deserialize_map(KeysVisitor(&known)).map(Keys)
+    }
+}
+
+/// Keys that there are, with the shapes of their values.
+#[derive(Clone, Copy)]
+struct KeysVisitor<'a>(&'a [(String, Shape)]);
+
+impl<'de> Visitor<'de> for KeysVisitor<'_> {
+    type Value = Vec<(String, KeyValue)>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a table")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut given = Vec::new();
+        while let Some((key, shape)) = map.next_key_seed(KnownKey(self.0))? {
+            given.push((key, map.next_value_seed(shape)?));
+        }
+        Ok(given)
+    }
+}
+
+/// A key as it is read, so that the message of an unknown one has its line.
+struct KnownKey<'a>(&'a [(String, Shape)]);
+
+impl<'de> DeserializeSeed<'de> for KnownKey<'_> {
+    type Value = (String, Shape);
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        let key = String::deserialize(deserializer)?;
+        let known = self.0.iter().find(|(known, _)| *known == key).cloned();
+        known.ok_or_else(|| {
+            let names: Vec<String> = self.0.iter().map(|(name, _)| format!("`{name}`")).collect();
+            let names = names.join(", ");
+            D::Error::custom(format!("unknown field `{key}`, expected one of {names}"))
+        })
+    }
+}

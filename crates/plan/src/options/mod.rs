@@ -1,0 +1,177 @@
+//! The table of options: one row says all about an option of `run` or a key of the plan file.
+//!
+//! From the rows follow the command line with its help and completions (the program makes clap's
+//! arguments of them), what an option that was given does to the plan, both directions of the plan file,
+//! the bounds of values, and the page of options in the guide. Rules between two options are functions
+//! in [`validate`](crate::validate). Groups that are not in the table yet stand in the program's
+//! arguments and in [`file`](crate::to_toml) by hand.
+
+mod access;
+mod connection;
+pub(crate) mod grammar;
+
+pub(crate) use access::{Access, KeyValue, Shape};
+
+use crate::{FileSource, Plan};
+use units::ParseError;
+use wan::TraceSource;
+
+/// An option of `run`, a key of the plan file, or, most often, both.
+pub struct Setting {
+    /// The option without its dashes; empty: the key has none.
+    pub name: &'static str,
+    /// The option of one letter.
+    pub short: Option<char>,
+    /// What stands behind the option in help: `TIME`; empty: it takes no value.
+    pub value: &'static str,
+    /// An option without a value: what it puts under the key.
+    pub means: &'static str,
+    /// The value of an option that may go without one: `--follow`, `--follow=3`.
+    pub omitted: Option<&'static str>,
+    /// The only values that the option takes, where there are few.
+    pub choices: &'static [&'static str],
+    /// The value names a file of this machine.
+    pub is_file: bool,
+    /// Names of options that contradict this one, whatever their values.
+    pub without: &'static [&'static str],
+    /// The part of help that it stands in.
+    pub heading: &'static str,
+    /// `-h` shows it too; the others are in `--help` alone.
+    pub common: bool,
+    /// The line of help.
+    pub help: &'static str,
+    /// The page of the guide that explains it, without `.md`.
+    pub page: &'static str,
+    /// Its place in the plan, the grammar of its values, and their bounds.
+    pub(crate) field: &'static dyn Access,
+    /// Whether a printed plan has the key; most always have theirs.
+    pub(crate) shown: fn(&Plan) -> bool,
+}
+
+/// What a row leaves out: an option that takes a value, in `--help` alone.
+const SETTING: Setting = Setting {
+    name: "",
+    short: None,
+    value: "",
+    means: "true",
+    omitted: None,
+    choices: &[],
+    is_file: false,
+    without: &[],
+    heading: "",
+    common: false,
+    help: "",
+    page: "",
+    field: &access::NO_FIELD,
+    shown: |_| true,
+};
+
+/// Where values find what they name.
+#[derive(Clone, Copy)]
+pub struct Inputs<'a> {
+    pub files: &'a dyn FileSource,
+    pub traces: &'a dyn TraceSource,
+}
+
+impl std::fmt::Debug for Inputs<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Inputs")
+    }
+}
+
+impl std::fmt::Debug for Setting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.label(), self.key())
+    }
+}
+
+impl Setting {
+    /// `connection.reconnect_pause`.
+    pub fn key(&self) -> &'static str {
+        self.field.key()
+    }
+
+    /// Table and key in the plan file.
+    pub(crate) fn table_and_key(&self) -> (&'static str, &'static str) {
+        self.key().split_once('.').expect("a key stands in a table")
+    }
+
+    /// As messages name it: `--reconnect-pause`, or its key where it is no option.
+    pub fn label(&self) -> String {
+        match self.name {
+            "" => self.table_and_key().1.to_owned(),
+            name => format!("--{name}"),
+        }
+    }
+
+    /// Whether it may be given several times, each time adding to what is there.
+    pub fn is_repeated(&self) -> bool {
+        self.field.is_repeated()
+    }
+
+    /// The least and the greatest value, as far as there are such.
+    pub fn bounds(&self) -> (Option<String>, Option<String>) {
+        self.field.bounds()
+    }
+
+    /// Whether the option takes such a value.
+    ///
+    /// # Errors
+    /// What is not in the grammar of its values.
+    pub fn check(&self, text: &str, inputs: Inputs<'_>) -> Result<(), ParseError> {
+        self.field.check(text, inputs)
+    }
+
+    /// Puts a value that was typed into the plan.
+    ///
+    /// # Errors
+    /// What is not in the grammar of its values; a file that cannot be read.
+    pub fn set(&self, plan: &mut Plan, text: &str, inputs: Inputs<'_>) -> Result<(), ParseError> {
+        self.field.set(plan, text, inputs)
+    }
+}
+
+/// All rows, in the order of help.
+pub fn all() -> impl Iterator<Item = &'static Setting> {
+    [connection::SETTINGS].into_iter().flatten()
+}
+
+/// The row of an option.
+pub fn named(name: &str) -> Option<&'static Setting> {
+    all().find(|row| row.name == name)
+}
+
+/// The rows of a table of the plan file, one for each key, in the order in which keys are printed.
+pub(crate) fn keys_of(table: &str) -> Vec<&'static Setting> {
+    let mut rows: Vec<&Setting> = Vec::new();
+    for row in all().filter(|row| row.table_and_key().0 == table) {
+        // `--close` is another way to say `--calls 1`
+        if rows.iter().all(|known| known.key() != row.key()) {
+            rows.push(row);
+        }
+    }
+    let first = PRINTED_FIRST.iter().find(|(known, _)| *known == table).map_or("", |it| it.1);
+    let place = |key: &str| first.split(' ').position(|known| known == key).unwrap_or(usize::MAX);
+    rows.sort_by_key(|row| place(row.table_and_key().1));
+    rows
+}
+
+/// What is out of bounds in a table of the plan file: each with the option that it is of.
+pub(crate) fn faults(plan: &Plan, table: &str) -> Vec<(String, String)> {
+    let fault = |row: &Setting| {
+        let label = row.label();
+        row.field.fault(plan).map(|why| (label.clone(), format!("{label} {why}")))
+    };
+    keys_of(table).into_iter().filter_map(fault).collect()
+}
+
+/// Tables whose keys were printed in another order before there was this table of options; keys that are
+/// not named follow in its order. It stays, so that kept plans can be compared with new ones line by line.
+const PRINTED_FIRST: &[(&str, &str)] = &[(
+    "connection",
+    "calls pipeline streams group depth per_user tries resend unix resolve bind send_buffer recv_buffer \
+     nodelay reset reconnect_pause proxy family addresses",
+)];
+
+#[cfg(test)]
+mod tests;
