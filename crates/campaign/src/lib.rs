@@ -654,7 +654,8 @@ impl Runner<'_> {
         let mut all = Vec::new();
         let over_quic = self.target.spoken.is_http3();
         let behind = http3::follow_up_stream(&steps);
-        let bare = steps.iter().any(http3::datagrams::is_said);
+        let by_hand = steps.iter().any(http3::packets::is_said);
+        let bare = !by_hand && steps.iter().any(http3::datagrams::is_said);
         if exchange.opening && over_quic {
             all.push(Move::Send(http3::write::opening()));
         } else if exchange.opening {

@@ -41,7 +41,73 @@ pub enum PieceKind {
     /// From the driver, where no connection is made: a datagram that it sent, as far as it is kept; its stream is
     /// the size of the whole.
     Sent = 8,
+    /// To the driver, of a connection that is made by hand: a packet of it. The payload is a byte of
+    /// [`PACKET_OPTIONS`], and frames (RFC 9000 section 19), which need not be ones that a client may send.
+    Packet = 9,
+    /// To the driver, the same: a packet that touches one of the server's limits. The payload is its place among
+    /// [`LIMITS`] as a code; it concerns its stream where the limit is a stream's.
+    Limit = 10,
+    /// To the driver, the same: what follows goes out from another local port. No payload.
+    Port = 11,
+    /// From the driver, the same: a frame of QUIC that came. Its stream is the frame's type, or one of the
+    /// numbers of [`FRAMES`] that are none; the payload is what follows the type.
+    Frame = 12,
 }
+
+/// What is odd about a packet of a connection that is made by hand, by name.
+pub const PACKET_OPTIONS: [(&str, u8); 7] = [
+    // the reserved bits of its header are set (RFC 9000 section 17.3.1)
+    ("reserved", RESERVED),
+    // its last byte is another one: nobody can decrypt it
+    ("broken", BROKEN),
+    // the bit of its header that is always set is not (the same section)
+    ("unfixed", UNFIXED),
+    // to a connection that the server does not know
+    ("stranger", STRANGER),
+    // the same bytes twice
+    ("twice", TWICE),
+    // in a Handshake packet (section 17.2.4)
+    ("handshake", IN_HANDSHAKE),
+    // with a key that was never agreed on, and the bit that says so (RFC 9001 section 6)
+    ("phase", PHASE),
+];
+pub const UNFIXED: u8 = 1;
+pub const STRANGER: u8 = 8;
+pub const TWICE: u8 = 16;
+pub const IN_HANDSHAKE: u8 = 32;
+pub const PHASE: u8 = 64;
+
+/// Limits of the server's (RFC 9000 sections 4.1 and 4.6), and what is sent about them.
+pub const LIMITS: [&str; 6] = [
+    // the last byte of the stream that the server takes, and the one behind it
+    "stream-edge",
+    "stream-beyond",
+    // one byte more than the connection may have
+    "connection-beyond",
+    // the last stream for a request that may be opened, and the first that may not; the first in one direction
+    "streams-edge",
+    "streams-beyond",
+    "one-way-beyond",
+];
+
+/// Frames of QUIC that are told by name, and what else is told like one.
+pub const FRAMES: [(&str, u64); 9] = [
+    ("NEW_TOKEN", 0x07),
+    ("NEW_CONNECTION_ID", 0x18),
+    ("RETIRE_CONNECTION_ID", 0x19),
+    ("PATH_CHALLENGE", 0x1a),
+    ("PATH_RESPONSE", 0x1b),
+    ("HANDSHAKE_DONE", 0x1e),
+    // the server knows the connection no more (RFC 9000 section 10.3)
+    ("stateless-reset", RESET_SEEN),
+    // there is no such limit, so that nothing was sent
+    ("unlimited", UNLIMITED),
+    // the server does not want its clients to move (section 18.2), and so we did not
+    ("unmoved", UNMOVED),
+];
+pub const RESET_SEEN: u64 = 1 << 62;
+pub const UNLIMITED: u64 = RESET_SEEN + 1;
+pub const UNMOVED: u64 = RESET_SEEN + 2;
 
 /// What is odd about an Initial packet, by name, and the bits of its description.
 pub const INITIAL_OPTIONS: [(&str, u8); 5] = [
@@ -99,6 +165,10 @@ impl Head {
             6 => PieceKind::Datagram,
             7 => PieceKind::Initial,
             8 => PieceKind::Sent,
+            9 => PieceKind::Packet,
+            10 => PieceKind::Limit,
+            11 => PieceKind::Port,
+            12 => PieceKind::Frame,
             _ => return None,
         };
         let [.., a, b, c, d, e, f, g, h] = *bytes;
@@ -242,6 +312,6 @@ mod tests {
 
     #[test]
     fn what_is_no_piece_is_an_error() {
-        assert_eq!(Cutter::default().open(&[9; HEAD]), Err(NoPiece));
+        assert_eq!(Cutter::default().open(&[13; HEAD]), Err(NoPiece));
     }
 }

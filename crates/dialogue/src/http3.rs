@@ -3,6 +3,7 @@
 //! that packets are always right and what is on the streams need not be.
 
 pub mod datagrams;
+pub mod packets;
 mod told;
 pub mod write;
 

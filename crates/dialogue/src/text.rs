@@ -35,6 +35,9 @@
 //! | `{ask STREAM}` `{start STREAM}` | a whole GET; the beginning of a POST, whose content follows |
 //! | `{asks N}` `{aborts N}` | N requests on streams from 0 on; the same, each given up at once |
 //! | `{varint N}` | a number as QUIC writes it |
+//! | `{packet OPTIONS TEXT}` | a packet with these frames of QUIC; `none`, or what is odd about it |
+//! | `{limit NAME STREAM}` | frames that touch one of the server's limits |
+//! | `{port}` | what follows goes out from another local port |
 
 mod frames;
 mod streams;

@@ -19,6 +19,8 @@ pub enum DefectKind {
     Frames,
     /// Frames and streams of HTTP/3: Q.
     Streams,
+    /// Packets of QUIC among those of a connection.
+    Packets,
     /// What shows itself only to who builds on what he found: F-15.
     Mutation,
     /// What only segments of the client's own making show: P.
@@ -227,6 +229,12 @@ defects! {
         DiesOfDataFirst "dies-of-data-first" "DATA before HEADERS on a stream of HTTP/3 ends the server; it is back after 500 ms",
         KeepsCancelledStreams "keeps-cancelled-streams" "a stream of HTTP/3 that a client gives up counts for ever among the hundred of its connection",
         HangsOnInsertCount "hangs-on-insert-count" "a field section of HTTP/3 that waits for entries of a table takes one of eight workers for ever",
+    }
+    Packets {
+        PassesOverForbidden "passes-over-forbidden" "HANDSHAKE_DONE and NEW_TOKEN of a client are passed over",
+        TakesAnyAck "takes-any-ack" "an acknowledgement of a packet that was never sent is passed over",
+        KeepsNoWindow "keeps-no-window" "bytes behind the first 1,000,000 of a stream are passed over, whatever its window is",
+        AnswersNoChallenge "answers-no-challenge" "PATH_CHALLENGE has no answer",
     }
     Segments {
         StandsStillUnread "stands-still-unread" "a client that takes nothing of a response keeps everybody waiting, for 10 s at most",

@@ -293,7 +293,11 @@ impl Session {
             | PieceKind::Close
             | PieceKind::Datagram
             | PieceKind::Initial
-            | PieceKind::Sent => {}
+            | PieceKind::Sent
+            | PieceKind::Packet
+            | PieceKind::Limit
+            | PieceKind::Port
+            | PieceKind::Frame => {}
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use sample::FailureClass;
 use std::sync::Arc;
 
 /// Version 1 (RFC 9000 section 15).
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 /// Bytes of packet numbers, and of the tag behind what is protected.
 const NUMBER_LEN: usize = 4;
 const TAG_LEN: usize = 16;
@@ -52,8 +52,9 @@ impl Bare {
     pub(crate) fn new(handshakes: &Handshakes, name: &str) -> Option<Bare> {
         let to = RandomConnectionIdGenerator::new(8).generate_cid();
         let from = RandomConnectionIdGenerator::new(8).generate_cid();
-        let mut session =
-            Arc::clone(handshakes).start_session(VERSION, name, &parameters(&from)?).ok()?;
+        let mut session = Arc::clone(handshakes)
+            .start_session(VERSION, name, &parameters(&from, WINDOW)?)
+            .ok()?;
         let mut hello = Vec::new();
         session.write_handshake(&mut hello);
         let keys = session.initial_keys(&to, Side::Client);
@@ -270,15 +271,19 @@ fn opened(keys: &Keys, bytes: &mut [u8]) -> Option<(BytesMut, usize)> {
     Some((body, end))
 }
 
+/// Bytes that a server may send to a connection that never stands, and streams that it may open.
+const WINDOW: u64 = 65_535;
+const UNI_MAX: u64 = 16;
+
 /// What no server gave us.
 const INVENTED: &[u8] = b"a token of loadstone's invention";
 
 /// What a client has to say of itself, and that the server may open its control stream and more.
-fn parameters(from: &ConnectionId) -> Option<TransportParameters> {
+pub(crate) fn parameters(from: &ConnectionId, window: u64) -> Option<TransportParameters> {
     // initial_max_data, initial_max_stream_data for three kinds, initial_max_streams_uni,
     // initial_source_connection_id (RFC 9000 section 18.2)
     let mut text = Vec::new();
-    for (id, value) in [(4_u8, 65_535_u64), (5, 65_535), (6, 65_535), (7, 65_535), (9, 3)] {
+    for (id, value) in [(4_u8, window), (5, window), (6, window), (7, window), (9, UNI_MAX)] {
         let mut number = Vec::new();
         put_number(&mut number, value);
         text.extend_from_slice(&[id, number.len() as u8]);
@@ -321,12 +326,12 @@ fn closing(mut frames: &[u8]) -> Option<u64> {
 }
 
 /// RFC 9000 section 16.
-fn put_number(out: &mut Vec<u8>, number: u64) {
+pub(crate) fn put_number(out: &mut Vec<u8>, number: u64) {
     VarInt::from_u64(number).unwrap_or(VarInt::MAX).encode(out);
 }
 
 /// The number at the beginning of the bytes and how many of them it is; `None`: it is not whole.
-fn number(bytes: &[u8]) -> Option<(u64, usize)> {
+pub(crate) fn number(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut rest = bytes;
     let number = VarInt::decode(&mut rest).ok()?;
     Some((number.into_inner(), bytes.len() - rest.len()))

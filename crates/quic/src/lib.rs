@@ -11,7 +11,9 @@
 
 mod bare;
 mod clock;
+pub mod deaf;
 mod early;
+mod hand;
 mod link;
 mod loss;
 mod migration;
@@ -23,6 +25,7 @@ pub use transport::Limits;
 use bare::Bare;
 use clock::Clock;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use hand::{Hand, HandOut};
 use link::QuicLink;
 use quinn_proto::{ClientConfig, DatagramEvent, Endpoint, EndpointConfig, crypto};
 use sample::{FailureClass, QuicEnd, SocketFacts};
@@ -76,6 +79,17 @@ struct Lane {
     link: Option<Box<QuicLink>>,
     /// Datagrams without a connection.
     bare: Option<Box<Bare>>,
+    /// A connection that is made by hand, how a socket is opened for it, and which of its alarms is set.
+    hand: Option<Box<ByHand>>,
+}
+
+struct ByHand {
+    hand: Hand,
+    remote: SocketAddr,
+    options: OpenOptions,
+    armed: Nanos,
+    /// The worker was told that it stands, and that it is over.
+    told: (bool, bool),
 }
 
 impl<I: Io> Quic<I> {
@@ -171,6 +185,93 @@ impl<I: Io> Quic<I> {
         Ok(())
     }
 
+    fn connect_by_hand(
+        &mut self,
+        slot: Slot,
+        remote: SocketAddr,
+        name: &str,
+        options: &OpenOptions,
+    ) -> Result<(), IoError> {
+        let now = self.io.now();
+        let hand = Hand::new(&self.handshakes, name, now);
+        let hand = hand.ok_or(IoError::Failed(FailureClass::Tls))?;
+        let (options, armed, told) = (options.clone(), Nanos::NEVER, (false, false));
+        self.lane(slot).hand = Some(Box::new(ByHand { hand, remote, options, armed, told }));
+        self.advance_hand(slot);
+        Ok(())
+    }
+
+    /// Sends what a connection by hand has to send, and says what there is to be read.
+    fn advance_hand(&mut self, slot: Slot) {
+        let Quic { lanes, io, news, alarms, .. } = self;
+        let lane = &mut lanes[slot as usize];
+        let (generation, Some(by_hand)) = (lane.generation, lane.hand.as_deref_mut()) else {
+            return;
+        };
+        let ByHand { hand, remote, options, armed, told } = by_hand;
+        while let Some(out) = hand.next_out() {
+            let done = match out {
+                // what the socket has no room for is lost, as on any path
+                HandOut::Datagram(datagram) => io.write(slot, &datagram).map(|_| ()),
+                HandOut::Port => {
+                    let anew = OpenOptions { port: None, ..options.clone() };
+                    io.open(slot, &Peer::Udp(*remote), &anew)
+                }
+            };
+            if let Err(IoError::Failed(class)) = done {
+                hand.lose_path(class);
+            }
+        }
+        let (stands, over) = (hand.stands(), hand.is_over());
+        let writable = (stands, over) != std::mem::replace(told, (stands, over));
+        if writable || hand.waits() {
+            news.push((Ready { slot, readable: true, writable, ended: over }, generation));
+        }
+        let due = hand.due();
+        if due < *armed {
+            *armed = due;
+            alarms.push(Reverse((due, slot, generation)));
+        }
+    }
+
+    fn read_by_hand(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        self.gather_by_hand(slot);
+        self.advance_hand(slot);
+        let lane = &mut self.lanes[slot as usize];
+        let (generation, Some(by_hand)) = (lane.generation, lane.hand.as_deref_mut()) else {
+            return Err(IoError::WouldBlock);
+        };
+        let read = by_hand.hand.read(buffer);
+        if matches!(read, Ok(count) if count > 0) {
+            // a short read is taken for the last one
+            let ended = by_hand.hand.is_over();
+            self.news.push((Ready { slot, readable: true, writable: false, ended }, generation));
+        }
+        read
+    }
+
+    /// Datagrams of a connection by hand, off its socket.
+    fn gather_by_hand(&mut self, slot: Slot) {
+        let mut buffer = std::mem::take(&mut self.datagrams);
+        while let Some(ByHand { hand, .. }) = self.lanes[slot as usize].hand.as_deref_mut() {
+            match self.io.receive(slot, &mut buffer) {
+                Ok((count, each)) => {
+                    let now = self.io.now();
+                    for datagram in buffer[..count].chunks(each.max(1)) {
+                        hand.take(now, datagram);
+                    }
+                }
+                Err(IoError::WouldBlock) => break,
+                Err(IoError::Failed(class)) => {
+                    hand.lose_path(class);
+                    break;
+                }
+            }
+            self.advance_hand(slot);
+        }
+        self.datagrams = buffer;
+    }
+
     /// Does what follows from anything that happened to a connection: events, datagrams to be sent,
     /// the next alarm.
     fn advance(&mut self, slot: Slot) {
@@ -200,6 +301,12 @@ impl<I: Io> Quic<I> {
             self.alarms.pop();
             let lane = &mut self.lanes[slot as usize];
             let current = lane.generation == generation;
+            if let Some(by_hand) = lane.hand.as_deref_mut().filter(|_| current) {
+                by_hand.armed = Nanos::NEVER;
+                by_hand.hand.tick(now);
+                self.advance_hand(slot);
+                continue;
+            }
             let Some(link) = lane.link.as_deref_mut().filter(|_| current) else { continue };
             if link.rang(at, now, &self.clock) {
                 link.time_out(self.clock.instant(now));
@@ -265,6 +372,10 @@ impl<I: Io> Io for Quic<I> {
                 }
             };
         }
+        if options.by_hand {
+            let made = self.connect_by_hand(slot, *address, name, options);
+            return made.inspect_err(|_| self.io.close(slot, Close::Orderly));
+        }
         self.connect(slot, *address, name, options)
             .inspect_err(|_| self.io.close(slot, Close::Orderly))
     }
@@ -279,6 +390,13 @@ impl<I: Io> Io for Quic<I> {
                 self.news.push((ready, lane.generation));
             }
             return written;
+        }
+        let now = self.io.now();
+        let by_hand = self.lanes.get_mut(slot as usize).and_then(|lane| lane.hand.as_mut());
+        if let Some(by_hand) = by_hand {
+            by_hand.hand.write(bytes, now)?;
+            self.advance_hand(slot);
+            return Ok(bytes.len());
         }
         let Some(link) = self.link(slot) else { return self.io.write(slot, bytes) };
         link.write(bytes)?;
@@ -296,6 +414,9 @@ impl<I: Io> Io for Quic<I> {
                 self.news.push((ready, generation));
             }
             return read;
+        }
+        if self.lanes.get(slot as usize).is_some_and(|lane| lane.hand.is_some()) {
+            return self.read_by_hand(slot, buffer);
         }
         if self.link(slot).is_none() {
             return self.io.read(slot, buffer);
@@ -318,6 +439,12 @@ impl<I: Io> Io for Quic<I> {
     fn close(&mut self, slot: Slot, how: Close) {
         if let Some(lane) = self.lanes.get_mut(slot as usize) {
             lane.bare = None;
+        }
+        if self.lanes.get(slot as usize).is_some_and(|lane| lane.hand.is_some()) {
+            let lane = &mut self.lanes[slot as usize];
+            lane.hand.iter_mut().for_each(|one| one.hand.close());
+            self.advance_hand(slot);
+            self.lanes[slot as usize].hand = None;
         }
         let link = self.lanes.get_mut(slot as usize).and_then(|lane| lane.link.take());
         if let Some(mut link) = link {
@@ -366,7 +493,7 @@ impl<I: Io> Io for Quic<I> {
         let lanes = &self.lanes;
         let current = |(ready, generation): (Ready, u32)| {
             let lane = &lanes[ready.slot as usize];
-            let held = lane.link.is_some() || lane.bare.is_some();
+            let held = lane.link.is_some() || lane.bare.is_some() || lane.hand.is_some();
             (lane.generation == generation && held).then_some(ready)
         };
         ready.extend(self.news.drain(..).filter_map(current));

@@ -4,6 +4,7 @@ use crate::clock::Clock;
 use crate::early::Early;
 use crate::loss::Loss;
 use crate::migration::{Migration, Moves};
+use crate::transport::{number_of_parameter, parameter};
 use bytes::Bytes;
 use conduit::streams::{self, Cutter, Head, PieceKind};
 use conduit::{Io, IoError, OpenOptions, Peer, Slot};
@@ -355,7 +356,11 @@ impl QuicLink {
             | PieceKind::Close
             | PieceKind::Datagram
             | PieceKind::Initial
-            | PieceKind::Sent => {}
+            | PieceKind::Sent
+            | PieceKind::Packet
+            | PieceKind::Limit
+            | PieceKind::Port
+            | PieceKind::Frame => {}
         }
     }
 
@@ -418,7 +423,7 @@ impl QuicLink {
                 Event::Connected => {
                     self.stand(now);
                     told.writable = true;
-                    let allowed = allowed(&self.connection).unwrap_or(0);
+                    let allowed = allowed(&self.connection);
                     streams::put_code(&mut self.inbox, PieceKind::Allowed, 0, Some(allowed));
                 }
                 Event::ConnectionLost { reason } => {
@@ -446,7 +451,7 @@ impl QuicLink {
         self.stands = true;
         self.settle_early();
         if let Some(moving) = &mut self.migration {
-            let allowed = parameter(&self.connection, DISABLE_ACTIVE_MIGRATION).is_none();
+            let allowed = of_peer(&self.connection, DISABLE_ACTIVE_MIGRATION).is_none();
             moving.0.begin(allowed, now);
         }
     }
@@ -645,37 +650,14 @@ impl HeldBytes {
 }
 
 /// Streams with requests that the peer allows to begin with.
-fn allowed(connection: &Connection) -> Option<u64> {
-    match parameter(connection, MAX_STREAMS_BIDI) {
-        Some(value) => number(&mut &value[..]),
-        None => Some(0),
-    }
+fn allowed(connection: &Connection) -> u64 {
+    let parameters = connection.crypto_session().transport_parameters().ok().flatten();
+    parameters.map_or(0, |known| number_of_parameter(&known, MAX_STREAMS_BIDI))
 }
 
 /// What the peer's transport parameters say under `wanted` (RFC 9000 section 18).
-fn parameter(connection: &Connection, wanted: u64) -> Option<Vec<u8>> {
-    let parameters = connection.crypto_session().transport_parameters().ok()??;
-    let mut bytes = Vec::new();
-    parameters.write(&mut bytes);
-    let mut rest = &bytes[..];
-    while !rest.is_empty() {
-        let (id, length) = (number(&mut rest)?, number(&mut rest)?);
-        let (value, others) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-        if id == wanted {
-            return Some(value.to_vec());
-        }
-        rest = others;
-    }
-    None
-}
-
-/// RFC 9000 section 16.
-fn number(rest: &mut &[u8]) -> Option<u64> {
-    let length = 1 << (rest.first()? >> 6);
-    let (bytes, others) = rest.split_at_checked(length)?;
-    *rest = others;
-    let first = u64::from(bytes[0] & 0x3f);
-    Some(bytes[1..].iter().fold(first, |sum, byte| sum << 8 | u64::from(*byte)))
+fn of_peer(connection: &Connection, wanted: u64) -> Option<Vec<u8>> {
+    parameter(&connection.crypto_session().transport_parameters().ok()??, wanted)
 }
 
 /// The library's name of a stream (RFC 9000 section 2.1).

@@ -1,5 +1,7 @@
 //! How our side of a connection behaves.
 
+use crate::bare::number;
+use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{TransportConfig, VarInt};
 
 /// What our side allows the peer.
@@ -37,4 +39,28 @@ pub(crate) fn config(limits: &Limits) -> TransportConfig {
         .send_window(SEND_WINDOW)
         .datagram_receive_buffer_size(None);
     config
+}
+
+/// What transport parameters say under `wanted` (RFC 9000 section 18).
+pub(crate) fn parameter(known: &TransportParameters, wanted: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    known.write(&mut bytes);
+    let mut rest = &bytes[..];
+    while !rest.is_empty() {
+        let (id, used) = number(rest)?;
+        rest = &rest[used..];
+        let (length, used) = number(rest)?;
+        let (value, others) = rest[used..].split_at_checked(usize::try_from(length).ok()?)?;
+        if id == wanted {
+            return Some(value.to_vec());
+        }
+        rest = others;
+    }
+    None
+}
+
+/// The same of a number; 0 where they do not have it.
+pub(crate) fn number_of_parameter(known: &TransportParameters, wanted: u64) -> u64 {
+    let value = parameter(known, wanted).and_then(|value| number(&value));
+    value.map_or(0, |(value, _)| value)
 }

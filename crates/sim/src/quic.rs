@@ -5,8 +5,11 @@
 use crate::run::{Bench, Simulated};
 use crate::servers::Queue;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use dialogue::governor::{Governor, Stop};
+use dialogue::talk::{Carried, Conversations, Director, Lull, play};
 use engine::{Endpoint as Place, Setup, Worker, drive, endpoint_key};
 use plan::Plan;
+use quic::deaf::{Deafness, deaf};
 use quic::{Limits, Moves, Quic};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
@@ -85,6 +88,8 @@ pub struct Pond {
     pub early: EarlyDoor,
     /// Clients may not change their address (RFC 9000 section 18.2).
     pub fixed: bool,
+    /// What the server passes over.
+    pub deaf_to: Deafness,
 }
 
 impl Pond {
@@ -100,6 +105,7 @@ impl Pond {
             deaf: false,
             early: EarlyDoor::Shut,
             fixed: false,
+            deaf_to: Deafness::default(),
         }
     }
 }
@@ -145,6 +151,67 @@ pub fn execute_quic(plan: Plan, pond: Pond, origin: Instant) -> QuicOutcome {
     let (ended_at, heard, datagrams) =
         (water.now - start, std::mem::take(&mut water.host.heard), water.sent);
     QuicOutcome { outcome: bench.finish(false, ended_at), heard, datagrams }
+}
+
+/// A torture's session with such a server, in virtual time.
+pub struct Bay {
+    quic: Quic<Water>,
+    governor: Governor,
+    carried: Carried,
+}
+
+impl std::fmt::Debug for Bay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bay").field("governor", &self.governor).finish_non_exhaustive()
+    }
+}
+
+impl Bay {
+    /// `origin` as for [`execute_quic`].
+    pub fn new(pond: Pond, origin: Instant) -> Bay {
+        let (client, server) = handshakes(pond.early);
+        let water = Water::new(pond, Nanos::from_secs(1_000), origin, server);
+        let quic = Quic::new(water, origin, client, &Limits::default(), Some([7; 32]));
+        Bay { quic, governor: Governor::unbounded(), carried: Carried::default() }
+    }
+
+    /// Where it is spoken to.
+    pub fn peer() -> Peer {
+        Peer::Quic { address: SERVER.parse().expect("an address"), name: NAME.to_owned() }
+    }
+}
+
+impl campaign::World for Bay {
+    fn now(&mut self) -> Nanos {
+        self.quic.now()
+    }
+
+    fn play(&mut self, director: &mut dyn Director) {
+        let mut stage = Conversations::new(None, &mut self.governor).carrying(&mut self.carried);
+        play(&mut self.quic, &mut stage, director, &mut |io, until, _| {
+            let mut ready = Vec::new();
+            io.wait(until, &mut ready);
+            ready
+        });
+        stage.put_down(&mut self.carried);
+    }
+
+    fn pause(&mut self, span: Nanos) {
+        let until = self.quic.now() + span;
+        self.play(&mut Lull { until });
+    }
+
+    fn carried(&mut self) -> &mut Carried {
+        &mut self.carried
+    }
+
+    fn governor(&mut self) -> &mut Governor {
+        &mut self.governor
+    }
+
+    fn stopped(&self) -> Option<Stop> {
+        self.governor.stopped().cloned()
+    }
 }
 
 fn places(plan: &Plan) -> Vec<Place> {
@@ -409,7 +476,7 @@ impl Host {
         let mut transport = TransportConfig::default();
         transport.max_concurrent_bidi_streams(VarInt::from_u32(pond.streams_max));
         transport.mtu_discovery_config(None);
-        let mut config = ServerConfig::with_crypto(tls);
+        let mut config = ServerConfig::with_crypto(deaf(tls, pond.deaf_to));
         config.transport_config(Arc::new(transport));
         config.migration(!pond.fixed);
         let mut own = EndpointConfig::default();

@@ -16,7 +16,7 @@ pub use waits::{Lacking, is_hang, lacking, rightly_silent};
 
 use crate::case::{Exchange, RequirementLevel};
 use dialogue::http2::{FOLLOW_UP, FrameReader, FrameSeen, GOAWAY, RST_STREAM};
-use dialogue::http3::datagrams;
+use dialogue::http3::{datagrams, packets};
 use dialogue::replies::Response;
 use dialogue::talk::{Talk, TalkEnd, What};
 use units::show;
@@ -271,7 +271,8 @@ fn frames_seen(frames: &FrameReader, parts: &mut Vec<String>) {
 
 fn is_told(frame: &FrameSeen) -> bool {
     let datagram = frame.is_over_quic() && frame.kind == datagrams::CAME;
-    datagram || matches!(frame.kind, RST_STREAM | GOAWAY)
+    let telling = frame.is_over_quic() && frame.kind == packets::FRAME && packets::is_told(frame);
+    datagram || telling || matches!(frame.kind, RST_STREAM | GOAWAY)
 }
 
 /// What came back begins as HTTP/2 does: with a SETTINGS frame of the connection (RFC 9113 section 3.4).

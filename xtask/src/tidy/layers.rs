@@ -62,7 +62,7 @@ const PLACES: &[Place] = &[
     only("ownstack", 4, &["conduit", "dialogue", "tcp", "wan", "netpath", "reactor"]),
     only("store", 4, &["plan", "stats", "record", "dialogue", "torture"]),
     only("metrics", 4, &["stats"]),
-    only("site", 4, &["conduit", "reactor", "faulty", "fileset", "login"]),
+    only("site", 4, &["conduit", "reactor", "faulty", "fileset", "login", "quic"]),
     only("norm", 4, &[]),
     only("report", 5, &["stats", "dialogue", "torture", "campaign", "record"]),
     only("tui", 5, &["report", "stats", "store"]),

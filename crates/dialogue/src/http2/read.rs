@@ -7,7 +7,7 @@ use super::{
     ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, GOAWAY, HEADERS, KINDS, OCTETS,
     PADDED, PING, PRIORITIZED, RST_STREAM, SETTINGS, write,
 };
-use crate::http3::{OVER_QUIC, code_name, datagrams};
+use crate::http3::{OVER_QUIC, code_name, datagrams, packets};
 use crate::replies::{ANSWERS_MAX, HEAD_MAX, Response};
 use hpack::Decoder;
 use sample::http2_code_name;
@@ -77,6 +77,7 @@ impl std::fmt::Display for FrameSeen {
         let FrameSeen { kind, flags, stream, length, .. } = self;
         match (*kind, self.code()) {
             (datagrams::CAME, _) if self.is_over_quic() => f.write_str(&datagrams::told(self)),
+            (packets::FRAME, _) if self.is_over_quic() => f.write_str(packets::name(*flags)),
             (RST_STREAM | GOAWAY, Some(code)) if self.is_over_quic() => {
                 write!(f, "{} {}", self.quic_name(), code_name(code))
             }

@@ -1,5 +1,6 @@
 //! Pieces of streams as people can read them.
 
+use super::packets;
 use conduit::streams::{self, HEAD, Head, PieceKind};
 use sample::http3_code_name;
 
@@ -34,7 +35,17 @@ fn piece(head: Head, payload: &[u8], shown: &impl Fn(&[u8]) -> String) -> Option
         PieceKind::Datagram => format!("datagram: {}", shown(payload)),
         PieceKind::Initial => format!("Initial of {} bytes", size(payload)),
         // what our own side of QUIC says is nobody's words
-        PieceKind::Opened | PieceKind::Allowed | PieceKind::Sent => return None,
+        PieceKind::Opened | PieceKind::Allowed | PieceKind::Sent | PieceKind::Frame => return None,
+        PieceKind::Packet => {
+            let odd = payload.first().copied().unwrap_or(0);
+            let frames = payload.get(1..).unwrap_or_default();
+            format!("packet{}: {}", packets::options(odd), shown(frames))
+        }
+        PieceKind::Limit => {
+            let row = streams::code(payload).unwrap_or(u64::MAX);
+            format!("stream {stream}: {}", packets::limit_name(row))
+        }
+        PieceKind::Port => "another local port".to_owned(),
     })
 }
 

@@ -3,7 +3,7 @@
 use super::{Values, expanded};
 use crate::http2::write::PseudoFields;
 use crate::http3::{CANCELLED, HEADERS, KINDS};
-use crate::http3::{datagrams, write};
+use crate::http3::{datagrams, packets, write};
 use units::quoted;
 
 /// Requests of one macro at most.
@@ -51,6 +51,15 @@ pub(super) fn expand(
             let size = size.parse().map_err(|_| wrong())?;
             datagrams::initial(size, options, &expanded(frames, values)?)?
         }
+        "packet" => {
+            let (options, frames) = two(argument);
+            packets::packet(options, &expanded(frames, values)?)?
+        }
+        "limit" => {
+            let (name, stream) = two(argument);
+            packets::limit(name, if stream.is_empty() { 0 } else { number(stream)? })?
+        }
+        "port" => packets::port(),
         "asks" => each(argument, |id| write::request(id, &section("GET", values)))?,
         "starts" => {
             let head = write::frame(HEADERS, &section("POST", values));
@@ -162,6 +171,8 @@ mod tests {
             ("{initial 1200 large }", "\"large\" is no option of an Initial"),
             ("{initial x none }", "\"x\" is no size of a datagram"),
             ("{line a}", "\"a\" is not NAME=VALUE"),
+            ("{packet odd }", "\"odd\" is no option of a packet"),
+            ("{limit sky 4}", "\"sky\" is no limit of QUIC"),
         ] {
             assert_eq!(made(text), Err(said.to_owned()), "{text}");
         }

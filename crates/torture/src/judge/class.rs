@@ -3,6 +3,7 @@
 mod http2;
 
 use super::Plain;
+use dialogue::http3::packets;
 use dialogue::packets::PacketKind;
 use dialogue::replies::Response;
 use dialogue::talk::{Talk, TalkEnd, What};
@@ -44,6 +45,8 @@ use units::{Nanos, quoted};
 /// | `one-beyond` | the same: so many, and one datagram that began before they were used up |
 /// | `smaller` | the same: what came back is smaller than what was sent |
 /// | `negotiated` | the same: Version Negotiation came, for the connection that was asked for |
+/// | `heard:NAME` | packets of QUIC: a frame with this name came, `stateless-reset`, or there was nothing to be done: `unlimited`, `unmoved` |
+/// | `echoed:TEXT` | the same: PATH_RESPONSE came with these eight bytes |
 /// | `saw:KIND,…` | the steps that waited for a segment saw these, in order: `syn-ack`, `ack`, `data`, `fin`, `rst`, `nothing` |
 /// | `prompt` | the first word of the server came within a second of being asked |
 #[derive(Clone, Debug)]
@@ -74,6 +77,9 @@ enum Word {
     Acknowledged(usize),
     FirstData(u32),
     Saw(Vec<PacketKind>),
+    /// A frame of QUIC by its row; the bytes of PATH_RESPONSE.
+    Heard(u8),
+    Echoed(String),
     Plain(fn(&Talk, &Plain) -> bool),
 }
 
@@ -185,6 +191,8 @@ fn word(text: &str) -> Result<Word, String> {
             let kind = |one: &str| PacketKind::named(one).ok_or_else(wrong);
             Word::Saw(argument.split(',').map(kind).collect::<Result<Vec<PacketKind>, String>>()?)
         }
+        "heard" => Word::Heard(packets::named(argument).ok_or_else(wrong)?),
+        "echoed" if argument.len() == 8 => Word::Echoed(argument.to_owned()),
         "all" => Word::All(mask(argument)?),
         "not" => Word::Not(mask(argument)?),
         "has" if !argument.is_empty() => Word::Has(argument.to_owned()),
@@ -208,6 +216,8 @@ impl Word {
             Word::Acknowledged(count) => http2::acknowledged(talk) >= *count,
             Word::FirstData(most) => http2::first_data(talk).is_none_or(|first| first <= *most),
             Word::Saw(kinds) => saw(talk) == *kinds,
+            Word::Heard(row) => http2::heard(talk, *row),
+            Word::Echoed(text) => http2::echoed(talk, text),
             Word::Reset(codes) => http2::reset(talk, codes),
             Word::Has(name) => own.first().is_some_and(|answer| answer.has_field(name)),
             Word::Lacks(name) => own.first().is_some_and(|answer| !answer.has_field(name)),

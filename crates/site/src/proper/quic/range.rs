@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use ::quic::deaf::Deafness;
 use conduit::streams::{self, Cutter, Head, PieceKind};
-use faulty::{Act, Defects, Entry, FaultyServer};
+use faulty::{Act, Defect, Defects, Entry, FaultyServer};
 use quinn::{Connection, Dir, ReadError, RecvStream, SendStream, Side, StreamId, VarInt};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::spawn_local;
@@ -34,7 +35,8 @@ type Shared = Rc<RefCell<QuicRange>>;
 
 /// Serves for ever.
 pub(in crate::proper) async fn serve(listener: QuicListener, defects: &Defects) {
-    let QuicListener { socket, config, .. } = listener;
+    let QuicListener { socket, mut config, .. } = listener;
+    config.crypto = ::quic::deaf::deaf(config.crypto, deafness(defects));
     let own = quinn::EndpointConfig::default();
     let runtime = std::sync::Arc::new(quinn::TokioRuntime);
     let Ok(endpoint) = quinn::Endpoint::new(own, Some(config), socket, runtime) else { return };
@@ -58,6 +60,17 @@ pub(in crate::proper) async fn serve(listener: QuicListener, defects: &Defects) 
         own.outboxes.insert(id, outbox);
         drop(own);
         spawn_local(converse(incoming, id, range.clone(), acts));
+    }
+}
+
+/// What is wrong below the streams.
+fn deafness(defects: &Defects) -> Deafness {
+    let has = |defect| defects.contains(&defect);
+    Deafness {
+        forbidden: has(Defect::PassesOverForbidden),
+        acks: has(Defect::TakesAnyAck),
+        windows: has(Defect::KeepsNoWindow),
+        challenges: has(Defect::AnswersNoChallenge),
     }
 }
 

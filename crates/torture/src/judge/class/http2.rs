@@ -2,21 +2,25 @@
 
 use super::server_ended;
 use dialogue::http2::{ACK, DATA, FrameSeen, GOAWAY, RST_STREAM, SETTINGS};
-use dialogue::http3::{self, datagrams};
+use dialogue::http3::{self, datagrams, packets};
 use dialogue::talk::Talk;
 use sample::{http2_code, http3_code};
 use units::quoted;
 
 /// Codes by their names, separated by commas.
 pub(super) fn codes(text: &str) -> Result<Vec<u32>, String> {
-    let code = |name: &str| {
-        let of_http3 = || http3_code(name).and_then(|code| u32::try_from(code).ok());
-        let known = http2_code(name).or_else(of_http3).or_else(|| http3::quic_code(name));
-        known.ok_or_else(|| {
-            format!("{} is not an error code of HTTP/2, HTTP/3 or QUIC", quoted(name))
-        })
-    };
-    text.split(',').map(code).collect()
+    let mut found = Vec::new();
+    for name in text.split(',') {
+        // FLOW_CONTROL_ERROR is a code of HTTP/2 and another one of QUIC: what is kept tells which it was
+        let of_http3 = http3_code(name).and_then(|code| u32::try_from(code).ok());
+        let known = [http2_code(name), of_http3, http3::quic_code(name)];
+        let before = found.len();
+        found.extend(known.into_iter().flatten());
+        if found.len() == before {
+            return Err(format!("{} is not an error code of HTTP/2, HTTP/3 or QUIC", quoted(name)));
+        }
+    }
+    Ok(found)
 }
 
 fn frames(talk: &Talk) -> &[FrameSeen] {
@@ -91,6 +95,14 @@ pub(super) fn at_most_before_last(talk: &Talk, times: u64) -> bool {
 pub(super) fn smaller(talk: &Talk) -> bool {
     let (sent, came) = datagrams::sums(frames(talk));
     came == 0 || came < sent
+}
+
+pub(super) fn heard(talk: &Talk, row: u8) -> bool {
+    packets::is_heard(frames(talk), row)
+}
+
+pub(super) fn echoed(talk: &Talk, text: &str) -> bool {
+    packets::is_echoed(frames(talk), text.as_bytes())
 }
 
 pub(super) fn negotiated(talk: &Talk) -> bool {

@@ -1,0 +1,537 @@
+//! A connection that is made by hand, for whoever tests how a server takes what no library sends: packets of the
+//! worker's making, protected with the connection's keys, among those of a polite client. No clock, no socket:
+//! datagrams and instants come in, datagrams go out.
+//!
+//! It shakes hands, acknowledges what comes, sends again what is not acknowledged, keeps within the server's windows
+//! and validates paths. It has no congestion control and says little: its conversations are short. What the worker
+//! wants in a packet goes out as it is, once.
+
+mod frames;
+mod limits;
+mod packet;
+mod space;
+
+use crate::Handshakes;
+use crate::bare::{VERSION, parameters, put_number};
+use conduit::IoError;
+use conduit::streams::{
+    self, Cutter, IN_HANDSHAKE, PHASE, PieceKind, RESET_SEEN, STRANGER, TRANSPORT, TWICE, UNMOVED,
+};
+use limits::Limits;
+use packet::{ID_LEN, Level, PacketHead, PacketKind, opened, parts};
+use quinn_proto::crypto::Session;
+use quinn_proto::{ConnectionId, ConnectionIdGenerator, RandomConnectionIdGenerator, Side};
+use sample::FailureClass;
+use space::{Arrivals, InFlight, Space};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use units::Nanos;
+
+/// A datagram with an Initial packet, or one that validates a path, has so many bytes at least (RFC 9000 sections
+/// 8.2.1 and 14.1); more than that no datagram has.
+const SIZE: usize = 1_200;
+/// Frames of one packet at most, in bytes.
+const FRAMES_MAX: usize = 1_100;
+/// What is not acknowledged is sent again after this and its doubles, so often.
+const AGAIN: Nanos = Nanos::from_millis(300);
+const TRIES: u32 = 6;
+/// Bytes that the server may send: so many that it never waits.
+const WINDOW: u64 = (1 << 30) - 1;
+/// H3_NO_ERROR.
+const NO_ERROR: u64 = 0x100;
+/// Bytes of the token behind a stateless reset (RFC 9000 section 10.3).
+const TOKEN_LEN: usize = 16;
+
+/// What goes out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HandOut {
+    Datagram(Vec<u8>),
+    /// What follows goes out from another local port.
+    Port,
+}
+
+/// An identifier that the server gave us.
+#[derive(Clone, Debug)]
+struct GivenId {
+    sequence: u64,
+    id: Vec<u8>,
+}
+
+pub(crate) struct Hand {
+    session: Box<dyn Session>,
+    spaces: [Space; 3],
+    /// Whom the server answers to: at first what we called it.
+    to: Vec<u8>,
+    first_to: ConnectionId,
+    from: ConnectionId,
+    /// It has spoken: what it called itself stays.
+    named: bool,
+    token: Vec<u8>,
+    spare: Vec<GivenId>,
+    reset_tokens: Vec<Vec<u8>>,
+    limits: Limits,
+    /// Of each stream of ours the next byte; of each of theirs what came.
+    said: BTreeMap<u64, u64>,
+    came: BTreeMap<u64, Arrivals>,
+    /// What the server's windows hold back, in order.
+    waiting: VecDeque<(u64, Vec<u8>, bool)>,
+    /// Frames that go into the next packet.
+    ready: Vec<Vec<u8>>,
+    /// The handshake is confirmed: that was told.
+    stands: bool,
+    closing: Option<u64>,
+    cutter: Cutter,
+    payload: Vec<u8>,
+    inbox: Vec<u8>,
+    inbox_at: usize,
+    over: Option<Result<(), FailureClass>>,
+    out: VecDeque<HandOut>,
+    tries: u32,
+    heard_at: Nanos,
+    now: Nanos,
+}
+
+impl Hand {
+    /// `None`: the server can have no certificate for this name.
+    pub(crate) fn new(handshakes: &Handshakes, name: &str, now: Nanos) -> Option<Hand> {
+        let first_to = RandomConnectionIdGenerator::new(ID_LEN).generate_cid();
+        let from = RandomConnectionIdGenerator::new(ID_LEN).generate_cid();
+        let said = parameters(&from, WINDOW)?;
+        let session = Arc::clone(handshakes).start_session(VERSION, name, &said).ok()?;
+        let mut hand = Hand {
+            session,
+            spaces: <[Space; 3]>::default(),
+            to: first_to.to_vec(),
+            first_to,
+            from,
+            named: false,
+            token: Vec::new(),
+            spare: Vec::new(),
+            reset_tokens: Vec::new(),
+            limits: Limits::default(),
+            said: BTreeMap::new(),
+            came: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            ready: Vec::new(),
+            stands: false,
+            closing: None,
+            cutter: Cutter::default(),
+            payload: Vec::new(),
+            inbox: Vec::new(),
+            inbox_at: 0,
+            over: None,
+            out: VecDeque::new(),
+            tries: 0,
+            heard_at: now,
+            now,
+        };
+        hand.spaces[0].keys = Some(hand.session.initial_keys(&first_to, Side::Client));
+        hand.shake_hands();
+        Some(hand)
+    }
+
+    /// What is to go out next.
+    pub(crate) fn next_out(&mut self) -> Option<HandOut> {
+        self.out.pop_front()
+    }
+
+    pub(crate) fn stands(&self) -> bool {
+        self.stands
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.is_some()
+    }
+
+    /// Bytes that wait for the worker.
+    pub(crate) fn waits(&self) -> bool {
+        self.inbox_at < self.inbox.len()
+    }
+
+    /// When there is something to do though nothing comes.
+    pub(crate) fn due(&self) -> Nanos {
+        if self.over.is_some() {
+            return Nanos::NEVER;
+        }
+        let flights = self.spaces.iter().flat_map(|space| space.flight.values());
+        let first = flights.map(|one| one.at).min();
+        // a server may not go on until it has heard of us (RFC 9002 section 6.2.2.1)
+        let first = first.or((!self.stands).then_some(self.heard_at));
+        first.map_or(Nanos::NEVER, |at| at + Nanos(AGAIN.0 << self.tries))
+    }
+
+    /// Time has come.
+    pub(crate) fn tick(&mut self, now: Nanos) {
+        self.now = now;
+        if self.due() > now {
+            return;
+        }
+        if self.tries == TRIES {
+            let stood = self.stands;
+            let lost =
+                if stood { FailureClass::SocketTimeout } else { FailureClass::ConnectTimeout };
+            self.over = Some(Err(lost));
+            return;
+        }
+        self.tries += 1;
+        self.heard_at = now;
+        let mut said = false;
+        for level in Level::ALL {
+            let lost = std::mem::take(&mut self.spaces[level as usize].flight);
+            for (_, one) in lost {
+                said = true;
+                self.send(level, &one.frames, true);
+            }
+        }
+        if !said {
+            let known = |level: &Level| self.spaces[*level as usize].keys.is_some();
+            if let Some(level) = Level::ALL.into_iter().rev().find(known) {
+                self.send(level, &[0x01], false);
+            }
+        }
+    }
+
+    /// The socket has failed.
+    pub(crate) fn lose_path(&mut self, class: FailureClass) {
+        let class = match class {
+            FailureClass::Refused if self.stands => FailureClass::Reset,
+            other => other,
+        };
+        self.over.get_or_insert(Err(class));
+    }
+
+    /// Says goodbye.
+    pub(crate) fn close(&mut self) {
+        if self.over.is_none() && self.stands {
+            let mut frame = vec![0x1d];
+            put_number(&mut frame, self.closing.unwrap_or(NO_ERROR));
+            frame.push(0);
+            self.send(Level::Data, &frame, false);
+        }
+    }
+}
+
+/// The worker's side.
+impl Hand {
+    /// Takes pieces.
+    ///
+    /// # Errors
+    /// `WouldBlock` before the handshake is confirmed, `Failed` where the connection is no more.
+    pub(crate) fn write(&mut self, bytes: &[u8], now: Nanos) -> Result<(), IoError> {
+        self.now = now;
+        match self.over {
+            Some(Err(class)) => return Err(IoError::Failed(class)),
+            Some(Ok(())) => return Err(IoError::Failed(FailureClass::ClosedEarly)),
+            None if !self.stands => return Err(IoError::WouldBlock),
+            None => {}
+        }
+        let mut at = 0;
+        while at < bytes.len() {
+            let taken = self.cutter.open(&bytes[at..]);
+            at += taken.map_err(|_| IoError::Failed(FailureClass::OtherIo))?;
+            let Some(head) = self.cutter.current() else { break };
+            let part = self.cutter.payload(&bytes[at..]);
+            at += part.len();
+            self.payload.extend_from_slice(part);
+            if self.cutter.pass(part.len()) {
+                let payload = std::mem::take(&mut self.payload);
+                self.take_piece(head, payload);
+            }
+        }
+        self.flush();
+        Ok(())
+    }
+
+    fn take_piece(&mut self, head: streams::Head, payload: Vec<u8>) {
+        let code = streams::code(&payload).unwrap_or(0);
+        match head.kind {
+            PieceKind::Data => self.put(head.stream, payload, head.last),
+            PieceKind::Reset => {
+                let size = self.said.get(&head.stream).copied().unwrap_or(0);
+                self.ready.push(frames::of_numbers(0x04, &[head.stream, code, size]));
+            }
+            PieceKind::Stop => self.ready.push(frames::of_numbers(0x05, &[head.stream, code])),
+            PieceKind::Close => self.closing = Some(code),
+            PieceKind::Datagram => {
+                self.flush();
+                self.out.push_back(HandOut::Datagram(payload));
+            }
+            PieceKind::Packet => {
+                self.flush();
+                if let [odd, frames @ ..] = &payload[..] {
+                    self.say_packet(*odd, frames);
+                }
+            }
+            PieceKind::Limit => {
+                self.flush();
+                let wanted = usize::try_from(code).unwrap_or(usize::MAX);
+                match self.limits.frames(wanted, head.stream, &self.said) {
+                    Some(packets) => {
+                        packets.iter().for_each(|one| self.send(Level::Data, one, true))
+                    }
+                    None => self.tell(streams::UNLIMITED, &[]),
+                }
+            }
+            PieceKind::Port => self.change_port(),
+            PieceKind::Opened
+            | PieceKind::Allowed
+            | PieceKind::Initial
+            | PieceKind::Sent
+            | PieceKind::Frame => {}
+        }
+    }
+
+    /// Bytes of a stream, as soon as the server takes them.
+    fn put(&mut self, stream: u64, bytes: Vec<u8>, last: bool) {
+        if !self.waiting.is_empty() || !self.limits.fits(stream, bytes.len(), &self.said) {
+            self.waiting.push_back((stream, bytes, last));
+            return;
+        }
+        let mut offset = self.said.get(&stream).copied().unwrap_or(0);
+        let mut rest = &bytes[..];
+        loop {
+            let (now, later) = rest.split_at(rest.len().min(FRAMES_MAX - 32));
+            let ends = last && later.is_empty();
+            self.ready.push(frames::stream(stream, offset, now, ends));
+            offset += now.len() as u64;
+            rest = later;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        self.said.insert(stream, offset);
+    }
+
+    /// What was held back and may go now.
+    fn put_waiting(&mut self) {
+        while let Some((stream, bytes, last)) = self.waiting.pop_front() {
+            if !self.limits.fits(stream, bytes.len(), &self.said) {
+                self.waiting.push_front((stream, bytes, last));
+                return;
+            }
+            let others = std::mem::take(&mut self.waiting);
+            self.put(stream, bytes, last);
+            self.waiting = others;
+        }
+    }
+
+    /// A packet of the worker's making.
+    fn say_packet(&mut self, odd: u8, frames: &[u8]) {
+        let level = if odd & IN_HANDSHAKE == 0 { Level::Data } else { Level::Handshake };
+        let mut packet = self.sealed(level, frames, odd, 0);
+        if odd & PHASE != 0 {
+            // the key is as wrong as the bit says that it is new: nobody can open it
+            let body = packet.len().saturating_sub(packet::TAG_LEN);
+            packet[body..].iter_mut().for_each(|byte| *byte ^= 0x5a);
+        }
+        if odd & TWICE != 0 {
+            self.out.push_back(HandOut::Datagram(packet.clone()));
+        }
+        self.out.push_back(HandOut::Datagram(packet));
+    }
+
+    /// Goes on from another port, under another identifier where the server gave one (RFC 9000 section 9.5).
+    fn change_port(&mut self) {
+        self.flush();
+        if self.limits.stays {
+            return self.tell(UNMOVED, &[]);
+        }
+        if !self.spare.is_empty() {
+            let next = self.spare.remove(0);
+            self.to = next.id;
+            self.limits.used = next.sequence;
+        }
+        self.out.push_back(HandOut::Port);
+        self.send(Level::Data, &[0x01], true);
+    }
+
+    /// Gives pieces.
+    ///
+    /// # Errors
+    /// There is nothing now, or the connection is no more.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
+        let rest = &self.inbox[self.inbox_at..];
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        self.inbox_at += count;
+        if self.inbox_at == self.inbox.len() {
+            self.inbox.clear();
+            self.inbox_at = 0;
+        }
+        match (count, self.over) {
+            (0, Some(Ok(()))) => Ok(0),
+            (0, Some(Err(class))) => Err(IoError::Failed(class)),
+            (0, None) => Err(IoError::WouldBlock),
+            _ => Ok(count),
+        }
+    }
+
+    fn tell(&mut self, kind: u64, content: &[u8]) {
+        streams::put(&mut self.inbox, PieceKind::Frame, kind, content);
+    }
+}
+
+/// The server's side.
+impl Hand {
+    /// Takes a datagram.
+    pub(crate) fn take(&mut self, now: Nanos, datagram: &[u8]) {
+        (self.now, self.heard_at) = (now, now);
+        if self.over.is_some() {
+            return;
+        }
+        let (mut rest, mut understood) = (datagram.to_vec(), false);
+        while let Some(parts) = parts(&rest) {
+            let later = rest.split_off(parts.end);
+            understood |= match parts.kind {
+                PacketKind::Of(level) => self.take_packet(level, &parts, &mut rest),
+                PacketKind::Retry => self.take_retry(&parts.from, &rest),
+                PacketKind::Other => true,
+            };
+            rest = later;
+        }
+        if !understood && self.is_reset(datagram) {
+            self.tell(RESET_SEEN, &[]);
+            self.over = Some(Err(FailureClass::Reset));
+        }
+        self.put_waiting();
+        self.flush();
+        for level in Level::ALL {
+            let space = &mut self.spaces[level as usize];
+            if std::mem::take(&mut space.owes)
+                && let Some(ack) = space.ack()
+            {
+                self.send(level, &ack, false);
+            }
+        }
+    }
+
+    fn take_packet(&mut self, level: Level, parts: &packet::PacketParts, bytes: &mut [u8]) -> bool {
+        let space = &mut self.spaces[level as usize];
+        let (largest, Some(keys)) = (space.largest(), &space.keys) else { return false };
+        let Some((number, frames)) = opened(keys, bytes, parts.number_at, largest) else {
+            return false;
+        };
+        if level == Level::Initial && !self.named {
+            (self.to, self.named) = (parts.from.clone(), true);
+        }
+        if self.spaces[level as usize].is_new(number) && self.over.is_none() {
+            self.take_frames(level, &frames);
+        }
+        true
+    }
+
+    /// RFC 9000 section 17.2.5: the server wants to see its token, once.
+    fn take_retry(&mut self, from: &[u8], packet: &[u8]) -> bool {
+        let head_end = 7 + self.from.len() + from.len();
+        let body = packet.len().saturating_sub(TOKEN_LEN);
+        let valid = self.token.is_empty() && !self.named && head_end < body && {
+            let (head, payload) = packet.split_at(head_end);
+            self.session.is_valid_retry(&self.first_to, head, payload)
+        };
+        if valid {
+            self.token = packet[head_end..body].to_vec();
+            self.to = from.to_vec();
+            let keys = self.session.initial_keys(&ConnectionId::new(from), Side::Client);
+            let space = &mut self.spaces[0];
+            space.keys = Some(keys);
+            for (_, one) in std::mem::take(&mut space.flight) {
+                self.send(Level::Initial, &one.frames, true);
+            }
+        }
+        valid
+    }
+
+    /// It ends with a token by which the server says that it knows the connection no more.
+    fn is_reset(&self, datagram: &[u8]) -> bool {
+        let begin = datagram.len().saturating_sub(TOKEN_LEN);
+        self.reset_tokens.iter().any(|token| *token == datagram[begin..])
+    }
+
+    /// Says what TLS has to say, and takes the keys that it gives.
+    fn shake_hands(&mut self) {
+        loop {
+            let known = |level: &Level| self.spaces[*level as usize].keys.is_some();
+            let level = Level::ALL.into_iter().rev().find(known).unwrap_or(Level::Initial);
+            let mut said = Vec::new();
+            let keys = self.session.write_handshake(&mut said);
+            let begin = self.spaces[level as usize].crypto_said;
+            for (row, part) in said.chunks(FRAMES_MAX - 16).enumerate() {
+                let offset = begin + (row * (FRAMES_MAX - 16)) as u64;
+                self.send(level, &frames::crypto(offset, part), true);
+            }
+            self.spaces[level as usize].crypto_said += said.len() as u64;
+            match (keys, level) {
+                (Some(keys), Level::Initial) => self.spaces[1].keys = Some(keys),
+                (Some(keys), _) => {
+                    self.spaces[2].keys = Some(keys);
+                    self.read_parameters();
+                }
+                (None, _) if said.is_empty() => return,
+                (None, _) => {}
+            }
+        }
+    }
+
+    fn read_parameters(&mut self) {
+        if let Ok(Some(known)) = self.session.transport_parameters() {
+            self.limits = Limits::of(&known);
+            self.reset_tokens.extend(self.limits.reset_token.clone());
+        }
+    }
+
+    fn confirm(&mut self) {
+        if !std::mem::replace(&mut self.stands, true) {
+            self.spaces[0].flight.clear();
+            self.spaces[1].flight.clear();
+            let allowed = Some(self.limits.streams);
+            streams::put_code(&mut self.inbox, PieceKind::Allowed, 0, allowed);
+        }
+    }
+
+    fn closed(&mut self, code: u64) {
+        streams::put_code(&mut self.inbox, PieceKind::Close, 0, Some(code));
+        let orderly = matches!(code, 0 | NO_ERROR) || code == TRANSPORT;
+        self.over = Some(if orderly { Ok(()) } else { Err(FailureClass::Protocol) });
+    }
+
+    /// Frames that are ready go out, as many in one packet as it takes.
+    fn flush(&mut self) {
+        let mut packet = Vec::new();
+        for frame in std::mem::take(&mut self.ready) {
+            if packet.len() + frame.len() > FRAMES_MAX {
+                self.send(Level::Data, &packet, true);
+                packet.clear();
+            }
+            packet.extend(frame);
+        }
+        if !packet.is_empty() {
+            self.send(Level::Data, &packet, true);
+        }
+    }
+
+    /// A packet of ours. `kept`: it is sent again where it is not acknowledged.
+    fn send(&mut self, level: Level, frames: &[u8], kept: bool) {
+        let path = matches!(frames.first(), Some(0x1a | 0x1b));
+        let least = if level == Level::Initial || path { SIZE } else { 0 };
+        let number = self.spaces[level as usize].next;
+        let packet = self.sealed(level, frames, 0, least);
+        if packet.is_empty() {
+            return;
+        }
+        if kept {
+            let one = InFlight { frames: frames.to_vec(), at: self.now };
+            self.spaces[level as usize].flight.insert(number, one);
+        }
+        self.out.push_back(HandOut::Datagram(packet));
+    }
+
+    fn sealed(&mut self, level: Level, frames: &[u8], odd: u8, least: usize) -> Vec<u8> {
+        let stranger = [0x5a; ID_LEN];
+        let to = if odd & STRANGER == 0 { &self.to[..] } else { &stranger };
+        let space = &mut self.spaces[level as usize];
+        let Some(keys) = &space.keys else { return Vec::new() };
+        let (number, token) = (space.next, &self.token[..]);
+        space.next += 1;
+        PacketHead { level, to, from: &self.from, token, number, odd }.sealed(keys, frames, least)
+    }
+}

@@ -1,0 +1,162 @@
+//! What the server lets us send (RFC 9000 sections 4 and 18.2), and frames that touch that.
+
+use super::frames;
+use crate::transport::{number_of_parameter, parameter};
+use quinn_proto::transport_parameters::TransportParameters;
+use std::collections::BTreeMap;
+
+/// Streams that are used up to their limits to reach that of the connection, at most.
+const STREAMS_USED: u64 = 64;
+/// The first of them: those before it are the conversation's own.
+const FIRST_USED: u64 = 8;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Limits {
+    /// Bytes of all streams.
+    data: u64,
+    /// Bytes of each stream with a request, and of each in one direction.
+    stream_data: u64,
+    one_way_data: u64,
+    /// Streams with requests, and in one direction.
+    pub(super) streams: u64,
+    one_way: u64,
+    /// Streams with a limit of their own by now.
+    raised: BTreeMap<u64, u64>,
+    /// Clients may not move.
+    pub(super) stays: bool,
+    pub(super) reset_token: Option<Vec<u8>>,
+    /// The number of the server's identifier that is in use.
+    pub(super) used: u64,
+}
+
+impl Limits {
+    pub(super) fn of(known: &TransportParameters) -> Limits {
+        let of = |id| number_of_parameter(known, id);
+        Limits {
+            data: of(0x04),
+            stream_data: of(0x06),
+            one_way_data: of(0x07),
+            streams: of(0x08),
+            one_way: of(0x09),
+            raised: BTreeMap::new(),
+            stays: parameter(known, 0x0c).is_some(),
+            reset_token: parameter(known, 0x02),
+            used: 0,
+        }
+    }
+
+    pub(super) fn raise_data(&mut self, most: u64) {
+        self.data = self.data.max(most);
+    }
+
+    pub(super) fn raise_stream(&mut self, stream: u64, most: u64) {
+        let now = self.of_stream(stream);
+        self.raised.insert(stream, now.max(most));
+    }
+
+    pub(super) fn raise_streams(&mut self, one_way: bool, most: u64) {
+        let limit = if one_way { &mut self.one_way } else { &mut self.streams };
+        *limit = most.max(*limit);
+    }
+
+    fn of_stream(&self, stream: u64) -> u64 {
+        let usual = if stream & 2 == 0 { self.stream_data } else { self.one_way_data };
+        self.raised.get(&stream).copied().unwrap_or(usual)
+    }
+
+    /// So many more bytes of this stream may be sent.
+    pub(super) fn fits(&self, stream: u64, more: usize, said: &BTreeMap<u64, u64>) -> bool {
+        let most = if stream & 2 == 0 { self.streams } else { self.one_way };
+        let now = said.get(&stream).copied().unwrap_or(0);
+        let all: u64 = said.values().sum();
+        let more = more as u64;
+        stream >> 2 < most && now + more <= self.of_stream(stream) && all + more <= self.data
+    }
+
+    /// The frames of packets that touch one of [`conduit::streams::LIMITS`]; `None`: there is no such limit.
+    pub(super) fn frames(
+        &self,
+        wanted: usize,
+        stream: u64,
+        said: &BTreeMap<u64, u64>,
+    ) -> Option<Vec<Vec<u8>>> {
+        let byte = |stream: u64, offset: u64| vec![frames::stream(stream, offset, b"x", false)];
+        let of_stream = self.of_stream(stream);
+        // numbers have 62 bits, and streams 60
+        let (bytes, streams) = ((1 << 62) - 1, 1 << 60);
+        Some(match wanted {
+            0 => byte(stream, of_stream.checked_sub(1)?),
+            1 if of_stream < bytes => byte(stream, of_stream),
+            2 => self.beyond_connection(said)?,
+            3 => byte(4 * self.streams.checked_sub(1)?, 0),
+            4 if self.streams < streams => byte(4 * self.streams, 0),
+            5 if self.one_way < streams => byte(4 * self.one_way + 2, 0),
+            _ => return None,
+        })
+    }
+
+    /// Streams of which the last byte is sent that each takes, until their sum is one too many.
+    fn beyond_connection(&self, said: &BTreeMap<u64, u64>) -> Option<Vec<Vec<u8>>> {
+        let mut left = self.data - said.values().sum::<u64>().min(self.data);
+        let last = self.streams.min(FIRST_USED + STREAMS_USED);
+        let mut out = Vec::new();
+        for index in FIRST_USED..last {
+            let stream = 4 * index;
+            let most = self.of_stream(stream);
+            // the byte at `left` is the first that is too much
+            let beyond = left < most;
+            let offset = if beyond { left } else { most.checked_sub(1)? };
+            out.push(frames::stream(stream, offset, b"x", false));
+            if beyond {
+                return Some(out);
+            }
+            left -= most;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(data: u64, stream_data: u64, streams: u64) -> Limits {
+        Limits { data, stream_data, streams, one_way_data: 100, one_way: 3, ..Limits::default() }
+    }
+
+    #[test]
+    fn what_is_sent_keeps_within_the_limits() {
+        let said = BTreeMap::from([(0, 60), (2, 10)]);
+        let mut limits = limits(100, 64, 2);
+        assert!(limits.fits(0, 4, &said) && !limits.fits(0, 5, &said));
+        assert!(limits.fits(4, 30, &said) && !limits.fits(4, 31, &said), "of the connection");
+        assert!(
+            !limits.fits(8, 1, &said) && limits.fits(10, 1, &said) && !limits.fits(14, 1, &said)
+        );
+        limits.raise_streams(false, 3);
+        limits.raise_data(1_000);
+        limits.raise_stream(0, 70);
+        limits.raise_stream(0, 65);
+        assert!(limits.fits(8, 64, &said) && limits.fits(0, 10, &said));
+        assert!(!limits.fits(0, 11, &said));
+    }
+
+    #[test]
+    fn limits_are_touched_to_the_byte() {
+        let said = BTreeMap::from([(0, 40)]);
+        let few = limits(1_000, 400, 100);
+        let frames = |wanted| few.frames(wanted, 0, &said).unwrap().concat();
+        assert_eq!(frames(0), frames::stream(0, 399, b"x", false));
+        assert_eq!(frames(1), frames::stream(0, 400, b"x", false));
+        assert_eq!(frames(3), frames::stream(396, 0, b"x", false));
+        assert_eq!(frames(4), frames::stream(400, 0, b"x", false));
+        assert_eq!(frames(5), frames::stream(14, 0, b"x", false));
+        // 40 bytes, two times 400, and 160 are the limit
+        let touched = [(32, 399), (36, 399), (40, 160)];
+        let expected = touched.map(|(stream, at)| frames::stream(stream, at, b"x", false));
+        assert_eq!(frames(2), expected.concat());
+        let most = (1 << 62) - 1;
+        assert_eq!(limits(most, 400, 100).frames(2, 0, &said), None);
+        assert_eq!(limits(most, most, 1 << 60).frames(1, 0, &said), None);
+    }
+}

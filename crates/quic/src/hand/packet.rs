@@ -1,0 +1,194 @@
+//! Packets as bytes (RFC 9000 section 17), protected as RFC 9001 section 5 has it.
+
+use crate::bare::{VERSION, number, put_number};
+use bytes::BytesMut;
+use conduit::streams::{BROKEN, PHASE, RESERVED, UNFIXED};
+use quinn_proto::crypto::Keys;
+
+/// Bytes of our packet numbers, so many that none can be taken for another; and of the tag behind what is protected.
+const NUMBER_LEN: usize = 4;
+pub(super) const TAG_LEN: usize = 16;
+/// Bytes of our own connection identifiers.
+pub(super) const ID_LEN: usize = 8;
+
+/// The three spaces of packet numbers (RFC 9000 section 12.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    Initial = 0,
+    Handshake = 1,
+    Data = 2,
+}
+
+impl Level {
+    pub(super) const ALL: [Level; 3] = [Level::Initial, Level::Handshake, Level::Data];
+}
+
+/// What the header of a packet of ours says, and what is odd about it.
+pub(super) struct PacketHead<'h> {
+    pub(super) level: Level,
+    pub(super) to: &'h [u8],
+    pub(super) from: &'h [u8],
+    pub(super) token: &'h [u8],
+    pub(super) number: u64,
+    pub(super) odd: u8,
+}
+
+impl PacketHead<'_> {
+    /// The header as far as the length, which only long ones have.
+    fn begin(&self) -> Vec<u8> {
+        let bits = NUMBER_LEN as u8 - 1;
+        let fixed = if self.odd & UNFIXED == 0 { 0x40 } else { 0 };
+        let reserved = |bits: u8| if self.odd & RESERVED == 0 { 0 } else { bits };
+        if self.level == Level::Data {
+            let phase = if self.odd & PHASE == 0 { 0 } else { 0b100 };
+            return [&[fixed | reserved(0b1_1000) | phase | bits], self.to].concat();
+        }
+        let kind = if self.level == Level::Initial { 0 } else { 0b10_0000 };
+        let mut out = vec![0x80 | fixed | kind | reserved(0b1100) | bits];
+        out.extend_from_slice(&VERSION.to_be_bytes());
+        for id in [self.to, self.from] {
+            out.push(id.len() as u8);
+            out.extend_from_slice(id);
+        }
+        if self.level == Level::Initial {
+            put_number(&mut out, self.token.len() as u64);
+            out.extend_from_slice(self.token);
+        }
+        out
+    }
+
+    /// The packet, of so many bytes at least.
+    pub(super) fn sealed(&self, keys: &Keys, frames: &[u8], least: usize) -> Vec<u8> {
+        let mut packet = self.begin();
+        let long = self.level != Level::Data;
+        let head_len = packet.len() + if long { 2 } else { 0 } + NUMBER_LEN;
+        let padded = least.saturating_sub(head_len + TAG_LEN).max(frames.len());
+        if long {
+            let length = (NUMBER_LEN + padded + TAG_LEN) as u16;
+            packet.extend_from_slice(&(length & 0x3fff | 0x4000).to_be_bytes());
+        }
+        packet.extend_from_slice(&(self.number as u32).to_be_bytes());
+        packet.extend_from_slice(frames);
+        packet.resize(head_len + padded + TAG_LEN, 0);
+        keys.packet.local.encrypt(self.number, &mut packet, head_len);
+        keys.header.local.encrypt(head_len - NUMBER_LEN, &mut packet);
+        if self.odd & BROKEN != 0
+            && let Some(last) = packet.last_mut()
+        {
+            *last ^= 1;
+        }
+        packet
+    }
+}
+
+/// Where the parts of a packet stand that came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PacketParts {
+    /// `None`: a packet that cannot be opened at all.
+    pub(super) kind: PacketKind,
+    /// The server's identifier, where the header has it.
+    pub(super) from: Vec<u8>,
+    pub(super) number_at: usize,
+    pub(super) end: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PacketKind {
+    Of(Level),
+    Retry,
+    /// 0-RTT, Version Negotiation, another version.
+    Other,
+}
+
+/// The packet that these bytes begin with.
+pub(super) fn parts(bytes: &[u8]) -> Option<PacketParts> {
+    let first = *bytes.first()?;
+    if first & 0x80 == 0 {
+        let kind = PacketKind::Of(Level::Data);
+        let parts = PacketParts { kind, from: Vec::new(), number_at: 1 + ID_LEN, end: bytes.len() };
+        return (parts.number_at < parts.end).then_some(parts);
+    }
+    let version = bytes.get(1..5)?;
+    let to_end = 6 + usize::from(*bytes.get(5)?);
+    let from_end = to_end + 1 + usize::from(*bytes.get(to_end)?);
+    let from = bytes.get(to_end + 1..from_end)?.to_vec();
+    let whole =
+        |kind| Some(PacketParts { kind, from: from.clone(), number_at: 0, end: bytes.len() });
+    let kind = match first >> 4 & 3 {
+        _ if version != VERSION.to_be_bytes() => return whole(PacketKind::Other),
+        0 => PacketKind::Of(Level::Initial),
+        2 => PacketKind::Of(Level::Handshake),
+        3 => return whole(PacketKind::Retry),
+        _ => PacketKind::Other,
+    };
+    let mut at = from_end;
+    if kind == PacketKind::Of(Level::Initial) {
+        let (token, used) = number(bytes.get(at..)?)?;
+        at = at.checked_add(used)?.checked_add(usize::try_from(token).ok()?)?;
+    }
+    let (length, used) = number(bytes.get(at..)?)?;
+    let number_at = at + used;
+    let end = number_at.checked_add(usize::try_from(length).ok()?)?;
+    (end <= bytes.len()).then_some(PacketParts { kind, from, number_at, end })
+}
+
+/// The packet number and the frames of a packet; `largest`: the highest number that has come.
+pub(super) fn opened(
+    keys: &Keys,
+    packet: &mut [u8],
+    number_at: usize,
+    largest: Option<u64>,
+) -> Option<(u64, BytesMut)> {
+    // the sample stands where a number of four bytes would end (RFC 9001 section 5.4.2)
+    if packet.len() < number_at + 4 + keys.header.remote.sample_size() {
+        return None;
+    }
+    keys.header.remote.decrypt(number_at, packet);
+    let length = usize::from(packet[0] & 3) + 1;
+    let digits = &packet[number_at..number_at + length];
+    let low = digits.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+    let number = expanded(low, 8 * length as u32, largest.map_or(0, |largest| largest + 1));
+    let (head, body) = packet.split_at(number_at + length);
+    let mut body = BytesMut::from(body);
+    keys.packet.remote.decrypt(number, head, &mut body).ok()?;
+    Some((number, body))
+}
+
+/// The number with these low bits that is next to what was expected (RFC 9000 appendix A.3).
+fn expanded(low: u64, bits: u32, expected: u64) -> u64 {
+    let (window, half) = (1_u64 << bits, 1_u64 << (bits - 1));
+    let candidate = expected & !(window - 1) | low;
+    if candidate + half <= expected {
+        candidate + window
+    } else if candidate > expected + half && candidate >= window {
+        candidate - window
+    } else {
+        candidate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9000 appendix A.3.
+    #[test]
+    fn packet_numbers_are_expanded() {
+        assert_eq!(expanded(0x9b32, 16, 0xa82f_30eb), 0xa82f_9b32);
+        assert_eq!(expanded(0, 8, 0), 0);
+        assert_eq!(expanded(2, 8, 255), 258);
+        assert_eq!(expanded(255, 8, 256), 255);
+    }
+
+    #[test]
+    fn packets_of_a_datagram_are_told_apart() {
+        let handshake = b"\xe3\0\0\0\x01\x01a\x02bc\x05hello";
+        let found = parts(&[&handshake[..], b"\x40rest"].concat()).unwrap();
+        assert_eq!((found.kind, &found.from[..]), (PacketKind::Of(Level::Handshake), &b"bc"[..]));
+        assert_eq!((found.number_at, found.end), (handshake.len() - 5, handshake.len()));
+        assert_eq!(parts(&handshake[..12]), None, "cut");
+        assert_eq!(parts(b"\x40"), None, "nothing behind it");
+        assert_eq!(parts(b"\x80\0\0\0\0\x01a\x01b\0\0\0\x01").unwrap().kind, PacketKind::Other);
+        assert_eq!(parts(b"\xc0\0\0\0\x01\x01a\x01b\xff").map(|one| one.kind), None);
+    }
+}

@@ -1,0 +1,158 @@
+//! What one space of packet numbers has sent and received, and bytes that come in any order.
+
+use crate::bare::put_number;
+use quinn_proto::crypto::Keys;
+use std::collections::{BTreeMap, BTreeSet};
+use units::Nanos;
+
+/// Numbers that are remembered, and ranges of them that one ACK has.
+const NUMBERS_MAX: usize = 1_024;
+const RANGES_MAX: usize = 32;
+/// Bytes of one stream that may wait for those before them.
+const HELD_MAX: usize = 16 << 20;
+
+/// Frames that are not acknowledged.
+#[derive(Clone, Debug)]
+pub(super) struct InFlight {
+    pub(super) frames: Vec<u8>,
+    pub(super) at: Nanos,
+}
+
+#[derive(Default)]
+pub(super) struct Space {
+    pub(super) keys: Option<Keys>,
+    /// The next number of ours.
+    pub(super) next: u64,
+    /// What came.
+    came: BTreeSet<u64>,
+    /// Something came that wants to be acknowledged.
+    pub(super) owes: bool,
+    /// The handshake's bytes that came, and how many we said.
+    pub(super) crypto: Arrivals,
+    pub(super) crypto_said: u64,
+    pub(super) flight: BTreeMap<u64, InFlight>,
+}
+
+impl Space {
+    pub(super) fn largest(&self) -> Option<u64> {
+        self.came.last().copied()
+    }
+
+    /// False: this packet has come before, or may have.
+    pub(super) fn is_new(&mut self, number: u64) -> bool {
+        let forgotten = self.came.len() == NUMBERS_MAX && self.came.first() > Some(&number);
+        if forgotten || !self.came.insert(number) {
+            return false;
+        }
+        if self.came.len() > NUMBERS_MAX {
+            self.came.pop_first();
+        }
+        true
+    }
+
+    /// An ACK of what came (RFC 9000 section 19.3); `None`: nothing did.
+    pub(super) fn ack(&self) -> Option<Vec<u8>> {
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for number in self.came.iter().rev() {
+            let full = ranges.len() == RANGES_MAX;
+            match ranges.last_mut() {
+                Some((low, _)) if *number + 1 == *low => *low = *number,
+                _ if full => break,
+                _ => ranges.push((*number, *number)),
+            }
+        }
+        let (mut low, high) = *ranges.first()?;
+        let mut out = vec![0x02];
+        put_number(&mut out, high);
+        put_number(&mut out, 0);
+        put_number(&mut out, ranges.len() as u64 - 1);
+        put_number(&mut out, high - low);
+        for (next_low, next_high) in &ranges[1..] {
+            put_number(&mut out, low - next_high - 2);
+            put_number(&mut out, next_high - next_low);
+            low = *next_low;
+        }
+        Some(out)
+    }
+}
+
+/// Bytes put in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arrivals {
+    next: u64,
+    parts: BTreeMap<u64, Vec<u8>>,
+    held: usize,
+    end: Option<u64>,
+}
+
+impl Arrivals {
+    pub(super) fn put(&mut self, offset: u64, bytes: &[u8], last: bool) {
+        if last {
+            self.end = Some(offset + bytes.len() as u64);
+        }
+        let known = self.parts.get(&offset).map_or(0, Vec::len);
+        let over = self.held + bytes.len() > HELD_MAX;
+        if offset + bytes.len() as u64 <= self.next || known >= bytes.len() || over {
+            return;
+        }
+        self.held += bytes.len() - known;
+        self.parts.insert(offset, bytes.to_vec());
+    }
+
+    /// What is in order now.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        while let Some((offset, bytes)) = self.parts.pop_first() {
+            if offset > self.next {
+                self.parts.insert(offset, bytes);
+                break;
+            }
+            self.held -= bytes.len();
+            let old = usize::try_from(self.next - offset).unwrap_or(usize::MAX);
+            if let Some(new) = bytes.get(old..) {
+                self.next += new.len() as u64;
+                out.extend_from_slice(new);
+            }
+        }
+        out
+    }
+
+    /// All of it was taken.
+    pub(super) fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| self.next >= end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_is_acknowledged_in_ranges() {
+        let mut space = Space::default();
+        assert_eq!(space.ack(), None);
+        for number in [0, 1, 2, 5, 9, 8] {
+            assert!(space.is_new(number));
+        }
+        assert!(!space.is_new(5));
+        // 9 to 8, one number between, 5, one between less one, 2 to 0
+        assert_eq!(space.ack().unwrap(), [2, 9, 0, 2, 1, 1, 0, 1, 2]);
+        for number in 10..10 + NUMBERS_MAX as u64 {
+            assert!(space.is_new(number));
+        }
+        assert!(!space.is_new(3), "it may have come");
+    }
+
+    #[test]
+    fn bytes_are_put_in_order() {
+        let mut arrivals = Arrivals::default();
+        arrivals.put(3, b"lo", true);
+        assert_eq!(arrivals.take(), b"");
+        arrivals.put(0, b"hel", false);
+        arrivals.put(2, b"l", false);
+        assert_eq!(arrivals.take(), b"hello");
+        assert!(arrivals.is_over());
+        arrivals.put(0, b"hello", true);
+        assert_eq!((arrivals.take(), arrivals.held), (Vec::new(), 0));
+    }
+}

@@ -1,0 +1,141 @@
+//! Packets of QUIC that no library sends, in virtual time, to a server that is quinn-proto's: a right one has no
+//! finding, and what is planted in it is found.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
+
+use campaign::{Settings, TestTarget, Unwatched, World};
+use conduit::OpenOptions;
+use dialogue::http2::Spoken;
+use dialogue::http3::{packets, write};
+use dialogue::talk::{Move, TalkEnd, TalkScript};
+use quic::deaf::Deafness;
+use sim::quic::{Bay, Pond, Way};
+use sim::torture::target_over_quic;
+use sim::{Queue, Service};
+use std::time::Instant;
+use torture::case::Case;
+use torture::catalogue;
+use torture::judge::TestOutcome;
+use torture::result::RunResult;
+use units::Nanos;
+
+/// The cases whose packets are made by hand.
+fn cases() -> Vec<Case> {
+    let mut cases = catalogue::cases().unwrap();
+    let number = |case: &Case| case.id.trim_start_matches("Q-").parse::<u32>().unwrap_or(0);
+    cases.retain(|case| case.group() == 'Q' && (71..90).contains(&number(case)));
+    assert!(cases.len() >= 12, "{}", cases.len());
+    cases
+}
+
+fn pond() -> Pond {
+    let service = Service::Fixed(Nanos::from_millis(1));
+    Pond { delay: Nanos::from_millis(1), ..Pond::new(Queue::new(1, service, 1)) }
+}
+
+fn against(pond: Pond, cases: &[Case]) -> RunResult {
+    let target = TestTarget { peer: Bay::peer(), takes_bodies: false, ..target_over_quic() };
+    let settings = Settings { seed: 1, baseline: Nanos::SECOND, ..Settings::default() };
+    let mut bay = Bay::new(pond, Instant::now());
+    campaign::run(&target, &settings, cases, &mut bay, &mut Unwatched)
+}
+
+/// Exchanges that are findings: case, exchange, what was seen.
+fn findings(result: &RunResult) -> Vec<String> {
+    assert_eq!(result.ended_early, None);
+    let exchanges = result.cases.iter().flat_map(|case| {
+        case.exchanges.iter().map(move |exchange| (case.case.id.as_str(), exchange))
+    });
+    let well = [TestOutcome::Pass, TestOutcome::Alternative, TestOutcome::Advisory];
+    let bad = exchanges.filter(|(_, exchange)| !well.contains(&exchange.judgement.outcome));
+    let told = |(id, exchange): (&str, &torture::result::ExchangeResult)| {
+        format!("{id} {}: {} {}", exchange.name, exchange.judgement.seen, exchange.judgement.why)
+    };
+    bad.map(told).collect()
+}
+
+#[test]
+fn a_right_server_has_no_finding_behind_the_handshake() {
+    let cases = cases();
+    let result = against(pond(), &cases);
+    assert_eq!(findings(&result), Vec::<String>::new());
+    assert_eq!(result.cases.len(), cases.len());
+}
+
+/// What is planted, and the case that finds it.
+#[test]
+fn what_a_server_passes_over_is_found() {
+    let none = Deafness::default();
+    let planted = [
+        (Deafness { forbidden: true, ..none }, "Q-72", "HANDSHAKE_DONE: the connection stands"),
+        (Deafness { windows: true, ..none }, "Q-75", "one byte more than a stream may have"),
+        (Deafness { challenges: true, ..none }, "Q-71", "PATH_CHALLENGE: the connection stands"),
+    ];
+    for (deaf_to, case, told) in planted {
+        let mut cases = cases();
+        cases.retain(|one| one.id == case);
+        let found = findings(&against(Pond { deaf_to, ..pond() }, &cases));
+        assert!(found.iter().any(|line| line.contains(told)), "{case}: {found:#?}");
+    }
+}
+
+/// The text says SHOULD: it is an advisory.
+#[test]
+fn a_server_that_takes_any_acknowledgement_is_told() {
+    let mut cases = cases();
+    cases.retain(|one| one.id == "Q-73");
+    let of = |deaf_to| against(Pond { deaf_to, ..pond() }, &cases).cases[0].outcome;
+    assert_eq!(of(Deafness::default()), TestOutcome::Pass);
+    let outcome = of(Deafness { acks: true, ..Deafness::default() });
+    assert_eq!(outcome, TestOutcome::Alternative);
+}
+
+#[test]
+fn a_server_whose_clients_may_not_move_is_not_moved_about() {
+    let mut cases = cases();
+    cases.retain(|one| one.id == "Q-81");
+    let of = |fixed| against(Pond { fixed, ..pond() }, &cases);
+    assert_eq!(of(false).cases[0].outcome, TestOutcome::Pass);
+    let fixed = of(true);
+    assert_eq!(fixed.cases[0].outcome, TestOutcome::Alternative);
+    assert!(fixed.cases[0].exchanges[0].judgement.seen.contains("unmoved"), "{fixed:?}");
+}
+
+/// What is lost is sent again, in both directions and from the first datagram on.
+#[test]
+fn a_polite_conversation_by_hand_survives_losses() {
+    for (name, loses) in [
+        ("none", (|_, _| false) as fn(Way, u64) -> bool),
+        ("the first", |_, number| number == 0),
+        // by a hash, as a period could meet that of the server's probes for ever
+        ("every fourth", |_, number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62 == 3),
+        ("every other of the server's", |way, number| way == Way::Down && number % 2 == 1),
+    ] {
+        let mut bay = Bay::new(Pond { loses, body: 50_000, ..pond() }, Instant::now());
+        let ping = packets::packet("none", &[1]).unwrap();
+        let asked = write::request(0, &write::section(pseudo(), ""));
+        let script = TalkScript {
+            peer: Bay::peer(),
+            options: OpenOptions::default(),
+            spoken: Spoken::Http3,
+            start: bay.now(),
+            deadline: Nanos::from_secs(60),
+            ..TalkScript::of(vec![Move::Send([write::opening(), ping, asked].concat())])
+        };
+        let talk = bay.talk(vec![script]).remove(0);
+        let answers = &talk.replies.answers;
+        assert_eq!(answers.len(), 1, "{name}: {:?}", talk.end);
+        let got = (answers[0].status, answers[0].body_len);
+        assert_eq!(got, (200, 50_000), "{name}: {:?} {:?}", talk.end, talk.over);
+        assert!(answers[0].complete && talk.end == TalkEnd::Open, "{name}: {:?}", talk.end);
+    }
+}
+
+fn pseudo() -> dialogue::http2::write::PseudoFields<'static> {
+    dialogue::http2::write::PseudoFields {
+        method: "GET",
+        scheme: "https",
+        authority: "sim.example",
+        path: "/",
+    }
+}
