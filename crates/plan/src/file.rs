@@ -58,8 +58,12 @@ const FAMILIES: [(&str, AddressFamily); 3] =
     [("any", AddressFamily::Any), ("4", AddressFamily::V4), ("6", AddressFamily::V6)];
 const ADDRESSES: [(&str, AddressOrder); 2] =
     [("in-turn", AddressOrder::InTurn), ("first", AddressOrder::FirstThatAnswers)];
-const STACKS: [(&str, StackChoice); 3] =
-    [("auto", StackChoice::Auto), ("kernel", StackChoice::Kernel), ("own", StackChoice::Own)];
+const STACKS: [(&str, StackChoice); 4] = [
+    ("auto", StackChoice::Auto),
+    ("kernel", StackChoice::Kernel),
+    ("own", StackChoice::Own),
+    ("own:plain", StackChoice::OwnPlain),
+];
 const TLS_VERSIONS: [(&str, TlsVersions); 3] =
     [("any", TlsVersions::Any), ("1.2", TlsVersions::Tls12), ("1.3", TlsVersions::Tls13)];
 const GAPS: [(&str, Gaps); 3] =
