@@ -4,7 +4,7 @@
 # line to $RAW (table, round, tool, metric, value); `cargo xtask bench` starts it and renders
 # RESULTS.md from that.
 #
-#   ./run.sh [TABLE...]     keepalive many one nginx close tls depth16 syscalls memory pace site
+#   ./run.sh [TABLE...]     keepalive many one nginx close bulk tls depth16 syscalls memory pace site
 #                           http2 http2-tls http2-memory http3; all when none
 #
 # H2LOAD3=h2load: an h2load that speaks HTTP/3, where there is one (README.md tells how it is built).
@@ -92,6 +92,7 @@ command_of() { # table tool
   close/oha) CMD=(oha --no-tui --worker-threads 1 --disable-keepalive -c "$CONNS" -n "$CLOSEN" "$u") ;;
   close/loadstone) CMD=("${ls[@]}" -d 2s --calls 1 "$u") ;;
   close/own) CMD=("${ls[@]}" -d 2s --calls 1 --stack own "$u") ;;
+  close/own-plain) CMD=("${ls[@]}" -d 2s --calls 1 --stack own:plain "$u") ;;
   tls/oha) CMD=(oha --no-tui --worker-threads 1 --insecure -c "$CONNS" -z "${SECS}s" "$u") ;;
   tls/loadstone) CMD=("${ls[@]}" -d "${SECS}s" --insecure "$u") ;;
   */bare) CMD=("$LOOP" epoll-et "$ADDR" "$REQ" "$SECS" --conns "$CONNS") ;;
@@ -102,6 +103,7 @@ command_of() { # table tool
   */oha) CMD=(oha --no-tui --worker-threads 1 -c "$CONNS" -z "${SECS}s" "$u") ;;
   */loadstone) CMD=("${ls[@]}" -d "${SECS}s" "$u") ;;
   */own) CMD=("${ls[@]}" -d "${SECS}s" --stack own "$u") ;;
+  */own-plain) CMD=("${ls[@]}" -d "${SECS}s" --stack own:plain "$u") ;;
   *) note "no command for $1 $2"; return 1 ;;
   esac
   command -v "${CMD[0]}" >/dev/null
@@ -306,6 +308,13 @@ site() {
   kill "$pid"
 }
 
+# A megabyte a call, 8 connections.
+bulk() {
+  local CONNS=8 REQ=/megabyte
+  head -c 1000000 /dev/zero | tr '\0' x >"$WEB/megabyte"
+  rounds bulk wrk loadstone own own-plain
+}
+
 main() {
   local table
   [ -x "$LOADSTONE_BIN" ] || { note "no $LOADSTONE_BIN: cargo build --release -p loadstone, or set LOADSTONE_BIN"; exit 2; }
@@ -318,15 +327,16 @@ main() {
   PERF=false; perf stat -e raw_syscalls:sys_enter -o /dev/null true >/dev/null 2>&1 && PERF=true
   $PERF || fact syscalls "counted by strace, which slows the client: batches are smaller than in a real run"
   start_null epoll; local null_pid=$NULLPID null_port=$NULLPORT
-  [ $# -gt 0 ] || set -- keepalive many one nginx close tls depth16 syscalls memory pace site http2 http2-tls http2-memory http3
+  [ $# -gt 0 ] || set -- keepalive many one nginx close bulk tls depth16 syscalls memory pace site http2 http2-tls http2-memory http3
   for table in "$@"; do
     NULLPID=$null_pid NULLPORT=$null_port
     case $table in
-    keepalive) at_null; rounds keepalive bare wrk h2load oha loadstone own ;;
-    many) at_null; CONNS=5000 rounds many bare wrk loadstone own ;;
-    one) at_null; CONNS=1 rounds one bare wrk loadstone own ;;
+    keepalive) at_null; rounds keepalive bare wrk h2load oha loadstone own own-plain ;;
+    many) at_null; CONNS=5000 rounds many bare wrk loadstone own own-plain ;;
+    one) at_null; CONNS=1 rounds one bare wrk loadstone own own-plain ;;
     nginx) at_nginx; rounds nginx bare httperf wrk ab oha loadstone own ;;
-    close) at_nginx; rounds close bare wrk ab oha loadstone own ;;
+    close) at_nginx; rounds close bare wrk ab oha loadstone own own-plain ;;
+    bulk) at_nginx; bulk ;;
     tls) at_nginx; rounds tls wrk ab h2load oha loadstone ;;
     depth16) at_null; rounds depth16 bare h2load loadstone ;;
     syscalls) at_null; syscalls syscalls-null; at_nginx; syscalls syscalls-nginx ;;

@@ -153,7 +153,7 @@ impl Caller {
             until_told(&mut machine, &mut io);
             return machine.finish();
         }
-        let own = self.own.as_ref().map(|(network, seed)| network.worker(0, *seed, Nanos::ZERO));
+        let own = self.own.as_ref().map(|(network, seed)| network.caller(*seed));
         match own {
             None => until_told(&mut machine, &mut self.reactor),
             Some(Ok(mut io)) => until_told(&mut machine, &mut io),

@@ -1,72 +1,73 @@
 //! Connections of our own TCP over a TUN device, behind [`conduit::Io`]: no descriptor for each of
 //! them, and nothing of the client's kernel in what is measured. Layer 4.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod depth;
+mod port;
 mod raw;
 mod shared;
 mod socket;
+mod uring;
 
 pub use raw::RawLink;
-pub use shared::{InsidePaths, NetworkAsk, OwnNetwork};
+pub use shared::{Handover, InsidePaths, NetworkAsk, OwnNetwork};
 pub use socket::OwnSocket;
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use netpath::Lanes;
+use port::{BATCH, PacketPort};
 use reactor::monotonic;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use sample::{FailureClass, SocketFacts, StackFacts};
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 use tcp::{End, NotDone, TcpStack, VNET_HEAD};
 use units::Nanos;
 use wan::Direction;
 
-/// Packets that are read before the worker gets its turn.
-const BATCH: usize = 256;
 /// Packets that are written without waiting for the turn's end.
 const PENDING_MAX: usize = 32;
-/// A segment of 64 KiB with its heads; one buffer, which stays in the cache.
-const BUFFER: usize = 70_000;
+/// Longer than any packet of a device that carries real ones.
+const REAL_MAX: usize = 2_048;
+/// How often packets that changed nothing for the worker may come before it gets its turn.
+const IDLE_TURNS: u32 = 4;
+/// Look, and do not wait.
+const NOW: Option<Duration> = Some(Duration::ZERO);
 
 /// The connections of one worker.
 pub struct OwnStack {
     stack: TcpStack,
-    queue: OwnedFd,
+    port: PacketPort,
     /// The emulated links that all packets go through, where there are some. The device then carries
     /// real packets, without virtio headers.
     lanes: Option<Lanes>,
-    buffer: Vec<u8>,
     shared: Arc<OwnNetwork>,
     now: Nanos,
     spin_span: Nanos,
     /// How long before a packet on a link is due the worker spins instead of sleeping.
     lanes_spin: Nanos,
     spun: Nanos,
-    /// Packets that the device did not take.
-    refused: u64,
 }
 
 impl std::fmt::Debug for OwnStack {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OwnStack").field("queue", &self.queue).finish_non_exhaustive()
+        f.debug_struct("OwnStack").field("port", &self.port).finish_non_exhaustive()
     }
 }
 
 impl OwnStack {
     pub(crate) fn new(
         stack: TcpStack,
-        queue: OwnedFd,
+        port: PacketPort,
         lanes: Option<Lanes>,
         shared: Arc<OwnNetwork>,
         spin_span: Nanos,
     ) -> OwnStack {
-        let (buffer, now) = (vec![0; BUFFER], monotonic());
-        let (spun, refused) = (Nanos::ZERO, 0);
+        let (now, spun) = (monotonic(), Nanos::ZERO);
         let lanes_spin = lanes.as_ref().map_or(Nanos::ZERO, |_| Lanes::spin());
-        OwnStack { stack, queue, lanes, buffer, shared, now, spin_span, lanes_spin, spun, refused }
+        OwnStack { stack, port, lanes, shared, now, spin_span, lanes_spin, spun }
     }
 
     /// The first of the addresses that connections come from.
@@ -84,16 +85,14 @@ impl OwnStack {
         if self.lanes.is_some() {
             return self.carry();
         }
-        for packet in self.stack.outgoing().packets() {
-            self.refused += u64::from(!write(&self.queue, packet));
-        }
+        self.port.send(self.stack.outgoing().packets());
         self.stack.sent();
     }
 
     /// Puts what is to be sent on its links, and hands over what is due on any of them, until nothing
     /// more comes of that.
     fn carry(&mut self) {
-        let OwnStack { lanes: Some(lanes), stack, queue, refused, .. } = self else { return };
+        let OwnStack { lanes: Some(lanes), stack, port, .. } = self else { return };
         loop {
             let mut now = monotonic();
             for packet in stack.outgoing().packets() {
@@ -109,7 +108,7 @@ impl OwnStack {
             let done: Result<(), Infallible> =
                 lanes.hand_over(&mut now, monotonic, |now, direction, packet| {
                     match direction {
-                        Direction::Up => *refused += u64::from(!write(queue, packet)),
+                        Direction::Up => port.write(packet),
                         Direction::Down => stack.deliver(now, packet, false),
                     }
                     Ok(())
@@ -126,32 +125,28 @@ impl OwnStack {
         if self.lanes.is_some() {
             return self.receive_onto_links();
         }
-        for _ in 0..BATCH {
-            match rustix::io::read(&self.queue, &mut self.buffer[..]) {
-                Ok(length) if length > VNET_HEAD => {
-                    // NEEDS_CSUM or DATA_VALID: the sum is not there, or was looked at
-                    let checked = self.buffer[0] & 3 != 0;
-                    let packet = &self.buffer[VNET_HEAD..length];
-                    self.stack.deliver(self.now, packet, checked);
-                }
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(_) => return,
+        let OwnStack { port, stack, now, .. } = self;
+        port.receive(|bytes| {
+            if let Some((head, packet)) = bytes.split_at_checked(VNET_HEAD) {
+                // NEEDS_CSUM or DATA_VALID: the sum is not there, or was looked at
+                stack.deliver(*now, packet, head[0] & 3 != 0);
             }
-        }
+        });
     }
 
     /// The same where there are emulated links: each packet begins its way at the instant of its
     /// reading.
     fn receive_onto_links(&mut self) {
         let Some(lanes) = &mut self.lanes else { return };
+        let mut aside = [0; REAL_MAX];
         for _ in 0..BATCH {
             let number = lanes.take();
             // what has no room is taken off all the same, or the device's queue would lose in its place
             let room = match number {
                 Some(number) => lanes.room(number),
-                None => &mut self.buffer[..],
+                None => &mut aside[..],
             };
-            match (rustix::io::read(&self.queue, room), number) {
+            match (self.port.read(room), number) {
                 (Ok(length), Some(number)) => {
                     lanes.put(monotonic(), Direction::Down, number, length);
                 }
@@ -179,8 +174,13 @@ impl OwnStack {
         });
     }
 
-    /// One look at everything: what came, what is due, what is to go out.
-    fn turn(&mut self, ready: &mut Vec<Ready>) {
+    /// One look at everything: what is to go out, what came, what is due. Where packets go in batches
+    /// and none has come it waits for one, `span` at most.
+    fn turn(&mut self, span: Option<Duration>, ready: &mut Vec<Ready>) {
+        if self.lanes.is_none() {
+            self.port.exchange(self.stack.outgoing().packets(), span);
+            self.stack.sent();
+        }
         self.now = monotonic();
         self.receive();
         self.carry();
@@ -201,32 +201,56 @@ impl OwnStack {
         }
     }
 
+    /// Where packets go in batches: what is to go out, and the sleep until something comes, are one
+    /// system call.
+    fn wait_once(&mut self, wake: Nanos, ready: &mut Vec<Ready>) {
+        for _ in 0..IDLE_TURNS {
+            let span = match self.stack.has_changes() {
+                true => NOW,
+                false => span_until(wake.min(self.stack.next_due())),
+            };
+            self.turn(span, ready);
+            if !ready.is_empty() || self.now >= wake {
+                return;
+            }
+        }
+    }
+
+    /// Where each packet is a system call: true when the worker is to have its turn.
+    fn wait_by_calls(&mut self, wake: Nanos, until: Nanos, ready: &mut Vec<Ready>) -> bool {
+        self.carry();
+        self.turn(NOW, ready);
+        if !ready.is_empty() || self.now >= until {
+            return true;
+        }
+        self.flush();
+        let carried = self.carried_at();
+        let due = wake.min(self.stack.next_due()).min(early(carried, self.lanes_spin));
+        if due > self.now {
+            self.sleep(due);
+            self.turn(NOW, ready);
+        } else if carried <= self.now + self.lanes_spin {
+            // a packet of a link is due that soon: a turn of the loop is the spinning
+            let start = self.now;
+            self.turn(NOW, ready);
+            self.spent(self.now - start);
+            return true;
+        }
+        false
+    }
+
     /// Sleeps until a packet comes or `until`.
     fn sleep(&mut self, until: Nanos) {
-        let span = (until != Nanos::NEVER).then(|| {
-            let left = until - monotonic();
-            Timespec {
-                tv_sec: (left.0 / 1_000_000_000) as i64,
-                tv_nsec: (left.0 % 1_000_000_000) as i64,
-            }
-        });
-        let mut wanted = [PollFd::new(&self.queue, PollFlags::IN)];
-        // interrupted, or a queue that is gone: the next turn tells
-        poll(&mut wanted, span.as_ref()).ok();
+        self.port.sleep(span_until(until));
         if let Some(lanes) = &mut self.lanes {
             lanes.rested(monotonic() - self.now, Nanos::ZERO);
         }
     }
 }
 
-/// Hands one packet over; false: the device did not take it.
-fn write(queue: &OwnedFd, packet: &[u8]) -> bool {
-    loop {
-        match rustix::io::write(queue, packet) {
-            Err(Errno::INTR) => {}
-            other => return other.is_ok(),
-        }
-    }
+/// From now until then; `None` where that never is.
+fn span_until(instant: Nanos) -> Option<Duration> {
+    (instant != Nanos::NEVER).then(|| Duration::from_nanos((instant - monotonic()).0))
 }
 
 /// So long before an instant, if it ever comes.
@@ -297,29 +321,15 @@ impl Io for OwnStack {
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
         ready.clear();
         self.stack.arm();
-        self.flush();
-        self.turn(ready);
-        if !ready.is_empty() || self.now >= until {
-            return;
-        }
-        self.flush();
         let wake = early(until, self.spin_span);
-        let carried = self.carried_at();
-        let due = wake.min(self.stack.next_due()).min(early(carried, self.lanes_spin));
-        if due > self.now {
-            self.sleep(due);
-            self.turn(ready);
-        } else if carried <= self.now + self.lanes_spin {
-            // a packet of a link is due that soon: a turn of the loop is the spinning
-            let start = self.now;
-            self.turn(ready);
-            self.spent(self.now - start);
+        if self.port.has_batches() {
+            self.wait_once(wake, ready);
+        } else if self.wait_by_calls(wake, until, ready) {
             return;
         }
         let start = self.now;
         while until != Nanos::NEVER && self.now >= wake && self.now < until && ready.is_empty() {
-            self.flush();
-            self.turn(ready);
+            self.turn(NOW, ready);
         }
         self.spent(self.now - start);
     }
@@ -334,8 +344,12 @@ impl Drop for OwnStack {
     /// what is measured is over.
     fn drop(&mut self) {
         self.flush();
+        if self.lanes.is_none() {
+            // what the device refused is told with a look
+            self.port.exchange(std::iter::empty(), NOW);
+        }
         let carried = self.lanes.take().map(|mut lanes| lanes.tell(monotonic()));
-        let counts = StackFacts { refused: self.refused, ..self.stack.counts() };
+        let counts = StackFacts { refused: self.port.refused(), ..self.stack.counts() };
         self.shared.add(counts, carried);
         let mut from = Some(0);
         while let Some(row) = from {

@@ -2,9 +2,13 @@
 //! what all have counted.
 
 use crate::OwnStack;
+use crate::port::PacketPort;
+use crate::uring;
 use netpath::{LaneClients, Lanes, PacketDevice, PacketKind, PathTrouble, Tally};
 use reactor::monotonic;
+use rustix::fd::OwnedFd;
 use sample::{PathFacts, StackFacts};
+use std::io;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tcp::{Checksums, Sources, TcpSettings, TcpStack};
@@ -23,6 +27,47 @@ pub struct NetworkAsk {
     /// The first address and the bits of the prefix that connections come from; `None`: a part of
     /// 198.18.0.0/16 that is free.
     pub prefix: Option<(Ipv4Addr, u8)>,
+    /// Whether packets may go in batches, where the kernel can do that.
+    pub batches: bool,
+}
+
+/// How packets go between this process and the devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Handover {
+    /// Each by a system call of its own, as was asked for, or as emulated paths need it.
+    Calls,
+    /// Those of a turn together, by io_uring.
+    Batches,
+    /// Each by a call of its own, because the kernel does not do better; with the reason.
+    Fallback(String),
+}
+
+impl Handover {
+    /// What is to be had.
+    fn of(ask: &NetworkAsk) -> Handover {
+        // on a link each packet has instants of its own
+        if !ask.batches || ask.paths.is_some() {
+            return Handover::Calls;
+        }
+        match uring::probe() {
+            Ok(()) => Handover::Batches,
+            Err(error) => Handover::Fallback(reason(&error)),
+        }
+    }
+}
+
+/// Why packets do not go in batches.
+fn reason(error: &io::Error) -> String {
+    use io::ErrorKind;
+    match error.kind() {
+        ErrorKind::PermissionDenied => "this machine does not allow io_uring (the setting \
+                                        kernel.io_uring_disabled, or the profile of a container)"
+            .to_owned(),
+        ErrorKind::Unsupported | ErrorKind::InvalidInput => {
+            "this kernel's io_uring does not do that; Linux 6.7 does".to_owned()
+        }
+        _ => format!("io_uring does not start: {error}"),
+    }
 }
 
 /// Emulated paths in this process: no forwarder, no namespace.
@@ -39,6 +84,7 @@ pub struct InsidePaths {
 pub struct OwnNetwork {
     devices: Vec<PacketDevice>,
     ask: NetworkAsk,
+    handover: Handover,
     /// Row of each client's kind.
     dealt: Vec<u32>,
     told: Mutex<NetworkSays>,
@@ -69,7 +115,13 @@ impl OwnNetwork {
         }
         let dealt = ask.paths.as_ref().map(|paths| paths.population.deal(clients, Seed(ask.seed)));
         let dealt = dealt.unwrap_or_default();
-        Ok(Arc::new(OwnNetwork { devices, ask, dealt, told: Mutex::default() }))
+        let handover = Handover::of(&ask);
+        Ok(Arc::new(OwnNetwork { devices, ask, handover, dealt, told: Mutex::default() }))
+    }
+
+    /// How the workers' packets go.
+    pub fn handover(&self) -> &Handover {
+        &self.handover
     }
 
     /// What it was asked to be.
@@ -116,17 +168,47 @@ impl OwnNetwork {
         self.dealt.iter().skip(id as usize).step_by(self.devices.len().max(1)).copied()
     }
 
-    /// The connections of worker `id`, with a device and addresses of their own. `seed` is that of the
-    /// links.
+    /// The connections of worker `id`, with a device and addresses of their own, for the calling thread
+    /// alone. `seed` is that of the links.
     ///
     /// # Errors
-    /// There is no such worker, or no descriptor left.
-    pub fn worker(self: &Arc<Self>, id: u32, seed: u64, spin: Nanos) -> std::io::Result<OwnStack> {
-        let device = self.devices.get(id as usize);
-        let none = || std::io::Error::other("there is no network device for this worker");
-        let device = device.ok_or_else(none)?;
-        // the device itself stays for the next repeat of the run
-        let queue = device.queue.try_clone()?;
+    /// There is no such worker, or no descriptor or memory left.
+    pub fn worker(self: &Arc<Self>, id: u32, seed: u64, spin: Nanos) -> io::Result<OwnStack> {
+        let queue = self.queue(id)?;
+        let port = match self.handover {
+            Handover::Batches => PacketPort::in_batches(queue)?,
+            Handover::Calls | Handover::Fallback(_) => PacketPort::by_calls(queue),
+        };
+        self.over(port, id, seed, spin)
+    }
+
+    /// The connections of the first worker for single calls, on any thread; meanwhile that worker must
+    /// not be there.
+    ///
+    /// # Errors
+    /// As [`OwnNetwork::worker`].
+    pub fn caller(self: &Arc<Self>, seed: u64) -> io::Result<OwnStack> {
+        self.over(PacketPort::by_calls(self.queue(0)?), 0, seed, Nanos::ZERO)
+    }
+
+    /// The device's queue; the device itself stays for the next repeat of the run.
+    fn queue(&self, id: u32) -> io::Result<OwnedFd> {
+        self.device(id)?.queue.try_clone()
+    }
+
+    fn device(&self, id: u32) -> io::Result<&PacketDevice> {
+        let none = || io::Error::other("there is no network device for this worker");
+        self.devices.get(id as usize).ok_or_else(none)
+    }
+
+    fn over(
+        self: &Arc<Self>,
+        port: PacketPort,
+        id: u32,
+        seed: u64,
+        spin: Nanos,
+    ) -> io::Result<OwnStack> {
+        let device = self.device(id)?;
         let sources = Sources {
             first: device.first,
             addresses: self.addresses(device, id),
@@ -148,7 +230,7 @@ impl OwnNetwork {
             Lanes::new(clients, seed, monotonic())
         });
         self.lock().seed = seed;
-        Ok(OwnStack::new(stack, queue, lanes, self.clone(), spin))
+        Ok(OwnStack::new(stack, port, lanes, self.clone(), spin))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, NetworkSays> {
@@ -173,5 +255,21 @@ impl OwnNetwork {
         let path =
             carried.map(|(tally, paths)| tally.facts(&paths.population, &self.dealt, told.seed));
         (told.counts, path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_packets_go_one_by_one_is_said() {
+        let said = |number| reason(&io::Error::from_raw_os_error(number));
+        // EPERM: a profile or the setting; ENOSYS: compiled without; EINVAL: older flags; EMFILE
+        assert!(said(1).starts_with("this machine does not allow io_uring (the setting kernel."));
+        for number in [38, 22] {
+            assert_eq!(said(number), "this kernel's io_uring does not do that; Linux 6.7 does");
+        }
+        assert!(said(24).starts_with("io_uring does not start: Too many open files"));
     }
 }

@@ -34,7 +34,7 @@ impl OwnSocket {
         options: &OpenOptions,
         within: Nanos,
     ) -> Result<OwnSocket> {
-        let mut io = network.worker(0, seed, Nanos::ZERO)?;
+        let mut io = network.caller(seed)?;
         let options = OpenOptions { bind: Some(io.first_address().into()), ..options.clone() };
         io.open(SLOT, peer, &options).map_err(error)?;
         let mut socket = OwnSocket { io, ready: Vec::new(), limit: within };

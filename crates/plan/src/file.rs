@@ -62,8 +62,12 @@ pub(crate) const FAMILIES: [(&str, AddressFamily); 3] =
     [("any", AddressFamily::Any), ("4", AddressFamily::V4), ("6", AddressFamily::V6)];
 pub(crate) const ADDRESSES: [(&str, AddressOrder); 2] =
     [("in-turn", AddressOrder::InTurn), ("first", AddressOrder::FirstThatAnswers)];
-pub(crate) const STACKS: [(&str, StackChoice); 3] =
-    [("auto", StackChoice::Auto), ("kernel", StackChoice::Kernel), ("own", StackChoice::Own)];
+pub(crate) const STACKS: [(&str, StackChoice); 4] = [
+    ("auto", StackChoice::Auto),
+    ("kernel", StackChoice::Kernel),
+    ("own", StackChoice::Own),
+    ("own:plain", StackChoice::OwnPlain),
+];
 pub(crate) const TLS_VERSIONS: [(&str, TlsVersions); 3] =
     [("any", TlsVersions::Any), ("1.2", TlsVersions::Tls12), ("1.3", TlsVersions::Tls13)];
 const GAPS: [(&str, Gaps); 3] =

@@ -705,6 +705,15 @@ pub enum StackChoice {
     Auto,
     /// The kernel's sockets.
     Kernel,
-    /// Our own, over a network device.
+    /// Our own, over a network device; packets go in batches where the kernel can do that.
     Own,
+    /// The same with a system call for each packet.
+    OwnPlain,
+}
+
+impl StackChoice {
+    /// Whether it is our own TCP.
+    pub fn is_own(self) -> bool {
+        matches!(self, StackChoice::Own | StackChoice::OwnPlain)
+    }
 }

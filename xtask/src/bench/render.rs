@@ -18,6 +18,7 @@ const TITLES: &[Title] = &[
     titled("one", "Keep-alive, one connection, client and null server on one core", "bare"),
     titled("nginx", "Keep-alive, 64 connections, nginx on another core", "bare"),
     titled("close", "A connection per call, 64 at a time, nginx on another core", "bare"),
+    titled("bulk", "1 MB a call, 8 connections, nginx on another core", "loadstone"),
     titled("tls", "TLS 1.3 keep-alive, 64 connections, nginx on another core", "wrk"),
     titled("depth16", "Pipelined, depth 16, client and null server on one core", "bare"),
     titled("syscalls-null", "System calls per call, null server, one core", "bare"),

@@ -238,6 +238,8 @@ pub(super) struct LimitArgs {
 pub(super) enum StackName {
     Kernel,
     Own,
+    #[value(name = "own:plain")]
+    OwnPlain,
     Auto,
 }
 
@@ -336,7 +338,7 @@ pub(super) struct DriverArgs {
     /// [default: auto, the kernel's]
     #[arg(
         long,
-        value_name = "kernel|own|auto",
+        value_name = "kernel|own|own:plain|auto",
         hide_short_help = true,
         hide_possible_values = true
     )]

@@ -81,7 +81,7 @@ pub(super) fn refusal(plan: &Plan) -> Option<&'static str> {
     if plan.connection.idle.is_some() {
         return Some("--idle connections are held by one machine: leave it out");
     }
-    if plan.connection.clients.is_some() && plan.driver.stack == plan::StackChoice::Own {
+    if plan.connection.clients.is_some() && plan.driver.stack.is_own() {
         return Some("--clients over --stack own is carried by one machine: leave --stack out");
     }
     if plan.specweb99.is_some() {

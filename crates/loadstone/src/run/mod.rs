@@ -35,7 +35,7 @@ use keeping::{Keeper, Keeping};
 use live::Live;
 use measure::{Measured, measure};
 use meters::Meters;
-use plan::{HttpVersion, Load, Plan, StackChoice};
+use plan::{HttpVersion, Load, Plan};
 use prepare::{Prepared, prepare};
 use report::{DummyRun, FirstCall, Headline, RunReport, SloResult};
 use sample::{Environment, FailureClass, FleetFacts};
@@ -390,7 +390,7 @@ pub(crate) fn assemble(
         plan_toml: plan::to_toml(plan, plan::Secrets::Masked),
         started_unix_s,
         environment: environment.clone(),
-        driver: driver(plan, &measurement, &cost, threads, calibration),
+        driver: driver(plan, prepared, &measurement, &cost, threads, calibration),
         measurement,
         verdict,
         resolved: prepared.resolved.clone(),
@@ -418,6 +418,7 @@ fn shown_plan(plan: &Plan, measurement: &Measurement) -> Plan {
 
 fn driver(
     plan: &Plan,
+    prepared: &Prepared,
     measurement: &Measurement,
     cost: &DriverCost,
     threads: u32,
@@ -425,7 +426,7 @@ fn driver(
 ) -> report::Driver {
     report::Driver {
         io: {
-            let io = own_stack::name(plan.driver.stack == StackChoice::Own);
+            let io = own_stack::name(plan, prepared.own.as_deref());
             match host::cpu::scheduling() {
                 Some(policy) => format!("{io}, {policy}"),
                 None => io.into(),

@@ -6,18 +6,22 @@ use anyhow::{Result, bail};
 use conduit::Peer;
 use engine::{Crowd, Endpoint};
 use netpath::PathTrouble;
-use ownstack::{InsidePaths, NetworkAsk, OwnNetwork};
+use ownstack::{Handover, InsidePaths, NetworkAsk, OwnNetwork};
 use plan::{Plan, StackChoice};
 use std::sync::Arc;
 
-/// What the report calls the driver.
-pub(crate) fn name(own: bool) -> &'static str {
-    if own { "own TCP over TUN" } else { "epoll" }
+/// What the report calls the driver. How the packets of a fleet's agents went is not known here.
+pub(crate) fn name(plan: &Plan, network: Option<&OwnNetwork>) -> &'static str {
+    match network.map(OwnNetwork::handover) {
+        Some(Handover::Batches) => "own TCP over TUN by io_uring",
+        _ if wanted(plan) => "own TCP over TUN",
+        _ => "epoll",
+    }
 }
 
 /// Whether the connections of a plan are to be of our own TCP.
 pub(crate) fn wanted(plan: &Plan) -> bool {
-    plan.driver.stack == StackChoice::Own
+    plan.driver.stack.is_own()
 }
 
 /// How many workers a plan can have over our own TCP, at most `workers`. One link is one thread's, and
@@ -54,6 +58,9 @@ pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<Ow
          host while the run lasts; the client's kernel TCP is not measured",
         devices.join(", ")
     ));
+    if let Handover::Fallback(reason) = network.handover() {
+        prepared.notes.push(format!("--stack own: packets go one by one: {reason}"));
+    }
     if let Some(paths) = &network.ask().paths {
         prepared.notes.extend(path::beyond(&paths.population));
     }
@@ -86,6 +93,7 @@ fn fits(stands: &NetworkAsk, asked: &NetworkAsk) -> bool {
         || stands.paths.is_none()
             && asked.paths.is_none()
             && stands.prefix == asked.prefix
+            && stands.batches == asked.batches
             && stands.workers >= asked.workers
 }
 
@@ -93,7 +101,8 @@ fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
     let paths =
         WantedPath::asked(plan).map(|(_, population, clients)| InsidePaths { population, clients });
     let prefix = plan.driver.sources.map(|prefix| (prefix.network, prefix.bits));
-    NetworkAsk { workers, seed: plan.seed, paths, prefix }
+    let batches = plan.driver.stack == StackChoice::Own;
+    NetworkAsk { workers, seed: plan.seed, paths, prefix, batches }
 }
 
 fn stand(asked: NetworkAsk) -> Result<Arc<OwnNetwork>> {

@@ -14,6 +14,17 @@ fn to_be_had(site: &Site) -> bool {
     untested(&plea)
 }
 
+/// How packets can go, and what the report calls it: in batches, where this machine's kernel has that,
+/// and one by one.
+fn ways(site: &Site) -> [(&'static str, &'static str); 2] {
+    let tried = run(&["run", &site.url("/"), "--stack", "own", "-n", "1", "-c", "1"]);
+    let fallback = tried.stderr.contains("--stack own: packets go one by one: ");
+    assert!(!fallback || std::env::var_os("CI").is_none(), "{}", tried.stderr);
+    let plain = "own TCP over TUN";
+    let batches = if fallback { plain } else { "own TCP over TUN by io_uring" };
+    [("own", batches), ("own:plain", plain)]
+}
+
 #[test]
 fn every_call_is_answered_on_kept_and_on_new_connections() {
     let site = Site::start(&[]);
@@ -21,12 +32,40 @@ fn every_call_is_answered_on_kept_and_on_new_connections() {
         return;
     }
     let url = site.url("/bytes/20000");
-    for more in [&["-c", "8"][..], &["-c", "4", "--calls", "1"], &["-c", "4", "--http", "1.0"]] {
-        let words = ["--stack", "own", "-n", "200", &url];
-        let report = measured(&[&words[..], more].concat(), &[0, 4]);
-        assert_eq!(whole(&report, "/outcomes/succeeded"), 200, "{more:?}");
-        assert_eq!(whole(&report, "/outcomes/due"), 200, "{more:?}");
-        assert_eq!(text(&report, "/client/io"), "own TCP over TUN");
+    for (stack, io) in ways(&site) {
+        for more in [&["-c", "8"][..], &["-c", "4", "--calls", "1"], &["-c", "4", "--http", "1.0"]]
+        {
+            let words = ["--stack", stack, "-n", "200", &url];
+            let report = measured(&[&words[..], more].concat(), &[0, 4]);
+            assert_eq!(whole(&report, "/outcomes/succeeded"), 200, "{stack} {more:?}");
+            assert_eq!(whole(&report, "/outcomes/due"), 200, "{stack} {more:?}");
+            assert_eq!(text(&report, "/client/io"), io);
+        }
+    }
+}
+
+/// Long responses come in packets of up to 64 KiB, of which few wait at once, between short ones, of
+/// which many do.
+#[test]
+fn long_and_short_packets_come_whole() {
+    let site = Site::start(&[]);
+    if !to_be_had(&site) {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let list = folder.path().join("list");
+    let urls: String = ["1", "1500000", "40", "70000", "3"]
+        .iter()
+        .map(|bytes| format!("{}\n", site.url(&format!("/bytes/{bytes}"))))
+        .collect();
+    std::fs::write(&list, urls).expect("a file");
+    let list = list.to_str().expect("a path in UTF-8");
+    for (stack, _) in ways(&site) {
+        let words = ["--stack", stack, "-n", "200", "-c", "20", "--urls", list, "--verify"];
+        let report = measured(&words, &[0, 4]);
+        assert_eq!(whole(&report, "/outcomes/succeeded"), 200, "{stack}");
+        assert_eq!(whole(&report, "/verified/differing"), 0, "{stack}");
+        assert_eq!(whole(&report, "/stack/refused"), 0, "{stack}");
     }
 }
 
@@ -38,11 +77,13 @@ fn no_worker_gets_the_packets_of_another() {
     if !to_be_had(&site) {
         return;
     }
-    let words = ["--stack", "own", "-n", "64", "-c", "32", "--calls", "1", "--threads", "2"];
-    let report = measured(&[&words[..], &[&site.url("/")]].concat(), &[0, 4]);
-    assert_eq!(whole(&report, "/outcomes/succeeded"), 64);
-    let connect = number(&report, "/phases_s/connect/max");
-    assert!(connect < 0.9, "{connect} s to connect");
+    for (stack, _) in ways(&site) {
+        let words = ["--stack", stack, "-n", "64", "-c", "32", "--calls", "1", "--threads", "2"];
+        let report = measured(&[&words[..], &[&site.url("/")]].concat(), &[0, 4]);
+        assert_eq!(whole(&report, "/outcomes/succeeded"), 64);
+        let connect = number(&report, "/phases_s/connect/max");
+        assert!(connect < 0.9, "{stack}: {connect} s to connect");
+    }
 }
 
 #[test]
@@ -51,10 +92,12 @@ fn tls_is_spoken_over_it() {
     if !to_be_had(&site) {
         return;
     }
-    let server = TlsServer::start(&TlsOptions::default());
-    let words = ["--stack", "own", "-n", "40", "-c", "4", "--calls", "5", "--insecure"];
-    let report = measured(&[&words[..], &[&server.url("/")]].concat(), &[0, 4]);
-    assert_eq!(whole(&report, "/outcomes/succeeded"), 40);
+    for (stack, _) in ways(&site) {
+        let server = TlsServer::start(&TlsOptions::default());
+        let words = ["--stack", stack, "-n", "40", "-c", "4", "--calls", "5", "--insecure"];
+        let report = measured(&[&words[..], &[&server.url("/")]].concat(), &[0, 4]);
+        assert_eq!(whole(&report, "/outcomes/succeeded"), 40, "{stack}");
+    }
 }
 
 #[test]
@@ -63,15 +106,19 @@ fn the_report_says_what_it_did() {
     if !to_be_had(&site) {
         return;
     }
-    let words = ["--stack", "own", "-n", "60", "-c", "3", &site.url("/bytes/3000")];
-    let report = measured(&words, &[0, 4]);
-    assert_eq!(whole(&report, "/stack/established"), 3);
-    assert_eq!(whole(&report, "/stack/refused"), 0);
-    // three of the handshake; a call has a request and, of 3,000 bytes, one super-packet and its end
-    let sent = whole(&report, "/stack/sent");
-    assert!((60..400).contains(&sent), "{sent} packets");
-    let full = run(&[&["run", "--full"][..], &words].concat());
-    assert!(full.stdout.contains("Own TCP       3 connections stood; "), "{full:#?}");
+    let url = site.url("/bytes/3000");
+    for (stack, io) in ways(&site) {
+        let words = ["--stack", stack, "-n", "60", "-c", "3", &url];
+        let report = measured(&words, &[0, 4]);
+        assert_eq!(whole(&report, "/stack/established"), 3);
+        assert_eq!(whole(&report, "/stack/refused"), 0);
+        // three of the handshake; a call has a request and, of 3,000 bytes, one super-packet and its end
+        let sent = whole(&report, "/stack/sent");
+        assert!((60..400).contains(&sent), "{sent} packets");
+        let full = run(&[&["run", "--full"][..], &words].concat());
+        assert!(full.stdout.contains("Own TCP       3 connections stood; "), "{full:#?}");
+        assert!(full.stdout.contains(io), "{full:#?}");
+    }
     let kernel = measured(&["-n", "3", &site.url("/")], &[0, 4]);
     assert!(kernel["stack"].is_null(), "{}", kernel["stack"]);
 }
@@ -101,6 +148,8 @@ fn a_path_inside_delays_and_loses_as_it_is_asked_to() {
     }
     // all that was sent came to the link, and all that left it came in
     assert_eq!(way(&report, "up", "arrived"), whole(&report, "/stack/sent"));
+    // each packet has an instant of its own, so that none waits for a batch
+    assert_eq!(text(&report, "/client/io"), "own TCP over TUN");
     assert_eq!(whole(&report, "/path/overflowed") + whole(&report, "/path/foreign"), 0);
     assert!(report["first_call"]["took_s"].as_f64().expect("a number") >= 0.060);
 }

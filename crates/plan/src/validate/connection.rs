@@ -1,7 +1,6 @@
 //! Connections, local and remote addresses, TLS.
 
 use super::Problems;
-use crate::StackChoice;
 use crate::{
     AddressFamily, ConnectionPlan, HttpVersion, Load, Migrate, Plan, TlsPlan, TlsVersions, rules,
 };
@@ -260,7 +259,7 @@ fn check_clients(plan: &Plan, problems: &mut Problems) {
 
 /// What our own TCP does not carry.
 fn check_stack(plan: &Plan, problems: &mut Problems) {
-    if plan.driver.stack != StackChoice::Own {
+    if !plan.driver.stack.is_own() {
         problems.add_if(
             plan.driver.sources.is_some(),
             "--sources",

@@ -333,8 +333,12 @@ fn folds(number: u32) -> fold::Folds {
 }
 
 fn driver() -> impl Strategy<Value = DriverPlan> {
-    let stack =
-        prop_oneof![Just(StackChoice::Auto), Just(StackChoice::Kernel), Just(StackChoice::Own)];
+    let stack = prop_oneof![
+        Just(StackChoice::Auto),
+        Just(StackChoice::Kernel),
+        Just(StackChoice::Own),
+        Just(StackChoice::OwnPlain),
+    ];
     let sources = option::of(Just(rules::parse_sources("10.9.0.0/16").unwrap()));
     let cores = (any::<Option<u32>>(), vec(any::<u32>(), 0..4));
     (cores, any::<Option<i32>>(), span(), stack, sources).prop_map(

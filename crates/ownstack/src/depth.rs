@@ -1,0 +1,60 @@
+//! How many buffers are worth being given to the kernel.
+
+/// Bytes of packets that stay in the second cache of a core while they wait.
+const CACHED: usize = 256 * 1_024;
+/// With fewer the kernel would be asked again after each packet.
+const LEAST: usize = 4;
+/// The longest packet: what is assumed of packets before the first has come.
+const LONGEST: usize = 64 * 1_024;
+
+/// The kernel fills all buffers that it has in turns. With long packets, of which there are up to
+/// 64 KiB, a few buffers are filled again before they leave the cache; with short ones many packets fit
+/// there, and one system call takes them all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Depth {
+    /// Bytes of a packet, over the last ones.
+    mean: usize,
+    most: usize,
+}
+
+impl Depth {
+    pub(crate) fn new(most: usize) -> Depth {
+        Depth { mean: LONGEST, most }
+    }
+
+    /// So many packets came together.
+    pub(crate) fn note(&mut self, packets: usize, bytes: usize) {
+        if let Some(mean) = bytes.checked_div(packets) {
+            self.mean = (self.mean + mean) / 2;
+        }
+    }
+
+    /// How many buffers the kernel is to have.
+    pub(crate) fn wanted(&self) -> usize {
+        (CACHED / self.mean.max(1)).clamp(LEAST, self.most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_packets_get_all_buffers_and_long_ones_a_few() {
+        let mut depth = Depth::new(256);
+        let mut seen = vec![depth.wanted()];
+        for (packets, bytes) in [(4, 800), (0, 0), (4, 800), (8, 1_600), (20, 4_000), (9, 1_800)] {
+            depth.note(packets, bytes);
+            seen.push(depth.wanted());
+        }
+        assert_eq!(seen, [4, 7, 7, 15, 31, 61, 116]);
+        for _ in 0..12 {
+            depth.note(100, 20_000);
+        }
+        assert_eq!(depth.wanted(), 256);
+        depth.note(2, 131_072);
+        depth.note(3, 180_000);
+        depth.note(3, 190_000);
+        assert_eq!(depth.wanted(), 4);
+    }
+}
