@@ -49,8 +49,9 @@ impl CommonArgs {
         self.load.apply(&mut plan)?;
         self.end.apply(&mut plan, self.request.once);
         self.limits.apply(&mut plan);
-        self.given.check_streams(&mut plan, base.from_file)?;
+        self.given.check_streams(&plan)?;
         self.given.apply(&mut plan, files)?;
+        self.given.settle_streams(&mut plan, base.from_file);
         self.tls.apply(&mut plan.tls, files)?;
         self.measure.apply(&mut plan);
         self.driver.apply(&mut plan);
@@ -536,8 +537,8 @@ impl GivenOptions {
         }
     }
 
-    /// What HTTP/2 and HTTP/3 alone have. `from_file`: the plan says itself how many streams it wants.
-    fn check_streams(&self, plan: &mut Plan, from_file: bool) -> Result<(), UsageError> {
+    /// What HTTP/2 and HTTP/3 alone have.
+    fn check_streams(&self, plan: &Plan) -> Result<(), UsageError> {
         let version = plan.request.version;
         if version == HttpVersion::Http3 && !cfg!(feature = "h3") {
             return Err(UsageError::new(
@@ -561,10 +562,18 @@ impl GivenOptions {
                 "--pipeline is an option of HTTP/1.1; with --http 2 or 3 write --streams",
             ));
         }
-        if speaks && !from_file && matches!(plan.load, Load::Open { session: None, .. }) {
-            plan.connection.pipeline = STREAMS_OPEN;
-        }
         Ok(())
+    }
+
+    /// How many streams a connection has where nobody says it: in an open load as many as a server takes,
+    /// and no more than the connection is to carry calls. `from_file`: the plan says it.
+    fn settle_streams(&self, plan: &mut Plan, from_file: bool) {
+        let open = matches!(plan.load, Load::Open { session: None, .. });
+        let said = from_file || self.has("streams");
+        if open && !said && plan.request.version.has_streams() {
+            plan.connection.pipeline =
+                plan.connection.calls.unwrap_or(STREAMS_OPEN).min(STREAMS_OPEN);
+        }
     }
 }
 

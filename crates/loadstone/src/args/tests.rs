@@ -572,6 +572,17 @@ fn calibrate_bounds_its_steps() {
 }
 
 #[test]
+fn an_open_load_has_no_more_streams_than_calls_on_a_connection() {
+    let streams = |more: &str| {
+        let words = split(&format!("{URL} --rate 9/s --http 2 {more}"));
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        typed(&words).unwrap().0.connection.pipeline
+    };
+    assert_eq!(["", "--calls 7", "--close", "--calls 500"].map(streams), [100, 7, 1, 100]);
+    assert_eq!(streams("--calls 9 --streams 3"), 3);
+}
+
+#[test]
 fn the_manual_and_the_completions_name_every_option() {
     let page = String::from_utf8(man_page().unwrap()).unwrap();
     let script = String::from_utf8(completions(clap_complete::Shell::Bash)).unwrap();
