@@ -28,7 +28,7 @@ pub(super) struct Stencil {
     asked: Asked,
     version: HttpVersion,
     /// Request line and field lines, but for that of Connection.
-    head: Vec<Piece>,
+    head: Vec<StencilPart>,
     /// The line of Connection, on a connection that stays open and with the last call on one.
     kept: String,
     last: String,
@@ -41,11 +41,11 @@ pub(super) struct Stencil {
 #[derive(Clone, Debug)]
 enum Tail {
     Plain(Vec<u8>),
-    Cut(Vec<Piece>),
+    Cut(Vec<StencilPart>),
 }
 
 #[derive(Clone, Debug)]
-enum Piece {
+enum StencilPart {
     Plain(String),
     Hole(Hole),
     /// The body's length in decimal digits.
@@ -97,16 +97,16 @@ fn is_plain_field(value: &str) -> bool {
 }
 
 /// A mark for each hole, given out in the order in which values are asked for.
-struct Marks<'a> {
+struct ValueMarks<'a> {
     holes: Vec<(&'a str, Put)>,
     texts: Vec<String>,
     given: Cell<usize>,
 }
 
-impl<'a> Marks<'a> {
+impl<'a> ValueMarks<'a> {
     /// The holes of a request, in the order in which they are filled; `None` where a value is not put
     /// in as a text.
-    fn of(ask: &'a Ask) -> Option<Marks<'a>> {
+    fn of(ask: &'a Ask) -> Option<ValueMarks<'a>> {
         let mut holes: Vec<(&str, Put)> = Vec::new();
         // a path is sent as it is written; of what else is written a URL is made
         let path = ask.url.beginning().starts_with('/');
@@ -133,11 +133,11 @@ impl<'a> Marks<'a> {
             return None;
         }
         let texts = (0..holes.len()).map(|number| format!("hOlE{number:06}eLoH")).collect();
-        Some(Marks { holes, texts, given: Cell::new(0) })
+        Some(ValueMarks { holes, texts, given: Cell::new(0) })
     }
 }
 
-impl ValueSource for Marks<'_> {
+impl ValueSource for ValueMarks<'_> {
     fn value(&self, name: &str) -> Option<&str> {
         let number = self.given.get();
         self.given.set(number + 1);
@@ -154,7 +154,7 @@ impl Stencil {
         if step.ask.url.beginning().is_empty() || plan.connection.proxy.is_some() {
             return None;
         }
-        let marks = Marks::of(&step.ask)?;
+        let marks = ValueMarks::of(&step.ask)?;
         let made = request::make(plan, step, &marks, 0, false).ok()?;
         let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
         let (head, tail) = made.bytes.split_at(made.cookie_at);
@@ -168,7 +168,7 @@ impl Stencil {
             Some(body) => {
                 let (before, after) = around_length(common, body.len() - 2)?;
                 let mut head = cutter.cut(before)?;
-                head.push(Piece::Length);
+                head.push(StencilPart::Length);
                 head.extend(cutter.cut(after)?);
                 (head, Tail::Cut(cutter.cut(&body)?))
             }
@@ -176,7 +176,7 @@ impl Stencil {
         };
         let pieces =
             head.iter().chain(if let Tail::Cut(pieces) = &tail { &pieces[..] } else { &[] });
-        let holes = pieces.filter(|piece| matches!(piece, Piece::Hole(_))).count();
+        let holes = pieces.filter(|piece| matches!(piece, StencilPart::Hole(_))).count();
         let stencil = Stencil {
             base: made.url.shared().clone(),
             method: made.method,
@@ -245,30 +245,35 @@ impl Tail {
     fn length(&self) -> usize {
         match self {
             Tail::Plain(bytes) => bytes.len(),
-            Tail::Cut(pieces) => pieces.iter().map(Piece::length).sum(),
+            Tail::Cut(pieces) => pieces.iter().map(StencilPart::length).sum(),
         }
     }
 }
 
-impl Piece {
+impl StencilPart {
     fn length(&self) -> usize {
         match self {
-            Piece::Plain(text) => text.len(),
-            Piece::Hole(_) | Piece::Length => VALUE_LENGTH,
+            StencilPart::Plain(text) => text.len(),
+            StencilPart::Hole(_) | StencilPart::Length => VALUE_LENGTH,
         }
     }
 }
 
-fn fill(pieces: &[Piece], values: &CarriedView<'_>, length: usize, out: &mut String) -> Option<()> {
+fn fill(
+    pieces: &[StencilPart],
+    values: &CarriedView<'_>,
+    length: usize,
+    out: &mut String,
+) -> Option<()> {
     for piece in pieces {
         match piece {
-            Piece::Plain(text) => out.push_str(text),
-            Piece::Hole(hole) => {
+            StencilPart::Plain(text) => out.push_str(text),
+            StencilPart::Hole(hole) => {
                 if !hole.put.put(values.at(&hole.place)?, out) {
                     return None;
                 }
             }
-            Piece::Length => out.push_str(&length.to_string()),
+            StencilPart::Length => out.push_str(&length.to_string()),
         }
     }
     Some(())
@@ -284,13 +289,13 @@ fn around_length(head: &str, length: usize) -> Option<(&str, &str)> {
 
 /// Cuts texts at the marks in them.
 struct Cutter<'a> {
-    marks: &'a Marks<'a>,
+    marks: &'a ValueMarks<'a>,
     feeders: &'a [Feeder],
 }
 
 impl Cutter<'_> {
     /// `None` where a mark stands in it twice.
-    fn cut(&self, text: &str) -> Option<Vec<Piece>> {
+    fn cut(&self, text: &str) -> Option<Vec<StencilPart>> {
         let mut found: Vec<(usize, usize)> = Vec::new();
         for (number, mark) in self.marks.texts.iter().enumerate() {
             let mut all = text.match_indices(mark);
@@ -302,12 +307,12 @@ impl Cutter<'_> {
         found.sort_unstable();
         let (mut pieces, mut rest) = (Vec::new(), 0);
         for (at, number) in found {
-            pieces.push(Piece::Plain(text[rest..at].to_owned()));
+            pieces.push(StencilPart::Plain(text[rest..at].to_owned()));
             let (name, put) = self.marks.holes[number];
-            pieces.push(Piece::Hole(Hole { place: ValuePlace::of(name, self.feeders), put }));
+            pieces.push(StencilPart::Hole(Hole { place: ValuePlace::of(name, self.feeders), put }));
             rest = at + self.marks.texts[number].len();
         }
-        pieces.push(Piece::Plain(text[rest..].to_owned()));
+        pieces.push(StencilPart::Plain(text[rest..].to_owned()));
         Some(pieces)
     }
 }
