@@ -2,9 +2,8 @@
 //! steps of a ramp, whose load was theirs.
 
 use plan::{Load, Plan};
-use report::RunReport;
-use report::ramp::RampReport;
-use stats::Snapshot;
+use report::ramp::RampRecord;
+use report::{RunHist, RunRecord};
 
 /// What WebStone's webmaster collects from its clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,16 +59,14 @@ impl Collected {
         }
     }
 
-    fn of(plan: &Plan, total: &Snapshot, elapsed_s: f64) -> Collected {
-        let counts = &total.counts;
-        let clients = if let Load::Closed { users, .. } = plan.load { users } else { 0 };
-        let response = total.succeeded.summary();
+    fn of(run: &RunRecord) -> Collected {
+        let response = run.hist(RunHist::Succeeded).summary();
         Collected {
-            clients,
-            elapsed_s,
-            connections: counts.succeeded,
-            errors: counts.failed + counts.timed_out + counts.dropped,
-            bytes: total.bytes_received,
+            clients: clients(run),
+            elapsed_s: run.duration_s,
+            connections: run.outcomes.succeeded,
+            errors: run.outcomes.bad(),
+            bytes: run.bytes.received,
             response_sum_s: response.mean.as_secs_f64() * response.count as f64,
             response_stdev_s: response.stdev.as_secs_f64(),
         }
@@ -88,11 +85,11 @@ impl Benchmark {
     ///
     /// # Errors
     /// A load that the benchmark has none of: its figures would mean something else.
-    pub fn of_run(self, run: &RunReport) -> Result<String, String> {
-        self.admit(&run.plan)?;
+    pub fn of_run(self, run: &RunRecord) -> Result<String, String> {
+        self.admit(run.plan.plan())?;
         let mut text = String::new();
         match self {
-            Benchmark::Webstone => webstone(&mut text, &collected(run)),
+            Benchmark::Webstone => webstone(&mut text, &Collected::of(run)),
             Benchmark::Webbench => {
                 putln!(text, "{WEBBENCH}");
                 webbench(&mut text, run);
@@ -105,16 +102,16 @@ impl Benchmark {
     ///
     /// # Errors
     /// As [`Benchmark::of_run`].
-    pub fn of_ramp(self, ramp: &RampReport) -> Result<String, String> {
+    pub fn of_ramp(self, ramp: &RampRecord) -> Result<String, String> {
         let mut text = String::new();
         if self == Benchmark::Webbench {
             putln!(text, "{WEBBENCH}");
         }
         for step in &ramp.steps {
-            self.admit(&step.run.plan)?;
+            self.admit(step.run.plan.plan())?;
             match self {
                 Benchmark::Webstone => {
-                    webstone(&mut text, &collected(&step.run));
+                    webstone(&mut text, &Collected::of(&step.run));
                     text.push('\n');
                 }
                 Benchmark::Webbench => webbench(&mut text, &step.run),
@@ -139,9 +136,8 @@ impl Benchmark {
     }
 }
 
-fn collected(run: &RunReport) -> Collected {
-    let measured = &run.measurement;
-    Collected::of(&run.plan, &measured.total, measured.window.as_secs_f64())
+fn clients(run: &RunRecord) -> u32 {
+    if let Load::Closed { users, .. } = run.plan.plan().load { users } else { 0 }
 }
 
 fn webstone(text: &mut String, collected: &Collected) {
@@ -171,13 +167,10 @@ fn webstone(text: &mut String, collected: &Collected) {
 /// WebBench's two scores, of the window.
 const WEBBENCH: &str = "clients   requests per second   throughput (bytes per second)";
 
-fn webbench(text: &mut String, run: &RunReport) {
-    let clients = if let Load::Closed { users, .. } = run.plan.load { users } else { 0 };
-    let measured = &run.measurement;
-    let window = measured.window.as_secs_f64();
-    let per_s = |count: u64| if window > 0.0 { count as f64 / window } else { 0.0 };
-    let (requests, bytes) =
-        (per_s(measured.total.good_in_window), per_s(measured.total.bytes_in_window));
+fn webbench(text: &mut String, run: &RunRecord) {
+    let (clients, requests) = (clients(run), run.goodput_per_s);
+    let bytes = run.measured.as_ref().map_or(0, |measured| measured.bytes_in_window);
+    let bytes = if run.duration_s > 0.0 { bytes as f64 / run.duration_s } else { 0.0 };
     putln!(text, "{clients:>7}   {requests:>19.3}   {bytes:>29.0}");
 }
 

@@ -3,6 +3,7 @@
 use crate::args::{NetpathArgs, NetpathCommand};
 use crate::exit::{Code, Failure};
 use netpath::{FarEnd, NetPath, PathAsk, PathTrouble, Post, Warden};
+use record::run::PathRecord;
 use sample::PathFacts;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -133,15 +134,16 @@ pub(crate) fn tell(facts: &PathFacts) -> Vec<String> {
         show::count(facts.packets()),
         show::duration(facts.span)
     )];
-    for kind in &facts.kinds {
+    let record = PathRecord::of(facts);
+    for (kind, told) in facts.kinds.iter().zip(&record.kinds) {
         if facts.kinds.len() > 1 {
             lines.push(format!("  {}: {} clients", kind.name, show::count(kind.clients.into())));
         }
-        lines.push(format!("  up: {}", report::path::direction(&kind.up)));
-        lines.push(format!("  down: {}", report::path::direction(&kind.down)));
+        lines.push(format!("  up: {}", report::path::direction(&told.up)));
+        lines.push(format!("  down: {}", report::path::direction(&told.down)));
         lines.push(format!("  round trip asked for {}", show::duration(kind.rtt)));
     }
-    lines.push(format!("  {}", report::path::emulation(facts)));
+    lines.push(format!("  {}", report::path::emulation(&record)));
     let judged = [stats::verdict::path_overload(facts), stats::verdict::path_late(facts, None)];
     lines.extend(
         judged

@@ -9,15 +9,15 @@ use faces::webstone::Benchmark;
 use record::check::CheckRecord;
 use record::torture::Torture;
 use report::compare::CompareReport;
-use report::ramp::RampReport;
-use report::{Named, RunReport, Style};
+use report::ramp::RampRecord;
+use report::{Named, RunRecord, Style};
 use std::path::Path;
 use store::{Filter, Store, StorePlace, Stored};
 
 /// What is to be shown: results of one kind, each with what it is called.
-enum ShownResults {
-    Runs(Vec<(String, RunReport)>),
-    Ramps(Vec<(String, RampReport)>),
+pub(crate) enum ShownResults {
+    Runs(Vec<(String, RunRecord)>),
+    Ramps(Vec<(String, RampRecord)>),
     Comparison(Box<CompareReport>),
     Torture(Box<Torture>),
     Check(Box<CheckRecord>),
@@ -106,7 +106,7 @@ fn all_of(file: &Path) -> Result<Vec<(String, Stored)>, Failure> {
     entries.iter().map(load).collect()
 }
 
-fn of_one_kind(stored: Vec<(String, Stored)>) -> Result<ShownResults, Failure> {
+pub(crate) fn of_one_kind(stored: Vec<(String, Stored)>) -> Result<ShownResults, Failure> {
     let (mut runs, mut ramps) = (Vec::new(), Vec::new());
     let (mut comparisons, mut tortures) = (Vec::new(), Vec::new());
     let mut first: Option<(String, &str)> = None;
@@ -120,8 +120,8 @@ fn of_one_kind(stored: Vec<(String, Stored)>) -> Result<ShownResults, Failure> {
         }
         first.get_or_insert((name.clone(), kind));
         match one {
-            Stored::Run(run) => runs.push((name, *run)),
-            Stored::Ramp(ramp) => ramps.push((name, *ramp)),
+            Stored::Run(run) => runs.push((name, RunRecord::of(&run))),
+            Stored::Ramp(ramp) => ramps.push((name, RampRecord::of(&ramp))),
             Stored::Compare(compare) => comparisons.push(compare),
             Stored::Torture(torture) => tortures.push(torture),
         }
@@ -182,12 +182,12 @@ fn one_picture(wanted: ShownResults, args: &ReportArgs) -> Result<ShownResults, 
     Ok(wanted)
 }
 
-fn named(runs: &[(String, RunReport)]) -> Vec<Named<'_>> {
+fn named(runs: &[(String, RunRecord)]) -> Vec<Named<'_>> {
     runs.iter().map(|(name, report)| Named { name: name.clone(), report }).collect()
 }
 
 /// One ramp as it is; several as one.
-fn joined(ramps: &[(String, RampReport)]) -> Option<RampReport> {
+fn joined(ramps: &[(String, RampRecord)]) -> Option<RampRecord> {
     match ramps {
         [(_, only)] => Some(only.clone()),
         _ => report::together(ramps),
@@ -215,13 +215,13 @@ impl ShownResults {
         };
         let made: Result<Vec<String>, (String, String)> = match self {
             ShownResults::Runs(runs) => {
-                let of = |(name, run): &'_ (String, RunReport)| {
+                let of = |(name, run): &'_ (String, RunRecord)| {
                     benchmark.of_run(run).map_err(|why| (name.clone(), why))
                 };
                 runs.iter().map(of).collect::<Result<_, _>>()
             }
             ShownResults::Ramps(ramps) => {
-                let of = |(name, ramp): &'_ (String, RampReport)| {
+                let of = |(name, ramp): &'_ (String, RampRecord)| {
                     benchmark.of_ramp(ramp).map_err(|why| (name.clone(), why))
                 };
                 ramps.iter().map(of).collect::<Result<_, _>>()
@@ -237,7 +237,7 @@ impl ShownResults {
         Ok(Code::Done)
     }
 
-    fn text(&self, style: Style) -> String {
+    pub(crate) fn text(&self, style: Style) -> String {
         let titled = |texts: Vec<(String, String)>| match &texts[..] {
             [(_, only)] => only.clone(),
             all => {
@@ -273,7 +273,7 @@ impl ShownResults {
         }
     }
 
-    fn json(&self) -> String {
+    pub(crate) fn json(&self) -> String {
         match self {
             ShownResults::Runs(runs) => {
                 list(&runs.iter().map(|(_, run)| report::json(run)).collect::<Vec<_>>())
@@ -287,7 +287,7 @@ impl ShownResults {
         }
     }
 
-    fn csv(&self) -> String {
+    pub(crate) fn csv(&self) -> String {
         match self {
             ShownResults::Runs(runs) => runs.iter().map(|(_, run)| report::csv(run)).collect(),
             ShownResults::Ramps(ramps) => {

@@ -1,10 +1,13 @@
 //! A run as it was measured, with its plan and its verdict: what every output of a run is made of.
 
-use plan::{Load, Plan};
+use crate::ids;
+use plan::Plan;
 use sample::{
     Environment, FailureClass, FleetFacts, HeldFacts, PathDirection, PathFacts, PostFacts,
     StackFacts, SutSeries,
 };
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use stats::diagnosis::Confidence;
 use stats::{Measurement, Metric, Objective, Second, State, Verdict};
 use std::net::IpAddr;
@@ -64,9 +67,11 @@ pub struct Driver {
 }
 
 /// The dummy run: the same client against the null server of this machine, by `calibrate`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DummyRecord")]
 pub struct DummyRun {
     /// Median service time of a call that costs the server next to nothing, in seconds.
+    #[schemars(range(min = 0.0))]
     pub call_s: f64,
     /// When it was measured, in seconds since 1970-01-01 UTC.
     pub taken_unix_s: f64,
@@ -118,22 +123,6 @@ pub struct SloResult {
     pub undecided: bool,
 }
 
-impl RunReport {
-    /// Calls per second that the plan asks for at the beginning and at the end of the window. `None`
-    /// where nothing is asked for, where it is sessions, several loads or no straight line, and for
-    /// runs in a row of which each ramps.
-    pub fn intended_rates(&self) -> Option<(f64, f64)> {
-        let plan = &self.plan;
-        let Load::Open { arrivals, session: None, .. } = &plan.load else { return None };
-        if plan.stages.is_some() || !plan.scenarios.is_empty() {
-            return None;
-        }
-        let (from, to) = (arrivals.from.0, arrivals.to.0);
-        let steady = arrivals.from == arrivals.to;
-        (steady || self.runs.is_empty()).then_some((from, to))
-    }
-}
-
 impl SloResult {
     /// Holds a measurement against each objective.
     pub fn judge(objectives: &[Objective], measurement: &Measurement) -> Vec<SloResult> {
@@ -149,58 +138,68 @@ impl SloResult {
         };
         objectives.iter().map(judge).collect()
     }
+}
 
-    /// `met`, `MISSED`, or `undecided`: whether it was missed depends on the client's lateness.
-    pub fn word(&self) -> &'static str {
-        match (self.undecided, self.met) {
-            (true, _) => "undecided",
-            (false, true) => "met",
-            (false, false) => "MISSED",
-        }
+/// The figure that an objective bounds, with its unit.
+pub(crate) fn figure_text(objective: &Objective, figure: f64) -> String {
+    if figure.is_nan() {
+        return "nothing to take it from".to_owned();
     }
-
-    /// The figure with its unit.
-    pub fn figure_text(&self) -> String {
-        if self.figure.is_nan() {
-            return "nothing to take it from".to_owned();
-        }
-        match self.objective.metric {
-            Metric::Response(_)
-            | Metric::ResponseMean
-            | Metric::FirstEvent(_)
-            | Metric::EventGap(_) => units::show::duration(Nanos::from_secs_f64(self.figure)),
-            Metric::Failures | Metric::Conforming => units::show::share(self.figure),
-            Metric::Throughput | Metric::Goodput | Metric::Events => units::show::rate(self.figure),
-        }
+    match objective.metric {
+        Metric::Response(_)
+        | Metric::ResponseMean
+        | Metric::FirstEvent(_)
+        | Metric::EventGap(_) => units::show::duration(Nanos::from_secs_f64(figure)),
+        Metric::Failures | Metric::Conforming => units::show::share(figure),
+        Metric::Throughput | Metric::Goodput | Metric::Events => units::show::rate(figure),
     }
 }
 
 /// Something that limits the server, from evidence.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "FindingRecord")]
 pub struct Finding {
     /// Stable name: `nagle-delayed-ack`.
+    #[schemars(schema_with = "crate::schema::finding")]
     pub id: String,
+    #[serde(with = "ids::confidence")]
+    #[schemars(schema_with = "ids::confidence::schema")]
     pub confidence: Confidence,
     pub evidence: String,
-    /// What to try: JSON's `try`.
+    /// What to try.
+    #[serde(rename = "try")]
     pub advice: String,
 }
 
 /// The headline figures of one run of several. Times in seconds, rates per second.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "HeadlineRecord")]
 pub struct Headline {
+    #[serde(with = "ids::state")]
+    #[schemars(schema_with = "ids::state::schema")]
     pub state: State,
+    #[schemars(range(min = 0.0))]
     pub throughput_per_s: f64,
+    #[schemars(range(min = 0.0))]
     pub goodput_per_s: f64,
-    /// (failed + timed out + dropped) / due, 0..=1.
+    /// (failed + timed out + dropped) / due.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub failure_share: f64,
+    #[schemars(range(min = 0.0))]
     pub mean_s: f64,
+    #[schemars(range(min = 0.0))]
     pub p50_s: f64,
+    #[schemars(range(min = 0.0))]
     pub p90_s: f64,
+    #[schemars(range(min = 0.0))]
     pub p99_s: f64,
+    #[serde(rename = "p99.9_s")]
+    #[schemars(range(min = 0.0))]
     pub p99_9_s: f64,
+    #[schemars(range(min = 0.0))]
     pub max_s: f64,
     /// Connections that conformed.
+    #[serde(default)]
     pub conforming: u64,
 }
 

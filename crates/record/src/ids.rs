@@ -96,3 +96,37 @@ by_id!(method, Method, Method::ALL, Method::id, "a method");
 by_id!(overload_shape, OverloadShape, OverloadShape::ALL, OverloadShape::id, "a shape");
 by_id!(purpose, Purpose, Purpose::ALL, Purpose::id, "a purpose");
 by_id!(state, State, State::ALL, State::id, "a state of a verdict");
+
+/// An objective, as it was typed.
+pub(crate) mod objective {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use stats::Objective;
+
+    pub(crate) fn serialize<S: Serializer>(one: &Objective, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&one.text)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Objective, D::Error> {
+        Objective::parse(&String::deserialize(from)?).map_err(|error| D::Error::custom(error.0))
+    }
+}
+
+/// Objectives in a row, as they were typed; empty without any.
+pub(crate) mod objectives {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use stats::{Objective, parse_objectives};
+
+    pub(crate) fn serialize<S: Serializer>(all: &[Objective], to: S) -> Result<S::Ok, S::Error> {
+        let texts: Vec<&str> = all.iter().map(|one| one.text.as_str()).collect();
+        to.serialize_str(&texts.join(", "))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<Objective>, D::Error> {
+        match String::deserialize(from)?.as_str() {
+            "" => Ok(Vec::new()),
+            rules => parse_objectives(rules).map_err(|error| D::Error::custom(error.0)),
+        }
+    }
+}

@@ -13,7 +13,6 @@ pub mod fit;
 pub mod histogram;
 mod ids;
 mod instant;
-pub mod journeys;
 pub mod ramp;
 pub mod run;
 pub mod runs;

@@ -1,7 +1,7 @@
 //! A ramp as it was measured: its steps in the order in which they ran, and what they say together.
 
+mod figures;
 mod published;
-mod read_back;
 
 pub use published::*;
 

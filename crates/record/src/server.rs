@@ -2,7 +2,7 @@
 //! the figures can be believed is the verdict's question, not this one's.
 
 use crate::figures::ratio;
-use crate::finished::{FirstCall, RunReport, SloResult};
+use crate::finished::{FirstCall, RunReport, SloResult, figure_text};
 use crate::ids::by_id;
 use crate::words::printable;
 use plan::Plan;
@@ -423,7 +423,7 @@ fn missed_objectives(slo: &[SloResult]) -> Option<String> {
         n => format!("; {n} more missed"),
     };
     let text = printable(&worst.objective.text, 60);
-    Some(format!("{name} {} misses {text}{by}{more}", worst.figure_text()))
+    Some(format!("{name} {} misses {text}{by}{more}", figure_text(&worst.objective, worst.figure)))
 }
 
 /// Completions in steps of time: (end in seconds of the window, calls that ended, that succeeded).

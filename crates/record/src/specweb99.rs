@@ -5,7 +5,6 @@ use crate::figures::ratio;
 use crate::finished::RunReport;
 use plan::Load;
 use plan::specweb99::CONFORMING_MIN;
-use sample::PostFacts;
 use units::show;
 
 /// What came of the simultaneous connections.
@@ -22,7 +21,7 @@ pub struct Score {
 
 impl Score {
     /// `None`: it was another load.
-    pub fn of(report: &RunReport) -> Option<Score> {
+    pub(crate) fn of(report: &RunReport) -> Option<Score> {
         report.plan.specweb99?;
         let Load::Closed { users, .. } = report.plan.load else { return None };
         let connections = u64::from(users);
@@ -66,29 +65,6 @@ impl Score {
     }
 }
 
-/// Whether the server has written down what was posted, in a sentence.
-pub fn posts(facts: &PostFacts) -> String {
-    let PostFacts { answered, unanswered, recorded, missing, unknown, trouble } = facts;
-    if let Some(why) = trouble {
-        return format!("the server's log of the POSTs cannot be compared: {why}");
-    }
-    let mut text = format!("{} answered", show::count(*answered));
-    if *unanswered > 0 {
-        text += &format!(", {} not", show::count(*unanswered));
-    }
-    text += &format!("; the server's log has {}", show::count(*recorded));
-    if facts.agree() {
-        return text + ", each of them sent, and all that were answered";
-    }
-    if *missing > 0 {
-        text += &format!("; {} that were answered are missing", show::count(*missing));
-    }
-    if *unknown > 0 {
-        text += &format!("; {} were never sent", show::count(*unknown));
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,34 +94,6 @@ mod tests {
             ),
         ] {
             assert_eq!(found.sentence(), wanted);
-        }
-    }
-
-    #[test]
-    fn posts_in_words() {
-        let facts = |answered, unanswered, recorded, missing, unknown| PostFacts {
-            answered,
-            unanswered,
-            recorded,
-            missing,
-            unknown,
-            trouble: None,
-        };
-        for (found, wanted) in [
-            (
-                facts(12, 1, 12, 0, 0),
-                "12 answered, 1 not; the server's log has 12, each of them sent, and all that were answered",
-            ),
-            (
-                facts(12, 0, 11, 2, 1),
-                "12 answered; the server's log has 11; 2 that were answered are missing; 1 were never sent",
-            ),
-            (
-                PostFacts { trouble: Some("status 404".into()), ..PostFacts::default() },
-                "the server's log of the POSTs cannot be compared: status 404",
-            ),
-        ] {
-            assert_eq!(posts(&found), wanted);
         }
     }
 }

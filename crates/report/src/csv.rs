@@ -1,8 +1,7 @@
 //! The time series as CSV (RFC 4180, with plain line feeds): a row per interval, warm-up included.
 
-use crate::{RunReport, figures};
+use crate::RunRecord;
 use std::fmt::Write;
-use units::Nanos;
 
 /// Columns, in order. Times in seconds, shares 0..=1; response times are empty where none came.
 const HEADER: &str = "at_s,span_s,warm_up,due,succeeded,failed,timed_out,dropped,abandoned,\
@@ -10,16 +9,22 @@ const HEADER: &str = "at_s,span_s,warm_up,due,succeeded,failed,timed_out,dropped
     slip_p99_s,in_flight,open_connections,bytes_received,body_bytes,driver_cpu";
 
 /// The time series with a header line.
-pub fn csv(report: &RunReport) -> String {
+pub fn csv(report: &RunRecord) -> String {
     let mut out = format!("{HEADER}\n");
-    for row in &report.measurement.series {
-        let (counts, rate) = (&row.counts, figures::completions_per_s(row));
+    for row in &report.series {
+        let counts = &row.outcomes;
+        let rate = counts.done() as f64 / row.span_s;
         let rate = if rate.is_finite() { rate } else { 0.0 };
-        let times = [row.mean, row.p50, row.p90, row.p99, row.max];
+        let times = [
+            row.response_mean_s,
+            row.response_p50_s,
+            row.response_p90_s,
+            row.response_p99_s,
+            row.response_max_s,
+        ];
         // of no response there is no time
-        let none = row.max.is_zero();
-        let cell = |time: Nanos| if none { String::new() } else { seconds(time) };
-        let times = format!("{},{}", times.map(cell).join(","), seconds(row.slip_p99));
+        let cell = |time: Option<f64>| time.map_or(String::new(), |time| time.to_string());
+        let times = format!("{},{}", times.map(cell).join(","), row.slip_p99_s);
         let written = writeln!(
             out,
             "{},{},{},{},{},{},{},{},{},{rate:.3},{times},{},{},{},{},{:.4}",
@@ -41,10 +46,6 @@ pub fn csv(report: &RunReport) -> String {
         written.expect("writing to a string cannot fail");
     }
     out
-}
-
-fn seconds(time: Nanos) -> String {
-    time.as_secs_f64().to_string()
 }
 
 /// A text as a cell: in quotes where it needs them (RFC 4180 section 2).

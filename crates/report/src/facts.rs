@@ -8,14 +8,15 @@ pub(crate) mod verified;
 
 use crate::figures::FigureKind;
 use crate::words::{self, counted};
-use crate::{Figures, RunReport, figures, fleet, held, path, stack};
+use crate::{RunRecord, RunTimes, figures, fleet, held, path, stack};
+use record::run::{AgreedRecord, OutcomesRecord, PostsRecord, RunHist};
 use sample::FailureClass;
-use stats::{Counts, Snapshot};
+use stats::Hist;
 use std::collections::BTreeMap;
 use units::{Nanos, show};
 
 /// What an arrival can come to: name and count, in the order of the sum.
-type OutcomeCount = (&'static str, fn(&Counts) -> u64);
+type OutcomeCount = (&'static str, fn(&OutcomesRecord) -> u64);
 
 /// The last has a row only where there are any: they are of fleets alone.
 const ENDS: [OutcomeCount; 6] = [
@@ -28,19 +29,19 @@ const ENDS: [OutcomeCount; 6] = [
 ];
 
 /// What arrivals came to, with those that were lost only where some were.
-pub(crate) fn ends(counts: &Counts) -> impl Iterator<Item = (&'static str, u64)> {
+pub(crate) fn ends(counts: &OutcomesRecord) -> impl Iterator<Item = (&'static str, u64)> {
     let all = ENDS.iter().map(|(name, count)| (*name, count(counts)));
     all.filter(|(name, count)| *name != "lost" || *count > 0)
 }
 
 /// The calls of the warm-up; `None` without one.
-pub(crate) fn warm_up(report: &RunReport) -> Option<String> {
-    let counts = &report.measurement.total.warm_up;
+pub(crate) fn warm_up(report: &RunRecord) -> Option<String> {
+    let counts = &report.warm_up;
     (counts.due > 0).then(|| {
         format!(
             "{} due, {} of them failed, timed out or were dropped; kept apart",
             counted(counts.due, "call"),
-            show::count(counts.failed + counts.timed_out + counts.dropped)
+            show::count(counts.bad())
         )
     })
 }
@@ -59,11 +60,12 @@ const UNOPENED: [FailureClass; 8] = [
 
 /// The pause that shaped a closed load whose connections could not all be opened; `None` where no
 /// user paused.
-fn reconnect_pause(report: &RunReport) -> Option<String> {
-    let pause = report.plan.connection.reconnect_pause;
-    let failures = &report.measurement.total.failures;
-    let unopened: u64 = UNOPENED.iter().filter_map(|class| failures.get(class)).sum();
-    (report.plan.is_closed() && !pause.is_zero() && unopened > 0).then(|| {
+fn reconnect_pause(report: &RunRecord) -> Option<String> {
+    let plan = report.plan.plan();
+    let pause = plan.connection.reconnect_pause;
+    let unopened = report.failures.iter().filter(|failure| UNOPENED.contains(&failure.class));
+    let unopened: u64 = unopened.map(|failure| failure.count).sum();
+    (plan.is_closed() && !pause.is_zero() && unopened > 0).then(|| {
         format!(
             "after each of {} without a connection the user waited {} before the next call, which \
              limits the throughput (--reconnect-pause)",
@@ -74,13 +76,13 @@ fn reconnect_pause(report: &RunReport) -> Option<String> {
 }
 
 /// The sessions of a partly open load.
-pub(crate) fn sessions(report: &RunReport, figures: &Figures) -> Option<String> {
-    if !figures::has_sessions(&report.plan) {
+pub(crate) fn sessions(report: &RunRecord) -> Option<String> {
+    if !figures::has_sessions(report.plan.plan()) {
         return None;
     }
-    let sessions = &report.measurement.total.sessions;
-    let intended = figures
-        .sessions_intended
+    let sessions = &report.sessions;
+    let intended = sessions
+        .intended_per_s
         .map_or_else(String::new, |rate| format!("{} intended, ", show::rate(rate)));
     Some(format!(
         "{intended}{} started, {} completed, {} failed, {} dropped",
@@ -91,27 +93,47 @@ pub(crate) fn sessions(report: &RunReport, figures: &Figures) -> Option<String> 
     ))
 }
 
+/// The parts of service time that were recorded, by name.
+pub(crate) fn phases(report: &RunRecord, names: [&'static str; 5]) -> Vec<(&'static str, Hist)> {
+    let mut dns = Hist::new();
+    report.resolved.iter().for_each(|lookup| dns.record(Nanos::from_secs_f64(lookup.took_s)));
+    let parts = [RunHist::Connect, RunHist::Tls, RunHist::FirstByte, RunHist::Transfer];
+    let all = std::iter::once(dns).chain(parts.map(|of| report.hist(of)));
+    names.into_iter().zip(all).filter(|(_, hist)| !hist.is_empty()).collect()
+}
+
+/// `200 × 1,000, 404 × 3`; empty without a response.
+pub(crate) fn statuses(report: &RunRecord) -> String {
+    let seen = report.status.iter().map(|(code, n)| format!("{code} × {}", show::count(*n)));
+    seen.collect::<Vec<_>>().join(", ")
+}
+
+/// What was posted beside the server's log of it, where something was.
+pub(crate) fn posts(report: &RunRecord) -> Option<&PostsRecord> {
+    report.bodies.specweb99.as_ref()?.posts.as_ref()
+}
+
 /// Label and sentence of each fact that applies to the run; a label is empty where the sentence goes
 /// on with the fact before it.
-pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str, String)> {
+pub(crate) fn facts(report: &RunRecord, times: &RunTimes) -> Vec<(&'static str, String)> {
     let one = [
-        ("Connections", Some(connections(report, figures))),
-        ("Concurrency", concurrency(report, figures)),
+        ("Connections", Some(connections(report))),
+        ("Concurrency", concurrency(report)),
         ("Bytes", Some(bytes(report))),
-        ("Weighted", weighted(figures)),
-        ("Conforming", conforming(report, figures)),
+        ("Weighted", weighted(report)),
+        ("Conforming", conforming(report)),
     ];
     let mut facts: Vec<(&str, String)> =
         one.into_iter().filter_map(|(label, text)| Some((label, text?))).collect();
-    facts.extend(report.posts.as_ref().map(|posts| ("POSTs", record::specweb99::posts(posts))));
-    facts.extend(words::priority(&report.plan).map(|text| ("Priority", text)));
+    facts.extend(posts(report).map(|posts| ("POSTs", posts.sentence())));
+    facts.extend(words::priority(report.plan.plan()).map(|text| ("Priority", text)));
     facts.extend(streams::sentence(report).map(|text| ("Streams", text)));
     facts.extend(verified::sentence(report).map(|text| ("Verified", text)));
     facts.extend(verified::examples(report).map(|text| ("", text)));
-    facts.extend(http2::facts(&report.measurement.total.connections.http2));
-    facts.extend(http3::facts(&report.measurement.total.connections.http3));
-    let early = &report.measurement.total.connections.early;
-    let early = early::sentence(early, report.plan.tls.early_data);
+    facts.extend(report.http2.iter().flat_map(http2::facts));
+    facts.extend(report.http3.iter().flat_map(http3::facts));
+    let early = report.tls.early_data.as_ref().filter(|_| report.plan.plan().tls.early_data);
+    let early = early.map(early::sentence);
     facts.extend(early.map(|text| ("Early data", text)));
     facts.extend(tls(report).into_iter().map(|text| ("TLS", text)));
     facts.extend(tcp(report).map(|text| ("TCP", text)));
@@ -119,18 +141,18 @@ pub(crate) fn facts(report: &RunReport, figures: &Figures) -> Vec<(&'static str,
     facts.extend(report.stack.iter().flat_map(stack::facts));
     facts.extend(report.path.iter().flat_map(path::facts));
     facts.extend(report.fleet.iter().flat_map(fleet::facts));
-    facts.extend(report.sut.as_ref().map(|sut| ("Server", server(sut))));
+    facts.extend(report.sut.as_ref().map(|sut| ("Server", server(&sut.series()))));
     facts.extend(reconnect_pause(report).map(|text| ("Pauses", text)));
-    facts.push(("Client", client(report, figures)));
-    facts.extend(dummy(report, figures).map(|text| ("", text)));
+    facts.push(("Client", client(report)));
+    facts.extend(dummy(report, times).map(|text| ("", text)));
     facts
 }
 
 /// Failures by who is to blame: `server 12, path 3`; empty without failures.
-pub(crate) fn blames(total: &Snapshot) -> String {
+pub(crate) fn blames(report: &RunRecord) -> String {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-    for (class, count) in &total.failures {
-        *sums.entry(class.blame().id()).or_default() += count;
+    for failure in &report.failures {
+        *sums.entry(failure.blame.id()).or_default() += failure.count;
     }
     let parts: Vec<String> =
         sums.iter().map(|(blame, count)| format!("{blame} {}", show::count(*count))).collect();
@@ -193,111 +215,114 @@ fn trouble(sut: &sample::SutSeries) -> String {
     }
 }
 
-fn connections(report: &RunReport, figures: &Figures) -> String {
-    let measurement = &report.measurement;
-    let connections = &measurement.total.connections;
+fn connections(report: &RunRecord) -> String {
+    let connections = &report.connections;
     let mut text = format!("{} opened", show::count(connections.established));
     if connections.attempted > connections.established {
         text = format!("{text} of {} attempted", show::count(connections.attempted));
     }
-    text = format!("{text}, at most {} at once", show::count(measurement.connections_peak));
-    if figures.calls_per_connection.is_finite() {
-        let calls = words::figure(figures.calls_per_connection);
-        text = format!("{text}, {calls} calls per connection");
+    text = format!("{text}, at most {} at once", show::count(connections.peak));
+    if let Some(calls) = report.calls_per_connection {
+        text = format!("{text}, {} calls per connection", words::figure(calls));
     }
-    if measurement.total.redirects > 0 {
-        let redirects = counted(measurement.total.redirects, "redirect");
+    if report.redirects > 0 {
+        let redirects = counted(report.redirects, "redirect");
         text = format!("{text}, {redirects} followed");
     }
     text
 }
 
-fn concurrency(report: &RunReport, figures: &Figures) -> Option<String> {
-    let little = figures.little?;
+fn concurrency(report: &RunRecord) -> Option<String> {
+    let concurrency = &report.concurrency;
     Some(format!(
         "mean {}, peak {}; throughput × service time = {} (Little's law, {} apart)",
-        words::figure(little.concurrency),
-        show::count(report.measurement.total.flight_peak),
-        words::figure(little.product),
-        show::share(little.deviation())
+        words::figure(concurrency.mean),
+        show::count(concurrency.peak),
+        words::figure(concurrency.by_littles_law?),
+        show::share(concurrency.deviation?)
     ))
 }
 
-fn bytes(report: &RunReport) -> String {
-    let (total, window) = (&report.measurement.total, report.measurement.window);
+fn bytes(report: &RunRecord) -> String {
+    let (bytes, window) = (&report.bytes, Nanos::from_secs_f64(report.duration_s));
     let flow = |n: u64| {
         let per_s = record::run::per_second(n, window);
         format!("{} ({}/s)", show::bytes(n), show::bytes(per_s as u64))
     };
     let mut text = format!(
         "sent {}, received {}, of that bodies {}",
-        flow(total.bytes_sent),
-        flow(total.bytes_received),
-        show::bytes(total.body_bytes)
+        flow(bytes.sent),
+        flow(bytes.received),
+        show::bytes(bytes.body)
     );
-    if total.decoded_bytes != total.body_bytes && total.decoded_bytes > 0 {
-        text = format!("{text}, decoded {}", show::bytes(total.decoded_bytes));
+    if bytes.decoded != bytes.body && bytes.decoded > 0 {
+        text = format!("{text}, decoded {}", show::bytes(bytes.decoded));
     }
     text
 }
 
-fn weighted(figures: &Figures) -> Option<String> {
-    let weighted = figures.weighted?;
+fn weighted(report: &RunRecord) -> Option<String> {
+    let weighted = report.weighted_response.as_ref()?;
     Some(format!(
         "T = w·S + mean R = {} × {} + {} = {} (w: connections per call, S: set-up, R: from \
          sending to the end of the answer)",
-        words::figure(weighted.weight),
+        words::figure(weighted.w),
         words::seconds(weighted.setup_s),
         words::seconds(weighted.exchange_s),
-        words::seconds(weighted.total_s())
+        words::seconds(report.weighted_response_time_s?)
     ))
 }
 
-fn conforming(report: &RunReport, figures: &Figures) -> Option<String> {
-    let connections = &report.measurement.total.connections;
+fn conforming(report: &RunRecord) -> Option<String> {
+    let connections = &report.conforming_connections;
     if connections.judged == 0 {
         return None;
     }
     Some(format!(
         "{} of {} ({}) {}",
-        show::count(connections.conforming),
+        show::count(connections.count),
         counted(connections.judged, "connection"),
-        FigureKind::Share.show(figures.conforming_share),
-        words::conforming_rule(&report.plan)
+        FigureKind::Share.show(connections.share.unwrap_or(f64::NAN)),
+        words::conforming_rule(report.plan.plan())
     ))
 }
 
-fn tls(report: &RunReport) -> Vec<String> {
-    let sentence = |(facts, count): (&sample::TlsFacts, &u64)| {
+fn tls(report: &RunRecord) -> Vec<String> {
+    let sentence = |facts: &AgreedRecord| {
         let mut parts = vec![facts.version.clone(), facts.cipher.clone()];
         parts.push(facts.group.clone());
         let alpn = words::printable(&facts.alpn, 40);
         parts.push(if alpn.is_empty() { alpn } else { format!("ALPN {alpn}") });
         parts.retain(|part| !part.is_empty());
         let how = if facts.resumed { "resumed" } else { "full handshake" };
-        let connections = counted(*count, "connection");
+        let connections = counted(facts.connections, "connection");
         format!("{}: {connections}, {how}", parts.join(", "))
     };
-    report.measurement.total.connections.tls.iter().map(sentence).collect()
+    let mut agreed: Vec<&AgreedRecord> = report.tls.agreed.iter().collect();
+    agreed.sort_by(|a, b| {
+        let key =
+            |one: &&AgreedRecord| (one.version.clone(), one.cipher.clone(), one.group.clone());
+        key(a).cmp(&key(b)).then(a.resumed.cmp(&b.resumed))
+    });
+    agreed.into_iter().map(sentence).collect()
 }
 
-fn tcp(report: &RunReport) -> Option<String> {
-    let connections = &report.measurement.total.connections;
-    let rtt = &connections.rtt;
+fn tcp(report: &RunRecord) -> Option<String> {
+    let rtt = report.hist(RunHist::RoundTrip);
     if rtt.is_empty() {
         return None;
     }
     Some(format!(
         "{} sent again, round trip p50 {}, max {} (of {} sampled)",
-        counted(connections.retransmits, "segment"),
+        counted(report.tcp.retransmits, "segment"),
         show::duration(rtt.quantile(0.5)),
         show::duration(rtt.max()),
         counted(rtt.count(), "connection")
     ))
 }
 
-pub(crate) fn client(report: &RunReport, figures: &Figures) -> String {
-    let driver = &report.driver;
+pub(crate) fn client(report: &RunRecord) -> String {
+    let driver = &report.client;
     let mut parts = Vec::new();
     if !driver.io.is_empty() {
         parts.push(words::printable(&driver.io, 40));
@@ -311,9 +336,7 @@ pub(crate) fn client(report: &RunReport, figures: &Figures) -> String {
     if driver.spin_s > 0.0 {
         parts.push(format!("of that {} spinning on purpose", words::seconds(driver.spin_s)));
     }
-    if figures.cpu_per_call.is_finite() {
-        parts.push(format!("{} per call", words::seconds(figures.cpu_per_call)));
-    }
+    parts.extend(driver.cpu_per_call_s.map(|cpu| format!("{} per call", words::seconds(cpu))));
     if let Some(busiest) = driver.busy.iter().copied().reduce(f64::max) {
         parts.push(format!("busiest thread {}", show::share(busiest)));
     }
@@ -321,12 +344,12 @@ pub(crate) fn client(report: &RunReport, figures: &Figures) -> String {
 }
 
 /// torture.pl's dummy run: what the reader may subtract.
-pub(crate) fn dummy(report: &RunReport, figures: &Figures) -> Option<String> {
-    let dummy = report.driver.dummy?;
-    if figures.response.is_empty() {
+pub(crate) fn dummy(report: &RunRecord, times: &RunTimes) -> Option<String> {
+    let dummy = report.client.dummy?;
+    if times.response.is_empty() {
         return None;
     }
-    let median = figures.response.quantile(0.5).as_secs_f64();
+    let median = times.response.quantile(0.5).as_secs_f64();
     let part = figures::ratio(dummy.call_s, median).min(1.0);
     Some(format!(
         "Of the p50 of {}, about {} ({}) is this client and the loopback, as measured by \

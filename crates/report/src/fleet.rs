@@ -1,15 +1,15 @@
 //! The machines of a fleet in lines: all of them first, and then each, the odd ones before the others.
 
-use crate::words;
-use sample::{AgentFacts, FleetFacts, PartMove};
-use units::{Nanos, show};
+use crate::words::{self, seconds};
+use record::run::{AgentRecord, FleetRecord, MoveRecord};
+use units::show;
 
 /// Agents that have a line each.
 const SHOWN: usize = 12;
 /// Slots of a part that are named.
 const SLOTS_SHOWN: usize = 8;
 
-pub(crate) fn facts(fleet: &FleetFacts) -> Vec<(&'static str, String)> {
+pub(crate) fn facts(fleet: &FleetRecord) -> Vec<(&'static str, String)> {
     let mut lines = vec![("Fleet", summary(fleet))];
     let mut order: Vec<usize> = (0..fleet.agents.len()).collect();
     order.sort_by(|one, other| {
@@ -32,13 +32,13 @@ pub(crate) fn facts(fleet: &FleetFacts) -> Vec<(&'static str, String)> {
 }
 
 /// What went from lost agents to others: a line for each of them that left or was offered something.
-fn moves(fleet: &FleetFacts) -> Vec<String> {
+fn moves(fleet: &FleetRecord) -> Vec<String> {
     let agent = |id: &str| {
         let row = fleet.agents.iter().position(|agent| agent.id == id);
         let host = row.map_or("", |row| &fleet.agents[row].host);
         format!("{} {}", row.map_or(0, |row| row + 1), words::printable(host, 40))
     };
-    let tell = |step: &PartMove| {
+    let tell = |step: &MoveRecord| {
         let numbers: Vec<String> =
             step.slots.iter().take(SLOTS_SHOWN).map(u32::to_string).collect();
         let more = match step.slots.len().saturating_sub(SLOTS_SHOWN) {
@@ -49,9 +49,9 @@ fn moves(fleet: &FleetFacts) -> Vec<String> {
         let (from, to) = (agent(&step.from), agent(&step.to));
         let slots = format!("slots {}{more} of {}", numbers.join(", "), step.of);
         let what = format!("{} of the load ({slots}) of {from}", show::share(share));
-        match step.refused.as_str() {
-            "" => format!("{to} went on with {what} from {:.1} s on", step.at_s),
-            why => format!("{to} did not take {what}: {}", words::printable(why, 120)),
+        match &step.refused {
+            None => format!("{to} went on with {what} from {:.1} s on", step.at_s),
+            Some(why) => format!("{to} did not take {what}: {}", words::printable(why, 120)),
         }
     };
     let mut lines: Vec<String> = fleet.moved.iter().take(SHOWN).map(tell).collect();
@@ -63,29 +63,28 @@ fn moves(fleet: &FleetFacts) -> Vec<String> {
 }
 
 /// What makes an agent worth looking at: that it was lost, that it is bad, its lateness.
-fn oddness(agent: &AgentFacts) -> f64 {
+fn oddness(agent: &AgentRecord) -> f64 {
     let gone = if agent.lost > 0 || agent.lost_at_s.is_some() { 1e6 } else { 0.0 };
     let bad = if agent.state == "INVALID" { 1e3 } else { 0.0 };
-    gone + bad + agent.slip_p99.as_secs_f64()
+    gone + bad + agent.slip_p99_s
 }
 
-fn summary(fleet: &FleetFacts) -> String {
+fn summary(fleet: &FleetRecord) -> String {
     let mut parts = vec![words::counted(fleet.agents.len() as u64, "agent")];
-    let bound = show::duration(fleet.clock_bound_max());
-    match fleet.start_spread_s().zip(fleet.start_apart_max_s()) {
-        Some((spread, apart)) => {
-            let shown = |seconds: f64| show::duration(Nanos::from_secs_f64(seconds));
+    let bound = seconds(fleet.clock_bound_max_s);
+    match fleet.start_spread_s {
+        Some(spread) => {
             parts.push(format!(
                 "started within {} of each other ({} by their own clocks, which are known to within \
                  {bound})",
-                shown(apart),
-                shown(spread)
+                seconds(spread + clocks_apart_max_s(fleet)),
+                seconds(spread)
             ));
         }
         None => parts.push(format!("clocks known to within {bound}")),
     }
-    if fleet.lost() > 0 {
-        parts.push(format!("{} arrivals lost", show::count(fleet.lost())));
+    if fleet.lost > 0 {
+        parts.push(format!("{} arrivals lost", show::count(fleet.lost)));
     }
     let mut builds: Vec<&str> = fleet.agents.iter().map(|agent| agent.build.as_str()).collect();
     builds.sort_unstable();
@@ -96,7 +95,14 @@ fn summary(fleet: &FleetFacts) -> String {
     parts.join(", ")
 }
 
-fn line(row: usize, agent: &AgentFacts) -> String {
+/// What the two least known clocks can be wrong by.
+fn clocks_apart_max_s(fleet: &FleetRecord) -> f64 {
+    let mut bounds: Vec<f64> = fleet.agents.iter().map(|agent| agent.clock_bound_s).collect();
+    bounds.sort_by(f64::total_cmp);
+    bounds.iter().rev().take(2).sum()
+}
+
+fn line(row: usize, agent: &AgentRecord) -> String {
     let mut text = format!("{} {}", row + 1, words::printable(&agent.host, 40));
     if !agent.labels.is_empty() {
         text.push_str(&format!(" [{}]", words::printable(&agent.labels, 60)));
@@ -105,11 +111,11 @@ fn line(row: usize, agent: &AgentFacts) -> String {
         ": {} of the load, {} offered, p50 {}, p99 {}, slip p99 {}, core {} busy, clock to {}",
         show::share(agent.weight),
         show::count(agent.offered),
-        show::duration(agent.p50),
-        show::duration(agent.p99),
-        show::duration(agent.slip_p99),
+        seconds(agent.response_p50_s),
+        seconds(agent.response_p99_s),
+        seconds(agent.slip_p99_s),
         show::share(agent.busy),
-        show::duration(agent.clock_bound),
+        seconds(agent.clock_bound_s),
     ));
     if !agent.state.is_empty() {
         text.push_str(&format!(", {}", agent.state));

@@ -1,25 +1,24 @@
 //! The histograms as an HdrHistogram interval log (V2, compressed), as the public readers take it.
 
-use crate::RunReport;
+use crate::RunRecord;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
-use stats::Hist;
+use record::run::RunHist;
 use std::time::{Duration, UNIX_EPOCH};
+use units::Nanos;
 
 /// One interval, the whole measured phase, per histogram; tags tell them apart: `response`
 /// (succeeded and timed out), `service`, `slip`, `failed`. Values are nanoseconds; the column of
 /// the greatest value is in milliseconds, as is the custom of this format.
-pub fn hdr_log(report: &RunReport) -> String {
-    let total = &report.measurement.total;
-    let response = total.response();
-    let hists: [(&str, &Hist); 4] = [
-        ("response", &response),
-        ("service", &total.service),
-        ("slip", &total.slip),
-        ("failed", &total.failed),
+pub fn hdr_log(report: &RunRecord) -> String {
+    let hists = [
+        ("response", report.response()),
+        ("service", report.hist(RunHist::Service)),
+        ("slip", report.hist(RunHist::Slip)),
+        ("failed", report.hist(RunHist::Failed)),
     ];
     let started = Duration::try_from_secs_f64(report.started_unix_s).unwrap_or_default();
-    let window = Duration::from_nanos(report.measurement.window.0);
+    let window = Duration::from_nanos(Nanos::from_secs_f64(report.duration_s).0);
     let (mut bytes, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
     let mut builder = IntervalLogWriterBuilder::new();
     builder

@@ -1,32 +1,32 @@
 //! Connections that were held beside a load, in words.
 
-use sample::HeldFacts;
+use crate::words::seconds;
+use record::run::HeldRecord;
 use units::show;
 
 /// How many stood and how soon, and what the server did with them.
-pub(crate) fn fact(held: &HeldFacts) -> String {
-    let seconds = held.setup.as_secs_f64();
+pub(crate) fn fact(held: &HeldRecord) -> String {
     let mut text = format!(
         "{} of {} were established, the last {} after the first was opened",
         show::count(held.stood),
         show::count(held.wanted),
-        show::duration(held.setup),
+        seconds(held.setup_s),
     );
-    if seconds > 0.0 {
-        text += &format!(" ({})", show::rate(held.stood as f64 / seconds));
+    if held.setup_s > 0.0 {
+        text += &format!(" ({})", show::rate(held.stood as f64 / held.setup_s));
     }
     if held.failed > 0 {
         text += &format!(", {} failed", show::count(held.failed));
     }
     text += &format!("; {} open when the load ended", show::count(held.open));
-    if held.ended() > 0 {
+    if let Some(age) = &held.age_s {
         text += &format!(
             "; the server closed {} and reset {}, after {} (p50; {} to {})",
             show::count(held.closed),
             show::count(held.reset),
-            show::duration(held.age_p50),
-            show::duration(held.age_min),
-            show::duration(held.age_max)
+            seconds(age.p50),
+            seconds(age.min),
+            seconds(age.max)
         );
     }
     if held.bytes > 0 {
@@ -38,6 +38,7 @@ pub(crate) fn fact(held: &HeldFacts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sample::HeldFacts;
     use units::Nanos;
 
     #[test]
@@ -50,7 +51,7 @@ mod tests {
             ..HeldFacts::default()
         };
         assert_eq!(
-            fact(&held),
+            fact(&HeldRecord::of(&held)),
             "1,000 of 1,000 were established, the last 20.0 ms after the first was opened (50,000/s); \
              1,000 open when the load ended"
         );
@@ -67,7 +68,7 @@ mod tests {
             ..held
         };
         assert_eq!(
-            fact(&ended),
+            fact(&HeldRecord::of(&ended)),
             "998 of 1,000 were established, the last 20.0 ms after the first was opened (49,900/s), 2 \
              failed; 990 open when the load ended; the server closed 7 and reset 1, after 5.00 s (p50; \
              4.00 s to 6.00 s), and sent 96 B unasked"

@@ -14,20 +14,20 @@ pub(crate) mod page;
 pub(crate) mod sections;
 pub(crate) mod server;
 
-use crate::{Figures, RunReport, text, words};
+use crate::{RunRecord, RunTimes, text, words};
 use maud::{Markup, html};
 use page::Plots;
 
 /// The page.
-pub fn html(report: &RunReport) -> String {
+pub fn html(report: &RunRecord) -> String {
     let mut plots = Plots::default();
-    let body = body(report, &Figures::new(report), &mut plots);
-    let title = format!("{}: {}", report.verdict.state.id(), words::name(report));
+    let body = body(report, &mut plots);
+    let title = format!("{}: {}", report.verdict.state.id(), report.name);
     page::page(&title, &body, plots)
 }
 
-fn body(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
-    let (name, target) = (words::name(report), words::target(&report.plan));
+fn body(report: &RunRecord, plots: &mut Plots) -> Markup {
+    let (name, target) = (&report.name, &report.target);
     html! {
         header {
             p class="kicker" { "Measurement of a web server" }
@@ -36,18 +36,19 @@ fn body(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
             p class="soft" { (text::done_sentence(report)) }
             p class="soft" { (sections::measured(report.started_unix_s, &report.environment)) }
         }
-        (figures_of(report, figures, plots))
+        (figures_of(report, plots))
     }
 }
 
 /// Everything below the name of the run.
-fn figures_of(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
+fn figures_of(report: &RunRecord, plots: &mut Plots) -> Markup {
+    let all = &RunTimes::of(report);
     html! {
-        (sections::conduct(&record::server::Server::of(report)))
+        (sections::conduct(&report.server))
         (sections::verdict(&report.verdict))
-        p class="answer" { (words::answer(report, figures)) }
-        (sections::tiles(report, figures))
-        (histogram::section(&figures.response))
+        p class="answer" { (words::answer(report, all)) }
+        (sections::tiles(report, &all.response))
+        (histogram::section(&all.response))
         (sections::objectives(report))
         (sections::findings(&report.findings))
         @if let Some(charts) = charts::over_time(report, plots) {
@@ -55,9 +56,9 @@ fn figures_of(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Marku
             (charts)
             (sections::how_to_look())
         }
-        (sections::times(report, figures, plots))
+        (sections::times(report, all, plots))
         (sections::streams(report))
-        (sections::phases(report, figures))
+        (sections::phases(report))
         (sections::server_timings(report))
         (sections::outcomes(report))
         (sections::runs(report))
@@ -66,7 +67,7 @@ fn figures_of(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Marku
         (sections::per_url(report))
         (sections::journeys(report))
         (server::section(report, charts::time_axis(report), plots))
-        (sections::client(report, figures, plots))
-        (sections::details(report, figures))
+        (sections::client(report, all, plots))
+        (sections::details(report, all))
     }
 }

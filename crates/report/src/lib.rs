@@ -1,13 +1,14 @@
-//! What a finished run looks like: [`RunReport`] and its text, JSON, CSV, HTML, HdrHistogram log
-//! and per-call log lines. Every output is a pure string made from the same derived [`Figures`], so
-//! that no two of them can disagree. Layer 5: writes no file and reads no clock; whatever a peer
-//! sent is made printable before it reaches a terminal or a page.
+//! What a finished run looks like: the text, JSON, CSV, HTML, HdrHistogram log and per-call log lines of
+//! its [`RunRecord`]. Every output is a pure string made of the same record, measured a moment ago or
+//! read from a file, so that no two of them can disagree. Layer 5: writes no file and reads no clock;
+//! whatever a peer sent is made printable before it reaches a terminal or a page.
 #![forbid(unsafe_code)]
 
 pub mod check;
 pub mod compare;
 mod csv;
 mod facts;
+mod figures;
 pub mod fit;
 mod fleet;
 mod hdr;
@@ -18,6 +19,7 @@ mod many;
 mod markdown;
 pub mod path;
 pub mod ramp;
+mod run_times;
 mod stack;
 pub mod survey;
 mod text;
@@ -32,20 +34,19 @@ pub use html::many::html_of_many;
 pub use log::{LOG_HEADER, log_line};
 pub use many::{Named, together};
 pub use markdown::{markdown, markdown_of_compare, markdown_of_many, markdown_of_ramp};
-pub(crate) use record::figures;
-pub use record::figures::{Figures, QuantileRow};
 pub use record::run::{
-    Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult, merged,
-    merged_paths, merged_stacks,
+    Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunHist, RunRecord, RunReport,
+    SloRecord, SloResult, merged, merged_paths, merged_stacks,
 };
 pub use record::{findings, ramp_findings};
+pub(crate) use run_times::RunTimes;
 pub use text::picture::histogram_lines;
 pub use text::{Style, text};
 pub use words::{load as load_in_words, printable, timestamp};
 
 /// `loadstone.run/1`, indented, with a line feed at its end.
-pub fn json(report: &RunReport) -> String {
-    record::document::printed(&record::run::RunRecord::of(report))
+pub fn json(run: &RunRecord) -> String {
+    record::document::printed(run)
 }
 
 #[cfg(test)]

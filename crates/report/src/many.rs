@@ -1,18 +1,19 @@
 //! Several results on one page.
 
-use crate::RunReport;
-use record::ramp::RampReport;
+use crate::RunRecord;
+use record::ramp::RampRecord;
+use std::collections::BTreeMap;
 
 /// A run and what it is called beside others: its id or tag in the store.
 #[derive(Clone, Debug)]
 pub struct Named<'a> {
     pub name: String,
-    pub report: &'a RunReport,
+    pub report: &'a RunRecord,
 }
 
 /// Ramps put side by side, as if they were of one session: a label for each target of each ramp.
 /// `None` for no ramp, and for ramps of which one is over rates and another over populations.
-pub fn together(ramps: &[(String, RampReport)]) -> Option<RampReport> {
+pub fn together(ramps: &[(String, RampRecord)]) -> Option<RampRecord> {
     let (_, first) = ramps.first()?;
     if ramps.iter().any(|(_, ramp)| ramp.axis != first.axis) {
         return None;
@@ -23,16 +24,25 @@ pub fn together(ramps: &[(String, RampReport)]) -> Option<RampReport> {
     all.curves.clear();
     all.findings.clear();
     for (name, ramp) in ramps {
-        let offset = all.labels.len();
-        let label = |label: &String| match ramp.labels.len() {
-            1 => name.clone(),
-            _ => format!("{name}: {label}"),
-        };
-        all.labels.extend(ramp.labels.iter().map(label));
+        let mut given: BTreeMap<&str, String> = BTreeMap::new();
+        for label in &ramp.labels {
+            let mut wanted = match ramp.labels.len() {
+                1 => name.clone(),
+                _ => format!("{name}: {label}"),
+            };
+            // steps know their target by its label, and a ramp may be named twice
+            while all.labels.contains(&wanted) {
+                wanted.push_str(" again");
+            }
+            given.insert(label, wanted.clone());
+            all.labels.push(wanted);
+        }
         all.curves.extend(ramp.curves.iter().cloned());
         all.findings.extend(ramp.findings.iter().cloned());
         all.steps.extend(ramp.steps.iter().cloned().map(|mut step| {
-            step.label += offset;
+            if let Some(given) = given.get(step.label.as_str()) {
+                step.label.clone_from(given);
+            }
             step
         }));
         if ramp.verdict.state > all.verdict.state {

@@ -7,31 +7,31 @@ use crate::compare::{
 };
 use crate::figures::FigureKind;
 use crate::many::Named;
-use crate::ramp::{RampReport, prose};
-use crate::{Figures, Finding, Headline, RunReport, figures, words};
-use record::server::Server;
-use stats::{Hist, State, Verdict, samples_needed};
+use crate::ramp::{RampRecord, prose};
+use crate::{Finding, Headline, RunRecord, RunTimes, figures, words};
+use record::run::{CauseRecord, ConductRecord, VerdictRecord};
+use stats::{Hist, State, samples_needed};
 use units::show;
 
 /// Steps of a ramp in its table.
 const STEPS_MAX: usize = 100;
 
 /// One run: its verdict, its figures and its findings.
-pub fn markdown(report: &RunReport) -> String {
-    let figures = Figures::new(report);
-    let mut out = heading(&report.verdict, &words::name(report));
-    out += &server(&Server::of(report));
-    out += &format!("{}\n\n", plain(&words::answer(report, &figures)));
+pub fn markdown(report: &RunRecord) -> String {
+    let times = RunTimes::of(report);
+    let mut out = heading(&report.verdict, &report.name);
+    out += &server(&report.server);
+    out += &format!("{}\n\n", plain(&words::answer(report, &times)));
     out += &causes(&report.verdict);
-    out += &table(&["".to_owned(), "".to_owned()], &run_rows(report, &figures));
+    out += &table(&["".to_owned(), "".to_owned()], &run_rows(report, &times.response));
     out += &findings(&report.findings);
-    out += &foot(&words::load(&report.plan), report.started_unix_s, &words::environment(report));
+    out += &foot(&report.load, report.started_unix_s, &words::machine(&report.environment));
     out
 }
 
 /// What the server did, and one of its responses where they are what is wrong.
-fn server(server: &Server) -> String {
-    let mut out = format!("**Server {}:** {}\n\n", server.conduct.word(), plain(&server.detail));
+fn server(server: &ConductRecord) -> String {
+    let mut out = format!("**Server {}:** {}\n\n", server.state.word(), plain(server.detail()));
     if let Some(example) = &server.example {
         out += &format!("It responds: {}\n\n", plain(example));
     }
@@ -43,19 +43,16 @@ pub fn markdown_of_many(runs: &[Named<'_>]) -> String {
     if let [only] = runs {
         return markdown(only.report);
     }
-    let headlines: Vec<Headline> = runs
-        .iter()
-        .map(|run| Headline::of(&run.report.measurement, run.report.verdict.state))
-        .collect();
+    let headlines: Vec<Headline> = runs.iter().map(|run| run.report.headline()).collect();
     let mut head = vec![String::new()];
     head.extend(runs.iter().map(|run| run.name.clone()));
     let row = |name: &str, cell: &dyn Fn(usize) -> String| -> Vec<String> {
         std::iter::once(name.to_owned()).chain((0..runs.len()).map(cell)).collect()
     };
     let mut rows = vec![
-        row("server", &|n| Server::of(runs[n].report).conduct.word().to_owned()),
+        row("server", &|n| runs[n].report.server.state.word().to_owned()),
         row("verdict", &|n| headlines[n].state.id().to_owned()),
-        row("load", &|n| words::load(&runs[n].report.plan)),
+        row("load", &|n| runs[n].report.load.clone()),
     ];
     for (name, figure, kind) in figures::RUN_FIGURES {
         rows.push(row(name, &|n| kind.show(figure(&headlines[n]))));
@@ -71,7 +68,7 @@ pub fn markdown_of_many(runs: &[Named<'_>]) -> String {
 }
 
 /// A ramp: what the curve says, and its steps.
-pub fn markdown_of_ramp(report: &RampReport) -> String {
+pub fn markdown_of_ramp(report: &RampRecord) -> String {
     let labels: Vec<String> =
         report.labels.iter().map(|label| words::printable(label, 80)).collect();
     let name = if report.name.is_empty() { labels.join(", ") } else { report.name.clone() };
@@ -89,7 +86,7 @@ pub fn markdown_of_ramp(report: &RampReport) -> String {
         .iter()
         .zip(&report.curves)
         .map(|(label, curve)| {
-            let figures = prose::FIGURES.map(|(_, figure)| figure(report.axis, curve).1);
+            let figures = prose::FIGURES.map(|(_, figure)| figure(report.axis, &curve.curve()).1);
             std::iter::once(label.clone()).chain(figures).collect()
         })
         .collect();
@@ -97,11 +94,11 @@ pub fn markdown_of_ramp(report: &RampReport) -> String {
     out += &findings(&report.findings);
     out += &steps(report, &labels);
     let machine = words::machine(&report.environment);
-    out += &foot(&words::protocol(&report.plan), report.started_unix_s, &machine);
+    out += &foot(&words::protocol(report.plan.plan()), report.started_unix_s, &machine);
     out
 }
 
-fn steps(report: &RampReport, labels: &[String]) -> String {
+fn steps(report: &RampRecord, labels: &[String]) -> String {
     let many = labels.len() > 1;
     let mut head: Vec<String> =
         ["step", "load", "achieved", "good", "p50", "p99", "failures", "verdict"]
@@ -112,7 +109,7 @@ fn steps(report: &RampReport, labels: &[String]) -> String {
     }
     let mut rows = Vec::new();
     for (n, step) in report.steps.iter().take(STEPS_MAX).enumerate() {
-        let (point, response) = (&step.point, step.run.measurement.total.response());
+        let (point, response) = (step.point(), step.run.response());
         let limited = if point.client_limited { ", client-limited" } else { "" };
         let mut row = vec![
             format!("{} {}", n + 1, step.purpose.id()),
@@ -125,7 +122,7 @@ fn steps(report: &RampReport, labels: &[String]) -> String {
             format!("{}{limited}", step.run.verdict.state.id()),
         ];
         if many {
-            row.insert(1, labels.get(step.label).cloned().unwrap_or_default());
+            row.insert(1, words::printable(&step.label, 80));
         }
         rows.push(row);
     }
@@ -192,7 +189,7 @@ fn difference(one: &Difference) -> Vec<String> {
     ]
 }
 
-fn heading(verdict: &Verdict, name: &str) -> String {
+fn heading(verdict: &VerdictRecord, name: &str) -> String {
     let mark = match verdict.state {
         State::Valid => "✅",
         State::Degraded => "⚠️",
@@ -201,8 +198,8 @@ fn heading(verdict: &Verdict, name: &str) -> String {
     format!("### {mark} {}: {}\n\n", verdict.state.id(), plain(&words::printable(name, 200)))
 }
 
-fn causes(verdict: &Verdict) -> String {
-    let cause = |cause: &stats::Cause| {
+fn causes(verdict: &VerdictRecord) -> String {
+    let cause = |cause: &CauseRecord| {
         let advice = words::sentence(&cause.advice);
         format!("- `{}`: {}. {}\n", cause.id, plain(&cause.text), plain(&advice))
     };
@@ -210,23 +207,21 @@ fn causes(verdict: &Verdict) -> String {
     if causes.is_empty() { causes } else { format!("{causes}\n") }
 }
 
-fn run_rows(report: &RunReport, figures: &Figures) -> Vec<Vec<String>> {
-    let counts = &report.measurement.total.counts;
-    let response = &figures.response;
+fn run_rows(report: &RunRecord, response: &Hist) -> Vec<Vec<String>> {
     let mut rows = vec![
-        ["Throughput".to_owned(), show::rate(figures.throughput)],
-        ["Goodput".to_owned(), show::rate(figures.goodput)],
+        ["Throughput".to_owned(), show::rate(report.throughput_per_s)],
+        ["Goodput".to_owned(), show::rate(report.goodput_per_s)],
     ];
-    if let Some(intended) = figures.intended {
-        let offered = format!("{} of {}", show::rate(figures.offered), show::rate(intended));
+    if let Some(intended) = report.intended_per_s {
+        let offered = format!("{} of {}", show::rate(report.offered_per_s), show::rate(intended));
         rows.push(["Offered".to_owned(), offered]);
     }
     for quantile_of in [0.5, 0.9, 0.99, 0.999] {
         let name = format!("Response {}", stats::quantile_name(quantile_of));
         rows.push([name, quantile(response, quantile_of)]);
     }
-    let due = words::counted(counts.due, "call");
-    rows.push(["Failures".to_owned(), format!("{} of {due}", show::share(counts.failure_share()))]);
+    let due = words::counted(report.outcomes.due, "call");
+    rows.push(["Failures".to_owned(), format!("{} of {due}", show::share(report.failure_share))]);
     for result in &report.slo {
         let mark = match (result.undecided, result.met) {
             (true, _) => "undecided",

@@ -1,28 +1,29 @@
 //! The emulated path that a run went through, in words.
 
-use crate::words;
-use sample::{PathDirection, PathFacts};
+use crate::words::{self, seconds};
+use record::run::{PathDirectionRecord, PathRecord};
 use units::show;
 
 /// `a path of 50.0 ms round trip (rtt=50ms)`.
-pub(crate) fn asked(path: &PathFacts) -> String {
+pub(crate) fn asked(path: &PathRecord) -> String {
     let spec = words::printable(&path.spec, 200);
     match path.kinds.as_slice() {
-        [kind] => format!("an emulated path, {spec}: {} round trip", show::duration(kind.rtt)),
+        [kind] => format!("an emulated path, {spec}: {} round trip", seconds(kind.rtt_asked_s)),
         kinds => format!("{} kinds of emulated paths, {spec}", kinds.len()),
     }
 }
 
 /// A fact for the path, one for each direction, and one for how well it was emulated.
-pub(crate) fn facts(path: &PathFacts) -> Vec<(&'static str, String)> {
+pub(crate) fn facts(path: &PathRecord) -> Vec<(&'static str, String)> {
     let several = path.kinds.len() > 1;
+    let packets = path.kinds.iter().map(|kind| kind.up.arrived + kind.down.arrived).sum();
     let mut facts = vec![(
         "Path",
         format!(
             "{}, seed {}, {} packets",
             words::printable(&path.spec, 200),
             path.seed,
-            show::count(path.packets())
+            show::count(packets)
         ),
     )];
     for kind in &path.kinds {
@@ -31,7 +32,7 @@ pub(crate) fn facts(path: &PathFacts) -> Vec<(&'static str, String)> {
         } else {
             String::new()
         };
-        facts.push(("", format!("{who}round trip asked for {}", show::duration(kind.rtt))));
+        facts.push(("", format!("{who}round trip asked for {}", seconds(kind.rtt_asked_s))));
         facts.push(("", format!("up: {}", direction(&kind.up))));
         facts.push(("", format!("down: {}", direction(&kind.down))));
     }
@@ -40,14 +41,14 @@ pub(crate) fn facts(path: &PathFacts) -> Vec<(&'static str, String)> {
 }
 
 /// `1,234 packets, 1.20 MiB, 12 lost (10 by the loss, 2 by a full queue); 3 Mbit/s, …`.
-pub fn direction(facts: &PathDirection) -> String {
+pub fn direction(facts: &PathDirectionRecord) -> String {
     let causes = [
         (facts.lost_to_model, "by the loss"),
         (facts.lost_to_outage, "by an outage"),
         (facts.lost_to_queue, "by a full queue"),
         (facts.lost_to_codel, "by CoDel"),
     ];
-    let causes: Vec<String> = causes
+    let told: Vec<String> = causes
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{} {what}", show::count(*count)))
@@ -56,10 +57,10 @@ pub fn direction(facts: &PathDirection) -> String {
         "{} packets, {} delivered, {} lost",
         show::count(facts.arrived),
         show::bytes(facts.delivered_bytes),
-        show::count(facts.lost())
+        show::count(causes.iter().map(|(count, _)| count).sum())
     );
-    if !causes.is_empty() {
-        text += &format!(" ({})", causes.join(", "));
+    if !told.is_empty() {
+        text += &format!(" ({})", told.join(", "));
     }
     for (count, what) in [(facts.duplicated, "duplicated"), (facts.corrupted, "corrupted")] {
         if count > 0 {
@@ -80,13 +81,13 @@ fn link(described: &str) -> String {
 }
 
 /// How well it was emulated.
-pub fn emulation(path: &PathFacts) -> String {
+pub fn emulation(path: &PathRecord) -> String {
     let mut text = format!(
         "handed over late by {} (p50), {} (p99), {} (max); the emulation was busy for {}",
-        show::duration(path.late_p50),
-        show::duration(path.late_p99),
-        show::duration(path.late_max),
-        show::share(path.busy)
+        seconds(path.late_s.p50),
+        seconds(path.late_s.p99),
+        seconds(path.late_s.max),
+        show::share(path.forwarder_busy)
     );
     if path.overflowed > 0 {
         text += &format!("; {} packets lost to the emulation itself", show::count(path.overflowed));
@@ -103,7 +104,7 @@ mod tests {
         let described = "2·(size / 56 kbit/s) ± 20.0 ms, trace \u{202e}a";
         assert_eq!(link(described), "2·(size / 56 kbit/s) ± 20.0 ms, trace \\u{202e}a");
     }
-    use sample::PathKind;
+    use sample::{PathDirection, PathFacts, PathKind};
     use units::Nanos;
 
     #[test]
@@ -130,8 +131,10 @@ mod tests {
             overflowed: 9,
             ..PathFacts::default()
         };
-        let lines: Vec<String> =
-            facts(&path).into_iter().map(|(label, text)| format!("{label}: {text}")).collect();
+        let lines: Vec<String> = facts(&PathRecord::of(&path))
+            .into_iter()
+            .map(|(label, text)| format!("{label}: {text}"))
+            .collect();
         assert_eq!(
             lines,
             [
@@ -144,6 +147,6 @@ mod tests {
                  was busy for 25.0 %; 9 packets lost to the emulation itself",
             ]
         );
-        assert_eq!(asked(&path), "an emulated path, train: 90.0 ms round trip");
+        assert_eq!(asked(&PathRecord::of(&path)), "an emulated path, train: 90.0 ms round trip");
     }
 }

@@ -15,17 +15,17 @@ pub use text::text;
 pub use verdict::{missed, verdict};
 pub(crate) use watched::watched;
 
-pub use record::ramp::{RampReport, RampStep};
+pub use record::ramp::{RampRecord, RampReport, RampStep, RampStepRecord};
 use sample::Blame;
 pub use stats::curve::Purpose;
 
 /// Calls of a step that failed, timed out or were dropped by the fault of `blame`.
-pub fn blamed(step: &RampStep, blame: Blame) -> u64 {
-    let failures = &step.run.measurement.total.failures;
-    failures.iter().filter(|(class, _)| class.blame() == blame).map(|(_, count)| count).sum()
+fn blamed(step: &RampStepRecord, blame: Blame) -> u64 {
+    let failures = step.run.failures.iter().filter(|failure| failure.blame == blame);
+    failures.map(|failure| failure.count).sum()
 }
 
 /// `loadstone.ramp/1`, indented, with a line feed at its end.
-pub fn json(report: &RampReport) -> String {
-    record::document::printed(&record::ramp::RampRecord::of(report))
+pub fn json(ramp: &RampRecord) -> String {
+    record::document::printed(ramp)
 }

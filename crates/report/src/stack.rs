@@ -1,10 +1,10 @@
 //! What our own TCP did, in words.
 
-use sample::StackFacts;
+use record::run::StackRecord;
 use units::show;
 
 /// A fact for its packets, and one for what should not have been, where there was any.
-pub(crate) fn facts(stack: &StackFacts) -> Vec<(&'static str, String)> {
+pub(crate) fn facts(stack: &StackRecord) -> Vec<(&'static str, String)> {
     let mut facts = vec![(
         "Own TCP",
         format!(
@@ -41,13 +41,17 @@ pub(crate) fn facts(stack: &StackFacts) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sample::StackFacts;
 
     #[test]
     fn the_counts_in_words() {
         let quiet =
             StackFacts { sent: 1_200, received: 1_100, established: 8, ..Default::default() };
         let lines = |stack: &StackFacts| {
-            facts(stack).iter().map(|(_, text)| format!("{text}\n")).collect::<String>()
+            facts(&StackRecord::of(stack))
+                .iter()
+                .map(|(_, text)| format!("{text}\n"))
+                .collect::<String>()
         };
         assert_eq!(
             lines(&quiet),

@@ -10,6 +10,7 @@ mod markdown;
 mod page;
 mod ramp;
 mod read_back;
+mod rendered;
 mod schema;
 mod screen;
 mod sessions;

@@ -8,10 +8,11 @@ mod screen;
 mod spark;
 mod times;
 
-use crate::{Figures, RunReport, words};
+use crate::{RunRecord, RunTimes, words};
 use layout::{LABEL, Page};
-use record::server::{Conduct, Server};
-use stats::{State, Verdict};
+use record::run::VerdictRecord;
+use record::server::Conduct;
+use stats::State;
 
 /// Widest line, in characters.
 pub(crate) const WIDTH: usize = 80;
@@ -34,64 +35,63 @@ pub struct Style {
 }
 
 /// The report as text, with a line feed at its end.
-pub fn text(report: &RunReport, style: Style) -> String {
-    let figures = Figures::new(report);
-    let server = Server::of(report);
+pub fn text(report: &RunRecord, style: Style) -> String {
+    let all = RunTimes::of(report);
     let page = match (style.quiet, style.full) {
-        (true, _) => brief(report, &figures, &server, style),
-        (false, true) => whole(report, &figures, &server, style),
-        (false, false) => screen::screen(report, &figures, &server, style),
+        (true, _) => brief(report, &all, style),
+        (false, true) => whole(report, &all, style),
+        (false, false) => screen::screen(report, &all, style),
     };
     let text = if style.unicode { page.finish() } else { ascii(&page.finish()) };
     match style.color {
-        true => coloured(&text, Some(server.conduct), report.verdict.state),
+        true => coloured(&text, Some(report.server.state), report.verdict.state),
         false => text,
     }
 }
 
 /// The headline: what came through, how long it took, and whether that is what was asked for.
-fn brief(report: &RunReport, figures: &Figures, server: &Server, style: Style) -> Page {
-    let mut page = opened(report, server, style, (usize::MAX, 0));
+fn brief(report: &RunRecord, all: &RunTimes, style: Style) -> Page {
+    let mut page = opened(report, style, (usize::MAX, 0));
     if begun(report) {
-        parts::headline(&mut page, report, figures);
-        times::brief(&mut page, report, figures);
+        parts::headline(&mut page, report);
+        times::brief(&mut page, report, all);
         parts::objectives(&mut page, report);
     }
     page
 }
 
 /// A page that begins with the server and the verdict, as [`verdict`] takes `causes`.
-fn opened(report: &RunReport, server: &Server, style: Style, causes: (usize, usize)) -> Page {
+fn opened(report: &RunRecord, style: Style, causes: (usize, usize)) -> Page {
     let mut page = Page::for_columns(style.columns);
-    parts::server(&mut page, server);
+    parts::server(&mut page, &report.server);
     verdict(&mut page, "Measurement", &report.verdict, causes);
     page
 }
 
 /// Everything that is known.
-fn whole(report: &RunReport, figures: &Figures, server: &Server, style: Style) -> Page {
-    let mut page = opened(report, server, style, (usize::MAX, usize::MAX));
+fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Page {
+    let mut page = opened(report, style, (usize::MAX, usize::MAX));
     parts::what_was_done(&mut page, report);
     if begun(report) {
-        measured(&mut page, report, figures, style);
+        measured(&mut page, report, all, style);
     }
     page
 }
 
-fn measured(page: &mut Page, report: &RunReport, figures: &Figures, style: Style) {
-    parts::headline(page, report, figures);
-    times::times(page, report, figures);
+fn measured(page: &mut Page, report: &RunRecord, all: &RunTimes, style: Style) {
+    parts::headline(page, report);
+    times::times(page, report, all);
     parts::objectives(page, report);
     if style.percentiles {
-        times::spectrum(page, figures);
+        times::spectrum(page, report, all);
     }
-    picture::histogram(page, &figures.response, style.columns, FULL_BARS);
-    parts::outcomes(page, report, figures);
+    picture::histogram(page, &all.response, style.columns, FULL_BARS);
+    parts::outcomes(page, report);
     parts::failures(page, report);
     times::runs(page, report);
     spark::per_second(page, report);
-    times::phases(page, report, figures);
-    parts::facts(page, report, figures);
+    times::phases(page, report);
+    parts::facts(page, report, all);
     times::clients(page, report);
     times::per_url(page, report, times::rows_max(report));
     times::journeys(page, report, times::NOTES_MAX);
@@ -102,16 +102,15 @@ fn measured(page: &mut Page, report: &RunReport, figures: &Figures, style: Style
 const FULL_BARS: usize = 12;
 
 /// Whether there is anything to tell but the verdict: more than a first call that met nobody.
-fn begun(report: &RunReport) -> bool {
-    let total = &report.measurement.total;
-    total.connections.established > 0 || total.counts.due > 1
+fn begun(report: &RunRecord) -> bool {
+    report.connections.established > 0 || report.outcomes.due > 1
 }
 
 /// `VALID`, or the state and so many causes with their figures, the first of them with advice.
 pub(crate) fn verdict(
     page: &mut Page,
     label: &str,
-    verdict: &Verdict,
+    verdict: &VerdictRecord,
     (causes, advised): (usize, usize),
 ) {
     let state = verdict.state.id();
@@ -182,6 +181,6 @@ pub(crate) fn ascii(text: &str) -> String {
 }
 
 /// The sentence on what was done, for the text and for the page.
-pub(crate) fn done_sentence(report: &RunReport) -> String {
-    format!("{} · {}", words::load(&report.plan), words::protocol(&report.plan))
+pub(crate) fn done_sentence(report: &RunRecord) -> String {
+    format!("{} · {}", report.load, words::protocol(report.plan.plan()))
 }

@@ -1,20 +1,15 @@
 //! Sentences and names that several outputs share, and the making printable of what peers sent.
 
-use crate::{Figures, RunReport};
+use crate::{RunRecord, RunTimes};
+use record::run::EnvironmentRecord;
 pub use record::timestamp;
 pub(crate) use record::words::{conforming_rule, counted, priority, protocol, span, target};
 pub use record::words::{load, printable};
-use sample::Environment;
 use stats::State;
 use units::{Nanos, show};
 
-/// What the run is called, on one line and without a password.
-pub(crate) fn name(report: &RunReport) -> String {
-    record::words::name(&report.name, &report.plan)
-}
-
 /// `200, 612 B, HTTP/1.1, server nginx, in 412 µs`.
-pub(crate) fn first_call(report: &RunReport) -> Option<String> {
+pub(crate) fn first_call(report: &RunRecord) -> Option<String> {
     let call = report.first_call.as_ref()?;
     let mut parts = Vec::new();
     if call.status > 0 {
@@ -27,16 +22,16 @@ pub(crate) fn first_call(report: &RunReport) -> Option<String> {
         };
         parts.push(format!("HTTP/{}{choice}", printable(&call.http_version, 8)));
         parts.extend(call.server.as_ref().map(|name| format!("server {}", printable(name, 48))));
-        parts.push(format!("in {}", show::duration(call.took)));
+        parts.push(format!("in {}", seconds(call.took_s)));
         parts.extend(call.alt_svc.as_deref().and_then(|field| offer(&call.http_version, field)));
     }
-    if let Some((class, detail)) = &call.failure {
-        let detail = printable(detail, 160);
+    if let Some(failure) = &call.failure {
+        let detail = printable(&failure.detail, 160);
         let said = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
-        parts.push(format!("{}: {}{said}", class.id(), class.explain()));
+        parts.push(format!("{}: {}{said}", failure.class.id(), failure.class.explain()));
     }
     let told = parts.join(", ");
-    Some(match &call.way_out {
+    Some(match call.failure.as_ref().and_then(|failure| failure.advice.as_ref()) {
         Some(way_out) => format!("{told}. {way_out}"),
         None => told,
     })
@@ -50,11 +45,7 @@ fn offer(version: &str, field: &str) -> Option<String> {
 }
 
 /// `dev1, Linux 6.18, 2 cores of AMD EPYC, 7.75 GiB, loadstone 0.1.0`.
-pub(crate) fn environment(report: &RunReport) -> String {
-    machine(&report.environment)
-}
-
-pub(crate) fn machine(facts: &Environment) -> String {
+pub(crate) fn machine(facts: &EnvironmentRecord) -> String {
     let mut parts = Vec::new();
     let mut add = |text: &str, suffix: &str| {
         if !text.is_empty() {
@@ -81,35 +72,33 @@ pub(crate) fn machine(facts: &Environment) -> String {
 }
 
 /// ` (client's lateness: at most 9 ms of it)` where that is wider than the figure's last digit.
-pub(crate) fn lateness(figures: &Figures, quantile: f64) -> String {
-    let doubt = figures.doubt.as_ref().filter(|doubt| doubt.shows(quantile));
+fn lateness(times: &RunTimes, quantile: f64) -> String {
+    let doubt = times.doubt.as_ref().filter(|doubt| doubt.shows(quantile));
     doubt.map_or(String::new(), |doubt| {
         format!(" (client's lateness: at most {} of it)", show::duration(doubt.at(quantile)))
     })
 }
 
 /// The result in words, for somebody who reads one paragraph only.
-pub(crate) fn answer(report: &RunReport, figures: &Figures) -> String {
-    let total = &report.measurement.total;
-    if total.counts.due == 0 {
+pub(crate) fn answer(report: &RunRecord, all: &RunTimes) -> String {
+    if report.outcomes.due == 0 {
         return "No call fell due, so nothing was measured.".to_owned();
     }
-    let calls = counted(total.counts.due, "call");
-    let share = total.counts.failure_share();
-    let failures = match share {
+    let calls = counted(report.outcomes.due, "call");
+    let failures = match report.failure_share {
         0.0 => "None failed.".to_owned(),
-        _ => format!("{} failed, timed out or were dropped.", show::share(share)),
+        share => format!("{} failed, timed out or were dropped.", show::share(share)),
     };
-    if figures.response.is_empty() {
+    if all.response.is_empty() {
         return format!("{calls} fell due and none succeeded. {failures}");
     }
-    let at = |quantile| show::duration(figures.response.quantile(quantile));
+    let at = |quantile| show::duration(all.response.quantile(quantile));
     let mut times = format!("Half of the calls took at most {}", at(0.5));
-    if figures.response.count() >= stats::samples_needed(0.99) {
-        times = format!("{times}, 99 of 100 at most {}{}", at(0.99), lateness(figures, 0.99));
+    if all.response.count() >= stats::samples_needed(0.99) {
+        times = format!("{times}, 99 of 100 at most {}{}", at(0.99), lateness(all, 0.99));
     }
-    let slowest = show::duration(figures.response.max());
-    let goodput = show::rate(figures.goodput);
+    let slowest = show::duration(all.response.max());
+    let goodput = show::rate(report.goodput_per_s);
     let goodput = goodput.trim_end_matches("/s");
     let caution = match report.verdict.state {
         State::Invalid => "Counted, though not a description of the server: ",

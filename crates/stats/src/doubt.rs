@@ -18,8 +18,12 @@ pub struct Doubt {
 impl Doubt {
     /// `None` where no call was answered, or where lag was not recorded for each.
     pub fn of(snapshot: &Snapshot) -> Option<Doubt> {
-        let punctual = snapshot.without_lag().filter(|hist| !hist.is_empty())?;
-        Some(Doubt { response: snapshot.response(), punctual })
+        Doubt::between(snapshot.response(), snapshot.without_lag()?)
+    }
+
+    /// Between response times and the same calls' without lag; `None` of no calls.
+    pub fn between(response: Hist, punctual: Hist) -> Option<Doubt> {
+        (!punctual.is_empty()).then_some(Doubt { response, punctual })
     }
 
     /// The most that lateness can have added to the response time at quantile `q`, 0..=1.

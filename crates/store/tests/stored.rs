@@ -11,9 +11,10 @@ mod sessions;
 
 // the names that the fixtures, written for `report` itself, look for at the root
 use report::compare::{self, CompareReport};
-use report::ramp::{self, RampReport};
+use report::ramp::{self, RampRecord, RampReport};
 use report::{
-    Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult, merged,
+    Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunRecord, RunReport, SloResult,
+    merged,
 };
 use sample::{AgentNow, AgentState};
 use stats::{Second, Snapshot};
@@ -62,8 +63,9 @@ fn fixtures() -> Vec<(&'static str, RunReport)> {
 
 #[track_caller]
 fn same(name: &str, loaded: &RunReport, stored: &RunReport) {
+    let (loaded, stored) = (&RunRecord::of(loaded), &RunRecord::of(stored));
     assert_eq!(report::markdown(loaded), report::markdown(stored), "the Markdown of {name}");
-    let text = |run: &RunReport| report::text(run, style());
+    let text = |run: &RunRecord| report::text(run, style());
     assert_eq!(text(loaded), text(stored), "the text of {name}");
     assert_eq!(report::json(loaded), report::json(stored), "the JSON of {name}");
     assert_eq!(report::csv(loaded), report::csv(stored), "the CSV of {name}");
@@ -75,6 +77,7 @@ fn same(name: &str, loaded: &RunReport, stored: &RunReport) {
 type Outputs = [(&'static str, String); 5];
 
 fn outputs_of_ramp(report: &RampReport) -> Outputs {
+    let report = &RampRecord::of(report);
     [
         ("text", ramp::text(report, style())),
         ("JSON", ramp::json(report)),

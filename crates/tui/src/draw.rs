@@ -14,6 +14,7 @@ use ratatui::symbols::Marker;
 use ratatui::symbols::border;
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
+use report::SloRecord;
 use stats::State;
 use units::{Nanos, show};
 
@@ -233,7 +234,7 @@ fn verdict_lines(model: &Model, look: Look) -> Text<'static> {
         Span::styled(state.id(), look.tint(color).add_modifier(Modifier::BOLD)),
         Span::raw(" so far"),
     ];
-    for slo in &judged.slo {
+    for slo in judged.slo.iter().map(SloRecord::of) {
         let text = format!("   {} {} ({})", slo.objective.text, slo.word(), slo.figure_text());
         first.push(Span::raw(text));
     }

@@ -15,7 +15,7 @@ use crate::run::trial::{Reached, TrialSession, reach};
 use crate::run::view::{self, View};
 use lane::{Lane, LaneTurn};
 use report::RunReport;
-use report::ramp::{RampReport, RampStep};
+use report::ramp::{RampRecord, RampStep};
 use stats::State;
 use std::sync::Arc;
 use store::{Beginning, ResultKind};
@@ -67,14 +67,15 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result
         }
     };
     let report = assemble::assemble(&task, &session, lanes, steps, started_unix_s);
-    let written = write(&report, &task);
+    let record = RampRecord::of(&report);
+    let written = write(&record, &task);
     if report.steps.is_empty() {
         keeping.discard();
         written?;
     } else {
         written.and(keeping.finish_ramp(&report, task.outputs.quiet))?;
     }
-    Ok(exit_code(&report))
+    Ok(exit_code(&record))
 }
 
 /// Takes the terminal for `--live`.
@@ -149,7 +150,7 @@ fn nobody(
     let mut report = assemble::assemble(task, session, Vec::new(), Vec::new(), started_unix_s);
     report.verdict = run.verdict;
     report.ended_early = Some("before the first step".to_owned());
-    write(&report, task)?;
+    write(&RampRecord::of(&report), task)?;
     Ok(Code::NoConnection)
 }
 
@@ -163,7 +164,7 @@ fn print_plans(task: &RampTask) -> Result<Code, Failure> {
     crate::print(text.as_bytes())
 }
 
-fn write(report: &RampReport, task: &RampTask) -> Result<(), Failure> {
+fn write(report: &RampRecord, task: &RampTask) -> Result<(), Failure> {
     let outputs = &task.outputs;
     let style = output::style(outputs.quiet, outputs.percentiles, outputs.full);
     output::write_parts(
@@ -179,9 +180,9 @@ fn write(report: &RampReport, task: &RampTask) -> Result<(), Failure> {
 }
 
 /// The first that holds, as with `run`. An objective is missed when no load that was tried keeps it.
-fn exit_code(report: &RampReport) -> Code {
-    let interrupted = report.steps.iter().any(|step| step.run.measurement.interrupted)
-        || crate::signals::caught() > 0;
+fn exit_code(report: &RampRecord) -> Code {
+    let interrupted =
+        report.steps.iter().any(|step| step.run.interrupted) || crate::signals::caught() > 0;
     if report.steps.is_empty() {
         Code::NoConnection
     } else if report.verdict.state == State::Invalid {

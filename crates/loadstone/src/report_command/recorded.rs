@@ -48,9 +48,15 @@ fn read(name: &str, text: &str) -> Result<ShownResults, String> {
             torture::read(text).map(|record| ShownResults::Torture(Box::new(Torture::bare(record))))
         }
         check::SCHEMA => check::read(text).map(|record| ShownResults::Check(Box::new(record))),
-        run::SCHEMA => Ok(ShownResults::Runs(vec![(name.to_owned(), run::read(text)?.report()?)])),
+        run::SCHEMA => {
+            let run = run::read(text)?;
+            run.is_whole()?;
+            Ok(ShownResults::Runs(vec![(name.to_owned(), run)]))
+        }
         ramp::SCHEMA => {
-            Ok(ShownResults::Ramps(vec![(name.to_owned(), ramp::read(text)?.report()?)]))
+            let ramp = ramp::read(text)?;
+            ramp.is_whole()?;
+            Ok(ShownResults::Ramps(vec![(name.to_owned(), ramp)]))
         }
         compare::SCHEMA => Ok(ShownResults::Comparison(Box::new(compare::read(text)?.report()?))),
         other => Err(format!(

@@ -37,7 +37,7 @@ use measure::{Measured, measure};
 use meters::Meters;
 use plan::{HttpVersion, Load, Plan};
 use prepare::{Prepared, prepare};
-use report::{DummyRun, FirstCall, Headline, RunReport, SloResult};
+use report::{DummyRun, FirstCall, Headline, RunRecord, RunReport, SloResult};
 use sample::{Environment, FailureClass, FleetFacts};
 use scripted::Stages;
 use stats::{Cause, CauseId, Counts, Measurement, State, Verdict};
@@ -162,7 +162,7 @@ pub(crate) fn run(
 
 /// Writes the report wherever it goes, the store included; every one is tried.
 fn deliver(report: &RunReport, outputs: &Outputs, keeping: Keeping) -> Result<(), Failure> {
-    let written = output::write(report, outputs);
+    let written = output::write(&RunRecord::of(report), outputs);
     let kept = keeping.finish_run(report, outputs.quiet);
     written.and(kept)
 }

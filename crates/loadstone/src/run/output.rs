@@ -3,7 +3,7 @@
 use crate::args::{Outputs, Sink};
 use crate::exit::Failure;
 use crate::{files, progress};
-use report::{RunReport, Style};
+use report::{RunRecord, Style};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
 }
 
 /// Writes all results; every one is tried, the first failure is told.
-pub(crate) fn write(report: &RunReport, outputs: &Outputs) -> Result<(), Failure> {
+pub(crate) fn write(report: &RunRecord, outputs: &Outputs) -> Result<(), Failure> {
     let style = style(outputs.quiet, outputs.percentiles, outputs.full);
     let parts = Parts {
         json: &|| report::json(report),

@@ -5,8 +5,8 @@ mod list;
 use crate::args::{ListArgs, RunsArgs, RunsTask, ShowArgs, Sink, StoreArgs};
 use crate::exit::{Code, Failure};
 use crate::files;
+use crate::report_command::{ShownResults, of_one_kind};
 use crate::run::{keeping, output};
-use report::Style;
 use std::path::Path;
 use store::{Filter, RunId, Store, StoreError, Stored};
 
@@ -97,46 +97,21 @@ fn show(args: &ShowArgs) -> Result<Code, Failure> {
     if args.plan {
         return crate::print(plan_of(&stored)?.as_bytes());
     }
-    let outputs = [(&args.json, json(&stored)), (&args.csv, csv(&stored))];
+    let shown = of_one_kind(vec![(args.result.clone(), stored)])?;
+    let outputs: [(_, fn(&ShownResults) -> String); 2] =
+        [(&args.json, ShownResults::json), (&args.csv, ShownResults::csv)];
     let mut alone = false;
-    for (sink, text) in outputs {
+    for (sink, render) in outputs {
         let Some(sink) = sink else { continue };
-        files::write_to(sink, &text).map_err(|error| Failure::not_written(&error))?;
+        files::write_to(sink, &render(&shown)).map_err(|error| Failure::not_written(&error))?;
         alone |= *sink == Sink::Stdout;
     }
     if !alone {
         let head = list::heading(&entry);
-        let text = text(&stored, output::style(args.quiet, args.percentiles, args.full));
+        let text = shown.text(output::style(args.quiet, args.percentiles, args.full));
         files::write_stdout(&(head + &text)).map_err(|error| Failure::not_written(&error))?;
     }
     Ok(Code::Done)
-}
-
-fn text(stored: &Stored, style: Style) -> String {
-    match stored {
-        Stored::Run(run) => report::text(run, style),
-        Stored::Ramp(ramp) => report::ramp::text(ramp, style),
-        Stored::Compare(compare) => report::compare::text(compare, style),
-        Stored::Torture(torture) => report::torture::text(&torture.record(), style),
-    }
-}
-
-fn json(stored: &Stored) -> String {
-    match stored {
-        Stored::Run(run) => report::json(run),
-        Stored::Ramp(ramp) => report::ramp::json(ramp),
-        Stored::Compare(compare) => report::compare::json(compare),
-        Stored::Torture(torture) => report::torture::json(&torture.record()),
-    }
-}
-
-fn csv(stored: &Stored) -> String {
-    match stored {
-        Stored::Run(run) => report::csv(run),
-        Stored::Ramp(ramp) => report::ramp::csv(ramp),
-        Stored::Compare(compare) => report::compare::csv(compare),
-        Stored::Torture(torture) => report::torture::probes_csv(&torture.result.probes),
-    }
 }
 
 /// # Errors

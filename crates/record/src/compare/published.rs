@@ -5,9 +5,7 @@ use super::{
     BoundResult, CompareReport, Contrast, Difference, Judgement, ProtocolRecord, answer, headlines,
     judgement_id, sentence, verdict,
 };
-use crate::run::{
-    EnvironmentRecord, HeadlineRecord, HistogramRecord, RunReport, known, plan_value,
-};
+use crate::run::{EnvironmentRecord, Headline, HistogramRecord, PlanRecord, RunReport, known};
 use crate::{document, ids, timestamp};
 use sample::Environment;
 use schemars::JsonSchema;
@@ -86,8 +84,8 @@ impl SideRecord {
         SideRecord {
             label: report.labels.get(side).cloned().unwrap_or_default(),
             command: report.commands.get(side).cloned().flatten(),
-            runs: headlines(runs).iter().map(HeadlineRecord::of).collect(),
-            plan: runs.first().map(|run| plan_value(&run.plan_toml)),
+            runs: headlines(runs),
+            plan: runs.first().map(|run| PlanRecord::of(&run.plan, &run.plan_toml)),
             response_histogram: Some(HistogramRecord::of(&responses(runs))),
         }
     }
@@ -148,9 +146,10 @@ pub struct SideRecord {
     /// itself.
     pub command: Option<String>,
     /// Every run, in the order they were made; repeats are several.
-    pub runs: Vec<HeadlineRecord>,
+    pub runs: Vec<Headline>,
     /// The plan of its first run, secrets masked; null without a run.
-    pub plan: Option<serde_json::Value>,
+    #[schemars(with = "Option<serde_json::Value>")]
+    pub plan: Option<PlanRecord>,
     /// Response times of all its runs together; absent in what an earlier version wrote.
     #[serde(default)]
     pub response_histogram: Option<HistogramRecord>,

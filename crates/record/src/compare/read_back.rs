@@ -2,10 +2,10 @@
 
 use super::published::{BoundRecord, CompareRecord, DifferenceRecord, FurtherRecord, SideRecord};
 use super::{BoundResult, CompareReport, Difference, FurtherSide};
-use crate::run::{EnvironmentRecord, HeadlineRecord, HistogramRecord, RunReport, plan_of};
+use crate::run::{HistogramRecord, RunReport};
 use sample::Environment;
 use stats::compare::Scale;
-use stats::{Hist, Measurement, Verdict};
+use stats::{Measurement, Verdict};
 
 impl CompareRecord {
     /// A comparison that says the same, fit for every form of a report: all runs of a side are one
@@ -19,7 +19,7 @@ impl CompareRecord {
             "has no key \"environment\", without which it cannot be rendered again: it was written \
              by an earlier version; name the result in the store, or write the JSON anew",
         )?;
-        let environment = EnvironmentRecord::facts(environment);
+        let environment = environment.facts();
         let sides = || {
             let further = self.further.iter().map(|one| &one.side);
             [&self.before, &self.after].into_iter().chain(further)
@@ -30,7 +30,7 @@ impl CompareRecord {
             labels: sides().map(|side| side.label.clone()).collect(),
             commands: sides().map(|side| side.command.clone()).collect(),
             started_unix_s: self.started_unix_s,
-            runs: sides().map(runs).collect::<Result<_, _>>()?,
+            runs: sides().map(runs).collect(),
             order: self.order.join(" "),
             confidence: self.confidence,
             resamples: self.resamples,
@@ -54,20 +54,15 @@ impl FurtherRecord {
 }
 
 impl SideRecord {
-    fn runs(
-        &self,
-        environment: &Environment,
-        started_unix_s: f64,
-    ) -> Result<Vec<RunReport>, String> {
-        let Some(tables) = self.plan.as_ref() else { return Ok(Vec::new()) };
-        let (plan, plan_toml) = plan_of(tables)?;
-        let response = self.response_histogram.as_ref().map(HistogramRecord::read);
+    fn runs(&self, environment: &Environment, started_unix_s: f64) -> Vec<RunReport> {
+        let Some(plan) = self.plan.as_ref() else { return Vec::new() };
+        let response = self.response_histogram.as_ref().map(HistogramRecord::hist);
         let mut measurement = Measurement::default();
-        measurement.total.succeeded = response.transpose()?.unwrap_or_else(Hist::new);
-        Ok(vec![RunReport {
+        measurement.total.succeeded = response.unwrap_or_default();
+        vec![RunReport {
             name: self.label.clone(),
-            plan,
-            plan_toml,
+            plan: plan.plan().clone(),
+            plan_toml: plan.toml().to_owned(),
             started_unix_s,
             environment: environment.clone(),
             measurement,
@@ -75,7 +70,7 @@ impl SideRecord {
             driver: crate::run::Driver::default(),
             resolved: Vec::new(),
             first_call: None,
-            runs: self.runs.iter().map(HeadlineRecord::headline).collect(),
+            runs: self.runs.clone(),
             slo: Vec::new(),
             findings: Vec::new(),
             sut: None,
@@ -84,7 +79,7 @@ impl SideRecord {
             held: None,
             posts: None,
             fleet: None,
-        }])
+        }]
     }
 }
 

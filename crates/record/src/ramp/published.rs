@@ -2,10 +2,11 @@
 //! describes it.
 
 use super::{RampReport, RampStep};
-use crate::run::{EnvironmentRecord, FindingRecord, RunRecord, VerdictRecord, known, plan_value};
+use crate::run::{EnvironmentRecord, Finding, PlanRecord, RunRecord, VerdictRecord, known};
 use crate::{document, ids, timestamp, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::Objective;
 use stats::curve::{Axis, CapacityEnd, Curve, OverloadShape, Purpose, Span};
 
 /// The schema that is written, and the only one that is read.
@@ -36,12 +37,13 @@ pub struct RampRecord {
     pub curves: Vec<CurveRecord>,
     /// Why it ended before its last step.
     pub ended_early: Option<String>,
-    pub findings: Vec<FindingRecord>,
+    pub findings: Vec<Finding>,
     pub started: String,
     pub started_unix_s: f64,
     pub environment: EnvironmentRecord,
     /// The plan of the first target at one load, secrets masked.
-    pub plan: serde_json::Value,
+    #[schemars(with = "serde_json::Value")]
+    pub plan: PlanRecord,
     /// Each step as loadstone.run/1 has it, with what it is in the ramp.
     pub steps: Vec<RampStepRecord>,
 }
@@ -67,7 +69,9 @@ pub struct CapacityRecord {
     /// Null where there is no upper end.
     pub high: Option<f64>,
     /// As typed; empty without one.
-    pub objective: String,
+    #[serde(rename = "objective", with = "ids::objectives")]
+    #[schemars(with = "String")]
+    pub objectives: Vec<Objective>,
     #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: f64,
     #[serde(with = "ids::capacity_end")]
@@ -189,11 +193,11 @@ impl RampRecord {
             overload: OverloadRecord::of(first),
             curves: curves.map(|(curve, label)| CurveRecord::of(curve, label)).collect(),
             ended_early: report.ended_early.clone(),
-            findings: report.findings.iter().map(FindingRecord::of).collect(),
+            findings: report.findings.clone(),
             started: timestamp(report.started_unix_s),
             started_unix_s: report.started_unix_s,
             environment: EnvironmentRecord::of(&report.environment),
-            plan: plan_value(&report.plan_toml),
+            plan: PlanRecord::of(&report.plan, &report.plan_toml),
             steps: report
                 .steps
                 .iter()
@@ -230,13 +234,11 @@ fn low(span: &Span) -> Option<f64> {
 
 impl CapacityRecord {
     fn of(capacity: &stats::curve::Capacity) -> CapacityRecord {
-        let rules: Vec<&str> =
-            capacity.objectives.iter().map(|objective| objective.text.as_str()).collect();
         CapacityRecord {
             offered_per_s: known(capacity.at.at),
             low: low(&capacity.at),
             high: known(capacity.at.high),
-            objective: rules.join(", "),
+            objectives: capacity.objectives.clone(),
             confidence: capacity.confidence,
             end: capacity.how,
         }

@@ -8,6 +8,8 @@ mod http2;
 mod http3;
 mod journeys;
 mod path;
+mod plan;
+mod rows;
 mod scenarios;
 mod series;
 mod sides;
@@ -19,7 +21,7 @@ mod traffic;
 mod verdict;
 mod verified;
 
-pub use fleet::{AgentRecord, FleetRecord};
+pub use fleet::{AgentRecord, FleetRecord, MoveRecord};
 pub use held::{HeldAgeRecord, HeldRecord};
 pub use http2::{FieldsRecord, Http2Record};
 pub use http3::{
@@ -29,33 +31,32 @@ pub use journeys::{
     CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, NotedRecord, TransactionRecord,
 };
 pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
+pub use plan::PlanRecord;
 pub use scenarios::ScenarioRecord;
 pub use series::SecondRecord;
 pub use sides::{
-    ClientRecord, DummyRecord, EnvironmentRecord, FirstCallRecord, FirstFailureRecord,
-    ResolvedRecord, SutRecord, SutRowRecord,
+    ClientRecord, EnvironmentRecord, FirstCallRecord, FirstFailureRecord, ResolvedRecord,
+    SutRecord, SutRowRecord,
 };
 pub use specweb99::{PostsRecord, Specweb99Record};
 pub use stack::StackRecord;
 pub(crate) use streams::STREAM_FORMS;
-pub use streams::{StreamRateRecord, StreamsRecord, stream_form};
+pub use streams::{StreamRateRecord, StreamsRecord};
 pub use times::{
-    ClientsRecord, EstimateRecord, FailureRecord, HeadlineRecord, OutcomesRecord, PhasesRecord,
-    QuantileRecord, TimesByOutcome, TimesRecord, UrlRecord, WeightedRecord,
+    ClientsRecord, EstimateRecord, FailureRecord, OutcomesRecord, PhasesRecord, QuantileRecord,
+    TimesByOutcome, TimesRecord, UrlRecord, WeightedRecord,
 };
 pub use traffic::{
     AgreedRecord, BytesRecord, ConcurrencyRecord, ConformingRecord, ConnectionsRecord,
     SessionsRecord, TcpRecord, TlsRecord,
 };
-pub use verdict::{
-    CauseRecord, ConductRecord, FindingRecord, ServerError, SloRecord, VerdictRecord, WrongStatus,
-};
+pub use verdict::{CauseRecord, ConductRecord, ServerError, SloRecord, VerdictRecord, WrongStatus};
 
 pub(crate) use verified::VERIFIED_AGAINST;
 pub use verified::{BodyPrintRecord, VerifiedRecord, WrongBodyRecord};
 
-use super::RunReport;
-use super::measured::MeasuredRecord;
+use super::measured::{MeasuredRecord, OTHER_TIMINGS};
+use super::{Finding, Headline, RunReport};
 use crate::figures::{self, Figures};
 use crate::server::Server;
 use crate::{document, timestamp, words};
@@ -133,7 +134,7 @@ pub struct RunRecord {
     pub http3: Option<Http3Record>,
     pub tcp: TcpRecord,
     pub client: ClientRecord,
-    pub findings: Vec<FindingRecord>,
+    pub findings: Vec<Finding>,
     /// The server's own resources, where --sut watched them.
     pub sut: Option<SutRecord>,
     /// Calls by kind of clients (--clients), in the plan's order; empty where all clients are
@@ -180,7 +181,7 @@ pub struct RunRecord {
     pub quantiles: Vec<QuantileRecord>,
     pub slo: Vec<SloRecord>,
     /// One for each run of a repeated plan; else empty.
-    pub runs: Vec<HeadlineRecord>,
+    pub runs: Vec<Headline>,
     /// Figures across runs; empty below two.
     pub intervals: BTreeMap<String, EstimateRecord>,
     /// Arrivals of the warm-up, kept apart from everything else.
@@ -198,7 +199,8 @@ pub struct RunRecord {
     pub environment: EnvironmentRecord,
     pub series: Vec<SecondRecord>,
     /// The plan, secrets masked.
-    pub plan: serde_json::Value,
+    #[schemars(with = "serde_json::Value")]
+    pub plan: PlanRecord,
     /// Absent in what an earlier version wrote.
     #[serde(default)]
     pub measured: Option<MeasuredRecord>,
@@ -276,22 +278,22 @@ impl RunRecord {
             status: total.status.seen().map(|(code, count)| (code.to_string(), count)).collect(),
             failures: failures(total),
             bodies: BodiesRecord::of(report),
-            per_url: figures::url_rows(report).into_iter().map(UrlRecord::of).collect(),
+            per_url: rows::per_url(report),
             journeys: JourneyRecord::of_plan(&report.plan, &total.journeys),
             bytes: BytesRecord::of(total),
             concurrency: ConcurrencyRecord::of(figures, total),
             calls_per_connection: known(figures.calls_per_connection),
             weighted_response_time_s: figures.weighted.map(|weighted| weighted.total_s()),
-            conforming_connections: ConformingRecord::of(report, figures),
+            conforming_connections: ConformingRecord::of(report),
             tls: TlsRecord::of(total, report.plan.tls.early_data),
             http2: Http2Record::of(&total.connections.http2),
             http3: Http3Record::of(&total.connections.http3),
             tcp: TcpRecord::of(report),
             client: ClientRecord::of(report, figures),
-            findings: report.findings.iter().map(FindingRecord::of).collect(),
+            findings: report.findings.clone(),
             sut: report.sut.as_ref().map(SutRecord::of),
-            by_clients: by_clients(report),
-            by_scenario: scenarios(report),
+            by_clients: rows::by_clients(report),
+            by_scenario: rows::by_scenario(report),
             path: report.path.as_ref().map(PathRecord::of),
             stack: report.stack.as_ref().map(StackRecord::of),
             held: report.held.as_ref().map(HeldRecord::of),
@@ -307,7 +309,7 @@ impl RunRecord {
             failure_share: total.counts.failure_share(),
             quantiles: figures.quantiles.iter().map(QuantileRecord::of).collect(),
             slo: report.slo.iter().map(SloRecord::of).collect(),
-            runs: report.runs.iter().map(HeadlineRecord::of).collect(),
+            runs: report.runs.clone(),
             intervals: intervals(report),
             warm_up: OutcomesRecord::of(&total.warm_up),
             sessions: SessionsRecord::of(&total.sessions, figures),
@@ -319,24 +321,17 @@ impl RunRecord {
             first_call: report.first_call.as_ref().map(FirstCallRecord::of),
             environment: EnvironmentRecord::of(&report.environment),
             series: report.measurement.series.iter().map(SecondRecord::of).collect(),
-            plan: plan_value(&report.plan_toml),
+            plan: PlanRecord::of(&report.plan, &report.plan_toml),
             measured: Some(MeasuredRecord::of(&report.measurement)),
         }
     }
 }
 
-fn by_clients(report: &RunReport) -> Vec<ClientsRecord> {
-    figures::clients_rows(report).into_iter().map(ClientsRecord::of).collect()
-}
-
-fn scenarios(report: &RunReport) -> Vec<ScenarioRecord> {
-    let rows = figures::scenario_rows(report).into_iter();
-    rows.map(|row| ScenarioRecord::of(row, report.measurement.window)).collect()
-}
-
 fn server_timings(total: &stats::Snapshot) -> BTreeMap<String, TimesRecord> {
-    let rows = figures::server_timings(total).into_iter();
-    rows.map(|(name, hist)| (name.to_owned(), TimesRecord::of(hist))).collect()
+    let timings = &total.server_timings;
+    let other = Some((OTHER_TIMINGS, timings.other())).filter(|(_, hist)| !hist.is_empty());
+    let all = timings.named().chain(other);
+    all.map(|(name, hist)| (name.to_owned(), TimesRecord::of(hist))).collect()
 }
 
 /// Reads a record from JSON. Keys that a newer version added are ignored.
@@ -345,14 +340,6 @@ fn server_timings(total: &stats::Snapshot) -> BTreeMap<String, TimesRecord> {
 /// What is not JSON, and JSON of another kind: where, and what it is.
 pub fn read(text: &str) -> Result<RunRecord, String> {
     document::read(text, SCHEMA, "loadstone run --json")
-}
-
-/// The plan's tables as objects; text that is no TOML stays text.
-pub(crate) fn plan_value(toml: &str) -> serde_json::Value {
-    match toml::from_str::<serde_json::Value>(toml) {
-        Ok(table) => table,
-        Err(_) => serde_json::Value::String(toml.to_owned()),
-    }
 }
 
 fn intervals(report: &RunReport) -> BTreeMap<String, EstimateRecord> {

@@ -15,6 +15,7 @@ use crate::html::page::{self, Plots};
 use crate::html::sections;
 use crate::{Headline, words};
 use maud::{Markup, html};
+use record::run::EnvironmentRecord;
 use stats::Hist;
 use units::show;
 
@@ -117,7 +118,7 @@ fn body(report: &CompareReport, plots: &mut Plots) -> Markup {
         (distributions(report, plots))
         (runs(report))
         @if let Some(run) = report.runs.iter().flatten().next() {
-            (sections::footer(report.started_unix_s, &run.environment))
+            (sections::footer(report.started_unix_s, &EnvironmentRecord::of(&run.environment)))
         }
     }
 }

@@ -1,20 +1,14 @@
 //! Of requests that went out before the handshake was over.
 
 use crate::words::counted;
-use sample::EarlyFacts;
+use record::run::EarlyDataRecord;
 use units::show;
 
-/// `asked`: the plan has early data. Nothing where it has not.
-pub(super) fn sentence(facts: &EarlyFacts, asked: bool) -> Option<String> {
-    if !asked {
-        return None;
-    }
+pub(super) fn sentence(facts: &EarlyDataRecord) -> String {
     if facts.sent == 0 {
-        return Some(
-            "no call was sent early: that takes a session of an earlier connection, and a server whose \
-             tickets allow it; --calls N or --close makes more connections"
-                .to_owned(),
-        );
+        return "no call was sent early: that takes a session of an earlier connection, and a server whose \
+                tickets allow it; --calls N or --close makes more connections"
+            .to_owned();
     }
     let mut text = format!(
         "{} sent before the handshake was over (0-RTT): {} accepted",
@@ -33,7 +27,7 @@ pub(super) fn sentence(facts: &EarlyFacts, asked: bool) -> Option<String> {
         let times = counted(facts.too_early, "time");
         text.push_str(&format!("; {times} answered with 425 (Too Early) and asked again"));
     }
-    Some(text)
+    text
 }
 
 #[cfg(test)]
@@ -42,15 +36,14 @@ mod tests {
 
     #[test]
     fn what_became_of_early_calls_is_said() {
-        let all = EarlyFacts { sent: 1_200, accepted: 1_100, rejected: 90, too_early: 3 };
+        let all = EarlyDataRecord { sent: 1_200, accepted: 1_100, rejected: 90, too_early: 3 };
         assert_eq!(
-            sentence(&all, true).unwrap(),
+            sentence(&all),
             "1,200 calls sent before the handshake was over (0-RTT): 1,100 accepted, 90 rejected by the \
              server and sent again after it, 10 on connections that never stood; 3 times answered with \
              425 (Too Early) and asked again"
         );
-        let none = EarlyFacts::default();
-        assert!(sentence(&none, true).unwrap().starts_with("no call was sent early"));
-        assert_eq!(sentence(&none, false), None);
+        let none = EarlyDataRecord { sent: 0, accepted: 0, rejected: 0, too_early: 0 };
+        assert!(sentence(&none).starts_with("no call was sent early"));
     }
 }

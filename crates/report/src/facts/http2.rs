@@ -1,23 +1,16 @@
 //! One-line facts of HTTP/2.
 
 use crate::words::{counted, printable};
-use sample::{Http2Facts, http2_code_name};
+use record::run::{FieldsRecord, Http2Record};
+use sample::http2_code;
 use std::collections::BTreeMap;
 use units::show;
 
 /// Characters of a reason that are shown.
 const REASON_MAX: usize = 160;
 
-/// Nothing where no connection spoke HTTP/2.
-pub(super) fn facts(facts: &Http2Facts) -> Vec<(&'static str, String)> {
-    if facts.is_empty() {
-        return Vec::new();
-    }
-    let fields = fields_of(
-        (facts.fields_sent, facts.coded_sent),
-        (facts.fields_received, facts.coded_received),
-    );
-    let mut lines = vec![("HTTP/2", streams(facts)), ("", fields)];
+pub(super) fn facts(facts: &Http2Record) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("HTTP/2", streams(facts)), ("", fields(&facts.fields))];
     lines.extend(frames(facts).map(|text| ("", text)));
     let violation = |(why, count): (&String, &u64)| {
         let connections = counted(*count, "connection");
@@ -27,10 +20,10 @@ pub(super) fn facts(facts: &Http2Facts) -> Vec<(&'static str, String)> {
     lines
 }
 
-fn streams(facts: &Http2Facts) -> String {
+fn streams(facts: &Http2Record) -> String {
     let allowed = match facts.streams_max {
-        None => "the server sent no settings".to_owned(),
-        Some(u32::MAX) => "the server sets no limit".to_owned(),
+        None if facts.no_settings => "the server sent no settings".to_owned(),
+        None => "the server sets no limit".to_owned(),
         Some(max) => format!("the server allows {}", show::count(u64::from(max))),
     };
     format!(
@@ -41,21 +34,22 @@ fn streams(facts: &Http2Facts) -> String {
 }
 
 /// Bytes of fields sent and received, each before and after their compression.
-pub(super) fn fields_of(sent: (u64, u64), received: (u64, u64)) -> String {
-    let one = |way: &str, (plain, coded): (u64, u64)| {
+pub(super) fn fields(fields: &FieldsRecord) -> String {
+    let one = |way: &str, plain: u64, coded: u64| {
         let (before, after) = (show::bytes(plain), show::bytes(coded));
         let saved = if plain == 0 { 0.0 } else { 1.0 - coded as f64 / plain as f64 };
         format!("{before} {way} as {after} ({} saved)", show::share(saved))
     };
-    format!("fields: {}, {}", one("sent", sent), one("received", received))
+    let sent = one("sent", fields.sent, fields.sent_coded);
+    format!("fields: {sent}, {}", one("received", fields.received, fields.received_coded))
 }
 
 /// What the server said of streams and connections that it does not go on with.
-fn frames(facts: &Http2Facts) -> Option<String> {
-    let codes = |name: &str, codes: &BTreeMap<u32, u64>| {
-        let one = |(code, count): (&u32, &u64)| {
-            format!("{} {}", http2_code_name(*code), show::count(*count))
-        };
+fn frames(facts: &Http2Record) -> Option<String> {
+    let codes = |name: &str, codes: &BTreeMap<String, u64>| {
+        let mut codes: Vec<(&String, &u64)> = codes.iter().collect();
+        codes.sort_by_key(|(code, _)| http2_code(code));
+        let one = |(code, count): &(&String, &u64)| format!("{code} {}", show::count(**count));
         let all: Vec<String> = codes.iter().map(one).collect();
         (!all.is_empty()).then(|| format!("{name} {}", all.join(", ")))
     };
@@ -75,7 +69,7 @@ mod tests {
 
     #[test]
     fn each_fact_has_its_sentence() {
-        let mut seen = Http2Facts {
+        let mut seen = sample::Http2Facts {
             streams: 12_000,
             streams_peak: 10,
             streams_max: Some(128),
@@ -86,10 +80,11 @@ mod tests {
             coded_sent: 50_000,
             fields_received: 2_000_000,
             coded_received: 400_000,
-            ..Http2Facts::default()
+            ..sample::Http2Facts::default()
         };
         seen.add_violation("PROTOCOL_ERROR: x (RFC 9113 section 5.4.1)", 2);
-        let lines: Vec<String> = facts(&seen).into_iter().map(|(_, text)| text).collect();
+        let lines: Vec<String> =
+            facts(&Http2Record::of(&seen).unwrap()).into_iter().map(|(_, text)| text).collect();
         assert_eq!(
             lines,
             [
@@ -100,6 +95,5 @@ mod tests {
                 "2 connections broken off: PROTOCOL_ERROR: x (RFC 9113 section 5.4.1)",
             ]
         );
-        assert_eq!(facts(&Http2Facts::default()), []);
     }
 }

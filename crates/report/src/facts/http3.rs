@@ -1,27 +1,17 @@
 //! One-line facts of HTTP/3 and QUIC.
 
+use crate::words::seconds;
 use crate::words::{counted, printable};
-use sample::{Http3Facts, MigrationFacts, QuicFacts, http3_code_name};
-use units::{Nanos, show};
+use record::run::{Http3Record, MigrationRecord, QuicRecord};
+use sample::http3_code;
+use units::show;
 
 /// Characters of a reason that are shown.
 const REASON_MAX: usize = 160;
 
-/// Nothing where no connection spoke HTTP/3.
-pub(super) fn facts(facts: &Http3Facts) -> Vec<(&'static str, String)> {
-    if facts.is_empty() {
-        return Vec::new();
-    }
-    let mut lines = vec![
-        ("HTTP/3", streams(facts)),
-        (
-            "",
-            super::http2::fields_of(
-                (facts.fields_sent, facts.coded_sent),
-                (facts.fields_received, facts.coded_received),
-            ),
-        ),
-    ];
+pub(super) fn facts(facts: &Http3Record) -> Vec<(&'static str, String)> {
+    let fields = super::http2::fields(&facts.fields);
+    let mut lines = vec![("HTTP/3", streams(facts)), ("", fields)];
     lines.extend(frames(facts).map(|text| ("", text)));
     let violation = |(why, count): (&String, &u64)| {
         let connections = counted(*count, "connection");
@@ -31,11 +21,11 @@ pub(super) fn facts(facts: &Http3Facts) -> Vec<(&'static str, String)> {
     if let Some([handshakes, packets]) = quic(&facts.quic) {
         lines.extend([("QUIC", handshakes), ("", packets)]);
     }
-    lines.extend(migration(&facts.migration).map(|text| ("Migration", text)));
+    lines.extend(facts.migration.as_ref().map(|found| ("Migration", migration(found))));
     lines
 }
 
-fn streams(facts: &Http3Facts) -> String {
+fn streams(facts: &Http3Record) -> String {
     let allowed = match facts.streams_max {
         None => "no connection was established".to_owned(),
         Some(max) => format!("the server allows {} to begin with", show::count(max)),
@@ -48,14 +38,15 @@ fn streams(facts: &Http3Facts) -> String {
 }
 
 /// What the server said of streams and connections that it does not go on with.
-fn frames(facts: &Http3Facts) -> Option<String> {
+fn frames(facts: &Http3Record) -> Option<String> {
     let waited = (facts.waited > 0)
         .then(|| format!("{} waited for a stream", counted(facts.waited, "call")));
     let refused = (facts.refused > 0)
         .then(|| format!("{} refused and asked again", counted(facts.refused, "stream")));
-    let one =
-        |(code, count): (&u64, &u64)| format!("{} {}", http3_code_name(*code), show::count(*count));
-    let codes: Vec<String> = facts.resets.iter().map(one).collect();
+    let mut codes: Vec<(&String, &u64)> = facts.resets.iter().collect();
+    codes.sort_by_key(|(code, _)| http3_code(code));
+    let one = |(code, count): &(&String, &u64)| format!("{code} {}", show::count(**count));
+    let codes: Vec<String> = codes.iter().map(one).collect();
     let resets = (!codes.is_empty()).then(|| format!("reset by {}", codes.join(", ")));
     let goaways = (facts.goaways > 0).then(|| format!("GOAWAY {}", show::count(facts.goaways)));
     let parts: Vec<String> = [waited, refused, resets, goaways].into_iter().flatten().collect();
@@ -63,17 +54,14 @@ fn frames(facts: &Http3Facts) -> Option<String> {
 }
 
 /// What QUIC did below it.
-fn quic(facts: &QuicFacts) -> Option<[String; 2]> {
-    if facts.handshakes == 0 {
-        return None;
-    }
-    let mean = Nanos(facts.rtt_sum.0 / facts.handshakes);
+fn quic(facts: &QuicRecord) -> Option<[String; 2]> {
+    let rtt = facts.rtt_s.as_ref()?;
     let handshakes = format!(
         "{}, {} resumed; round trip at least {}, {} in the mean",
         counted(facts.handshakes, "handshake"),
         show::count(facts.resumed),
-        show::duration(facts.rtt_min),
-        show::duration(mean),
+        seconds(rtt.min),
+        seconds(rtt.mean),
     );
     let lost = facts.packets_lost as f64 / facts.packets_sent.max(1) as f64;
     let packets = format!(
@@ -87,11 +75,8 @@ fn quic(facts: &QuicFacts) -> Option<[String; 2]> {
     Some([handshakes, packets])
 }
 
-/// Connections that went on from another port. Nothing where none was to.
-fn migration(facts: &MigrationFacts) -> Option<String> {
-    if facts.is_empty() {
-        return None;
-    }
+/// Connections that went on from another port.
+fn migration(facts: &MigrationRecord) -> String {
     let mut parts = Vec::new();
     if facts.made > 0 {
         let mut text = format!(
@@ -99,12 +84,9 @@ fn migration(facts: &MigrationFacts) -> Option<String> {
             counted(facts.made, "change"),
             show::count(facts.validated)
         );
-        if let Some(mean) = facts.time_sum.0.checked_div(facts.validated) {
-            text.push_str(&format!(
-                " after {} in the mean, {} at most",
-                show::duration(Nanos(mean)),
-                show::duration(facts.time_max)
-            ));
+        if let Some(time) = &facts.time_s {
+            let (mean, most) = (seconds(time.mean), seconds(time.max));
+            text.push_str(&format!(" after {mean} in the mean, {most} at most"));
         }
         parts.push(text);
         let (lost, calls) = (show::count(facts.calls_lost), show::count(facts.calls));
@@ -114,12 +96,14 @@ fn migration(facts: &MigrationFacts) -> Option<String> {
         let count = counted(facts.forbidden, "connection");
         parts.push(format!("{count} stayed: the server forbids it (disable_active_migration)"));
     }
-    Some(parts.join("; "))
+    parts.join("; ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sample::{Http3Facts, MigrationFacts, QuicFacts};
+    use units::Nanos;
 
     #[test]
     fn each_fact_has_its_sentence() {
@@ -160,8 +144,10 @@ mod tests {
             ..Http3Facts::default()
         };
         seen.add_violation("H3_FRAME_ERROR: x (RFC 9114 section 7.1)", 2);
-        let lines: Vec<String> =
-            facts(&seen).into_iter().map(|(name, text)| format!("{name}|{text}")).collect();
+        let lines: Vec<String> = facts(&Http3Record::of(&seen).unwrap())
+            .into_iter()
+            .map(|(name, text)| format!("{name}|{text}"))
+            .collect();
         assert_eq!(
             lines,
             [
@@ -179,6 +165,5 @@ mod tests {
                  it (disable_active_migration)",
             ]
         );
-        assert_eq!(facts(&Http3Facts::default()), []);
     }
 }

@@ -1,23 +1,21 @@
 //! One-line facts of responses that are streams of events.
 
-use crate::RunReport;
+use crate::RunRecord;
 use crate::words::counted;
-use record::run::{StreamRateRecord, stream_form};
+use record::run::RunHist;
 use stats::Hist;
 use units::show;
 
 /// How many streams and events there were, and how fast they came; nothing where nobody asked.
-pub(crate) fn sentence(report: &RunReport) -> Option<String> {
-    let form = stream_form(&report.plan)?;
-    let streams = &report.measurement.total.streams;
-    let window = report.measurement.window.as_secs_f64().max(1e-9);
-    let rate = show::rate(streams.in_window as f64 / window);
+pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
+    let streams = report.bodies.streams.as_ref()?;
+    let rate = show::rate(streams.events_per_s);
     let events = counted(streams.events, "event");
-    let mut text = match form {
+    let mut text = match streams.form.as_str() {
         "both" => format!("{}, {events}: {rate}", counted(streams.whole, "whole stream")),
         form => format!("{} ({form}), {events}: {rate}", counted(streams.whole, "whole stream")),
     };
-    if let Some(rate) = StreamRateRecord::of(&streams.pace) {
+    if let Some(rate) = &streams.stream_events_per_s {
         let (median, slowest) = (show::rate(rate.median), show::rate(rate.slowest_1_percent));
         text += &format!("; one stream has {median} (median), {slowest} (slowest 1 %)");
     }
@@ -30,12 +28,12 @@ pub(crate) fn sentence(report: &RunReport) -> Option<String> {
 }
 
 /// Names and times: to the first event, between events.
-pub(crate) fn times(report: &RunReport) -> Vec<(&'static str, &Hist)> {
-    let streams = &report.measurement.total.streams;
+pub(crate) fn times(report: &RunRecord) -> Vec<(&'static str, Hist)> {
     let rows = [
-        ("first event", &streams.first),
-        ("between events", &streams.gap),
-        ("  mean of a stream", &streams.pace),
+        ("first event", RunHist::FirstEvent),
+        ("between events", RunHist::EventGap),
+        ("  mean of a stream", RunHist::EventPace),
     ];
+    let rows = rows.map(|(name, of)| (name, report.hist(of)));
     rows.into_iter().filter(|(_, hist)| !hist.is_empty()).collect()
 }

@@ -1,21 +1,19 @@
 //! One-line facts of bodies that were held against those of their targets.
 
-use crate::RunReport;
-use crate::words::{counted, printable};
-use record::words::target_name;
-use sample::{BodyPrint, FailureClass, WrongBody};
+use crate::RunRecord;
+use crate::words::{counted, printable, seconds};
+use record::run::{BodyPrintRecord, WrongBodyRecord};
 use units::show;
 
 /// Characters of a URL that are shown.
 const URL_MAX: usize = 60;
 
 /// How many were compared and how many were wrong; nothing where nobody asked.
-pub(crate) fn sentence(report: &RunReport) -> Option<String> {
-    let against = record::words::verified_against(&report.plan)?;
-    let total = &report.measurement.total;
-    let count = |class| total.failures.get(&class).copied().unwrap_or_default();
-    let (differ, others) = (count(FailureClass::Differs), count(FailureClass::OtherTarget));
-    let bodies = match total.verified.compared {
+pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
+    let against = record::words::verified_against(report.plan.plan())?;
+    let verified = report.bodies.verified.as_ref()?;
+    let (differ, others) = (verified.differing, verified.of_other_targets);
+    let bodies = match verified.compared {
         1 => "1 body".to_owned(),
         n => format!("{} bodies", show::count(n)),
     };
@@ -30,21 +28,21 @@ pub(crate) fn sentence(report: &RunReport) -> Option<String> {
 }
 
 /// An example; `None` where every body was right.
-pub(crate) fn first_example(report: &RunReport) -> Option<String> {
+pub(crate) fn first_example(report: &RunRecord) -> Option<String> {
     examples(report).next()
 }
 
 /// The first wrong bodies, a sentence each.
-pub(super) fn examples(report: &RunReport) -> impl Iterator<Item = String> + '_ {
-    report.measurement.total.verified.wrong.iter().map(|wrong| example(report, wrong))
+pub(super) fn examples(report: &RunRecord) -> impl Iterator<Item = String> + '_ {
+    report.bodies.verified.iter().flat_map(|verified| verified.examples.iter().map(example))
 }
 
-fn example(report: &RunReport, wrong: &WrongBody) -> String {
-    let url = |row| printable(&target_name(&report.plan, row), URL_MAX);
-    let asked = url(wrong.target);
-    let at = show::duration(wrong.at);
-    match wrong.of {
-        Some(of) => format!("at {at}, {asked} was answered with the body of {}", url(of)),
+fn example(wrong: &WrongBodyRecord) -> String {
+    let (at, asked) = (seconds(wrong.at_s), printable(&wrong.url, URL_MAX));
+    match &wrong.of_url {
+        Some(of) => {
+            format!("at {at}, {asked} was answered with the body of {}", printable(of, URL_MAX))
+        }
         None => {
             let (got, expected) = (print(&wrong.got), print(&wrong.expected));
             format!("at {at}, {asked} had {got} instead of {expected}")
@@ -52,10 +50,9 @@ fn example(report: &RunReport, wrong: &WrongBody) -> String {
     }
 }
 
-fn print(print: &BodyPrint) -> String {
-    let hash = format!("{:032x}", print.hash);
-    match print.length {
-        Some(length) => format!("{} ({hash})", counted(length, "byte")),
-        None => hash,
+fn print(print: &BodyPrintRecord) -> String {
+    match print.bytes {
+        Some(length) => format!("{} ({})", counted(length, "byte"), print.xxh128),
+        None => print.xxh128.clone(),
     }
 }

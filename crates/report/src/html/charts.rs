@@ -6,8 +6,9 @@ use super::chart::{
 use super::endings;
 use super::page::Plots;
 use crate::figures::{self, Bucket};
-use crate::{Figures, RunReport, words};
+use crate::{RunRecord, words};
 use maud::{Markup, html};
+use record::run::RunHist;
 use stats::{Hist, Metric, samples_needed};
 use units::{Nanos, show};
 
@@ -18,8 +19,8 @@ pub(crate) struct Along {
 }
 
 impl Along {
-    fn of(report: &RunReport) -> Option<Along> {
-        let buckets = figures::buckets(&report.measurement, POINTS_MAX);
+    fn of(report: &RunRecord) -> Option<Along> {
+        let buckets = figures::buckets(report, POINTS_MAX);
         let [first, .., last] = &buckets[..] else { return None };
         let (low, high) = (first.at_s, last.at_s + last.span_s);
         let x = Horizontal { name: "time", unit: AxisUnit::Time, log: false, low, high };
@@ -43,16 +44,16 @@ impl Along {
 }
 
 /// The horizontal axis of everything along a run's window.
-pub(crate) fn time_axis(report: &RunReport) -> Option<Horizontal> {
+pub(crate) fn time_axis(report: &RunRecord) -> Option<Horizontal> {
     Along::of(report).map(|along| along.x)
 }
 
 /// Throughput, how the calls ended, response quantiles, the heat map and what was open along the
 /// window; nothing for a run of a single interval.
-pub(crate) fn over_time(report: &RunReport, plots: &mut Plots) -> Option<Markup> {
+pub(crate) fn over_time(report: &RunRecord, plots: &mut Plots) -> Option<Markup> {
     let along = Along::of(report)?;
     let length = words::span(Nanos::from_secs_f64(along.buckets[0].span_s));
-    let joined = record::run::in_window(&report.measurement).count() > along.buckets.len();
+    let joined = along.buckets.iter().any(|bucket| bucket.rows > 1);
     Some(html! {
         (plots.figure(&throughput(&along, report.intended_rates())))
         @if let Some(chart) = endings::chart(&along) { (plots.figure(&chart)) }
@@ -87,7 +88,7 @@ fn throughput(along: &Along, intended: Option<(f64, f64)>) -> Chart {
     chart
 }
 
-fn quantiles(along: &Along, report: &RunReport) -> Chart {
+fn quantiles(along: &Along, report: &RunRecord) -> Chart {
     let mut chart = along.chart("response", "Response time (log scale)", AxisUnit::Time);
     chart.log = true;
     let line = |name, tone, of| Line::new(name, tone, along.times(of));
@@ -132,7 +133,7 @@ fn concurrency(along: &Along) -> Chart {
 }
 
 /// The client's own health along the window: CPU of its workers, and how late its calls were issued.
-pub(crate) fn client(report: &RunReport, plots: &mut Plots) -> Option<Markup> {
+pub(crate) fn client(report: &RunRecord, plots: &mut Plots) -> Option<Markup> {
     let along = Along::of(report)?;
     let mut cpu = along.chart("driver-cpu", "CPU of the client, per worker", AxisUnit::Share);
     cpu.top = 1.0;
@@ -188,13 +189,14 @@ pub(crate) fn by_quantile(id: &str, title: &str, all: &[Distribution<'_>]) -> Op
 }
 
 /// Response and service time by quantile.
-pub(crate) fn spectrum(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Option<Markup> {
+pub(crate) fn spectrum(report: &RunRecord, response: &Hist, plots: &mut Plots) -> Option<Markup> {
+    let service = report.hist(RunHist::Service);
     let one = |name, look, hist| Distribution { name, look, hist };
     let both = [
-        one("response (from the due instant)", (Tone::Blue, Dash::None), &figures.response),
-        one("service (from issue)", (Tone::Orange, Dash::Long), &report.measurement.total.service),
+        one("response (from the due instant)", (Tone::Blue, Dash::None), response),
+        one("service (from issue)", (Tone::Orange, Dash::Long), &service),
     ];
-    if figures.response.count() < 2 {
+    if response.count() < 2 {
         return None;
     }
     let chart = by_quantile("spectrum", "Quantiles (log scales)", &both)?;
@@ -213,8 +215,8 @@ pub(crate) fn few_samples() -> Markup {
 }
 
 /// What a mean call's time went on, as one bar.
-pub(crate) fn composition(report: &RunReport, figures: &Figures) -> Option<Markup> {
-    let parts = figures::composition(report, figures);
+pub(crate) fn composition(report: &RunRecord) -> Option<Markup> {
+    let parts = figures::composition(report);
     let sum: f64 = parts.iter().map(|(_, _, seconds)| seconds).sum();
     (sum > 0.0).then(|| super::draw::bar("Where the time of a mean call goes", &parts, sum))
 }

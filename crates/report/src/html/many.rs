@@ -7,7 +7,7 @@ use super::page::{self, Plots};
 use super::sections;
 use crate::figures::{self, Bucket, FigureKind, RUN_FIGURES};
 use crate::many::Named;
-use crate::{Figures, Headline, text, words};
+use crate::{Headline, RunTimes, text, words};
 use maud::{Markup, html};
 use stats::Hist;
 use units::show;
@@ -53,16 +53,13 @@ fn name(run: &Named<'_>) -> String {
 }
 
 fn answer(run: &Named<'_>) -> String {
-    words::answer(run.report, &Figures::new(run.report))
+    words::answer(run.report, &RunTimes::of(run.report))
 }
 
 /// A row for each figure, a column for each run.
 fn table(runs: &[Named<'_>]) -> Markup {
-    let headlines: Vec<Headline> = runs
-        .iter()
-        .map(|run| Headline::of(&run.report.measurement, run.report.verdict.state))
-        .collect();
-    let calls = |run: &Named<'_>| show::count(run.report.measurement.total.counts.due);
+    let headlines: Vec<Headline> = runs.iter().map(|run| run.report.headline()).collect();
+    let calls = |run: &Named<'_>| show::count(run.report.outcomes.due);
     html! {
         div class="wide" { table class="side" {
             tr { th { "" } @for run in runs { th { (name(run)) } } }
@@ -71,7 +68,7 @@ fn table(runs: &[Named<'_>]) -> Markup {
                     (run.report.verdict.state.id())
                 }
             } }
-            tr { td { "load" } @for run in runs { td class="load" { (words::load(&run.report.plan)) } } }
+            tr { td { "load" } @for run in runs { td class="load" { (run.report.load) } } }
             tr { td { "calls due" } @for run in runs { td { (calls(run)) } } }
             @for (figure, of, kind) in RUN_FIGURES {
                 tr {
@@ -98,7 +95,7 @@ fn shown(kind: FigureKind, value: f64, headline: &Headline) -> String {
 }
 
 fn distributions(runs: &[Named<'_>], plots: &mut Plots) -> Markup {
-    let hists: Vec<Hist> = runs.iter().map(|run| run.report.measurement.total.response()).collect();
+    let hists: Vec<Hist> = runs.iter().map(|run| run.report.response()).collect();
     let names: Vec<String> = runs.iter().map(name).collect();
     let all: Vec<Distribution<'_>> = hists
         .iter()
@@ -116,7 +113,7 @@ fn distributions(runs: &[Named<'_>], plots: &mut Plots) -> Markup {
 fn over_time(runs: &[Named<'_>], plots: &mut Plots) -> Option<Markup> {
     let rows: Vec<Vec<Bucket>> = runs
         .iter()
-        .map(|run| figures::buckets(&run.report.measurement, POINTS_MAX / runs.len().max(1)))
+        .map(|run| figures::buckets(run.report, POINTS_MAX / runs.len().max(1)))
         .collect();
     if rows.iter().all(|rows| rows.len() < 2) {
         return None;
@@ -154,10 +151,10 @@ fn whole(n: usize, run: &Named<'_>, plots: &mut Plots) -> Markup {
     let report = run.report;
     html! {
         details {
-            summary { (name(run)) " · " (words::name(report)) " · " (report.verdict.state.id()) }
+            summary { (name(run)) " · " (report.name) " · " (report.verdict.state.id()) }
             div {
                 p class="soft" { (text::done_sentence(report)) }
-                (super::figures_of(report, &Figures::new(report), plots))
+                (super::figures_of(report, plots))
             }
         }
     }

@@ -3,24 +3,21 @@
 use super::charts;
 use super::page::Plots;
 use crate::facts;
-use crate::figures::{self, UrlRow};
-use crate::{Figures, Finding, RunReport, words};
+use crate::{Finding, RunRecord, RunTimes, figures, words};
 use maud::{Markup, html};
-use record::server::Server;
-use record::specweb99::Score;
-use sample::Environment;
-use stats::{Hist, Verdict, samples_needed};
+use record::run::{ConductRecord, EnvironmentRecord, RunHist, VerdictRecord};
+use stats::{Hist, samples_needed};
 use units::{Nanos, show};
 
 /// Rows of the per-URL table.
 const URLS_MAX: usize = 100;
 
 /// What the server did, before how far that can be believed.
-pub(crate) fn conduct(server: &Server) -> Markup {
-    let kind = if server.conduct.is_good() { "valid" } else { "invalid" };
+pub(crate) fn conduct(server: &ConductRecord) -> Markup {
+    let kind = if server.state.is_good() { "valid" } else { "invalid" };
     html! {
         section class=(format!("verdict server {kind}")) {
-            p class="word" { "Server: " strong { (server.conduct.word()) } " " (server.detail) }
+            p class="word" { "Server: " strong { (server.state.word()) } " " (server.detail()) }
             @if let Some(example) = &server.example {
                 p class="soft" { "It responds: " code { (example) } }
             }
@@ -28,7 +25,7 @@ pub(crate) fn conduct(server: &Server) -> Markup {
     }
 }
 
-pub(crate) fn verdict(verdict: &Verdict) -> Markup {
+pub(crate) fn verdict(verdict: &VerdictRecord) -> Markup {
     let state = verdict.state;
     html! {
         section class=(format!("verdict {}", state.id().to_lowercase())) {
@@ -51,26 +48,24 @@ pub(crate) fn tile(label: &str, value: &str, sub: &str) -> Markup {
     html! { div { dt { (label) } dd { (value) } @if !sub.is_empty() { dd class="sub" { (sub) } } } }
 }
 
-pub(crate) fn tiles(report: &RunReport, figures: &Figures) -> Markup {
-    let counts = &report.measurement.total.counts;
-    let against = match figures.intended {
+pub(crate) fn tiles(report: &RunRecord, response: &Hist) -> Markup {
+    let against = match report.intended_per_s {
         Some(intended) => {
-            format!("offered {} of {}", show::rate(figures.offered), show::rate(intended))
+            format!("offered {} of {}", show::rate(report.offered_per_s), show::rate(intended))
         }
-        None => format!("good {}", show::rate(figures.goodput)),
+        None => format!("good {}", show::rate(report.goodput_per_s)),
     };
-    let response = &figures.response;
     let at = |quantile| {
         if response.is_empty() { "-".to_owned() } else { quantile_cell(response, quantile) }
     };
     html! {
         dl class="tiles" {
-            (tile("Throughput", &show::rate(figures.throughput), &against))
+            (tile("Throughput", &show::rate(report.throughput_per_s), &against))
             (tile("Response p50", &at(0.5), "half of the calls"))
             (tile("Response p99", &at(0.99), "99 of 100 calls"))
             (tile("Response p99.9", &at(0.999), "999 of 1,000 calls"))
-            (tile("Failures", &show::share(counts.failure_share()),
-                &format!("of {}", words::counted(counts.due, "call"))))
+            (tile("Failures", &show::share(report.failure_share),
+                &format!("of {}", words::counted(report.outcomes.due, "call"))))
         }
     }
 }
@@ -85,12 +80,12 @@ pub(crate) fn how_to_look() -> Markup {
     }
 }
 
-pub(crate) fn footer(started_unix_s: f64, environment: &Environment) -> Markup {
+pub(crate) fn footer(started_unix_s: f64, environment: &EnvironmentRecord) -> Markup {
     html! { footer { (measured(started_unix_s, environment)) } }
 }
 
 /// When and on which machine.
-pub(crate) fn measured(started_unix_s: f64, environment: &Environment) -> Markup {
+pub(crate) fn measured(started_unix_s: f64, environment: &EnvironmentRecord) -> Markup {
     let machine = words::machine(environment);
     html! {
         "Measured " (words::timestamp(started_unix_s))
@@ -99,7 +94,7 @@ pub(crate) fn measured(started_unix_s: f64, environment: &Environment) -> Markup
     }
 }
 
-pub(crate) fn objectives(report: &RunReport) -> Markup {
+pub(crate) fn objectives(report: &RunRecord) -> Markup {
     html! {
         @if !report.slo.is_empty() {
             h2 { "Objectives" }
@@ -142,30 +137,30 @@ pub(crate) fn quantile_or_dash(hist: &Hist, quantile: f64) -> String {
     if hist.is_empty() { "-".to_owned() } else { quantile_cell(hist, quantile) }
 }
 
-pub(crate) fn times(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
-    let total = &report.measurement.total;
-    if total.counts.done() == 0 {
+pub(crate) fn times(report: &RunRecord, all: &RunTimes, plots: &mut Plots) -> Markup {
+    if report.outcomes.done() == 0 {
         return html! {};
     }
     html! {
         h2 { "Response time" }
-        (times_table(report, figures))
-        @if let Some(chart) = charts::spectrum(report, figures, plots) { (chart) }
+        (times_table(report, &all.response))
+        @if let Some(chart) = charts::spectrum(report, &all.response, plots) { (chart) }
     }
 }
 
-pub(crate) fn times_table(report: &RunReport, figures: &Figures) -> Markup {
-    let total = &report.measurement.total;
+pub(crate) fn times_table(report: &RunRecord, response: &Hist) -> Markup {
+    let of = |part| report.hist(part);
+    let failed = of(RunHist::Failed);
     html! {
         div class="wide" { table {
             tr { th { "" } th { "p50" } th { "p90" } th { "p99" } th { "p99.9" } th { "max" }
                 th { "mean" } th { "calls" } }
-            (times_row("", "Response", &figures.response))
-            (times_row("", "Service", &total.service))
-            (times_row("", "Slip = response − service", &total.slip))
-            (times_row("part", "wait for a connection", &total.wait))
-            (times_row("part", "lag of the client", &total.lag))
-            @if !total.failed.is_empty() { (times_row("", "Failed calls, apart", &total.failed)) }
+            (times_row("", "Response", response))
+            (times_row("", "Service", &of(RunHist::Service)))
+            (times_row("", "Slip = response − service", &of(RunHist::Slip)))
+            (times_row("part", "wait for a connection", &of(RunHist::Wait)))
+            (times_row("part", "lag of the client", &of(RunHist::Lag)))
+            @if !failed.is_empty() { (times_row("", "Failed calls, apart", &failed)) }
         } }
         p class="note" {
             "Response time counts from the instant a call was due, of succeeded and timed-out calls; "
@@ -174,7 +169,7 @@ pub(crate) fn times_table(report: &RunReport, figures: &Figures) -> Markup {
     }
 }
 
-pub(crate) fn streams(report: &RunReport) -> Markup {
+pub(crate) fn streams(report: &RunRecord) -> Markup {
     let Some(sentence) = facts::streams::sentence(report) else { return html! {} };
     html! {
         h2 { "Streams of events" }
@@ -183,7 +178,7 @@ pub(crate) fn streams(report: &RunReport) -> Markup {
             tr { th { "" } th { "p50" } th { "p90" } th { "p99" } th { "p99.9" } th { "max" }
                 th { "mean" } th { "count" } }
             @for (name, hist) in facts::streams::times(report) {
-                (times_row(if name.starts_with(' ') { "part" } else { "" }, name.trim(), hist))
+                (times_row(if name.starts_with(' ') { "part" } else { "" }, name.trim(), &hist))
             }
         } }
         p class="note" {
@@ -193,42 +188,33 @@ pub(crate) fn streams(report: &RunReport) -> Markup {
     }
 }
 
-pub(crate) fn phases(report: &RunReport, figures: &Figures) -> Markup {
-    let total = &report.measurement.total;
-    let phases = [
-        ("Name look-up", &figures.dns),
-        ("Connect", &total.connect),
-        ("TLS handshake", &total.tls),
-        ("First byte", &total.first_byte),
-        ("Transfer", &total.transfer),
-    ];
-    if phases.iter().all(|(_, hist)| hist.is_empty()) {
+pub(crate) fn phases(report: &RunRecord) -> Markup {
+    let names = ["Name look-up", "Connect", "TLS handshake", "First byte", "Transfer"];
+    let phases = facts::phases(report, names);
+    if phases.is_empty() {
         return html! {};
     }
     html! {
         h2 { "Phases" }
-        @if let Some(chart) = charts::composition(report, figures) { (chart) }
+        @if let Some(chart) = charts::composition(report) { (chart) }
         div class="wide" { table {
             tr { th { "" } th { "p50" } th { "p90" } th { "p99" } th { "p99.9" } th { "max" }
                 th { "mean" } th { "count" } }
-            @for (name, hist) in phases {
-                @if !hist.is_empty() { (times_row("", name, hist)) }
-            }
+            @for (name, hist) in phases { (times_row("", name, &hist)) }
         } }
     }
 }
 
-pub(crate) fn server_timings(report: &RunReport) -> Markup {
-    let total = &report.measurement.total;
-    let rows = figures::server_timings(total);
-    let malformed = total.server_timings.malformed();
+pub(crate) fn server_timings(report: &RunRecord) -> Markup {
+    let rows = figures::server_timings(report);
+    let malformed = report.server_timings.server_timing_malformed;
     html! {
         @if !rows.is_empty() {
             h2 { "What the server says of its work (Server-Timing)" }
             div class="wide" { table {
                 tr { th { "" } th { "p50" } th { "p90" } th { "p99" } th { "p99.9" } th { "max" }
                     th { "mean" } th { "count" } }
-                @for (name, hist) in rows { (times_row("", name, hist)) }
+                @for (name, hist) in rows { (times_row("", name, &hist)) }
             } }
         }
         @if malformed > 0 {
@@ -237,9 +223,8 @@ pub(crate) fn server_timings(report: &RunReport) -> Markup {
     }
 }
 
-pub(crate) fn outcomes(report: &RunReport) -> Markup {
-    let total = &report.measurement.total;
-    let counts = &total.counts;
+pub(crate) fn outcomes(report: &RunRecord) -> Markup {
+    let counts = &report.outcomes;
     let share = |n: u64| show::share(figures::ratio(n as f64, counts.due as f64));
     html! {
         h2 { "Outcomes" }
@@ -250,33 +235,28 @@ pub(crate) fn outcomes(report: &RunReport) -> Markup {
             }
             tr class="sum" { td { "due" } td { (show::count(counts.due)) } td { (share(counts.due)) } }
         } }
-        @if !total.failures.is_empty() {
+        @if !report.failures.is_empty() {
             h3 { "Failures by class" }
             div class="wide" { table {
                 tr { th { "Class" } th { "calls" } th class="text" { "blame" } th class="text" { "" } }
-                @for (class, count) in &total.failures {
+                @for failure in &report.failures {
                     tr {
-                        td { code { (class.id()) } }
-                        td { (show::count(*count)) }
-                        td class="text" { (class.blame().id()) }
-                        td class="text soft" { (class.explain()) }
+                        td { code { (failure.class.id()) } }
+                        td { (show::count(failure.count)) }
+                        td class="text" { (failure.class.blame().id()) }
+                        td class="text soft" { (failure.class.explain()) }
                     }
                 }
             } }
         }
-        @if total.status.seen().next().is_some() {
+        @if !report.status.is_empty() {
             h3 { "Responses by status" }
-            p { (statuses(total)) }
+            p { (facts::statuses(report)) }
         }
     }
 }
 
-fn statuses(total: &stats::Snapshot) -> String {
-    let seen = total.status.seen().map(|(code, n)| format!("{code} × {}", show::count(n)));
-    seen.collect::<Vec<_>>().join(", ")
-}
-
-pub(crate) fn runs(report: &RunReport) -> Markup {
+pub(crate) fn runs(report: &RunRecord) -> Markup {
     let estimates = figures::estimates(&report.runs);
     let time = |seconds: f64| show::duration(Nanos::from_secs_f64(seconds));
     html! {
@@ -310,12 +290,12 @@ pub(crate) fn runs(report: &RunReport) -> Markup {
     }
 }
 
-pub(crate) fn per_url(report: &RunReport) -> Markup {
-    let rows: Vec<UrlRow> = figures::url_rows(report);
+pub(crate) fn per_url(report: &RunRecord) -> Markup {
+    let rows = &report.per_url;
     let left_out = rows.len().saturating_sub(URLS_MAX);
     html! {
         @if !rows.is_empty() {
-            @let steps = report.plan.journeys.is_some();
+            @let steps = report.journeys.is_some();
             h2 { @if steps { "Per step" } @else { "Per URL" } }
             div class="wide" { table class="sortable" {
                 tr { th { @if steps { "step" } @else { "URL" } } th { "calls" } th { "failed" } th { "p50" } th { "p99" } th { "max" } }
@@ -325,15 +305,7 @@ pub(crate) fn per_url(report: &RunReport) -> Markup {
                         @let failed = row.failed + row.timed_out;
                         td data-v=(row.count) { (show::count(row.count)) }
                         td data-v=(failed) { (show::count(failed)) }
-                        @if row.response.is_empty() { td { "-" } td { "-" } td { "-" } }
-                        @else {
-                            @for quantile in [0.5, 0.99] {
-                                td data-v=(row.response.quantile(quantile).0) {
-                                    (quantile_cell(&row.response, quantile))
-                                }
-                            }
-                            td data-v=(row.response.max().0) { (show::duration(row.response.max())) }
-                        }
+                        (time_cells(&report.hist_of_target(row.target), &[0.5, 0.99]))
                     }
                 }
             } }
@@ -345,9 +317,8 @@ pub(crate) fn per_url(report: &RunReport) -> Markup {
 }
 
 /// Several loads at once.
-pub(crate) fn scenarios(report: &RunReport) -> Markup {
-    let rows = figures::scenario_rows(report);
-    let window = report.measurement.window.as_secs_f64().max(1e-9);
+pub(crate) fn scenarios(report: &RunRecord) -> Markup {
+    let rows = &report.by_scenario;
     html! {
         @if !rows.is_empty() {
             h2 { "By scenario" }
@@ -356,17 +327,16 @@ pub(crate) fn scenarios(report: &RunReport) -> Markup {
                     th { "scenario" } th { "load" } th { "calls" } th { "failed" } th { "per second" }
                     th { "p50" } th { "p90" } th { "p99" } th { "max" }
                 }
-                @for row in &rows {
-                    @let counts = &row.tally.counts;
-                    @let failed = counts.failed + counts.timed_out + counts.dropped;
-                    @let rate = row.tally.in_window as f64 / window;
+                @for (place, row) in rows.iter().enumerate() {
+                    @let counts = &row.outcomes;
+                    @let (failed, rate) = (counts.bad(), row.throughput_per_s);
                     tr {
                         td class="url" { (words::printable(&row.name, 400)) }
                         td class="url" { (words::printable(&row.load, 400)) }
                         td data-v=(counts.due) { (show::count(counts.due)) }
                         td data-v=(failed) { (show::count(failed)) }
                         td data-v=(rate) { (show::rate(rate)) }
-                        (time_cells(&row.tally.response))
+                        (time_cells(&report.hist_of_scenario(place), &[0.5, 0.9, 0.99]))
                     }
                 }
             } }
@@ -374,12 +344,12 @@ pub(crate) fn scenarios(report: &RunReport) -> Markup {
     }
 }
 
-/// The median, the 90th and 99th percentile and the longest; dashes for none.
-fn time_cells(response: &Hist) -> Markup {
+/// Some quantiles and the longest; dashes for none.
+fn time_cells(response: &Hist, quantiles: &[f64]) -> Markup {
     html! {
-        @if response.is_empty() { td { "-" } td { "-" } td { "-" } td { "-" } }
+        @if response.is_empty() { @for _ in quantiles { td { "-" } } td { "-" } }
         @else {
-            @for quantile in [0.5, 0.9, 0.99] {
+            @for &quantile in quantiles {
                 td data-v=(response.quantile(quantile).0) { (quantile_cell(response, quantile)) }
             }
             td data-v=(response.max().0) { (show::duration(response.max())) }
@@ -388,8 +358,8 @@ fn time_cells(response: &Hist) -> Markup {
 }
 
 /// Kinds of clients, each behind its own kind of path.
-pub(crate) fn clients(report: &RunReport) -> Markup {
-    let rows = figures::clients_rows(report);
+pub(crate) fn clients(report: &RunRecord) -> Markup {
+    let rows = &report.by_clients;
     html! {
         @if !rows.is_empty() {
             h2 { "By kind of clients" }
@@ -398,14 +368,14 @@ pub(crate) fn clients(report: &RunReport) -> Markup {
                     th { "behind" } th { "clients" } th { "calls" } th { "failed" } th { "p50" }
                     th { "p90" } th { "p99" } th { "max" }
                 }
-                @for row in &rows {
+                @for (place, row) in rows.iter().enumerate() {
                     @let failed = row.failed + row.timed_out;
                     tr {
                         td class="url" { (words::printable(&row.name, 400)) }
                         td data-v=(row.clients) { (show::count(u64::from(row.clients))) }
-                        td data-v=(row.count()) { (show::count(row.count())) }
+                        td data-v=(row.count) { (show::count(row.count)) }
                         td data-v=(failed) { (show::count(failed)) }
-                        (time_cells(&row.response))
+                        (time_cells(&report.hist_of_clients(place), &[0.5, 0.9, 0.99]))
                     }
                 }
             } }
@@ -414,31 +384,23 @@ pub(crate) fn clients(report: &RunReport) -> Markup {
 }
 
 /// Steps that belong together, and what users noticed beside their calls.
-pub(crate) fn journeys(report: &RunReport) -> Markup {
-    let transactions = record::journeys::transactions(report);
-    let notes = record::journeys::notes(report);
+pub(crate) fn journeys(report: &RunRecord) -> Markup {
     html! {
-        @if !transactions.is_empty() {
+        @if let Some(journeys) = &report.journeys {
+            @let notes = journeys.notes();
             h2 { "Steps together" }
             div class="wide" { table class="sortable" {
                 tr {
                     th { "journey or block" } th { "done" } th { "failed" } th { "p50" } th { "p99" }
                     th { "max" }
                 }
-                @for row in &transactions {
+                @for (place, row) in journeys.transactions.iter().enumerate() {
+                    @let count = row.succeeded + row.failed;
                     tr {
                         td class="url" { (words::printable(&row.name, 400)) }
-                        td data-v=(row.count) { (show::count(row.count)) }
+                        td data-v=(count) { (show::count(count)) }
                         td data-v=(row.failed) { (show::count(row.failed)) }
-                        @if row.time.is_empty() { td { "-" } td { "-" } td { "-" } }
-                        @else {
-                            @for quantile in [0.5, 0.99] {
-                                td data-v=(row.time.quantile(quantile).0) {
-                                    (quantile_cell(&row.time, quantile))
-                                }
-                            }
-                            td data-v=(row.time.max().0) { (show::duration(row.time.max())) }
-                        }
+                        (time_cells(&report.hist_of_transaction(place), &[0.5, 0.99]))
                     }
                 }
             } }
@@ -470,49 +432,49 @@ pub(crate) fn findings(findings: &[Finding]) -> Markup {
 }
 
 /// Whether the client itself was well.
-pub(crate) fn client(report: &RunReport, figures: &Figures, plots: &mut Plots) -> Markup {
+pub(crate) fn client(report: &RunRecord, all: &RunTimes, plots: &mut Plots) -> Markup {
     let charts = charts::client(report, plots);
     html! {
         h2 { "The client itself" }
-        p { (words::sentence(&facts::client(report, figures))) }
-        @if let Some(dummy) = facts::dummy(report, figures) { p { (dummy) } }
+        p { (words::sentence(&facts::client(report))) }
+        @if let Some(dummy) = facts::dummy(report, all) { p { (dummy) } }
         @if let Some(charts) = charts { (charts) }
     }
 }
 
 /// The one-line facts, the warm-up, sessions, the first call, the machine.
-pub(crate) fn details(report: &RunReport, figures: &Figures) -> Markup {
-    let total = &report.measurement.total;
-    let mut facts = facts::facts(report, figures);
-    let score = Score::of(report).map(|score| ("Score", score.sentence()));
+pub(crate) fn details(report: &RunRecord, all: &RunTimes) -> Markup {
+    let (plan, toml) = (report.plan.plan(), report.plan.toml());
+    let mut facts = facts::facts(report, all);
+    let score = report.score().map(|score| ("Score", score.sentence()));
     facts.splice(0..0, score);
     // the client has a section of its own
     facts.retain(|(label, _)| !matches!(*label, "Client" | ""));
     facts.extend(facts::warm_up(report).map(|text| ("Warm-up", text)));
-    facts.extend(facts::sessions(report, figures).map(|text| ("Sessions", text)));
+    facts.extend(facts::sessions(report).map(|text| ("Sessions", text)));
     facts.extend(words::first_call(report).map(|text| ("First call", text)));
     for lookup in &report.resolved {
-        let addresses: Vec<String> = lookup.addresses.iter().map(ToString::to_string).collect();
+        let addresses = lookup.addresses.join(", ");
         let host = words::printable(&lookup.host, 120);
-        let took = show::duration(lookup.took);
-        facts.push(("Name", format!("{host}: {} (in {took})", addresses.join(", "))));
+        let took = words::seconds(lookup.took_s);
+        facts.push(("Name", format!("{host}: {addresses} (in {took})")));
     }
-    if total.redirects > 0 {
-        facts.push(("Redirects", show::count(total.redirects)));
+    if report.redirects > 0 {
+        facts.push(("Redirects", show::count(report.redirects)));
     }
     html! {
         h2 { "Details" }
         dl class="facts" {
             @for (label, text) in facts { dt { (label) } dd { (text) } }
         }
-        @if !report.plan_toml.is_empty() {
+        @if !toml.is_empty() {
             h2 { "Plan" }
-            @let differing = record::words::differing_from_defaults(&report.plan, &report.plan_toml);
+            @let differing = record::words::differing_from_defaults(plan, toml);
             @if !differing.is_empty() {
                 p class="soft" { "What differs from the defaults:" }
                 pre { (differing) }
             }
-            details { summary { "The whole plan" } pre { (report.plan_toml) } }
+            details { summary { "The whole plan" } pre { (toml) } }
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values};
 use super::page::Plots;
-use crate::{RunReport, facts, words};
+use crate::{RunRecord, facts, words};
 use maud::{Markup, html};
 use sample::{SutRow, SutSeries};
 
@@ -13,8 +13,9 @@ const MEBIBYTE: f64 = 1_048_576.0;
 type SutPoint<'a> = &'a [SutRow];
 
 /// The section of a run's page; nothing where nobody watched the server.
-pub(crate) fn section(report: &RunReport, x: Option<Horizontal>, plots: &mut Plots) -> Markup {
+pub(crate) fn section(report: &RunRecord, x: Option<Horizontal>, plots: &mut Plots) -> Markup {
     let Some(sut) = &report.sut else { return html! {} };
+    let sut = &sut.series();
     html! {
         h2 { "The server itself" }
         p { (words::sentence(&facts::server(sut))) }

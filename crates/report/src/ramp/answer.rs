@@ -1,9 +1,11 @@
 //! What the curves say, in words: knee, capacity, overload, recovery, and the prediction.
 
-use super::RampReport;
-use super::verdict::{untold_below, unusable_steps};
+use super::verdict::untold_below;
+use super::{RampRecord, RampStepRecord};
 use crate::words::{self, printable};
-use stats::curve::{Axis, Capacity, CapacityEnd, Curve, Knee, OverloadShape, Purpose, Span};
+use stats::curve::{
+    Axis, Capacity, CapacityEnd, Curve, Knee, OverloadShape, Point, Purpose, Span, crumbs,
+};
 use units::{Nanos, show};
 
 /// Losses on the way down below this are taken for noise.
@@ -77,14 +79,15 @@ pub fn knee_in_words(axis: Axis, knee: &Span) -> String {
 }
 
 /// What is known of one target, the most important first: name and sentence.
-pub fn answer(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
+pub fn answer(report: &RampRecord, row: usize) -> Vec<(&'static str, String)> {
     let Some(curve) = report.curves.get(row) else { return Vec::new() };
+    let curve = &curve.curve();
     let axis = report.axis;
-    let used = report.steps.iter().any(|step| step.label == row && !step.point.client_limited);
-    if !report.steps.iter().any(|step| step.label == row) {
+    let used = report.steps_of(row).any(|step| !step.client_limited);
+    if report.steps_of(row).next().is_none() {
         return Vec::new();
     }
-    if let Some(why) = unusable_steps(&report.steps, row) {
+    if let Some(why) = unusable_steps(report, row) {
         return vec![("Knee", format!("unknown: {why}"))];
     }
     if !used {
@@ -108,11 +111,18 @@ pub fn answer(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
     known.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
 }
 
+/// Why nothing is concluded from a target's steps, if so.
+fn unusable_steps(report: &RampRecord, row: usize) -> Option<String> {
+    let points: Vec<(Purpose, Point)> =
+        report.steps_of(row).map(|step| (step.purpose, step.point())).collect();
+    crumbs(points.iter().map(|(purpose, point)| (*purpose, point)))
+}
+
 /// What a path does to the good answers of a load that stays, from one end to the other.
-fn along_the_path(report: &RampReport, row: usize, curve: &Curve) -> Vec<(&'static str, String)> {
+fn along_the_path(report: &RampRecord, row: usize, curve: &Curve) -> Vec<(&'static str, String)> {
     let axis = report.axis;
-    let points = report.steps.iter().filter(|step| step.label == row).map(|step| &step.point);
-    let levels = stats::curve::levels(points);
+    let points: Vec<Point> = report.steps_of(row).map(RampStepRecord::point).collect();
+    let levels = stats::curve::levels(&points);
     let (Some(first), Some(last)) = (levels.first(), levels.last()) else { return Vec::new() };
     let good = |level: &stats::curve::Level| level.mean(|point| point.goodput_per_s);
     let (before, after) = (good(first), good(last));
@@ -164,7 +174,7 @@ fn between(axis: Axis, span: &Span) -> String {
 }
 
 /// The capacity under objectives.
-fn asked_for(report: &RampReport, row: usize, curve: &Curve) -> Option<String> {
+fn asked_for(report: &RampRecord, row: usize, curve: &Curve) -> Option<String> {
     let axis = report.axis;
     let capacity = curve.capacity.as_ref().filter(|found| !found.objectives.is_empty())?;
     let rules = rules(capacity);
@@ -207,7 +217,7 @@ fn rules(capacity: &Capacity) -> String {
     texts.join(", ")
 }
 
-fn knee(report: &RampReport, row: usize, curve: &Curve) -> String {
+fn knee(report: &RampRecord, row: usize, curve: &Curve) -> String {
     let axis = report.axis;
     let follows = match axis {
         Axis::Rate => "The server follows the load up to",
@@ -219,10 +229,10 @@ fn knee(report: &RampReport, row: usize, curve: &Curve) -> String {
             format!("{}{interval}. {follows} there; rule: {rule}.", load(axis, at.at))
         }
         None => {
-            let steps = report.steps.iter().filter(|step| step.label == row);
-            let usable = steps
-                .filter(|step| !step.point.client_limited && step.purpose != Purpose::Recovery);
-            let highest = usable.map(|step| step.point.level).fold(0.0, f64::max);
+            let steps = report.steps_of(row);
+            let usable =
+                steps.filter(|step| !step.client_limited && step.purpose != Purpose::Recovery);
+            let highest = usable.map(|step| step.level).fold(0.0, f64::max);
             format!("none was seen up to {}, the highest usable step.", load(axis, highest))
         }
     }
@@ -290,16 +300,16 @@ fn predicted(curve: &Curve) -> Option<String> {
 }
 
 /// What the steps were, in a few words: `12 steps, rates from 100/s to 350/s, 5 s each`.
-pub fn steps_sentence(report: &RampReport) -> String {
+pub fn steps_sentence(report: &RampRecord) -> String {
     if report.steps.is_empty() {
         return "none was run".to_owned();
     }
-    let levels = report.steps.iter().map(|step| step.point.level);
+    let levels = report.steps.iter().map(|step| step.level);
     let low = levels.clone().fold(f64::INFINITY, f64::min);
     let high = levels.fold(0.0, f64::max);
     let count = words::counted(report.steps.len() as u64, "step");
     let range = format!("{} to {}", load(report.axis, low), load(report.axis, high));
-    let windows = report.steps.iter().map(|step| step.run.measurement.window);
+    let windows = report.steps.iter().map(|step| Nanos::from_secs_f64(step.run.duration_s));
     let (short, long) = (windows.clone().min(), windows.max());
     let held = match (short, long) {
         (Some(short), Some(long)) if short == long => format!(", {} each", words::span(long)),

@@ -1,6 +1,6 @@
 //! A row per step, in the order they were run.
 
-use super::{RampReport, RampStep};
+use super::{RampRecord, RampStepRecord};
 use crate::csv::quoted;
 use sample::Blame;
 use std::fmt::Write;
@@ -14,21 +14,18 @@ const HEADER: &str = "step,label,purpose,level,repeat,settled_s,window_s,offered
     client_limited,verdict";
 
 /// The steps with a header line (RFC 4180, with plain line feeds).
-pub fn csv(report: &RampReport) -> String {
+pub fn csv(report: &RampRecord) -> String {
     let mut out = format!("{HEADER}\n");
     for (index, step) in report.steps.iter().enumerate() {
-        let label = report.labels.get(step.label).map_or("", String::as_str);
-        let written = writeln!(out, "{},{},{}", index + 1, quoted(label), row(step));
+        let written = writeln!(out, "{},{},{}", index + 1, quoted(&step.label), row(step));
         written.expect("writing to a string cannot fail");
     }
     out
 }
 
-fn row(step: &RampStep) -> String {
-    let (point, measurement) = (&step.point, &step.run.measurement);
-    let total = &measurement.total;
-    let counts = &total.counts;
-    let response = total.response();
+fn row(step: &RampStepRecord) -> String {
+    let (point, run) = (step.point(), &step.run);
+    let (counts, response) = (&run.outcomes, run.response());
     let known = |figure: f64| if figure.is_finite() { figure.to_string() } else { String::new() };
     let quantile = |q: f64| match response.is_empty() {
         true => String::new(),
@@ -38,14 +35,14 @@ fn row(step: &RampStep) -> String {
         step.purpose.id().to_owned(),
         point.level.to_string(),
         step.repeat.to_string(),
-        known(step.settled_s),
-        measurement.window.as_secs_f64().to_string(),
+        known(step.settled_s.unwrap_or(f64::NAN)),
+        run.duration_s.to_string(),
     ];
     cells.extend(
         [point.offered_per_s, point.achieved_per_s, point.goodput_per_s, point.concurrency]
             .map(known),
     );
-    cells.push(measurement.connections_peak.to_string());
+    cells.push(run.connections.peak.to_string());
     cells.push(known(point.response_mean_s));
     cells.extend([0.5, 0.99, 0.999, 1.0].map(quantile));
     cells.push(known(point.service_mean_s));

@@ -1,14 +1,15 @@
 //! The page of a ramp: throughput, response and failures against load, what they say, every step.
 
 use super::answer::axis_word;
-use super::{RampReport, RampStep, prose};
+use super::{RampRecord, RampStepRecord, prose};
 use crate::html::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, Range, Tone, Values};
 use crate::html::page::{self, Plots};
 use crate::html::sections;
 use crate::html::server::{self, Watched};
-use crate::{Figures, facts, words};
+use crate::{RunTimes, facts, words};
 use maud::{Markup, html};
-use stats::curve::{Axis, Curve, Level, Purpose, levels};
+use record::run::SutRecord;
+use stats::curve::{Axis, Curve, Level, Point, Purpose, levels};
 use stats::{Hist, Metric, interval};
 use units::{Nanos, show};
 
@@ -20,14 +21,14 @@ const DETAIL_CHARTS_MAX: usize = 30;
 const WHOLE: [Purpose; 4] = [Purpose::Up, Purpose::Search, Purpose::Confirm, Purpose::Overload];
 
 /// The page.
-pub fn html(report: &RampReport) -> String {
+pub fn html(report: &RampRecord) -> String {
     let mut plots = Plots::default();
     let body = body(report, &mut plots);
     let name = title(report);
     page::page(&format!("{}: ramp of {name}", report.verdict.state.id()), &body, plots)
 }
 
-fn title(report: &RampReport) -> String {
+fn title(report: &RampRecord) -> String {
     if !report.name.is_empty() {
         return words::printable(&report.name, 200);
     }
@@ -36,7 +37,7 @@ fn title(report: &RampReport) -> String {
     labels.join(", ")
 }
 
-fn body(report: &RampReport, plots: &mut Plots) -> Markup {
+fn body(report: &RampRecord, plots: &mut Plots) -> Markup {
     html! {
         header {
             p class="kicker" { "The curve of a web server" }
@@ -50,7 +51,7 @@ fn body(report: &RampReport, plots: &mut Plots) -> Markup {
             }
         }
         @for sentence in prose::answers(report) { p class="answer" { (sentence) } }
-        @match &report.curves[..] {
+        @match &report.curves()[..] {
             [curve] => (curve_tiles(report.axis, curve)),
             _ => (side_by_side(report)),
         }
@@ -65,17 +66,17 @@ fn body(report: &RampReport, plots: &mut Plots) -> Markup {
         (scalability(report, plots))
         (steps_table(report))
         (details(report, plots))
-        @if !report.plan_toml.is_empty() { h2 { "Plan" } pre { (report.plan_toml) } }
+        @if !report.plan.toml().is_empty() { h2 { "Plan" } pre { (report.plan.toml()) } }
         (sections::footer(report.started_unix_s, &report.environment))
     }
 }
 
 /// The figures of several targets, a row each.
-fn side_by_side(report: &RampReport) -> Markup {
+fn side_by_side(report: &RampRecord) -> Markup {
     html! {
         div class="wide" { table class="sortable" {
             tr { th { "Target" } @for (name, _) in prose::FIGURES { th { (name) } } }
-            @for (label, curve) in report.labels.iter().zip(&report.curves) {
+            @for (label, curve) in report.labels.iter().zip(&report.curves()) {
                 tr {
                     td { (words::printable(label, 120)) }
                     @for (_, figure) in prose::FIGURES {
@@ -88,22 +89,23 @@ fn side_by_side(report: &RampReport) -> Markup {
     }
 }
 
-fn done(report: &RampReport) -> String {
+fn done(report: &RampRecord) -> String {
     if report.steps.is_empty() {
-        return words::protocol(&report.plan);
+        return words::protocol(report.plan.plan());
     }
-    format!("{} · {}", super::steps_sentence(report), words::protocol(&report.plan))
+    format!("{} · {}", super::steps_sentence(report), words::protocol(report.plan.plan()))
 }
 
 /// The steps of a label by level, those of the given purposes.
-fn points(report: &RampReport, label: usize, of: &[Purpose]) -> Vec<Level> {
-    let mine = |step: &&RampStep| step.label == label && of.contains(&step.purpose);
-    levels(report.steps.iter().filter(mine).map(|step| &step.point))
+fn points(report: &RampRecord, label: usize, of: &[Purpose]) -> Vec<Level> {
+    let mine = report.steps_of(label).filter(|step| of.contains(&step.purpose));
+    let points: Vec<Point> = mine.map(RampStepRecord::point).collect();
+    levels(&points)
 }
 
 /// Every level that was tried, in rising order, once.
-fn places(report: &RampReport) -> Vec<f64> {
-    let mut all: Vec<f64> = report.steps.iter().map(|step| step.point.level).collect();
+fn places(report: &RampRecord) -> Vec<f64> {
+    let mut all: Vec<f64> = report.steps.iter().map(|step| step.level).collect();
     all.retain(|level| level.is_finite());
     all.sort_by(f64::total_cmp);
     all.dedup_by(|a, b| same(*a, *b));
@@ -138,7 +140,7 @@ fn geometric(places: &[f64]) -> bool {
     (middle / (low * high).sqrt()).ln().abs() < (middle / low.midpoint(high)).ln().abs()
 }
 
-fn chart(report: &RampReport, id: &str, title: &str, y: AxisUnit) -> Chart {
+fn chart(report: &RampRecord, id: &str, title: &str, y: AxisUnit) -> Chart {
     let at = places(report);
     let words = format!("{title}, against load");
     Chart { words, ..Chart::new(id, title, horizontal(report.axis, &at), y) }.with_places(at)
@@ -151,15 +153,20 @@ fn placed(at: &[f64], levels: &[Level], value: impl Fn(&Level) -> Option<f64>) -
 }
 
 /// Points that the client limited.
-fn limited(report: &RampReport, label: usize, at: &[f64], of: fn(&RampStep) -> f64) -> Values {
+fn limited(
+    report: &RampRecord,
+    label: usize,
+    at: &[f64],
+    of: fn(&RampStepRecord) -> f64,
+) -> Values {
     let there = |place: &f64| {
-        let mut steps = report.steps.iter().filter(|step| step.label == label);
-        steps.find(|step| step.point.client_limited && same(step.point.level, *place))
+        let mut steps = report.steps_of(label);
+        steps.find(|step| step.client_limited && same(step.level, *place))
     };
     at.iter().map(|place| there(place).map(of).filter(|value| value.is_finite())).collect()
 }
 
-fn label(report: &RampReport, n: usize, what: &str) -> String {
+fn label(report: &RampRecord, n: usize, what: &str) -> String {
     match (report.labels.len(), report.labels.get(n)) {
         (0 | 1, _) | (_, None) => what.to_owned(),
         (_, Some(label)) => format!("{}: {what}", words::printable(label, 60)),
@@ -167,12 +174,7 @@ fn label(report: &RampReport, n: usize, what: &str) -> String {
 }
 
 /// Mean over the repeats with Student's interval of it, where there are repeats.
-fn with_band(
-    line: Line,
-    at: &[f64],
-    levels: &[Level],
-    figure: fn(&stats::curve::Point) -> f64,
-) -> Line {
+fn with_band(line: Line, at: &[f64], levels: &[Level], figure: fn(&Point) -> f64) -> Line {
     let estimate = |level: &Level| {
         let values: Vec<f64> = level.points.iter().map(figure).collect();
         interval::t_mean(&values)
@@ -183,7 +185,7 @@ fn with_band(
     Line { band: there.then_some((low, high)), ..line }
 }
 
-fn throughput(report: &RampReport, plots: &mut Plots) -> Markup {
+fn throughput(report: &RampRecord, plots: &mut Plots) -> Markup {
     let mut chart = chart(report, "curve", "Throughput against load", AxisUnit::Rate);
     let at = chart.at.clone();
     let mut highest: f64 = 0.0;
@@ -194,7 +196,7 @@ fn throughput(report: &RampReport, plots: &mut Plots) -> Markup {
         highest = values.iter().flatten().fold(highest, |most, value| most.max(*value));
         let mut line = Line::new(&label(report, n, "achieved"), tone, values).dashed(dash);
         line = with_band(line.dotted(Dots::Joined), &at, &whole, |point| point.achieved_per_s);
-        line.hollow = limited(report, n, &at, |step| step.point.achieved_per_s);
+        line.hollow = limited(report, n, &at, |step| step.point().achieved_per_s);
         chart.lines.push(line);
         if whole.iter().any(|level| level.mean(|point| point.failure_share) > 0.001) {
             let good = placed(&at, &whole, |level| Some(level.mean(|point| point.goodput_per_s)));
@@ -218,7 +220,7 @@ fn throughput(report: &RampReport, plots: &mut Plots) -> Markup {
 }
 
 /// Knees and capacities of every target.
-fn ranges(report: &RampReport, x: Horizontal) -> Vec<Range> {
+fn ranges(report: &RampRecord, x: Horizontal) -> Vec<Range> {
     let mut ranges = Vec::new();
     let one = report.labels.len() == 1;
     let mut add = |name: String, tone, span: &stats::curve::Span| {
@@ -230,7 +232,7 @@ fn ranges(report: &RampReport, x: Horizontal) -> Vec<Range> {
             ranges.push(Range { name, tone, at: Some(span.at), low, high });
         }
     };
-    for (n, curve) in report.curves.iter().enumerate() {
+    for (n, curve) in report.curves().iter().enumerate() {
         let knee = curve.knee.as_ref().map(|knee| &knee.at);
         // without an objective the capacity is the knee again
         let found = curve.capacity.as_ref().filter(|found| !found.objectives.is_empty());
@@ -251,21 +253,18 @@ fn ranges(report: &RampReport, x: Horizontal) -> Vec<Range> {
 }
 
 /// Response times of the repeats of a level together: histograms add, quantiles do not.
-fn together(report: &RampReport, label: usize, level: f64) -> Hist {
+fn together(report: &RampRecord, label: usize, level: f64) -> Hist {
     let mut all = Hist::new();
-    let there = |step: &&RampStep| {
-        step.label == label
-            && WHOLE.contains(&step.purpose)
-            && !step.point.client_limited
-            && same(step.point.level, level)
+    let there = |step: &&RampStepRecord| {
+        WHOLE.contains(&step.purpose) && !step.client_limited && same(step.level, level)
     };
-    for step in report.steps.iter().filter(there) {
-        all.merge(&step.run.measurement.total.response());
+    for step in report.steps_of(label).filter(there) {
+        all.merge(&step.run.response());
     }
     all
 }
 
-fn response(report: &RampReport, plots: &mut Plots) -> Markup {
+fn response(report: &RampRecord, plots: &mut Plots) -> Markup {
     let title = "Response time against load (log scale)";
     let mut chart = chart(report, "response", title, AxisUnit::Time);
     chart.log = true;
@@ -280,7 +279,7 @@ fn response(report: &RampReport, plots: &mut Plots) -> Markup {
         let p99 = Line::new(&label(report, n, "p99"), tone, of(0.99)).dashed(Dash::Long);
         let p50 = Line::new(&label(report, n, "p50"), tone, of(0.5)).dashed(dash);
         let mut p99 = p99.dotted(Dots::Joined).thin();
-        p99.hollow = limited(report, n, &at, |step| step.point.p99_s);
+        p99.hollow = limited(report, n, &at, |step| step.point().p99_s);
         chart.lines.extend([p99, p50.dotted(Dots::Joined)]);
     }
     for objective in objectives(report) {
@@ -293,7 +292,7 @@ fn response(report: &RampReport, plots: &mut Plots) -> Markup {
 }
 
 /// Objectives about times, once each.
-fn objectives(report: &RampReport) -> Vec<stats::Objective> {
+fn objectives(report: &RampRecord) -> Vec<stats::Objective> {
     let mut all: Vec<stats::Objective> = Vec::new();
     let capacities = report.curves.iter().filter_map(|curve| curve.capacity.as_ref());
     for objective in capacities.flat_map(|capacity| &capacity.objectives) {
@@ -305,8 +304,8 @@ fn objectives(report: &RampReport) -> Vec<stats::Objective> {
     all
 }
 
-fn failures(report: &RampReport, plots: &mut Plots) -> Markup {
-    if report.steps.iter().all(|step| step.point.failure_share <= 0.0) {
+fn failures(report: &RampRecord, plots: &mut Plots) -> Markup {
+    if report.steps.iter().all(|step| step.run.failure_share <= 0.0) {
         return html! { p { "No call failed, timed out or was dropped at any step." } };
     }
     let title = "Failed, timed out or dropped, against load";
@@ -323,7 +322,7 @@ fn failures(report: &RampReport, plots: &mut Plots) -> Markup {
 }
 
 /// What the server used of its own machine at each load, where it was watched.
-fn resources(report: &RampReport, plots: &mut Plots) -> Markup {
+fn resources(report: &RampRecord, plots: &mut Plots) -> Markup {
     let watched = |n: usize| {
         let levels = super::watched(report, n);
         let name = report.labels.get(n).map_or_else(String::new, |one| words::printable(one, 60));
@@ -339,9 +338,9 @@ fn resources(report: &RampReport, plots: &mut Plots) -> Markup {
     server::against_load(chart, &all, plots)
 }
 
-fn notes(report: &RampReport) -> Markup {
+fn notes(report: &RampRecord) -> Markup {
     let repeated = report.steps.iter().any(|step| step.repeat > 0);
-    let limited = report.steps.iter().filter(|step| step.point.client_limited).count();
+    let limited = report.steps.iter().filter(|step| step.client_limited).count();
     html! {
         p class="note" {
             "A point is a load held and measured"
@@ -359,7 +358,7 @@ fn notes(report: &RampReport) -> Markup {
     }
 }
 
-fn findings_of_curves(report: &RampReport) -> Markup {
+fn findings_of_curves(report: &RampRecord) -> Markup {
     html! {
         h2 { "What the curve says" }
         @for (n, curve) in report.curves.iter().enumerate() {
@@ -380,10 +379,9 @@ fn findings_of_curves(report: &RampReport) -> Markup {
 const FIT_POINTS: usize = 60;
 
 /// Throughput against mean concurrency, with the scalability law through it.
-fn scalability(report: &RampReport, plots: &mut Plots) -> Markup {
-    let fits: Vec<_> = report.curves.iter().enumerate().collect();
-    let fits: Vec<_> =
-        fits.into_iter().filter_map(|(n, curve)| Some((n, curve.usl.as_ref()?))).collect();
+fn scalability(report: &RampRecord, plots: &mut Plots) -> Markup {
+    let curves = report.curves().into_iter().enumerate();
+    let fits: Vec<_> = curves.filter_map(|(n, curve)| Some((n, curve.usl?))).collect();
     if fits.is_empty() {
         return html! {};
     }
@@ -428,7 +426,7 @@ fn scalability(report: &RampReport, plots: &mut Plots) -> Markup {
     }
 }
 
-fn steps_table(report: &RampReport) -> Markup {
+fn steps_table(report: &RampRecord) -> Markup {
     let many = report.labels.len() > 1;
     let load = axis_word(report.axis);
     html! {
@@ -445,15 +443,12 @@ fn steps_table(report: &RampReport) -> Markup {
     }
 }
 
-fn step_row(report: &RampReport, n: usize, step: &RampStep) -> Markup {
-    let point = &step.point;
-    let total = &step.run.measurement.total;
-    let response = total.response();
-    let name = report.labels.get(step.label).map_or("", String::as_str);
+fn step_row(report: &RampRecord, n: usize, step: &RampStepRecord) -> Markup {
+    let (point, response) = (step.point(), step.run.response());
     html! {
         tr class=(if point.client_limited { "set-aside" } else { "" }) {
             td data-v=(n + 1) { (n + 1) }
-            @if report.labels.len() > 1 { td class="word" { (words::printable(name, 60)) } }
+            @if report.labels.len() > 1 { td class="word" { (words::printable(&step.label, 60)) } }
             td class="word" { (step.purpose.id()) }
             td data-v=(point.level) { (prose::level(report.axis, point.level)) }
             @for rate in [point.offered_per_s, point.achieved_per_s, point.goodput_per_s] {
@@ -464,11 +459,11 @@ fn step_row(report: &RampReport, n: usize, step: &RampStep) -> Markup {
                     (sections::quantile_or_dash(&response, quantile))
                 }
             }
-            td data-v=(step.run.measurement.connections_peak) {
-                (show::count(step.run.measurement.connections_peak))
+            td data-v=(step.run.connections.peak) {
+                (show::count(step.run.connections.peak))
             }
             td data-v=(point.failure_share) { (show::share(point.failure_share)) }
-            td class="word" { (facts::blames(total)) }
+            td class="word" { (facts::blames(&step.run)) }
             td class="word" {
                 (step.run.verdict.state.id())
                 @if point.client_limited { ", client-limited" }
@@ -477,7 +472,7 @@ fn step_row(report: &RampReport, n: usize, step: &RampStep) -> Markup {
     }
 }
 
-fn details(report: &RampReport, plots: &mut Plots) -> Markup {
+fn details(report: &RampRecord, plots: &mut Plots) -> Markup {
     let left_out = report.steps.len().saturating_sub(DETAILS_MAX);
     html! {
         h2 { "Each step" }
@@ -490,16 +485,16 @@ fn details(report: &RampReport, plots: &mut Plots) -> Markup {
     }
 }
 
-fn detail(report: &RampReport, n: usize, step: &RampStep, plots: &mut Plots) -> Markup {
+fn detail(report: &RampRecord, n: usize, step: &RampStepRecord, plots: &mut Plots) -> Markup {
     plots.part(format!("step-{}-", n + 1));
     let run = &step.run;
-    let figures = Figures::new(run);
-    let name = match (report.labels.len(), report.labels.get(step.label)) {
-        (0 | 1, _) | (_, None) => String::new(),
-        (_, Some(label)) => format!("{} · ", words::printable(label, 80)),
+    let times = RunTimes::of(run);
+    let name = match report.labels.len() {
+        0 | 1 => String::new(),
+        _ => format!("{} · ", words::printable(&step.label, 80)),
     };
-    let load = prose::level(report.axis, step.point.level);
-    let settled = words::span(Nanos::from_secs_f64(step.settled_s.max(0.0)));
+    let load = prose::level(report.axis, step.level);
+    let settled = words::span(Nanos::from_secs_f64(step.settled_s.unwrap_or(0.0).max(0.0)));
     html! {
         details {
             summary {
@@ -509,12 +504,12 @@ fn detail(report: &RampReport, n: usize, step: &RampStep, plots: &mut Plots) -> 
             }
             div {
                 (sections::verdict(&run.verdict))
-                p { (words::answer(run, &figures)) " At rest before it for " (settled) "." }
-                (sections::times_table(run, &figures))
+                p { (words::answer(run, &times)) " At rest before it for " (settled) "." }
+                (sections::times_table(run, &times.response))
                 (sections::outcomes(run))
                 @if n < DETAIL_CHARTS_MAX
                     && let Some(charts) = crate::html::charts::over_time(run, plots) { (charts) }
-                @if let Some(sut) = &run.sut {
+                @if let Some(sut) = &run.sut.as_ref().map(SutRecord::series) {
                     p { "The server: " (words::sentence(&facts::server(sut))) }
                     @if n < DETAIL_CHARTS_MAX {
                         (server::over_time(sut, crate::html::charts::time_axis(run), plots))

@@ -1,8 +1,9 @@
 //! What the page and the Markdown of a ramp say beside [`super::answer`]: the answer as prose,
 //! and the figures of each target in columns.
 
-use super::{RampReport, answer, load};
+use super::{RampRecord, answer, load};
 use crate::words;
+use record::ramp::CurveRecord;
 use stats::State;
 use stats::curve::{Axis, Capacity, CapacityEnd, Curve, Overload, OverloadShape, Span, Usl};
 use units::show;
@@ -64,9 +65,9 @@ fn usl(usl: &Usl) -> String {
 }
 
 /// The figures of one target: a label and a sentence each.
-pub(crate) fn facts(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
+pub(crate) fn facts(report: &RampRecord, row: usize) -> Vec<(&'static str, String)> {
     let mut facts = answer(report, row);
-    let Some(curve) = report.curves.get(row) else { return facts };
+    let Some(curve) = report.curves.get(row).map(CurveRecord::curve) else { return facts };
     let axis = report.axis;
     let by_form = curve.kneedle.as_ref();
     facts
@@ -128,7 +129,7 @@ fn capacity(axis: Axis, found: &Capacity) -> String {
 }
 
 /// The result in words, a sentence or two for each target.
-pub(crate) fn answers(report: &RampReport) -> Vec<String> {
+pub(crate) fn answers(report: &RampRecord) -> Vec<String> {
     let mut told = Vec::new();
     if report.verdict.state == State::Invalid {
         told.push("Measured, though not a description of the server.".to_owned());
@@ -137,7 +138,7 @@ pub(crate) fn answers(report: &RampReport) -> Vec<String> {
         told.push("No step was measured.".to_owned());
         return told;
     }
-    for (label, curve) in report.labels.iter().zip(&report.curves) {
+    for (label, curve) in report.labels.iter().zip(&report.curves()) {
         let name = match report.labels.len() {
             1 => "The server".to_owned(),
             _ => words::printable(label, 80),

@@ -4,7 +4,7 @@
 mod picture;
 mod table;
 
-use super::{RampReport, answer, load, steps_sentence};
+use super::{RampRecord, answer, load, steps_sentence};
 use crate::Style;
 use crate::text::layout::Page;
 use crate::text::{ascii, coloured, verdict};
@@ -12,7 +12,7 @@ use crate::words::{self, printable};
 use stats::curve::{Curve, Span};
 
 /// The report as text, with a line feed at its end.
-pub fn text(report: &RampReport, style: Style) -> String {
+pub fn text(report: &RampRecord, style: Style) -> String {
     let mut page = Page::default();
     verdict(&mut page, "Measurement", &report.verdict, (usize::MAX, usize::MAX));
     if let Some(why) = &report.ended_early {
@@ -41,7 +41,7 @@ pub fn text(report: &RampReport, style: Style) -> String {
         for row in 0..report.labels.len() {
             table::steps(&mut page, report, row);
         }
-        for (label, curve) in report.labels.iter().zip(&report.curves) {
+        for (label, curve) in report.labels.iter().zip(&report.curves()) {
             law(&mut page, report, label, curve);
         }
         findings(&mut page, report);
@@ -50,22 +50,22 @@ pub fn text(report: &RampReport, style: Style) -> String {
     if style.color { coloured(&text, None, report.verdict.state) } else { text }
 }
 
-fn what_was_done(page: &mut Page, report: &RampReport) {
+fn what_was_done(page: &mut Page, report: &RampRecord) {
     page.blank();
     let name = match report.name.as_str() {
-        "" => words::target(&report.plan),
+        "" => words::target(report.plan.plan()),
         name => printable(name, 400),
     };
     page.fact("Target", &name);
     page.fact("Steps", &steps_sentence(report));
-    page.fact("Request", &words::protocol(&report.plan));
+    page.fact("Request", &words::protocol(report.plan.plan()));
     let when = words::timestamp(report.started_unix_s);
     let machine = words::machine(&report.environment);
     page.fact("Measured", format!("{when}, {machine}").trim_end_matches(", "));
 }
 
 /// The fits, and what could not be said.
-fn law(page: &mut Page, report: &RampReport, label: &str, curve: &Curve) {
+fn law(page: &mut Page, report: &RampRecord, label: &str, curve: &Curve) {
     let mut facts: Vec<(&str, String)> = Vec::new();
     if let Some(found) = &curve.kneedle {
         let rule = found.rule.trim_start_matches("Kneedle, ");
@@ -111,6 +111,6 @@ fn law(page: &mut Page, report: &RampReport, label: &str, curve: &Curve) {
     }
 }
 
-fn findings(page: &mut Page, report: &RampReport) {
+fn findings(page: &mut Page, report: &RampRecord) {
     crate::text::parts::findings_of(page, &report.findings);
 }

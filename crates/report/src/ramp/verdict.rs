@@ -1,6 +1,6 @@
 //! How far a ramp as a whole can be believed: the verdicts of the steps that it was made from.
 
-use super::{Purpose, RampReport, RampStep};
+use super::{Purpose, RampRecord, RampStep};
 use stats::curve::{CapacityEnd, Curve, OF_THE_CLIENT, crumbs};
 use stats::{Cause, CauseId, State, Verdict};
 
@@ -56,7 +56,9 @@ pub fn verdict(steps: &[RampStep], curves: &[Curve], died: &[&str], interrupted:
 /// A target of which too few steps can be used.
 fn concluded_nothing(steps: &[RampStep]) -> Option<Cause> {
     let targets = steps.iter().map(|step| step.label + 1).max().unwrap_or(0);
-    let why = (0..targets).find_map(|label| unusable_steps(steps, label))?;
+    let own = |label| steps.iter().filter(move |step| step.label == label);
+    let points = |label| own(label).map(|step| (step.purpose, &step.point));
+    let why = (0..targets).find_map(|label| crumbs(points(label)))?;
     let limited = steps.iter().filter(|step| step.point.client_limited).count();
     Some(Cause {
         id: CauseId::UnusableSteps,
@@ -67,12 +69,6 @@ fn concluded_nothing(steps: &[RampStep]) -> Option<Cause> {
                  hold each step longer (--hold)."
                 .to_owned(),
     })
-}
-
-/// Why nothing is concluded from a target's steps, if so.
-pub(super) fn unusable_steps(steps: &[RampStep], label: usize) -> Option<String> {
-    let own = steps.iter().filter(|step| step.label == label);
-    crumbs(own.map(|step| (step.purpose, &step.point)))
 }
 
 fn failed(step: &RampStep) -> bool {
@@ -92,20 +88,19 @@ fn death(why: &str) -> Cause {
 
 /// Whether the objectives are missed at every load, so far as that can be said: a step that cannot
 /// be used below the lowest one that misses them leaves it open.
-pub fn missed(report: &RampReport) -> bool {
+pub fn missed(report: &RampRecord) -> bool {
     let never = |(row, curve): (usize, &Curve)| {
         let capacity = curve.capacity.as_ref();
         let found = capacity
             .filter(|found| !found.objectives.is_empty() && found.how == CapacityEnd::NeverMet);
         found.is_some_and(|found| !untold_below(report, row, found.at.high))
     };
-    report.curves.iter().enumerate().any(never)
+    report.curves().iter().enumerate().any(never)
 }
 
 /// Whether a step of the target below `level` cannot be used.
-pub(super) fn untold_below(report: &RampReport, row: usize, level: f64) -> bool {
-    let mut steps = report.steps.iter().filter(|step| step.label == row);
-    steps.any(|step| step.point.client_limited && step.point.level < level)
+pub(super) fn untold_below(report: &RampRecord, row: usize, level: f64) -> bool {
+    report.steps_of(row).any(|step| step.client_limited && step.level < level)
 }
 
 /// What kept steps from being used, beside others that could be.

@@ -1,20 +1,22 @@
 //! What a watched server used of its own machine at each load, and which resource was full where it
 //! came to its limit.
 
-use super::{RampReport, load};
+use super::{RampRecord, load};
+use record::run::SutRecord;
 use sample::Fullness;
 use stats::curve::Purpose;
 use units::show;
 
 /// (load, how full the server's resources were) of a target's steps on the way up, in rising order;
 /// of repeats the fullest. Empty where nobody watched.
-pub(crate) fn watched(report: &RampReport, label: usize) -> Vec<(f64, Fullness)> {
+pub(crate) fn watched(report: &RampRecord, label: usize) -> Vec<(f64, Fullness)> {
     let mut levels: Vec<(f64, Fullness)> = Vec::new();
-    for step in report.steps.iter().filter(|step| step.label == label) {
+    for step in report.steps_of(label) {
         let part = [Purpose::Up, Purpose::Search, Purpose::Confirm, Purpose::Overload];
-        let sut = step.run.sut.as_ref().filter(|sut| sut.measured().next().is_some());
+        let sut = step.run.sut.as_ref().map(SutRecord::series);
+        let sut = sut.filter(|sut| sut.measured().next().is_some());
         let Some(sut) = sut.filter(|_| part.contains(&step.purpose)) else { continue };
-        let (level, full) = (step.point.level, sut.fullness());
+        let (level, full) = (step.level, sut.fullness());
         match levels.iter_mut().find(|(known, _)| (known - level).abs() <= 1e-6 * level.abs()) {
             Some((_, known)) => *known = fuller(known, &full),
             None => levels.push((level, full)),
@@ -36,10 +38,10 @@ fn fuller(a: &Fullness, b: &Fullness) -> Fullness {
 
 /// Which of the server's resources was full where its curve bends, or at the most load where it does
 /// not: at the first watched load from the knee on.
-pub(super) fn at_knee(report: &RampReport, label: usize) -> Option<String> {
+pub(super) fn at_knee(report: &RampRecord, label: usize) -> Option<String> {
     let levels = watched(report, label);
     let last = levels.last()?;
-    let knee = report.curves.get(label)?.knee.as_ref().map(|knee| knee.at.at);
+    let knee = report.curves.get(label)?.curve().knee.map(|knee| knee.at.at);
     let beyond = |knee: f64| levels.iter().find(|(level, _)| *level >= knee * (1.0 - 1e-6));
     let (level, full) = knee.and_then(beyond).unwrap_or(last);
     let mut parts = vec![format!("CPU {}", show::share(full.cpu))];

@@ -1,5 +1,5 @@
 use super::fixtures;
-use crate::{Figures, Headline, merged};
+use crate::{Headline, RunRecord, merged};
 use stats::State;
 use units::Nanos;
 
@@ -32,9 +32,9 @@ fn merged_runs_have_the_quantiles_of_one_and_not_their_mean() {
 fn a_counted_rate_is_taken_over_the_time_that_it_needs() {
     let mut report = fixtures::troubled();
     report.measurement.intended_span = Some(Nanos::from_secs(8));
-    let figures = Figures::new(&report);
-    assert_eq!(figures.intended, Some(500.0));
-    let share = figures.offered / Figures::new(&fixtures::troubled()).offered;
+    let run = RunRecord::of(&report);
+    assert_eq!(run.intended_per_s, Some(500.0));
+    let share = run.offered_per_s / RunRecord::of(&fixtures::troubled()).offered_per_s;
     assert!((share - 1.25).abs() < 1e-9, "{share}");
     let twice = merged(&[report.measurement.clone(), report.measurement.clone()]);
     assert_eq!((twice.intended, twice.due_span()), (Some(8_000), Nanos::from_secs(16)));
@@ -50,10 +50,10 @@ fn no_runs_merge_to_nothing() {
 #[test]
 fn a_session_rate_is_not_mistaken_for_a_rate_of_calls() {
     let mut report = fixtures::troubled();
-    let rate = Figures::new(&report);
-    assert_eq!((rate.intended, rate.sessions_intended), (Some(400.0), None));
+    let run = RunRecord::of(&report);
+    assert_eq!((run.intended_per_s, run.sessions.intended_per_s), (Some(400.0), None));
     let plan::Load::Open { session, .. } = &mut report.plan.load else { unreachable!() };
     *session = Some(plan::SessionPlan::of(3, plan::Think::None));
-    let rate = Figures::new(&report);
-    assert_eq!((rate.intended, rate.sessions_intended), (None, Some(400.0)));
+    let run = RunRecord::of(&report);
+    assert_eq!((run.intended_per_s, run.sessions.intended_per_s), (None, Some(400.0)));
 }

@@ -1,7 +1,8 @@
 //! CSV, HdrHistogram log, per-call log, JSON.
 
 use super::fixtures;
-use crate::{LOG_HEADER, csv, hdr_log, json, log_line};
+use super::rendered::{csv, hdr_log, html, json, text};
+use crate::{LOG_HEADER, log_line};
 use base64::Engine;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
@@ -52,15 +53,14 @@ fn server_timings_beyond_the_bound_are_in_one_row() {
     assert_eq!(told["(other)"]["count"], 8);
     assert_eq!(told["part-31"]["count"], 1);
     assert_eq!(document["server_timing_malformed"], 0);
-    for output in [
-        crate::text(&report, crate::Style { full: true, ..crate::Style::default() }),
-        crate::html(&report),
-    ] {
+    for output in
+        [text(&report, crate::Style { full: true, ..crate::Style::default() }), html(&report)]
+    {
         assert!(output.contains("Server-Timing") && output.contains("(other)"), "{output}");
         assert!(output.contains("part-31") && !output.contains("part-32"), "{output}");
     }
     let none = fixtures::empty();
-    for output in [crate::text(&none, crate::Style::default()), crate::html(&none)] {
+    for output in [text(&none, crate::Style::default()), html(&none)] {
         assert!(!output.contains("Server-Timing"), "{output}");
     }
 }

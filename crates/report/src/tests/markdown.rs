@@ -1,8 +1,9 @@
 //! Markdown, for pull requests.
 
-use super::page::named;
+use super::rendered::{markdown, side_by_side};
 use super::{curves, fixtures, sessions};
-use crate::{Finding, markdown, markdown_of_compare, markdown_of_many, markdown_of_ramp};
+use crate::ramp::RampRecord;
+use crate::{Finding, markdown_of_compare, markdown_of_many, markdown_of_ramp};
 use stats::diagnosis::Confidence;
 
 #[test]
@@ -14,12 +15,12 @@ fn one_run() {
 #[test]
 fn several_runs() {
     let reports = [fixtures::valid(), fixtures::troubled()];
-    insta::assert_snapshot!(markdown_of_many(&named(&reports)));
+    insta::assert_snapshot!(side_by_side(&reports, markdown_of_many));
 }
 
 #[test]
 fn a_ramp() {
-    insta::assert_snapshot!(markdown_of_ramp(&curves::ramp(&["prefork", "cgi"])));
+    insta::assert_snapshot!(markdown_of_ramp(&RampRecord::of(&curves::ramp(&["prefork", "cgi"]))));
 }
 
 #[test]

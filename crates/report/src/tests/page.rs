@@ -1,8 +1,10 @@
 //! The HTML page.
 
+use super::rendered::{html, ramp_html, side_by_side};
 use super::watching::watched;
 use super::{curves, fixtures, sessions, tortures};
-use crate::{Named, RunReport, html};
+use crate::ramp::RampRecord;
+use crate::{RunReport, html_of_many};
 use base64::Engine;
 use sample::FailureClass::{self, ClosedEarly, Refused, Reset, Status, Tls};
 use sha2::Digest;
@@ -19,17 +21,12 @@ fn all() -> [RunReport; 5] {
     ]
 }
 
-pub(crate) fn named(reports: &[RunReport]) -> Vec<Named<'_>> {
-    let name = |(n, report)| Named { name: format!("run-{n}"), report };
-    reports.iter().enumerate().map(name).collect()
-}
-
 /// Pages of every kind.
 static PAGES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let ramps = [&["http://127.0.0.1:2020/work"][..], &["prefork", "cgi"]];
-    let ramps = ramps.map(|labels| crate::ramp::html(&curves::ramp(labels)));
+    let ramps = ramps.map(|labels| ramp_html(&curves::ramp(labels)));
     let all = all();
-    let several = crate::html_of_many(&named(&all));
+    let several = side_by_side(&all, html_of_many);
     let compared = [sessions::session(1.07, 0.96, &["p99 +5%"]), sessions::single()];
     let compared = compared.map(|report| crate::compare::html(&report));
     let tortures = [tortures::mixed(), tortures::lost(), tortures::watched()];
@@ -314,32 +311,34 @@ fn a_ramp_says_which_resource_was_full_at_the_knee() {
         let share = (step.point.level / knee).min(1.0);
         step.run.sut = Some(watched(1.95 * share));
     }
-    let page = crate::ramp::html(&report);
+    let page = ramp_html(&report);
     let told = "by the knee, at ";
     assert!(page.contains(told) && page.contains("; full: CPU, listen queue"), "{page}");
-    assert!(crate::ramp::answer(&report, 0).iter().any(|(name, _)| *name == "Server"));
+    assert!(
+        crate::ramp::answer(&RampRecord::of(&report), 0).iter().any(|(name, _)| *name == "Server")
+    );
     let charts = charts_of(&page);
     let (_, names) = charts.iter().find(|(id, _)| id == "resources").unwrap();
     assert_eq!(names.join(", "), "CPU, memory, descriptors, accept queue");
     assert!(charts.iter().any(|(id, _)| id == "step-1-server-cpu"), "{charts:?}");
-    assert!(!crate::ramp::html(&curves::ramp(&["one"])).contains("resources in use"));
+    assert!(!ramp_html(&curves::ramp(&["one"])).contains("resources in use"));
 }
 
 #[test]
 fn the_page_of_a_ramp_says_what_the_curve_says() {
-    let page = crate::ramp::html(&curves::ramp(&["http://127.0.0.1:2020/work"]));
+    let page = ramp_html(&curves::ramp(&["http://127.0.0.1:2020/work"]));
     assert!(page.contains("The server follows the load up to 4"), "{page}");
     assert!(page.contains("good responses a second. Its capacity with p99&lt;100ms: "));
     assert!(page.contains("</span>") && page.contains(">INVALID, client-limited<"));
     assert_eq!(page.matches("<details>").count(), 19);
-    let several = crate::ramp::html(&curves::ramp(&["<i>prefork</i>", "cgi"]));
+    let several = ramp_html(&curves::ramp(&["<i>prefork</i>", "cgi"]));
     assert!(!several.contains("<i>") && several.contains("&lt;i&gt;prefork&lt;/i&gt;: achieved"));
 }
 
 /// A point that the client limited is shown, and in no line.
 #[test]
 fn what_the_client_limited_is_in_no_line() {
-    let page = crate::ramp::html(&curves::ramp(&["a"]));
+    let page = ramp_html(&curves::ramp(&["a"]));
     let (_, data) = apart(&page, "<script id=\"data\" type=\"application/json\">", "</script>");
     let charts: serde_json::Value = serde_json::from_str(&data[0]).unwrap();
     let curve = &charts[0];
@@ -356,25 +355,26 @@ fn a_ramp_that_measured_nothing_still_has_a_page() {
     report.steps.clear();
     report.curves = vec![stats::curve::Curve::default()];
     report.ended_early = Some("the server died at step 1 of 20".to_owned());
-    let page = crate::ramp::html(&report);
+    let page = ramp_html(&report);
     assert!(page.contains("No step was measured.") && page.contains("died at step 1 of 20"));
 }
 
 #[test]
 fn several_runs_stand_side_by_side() {
     let reports = [fixtures::valid(), fixtures::troubled()];
-    let page = crate::html_of_many(&named(&reports));
+    let page = side_by_side(&reports, html_of_many);
     let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
     assert!(at("2 runs side by side") < at("<strong>run-0: </strong>"));
     assert!(page.contains("<td class=\"invalid\">INVALID</td>"));
     assert!(page.contains("data-chart=\"run-2-spectrum\"") && page.contains("data-chart=\"p99\""));
-    let one = crate::html_of_many(&named(&reports[..1]));
+    let one = side_by_side(&reports[..1], html_of_many);
     assert_eq!(one, html(&reports[0]));
 }
 
 #[test]
 fn ramps_are_put_side_by_side_as_labels() {
-    let ramps = ["before", "after"].map(|name| (name.to_owned(), curves::ramp(&["a"])));
+    let ramps =
+        ["before", "after"].map(|name| (name.to_owned(), RampRecord::of(&curves::ramp(&["a"]))));
     let both = crate::together(&ramps).unwrap();
     assert_eq!(both.labels, ["before", "after"]);
     assert_eq!((both.curves.len(), both.steps.len()), (2, 38));

@@ -1,8 +1,9 @@
 //! A ramp as text, JSON and CSV.
 
 use super::curves::ramp;
+use super::rendered::{ramp_html, ramp_json as json, ramp_text as text};
 use crate::Style;
-use crate::ramp::{Purpose, RampReport, answer, csv, json, missed, text, verdict};
+use crate::ramp::{Purpose, RampRecord, RampReport, csv, verdict};
 use serde_json::Value;
 use stats::curve::Curve;
 use stats::{CauseId, State};
@@ -31,6 +32,14 @@ fn errors(document: &Value) -> String {
 
 fn document(report: &RampReport) -> Value {
     serde_json::from_str(&json(report)).unwrap()
+}
+
+fn answer(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
+    crate::ramp::answer(&RampRecord::of(report), row)
+}
+
+fn missed(report: &RampReport) -> bool {
+    crate::ramp::missed(&RampRecord::of(report))
 }
 
 /// Nothing could be measured at all.
@@ -71,7 +80,7 @@ fn a_knee_without_a_lower_end_says_so() {
     let note = "The knee may lie anywhere below 500";
     let text = text(&report, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains(told) && text.contains(note), "{text}");
-    let page = crate::ramp::html(&report);
+    let page = ramp_html(&report);
     assert!(page.contains("at most 600/s; how far below was not measured"), "{page}");
     assert!(page.contains(note) && !page.contains("0/s to 600/s"), "{page}");
     let document = document(&report);
@@ -146,7 +155,7 @@ fn a_ramp_without_a_step_is_still_a_result() {
         "{shown}"
     );
     assert!(shown.contains("Steps         none was run"), "{shown}");
-    assert_eq!(csv(&report).lines().count(), 1);
+    assert_eq!(csv(&RampRecord::of(&report)).lines().count(), 1);
 }
 
 #[test]
@@ -164,7 +173,7 @@ fn the_schema_refuses_what_is_wrong() {
 #[test]
 fn a_row_per_step() {
     let report = ramp(&["say \"hi\", twice", "b"]);
-    let csv = csv(&report);
+    let csv = csv(&RampRecord::of(&report));
     let mut lines = csv.lines();
     let columns = lines.next().unwrap().split(',').count();
     assert_eq!(lines.clone().count(), report.steps.len());

@@ -1,9 +1,9 @@
-//! What is rendered from a record is what was rendered when it was written.
+//! What is rendered from a record that was read is what was rendered when it was written.
 
 use super::{curves, fixtures, sessions};
 use crate::compare::CompareReport;
-use crate::ramp::RampReport;
-use crate::{RunReport, Style};
+use crate::ramp::{RampRecord, RampReport};
+use crate::{RunRecord, RunReport, Style};
 use plan::{Plan, Secrets};
 
 const STYLE: Style =
@@ -24,7 +24,7 @@ fn toml(plan: &Plan) -> String {
 }
 
 /// With a plan as the program has it, which the fixtures do without.
-fn whole(mut run: RunReport) -> RunReport {
+pub(crate) fn whole(mut run: RunReport) -> RunReport {
     if run.plan.request.method.len() > 100 {
         run.plan.request.method = "GET".into();
     }
@@ -32,7 +32,16 @@ fn whole(mut run: RunReport) -> RunReport {
     run
 }
 
-fn forms_of_run(run: &RunReport) -> Forms {
+pub(crate) fn whole_ramp(labels: &[&str]) -> RampReport {
+    let mut ramp = curves::ramp(labels);
+    ramp.plan_toml = toml(&ramp.plan);
+    for step in &mut ramp.steps {
+        step.run = whole(step.run.clone());
+    }
+    ramp
+}
+
+fn forms_of_run(run: &RunRecord) -> Forms {
     vec![
         ("text", crate::text(run, STYLE)),
         ("CSV", crate::csv(run)),
@@ -43,24 +52,25 @@ fn forms_of_run(run: &RunReport) -> Forms {
 }
 
 #[test]
-fn a_run_is_rendered_alike_from_its_record() {
+fn a_run_is_rendered_alike_from_its_file() {
     for (name, run) in [
         ("valid", fixtures::valid()),
         ("troubled", fixtures::troubled()),
         ("over HTTP/2", fixtures::over_http2()),
         ("over HTTP/3", fixtures::over_http3()),
+        ("of journeys", fixtures::of_journeys()),
         ("repeated", fixtures::repeated()),
         ("empty", fixtures::empty()),
         ("extreme", fixtures::extreme()),
     ] {
-        let run = whole(run);
-        let read = record::run::read(&crate::json(&run)).unwrap().report().unwrap();
+        let run = RunRecord::of(&whole(run));
+        let read = record::run::read(&crate::json(&run)).unwrap();
         same(name, forms_of_run(&read), forms_of_run(&run));
         assert!(crate::json(&read) == crate::json(&run), "the JSON of {name}");
     }
 }
 
-fn forms_of_ramp(ramp: &RampReport) -> Forms {
+fn forms_of_ramp(ramp: &RampRecord) -> Forms {
     vec![
         ("text", crate::ramp::text(ramp, STYLE)),
         ("CSV", crate::ramp::csv(ramp)),
@@ -70,17 +80,34 @@ fn forms_of_ramp(ramp: &RampReport) -> Forms {
 }
 
 #[test]
-fn a_ramp_is_rendered_alike_from_its_record() {
+fn a_ramp_is_rendered_alike_from_its_file() {
     for labels in [&["one"][..], &["one", "two"]] {
-        let mut ramp = curves::ramp(labels);
-        ramp.plan_toml = toml(&ramp.plan);
-        for step in &mut ramp.steps {
-            step.run = whole(step.run.clone());
-        }
-        let read = record::ramp::read(&crate::ramp::json(&ramp)).unwrap().report().unwrap();
+        let ramp = RampRecord::of(&whole_ramp(labels));
+        let read = record::ramp::read(&crate::ramp::json(&ramp)).unwrap();
         same(&labels.join(" and "), forms_of_ramp(&read), forms_of_ramp(&ramp));
         assert!(crate::ramp::json(&read) == crate::ramp::json(&ramp), "the JSON");
     }
+}
+
+/// A file of the tests, written by version 0.1.0 before records were what is rendered.
+fn earlier(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/tests/earlier");
+    std::fs::read_to_string(format!("{folder}/{name}")).expect(name)
+}
+
+#[test]
+fn what_an_earlier_version_wrote_is_rendered_as_it_did() {
+    let style = Style { percentiles: false, ..STYLE };
+    let run = record::run::read(&earlier("run.json")).unwrap();
+    assert_eq!(run.is_whole(), Ok(()));
+    assert_eq!(crate::text(&run, style), earlier("run.txt"));
+    assert_eq!(crate::markdown(&run), earlier("run.md"));
+    assert_eq!(crate::csv(&run), earlier("run.csv"));
+    let ramp = record::ramp::read(&earlier("ramp.json")).unwrap();
+    assert_eq!(ramp.is_whole(), Ok(()));
+    assert_eq!(crate::ramp::text(&ramp, style), earlier("ramp.txt"));
+    assert_eq!(crate::markdown_of_ramp(&ramp), earlier("ramp.md"));
+    assert_eq!(crate::ramp::csv(&ramp), earlier("ramp.csv"));
 }
 
 fn forms_of_compare(compare: &CompareReport) -> Forms {
@@ -120,28 +147,33 @@ fn three_protocols_are_rendered_alike_from_their_record() {
 
 #[test]
 fn what_does_not_fit_together_is_refused() {
-    let run = whole(fixtures::troubled());
-    let refused = |change: &dyn Fn(&mut record::run::RunRecord)| {
-        let mut record = record::run::RunRecord::of(&run);
-        change(&mut record);
-        record.report().unwrap_err()
+    let run = RunRecord::of(&whole(fixtures::troubled()));
+    let earlier = RunRecord { measured: None, ..run.clone() };
+    let why = earlier.is_whole().unwrap_err();
+    assert!(why.starts_with("has no key \"measured\""), "{why}");
+    assert_eq!(run.is_whole(), Ok(()));
+    let written: serde_json::Value = serde_json::from_str(&crate::json(&run)).unwrap();
+    let refused = |path: &str, value: serde_json::Value| {
+        let mut changed = written.clone();
+        *changed.pointer_mut(path).expect(path) = value;
+        record::run::read(&changed.to_string()).unwrap_err()
     };
-    let earlier = refused(&|record| record.measured = None);
-    assert!(earlier.starts_with("has no key \"measured\""), "{earlier}");
-    let cut = refused(&|record| {
-        let measured = record.measured.as_mut().unwrap();
-        measured.histograms.get_mut("succeeded").unwrap().v2.truncate(40);
-    });
-    assert!(cut.starts_with("measured.succeeded: a histogram"), "{cut}");
-    let no_base64 = refused(&|record| {
-        let measured = record.measured.as_mut().unwrap();
-        measured.histograms.get_mut("service").unwrap().v2 = "?".into();
-    });
+    let cut = refused("/measured/histograms/succeeded/v2", "HISTFA==".into());
+    assert!(cut.contains("a histogram that is not a V2 encoding"), "{cut}");
+    let no_base64 = refused("/measured/histograms/service/v2", "?".into());
     assert!(no_base64.contains("not Base64"), "{no_base64}");
-    let status = refused(&|record| {
-        record.status.insert("two hundred".into(), 1);
-    });
-    assert!(status.contains("\"two hundred\" is no such number"), "{status}");
-    let plan = refused(&|record| record.plan = "load = \"much\"".into());
-    assert!(plan.starts_with("has a plan that cannot be read"), "{plan}");
+    let spread = refused("/measured/spreads/0", "many".into());
+    assert!(spread.contains("not a list of class:count"), "{spread}");
+    let plan = refused("/plan", "load = \"much\"".into());
+    assert!(plan.contains("a plan that cannot be read"), "{plan}");
+    let objective = refused("/slo/0/objective", "soon".into());
+    assert!(objective.contains("soon"), "{objective}");
+}
+
+#[test]
+fn a_step_of_no_target_is_refused() {
+    let mut ramp = RampRecord::of(&whole_ramp(&["one"]));
+    ramp.steps[2].label = "another".into();
+    let why = ramp.is_whole().unwrap_err();
+    assert_eq!(why, "step 3 is of a target that is not among labels");
 }

@@ -1,6 +1,7 @@
 use super::fixtures;
+use super::rendered::{csv, hdr_log, html, json, text};
 use crate::text::WIDTH;
-use crate::{RunReport, Style, text};
+use crate::{RunReport, Style};
 
 const PLAIN: Style =
     Style { unicode: true, color: false, quiet: false, percentiles: false, full: true, columns: 0 };
@@ -168,7 +169,7 @@ fn a_first_call_that_failed_says_the_way_out() {
     });
     let shown = text(&report, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("(received fatal alert). Give --cert FILE."), "{shown}");
-    assert!(crate::json(&report).contains("\"advice\": \"Give --cert FILE.\""));
+    assert!(json(&report).contains("\"advice\": \"Give --cert FILE.\""));
 }
 
 #[test]
@@ -205,13 +206,8 @@ fn passwords_in_urls_are_masked() {
     report.plan.targets[0].url = url::Url::parse("http://fred:flintstone@h/").unwrap();
     report.plan.connection.proxy = Some(url::Url::parse("http://barney:rubble@p:3128").unwrap());
     report.name = "http://fred:flintstone@h/".to_owned();
-    let outputs = [
-        text(&report, PLAIN),
-        crate::json(&report),
-        crate::html(&report),
-        crate::csv(&report),
-        crate::hdr_log(&report),
-    ];
+    let outputs =
+        [text(&report, PLAIN), json(&report), html(&report), csv(&report), hdr_log(&report)];
     for output in outputs {
         for secret in ["fred", "flintstone", "barney", "rubble"] {
             assert!(!output.contains(secret), "{output}");

@@ -3,8 +3,8 @@
 
 use super::layout::Page;
 use super::{Style, begun, parts, picture, times};
-use crate::{Figures, RunReport, words};
-use record::server::Server;
+use crate::{RunRecord, RunTimes, words};
+use record::run::JourneyRecord;
 
 /// Lines of a terminal, less the one that the prompt takes.
 const LINES: usize = 23;
@@ -65,8 +65,8 @@ const MORE: [fn(&mut Detail); 14] = [
 ];
 
 /// As much as fits; with the list of quantiles, which somebody asked for, everything.
-pub(crate) fn screen(report: &RunReport, figures: &Figures, server: &Server, style: Style) -> Page {
-    let composed = |detail| composed(report, figures, server, style, detail);
+pub(crate) fn screen(report: &RunRecord, all: &RunTimes, style: Style) -> Page {
+    let composed = |detail| composed(report, all, style, detail);
     let mut detail = LEAST;
     let mut page = composed(detail);
     for more in MORE {
@@ -80,27 +80,21 @@ pub(crate) fn screen(report: &RunReport, figures: &Figures, server: &Server, sty
     page
 }
 
-fn composed(
-    report: &RunReport,
-    figures: &Figures,
-    server: &Server,
-    style: Style,
-    detail: Detail,
-) -> Page {
-    let mut page = super::opened(report, server, style, detail.causes);
+fn composed(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> Page {
+    let mut page = super::opened(report, style, detail.causes);
     page.blank();
     parts::asked(&mut page, report, detail.asked);
     if !begun(report) {
         if let Some(first) = words::first_call(report) {
             page.fact("First call", &first);
         }
-        if !report.measurement.total.journeys.is_empty() {
+        if report.journeys.as_ref().is_some_and(JourneyRecord::noticed) {
             // why users asked for nothing
             times::journeys(&mut page, report, times::NOTES_MAX);
         }
         return page;
     }
-    parts::throughput(&mut page, figures);
+    parts::throughput(&mut page, report);
     parts::failed(&mut page, report, !detail.tables);
     parts::score(&mut page, report);
     parts::verified(&mut page, report);
@@ -108,13 +102,13 @@ fn composed(
     if !detail.tables {
         parts::objectives_in_lines(&mut page, report);
     }
-    times::table(&mut page, report, figures, detail.rest);
+    times::table(&mut page, report, all, detail.rest);
     times::streams(&mut page, report);
     if detail.tables {
         parts::objectives(&mut page, report);
     }
     if style.percentiles {
-        times::spectrum(&mut page, figures);
+        times::spectrum(&mut page, report, all);
     }
     if detail.tables {
         parts::failure_classes(&mut page, report);
@@ -125,16 +119,16 @@ fn composed(
     if detail.across_runs {
         times::across_runs(&mut page, report, detail.rest);
     }
-    let steps = report.plan.journeys.as_ref().map_or(0, |_| times::STEPS_MAX);
+    let steps = report.journeys.as_ref().map_or(0, |_| times::STEPS_MAX);
     times::scenarios(&mut page, report);
     times::clients(&mut page, report);
     times::per_url(&mut page, report, detail.urls.max(steps));
     times::journeys(&mut page, report, times::NOTES_MAX);
-    let findings = findings(&page, report, server, detail);
+    let findings = findings(&page, report, detail);
     if let Some(bars) = detail.bars {
         let room = LINES.saturating_sub(page.lines() + findings.lines() + 2);
         let bars = room.clamp(bars, BARS_MAX);
-        picture::histogram(&mut page, &figures.response, style.columns, bars);
+        picture::histogram(&mut page, &all.response, style.columns, bars);
     }
     page.append(findings);
     page
@@ -142,12 +136,12 @@ fn composed(
 
 /// What limits the server, the first findings only. Evidence that the report's first line has is not
 /// repeated.
-fn findings(page: &Page, report: &RunReport, server: &Server, detail: Detail) -> Page {
+fn findings(page: &Page, report: &RunRecord, detail: Detail) -> Page {
     let mut page = page.alike();
     let (shown, advised) = detail.findings;
-    let said = server.sentence();
+    let said = &report.server.sentence;
     let mut shown: Vec<_> = report.findings.iter().take(shown).enumerate().collect();
-    shown.retain(|(index, finding)| *index < advised || finding.evidence != said);
+    shown.retain(|(index, finding)| *index < advised || finding.evidence != *said);
     let hidden = report.findings.len() - shown.len();
     if shown.is_empty() {
         return page;
@@ -158,7 +152,7 @@ fn findings(page: &Page, report: &RunReport, server: &Server, detail: Detail) ->
     });
     for (index, finding) in shown {
         let named = format!("{} ({})", finding.id, finding.confidence);
-        match finding.evidence == said {
+        match finding.evidence == *said {
             true => page.line(&format!("  {named}")),
             false => page.wrapped("  ", &format!("{named}: {}", finding.evidence)),
         }

@@ -2,8 +2,8 @@
 
 use super::layout::{LABEL, Page};
 use crate::figures::{self, Bucket};
-use crate::{RunReport, words};
-use stats::Second;
+use crate::{RunRecord, words};
+use record::run::SecondRecord;
 use units::{Nanos, show};
 
 /// Bars of one row; more intervals than that share one.
@@ -18,8 +18,8 @@ pub(crate) fn ascii_level(bar: char) -> Option<char> {
 }
 
 /// Nothing for a run of a single interval.
-pub(crate) fn per_second(page: &mut Page, report: &RunReport) {
-    let buckets = figures::buckets(&report.measurement, BARS_MAX);
+pub(crate) fn per_second(page: &mut Page, report: &RunRecord) {
+    let buckets = figures::buckets(report, BARS_MAX);
     let [first, _, ..] = &buckets[..] else { return };
     let span = words::span(Nanos::from_secs_f64(first.span_s));
     page.heading(&format!("Over time     a bar is {span}"));
@@ -32,14 +32,15 @@ pub(crate) fn per_second(page: &mut Page, report: &RunReport) {
     after_the_window(page, report);
 }
 
-fn after_the_window(page: &mut Page, report: &RunReport) {
-    let late: Vec<&Second> = figures::after_window(&report.measurement).collect();
-    let count: u64 = late.iter().map(|row| row.counts.done()).sum();
-    if let Some(slowest) = late.iter().map(|row| row.max).max().filter(|_| count > 0) {
+fn after_the_window(page: &mut Page, report: &RunRecord) {
+    let late: Vec<&SecondRecord> = figures::after_window(report).collect();
+    let count: u64 = late.iter().map(|row| row.outcomes.done()).sum();
+    let slowest = late.iter().filter_map(|row| row.response_max_s).fold(0.0, f64::max);
+    if count > 0 {
         let text = format!(
             "After the window {} that had fallen due in it came to an end, the slowest after {}.",
             words::counted(count, "call"),
-            show::duration(slowest)
+            words::seconds(slowest)
         );
         page.wrapped("  ", &text);
     }

@@ -1,8 +1,9 @@
 //! Tables of times.
 
 use super::layout::Page;
-use crate::{Figures, Headline, RunReport, facts, figures, words};
-use stats::{Doubt, Estimate, Hist, Snapshot, quantile_name, samples_needed};
+use crate::{Headline, RunRecord, RunTimes, facts, figures, words};
+use record::run::{RunHist, UrlRecord};
+use stats::{Doubt, Estimate, Hist, quantile_name, samples_needed};
 use units::{Nanos, show};
 
 /// Rows of the per-URL table; the last holds all others.
@@ -15,34 +16,34 @@ pub(crate) const NOTES_MAX: usize = 20;
 const HEAD: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
 /// Response time, how much of it may be the client's lateness, and service time beside it.
-fn main_rows(report: &RunReport, figures: &Figures) -> Vec<Vec<String>> {
+fn main_rows(report: &RunRecord, all: &RunTimes) -> Vec<Vec<String>> {
     let mut rows = vec![header("", &["p50", "p90", "p99", "p99.9", "max", "mean"])];
-    rows.push(times_row("response time", &figures.response));
-    rows.extend(figures.doubt.as_ref().and_then(lateness_row));
-    rows.push(times_row("service time", &report.measurement.total.service));
+    rows.push(times_row("response time", &all.response));
+    rows.extend(all.doubt.as_ref().and_then(lateness_row));
+    rows.push(times_row("service time", &report.hist(RunHist::Service)));
     rows
 }
 
 /// Response time alone, and how much of it may be the client's lateness.
-pub(crate) fn brief(page: &mut Page, report: &RunReport, figures: &Figures) {
-    if report.measurement.total.counts.done() == 0 {
+pub(crate) fn brief(page: &mut Page, report: &RunRecord, all: &RunTimes) {
+    if report.outcomes.done() == 0 {
         return;
     }
-    let mut rows = main_rows(report, figures);
+    let mut rows = main_rows(report, all);
     rows.pop();
     page.blank();
     page.table(&rows);
-    marks(page, &figures.response);
+    marks(page, &all.response);
 }
 
 /// The table of the first screen; without `all`, neither what its marks mean nor service times that
 /// are the response times once more.
-pub(crate) fn table(page: &mut Page, report: &RunReport, figures: &Figures, all: bool) {
-    if report.measurement.total.counts.done() == 0 {
+pub(crate) fn table(page: &mut Page, report: &RunRecord, known: &RunTimes, all: bool) {
+    if report.outcomes.done() == 0 {
         return;
     }
     page.blank();
-    let mut rows = main_rows(report, figures);
+    let mut rows = main_rows(report, known);
     let [_, response, .., service] = &rows[..] else { return };
     let same = response[1..] == service[1..];
     if same && !all {
@@ -50,38 +51,38 @@ pub(crate) fn table(page: &mut Page, report: &RunReport, figures: &Figures, all:
     }
     page.table(&rows);
     if all {
-        marks(page, &figures.response);
+        marks(page, &known.response);
     }
 }
 
 /// The same with the slip between them and what the words mean.
-pub(crate) fn times(page: &mut Page, report: &RunReport, figures: &Figures) {
-    let total = &report.measurement.total;
-    if total.counts.done() == 0 {
+pub(crate) fn times(page: &mut Page, report: &RunRecord, all: &RunTimes) {
+    if report.outcomes.done() == 0 {
         return;
     }
     page.blank();
-    let mut rows = main_rows(report, figures);
+    let mut rows = main_rows(report, all);
     let in_doubt = rows.len() > 3;
-    rows.push(times_row("slip", &total.slip));
+    rows.push(times_row("slip", &report.hist(RunHist::Slip)));
+    let (wait, lag) = (report.hist(RunHist::Wait), report.hist(RunHist::Lag));
     // In a punctual closed loop both parts are nothing.
-    if !total.wait.max().is_zero() || !total.lag.max().is_zero() {
-        rows.push(times_row("  wait", &total.wait));
-        rows.push(times_row("  lag", &total.lag));
+    if !wait.max().is_zero() || !lag.max().is_zero() {
+        rows.push(times_row("  wait", &wait));
+        rows.push(times_row("  lag", &lag));
     }
     page.table(&rows);
     let legend = format!(
         "Response time counts from the instant a call was due: {} succeeded, {} timed out. \
          Service time counts from its issue. Slip = response − service.",
-        show::count(total.counts.succeeded),
-        show::count(total.counts.timed_out)
+        show::count(report.outcomes.succeeded),
+        show::count(report.outcomes.timed_out)
     );
     page.wrapped("  ", &legend);
     if in_doubt {
         let text = "Lateness: at most so much of the response time is this client's own.";
         page.wrapped("  ", text);
     }
-    marks(page, &figures.response);
+    marks(page, &all.response);
 }
 
 fn marks(page: &mut Page, hist: &Hist) {
@@ -134,20 +135,21 @@ fn quantile_cell(hist: &Hist, quantile: f64) -> String {
 }
 
 /// The quantiles that the plan lists.
-pub(crate) fn spectrum(page: &mut Page, figures: &Figures) {
+pub(crate) fn spectrum(page: &mut Page, report: &RunRecord, all: &RunTimes) {
     page.heading("Quantiles");
     let mut rows = vec![header("", &["response", "from", "to", "service", "calls above"])];
-    let count = figures.response.count();
-    rows.extend(figures.quantiles.iter().map(|row| {
-        let mark = if row.enough { "" } else { "~" };
-        let above = count - figures.response.count_at_or_below(row.response).min(count);
-        let end = |end: Option<Nanos>| end.map_or_else(|| "-".to_owned(), show::duration);
+    let count = all.response.count();
+    rows.extend(report.quantiles.iter().map(|row| {
+        let mark = if row.enough_samples { "" } else { "~" };
+        let response = Nanos::from_secs_f64(row.response_time_s);
+        let above = count - all.response.count_at_or_below(response).min(count);
+        let end = |end: Option<f64>| end.map_or_else(|| "-".to_owned(), words::seconds);
         vec![
             quantile_name(row.quantile),
-            format!("{mark}{}", show::duration(row.response)),
-            end(row.interval.map(|(low, _)| low)),
-            end(row.interval.map(|(_, high)| high)),
-            format!("{mark}{}", show::duration(row.service)),
+            format!("{mark}{}", show::duration(response)),
+            end(row.low_s),
+            end(row.high_s),
+            format!("{mark}{}", words::seconds(row.service_time_s)),
             show::count(above),
         ]
     }));
@@ -159,36 +161,28 @@ pub(crate) fn spectrum(page: &mut Page, figures: &Figures) {
 }
 
 /// The parts of service time.
-pub(crate) fn phases(page: &mut Page, report: &RunReport, figures: &Figures) {
-    let total = &report.measurement.total;
-    let phases = [
-        ("dns", &figures.dns),
-        ("connect", &total.connect),
-        ("tls", &total.tls),
-        ("first byte", &total.first_byte),
-        ("transfer", &total.transfer),
-    ];
-    let seen: Vec<_> = phases.into_iter().filter(|(_, hist)| !hist.is_empty()).collect();
-    parts_table(page, "Phases", &seen);
-    server_timings(page, total);
+pub(crate) fn phases(page: &mut Page, report: &RunRecord) {
+    let names = ["dns", "connect", "tls", "first byte", "transfer"];
+    parts_table(page, "Phases", &facts::phases(report, names));
+    server_timings(page, report);
 }
 
 /// What the server says of its own work.
-fn server_timings(page: &mut Page, total: &Snapshot) {
-    parts_table(page, "Server-Timing", &figures::server_timings(total));
-    let malformed = total.server_timings.malformed();
+fn server_timings(page: &mut Page, report: &RunRecord) {
+    parts_table(page, "Server-Timing", &figures::server_timings(report));
+    let malformed = report.server_timings.server_timing_malformed;
     if malformed > 0 {
         page.wrapped("  ", &format!("Server-Timing: {} malformed.", show::count(malformed)));
     }
 }
 
 /// Times of events in streams.
-pub(crate) fn streams(page: &mut Page, report: &RunReport) {
+pub(crate) fn streams(page: &mut Page, report: &RunRecord) {
     parts_table(page, "Streams", &facts::streams::times(report));
 }
 
 /// A row per histogram; nothing without any.
-fn parts_table(page: &mut Page, heading: &str, parts: &[(&str, &Hist)]) {
+fn parts_table(page: &mut Page, heading: &str, parts: &[(&str, Hist)]) {
     if parts.is_empty() {
         return;
     }
@@ -222,12 +216,12 @@ fn headed(page: &mut Page, rows: Vec<Vec<String>>) {
 }
 
 /// Each run, and the mean across runs with its interval.
-pub(crate) fn runs(page: &mut Page, report: &RunReport) {
+pub(crate) fn runs(page: &mut Page, report: &RunRecord) {
     each_run(page, report);
     across_runs(page, report, true);
 }
 
-pub(crate) fn each_run(page: &mut Page, report: &RunReport) {
+pub(crate) fn each_run(page: &mut Page, report: &RunRecord) {
     if report.runs.is_empty() {
         return;
     }
@@ -250,7 +244,7 @@ pub(crate) fn each_run(page: &mut Page, report: &RunReport) {
 }
 
 /// The means across runs; of these, without `all`, the ones that are asked for most.
-pub(crate) fn across_runs(page: &mut Page, report: &RunReport, all: bool) {
+pub(crate) fn across_runs(page: &mut Page, report: &RunRecord, all: bool) {
     let mut estimates = figures::estimates(&report.runs);
     estimates.retain(|(name, ..)| all || ACROSS_MOST.contains(name));
     if estimates.is_empty() {
@@ -281,124 +275,90 @@ fn half_share(estimate: &Estimate) -> f64 {
 }
 
 /// Rows of the per-URL table where there is room for all.
-pub(crate) fn rows_max(report: &RunReport) -> usize {
-    if report.plan.journeys.is_some() { STEPS_MAX } else { URLS_MAX }
+pub(crate) fn rows_max(report: &RunRecord) -> usize {
+    if report.journeys.is_some() { STEPS_MAX } else { URLS_MAX }
 }
 
 /// The most called URLs, at most `rows_max` rows with the one of all others.
-pub(crate) fn per_url(page: &mut Page, report: &RunReport, rows_max: usize) {
-    let mut urls = figures::url_rows(report);
+pub(crate) fn per_url(page: &mut Page, report: &RunRecord, rows_max: usize) {
+    let urls = &report.per_url;
     if urls.is_empty() || rows_max == 0 {
         return;
     }
     let shown = if urls.len() > rows_max { rows_max - 1 } else { urls.len() };
-    let folded = urls.split_off(shown);
-    if let Some((first, rest)) = folded.split_first() {
-        let mut other = rest.iter().fold(clone_of(first), |mut sum, row| {
-            sum.count += row.count;
-            sum.failed += row.failed;
-            sum.timed_out += row.timed_out;
-            sum.response.merge(&row.response);
-            sum
-        });
-        other.url = format!("{} more", show::count(folded.len() as u64));
-        other.name = None;
-        urls.push(other);
-    }
+    let (shown, folded) = urls.split_at(shown);
     page.blank();
-    let title = if report.plan.journeys.is_some() { "Per step" } else { "Per URL" };
+    let title = if report.journeys.is_some() { "Per step" } else { "Per URL" };
     let mut rows = vec![header(title, &["calls", "failed", "p50", "p99", "max"])];
-    rows.extend(urls.iter().map(|row| {
-        vec![
-            words::printable(row.label(), 400),
-            show::count(row.count),
-            show::count(row.failed + row.timed_out),
-            quantile_cell(&row.response, 0.5),
-            quantile_cell(&row.response, 0.99),
-            if row.response.is_empty() {
-                "-".to_owned()
-            } else {
-                show::duration(row.response.max())
-            },
-        ]
+    rows.extend(shown.iter().map(|row| {
+        let name = words::printable(row.label(), 400);
+        let failed = row.failed + row.timed_out;
+        ended_row(name, (row.count, failed), &report.hist_of_target(row.target))
     }));
+    if !folded.is_empty() {
+        let sum = |of: fn(&UrlRecord) -> u64| folded.iter().map(of).sum();
+        let mut all = Hist::new();
+        folded.iter().for_each(|row| all.merge(&report.hist_of_target(row.target)));
+        let name = format!("{} more", show::count(folded.len() as u64));
+        let counts = (sum(|row| row.count), sum(|row| row.failed + row.timed_out));
+        rows.push(ended_row(name, counts, &all));
+    }
     headed(page, rows);
 }
 
 /// Kinds of clients, each behind its own kind of path.
-pub(crate) fn clients(page: &mut Page, report: &RunReport) {
-    let all = figures::clients_rows(report);
+pub(crate) fn clients(page: &mut Page, report: &RunRecord) {
+    let all = &report.by_clients;
     if all.is_empty() {
         return;
     }
     page.blank();
     let columns = ["clients", "calls", "failed", "p50", "p99", "max"];
     let mut rows = vec![header("Behind", &columns)];
-    rows.extend(all.iter().map(|row| {
-        let max = (!row.response.is_empty()).then(|| show::duration(row.response.max()));
-        vec![
-            words::printable(&row.name, 60),
-            show::count(u64::from(row.clients)),
-            show::count(row.count()),
-            show::count(row.failed + row.timed_out),
-            quantile_cell(&row.response, 0.5),
-            quantile_cell(&row.response, 0.99),
-            max.unwrap_or_else(|| "-".to_owned()),
-        ]
+    rows.extend(all.iter().enumerate().map(|(place, row)| {
+        let response = report.hist_of_clients(place);
+        let name = words::printable(&row.name, 60);
+        let mut cells = ended_row(name, (row.count, row.failed + row.timed_out), &response);
+        cells.insert(1, show::count(u64::from(row.clients)));
+        cells
     }));
     headed(page, rows);
 }
 
 /// Several loads at once.
-pub(crate) fn scenarios(page: &mut Page, report: &RunReport) {
-    let all = figures::scenario_rows(report);
+pub(crate) fn scenarios(page: &mut Page, report: &RunRecord) {
+    let all = &report.by_scenario;
     if all.is_empty() {
         return;
     }
     page.blank();
     let columns = ["calls", "failed", "per second", "p50", "p99", "max"];
     let mut rows = vec![header("Per scenario", &columns)];
-    let window = report.measurement.window.as_secs_f64().max(1e-9);
-    rows.extend(all.iter().map(|row| {
-        let (counts, response) = (&row.tally.counts, &row.tally.response);
-        let max = (!response.is_empty()).then(|| show::duration(response.max()));
-        vec![
-            words::printable(&row.name, 60),
-            show::count(counts.due),
-            show::count(counts.failed + counts.timed_out + counts.dropped),
-            show::rate(row.tally.in_window as f64 / window),
-            quantile_cell(response, 0.5),
-            quantile_cell(response, 0.99),
-            max.unwrap_or_else(|| "-".to_owned()),
-        ]
+    rows.extend(all.iter().enumerate().map(|(place, row)| {
+        let (counts, response) = (&row.outcomes, report.hist_of_scenario(place));
+        let name = words::printable(&row.name, 60);
+        let mut cells = ended_row(name, (counts.due, counts.bad()), &response);
+        cells.insert(3, show::rate(row.throughput_per_s));
+        cells
     }));
     headed(page, rows);
-    for row in &all {
+    for row in all {
         page.wrapped("  ", &format!("{}: {}", words::printable(&row.name, 60), row.load));
     }
 }
 
 /// Steps that belong together, and what users noticed beside their calls.
-pub(crate) fn journeys(page: &mut Page, report: &RunReport, notes_max: usize) {
-    let transactions = record::journeys::transactions(report);
-    if transactions.is_empty() {
-        return;
-    }
+pub(crate) fn journeys(page: &mut Page, report: &RunRecord, notes_max: usize) {
+    let Some(journeys) = &report.journeys else { return };
     page.blank();
     let mut rows = vec![header("Together", &["done", "failed", "p50", "p99", "max"])];
-    rows.extend(transactions.iter().map(|row| {
-        let empty = row.time.is_empty();
-        vec![
-            words::printable(&row.name, 400),
-            show::count(row.count),
-            show::count(row.failed),
-            quantile_cell(&row.time, 0.5),
-            quantile_cell(&row.time, 0.99),
-            if empty { "-".to_owned() } else { show::duration(row.time.max()) },
-        ]
+    rows.extend(journeys.transactions.iter().enumerate().map(|(place, row)| {
+        let name = words::printable(&row.name, 400);
+        let counts = (row.succeeded + row.failed, row.failed);
+        ended_row(name, counts, &report.hist_of_transaction(place))
     }));
     headed(page, rows);
-    let notes = record::journeys::notes(report);
+    let notes = journeys.notes();
     if notes.is_empty() {
         return;
     }
@@ -411,6 +371,14 @@ pub(crate) fn journeys(page: &mut Page, report: &RunReport, notes_max: usize) {
     }
 }
 
-fn clone_of(row: &figures::UrlRow) -> figures::UrlRow {
-    figures::UrlRow { url: String::new(), name: None, response: row.response.clone(), ..*row }
+/// A name, how many ended and how many of these failed, and how long they took.
+fn ended_row(name: String, (ended, failed): (u64, u64), times: &Hist) -> Vec<String> {
+    vec![
+        name,
+        show::count(ended),
+        show::count(failed),
+        quantile_cell(times, 0.5),
+        quantile_cell(times, 0.99),
+        if times.is_empty() { "-".to_owned() } else { show::duration(times.max()) },
+    ]
 }

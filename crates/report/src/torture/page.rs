@@ -11,6 +11,7 @@ use crate::html::sections;
 use crate::torture::{beside, words};
 use crate::words::printable;
 use maud::{Markup, html};
+use record::run::EnvironmentRecord;
 use record::torture::{CaseRecord, HealthRecord, Torture, TortureRecord};
 use torture::judge::{Severity, TestOutcome};
 use units::show;
@@ -53,7 +54,7 @@ fn body(torture: &Torture, plots: &mut Plots) -> Markup {
         ul { @for one in words::not_ruled_out(torture) { li { (one) } } }
         (details(record))
         @if let Some(environment) = &torture.details.environment {
-            (sections::footer(record.started_unix_s, environment))
+            (sections::footer(record.started_unix_s, &EnvironmentRecord::of(environment)))
         }
     }
 }

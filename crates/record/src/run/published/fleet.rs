@@ -3,7 +3,6 @@
 use sample::{AgentFacts, BudgetFacts, FleetFacts, PartMove};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Nanos;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetRecord {
@@ -107,15 +106,6 @@ impl FleetRecord {
             budgets: facts.budgets.iter().map(BudgetRecord::of).collect(),
         }
     }
-
-    pub(crate) fn facts(&self) -> FleetFacts {
-        FleetFacts {
-            server: self.server.clone(),
-            agents: self.agents.iter().map(AgentRecord::facts).collect(),
-            moved: self.moved.iter().map(MoveRecord::facts).collect(),
-            budgets: self.budgets.iter().map(BudgetRecord::facts).collect(),
-        }
-    }
 }
 
 impl MoveRecord {
@@ -129,28 +119,12 @@ impl MoveRecord {
             refused: (!step.refused.is_empty()).then(|| step.refused.clone()),
         }
     }
-
-    fn facts(&self) -> PartMove {
-        PartMove {
-            from: self.from.clone(),
-            to: self.to.clone(),
-            slots: self.slots.clone(),
-            of: self.of,
-            at_s: self.at_s,
-            refused: self.refused.clone().unwrap_or_default(),
-        }
-    }
 }
 
 impl BudgetRecord {
     fn of(budget: &BudgetFacts) -> BudgetRecord {
         let BudgetFacts { host, most_per_s, asked_per_s } = budget.clone();
         BudgetRecord { host, most_per_s, asked_per_s }
-    }
-
-    fn facts(&self) -> BudgetFacts {
-        let BudgetRecord { host, most_per_s, asked_per_s } = self.clone();
-        BudgetFacts { host, most_per_s, asked_per_s }
     }
 }
 
@@ -177,31 +151,6 @@ impl AgentRecord {
             first_call_s: known(agent.first_call_s),
             state: agent.state.clone(),
             causes: agent.causes.clone(),
-        }
-    }
-
-    fn facts(&self) -> AgentFacts {
-        AgentFacts {
-            id: self.id.clone(),
-            host: self.host.clone(),
-            build: self.build.clone(),
-            labels: self.labels.clone(),
-            workers: self.workers,
-            weight: self.weight,
-            offered: self.offered,
-            lost: self.lost,
-            lost_at_s: self.lost_at_s,
-            ending: self.ending.clone(),
-            p50: Nanos::from_secs_f64(self.response_p50_s),
-            p99: Nanos::from_secs_f64(self.response_p99_s),
-            slip_p99: Nanos::from_secs_f64(self.slip_p99_s),
-            busy: self.busy,
-            clock_ahead_s: self.clock_ahead_s,
-            clock_bound: Nanos::from_secs_f64(self.clock_bound_s),
-            clock_drift_s: self.clock_drift_s.unwrap_or(f64::NAN),
-            first_call_s: self.first_call_s.unwrap_or(f64::NAN),
-            state: self.state.clone(),
-            causes: self.causes.clone(),
         }
     }
 }

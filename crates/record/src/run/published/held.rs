@@ -3,7 +3,6 @@
 use sample::HeldFacts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldRecord {
@@ -41,7 +40,7 @@ pub struct HeldAgeRecord {
 }
 
 impl HeldRecord {
-    pub(crate) fn of(facts: &HeldFacts) -> HeldRecord {
+    pub fn of(facts: &HeldFacts) -> HeldRecord {
         let age = HeldAgeRecord {
             min: facts.age_min.as_secs_f64(),
             p50: facts.age_p50.as_secs_f64(),
@@ -58,26 +57,6 @@ impl HeldRecord {
             bytes: facts.bytes,
             setup_s: facts.setup.as_secs_f64(),
             age_s: (facts.ended() > 0).then_some(age),
-        }
-    }
-
-    pub(crate) fn facts(&self) -> HeldFacts {
-        let age = |of: fn(&HeldAgeRecord) -> f64| {
-            self.age_s.as_ref().map_or(Nanos::ZERO, |age| Nanos::from_secs_f64(of(age)))
-        };
-        HeldFacts {
-            wanted: self.wanted,
-            stood: self.stood,
-            failed: self.failed,
-            peak: self.peak,
-            open: self.open,
-            closed: self.closed,
-            reset: self.reset,
-            bytes: self.bytes,
-            setup: Nanos::from_secs_f64(self.setup_s),
-            age_min: age(|age| age.min),
-            age_p50: age(|age| age.p50),
-            age_max: age(|age| age.max),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What HTTP/2 adds to a run.
 
-use sample::{Http2Facts, http2_code, http2_code_name};
+use sample::{Http2Facts, http2_code_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -12,6 +12,9 @@ pub struct Http2Record {
     pub streams_peak: u64,
     /// The least SETTINGS_MAX_CONCURRENT_STREAMS of the server; null: it sets none.
     pub streams_max: Option<u32>,
+    /// No connection was sent the server's settings; left out where one was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_settings: bool,
     /// Requests that the server said it had not processed; each was sent again, or given up.
     pub refused: u64,
     /// Frames of the server by the names of their error codes.
@@ -51,7 +54,7 @@ pub struct FieldsRecord {
 }
 
 impl Http2Record {
-    pub(crate) fn of(facts: &Http2Facts) -> Option<Http2Record> {
+    pub fn of(facts: &Http2Facts) -> Option<Http2Record> {
         let named = |codes: &BTreeMap<u32, u64>| {
             codes.iter().map(|(code, count)| (http2_code_name(*code), *count)).collect()
         };
@@ -59,6 +62,7 @@ impl Http2Record {
             streams: facts.streams,
             streams_peak: facts.streams_peak,
             streams_max: facts.streams_max.filter(|max| *max != u32::MAX),
+            no_settings: facts.streams_max.is_none(),
             refused: facts.refused,
             resets: named(&facts.resets),
             goaways: named(&facts.goaways),
@@ -77,38 +81,4 @@ impl Http2Record {
             control_received: facts.control_received,
         })
     }
-
-    /// What was counted.
-    ///
-    /// # Errors
-    /// A name that no error code has.
-    pub(crate) fn facts(&self) -> Result<Http2Facts, String> {
-        Ok(Http2Facts {
-            streams: self.streams,
-            streams_peak: self.streams_peak,
-            // a server that sent no settings at all is published alike
-            streams_max: Some(self.streams_max.unwrap_or(u32::MAX)),
-            refused: self.refused,
-            resets: codes(&self.resets)?,
-            goaways: codes(&self.goaways)?,
-            pings: self.pings,
-            fields_sent: self.fields.sent,
-            coded_sent: self.fields.sent_coded,
-            fields_received: self.fields.received,
-            coded_received: self.fields.received_coded,
-            control_received: self.control_received,
-            held_back: self.held_back,
-            goaway_streams: self.goaway_streams.map(|both| (both.fewest, both.most)),
-            violations: self.violations.clone(),
-        })
-    }
-}
-
-fn codes(named: &BTreeMap<String, u64>) -> Result<BTreeMap<u32, u64>, String> {
-    let code = |(name, count): (&String, &u64)| {
-        let code = http2_code(name)
-            .ok_or_else(|| format!("http2: {} is not an error code", units::quoted(name)))?;
-        Ok((code, *count))
-    };
-    named.iter().map(code).collect()
 }

@@ -1,11 +1,10 @@
 //! What HTTP/3 and QUIC add to a run.
 
 use super::FieldsRecord;
-use sample::{EarlyFacts, Http3Facts, MigrationFacts, QuicFacts, http3_code, http3_code_name};
+use sample::{EarlyFacts, Http3Facts, MigrationFacts, QuicFacts, http3_code_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use units::Nanos;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Http3Record {
@@ -98,11 +97,6 @@ impl EarlyDataRecord {
             too_early,
         })
     }
-
-    pub(crate) fn facts(&self) -> EarlyFacts {
-        let EarlyDataRecord { sent, accepted, rejected, too_early } = *self;
-        EarlyFacts { sent, accepted, rejected, too_early }
-    }
 }
 
 impl MigrationRecord {
@@ -120,20 +114,6 @@ impl MigrationRecord {
             calls_lost: facts.calls_lost,
         })
     }
-
-    fn facts(&self) -> MigrationFacts {
-        let seconds = |pick: fn(&ValidationRecord) -> f64| self.time_s.as_ref().map_or(0.0, pick);
-        MigrationFacts {
-            made: self.made,
-            validated: self.validated,
-            forbidden: self.forbidden,
-            time_sum: Nanos::from_secs_f64(seconds(|time| time.mean) * self.validated as f64),
-            time_min: Nanos::from_secs_f64(seconds(|time| time.min)),
-            time_max: Nanos::from_secs_f64(seconds(|time| time.max)),
-            calls: self.calls,
-            calls_lost: self.calls_lost,
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -145,7 +125,7 @@ pub struct RttRecord {
 }
 
 impl Http3Record {
-    pub(crate) fn of(facts: &Http3Facts) -> Option<Http3Record> {
+    pub fn of(facts: &Http3Facts) -> Option<Http3Record> {
         let resets = facts.resets.iter();
         (!facts.is_empty()).then(|| Http3Record {
             streams: facts.streams,
@@ -164,34 +144,6 @@ impl Http3Record {
             violations: facts.violations.clone(),
             quic: QuicRecord::of(&facts.quic),
             migration: MigrationRecord::of(&facts.migration),
-        })
-    }
-
-    /// What was counted.
-    ///
-    /// # Errors
-    /// A name that no error code has.
-    pub(crate) fn facts(&self) -> Result<Http3Facts, String> {
-        let code = |(name, count): (&String, &u64)| {
-            let code = http3_code(name)
-                .ok_or_else(|| format!("http3: {} is not an error code", units::quoted(name)))?;
-            Ok::<_, String>((code, *count))
-        };
-        Ok(Http3Facts {
-            streams: self.streams,
-            streams_peak: self.streams_peak,
-            streams_max: self.streams_max,
-            waited: self.waited,
-            refused: self.refused,
-            resets: self.resets.iter().map(code).collect::<Result<_, _>>()?,
-            goaways: self.goaways,
-            fields_sent: self.fields.sent,
-            coded_sent: self.fields.sent_coded,
-            fields_received: self.fields.received,
-            coded_received: self.fields.received_coded,
-            violations: self.violations.clone(),
-            quic: self.quic.facts(),
-            migration: self.migration.as_ref().map(MigrationRecord::facts).unwrap_or_default(),
         })
     }
 }
@@ -213,23 +165,6 @@ impl QuicRecord {
             bytes_received: facts.bytes_received,
             congestion_events: facts.congestion_events,
             rtt_s: rtt,
-        }
-    }
-
-    fn facts(&self) -> QuicFacts {
-        let seconds = |pick: fn(&RttRecord) -> f64| self.rtt_s.as_ref().map_or(0.0, pick);
-        QuicFacts {
-            handshakes: self.handshakes,
-            resumed: self.resumed,
-            packets_sent: self.packets_sent,
-            packets_lost: self.packets_lost,
-            datagrams_received: self.datagrams_received,
-            bytes_sent: self.bytes_sent,
-            bytes_received: self.bytes_received,
-            congestion_events: self.congestion_events,
-            rtt_sum: Nanos::from_secs_f64(seconds(|rtt| rtt.mean) * self.handshakes as f64),
-            rtt_min: Nanos::from_secs_f64(seconds(|rtt| rtt.min)),
-            rtt_max: Nanos::from_secs_f64(seconds(|rtt| rtt.max)),
         }
     }
 }

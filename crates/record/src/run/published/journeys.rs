@@ -1,12 +1,15 @@
 //! What users noticed on their journeys.
 
 use super::times::TimesRecord;
+use crate::words::{counted, printable};
 use plan::Plan;
 use plan::journey::JourneyPlan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{JourneyTally, Noted, TransactionTally};
-use units::Nanos;
+
+/// Characters of an example.
+const EXAMPLE_MAX: usize = 300;
 
 /// `journeys` of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,14 +72,39 @@ impl NotedRecord {
         let noted = rows.get(row).cloned().unwrap_or_default();
         NotedRecord { count: noted.count, example: noted.example.map(|(_, text)| text) }
     }
-
-    fn read(&self) -> Noted {
-        let example = self.example.clone().map(|text| (Nanos::ZERO, text));
-        Noted { count: self.count, example }
-    }
 }
 
 impl JourneyRecord {
+    /// Whether anything came of it.
+    pub fn noticed(&self) -> bool {
+        let ended = self.transactions.iter().any(|row| row.succeeded + row.failed > 0);
+        ended || !self.notes().is_empty()
+    }
+
+    /// What is worth a sentence, by the name of its step or feeder.
+    pub fn notes(&self) -> Vec<(String, String)> {
+        let mut notes = Vec::new();
+        for capture in &self.captures {
+            let why = format!("capture {} found nothing", capture.name);
+            notes.extend(noted(&capture.missed, &capture.step, &why));
+        }
+        for row in &self.steps {
+            let step = row.step.as_str();
+            notes.extend(noted(&row.differed, step, "not as expected"));
+            notes.extend(noted(&row.skipped, step, "skipped"));
+            let of = counted(row.check_met + row.check_unmet.count, "response");
+            notes.extend(noted(&row.check_unmet, step, &format!("of {of} the check was not met")));
+            if row.refreshed > 0 {
+                notes.push((step.to_owned(), format!("logged in again {}", times(row.refreshed))));
+            }
+        }
+        for feeder in self.feeders.iter().filter(|feeder| feeder.ran_dry > 0) {
+            let text = format!("no row was left for {}", counted(feeder.ran_dry, "user"));
+            notes.push((format!("feeder {}", feeder.name), text));
+        }
+        notes
+    }
+
     /// `None`: the plan has no journeys.
     pub(crate) fn of_plan(plan: &Plan, tally: &JourneyTally) -> Option<JourneyRecord> {
         plan.journeys.as_ref().map(|journeys| JourneyRecord::of(journeys, tally))
@@ -121,27 +149,15 @@ impl JourneyRecord {
             feeders: feeders.collect(),
         }
     }
+}
 
-    /// The tally again; the histograms of transactions stand elsewhere.
-    pub(crate) fn read(&self) -> JourneyTally {
-        let steps = || self.steps.iter();
-        JourneyTally {
-            missed: self.captures.iter().map(|row| row.missed.read()).collect(),
-            met: steps().map(|row| row.check_met).collect(),
-            unmet: steps().map(|row| row.check_unmet.read()).collect(),
-            differed: steps().map(|row| row.differed.read()).collect(),
-            skipped: steps().map(|row| row.skipped.read()).collect(),
-            refreshed: steps().map(|row| row.refreshed).collect(),
-            transactions: self
-                .transactions
-                .iter()
-                .map(|row| TransactionTally {
-                    succeeded: row.succeeded,
-                    failed: row.failed,
-                    ..TransactionTally::default()
-                })
-                .collect(),
-            dry: self.feeders.iter().map(|row| row.ran_dry).collect(),
-        }
-    }
+fn noted(noted: &NotedRecord, step: &str, why: &str) -> Option<(String, String)> {
+    let example = noted.example.as_ref().map(|text| printable(text, EXAMPLE_MAX));
+    let example = example.map_or(String::new(), |text| format!(": {text}"));
+    let text = || (step.to_owned(), format!("{why} {}{example}", times(noted.count)));
+    (noted.count > 0).then(text)
+}
+
+fn times(count: u64) -> String {
+    counted(count, "time")
 }

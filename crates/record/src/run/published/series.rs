@@ -1,8 +1,10 @@
 //! The rows of the time series.
 
 use super::times::OutcomesRecord;
+use sample::FailureClass;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::Endings;
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -75,11 +77,32 @@ impl SecondRecord {
             }),
         }
     }
+
+    /// How calls ended in the row; `None` where it was not recorded. Classes of failures that only a later
+    /// version knows are left out.
+    pub fn endings(&self) -> Option<Endings> {
+        let (statuses, failures) = (self.statuses.as_ref()?, self.failures.as_ref()?);
+        let numbered = statuses.iter().filter_map(|(status, n)| Some((status.parse().ok()?, *n)));
+        let class = |id: &str| FailureClass::ALL.iter().find(|class| class.id() == id);
+        let classed = failures.iter().filter_map(|(id, count)| Some((*class(id)?, *count)));
+        let mut endings = Endings {
+            statuses: numbered.collect(),
+            other_statuses: statuses.get(OTHER_STATUSES).copied().unwrap_or(0),
+            failures: classed.collect(),
+        };
+        endings.statuses.sort_unstable();
+        endings.failures.sort_unstable();
+        Some(endings)
+    }
 }
 
+/// Statuses of a row that are not told apart.
+const OTHER_STATUSES: &str = "other";
+
 /// By number, and `other` for those that the row does not tell apart.
-fn statuses(endings: &stats::Endings) -> BTreeMap<String, u64> {
+fn statuses(endings: &Endings) -> BTreeMap<String, u64> {
     let numbered = endings.statuses.iter().map(|(status, count)| (status.to_string(), *count));
-    let other = Some(("other".to_owned(), endings.other_statuses)).filter(|(_, count)| *count > 0);
+    let other =
+        Some((OTHER_STATUSES.to_owned(), endings.other_statuses)).filter(|(_, count)| *count > 0);
     numbered.chain(other).collect()
 }

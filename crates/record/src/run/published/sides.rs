@@ -3,8 +3,8 @@
 use super::known;
 use crate::figures::Figures;
 use crate::ids;
-use crate::run::{FirstCall, Resolved, RunReport};
-use sample::{Blame, FailureClass};
+use crate::run::{DummyRun, FirstCall, Resolved, RunReport};
+use sample::{Blame, FailureClass, SutRow, SutSeries};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,21 +25,11 @@ pub struct ClientRecord {
     pub busy: Vec<f64>,
     /// The dummy run of calibrate: median service time of a call that costs the server next to
     /// nothing.
-    pub dummy: Option<DummyRecord>,
+    pub dummy: Option<DummyRun>,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DummyRecord {
-    #[schemars(range(min = 0.0))]
-    pub call_s: f64,
-    pub taken_unix_s: f64,
-}
-
 impl ClientRecord {
     pub(crate) fn of(report: &RunReport, figures: &Figures) -> ClientRecord {
         let driver = &report.driver;
-        let dummy = driver
-            .dummy
-            .map(|dummy| DummyRecord { call_s: dummy.call_s, taken_unix_s: dummy.taken_unix_s });
         ClientRecord {
             io: driver.io.clone(),
             threads: driver.threads,
@@ -48,7 +38,7 @@ impl ClientRecord {
             spin_s: driver.spin_s,
             cpu_per_call_s: known(figures.cpu_per_call),
             busy: driver.busy.clone(),
-            dummy,
+            dummy: driver.dummy,
         }
     }
 }
@@ -91,8 +81,32 @@ pub struct SutRowRecord {
 }
 
 impl SutRecord {
-    pub(crate) fn of(sut: &sample::SutSeries) -> SutRecord {
-        let row = |row: &sample::SutRow| SutRowRecord {
+    /// The readings, to be worked with.
+    pub fn series(&self) -> SutSeries {
+        let row = |row: &SutRowRecord| SutRow {
+            at_s: row.at_s,
+            cpu_cores: row.cpu_cores,
+            memory_bytes: row.memory_bytes,
+            threads: row.threads,
+            descriptors: row.descriptors,
+            switches_per_s: row.switches_per_s,
+            listen_overflows: row.listen_overflows,
+            accept_queue: row.accept_queue,
+            half_open: row.half_open,
+        };
+        SutSeries {
+            name: self.name.clone(),
+            cores: self.cores,
+            memory_max: self.memory_max_bytes,
+            descriptors_max: self.descriptors_max,
+            accept_queue_max: self.accept_queue_max,
+            rows: self.series.iter().map(row).collect(),
+            trouble: self.trouble.clone().unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn of(sut: &SutSeries) -> SutRecord {
+        let row = |row: &SutRow| SutRowRecord {
             at_s: row.at_s,
             cpu_cores: row.cpu_cores,
             memory_bytes: row.memory_bytes,
@@ -199,7 +213,20 @@ pub struct EnvironmentRecord {
 }
 
 impl EnvironmentRecord {
-    pub(crate) fn of(facts: &sample::Environment) -> EnvironmentRecord {
+    pub(crate) fn facts(&self) -> sample::Environment {
+        sample::Environment {
+            host: self.host.clone(),
+            kernel: self.kernel.clone(),
+            cpu_model: self.cpu_model.clone(),
+            cores: self.cores,
+            memory_bytes: self.memory_bytes,
+            governor: self.governor.clone(),
+            container: self.container.clone(),
+            version: self.version.clone(),
+        }
+    }
+
+    pub fn of(facts: &sample::Environment) -> EnvironmentRecord {
         EnvironmentRecord {
             host: facts.host.clone(),
             kernel: facts.kernel.clone(),

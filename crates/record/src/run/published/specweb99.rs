@@ -1,10 +1,12 @@
 //! The score of a load after SPECweb99. It is Loadstone's own, and no SPECweb99 result.
 
+use super::RunRecord;
 use crate::finished::RunReport;
 use crate::specweb99::Score;
 use sample::PostFacts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::show;
 
 /// `specweb99` of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,21 +53,86 @@ impl Specweb99Record {
     }
 }
 
-impl Specweb99Record {
-    pub(crate) fn post_facts(&self) -> Option<PostFacts> {
-        self.posts.as_ref().map(PostsRecord::facts)
-    }
-}
-
 impl PostsRecord {
     fn of(facts: &PostFacts) -> PostsRecord {
         let PostFacts { answered, unanswered, recorded, missing, unknown, trouble } = facts.clone();
         PostsRecord { answered, unanswered, recorded, missing, unknown, trouble }
     }
 
-    fn facts(&self) -> PostFacts {
-        let PostsRecord { answered, unanswered, recorded, missing, unknown, trouble } =
-            self.clone();
-        PostFacts { answered, unanswered, recorded, missing, unknown, trouble }
+    /// Each that was answered is there, and nothing else than was sent.
+    pub fn agree(&self) -> bool {
+        self.trouble.is_none() && self.missing == 0 && self.unknown == 0
+    }
+
+    /// Whether the server has written down what was posted, in a sentence.
+    pub fn sentence(&self) -> String {
+        let PostsRecord { answered, unanswered, recorded, missing, unknown, trouble } = self;
+        if let Some(why) = trouble {
+            return format!("the server's log of the POSTs cannot be compared: {why}");
+        }
+        let mut text = format!("{} answered", show::count(*answered));
+        if *unanswered > 0 {
+            text += &format!(", {} not", show::count(*unanswered));
+        }
+        text += &format!("; the server's log has {}", show::count(*recorded));
+        if self.agree() {
+            return text + ", each of them sent, and all that were answered";
+        }
+        if *missing > 0 {
+            text += &format!("; {} that were answered are missing", show::count(*missing));
+        }
+        if *unknown > 0 {
+            text += &format!("; {} were never sent", show::count(*unknown));
+        }
+        text
+    }
+}
+
+impl RunRecord {
+    /// What came of the simultaneous connections; `None`: it was another load.
+    pub fn score(&self) -> Option<Score> {
+        let found = self.bodies.specweb99.as_ref()?;
+        Some(Score {
+            connections: found.connections,
+            conforming: found.conforming,
+            iterations: match self.runs.as_slice() {
+                [] => vec![self.conforming_connections.count],
+                runs => runs.iter().map(|run| run.conforming).collect(),
+            },
+            operations_per_s: found.operations_per_s.unwrap_or(f64::NAN),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn posts_in_words() {
+        let facts = |answered, unanswered, recorded, missing, unknown| PostsRecord {
+            answered,
+            unanswered,
+            recorded,
+            missing,
+            unknown,
+            trouble: None,
+        };
+        for (found, wanted) in [
+            (
+                facts(12, 1, 12, 0, 0),
+                "12 answered, 1 not; the server's log has 12, each of them sent, and all that were answered",
+            ),
+            (
+                facts(12, 0, 11, 2, 1),
+                "12 answered; the server's log has 11; 2 that were answered are missing; 1 were never sent",
+            ),
+            (
+                PostsRecord { trouble: Some("status 404".into()), ..facts(0, 0, 0, 0, 0) },
+                "the server's log of the POSTs cannot be compared: status 404",
+            ),
+        ] {
+            assert_eq!(found.sentence(), wanted);
+        }
     }
 }

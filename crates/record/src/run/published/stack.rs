@@ -35,7 +35,7 @@ pub struct StackRecord {
 }
 
 impl StackRecord {
-    pub(crate) fn of(facts: &StackFacts) -> StackRecord {
+    pub fn of(facts: &StackFacts) -> StackRecord {
         StackRecord {
             sent: facts.sent,
             received: facts.received,
@@ -51,25 +51,6 @@ impl StackRecord {
             established: facts.established,
             tuples_out: facts.tuples_out,
             refused: facts.refused,
-        }
-    }
-
-    pub(crate) fn facts(&self) -> StackFacts {
-        StackFacts {
-            sent: self.sent,
-            received: self.received,
-            retransmitted: self.retransmitted,
-            syn_retransmitted: self.syn_retransmitted,
-            timeouts: self.timeouts,
-            recoveries: self.recoveries,
-            out_of_order: self.out_of_order,
-            duplicate: self.duplicate,
-            challenges: self.challenges,
-            resets_sent: self.resets_sent,
-            resets_received: self.resets_received,
-            established: self.established,
-            tuples_out: self.tuples_out,
-            refused: self.refused,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::times::TimesRecord;
 use plan::{Plan, Streaming};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{Hist, Measurement, StreamTally};
+use stats::{Hist, Measurement};
 
 /// How events are told apart.
 pub(crate) const STREAM_FORMS: [&str; 3] = ["sse", "lines", "both"];
@@ -50,7 +50,7 @@ pub struct StreamRateRecord {
 
 impl StreamRateRecord {
     /// Of the mean gaps of streams.
-    pub fn of(pace: &Hist) -> Option<StreamRateRecord> {
+    fn of(pace: &Hist) -> Option<StreamRateRecord> {
         let rate = |quantile| {
             let gap = pace.quantile(quantile).as_secs_f64();
             (gap > 0.0).then_some(1.0 / gap)
@@ -60,7 +60,7 @@ impl StreamRateRecord {
 }
 
 /// The form of the plan's streams; `None`: it has none.
-pub fn stream_form(plan: &Plan) -> Option<&'static str> {
+fn stream_form(plan: &Plan) -> Option<&'static str> {
     let forms = plan.streams();
     let has = |form| forms.contains(&Some(form));
     let [sse, lines, both] = STREAM_FORMS;
@@ -91,17 +91,5 @@ impl StreamsRecord {
             mean_between_events_s: TimesRecord::of(&streams.pace),
             stream_events_per_s: StreamRateRecord::of(&streams.pace),
         })
-    }
-
-    /// The counts that it was made of; histograms are kept elsewhere.
-    pub(crate) fn counts(&self) -> StreamTally {
-        StreamTally {
-            whole: self.whole,
-            empty: self.empty,
-            cut: self.cut,
-            events: self.events,
-            in_window: self.events_in_window,
-            ..StreamTally::default()
-        }
     }
 }

@@ -1,13 +1,12 @@
 //! Counts and times: outcomes, histograms, quantiles, runs beside each other.
 
-use crate::figures::{ClientsRow, QuantileRow, UrlRow};
+use crate::figures::QuantileRow;
 use crate::ids;
-use crate::run::Headline;
 use sample::{Blame, FailureClass};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::interval::Method;
-use stats::{Counts, Estimate, Hist, Snapshot, State, interval, webmark};
+use stats::{Counts, Estimate, Hist, Snapshot, interval, webmark};
 use units::Nanos;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +38,16 @@ impl OutcomesRecord {
             abandoned: counts.abandoned,
             lost: counts.lost,
         }
+    }
+
+    /// Calls whose outcome is known, dropped and abandoned ones excluded.
+    pub fn done(&self) -> u64 {
+        self.succeeded + self.failed + self.timed_out
+    }
+
+    /// Failed, timed out or dropped.
+    pub fn bad(&self) -> u64 {
+        self.failed + self.timed_out + self.dropped
     }
 }
 /// The usual figures of a histogram, in seconds; zeros when nothing was recorded.
@@ -171,35 +180,10 @@ pub struct ClientsRecord {
     pub response_time_s: TimesRecord,
 }
 
-impl ClientsRecord {
-    pub(crate) fn of(row: ClientsRow) -> ClientsRecord {
-        ClientsRecord {
-            count: row.count(),
-            response_time_s: TimesRecord::of(&row.response),
-            name: row.name,
-            clients: row.clients,
-            succeeded: row.succeeded,
-            failed: row.failed,
-            timed_out: row.timed_out,
-            body_bytes: row.body_bytes,
-        }
-    }
-}
-
 impl UrlRecord {
-    pub(crate) fn of(row: UrlRow) -> UrlRecord {
-        UrlRecord {
-            response_time_s: TimesRecord::of(&row.response),
-            target: row.target,
-            name: row.name,
-            url: row.url,
-            folded: row.folded,
-            count: row.count,
-            succeeded: row.succeeded,
-            failed: row.failed,
-            timed_out: row.timed_out,
-            body_bytes: row.body_bytes,
-        }
+    /// What stands at its head.
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.url)
     }
 }
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -230,52 +214,6 @@ impl QuantileRecord {
             service_time_s: row.service.as_secs_f64(),
             samples_needed: stats::samples_needed(row.quantile),
             enough_samples: row.enough,
-        }
-    }
-}
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct HeadlineRecord {
-    #[serde(with = "ids::state")]
-    #[schemars(schema_with = "ids::state::schema")]
-    pub state: State,
-    #[schemars(range(min = 0.0))]
-    pub throughput_per_s: f64,
-    #[schemars(range(min = 0.0))]
-    pub goodput_per_s: f64,
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub failure_share: f64,
-    #[schemars(range(min = 0.0))]
-    pub mean_s: f64,
-    #[schemars(range(min = 0.0))]
-    pub p50_s: f64,
-    #[schemars(range(min = 0.0))]
-    pub p90_s: f64,
-    #[schemars(range(min = 0.0))]
-    pub p99_s: f64,
-    #[serde(rename = "p99.9_s")]
-    #[schemars(range(min = 0.0))]
-    pub p99_9_s: f64,
-    #[schemars(range(min = 0.0))]
-    pub max_s: f64,
-    /// Connections that conformed.
-    #[serde(default)]
-    pub conforming: u64,
-}
-
-impl HeadlineRecord {
-    pub(crate) fn of(run: &Headline) -> HeadlineRecord {
-        HeadlineRecord {
-            state: run.state,
-            throughput_per_s: run.throughput_per_s,
-            goodput_per_s: run.goodput_per_s,
-            failure_share: run.failure_share,
-            mean_s: run.mean_s,
-            p50_s: run.p50_s,
-            p90_s: run.p90_s,
-            p99_s: run.p99_s,
-            p99_9_s: run.p99_9_s,
-            max_s: run.max_s,
-            conforming: run.conforming,
         }
     }
 }

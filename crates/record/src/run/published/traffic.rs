@@ -1,7 +1,7 @@
 //! Bytes, connections and sessions.
 
 use super::{EarlyDataRecord, known};
-use crate::figures::Figures;
+use crate::figures::{Figures, ratio};
 use crate::run::RunReport;
 use crate::words::printable;
 use sample::TlsFacts;
@@ -65,11 +65,11 @@ pub struct ConformingRecord {
 }
 
 impl ConformingRecord {
-    pub(crate) fn of(report: &RunReport, figures: &Figures) -> ConformingRecord {
+    pub(crate) fn of(report: &RunReport) -> ConformingRecord {
         let connections = &report.measurement.total.connections;
         ConformingRecord {
             count: connections.conforming,
-            share: known(figures.conforming_share),
+            share: known(ratio(connections.conforming as f64, connections.judged as f64)),
             threshold_bps: report.plan.measure.conforming_bps,
             judged: connections.judged,
             counts_heads: report.plan.measure.conforming_counts_heads,

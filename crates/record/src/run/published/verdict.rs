@@ -1,14 +1,14 @@
 //! The run's verdict on itself, what the server did, and what was found.
 
 use super::known;
+use crate::finished::figure_text;
 use crate::ids;
-use crate::run::{Finding, SloResult};
+use crate::run::SloResult;
 use crate::server::{Conduct, Server, conduct_id};
 use sample::FailureClass;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::diagnosis::Confidence;
-use stats::{CauseId, State};
+use stats::{CauseId, Objective, State};
 
 /// How far the numbers can be believed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -103,29 +103,10 @@ impl ConductRecord {
     }
 }
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FindingRecord {
-    #[schemars(schema_with = "crate::schema::finding")]
-    pub id: String,
-    #[serde(with = "ids::confidence")]
-    #[schemars(schema_with = "ids::confidence::schema")]
-    pub confidence: Confidence,
-    pub evidence: String,
-    pub r#try: String,
-}
-
-impl FindingRecord {
-    pub(crate) fn of(finding: &Finding) -> FindingRecord {
-        FindingRecord {
-            id: finding.id.clone(),
-            confidence: finding.confidence,
-            evidence: finding.evidence.clone(),
-            r#try: finding.advice.clone(),
-        }
-    }
-}
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SloRecord {
-    pub objective: String,
+    #[serde(with = "ids::objective")]
+    #[schemars(with = "String")]
+    pub objective: Objective,
     /// In the unit of the bound.
     pub figure: Option<f64>,
     /// The same without the client's own lateness; null where that is no part of it.
@@ -138,14 +119,36 @@ pub struct SloRecord {
 }
 
 impl SloRecord {
-    pub(crate) fn of(result: &SloResult) -> SloRecord {
+    pub fn of(result: &SloResult) -> SloRecord {
         SloRecord {
-            objective: result.objective.text.clone(),
+            objective: result.objective.clone(),
             figure: known(result.figure),
             figure_without_lag: result.without_lag.and_then(known),
             bound: result.objective.bound,
             met: result.met,
             undecided: result.undecided,
         }
+    }
+
+    /// `met`, `MISSED`, or `undecided`: whether it was missed depends on the client's lateness.
+    pub fn word(&self) -> &'static str {
+        match (self.undecided, self.met) {
+            (true, _) => "undecided",
+            (false, true) => "met",
+            (false, false) => "MISSED",
+        }
+    }
+
+    /// The figure with its unit.
+    pub fn figure_text(&self) -> String {
+        figure_text(&self.objective, self.figure.unwrap_or(f64::NAN))
+    }
+}
+
+impl ConductRecord {
+    /// The sentence without the word of its state.
+    pub fn detail(&self) -> &str {
+        let rest = self.sentence.strip_prefix(self.state.word()).unwrap_or(&self.sentence);
+        rest.strip_prefix(": ").unwrap_or(rest).trim_start()
     }
 }

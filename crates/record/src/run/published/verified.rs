@@ -5,8 +5,7 @@ use plan::Plan;
 use sample::{BodyPrint, FailureClass, WrongBody};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{Snapshot, Verified};
-use units::Nanos;
+use stats::Snapshot;
 
 /// What bodies may be held against.
 pub(crate) const VERIFIED_AGAINST: [&str; 3] = ["first", "files", "manifest"];
@@ -70,12 +69,6 @@ impl VerifiedRecord {
             examples: examples.map(|wrong| WrongBodyRecord::of(plan, wrong)).collect(),
         })
     }
-
-    /// What it was made of.
-    pub(crate) fn verified(&self) -> Result<Verified, String> {
-        let wrong = self.examples.iter().map(WrongBodyRecord::wrong);
-        Ok(Verified { compared: self.compared, wrong: wrong.collect::<Result<_, _>>()? })
-    }
 }
 
 impl WrongBodyRecord {
@@ -90,26 +83,10 @@ impl WrongBodyRecord {
             got: BodyPrintRecord::of(&wrong.got),
         }
     }
-
-    fn wrong(&self) -> Result<WrongBody, String> {
-        Ok(WrongBody {
-            at: Nanos::from_secs_f64(self.at_s),
-            target: self.target,
-            of: self.of_target,
-            expected: self.expected.print()?,
-            got: self.got.print()?,
-        })
-    }
 }
 
 impl BodyPrintRecord {
     fn of(print: &BodyPrint) -> BodyPrintRecord {
         BodyPrintRecord { bytes: print.length, xxh128: format!("{:032x}", print.hash) }
-    }
-
-    fn print(&self) -> Result<BodyPrint, String> {
-        let hash = u128::from_str_radix(&self.xxh128, 16)
-            .map_err(|_| format!("verified: {} is not a hash", units::quoted(&self.xxh128)))?;
-        Ok(BodyPrint { length: self.bytes, hash })
     }
 }

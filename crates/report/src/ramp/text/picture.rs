@@ -1,6 +1,6 @@
 //! The curve as a picture of plain characters: good answers a second over the load.
 
-use crate::ramp::{Purpose, RampReport, load};
+use crate::ramp::{Purpose, RampRecord, load};
 use crate::text::layout::Page;
 use crate::words::printable;
 use stats::curve::Axis;
@@ -35,12 +35,12 @@ impl Plane {
 }
 
 /// Nothing for fewer than two loads.
-pub(super) fn picture(page: &mut Page, report: &RampReport) {
+pub(super) fn picture(page: &mut Page, report: &RampRecord) {
     let shown: Vec<_> =
         report.steps.iter().filter(|step| step.purpose != Purpose::Recovery).collect();
-    let x_max = shown.iter().map(|step| step.point.level).fold(0.0, f64::max);
-    let x_min = shown.iter().map(|step| step.point.level).fold(f64::INFINITY, f64::min);
-    let y_max = shown.iter().map(|step| step.point.goodput_per_s).fold(0.0, f64::max);
+    let x_max = shown.iter().map(|step| step.level).fold(0.0, f64::max);
+    let x_min = shown.iter().map(|step| step.level).fold(f64::INFINITY, f64::min);
+    let y_max = shown.iter().map(|step| step.point().goodput_per_s).fold(0.0, f64::max);
     if x_min >= x_max || y_max <= 0.0 {
         return;
     }
@@ -52,14 +52,14 @@ pub(super) fn picture(page: &mut Page, report: &RampReport) {
         }
     }
     for step in &shown {
-        let own = MARKS[step.label % MARKS.len()];
-        let mark = if step.point.client_limited { '*' } else { own };
-        plane.put(step.point.level, step.point.goodput_per_s, mark);
+        let own = MARKS[report.row_of(step).unwrap_or(0) % MARKS.len()];
+        let mark = if step.client_limited { '*' } else { own };
+        plane.put(step.level, step.point().goodput_per_s, mark);
     }
     draw(page, report, &plane);
 }
 
-fn draw(page: &mut Page, report: &RampReport, plane: &Plane) {
+fn draw(page: &mut Page, report: &RampRecord, plane: &Plane) {
     page.heading(&head(report));
     for (row, cells) in plane.cells.iter().enumerate().rev() {
         let rate = match row {
@@ -78,7 +78,7 @@ fn draw(page: &mut Page, report: &RampReport, plane: &Plane) {
 }
 
 /// What the marks mean.
-fn head(report: &RampReport) -> String {
+fn head(report: &RampRecord) -> String {
     let mut parts = vec!["Good responses a second over the load".to_owned()];
     if report.labels.len() > 1 {
         for (label, mark) in report.labels.iter().zip(MARKS) {
@@ -93,7 +93,7 @@ fn head(report: &RampReport) -> String {
 }
 
 /// The ends of the axis, and the first target's knee where there is room for it.
-fn ruler(report: &RampReport, plane: &Plane) -> String {
+fn ruler(report: &RampRecord, plane: &Plane) -> String {
     let end = load(report.axis, plane.x_max);
     let mut line = vec![' '; WIDE];
     let mut write = |at: usize, text: &str| {
@@ -104,7 +104,7 @@ fn ruler(report: &RampReport, plane: &Plane) -> String {
     };
     write(0, "0");
     write(WIDE.saturating_sub(end.len()), &end);
-    if let Some(knee) = report.curves.first().and_then(|curve| curve.knee.as_ref()) {
+    if let Some(knee) = report.curves.first().and_then(|curve| curve.curve().knee) {
         let column = knee.at.at / plane.x_max * (WIDE - 1) as f64;
         write(
             column.round().max(0.0) as usize,

@@ -1,7 +1,7 @@
 //! The steps as a table.
 
 use crate::ramp::answer::axis_word;
-use crate::ramp::{Purpose, RampReport, RampStep, blamed, load};
+use crate::ramp::{Purpose, RampRecord, RampStepRecord, blamed, load};
 use crate::text::layout::Page;
 use crate::words::{self, printable};
 use sample::Blame;
@@ -22,27 +22,33 @@ const SECTIONS: [(&str, &[Purpose]); 4] = [
 const BLAMES: [Blame; 4] = [Blame::Server, Blame::Path, Blame::Driver, Blame::Plan];
 
 /// All steps of one target, by what they were for and by load.
-pub(super) fn steps(page: &mut Page, report: &RampReport, row: usize) {
+pub(super) fn steps(page: &mut Page, report: &RampRecord, row: usize) {
     let mut limited = Vec::new();
     for (name, purposes) in SECTIONS {
-        let of = |step: &&RampStep| step.label == row && purposes.contains(&step.purpose);
-        let mut steps: Vec<&RampStep> = report.steps.iter().filter(of).collect();
+        let of = |step: &&RampStepRecord| purposes.contains(&step.purpose);
+        let mut steps: Vec<&RampStepRecord> = report.steps_of(row).filter(of).collect();
         if steps.is_empty() {
             continue;
         }
         // in the table by load; the order they were run in is that of the JSON
         steps.sort_by(|a, b| {
-            let later = |step: &RampStep| step.purpose == Purpose::Recovery;
+            let later = |step: &RampStepRecord| step.purpose == Purpose::Recovery;
             let order = later(a).cmp(&later(b));
-            order.then(a.point.level.total_cmp(&b.point.level))
+            order.then(a.level.total_cmp(&b.level))
         });
-        limited.extend(steps.iter().copied().filter(|step| step.point.client_limited));
+        limited.extend(steps.iter().copied().filter(|step| step.client_limited));
         section(page, report, row, name, &steps);
     }
     legend(page, report, row, &limited);
 }
 
-fn section(page: &mut Page, report: &RampReport, row: usize, name: &str, steps: &[&RampStep]) {
+fn section(
+    page: &mut Page,
+    report: &RampRecord,
+    row: usize,
+    name: &str,
+    steps: &[&RampStepRecord],
+) {
     let label = match report.labels.len() > 1 {
         true => format!("  {}", printable(&report.labels[row], 50)),
         false => String::new(),
@@ -55,18 +61,17 @@ fn section(page: &mut Page, report: &RampReport, row: usize, name: &str, steps: 
     page.line(&line("", first, ["achieved", "goodput", "p50", "p99", "p99.9", "conns"], "failed"));
     let mut before = f64::NAN;
     for step in steps {
-        let same = (step.point.level - before).abs() <= 1e-6 * before.abs();
-        before = step.point.level;
-        let level = if same { String::new() } else { bare(report.axis, step.point.level) };
-        let total = &step.run.measurement.total;
-        let response = total.response();
+        let same = (step.level - before).abs() <= 1e-6 * before.abs();
+        before = step.level;
+        let level = if same { String::new() } else { bare(report.axis, step.level) };
+        let response = step.run.response();
         let cells = [
-            &per_s(step.point.achieved_per_s),
-            &per_s(step.point.goodput_per_s),
+            &per_s(step.point().achieved_per_s),
+            &per_s(step.point().goodput_per_s),
             &quantile(&response, 0.5),
             &quantile(&response, 0.99),
             &quantile(&response, 0.999),
-            &show::count(step.run.measurement.connections_peak),
+            &show::count(step.run.connections.peak),
         ];
         let failed = failures(step);
         let told = failed.first().map_or("0", String::as_str);
@@ -87,8 +92,8 @@ fn line(mark: &str, level: &str, cells: [&str; 6], failed: &str) -> String {
 }
 
 /// `*` where the client set the limit; else whether the objectives were kept.
-fn mark(step: &RampStep) -> &'static str {
-    match (step.point.client_limited, step.point.met) {
+fn mark(step: &RampStepRecord) -> &'static str {
+    match (step.client_limited, step.met) {
         (true, _) => "*",
         (false, Some(true)) => "✓",
         (false, Some(false)) => "✗",
@@ -118,7 +123,7 @@ fn quantile(hist: &Hist, q: f64) -> String {
 }
 
 /// `12 server`, one for each who is to blame.
-fn failures(step: &RampStep) -> Vec<String> {
+fn failures(step: &RampStepRecord) -> Vec<String> {
     let told = |blame: Blame| match blamed(step, blame) {
         0 => None,
         count => Some(format!("{} {}", show::count(count), blame.id())),
@@ -126,9 +131,8 @@ fn failures(step: &RampStep) -> Vec<String> {
     BLAMES.into_iter().filter_map(told).collect()
 }
 
-fn legend(page: &mut Page, report: &RampReport, row: usize, limited: &[&RampStep]) {
-    let of = |step: &&RampStep| step.label == row;
-    if report.steps.iter().filter(of).any(|step| step.point.met.is_some()) {
+fn legend(page: &mut Page, report: &RampRecord, row: usize, limited: &[&RampStepRecord]) {
+    if report.steps_of(row).any(|step| step.met.is_some()) {
         page.line("  ✓ objectives kept   ✗ missed");
     }
     if limited.is_empty() {
@@ -138,7 +142,7 @@ fn legend(page: &mut Page, report: &RampReport, row: usize, limited: &[&RampStep
     for step in limited.iter().take(CAUSES_MAX) {
         let cause = step.run.verdict.causes.first();
         let why = cause.map_or_else(String::new, |cause| format!("{}: {}", cause.id, cause.text));
-        let level = load(report.axis, step.point.level);
+        let level = load(report.axis, step.level);
         page.wrapped("    ", &format!("{level}: {}", printable(&why, 300)));
     }
     if limited.len() > CAUSES_MAX {
@@ -147,11 +151,11 @@ fn legend(page: &mut Page, report: &RampReport, row: usize, limited: &[&RampStep
 }
 
 /// The targets of one session, a row each.
-pub(super) fn side_by_side(page: &mut Page, report: &RampReport) {
+pub(super) fn side_by_side(page: &mut Page, report: &RampRecord) {
     page.heading("Side by side");
     let head = ["", "peak", "knee", "capacity", "kept", "recovery"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    for (label, curve) in report.labels.iter().zip(&report.curves) {
+    for (label, curve) in report.labels.iter().zip(&report.curves()) {
         let axis = report.axis;
         let or = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let capacity = curve.capacity.as_ref().map(|found| match found.how {

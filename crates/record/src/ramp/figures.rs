@@ -1,56 +1,63 @@
-//! From a record back to the ramp that it was made of.
+//! The figures of a ramp as they are worked with: points and curves.
 
 use super::published::{
     CapacityRecord, CurveRecord, HysteresisRecord, KneeRecord, OverloadRecord, RampRecord,
     RampStepRecord, SpanRecord, UslRecord,
 };
-use super::{RampReport, RampStep};
-use crate::figures::has_sessions;
-use crate::run::{FindingRecord, plan_of};
 use stats::curve::{Capacity, Curve, Hysteresis, Knee, Overload, Point, Span, Usl};
-use stats::parse_objectives;
 
 impl RampRecord {
-    /// The ramp that this record was made of, fit for every form of a report.
+    /// That it can be rendered.
     ///
     /// # Errors
-    /// As [`RunRecord::report`](crate::run::RunRecord::report); and a step of no target.
-    pub fn report(&self) -> Result<RampReport, String> {
-        let (plan, plan_toml) = plan_of(&self.plan)?;
-        let steps = self.steps.iter().map(|step| step.step(&self.labels));
-        Ok(RampReport {
-            name: self.name.clone(),
-            axis: self.axis,
-            labels: self.labels.clone(),
-            plan,
-            plan_toml,
-            started_unix_s: self.started_unix_s,
-            environment: self.environment.facts(),
-            steps: steps.collect::<Result<_, _>>()?,
-            curves: self.curves.iter().map(CurveRecord::curve).collect::<Result<_, _>>()?,
-            verdict: self.verdict.verdict(),
-            ended_early: self.ended_early.clone(),
-            findings: self.findings.iter().map(FindingRecord::finding).collect(),
-        })
+    /// A step of no target, or as [`RunRecord::is_whole`](crate::run::RunRecord::is_whole): a sentence that
+    /// goes on from the file's name.
+    pub fn is_whole(&self) -> Result<(), String> {
+        for step in &self.steps {
+            let at = |why: String| format!("step {} {why}", step.step);
+            step.run.is_whole().map_err(at)?;
+            if !self.labels.contains(&step.label) {
+                return Err(at("is of a target that is not among labels".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The row of a step's target in [`RampRecord::labels`].
+    pub fn row_of(&self, step: &RampStepRecord) -> Option<usize> {
+        self.labels.iter().position(|label| *label == step.label)
+    }
+
+    /// One for each label, in their order.
+    pub fn curves(&self) -> Vec<Curve> {
+        self.curves.iter().map(CurveRecord::curve).collect()
+    }
+
+    /// The steps of a target, by its row in [`RampRecord::labels`].
+    pub fn steps_of(&self, row: usize) -> impl Iterator<Item = &RampStepRecord> {
+        let label = self.labels.get(row);
+        self.steps.iter().filter(move |step| Some(&step.label) == label)
     }
 }
 
 impl RampStepRecord {
-    fn step(&self, labels: &[String]) -> Result<RampStep, String> {
-        let at = |why: String| format!("step {} {why}", self.step);
-        let label = labels.iter().position(|label| *label == self.label);
-        let run = self.run.report().map_err(at)?;
-        // what bounds the step was found with the objectives of the search, and is kept
-        let found =
-            Point::of(self.level, &run.measurement, &run.verdict, has_sessions(&run.plan), &[]);
-        Ok(RampStep {
-            label: label.ok_or_else(|| at("is of a target that is not among labels".to_owned()))?,
-            purpose: self.purpose,
-            repeat: self.repeat,
-            point: Point { met: self.met, client_limited: self.client_limited, ..found },
-            settled_s: number(self.settled_s),
-            run,
-        })
+    /// What the step adds to its target's curve.
+    pub fn point(&self) -> Point {
+        let response = &self.run.response_time_s;
+        Point {
+            level: self.level,
+            offered_per_s: self.run.offered_per_s,
+            achieved_per_s: number(self.achieved_per_s),
+            goodput_per_s: self.run.goodput_per_s,
+            concurrency: number(self.mean_concurrency),
+            response_mean_s: number(self.response_mean_s),
+            service_mean_s: number(self.service_mean_s),
+            p99_s: if response.count == 0 { f64::NAN } else { response.p99 },
+            failure_share: self.run.failure_share,
+            met: self.met,
+            client_limited: self.client_limited,
+            window_s: self.run.duration_s,
+        }
     }
 }
 
@@ -86,18 +93,13 @@ impl KneeRecord {
 }
 
 impl CapacityRecord {
-    fn capacity(&self) -> Result<Capacity, String> {
-        let objectives = match self.objective.as_str() {
-            "" => Vec::new(),
-            rules => parse_objectives(rules)
-                .map_err(|error| format!("has a capacity of no known objective: {}", error.0))?,
-        };
-        Ok(Capacity {
+    fn capacity(&self) -> Capacity {
+        Capacity {
             at: level(self.offered_per_s, self.low, self.high),
             confidence: self.confidence,
-            objectives,
+            objectives: self.objectives.clone(),
             how: self.end,
-        })
+        }
     }
 }
 
@@ -136,18 +138,19 @@ impl HysteresisRecord {
 }
 
 impl CurveRecord {
-    fn curve(&self) -> Result<Curve, String> {
-        Ok(Curve {
+    /// With what has no bound as infinite, and what could not be had as NaN.
+    pub fn curve(&self) -> Curve {
+        Curve {
             peak: self.peak_per_s.as_ref().map(SpanRecord::span),
             knee: self.knee.as_ref().map(KneeRecord::knee),
             kneedle: self.kneedle.as_ref().map(KneeRecord::knee),
             power_at: self.power_at,
-            capacity: self.capacity.as_ref().map(CapacityRecord::capacity).transpose()?,
+            capacity: self.capacity.as_ref().map(CapacityRecord::capacity),
             overload: self.overload.overload(),
             usl: self.usl.as_ref().map(UslRecord::law),
             hysteresis: self.hysteresis.as_ref().map(HysteresisRecord::hysteresis),
             predicted_per_s: self.predicted_per_s,
             notes: self.notes.clone(),
-        })
+        }
     }
 }

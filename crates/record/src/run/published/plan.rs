@@ -1,0 +1,98 @@
+//! The plan of a run, as it is published and as it is worked with.
+
+use crate::run::Headline;
+use plan::{Load, Plan, Secrets};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A plan, written as the tables of its file, secrets masked.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(into = "Value", try_from = "Value")]
+#[schemars(with = "Value")]
+pub struct PlanRecord {
+    plan: Plan,
+    /// What is printed.
+    toml: String,
+}
+
+impl PartialEq for PlanRecord {
+    fn eq(&self, other: &PlanRecord) -> bool {
+        self.toml == other.toml
+    }
+}
+
+impl PlanRecord {
+    /// `toml`: the plan with every secret masked.
+    pub fn of(plan: &Plan, toml: &str) -> PlanRecord {
+        PlanRecord { plan: plan.clone(), toml: toml.to_owned() }
+    }
+
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// As TOML, secrets masked.
+    pub fn toml(&self) -> &str {
+        &self.toml
+    }
+}
+
+/// The plan's tables as objects; text that is no TOML stays text.
+fn tables(toml: &str) -> Value {
+    toml::from_str(toml).unwrap_or_else(|_| Value::String(toml.to_owned()))
+}
+
+impl From<PlanRecord> for Value {
+    fn from(record: PlanRecord) -> Value {
+        tables(&record.toml)
+    }
+}
+
+impl TryFrom<Value> for PlanRecord {
+    type Error = String;
+
+    fn try_from(read: Value) -> Result<PlanRecord, String> {
+        let wrong = |why: String| format!("a plan that cannot be read: {why}");
+        let toml = toml::Value::try_from(&read).map_err(|error| wrong(error.to_string()))?;
+        let toml = toml::to_string(&toml).map_err(|error| wrong(error.to_string()))?;
+        let plan = plan::from_masked_toml(&toml).map_err(|error| wrong(error.0))?;
+        // an earlier version's plan lacks what is known today: it stays as it was
+        let today = plan::to_toml(&plan, Secrets::Masked);
+        let toml = if tables(&today) == read { today } else { toml };
+        Ok(PlanRecord { plan, toml })
+    }
+}
+
+impl super::RunRecord {
+    /// As one run among several; of repeats all together.
+    pub fn headline(&self) -> Headline {
+        let times = &self.response_time_s;
+        Headline {
+            state: self.verdict.state,
+            throughput_per_s: self.throughput_per_s,
+            goodput_per_s: self.goodput_per_s,
+            failure_share: self.failure_share,
+            mean_s: times.mean,
+            p50_s: times.p50,
+            p90_s: times.p90,
+            p99_s: times.p99,
+            p99_9_s: times.p99_9,
+            max_s: times.max,
+            conforming: self.conforming_connections.count,
+        }
+    }
+
+    /// Calls per second that the plan asks for at the beginning and at the end of the window. `None`
+    /// where nothing is asked for, where it is sessions, several loads or no straight line, and for
+    /// runs in a row of which each ramps.
+    pub fn intended_rates(&self) -> Option<(f64, f64)> {
+        let plan = &self.plan.plan;
+        let Load::Open { arrivals, session: None, .. } = &plan.load else { return None };
+        if plan.stages.is_some() || !plan.scenarios.is_empty() {
+            return None;
+        }
+        let steady = arrivals.from == arrivals.to;
+        (steady || self.runs.is_empty()).then_some((arrivals.from.0, arrivals.to.0))
+    }
+}

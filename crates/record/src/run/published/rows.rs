@@ -1,0 +1,88 @@
+//! The rows of targets, scenarios and kinds of clients.
+
+use super::{ClientsRecord, OutcomesRecord, ScenarioRecord, TimesRecord, UrlRecord};
+use crate::finished::{RunReport, per_second};
+use crate::words;
+use plan::scenario::ScenarioPlan;
+
+/// One row per target or pattern, the most called first, steps of journeys in the plan's order; empty
+/// with a single target.
+pub(super) fn per_url(report: &RunReport) -> Vec<UrlRecord> {
+    let tallies = &report.measurement.total.targets;
+    let plan = &report.plan;
+    let shared_row = plan.row_count() > tallies.len();
+    let row = |(index, tally): (usize, &stats::TargetTally)| {
+        let shared = shared_row && index + 1 == tallies.len();
+        let part = plan.row(index).filter(|_| !shared);
+        let fold = part.and_then(|part| part.fold);
+        let target = part.and_then(|part| plan.targets.get(part.first));
+        let url = match (fold, target) {
+            (Some(fold), _) => plan.measure.folds.patterns[fold].text.clone(),
+            (None, Some(target)) => words::shown_url(&target.url),
+            (None, None) => "other".to_owned(),
+        };
+        UrlRecord {
+            target: index,
+            name: target.and_then(|target| target.name.clone()),
+            url,
+            folded: part.filter(|part| part.fold.is_some()).map_or(0, |part| part.targets),
+            count: tally.succeeded + tally.failed + tally.timed_out,
+            succeeded: tally.succeeded,
+            failed: tally.failed,
+            timed_out: tally.timed_out,
+            body_bytes: tally.body_bytes,
+            response_time_s: TimesRecord::of(&tally.response),
+        }
+    };
+    let mut rows: Vec<UrlRecord> = tallies.iter().enumerate().map(row).collect();
+    // steps are read in their order, which is the plan's
+    if report.plan.journeys.is_none() {
+        rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+    }
+    rows
+}
+
+/// One row per scenario, in the plan's order; empty where the plan has none.
+pub(super) fn by_scenario(report: &RunReport) -> Vec<ScenarioRecord> {
+    let tallies = &report.measurement.total.scenarios;
+    let row = |(row, scenario): (usize, &ScenarioPlan)| {
+        let tally = tallies.get(row).cloned().unwrap_or_default();
+        let per_s = |count: u64| per_second(count, report.measurement.window);
+        ScenarioRecord {
+            name: scenario.name.clone(),
+            load: words::scenario(&report.plan, scenario),
+            outcomes: OutcomesRecord::of(&tally.counts),
+            intended: tally.intended,
+            unissued: tally.unissued,
+            sessions: tally.sessions_started,
+            throughput_per_s: per_s(tally.in_window),
+            goodput_per_s: per_s(tally.good_in_window),
+            in_window: tally.in_window,
+            good_in_window: tally.good_in_window,
+            body_bytes: tally.body_bytes,
+            response_time_s: TimesRecord::of(&tally.response),
+        }
+    };
+    report.plan.scenarios.iter().enumerate().map(row).collect()
+}
+
+/// One row per kind of clients, in the plan's order; empty where the plan has none.
+pub(super) fn by_clients(report: &RunReport) -> Vec<ClientsRecord> {
+    let Some(population) = &report.plan.connection.clients else { return Vec::new() };
+    let tallies = &report.measurement.total.clients;
+    let counts = population.counts(report.plan.client_count());
+    let row = |(row, (name, clients)): (usize, (String, u32))| {
+        let tally = tallies.get(row).cloned().unwrap_or_default();
+        ClientsRecord {
+            name,
+            clients,
+            count: tally.succeeded + tally.failed + tally.timed_out,
+            succeeded: tally.succeeded,
+            failed: tally.failed,
+            timed_out: tally.timed_out,
+            body_bytes: tally.body_bytes,
+            response_time_s: TimesRecord::of(&tally.response),
+        }
+    };
+    report.plan.client_names().into_iter().zip(counts).enumerate().map(row).collect()
+}

@@ -1,0 +1,47 @@
+//! Runs and ramps as they are measured, to their records and from there to each form.
+
+use crate::ramp::{RampRecord, RampReport};
+use crate::{Named, RunRecord, RunReport, Style};
+
+pub(crate) fn text(run: &RunReport, style: Style) -> String {
+    crate::text(&RunRecord::of(run), style)
+}
+
+pub(crate) fn html(run: &RunReport) -> String {
+    crate::html(&RunRecord::of(run))
+}
+
+pub(crate) fn json(run: &RunReport) -> String {
+    crate::json(&RunRecord::of(run))
+}
+
+pub(crate) fn csv(run: &RunReport) -> String {
+    crate::csv(&RunRecord::of(run))
+}
+
+pub(crate) fn hdr_log(run: &RunReport) -> String {
+    crate::hdr_log(&RunRecord::of(run))
+}
+
+pub(crate) fn markdown(run: &RunReport) -> String {
+    crate::markdown(&RunRecord::of(run))
+}
+
+/// Several runs in a form that has them side by side.
+pub(crate) fn side_by_side(runs: &[RunReport], form: fn(&[Named<'_>]) -> String) -> String {
+    let runs: Vec<RunRecord> = runs.iter().map(RunRecord::of).collect();
+    let name = |(n, report)| Named { name: format!("run-{n}"), report };
+    form(&runs.iter().enumerate().map(name).collect::<Vec<_>>())
+}
+
+pub(crate) fn ramp_text(ramp: &RampReport, style: Style) -> String {
+    crate::ramp::text(&RampRecord::of(ramp), style)
+}
+
+pub(crate) fn ramp_html(ramp: &RampReport) -> String {
+    crate::ramp::html(&RampRecord::of(ramp))
+}
+
+pub(crate) fn ramp_json(ramp: &RampReport) -> String {
+    crate::ramp::json(&RampRecord::of(ramp))
+}
