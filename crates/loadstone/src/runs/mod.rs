@@ -5,7 +5,7 @@ mod list;
 use crate::args::{ListArgs, RunsArgs, RunsTask, ShowArgs, Sink, StoreArgs};
 use crate::exit::{Code, Failure};
 use crate::files;
-use crate::report_command::{ShownResults, of_one_kind};
+use crate::report_command::of_one_kind;
 use crate::run::{keeping, output};
 use std::path::Path;
 use store::{Filter, RunId, Store, StoreError, Stored};
@@ -98,12 +98,11 @@ fn show(args: &ShowArgs) -> Result<Code, Failure> {
         return crate::print(plan_of(&stored)?.as_bytes());
     }
     let shown = of_one_kind(vec![(args.result.clone(), stored)])?;
-    let outputs: [(_, fn(&ShownResults) -> String); 2] =
-        [(&args.json, ShownResults::json), (&args.csv, ShownResults::csv)];
+    let json = args.json.as_ref().map(|sink| (sink, shown.json()));
+    let csv = args.csv.as_ref().map(|sink| (sink, shown.csv()));
     let mut alone = false;
-    for (sink, render) in outputs {
-        let Some(sink) = sink else { continue };
-        files::write_to(sink, &render(&shown)).map_err(|error| Failure::not_written(&error))?;
+    for (sink, text) in json.into_iter().chain(csv) {
+        files::write_to(sink, &text).map_err(|error| Failure::not_written(&error))?;
         alone |= *sink == Sink::Stdout;
     }
     if !alone {
