@@ -24,7 +24,7 @@ fn a_crash_is_felt_by_good_users() {
     assert_eq!(outcome(&document, "F-09"), "denied", "{document:#}");
     let crash = felt(&document, "F-09");
     let (due, lost) = (crash["due"].as_u64().unwrap(), crash["lost"].as_u64().unwrap());
-    assert!(due > 100 && lost * 20 > due, "{crash:#}");
+    assert!(due > 30 && lost * 20 > due, "{crash:#}");
     let notes = document["cases"][0]["notes"].to_string();
     assert!(notes.contains("the background load lost"), "{notes}");
     assert_eq!(crash["felt"], true);
