@@ -11,7 +11,6 @@ mod specweb99;
 
 use crate::Plan;
 use std::borrow::Cow;
-use units::Nanos;
 
 /// One contradiction in a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,31 +70,12 @@ impl Problems {
 
 fn check_measure(plan: &Plan, problems: &mut Problems) {
     let measure = &plan.measure;
-    problems.add_if(
-        !(1..=REPEAT_MAX).contains(&measure.repeat),
-        "--repeat",
-        "--repeat takes a number of runs from 1 to 1000",
-    );
+    problems.add_faults(plan, "measure");
     let inside = |quantile: &f64| *quantile > 0.0 && *quantile <= 1.0;
     problems.add_if(
         measure.quantiles.is_empty() || !measure.quantiles.iter().all(inside),
         "--percentiles",
         "--percentiles takes numbers above 0 and up to 100, such as 50,99,99.9",
-    );
-    problems.add_if(
-        !(measure.conforming_bps > 0.0 && measure.conforming_bps.is_finite()),
-        "--conforming",
-        "--conforming takes a bit rate above zero, such as 320k",
-    );
-    problems.add_if(
-        !(INTERVAL_MIN..=INTERVAL_MAX).contains(&measure.interval),
-        "--interval",
-        "--interval takes a time from 10ms to 1h: the length of a row of the time series",
-    );
-    problems.add_if(
-        !(0.0..=1.0).contains(&measure.tcp_info_share),
-        "tcp_info_share",
-        "tcp_info_share is a share from 0 to 1",
     );
     let abort_if = plan.stop.abort_if.iter().map(|rule| &rule.objective);
     for objective in measure.slo.iter().chain(abort_if) {
@@ -105,11 +85,6 @@ fn check_measure(plan: &Plan, problems: &mut Problems) {
             problems.add("--slo", unknown_part(plan, &objective.text, &subject.name));
         }
     }
-    problems.add_if(
-        !(0.0..=1.0).contains(&measure.doubt_max),
-        "--doubt-max",
-        "--doubt-max takes a share from 0 % to 100 %, such as 25%",
-    );
     check_stream(plan, problems);
     check_folds(plan, problems);
 }
@@ -171,48 +146,26 @@ fn unknown_part(plan: &Plan, text: &str, name: &str) -> String {
 
 fn check_driver(plan: &Plan, problems: &mut Problems) {
     let driver = &plan.driver;
-    if let Some(threads) = driver.threads {
-        if !(1..=THREADS_MAX).contains(&threads) {
-            problems.add(
-                "--threads",
-                format!("--threads is {threads}; give 1 to {THREADS_MAX}, best one per free core"),
-            );
-        }
-        if let crate::Load::Closed { users, .. } = plan.load
-            && plan.scenarios.is_empty()
-            && users > 0
-            && threads > users
-        {
-            let text = format!(
-                "--threads {threads} is above -c {users}: a thread without a user would idle; \
-                 give at most --threads {users}"
-            );
-            problems.add("--threads", text);
-        }
+    problems.add_faults(plan, "driver");
+    if let Some(threads) = driver.threads
+        && let crate::Load::Closed { users, .. } = plan.load
+        && plan.scenarios.is_empty()
+        && users > 0
+        && threads > users
+    {
+        let text = format!(
+            "--threads {threads} is above -c {users}: a thread without a user would idle; \
+             give at most --threads {users}"
+        );
+        problems.add("--threads", text);
     }
-    problems.add_if(
-        driver.nice.is_some_and(|nice| !(-20..=19).contains(&nice)),
-        "--nice",
-        "--nice takes a number from -20 (first) to 19 (last)",
-    );
     let known = |core: &u32| *core < crate::rules::CPUS_MAX;
     problems.add_if(
         !driver.cpus.iter().all(known),
         "--cpus",
         "--cpus takes core numbers such as 0,2-3",
     );
-    problems.add_if(
-        driver.spin > Nanos::SECOND,
-        "spin",
-        "spin is above 1s; it is how long before a due instant the loop may burn its core, 100us \
-         by default",
-    );
 }
-
-const REPEAT_MAX: u32 = 1_000;
-const THREADS_MAX: u32 = 1_024;
-const INTERVAL_MIN: Nanos = Nanos::from_millis(10);
-const INTERVAL_MAX: Nanos = Nanos::from_secs(3_600);
 
 #[cfg(test)]
 mod tests;

@@ -6,11 +6,9 @@ use super::recorded::of_curl;
 use super::run::*;
 use super::{Outputs, UsageError, parse::List};
 use crate::script;
-use plan::Verify;
-use plan::verify::{parse_manifest, parse_verify};
 use plan::{
     Arrivals, Auth, FileSource, Gaps, HttpVersion, Load, Location, Order, Plan, RequestPlan,
-    ScriptPlan, SessionPlan, StackChoice, TargetPlan, Think, TlsPlan, TlsVersions,
+    ScriptPlan, SessionPlan, TargetPlan, Think,
 };
 use std::path::Path;
 use url::Url;
@@ -39,22 +37,17 @@ impl CommonArgs {
         self.request.check_sources()?;
         self.request.check_versions()?;
         let base = Base::read(target, &self.request, files)?;
-        let outputs = self.output.outputs(base.name, self.measure.percentiles.is_some());
+        let outputs = self.output.outputs(base.name, self.given.has("percentiles"));
         outputs.check()?;
         let mut plan = base.plan;
         apply_workload(&self.request, &self.load, &mut plan, base.from_file)?;
         self.request.apply(&mut plan, base.from_file, files)?;
         self.request.apply_script(&mut plan, script_args, files)?;
-        self.expect.apply(&mut plan, files)?;
         self.load.apply(&mut plan)?;
         self.end.apply(&mut plan, self.request.once);
-        self.limits.apply(&mut plan);
         self.given.check_streams(&plan)?;
         self.given.apply(&mut plan, files)?;
         self.given.settle_streams(&mut plan, base.from_file);
-        self.tls.apply(&mut plan.tls, files)?;
-        self.measure.apply(&mut plan);
-        self.driver.apply(&mut plan);
         plan.settle_journeys();
         plan.settle_clients();
         plan.settle_objectives();
@@ -346,23 +339,6 @@ impl RequestArgs {
     }
 }
 
-impl ExpectArgs {
-    fn apply(self, plan: &mut Plan, files: &dyn FileSource) -> Result<(), UsageError> {
-        set(&mut plan.expect.status, self.expect_status.map(|List(ranges)| ranges));
-        set_some(&mut plan.expect.length, self.expect_length);
-        set_some(&mut plan.expect.body, self.expect_body);
-        if let Some(named) = &self.verify {
-            let read = match named.as_str() {
-                known if known == "first" || known.starts_with("set:") => parse_verify(known),
-                path => parse_manifest(&read_text(path, files)?).map(Verify::Manifest),
-            };
-            let verify = read.map_err(|error| UsageError::new(format!("--verify: {error}")))?;
-            plan.expect.verify = Some(verify);
-        }
-        Ok(())
-    }
-}
-
 impl LoadArgs {
     fn apply(&self, plan: &mut Plan) -> Result<(), UsageError> {
         set(&mut plan.seed, self.seed);
@@ -509,17 +485,6 @@ impl EndArgs {
         }
         set(&mut stop.warm_up, self.warmup);
         set_some(&mut stop.abort_if, self.abort_if);
-        set(&mut plan.measure.repeat, self.repeat);
-    }
-}
-
-impl LimitArgs {
-    fn apply(&self, plan: &mut Plan) {
-        let limits = &mut plan.timeouts;
-        set(&mut limits.call, self.timeout);
-        set(&mut limits.connect, self.connect_timeout);
-        set_some(&mut limits.first_byte, self.first_byte_timeout);
-        set_some(&mut limits.progress, self.progress_timeout);
     }
 }
 
@@ -586,70 +551,6 @@ const STREAM_OPTIONS: &[&str] = &[
     "encoder-table",
     "frame-max",
 ];
-
-impl TlsArgs {
-    fn apply(self, tls: &mut TlsPlan, files: &dyn FileSource) -> Result<(), UsageError> {
-        tls.insecure |= self.insecure;
-        for (option, path, slot) in [
-            ("--ca", self.ca, &mut tls.ca),
-            ("--cert", self.cert, &mut tls.cert),
-            ("--key", self.key, &mut tls.key),
-        ] {
-            let Some(path) = path else { continue };
-            let bytes = files.read(&path);
-            *slot = Some(bytes.map_err(|why| UsageError::new(format!("{option}: {why}")))?);
-        }
-        set(
-            &mut tls.versions,
-            self.tls.map(|name| match name {
-                TlsName::Tls12 => TlsVersions::Tls12,
-                TlsName::Tls13 => TlsVersions::Tls13,
-            }),
-        );
-        tls.resumption &= !self.no_resumption;
-        tls.early_data |= self.early_data;
-        tls.user_sessions |= self.user_sessions;
-        set(&mut tls.alpn, self.alpn.map(|List(names)| names));
-        set_some(&mut tls.server_name, self.server_name);
-        set(&mut tls.groups, self.groups.map(|List(names)| names));
-        set(&mut tls.ciphers, self.ciphers.map(|List(names)| names));
-        Ok(())
-    }
-}
-
-impl MeasureArgs {
-    fn apply(self, plan: &mut Plan) {
-        let measure = &mut plan.measure;
-        measure.slo.extend(self.slo.into_iter().flat_map(|List(objectives)| objectives));
-        set(
-            &mut measure.quantiles,
-            self.percentiles.map(|List(quantiles)| quantiles).filter(|list| !list.is_empty()),
-        );
-        set(&mut measure.conforming_bps, self.conforming);
-        measure.conforming_counts_heads |= self.conforming_heads;
-        set(&mut measure.interval, self.interval);
-        set(&mut measure.doubt_max, self.doubt_max);
-        set_some(&mut measure.stream, self.stream);
-        measure.folds.patterns.extend(self.fold);
-    }
-}
-
-impl DriverArgs {
-    fn apply(self, plan: &mut Plan) {
-        let driver = &mut plan.driver;
-        set_some(&mut driver.threads, self.threads);
-        set(&mut driver.cpus, self.cpus.map(|List(cores)| cores));
-        set_some(&mut driver.nice, self.nice);
-        let stack = self.stack.map(|name| match name {
-            StackName::Kernel => StackChoice::Kernel,
-            StackName::Own => StackChoice::Own,
-            StackName::OwnPlain => StackChoice::OwnPlain,
-            StackName::Auto => StackChoice::Auto,
-        });
-        set(&mut driver.stack, stack);
-        set_some(&mut driver.sources, self.sources);
-    }
-}
 
 impl OutputArgs {
     pub(super) fn outputs(self, name: String, percentiles: bool) -> Outputs {

@@ -165,11 +165,11 @@ impl CompareArgs {
     /// Options of `run` that a comparison decides itself, and what contradicts itself.
     fn refuse(&self) -> Result<(), UsageError> {
         let blocks = self.comparison.blocks.unwrap_or(BLOCKS);
-        let (output, end) = (&self.common.output, &self.common.end);
+        let (output, options) = (&self.common.output, &self.common.given);
         let ComparisonArgs { a_command, b_command, ready, .. } = &self.comparison;
         let commands = || [a_command, b_command].into_iter().flatten();
         for (given, text) in [
-            (end.repeat.is_some(), "--repeat: a comparison repeats in blocks; give --blocks"),
+            (options.has("repeat"), "--repeat: a comparison repeats in blocks; give --blocks"),
             (
                 self.common.request.stdin_readers() > 0,
                 "standard input can be read for one target only; give a file",
@@ -243,8 +243,7 @@ impl CompareArgs {
     /// One URL over several protocols.
     fn into_protocols(self, files: &dyn FileSource) -> Result<CompareTask, UsageError> {
         let versions = self.common.request.versions().to_vec();
-        let streams = self.common.given.text("streams");
-        let streams = streams.and_then(|text| parse::count(text).ok());
+        let streams = self.common.given.count("streams");
         self.refuse_protocols(&versions)?;
         let (mut sides, mut outputs) = (Vec::new(), None);
         for version in versions {

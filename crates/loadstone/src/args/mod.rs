@@ -12,6 +12,8 @@ mod foreign;
 mod guide;
 mod netpath;
 mod options;
+#[cfg(test)]
+mod options_page;
 mod outputs;
 mod pages;
 mod parse;

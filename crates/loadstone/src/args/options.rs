@@ -1,7 +1,7 @@
 //! The table of options as clap's arguments, and what was given of them.
 
 use super::netpath::Traces;
-use super::{Disk, UsageError};
+use super::{Disk, UsageError, parse};
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 use plan::options::{Inputs, Setting};
@@ -17,9 +17,17 @@ impl GivenOptions {
         self.0.iter().any(|(known, _)| *known == name)
     }
 
-    /// The value of an option, as it was typed.
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str())
+    /// The value of an option that counts something.
+    pub(super) fn count(&self, name: &str) -> Option<u32> {
+        let given = self.0.iter().find(|(known, _)| *known == name)?;
+        parse::count(&given.1).ok()
+    }
+
+    /// Gives an option that was not given.
+    pub(super) fn or(&mut self, name: &'static str, text: &str) {
+        if !self.has(name) {
+            self.0.push((name, text.to_owned()));
+        }
     }
 
     pub(super) fn leave_out(&mut self, names: &[&str]) {
@@ -34,6 +42,10 @@ impl GivenOptions {
         let inputs = Inputs { files, traces: &Traces(&Disk) };
         for (name, text) in &self.0 {
             let row = plan::options::named(name).expect("an option of the table");
+            // named without a value it changes the output alone
+            if text.is_empty() && row.omitted == Some("") {
+                continue;
+            }
             let set = row.set(plan, text, inputs);
             set.map_err(|why| UsageError::new(format!("--{name}: {why}")))?;
         }
@@ -65,6 +77,9 @@ fn argument(row: &'static Setting) -> Arg {
         None => arg,
     };
     arg.value_name(row.value)
+        .allow_negative_numbers(
+            row.bounds.iter().any(|bound| bound.least.is_finite() && bound.least < 0.0),
+        )
         .action(if row.is_repeated() { ArgAction::Append } else { ArgAction::Set })
         .value_hint(if row.is_file { ValueHint::AnyPath } else { ValueHint::Unknown })
         .hide_possible_values(row.value.contains('|'))
@@ -77,6 +92,9 @@ fn parser(row: &'static Setting) -> ValueParser {
         return PossibleValuesParser::new(row.choices).map(|text| text).into();
     }
     let check = |text: &str| {
+        if text.is_empty() && row.omitted == Some("") {
+            return Ok(String::new());
+        }
         let inputs = Inputs { files: &Disk, traces: &Traces(&Disk) };
         row.check(text, inputs).map(|()| text.to_owned())
     };

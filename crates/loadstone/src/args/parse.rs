@@ -1,38 +1,13 @@
 //! Values of options as `clap` takes them: the plan's grammars, each behind a type of its own
 //! (`clap` reads a bare `Vec` as an option that may be given several times).
 
-use plan::{HttpVersion, rules};
+use plan::HttpVersion;
 use std::convert::Infallible;
 use units::ParseError;
 
 /// A value between commas that is one thing.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct List<T>(pub(super) Vec<T>);
-
-pub(super) fn statuses(text: &str) -> Result<List<(u16, u16)>, ParseError> {
-    rules::parse_statuses(text).map(List)
-}
-
-pub(super) fn cores(text: &str) -> Result<List<u32>, ParseError> {
-    rules::parse_cpus(text).map(List)
-}
-
-pub(super) fn objectives(text: &str) -> Result<List<stats::Objective>, ParseError> {
-    stats::parse_objectives(text).map(List)
-}
-
-/// An empty list stands for the default.
-pub(super) fn percentiles(text: &str) -> Result<List<f64>, ParseError> {
-    if text.is_empty() { Ok(List(Vec::new())) } else { rules::parse_percentiles(text).map(List) }
-}
-
-/// Names between commas; `none` is the empty list.
-pub(super) fn names(text: &str) -> Result<List<String>, Infallible> {
-    if text == "none" {
-        return Ok(List(Vec::new()));
-    }
-    Ok(List(text.split(',').map(|name| name.trim().to_owned()).collect()))
-}
 
 /// Versions of HTTP between commas: `compare` takes two.
 pub(super) fn versions(text: &str) -> Result<List<HttpVersion>, ParseError> {

@@ -164,11 +164,11 @@ impl RampArgs {
 
     /// Options of `run` that a ramp decides itself.
     fn refuse(&self) -> Result<(), UsageError> {
-        let CommonArgs { load, end, request, output, .. } = &self.common;
+        let CommonArgs { load, end, request, output, given, .. } = &self.common;
         let reads = request.stdin_readers() > 0;
         let many = self.targets.len() > 1;
         let steps = &self.steps;
-        for (given, text) in [
+        for (wrong, text) in [
             (
                 load.rate.is_some() && steps.vary.is_none(),
                 "--rate: a ramp sets the rate of each step; give --from and --to",
@@ -201,16 +201,19 @@ impl RampArgs {
                 "--find chooses its own steps: leave --step and --factor out",
             ),
             (
-                steps.find.is_some() && (steps.down || steps.shuffle || end.repeat.is_some()),
+                steps.find.is_some() && (steps.down || steps.shuffle || given.has("repeat")),
                 "--find chooses its own steps and repeats: leave --down, --shuffle and --repeat out",
             ),
             (
                 steps.hold.is_some_and(Nanos::is_zero),
                 "--hold is 0, which leaves no time to measure; give 1s or more",
             ),
-            (end.repeat == Some(0), "--repeat is 0, so nothing would run; give 1 or more"),
+            (
+                given.count("repeat") == Some(0),
+                "--repeat is 0, so nothing would run; give 1 or more",
+            ),
         ] {
-            if given {
+            if wrong {
                 return Err(UsageError::new(text));
             }
         }
@@ -281,9 +284,9 @@ impl RampArgs {
             one.load.rate = Some(units::RateSpan { from: rate, to: rate });
         }
         one.end.duration = Some(self.steps.hold.unwrap_or(HOLD));
-        one.end.repeat = None;
+        one.given.leave_out(&["repeat"]);
         // a ramp asks for throughput, and for objectives: a p99 in doubt spoils no step of it
-        one.measure.doubt_max = one.measure.doubt_max.or(Some(1.0));
+        one.given.or("doubt-max", "100%");
         Ok(one)
     }
 
@@ -332,7 +335,7 @@ impl RampArgs {
         Course {
             axis,
             range,
-            repeat: self.common.end.repeat.unwrap_or(1),
+            repeat: self.common.given.count("repeat").unwrap_or(1),
             shuffle: steps.shuffle.then_some(plan.seed),
             down: steps.down,
             overload: false,

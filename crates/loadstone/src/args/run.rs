@@ -7,7 +7,7 @@ use super::parse::{self, List};
 use clap::{Args, ValueEnum};
 use plan::representative::{Representative, parse_representative};
 use plan::stages::Stages;
-use plan::{AbortRule, Auth, BodyRule, HttpVersion, Priority, Think, rules};
+use plan::{AbortRule, Auth, HttpVersion, Priority, Think, rules};
 use std::path::PathBuf;
 use units::{Nanos, RateSpan};
 
@@ -43,18 +43,9 @@ pub(super) struct CommonArgs {
     pub(super) end: EndArgs,
     #[command(flatten)]
     pub(super) request: RequestArgs,
-    #[command(flatten)]
-    pub(super) expect: ExpectArgs,
-    #[command(flatten)]
-    pub(super) limits: LimitArgs,
+    /// Those of the table of options, `plan::options`.
     #[command(flatten)]
     pub(super) given: GivenOptions,
-    #[command(flatten)]
-    pub(super) tls: TlsArgs,
-    #[command(flatten)]
-    pub(super) measure: MeasureArgs,
-    #[command(flatten)]
-    pub(super) driver: DriverArgs,
     #[command(flatten)]
     pub(super) output: OutputArgs,
 }
@@ -120,9 +111,6 @@ pub(super) struct EndArgs {
     /// Stop early when a rule is met: 'failures>50% for 5s'
     #[arg(long, value_name = "RULE", value_parser = rules::parse_abort_rule, hide_short_help = true)]
     pub(super) abort_if: Option<AbortRule>,
-    /// Repeat the whole run N times and report confidence intervals across runs
-    #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
-    pub(super) repeat: Option<u32>,
 }
 
 #[derive(Args, Clone, Debug, Default)]
@@ -197,155 +185,6 @@ pub(super) struct RequestArgs {
     /// Keep cookies per user and send them back
     #[arg(long, hide_short_help = true)]
     pub(super) cookies: bool,
-}
-
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Expectations (what does not match is a failed call)")]
-pub(super) struct ExpectArgs {
-    /// Status codes that count as success: 200,204,300-399 [default: below 400]
-    #[arg(long, value_name = "LIST", value_parser = parse::statuses)]
-    pub(super) expect_status: Option<List<(u16, u16)>>,
-    /// Expected length of the body, after decompression
-    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, hide_short_help = true)]
-    pub(super) expect_length: Option<u64>,
-    /// Text that the body must contain; or exact:TEXT, regex:RE, sha256:HEX
-    #[arg(long, value_name = "RULE", value_parser = rules::parse_body_rule, hide_short_help = true)]
-    pub(super) expect_body: Option<BodyRule>,
-    /// Verify length and hash of every body: against the first response of its URL, against
-    /// set:NAME (what site --files serves), or against a FILE written by xxh128sum
-    #[arg(long, value_name = "first|set:NAME[@SEED]|FILE", num_args = 0..=1, require_equals = true, default_missing_value = "first", hide_short_help = true)]
-    pub(super) verify: Option<String>,
-}
-
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Time limits")]
-pub(super) struct LimitArgs {
-    /// From the instant a call is due to its outcome [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
-    pub(super) timeout: Option<Nanos>,
-    /// To open a connection [default: 5s]
-    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
-    pub(super) connect_timeout: Option<Nanos>,
-    /// From the request to the first byte of the response [default: none]
-    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
-    pub(super) first_byte_timeout: Option<Nanos>,
-    /// Without any progress on a connection that has a call in flight [default: none]
-    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
-    pub(super) progress_timeout: Option<Nanos>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum StackName {
-    Kernel,
-    Own,
-    #[value(name = "own:plain")]
-    OwnPlain,
-    Auto,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum TlsName {
-    #[value(name = "1.2")]
-    Tls12,
-    #[value(name = "1.3")]
-    Tls13,
-}
-
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "TLS")]
-pub(super) struct TlsArgs {
-    /// Accept any certificate
-    #[arg(long)]
-    pub(super) insecure: bool,
-    /// Trust the certificates of this PEM file instead of the system's
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    pub(super) ca: Option<String>,
-    /// Client certificate, PEM
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    pub(super) cert: Option<String>,
-    /// Key of the client certificate, PEM
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    pub(super) key: Option<String>,
-    /// Use only this TLS version
-    #[arg(long, value_name = "VERSION", hide_short_help = true)]
-    pub(super) tls: Option<TlsName>,
-    /// Make a full handshake for every connection
-    #[arg(long, hide_short_help = true)]
-    pub(super) no_resumption: bool,
-    /// Send requests with the first flight of a resumed handshake (0-RTT); GET, HEAD and OPTIONS only
-    #[arg(long, hide_short_help = true)]
-    pub(super) early_data: bool,
-    /// Each user resumes its own TLS sessions alone, and makes a full handshake at first
-    #[arg(long, conflicts_with = "no_resumption", hide_short_help = true)]
-    pub(super) user_sessions: bool,
-    /// ALPN protocols to offer, or none [default: http/1.1]
-    #[arg(long, value_name = "LIST", value_parser = parse::names, hide_short_help = true)]
-    pub(super) alpn: Option<List<String>>,
-    /// Name for SNI and certificate verification, instead of the URL's host
-    #[arg(long, value_name = "NAME", hide_short_help = true)]
-    pub(super) server_name: Option<String>,
-    /// Key-exchange groups, in order of preference
-    #[arg(long, value_name = "LIST", value_parser = parse::names, hide_short_help = true)]
-    pub(super) groups: Option<List<String>>,
-    /// Cipher suites, in order of preference
-    #[arg(long, value_name = "LIST", value_parser = parse::names, hide_short_help = true)]
-    pub(super) ciphers: Option<List<String>>,
-}
-
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Measuring")]
-pub(super) struct MeasureArgs {
-    /// Objectives: 'p99<50ms, failures<0.1%'; exit code 1 if one is missed
-    #[arg(long, value_name = "RULES", value_parser = parse::objectives)]
-    pub(super) slo: Vec<List<stats::Objective>>,
-    /// Show the full table of quantiles, or only =50,90,99.9
-    #[arg(long, value_name = "LIST", value_parser = parse::percentiles, num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub(super) percentiles: Option<List<f64>>,
-    /// Lowest bit rate of a conforming connection [default: 320k]
-    #[arg(long, value_name = "BITRATE", value_parser = rules::parse_bits, hide_short_help = true)]
-    pub(super) conforming: Option<f64>,
-    /// Count header sections as well as bodies in the bit rate of a connection
-    #[arg(long, hide_short_help = true)]
-    pub(super) conforming_heads: bool,
-    /// Responses are streams of events: time to the first event, and between events (sse:
-    /// Server-Sent Events; lines: a line for each, as in JSON lines)
-    #[arg(long, value_name = "sse|lines", value_parser = plan::parse_streaming, hide_short_help = true)]
-    pub(super) stream: Option<plan::Streaming>,
-    /// One row and one name for URLs that differ in an id: '/user/{id}'; may be given several times
-    #[arg(long, value_name = "PATTERN", value_parser = plan::fold::parse_fold, hide_short_help = true)]
-    pub(super) fold: Vec<plan::fold::Fold>,
-    /// Interval of the time series [default: 1s]
-    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, hide_short_help = true)]
-    pub(super) interval: Option<Nanos>,
-    /// Largest share of the p99 that may be the client's own delay [default: 25%]
-    #[arg(long, value_name = "SHARE", value_parser = stats::parse_share, hide_short_help = true)]
-    pub(super) doubt_max: Option<f64>,
-}
-
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "This machine")]
-pub(super) struct DriverArgs {
-    /// Number of worker threads [default: one per free core]
-    #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
-    pub(super) threads: Option<u32>,
-    /// CPUs for the workers: 0,2-3 [default: one is left to a server on this machine]
-    #[arg(long, value_name = "LIST", value_parser = parse::cores)]
-    pub(super) cpus: Option<List<u32>>,
-    /// Scheduling priority, -20 (first) to 19 (last)
-    #[arg(long, value_name = "N", allow_negative_numbers = true, hide_short_help = true)]
-    pub(super) nice: Option<i32>,
-    /// TCP of the connections: the kernel's, or own, in this process over a TUN device (needs root)
-    /// [default: auto, the kernel's]
-    #[arg(
-        long,
-        value_name = "kernel|own|own:plain|auto",
-        hide_short_help = true,
-        hide_possible_values = true
-    )]
-    pub(super) stack: Option<StackName>,
-    /// Addresses that connections of --stack own come from [default: a part of 198.18.0.0/16]
-    #[arg(long, value_name = "PREFIX", value_parser = rules::parse_sources, hide_short_help = true)]
-    pub(super) sources: Option<plan::SourcePrefix>,
 }
 
 #[derive(Args, Clone, Debug, Default)]

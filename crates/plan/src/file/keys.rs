@@ -12,9 +12,15 @@ use units::{ParseError, quoted};
 use wan::{Trace, TraceSource};
 
 /// Tables that are read and printed by their rows.
-pub(crate) const TABLES: [&str; 2] = ["connection", "http2"];
+pub(crate) const TABLES: [&str; 7] =
+    ["connection", "http2", "tls", "timeouts", "measure", "driver", "expect"];
 pub(super) const CONNECTION: usize = 0;
 pub(super) const HTTP2: usize = 1;
+pub(super) const TLS: usize = 2;
+pub(super) const TIMEOUTS: usize = 3;
+pub(super) const MEASURE: usize = 4;
+pub(super) const DRIVER: usize = 5;
+pub(super) const EXPECT: usize = 6;
 
 /// What the table [`TABLES`]`[TABLE]` of a file holds, in its order.
 #[derive(Clone, Debug, Default)]
@@ -27,15 +33,19 @@ impl<const TABLE: usize> Keys<TABLE> {
     /// A value that is not in its grammar, with its key.
     pub(super) fn read(mut self, plan: &mut Plan, inputs: Inputs<'_>) -> Result<(), ParseError> {
         for row in keys_of(TABLES[TABLE]) {
-            let (table, key) = row.table_and_key();
-            let mut take = |ending: &&str| {
-                let at = self.0.iter().position(|(name, _)| *name == format!("{key}{ending}"))?;
-                Some(self.0.swap_remove(at).1)
+            let (table, key) = row.key();
+            let endings = row.field.endings;
+            let is_of_row = |(name, _): &mut (String, KeyValue)| {
+                name.strip_prefix(key).is_some_and(|ending| endings.contains(&ending))
             };
-            let given: Vec<_> = row.field.endings().iter().map(&mut take).collect();
-            if given.iter().any(Option::is_some) {
-                let read = row.field.read(plan, given, inputs);
-                read.map_err(|error| Table(table).fault(key, error))?;
+            let given: Vec<_> = self.0.extract_if(.., is_of_row).collect();
+            if given.len() > 1 {
+                let why = format!("give it once, not also as {key}_base64 or {key}_file");
+                return Err(Table(table).fault(key, why));
+            }
+            for (name, value) in given {
+                let read = (row.field.read)(plan, &name[key.len()..], value, inputs);
+                read.map_err(|error| Table(table).fault(&name, error))?;
             }
         }
         Ok(())
@@ -44,8 +54,8 @@ impl<const TABLE: usize> Keys<TABLE> {
     pub(super) fn show(plan: &Plan, secrets: Secrets) -> Keys<TABLE> {
         let shown = keys_of(TABLES[TABLE]).into_iter().filter(|row| (row.shown)(plan));
         let show = |row: &Setting| {
-            let (ending, value) = row.field.show(plan, secrets);
-            (format!("{}{ending}", row.table_and_key().1), value)
+            let (ending, value) = (row.field.show)(plan, secrets);
+            (format!("{}{ending}", row.key().1), value)
         };
         Keys(shown.map(show).collect())
     }
@@ -125,8 +135,8 @@ impl<'de, const TABLE: usize> Deserialize<'de> for Keys<TABLE> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let rows = keys_of(TABLES[TABLE]);
         let key = |row: &'static Setting| {
-            let (_, key) = row.table_and_key();
-            row.field.endings().iter().map(move |it| (format!("{key}{it}"), row.field.shape()))
+            let shape = row.field.shape;
+            row.field.endings.iter().map(move |ending| (format!("{}{ending}", row.key().1), shape))
         };
         let known: Vec<_> = rows.into_iter().flat_map(key).collect();
         deserializer.deserialize_map(KeysVisitor(&known)).map(Keys)

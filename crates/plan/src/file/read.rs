@@ -5,7 +5,7 @@ use super::keys::PlanTraces;
 use super::scalar::Scalar;
 use super::scenarios::read_scenarios;
 use super::shape::*;
-use super::{GAPS, HTTP_VERSIONS, MASK, ORDERS, STACKS, TLS_VERSIONS, VERSION};
+use super::{GAPS, HTTP_VERSIONS, MASK, ORDERS, VERSION};
 use crate::options::Inputs;
 use crate::options::grammar::{pick, whole};
 use crate::*;
@@ -122,7 +122,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let inputs = Inputs { files, traces: &traces };
     connection.read(&mut plan, inputs)?;
     file.http2.unwrap_or_default().read(&mut plan, inputs)?;
-    read_tls(file.tls.unwrap_or_default(), &mut plan.tls, files)?;
+    file.tls.unwrap_or_default().read(&mut plan, inputs)?;
     if file.load.is_some() && file.scenario.is_some() {
         let why = "each scenario has a load of its own: drop [load], or make a scenario of it";
         return Err(Table("").fault("load", why));
@@ -141,10 +141,10 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
         }
     }
     read_scenarios(file.scenario.unwrap_or_default(), &mut plan, timed)?;
-    read_timeouts(file.timeouts.unwrap_or_default(), &mut plan.timeouts)?;
-    read_expect(file.expect.unwrap_or_default(), &mut plan.expect)?;
-    read_measure(file.measure.unwrap_or_default(), &mut plan.measure)?;
-    read_driver(file.driver.unwrap_or_default(), &mut plan.driver)?;
+    file.timeouts.unwrap_or_default().read(&mut plan, inputs)?;
+    file.expect.unwrap_or_default().read(&mut plan, inputs)?;
+    file.measure.unwrap_or_default().read(&mut plan, inputs)?;
+    file.driver.unwrap_or_default().read(&mut plan, inputs)?;
     plan.settle_journeys();
     plan.settle_clients();
     plan.settle_objectives();
@@ -395,24 +395,6 @@ fn read_specweb99(file: Specweb99Table) -> Result<Specweb99Plan, ParseError> {
     Ok(Specweb99Plan { directories: u32::try_from(directories).unwrap_or(u32::MAX), files_seed })
 }
 
-fn read_tls(tls: TlsTable, slot: &mut TlsPlan, files: &dyn FileSource) -> Result<(), ParseError> {
-    let table = Table("tls");
-    slot.insecure = tls.insecure.unwrap_or(slot.insecure);
-    table.set_content("ca", (tls.ca, tls.ca_base64, tls.ca_file), &mut slot.ca, files)?;
-    table.set_content("cert", (tls.cert, tls.cert_base64, tls.cert_file), &mut slot.cert, files)?;
-    table.set_content("key", (tls.key, tls.key_base64, tls.key_file), &mut slot.key, files)?;
-    slot.resumption = tls.resumption.unwrap_or(slot.resumption);
-    slot.early_data = tls.early_data.unwrap_or(slot.early_data);
-    slot.user_sessions = tls.user_sessions.unwrap_or(slot.user_sessions);
-    slot.sni = tls.sni.unwrap_or(slot.sni);
-    table.pick("version", tls.version, &mut slot.versions, &TLS_VERSIONS)?;
-    slot.alpn = tls.alpn.unwrap_or_else(|| slot.alpn.clone());
-    table.set_or_off("server_name", tls.server_name, &mut slot.server_name, text)?;
-    slot.groups = tls.groups.unwrap_or_default();
-    slot.ciphers = tls.ciphers.unwrap_or_default();
-    Ok(())
-}
-
 /// The load over time. It says itself whether users or arrivals are meant, so that nothing else has to.
 pub(super) fn read_stages(load: &LoadTable) -> Result<Option<stages::Stages>, ParseError> {
     let Some(text) = &load.stages else { return Ok(None) };
@@ -596,69 +578,6 @@ fn read_stop(stop: StopTable, plan: &mut Plan) -> Result<(), ParseError> {
     slot.at_once = stop.at_once.unwrap_or(slot.at_once);
     table.set("warmup", stop.warmup, &mut slot.warm_up, parse_duration)?;
     table.set_or_off("abort_if", stop.abort_if, &mut slot.abort_if, rules::parse_abort_rule)
-}
-
-fn read_timeouts(timeouts: TimeoutsTable, slot: &mut Timeouts) -> Result<(), ParseError> {
-    let table = Table("timeouts");
-    table.set("call", timeouts.call, &mut slot.call, parse_duration)?;
-    table.set("connect", timeouts.connect, &mut slot.connect, parse_duration)?;
-    table.set_or_off("first_byte", timeouts.first_byte, &mut slot.first_byte, parse_duration)?;
-    table.set_or_off("progress", timeouts.progress, &mut slot.progress, parse_duration)?;
-    table.set_or_off("answer", timeouts.answer, &mut slot.answer, parse_duration)
-}
-
-fn read_expect(expect: ExpectTable, slot: &mut Expect) -> Result<(), ParseError> {
-    let table = Table("expect");
-    for status in expect.status.unwrap_or_default() {
-        let mut ranges = Vec::new();
-        table.set("status", Some(status), &mut ranges, rules::parse_statuses)?;
-        slot.status.extend(ranges);
-    }
-    table.set_or_off("length", expect.length, &mut slot.length, parse_size)?;
-    table.set_or_off("body", expect.body, &mut slot.body, rules::parse_body_rule)?;
-    table.set_or_off("verify", expect.verify, &mut slot.verify, verify::parse_verify)
-}
-
-fn read_measure(measure: MeasureTable, slot: &mut MeasurePlan) -> Result<(), ParseError> {
-    let table = Table("measure");
-    table.set("repeat", measure.repeat, &mut slot.repeat, whole)?;
-    for objective in measure.slo.unwrap_or_default() {
-        let all = stats::parse_objectives(&objective);
-        slot.slo.extend(all.map_err(|error| table.fault("slo", error))?);
-    }
-    if let Some(quantiles) = measure.quantiles {
-        slot.quantiles = quantiles;
-    }
-    table.set("conforming", measure.conforming, &mut slot.conforming_bps, rules::parse_bits)?;
-    slot.conforming_counts_heads = measure.conforming_heads.unwrap_or(slot.conforming_counts_heads);
-    table.set("interval", measure.interval, &mut slot.interval, parse_duration)?;
-    slot.tcp_info_share = measure.tcp_info_share.unwrap_or(slot.tcp_info_share);
-    for pattern in measure.fold.unwrap_or_default() {
-        let fold = fold::parse_fold(&pattern).map_err(|error| table.fault("fold", error))?;
-        slot.folds.patterns.push(fold);
-    }
-    table.set("doubt_max", measure.doubt_max, &mut slot.doubt_max, stats::parse_share)?;
-    table.set_or_off("stream", measure.stream, &mut slot.stream, parse_streaming)
-}
-
-fn read_driver(driver: DriverTable, slot: &mut DriverPlan) -> Result<(), ParseError> {
-    let table = Table("driver");
-    table.set_or_off("threads", driver.threads, &mut slot.threads, whole)?;
-    slot.cpus = driver.cpus.unwrap_or_default();
-    table.set_or_off("nice", driver.nice, &mut slot.nice, priority)?;
-    table.set::<Nanos>("spin", driver.spin, &mut slot.spin, parse_duration)?;
-    table.pick("stack", driver.stack.map(Scalar::Text), &mut slot.stack, &STACKS)?;
-    table.set_or_off("sources", driver.sources, &mut slot.sources, rules::parse_sources)
-}
-
-fn text(text: &str) -> Result<String, ParseError> {
-    Ok(text.to_owned())
-}
-
-/// A whole number that may be negative; validation knows the bounds.
-fn priority(text: &str) -> Result<i32, ParseError> {
-    let why = || format!("{} is not a whole number from -20 to 19", quoted(text));
-    text.parse().map_err(|_| ParseError(why()))
 }
 
 const FILE_BYTES_MAX: usize = 1 << 30;

@@ -24,6 +24,15 @@ impl Scalar {
         })
     }
 
+    /// A number, to be held against bounds; what is none has none.
+    pub(crate) fn amount(&self) -> f64 {
+        match self {
+            Scalar::Whole(number) => *number as f64,
+            Scalar::Number(number) => *number,
+            Scalar::Off | Scalar::Text(_) => f64::NAN,
+        }
+    }
+
     /// TOML's integers end at 2^63.
     pub(crate) fn whole(number: u64) -> Scalar {
         i64::try_from(number).map_or_else(|_| Scalar::Text(number.to_string()), Scalar::Whole)

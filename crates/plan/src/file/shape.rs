@@ -1,6 +1,6 @@
 //! The tables of the file, in the order in which they are printed. A key that is absent is `None`.
 
-use super::keys::{CONNECTION, HTTP2, Keys};
+use super::keys::{CONNECTION, DRIVER, EXPECT, HTTP2, Keys, MEASURE, TIMEOUTS, TLS};
 use super::scalar::Scalar;
 use serde::{Deserialize, Serialize};
 
@@ -39,15 +39,15 @@ tables! {
         specweb99: Specweb99Table,
         connection: Keys<CONNECTION>,
         http2: Keys<HTTP2>,
-        tls: TlsTable,
+        tls: Keys<TLS>,
         load: LoadTable,
         /// Several loads at once, in place of `load`.
         scenario: Vec<ScenarioTable>,
         stop: StopTable,
-        timeouts: TimeoutsTable,
-        expect: ExpectTable,
-        measure: MeasureTable,
-        driver: DriverTable,
+        timeouts: Keys<TIMEOUTS>,
+        expect: Keys<EXPECT>,
+        measure: Keys<MEASURE>,
+        driver: Keys<DRIVER>,
         targets: Vec<TargetTable>,
         /// These five make journeys; `journey::read` has their words.
         vars: toml::Value,
@@ -105,29 +105,6 @@ tables! {
         files_seed: Scalar,
     }
 
-    TlsTable {
-        insecure: bool,
-        ca: Scalar,
-        ca_base64: String,
-        ca_file: String,
-        cert: Scalar,
-        cert_base64: String,
-        cert_file: String,
-        key: Scalar,
-        key_base64: String,
-        key_file: String,
-        resumption: bool,
-        early_data: bool,
-        user_sessions: bool,
-        sni: bool,
-        /// `any`, `1.2` or `1.3`.
-        version: Scalar,
-        alpn: Vec<String>,
-        server_name: Scalar,
-        groups: Vec<String>,
-        ciphers: Vec<String>,
-    }
-
     /// With `users` a closed loop, with `rate` an open one.
     LoadTable {
         users: Scalar,
@@ -175,47 +152,5 @@ tables! {
         at_once: bool,
         warmup: Scalar,
         abort_if: Scalar,
-    }
-
-    TimeoutsTable {
-        call: Scalar,
-        connect: Scalar,
-        first_byte: Scalar,
-        progress: Scalar,
-        answer: Scalar,
-    }
-
-    ExpectTable {
-        status: Vec<Scalar>,
-        length: Scalar,
-        body: Scalar,
-        /// `first`, `set:NAME@SEED`, or `manifest:` and its lines.
-        verify: Scalar,
-    }
-
-    MeasureTable {
-        repeat: Scalar,
-        slo: Vec<String>,
-        quantiles: Vec<f64>,
-        conforming: Scalar,
-        conforming_heads: bool,
-        interval: Scalar,
-        tcp_info_share: f64,
-        doubt_max: Scalar,
-        /// `sse` or `lines`.
-        stream: Scalar,
-        /// Patterns of URLs that are counted in one row: `/user/{id}`.
-        fold: Vec<String>,
-    }
-
-    DriverTable {
-        threads: Scalar,
-        cpus: Vec<u32>,
-        nice: Scalar,
-        spin: Scalar,
-        /// Whose TCP: auto, kernel or own.
-        stack: String,
-        /// Where connections of our own TCP come from: `10.9.0.0/16`.
-        sources: Scalar,
     }
 }

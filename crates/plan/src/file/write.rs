@@ -4,9 +4,9 @@ use super::keys::Keys;
 use super::scalar::Scalar;
 use super::scenarios::scenario_table;
 use super::shape::*;
-use super::{GAPS, HTTP_VERSIONS, MASK, ORDERS, STACKS, Secrets, TLS_VERSIONS, VERSION};
+use super::{GAPS, HTTP_VERSIONS, MASK, ORDERS, Secrets, VERSION};
 use super::{is_secret_header, name_of};
-use crate::rules::{show_body_rule, show_span, show_think, show_visit};
+use crate::rules::{show_span, show_think, show_visit};
 use crate::*;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -35,7 +35,7 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
         }),
         connection: Some(Keys::show(plan, secrets)),
         http2: says_http2.then(|| Keys::show(plan, secrets)),
-        tls: Some(tls_table(&plan.tls, secrets)),
+        tls: Some(Keys::show(plan, secrets)),
         load: plan.scenarios.is_empty().then(|| LoadTable {
             stages: plan.stages.as_ref().map(stages::show_stages),
             ..load_table(&plan.load)
@@ -43,10 +43,10 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
         scenario: Some(plan.scenarios.iter().map(|one| scenario_table(plan, one)).collect())
             .filter(|all: &Vec<ScenarioTable>| !all.is_empty()),
         stop: Some(stop_table(&plan.stop)),
-        timeouts: Some(timeouts_table(&plan.timeouts)),
-        expect: Some(expect_table(&plan.expect)),
-        measure: Some(measure_table(&plan.measure)),
-        driver: Some(driver_table(&plan.driver)),
+        timeouts: Some(Keys::show(plan, secrets)),
+        expect: Some(Keys::show(plan, secrets)),
+        measure: Some(Keys::show(plan, secrets)),
+        driver: Some(Keys::show(plan, secrets)),
         targets: journeys
             .is_none()
             .then(|| plan.targets.iter().map(|target| target_table(target, secrets)).collect()),
@@ -166,36 +166,6 @@ fn script_table(script: &ScriptPlan) -> ScriptTable {
     }
 }
 
-fn tls_table(tls: &TlsPlan, secrets: Secrets) -> TlsTable {
-    let (ca, ca_base64) = content(tls.ca.as_deref());
-    let (cert, cert_base64) = content(tls.cert.as_deref());
-    let (key, key_base64) = match (secrets, &tls.key) {
-        (Secrets::Masked, Some(_)) => (Some(Scalar::text(MASK)), None),
-        (_, key) => content(key.as_deref()),
-    };
-    TlsTable {
-        insecure: Some(tls.insecure),
-        ca,
-        ca_base64,
-        ca_file: None,
-        cert,
-        cert_base64,
-        cert_file: None,
-        key,
-        key_base64,
-        key_file: None,
-        resumption: Some(tls.resumption),
-        early_data: tls.early_data.then_some(true),
-        user_sessions: Some(tls.user_sessions),
-        sni: Some(tls.sni),
-        version: Some(Scalar::Text(name_of(&TLS_VERSIONS, &tls.versions))),
-        alpn: Some(tls.alpn.clone()),
-        server_name: Scalar::or_off(tls.server_name.as_deref(), Scalar::text),
-        groups: Some(tls.groups.clone()),
-        ciphers: Some(tls.ciphers.clone()),
-    }
-}
-
 pub(super) fn load_table(load: &Load) -> LoadTable {
     match load {
         Load::Closed { users, think, session } => LoadTable {
@@ -251,56 +221,6 @@ fn stop_table(stop: &Stop) -> StopTable {
         at_once: Some(stop.at_once),
         warmup: Some(span(stop.warm_up)),
         abort_if: Scalar::or_off(stop.abort_if.as_ref(), |rule| Scalar::text(&rule.text)),
-    }
-}
-
-fn timeouts_table(timeouts: &Timeouts) -> TimeoutsTable {
-    TimeoutsTable {
-        call: Some(span(timeouts.call)),
-        connect: Some(span(timeouts.connect)),
-        first_byte: Scalar::or_off(timeouts.first_byte, span),
-        progress: Scalar::or_off(timeouts.progress, span),
-        answer: Scalar::or_off(timeouts.answer, span),
-    }
-}
-
-fn expect_table(expect: &Expect) -> ExpectTable {
-    let range = |&(from, to): &(u16, u16)| {
-        if from == to { Scalar::whole(from.into()) } else { Scalar::Text(format!("{from}-{to}")) }
-    };
-    ExpectTable {
-        status: Some(expect.status.iter().map(range).collect()),
-        length: Scalar::or_off(expect.length, Scalar::whole),
-        body: Scalar::or_off(expect.body.as_ref(), |rule| Scalar::Text(show_body_rule(rule))),
-        verify: Scalar::or_off(expect.verify.as_ref(), |how| {
-            Scalar::Text(verify::show_verify(how))
-        }),
-    }
-}
-
-fn measure_table(measure: &MeasurePlan) -> MeasureTable {
-    MeasureTable {
-        repeat: Some(Scalar::whole(measure.repeat.into())),
-        slo: Some(measure.slo.iter().map(|objective| objective.text.clone()).collect()),
-        quantiles: Some(measure.quantiles.clone()),
-        conforming: Some(Scalar::Number(measure.conforming_bps)),
-        conforming_heads: Some(measure.conforming_counts_heads),
-        interval: Some(span(measure.interval)),
-        tcp_info_share: Some(measure.tcp_info_share),
-        doubt_max: Some(Scalar::Number(measure.doubt_max)),
-        stream: Scalar::or_off(measure.stream, |form| Scalar::Text(form.id().to_owned())),
-        fold: Some(measure.folds.patterns.iter().map(|fold| fold.text.clone()).collect()),
-    }
-}
-
-fn driver_table(driver: &DriverPlan) -> DriverTable {
-    DriverTable {
-        threads: Scalar::or_off(driver.threads, |threads| Scalar::whole(threads.into())),
-        cpus: Some(driver.cpus.clone()),
-        nice: Scalar::or_off(driver.nice, |nice| Scalar::Whole(nice.into())),
-        spin: Some(span(driver.spin)),
-        stack: Some(name_of(&STACKS, &driver.stack)),
-        sources: Scalar::or_off(driver.sources, |prefix| Scalar::text(prefix.to_string())),
     }
 }
 

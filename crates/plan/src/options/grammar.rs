@@ -1,8 +1,12 @@
 //! The grammars of values: text to value and back, in one place for options and the plan file.
 
-use super::access::{KeyValue, Shape};
-use crate::file::{ADDRESSES, FAMILIES, MASK, Scalar, name_of};
-use crate::{AddressFamily, AddressOrder, Migrate, ResolveRule, Secrets, rules};
+use super::field::{KeyValue, Shape};
+use crate::file::{ADDRESSES, FAMILIES, MASK, STACKS, Scalar, TLS_VERSIONS, name_of};
+use crate::fold::{self, Fold};
+use crate::{
+    AddressFamily, AddressOrder, BodyRule, Migrate, ResolveRule, Secrets, SourcePrefix,
+    StackChoice, Streaming, TlsVersions, Verify, rules, verify,
+};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use units::{Nanos, ParseError, quoted};
@@ -110,6 +114,83 @@ pub(super) const ADDRESS_LIST: Grammar<Vec<IpAddr>> = list(
     },
     |all, _| texts(all, ToString::to_string),
 );
+
+/// Names between commas; `none` is the empty list.
+pub(super) const NAMES: Grammar<Vec<String>> = list(
+    |text, _| match text {
+        "none" => Ok(Vec::new()),
+        names => Ok(names.split(',').map(|name| name.trim().to_owned()).collect()),
+    },
+    |items| each(items, |text| Ok(text.to_owned())),
+    |all, _| texts(all, String::clone),
+);
+pub(super) const CORES: Grammar<Vec<u32>> = list(
+    |text, _| rules::parse_cpus(text),
+    |items| each(items, whole),
+    |all, _| KeyValue::List(all.iter().map(|core| Scalar::whole((*core).into())).collect()),
+);
+/// Percentiles as they are typed, quantiles from 0 to 1 in the file.
+pub(super) const QUANTILES: Grammar<Vec<f64>> = list(
+    |text, _| rules::parse_percentiles(text),
+    |items| each(items, parse_number),
+    |all, _| KeyValue::List(all.iter().copied().map(Scalar::Number).collect()),
+);
+pub(super) const OBJECTIVES: Grammar<Vec<stats::Objective>> = list(
+    |text, _| stats::parse_objectives(text),
+    |items| Ok(each(items, stats::parse_objectives)?.concat()),
+    |all, _| texts(all, |objective| objective.text.clone()),
+);
+pub(super) const FOLDS: Grammar<Vec<Fold>> = list(
+    |text, _| fold::parse_fold(text).map(|fold| vec![fold]),
+    |items| each(items, fold::parse_fold),
+    |all, _| texts(all, |fold| fold.text.clone()),
+);
+pub(super) const STATUSES: Grammar<Vec<(u16, u16)>> = list(
+    |text, _| rules::parse_statuses(text),
+    |items| Ok(each(items, rules::parse_statuses)?.concat()),
+    |all, _| KeyValue::List(all.iter().map(show_statuses).collect()),
+);
+/// Bytes of a body.
+pub(super) const LENGTH: Grammar<u64> = one(|text, _| units::parse_size(text), |it, _| number(*it));
+pub(super) const BODY_RULE: Grammar<BodyRule> =
+    one(|text, _| rules::parse_body_rule(text), |rule, _| text(rules::show_body_rule(rule)));
+pub(super) const VERIFY: Grammar<Verify> =
+    one(|text, _| verify::parse_verify(text), |how, _| text(verify::show_verify(how)));
+pub(super) const TEXT: Grammar<String> = one(|text, _| Ok(text.to_owned()), |it, _| text(it));
+pub(super) const TLS_VERSION: Grammar<TlsVersions> =
+    one(|text, _| pick(&TLS_VERSIONS, text), |it, _| text(name_of(&TLS_VERSIONS, it)));
+pub(super) const STACK: Grammar<StackChoice> =
+    one(|text, _| pick(&STACKS, text), |it, _| text(name_of(&STACKS, it)));
+pub(super) const SOURCES: Grammar<SourcePrefix> =
+    one(|text, _| rules::parse_sources(text), |prefix, _| text(prefix.to_string()));
+pub(super) const STREAMING: Grammar<Streaming> =
+    one(|text, _| crate::parse_streaming(text), |form, _| text(form.id()));
+pub(super) const NUMBER: Grammar<f64> = one(|text, _| parse_number(text), |it, _| exact(*it));
+/// Bits a second.
+pub(super) const BIT_RATE: Grammar<f64> =
+    one(|text, _| rules::parse_bits(text), |it, _| exact(*it));
+/// From 0 to 1, or in per cent.
+pub(super) const SHARE: Grammar<f64> = one(|text, _| stats::parse_share(text), |it, _| exact(*it));
+/// A whole number that may be negative; its bounds are the row's.
+pub(super) const PRIORITY: Grammar<i32> = one(
+    |text, _| {
+        let why = || format!("{} is not a whole number from -20 to 19", quoted(text));
+        text.parse().map_err(|_| ParseError(why()))
+    },
+    |nice, _| KeyValue::One(Scalar::Whole((*nice).into())),
+);
+
+fn show_statuses(&(from, to): &(u16, u16)) -> Scalar {
+    if from == to { Scalar::whole(from.into()) } else { Scalar::Text(format!("{from}-{to}")) }
+}
+
+fn exact(number: f64) -> KeyValue {
+    KeyValue::One(Scalar::Number(number))
+}
+
+fn parse_number(text: &str) -> Result<f64, ParseError> {
+    text.parse().map_err(|_| ParseError(format!("{} is not a number", quoted(text))))
+}
 
 fn show_proxy(proxy: &url::Url, secrets: Secrets) -> KeyValue {
     let mut shown = proxy.clone();

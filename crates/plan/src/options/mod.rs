@@ -6,13 +6,15 @@
 //! in [`validate`](crate::validate). Groups that are not in the table yet stand in the program's
 //! arguments and in [`file`](crate::to_toml) by hand.
 
-mod access;
 mod connection;
+mod field;
 pub(crate) mod grammar;
+mod rest;
 
-pub(crate) use access::{Access, KeyValue, Shape};
+pub(crate) use field::{Field, KeyValue, Shape};
 
-use crate::{FileSource, Plan};
+use crate::file::Scalar;
+use crate::{FileSource, Plan, Secrets};
 use units::ParseError;
 use wan::TraceSource;
 
@@ -42,10 +44,33 @@ pub struct Setting {
     pub help: &'static str,
     /// The page of the guide that explains it, without `.md`.
     pub page: &'static str,
-    /// Its place in the plan, the grammar of its values, and their bounds.
-    pub(crate) field: &'static dyn Access,
+    /// Its place in the plan, and the grammar of its values.
+    pub(crate) field: Field,
+    /// The least value and the greatest (times in seconds), and what is said of one that is outside: it
+    /// stands behind the option's name, with the value for `{}`.
+    pub bounds: &'static [Bound],
     /// Whether a printed plan has the key; most always have theirs.
     pub(crate) shown: fn(&Plan) -> bool,
+}
+
+/// What a value has to be within.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bound {
+    pub least: f64,
+    pub most: f64,
+    pub text: &'static str,
+}
+
+const fn within(least: f64, most: f64, text: &'static str) -> Bound {
+    Bound { least, most, text }
+}
+
+const fn least(least: f64, text: &'static str) -> Bound {
+    within(least, f64::INFINITY, text)
+}
+
+const fn most(most: f64, text: &'static str) -> Bound {
+    within(f64::NEG_INFINITY, most, text)
 }
 
 /// What a row leaves out: an option that takes a value, in `--help` alone.
@@ -62,7 +87,8 @@ const SETTING: Setting = Setting {
     common: false,
     help: "",
     page: "",
-    field: &access::NO_FIELD,
+    field: field::NO_FIELD,
+    bounds: &[],
     shown: |_| true,
 };
 
@@ -81,45 +107,33 @@ impl std::fmt::Debug for Inputs<'_> {
 
 impl std::fmt::Debug for Setting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({})", self.label(), self.key())
+        write!(f, "{} ({})", self.label(), self.field.key)
     }
 }
 
 impl Setting {
-    /// `connection.reconnect_pause`.
-    pub fn key(&self) -> &'static str {
-        self.field.key()
-    }
-
-    /// Table and key in the plan file.
-    pub(crate) fn table_and_key(&self) -> (&'static str, &'static str) {
-        self.key().split_once('.').expect("a key stands in a table")
+    /// `connection.reconnect_pause`: table and key in the plan file.
+    pub fn key(&self) -> (&'static str, &'static str) {
+        self.field.key.split_once('.').expect("a key stands in a table")
     }
 
     /// As messages name it: `--reconnect-pause`, or its key where it is no option.
     pub fn label(&self) -> String {
-        match self.name {
-            "" => self.table_and_key().1.to_owned(),
-            name => format!("--{name}"),
-        }
+        if self.name.is_empty() { self.key().1.to_owned() } else { format!("--{}", self.name) }
     }
 
     /// Whether it may be given several times, each time adding to what is there.
     pub fn is_repeated(&self) -> bool {
-        self.field.is_repeated()
+        self.field.adds
     }
 
-    /// The least and the greatest value, as far as there are such.
-    pub fn bounds(&self) -> (Option<String>, Option<String>) {
-        self.field.bounds()
-    }
-
-    /// Whether the option takes such a value.
+    /// Whether the option takes such a value; a file that it names is read by [`Setting::set`] alone.
     ///
     /// # Errors
     /// What is not in the grammar of its values.
     pub fn check(&self, text: &str, inputs: Inputs<'_>) -> Result<(), ParseError> {
-        self.field.check(text, inputs)
+        let by_name = !self.field.typed.is_empty();
+        if by_name { Ok(()) } else { self.set(&mut Plan::for_targets(Vec::new()), text, inputs) }
     }
 
     /// Puts a value that was typed into the plan.
@@ -127,13 +141,39 @@ impl Setting {
     /// # Errors
     /// What is not in the grammar of its values; a file that cannot be read.
     pub fn set(&self, plan: &mut Plan, text: &str, inputs: Inputs<'_>) -> Result<(), ParseError> {
-        self.field.set(plan, text, inputs)
+        (self.field.read)(plan, self.field.typed, KeyValue::One(Scalar::text(text)), inputs)
+    }
+
+    /// What is said of a plan in which the value is out of bounds.
+    fn fault(&self, plan: &Plan) -> Option<String> {
+        let (_, KeyValue::One(value)) = (self.field.show)(plan, Secrets::Masked) else {
+            return None;
+        };
+        let text = value.typed()?;
+        let amount = match &value {
+            Scalar::Text(span) => {
+                units::parse_duration(span).map_or(f64::MAX, |it| it.as_secs_f64())
+            }
+            number => number.amount(),
+        };
+        let wrong =
+            self.bounds.iter().find(|bound| !(bound.least..=bound.most).contains(&amount))?;
+        Some(format!("{} {}", self.label(), wrong.text.replace("{}", &text)))
     }
 }
 
 /// All rows, in the order of help.
 pub fn all() -> impl Iterator<Item = &'static Setting> {
-    [connection::SETTINGS].into_iter().flatten()
+    [
+        rest::EXPECTATIONS,
+        rest::TIME_LIMITS,
+        connection::SETTINGS,
+        rest::TLS,
+        rest::MEASURING,
+        rest::MACHINE,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// The row of an option.
@@ -144,34 +184,38 @@ pub fn named(name: &str) -> Option<&'static Setting> {
 /// The rows of a table of the plan file, one for each key, in the order in which keys are printed.
 pub(crate) fn keys_of(table: &str) -> Vec<&'static Setting> {
     let mut rows: Vec<&Setting> = Vec::new();
-    for row in all().filter(|row| row.table_and_key().0 == table) {
+    for row in all().filter(|row| row.key().0 == table) {
         // `--close` is another way to say `--calls 1`
-        if rows.iter().all(|known| known.key() != row.key()) {
+        if rows.iter().all(|known| known.field.key != row.field.key) {
             rows.push(row);
         }
     }
     let first = PRINTED_FIRST.iter().find(|(known, _)| *known == table).map_or("", |it| it.1);
     let place = |key: &str| first.split(' ').position(|known| known == key).unwrap_or(usize::MAX);
-    rows.sort_by_key(|row| place(row.table_and_key().1));
+    rows.sort_by_key(|row| place(row.key().1));
     rows
 }
 
 /// What is out of bounds in a table of the plan file: each with the option that it is of.
 pub(crate) fn faults(plan: &Plan, table: &str) -> Vec<(String, String)> {
-    let fault = |row: &Setting| {
-        let label = row.label();
-        row.field.fault(plan).map(|why| (label.clone(), format!("{label} {why}")))
-    };
+    let fault = |row: &Setting| Some((row.label(), row.fault(plan)?));
     keys_of(table).into_iter().filter_map(fault).collect()
 }
 
 /// Tables whose keys were printed in another order before there was this table of options; keys that are
 /// not named follow in its order. It stays, so that kept plans can be compared with new ones line by line.
-const PRINTED_FIRST: &[(&str, &str)] = &[(
-    "connection",
-    "calls pipeline streams group depth per_user tries resend unix resolve bind send_buffer recv_buffer \
-     nodelay reset reconnect_pause proxy family addresses",
-)];
+const PRINTED_FIRST: &[(&str, &str)] = &[
+    (
+        "connection",
+        "calls pipeline streams group depth per_user tries resend unix resolve bind send_buffer \
+         recv_buffer nodelay reset reconnect_pause proxy family addresses",
+    ),
+    ("tls", "insecure ca cert key resumption early_data user_sessions sni"),
+    (
+        "measure",
+        "repeat slo quantiles conforming conforming_heads interval tcp_info_share doubt_max",
+    ),
+];
 
 #[cfg(test)]
 mod tests;

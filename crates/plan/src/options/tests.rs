@@ -16,11 +16,10 @@ fn every_row_is_whole() {
     for row in all() {
         assert!(!row.help.is_empty() && !row.heading.is_empty(), "{row:?}");
         assert!(!row.help.ends_with('.'), "{row:?} is a line of help, no sentence");
-        let wanted =
-            if row.name.is_empty() { row.table_and_key().1.to_owned() } else { row.label() };
+        let wanted = if row.name.is_empty() { row.key().1.to_owned() } else { row.label() };
         assert!(page(row.page).contains(&wanted), "{row:?}: {}.md does not name it", row.page);
         assert!(row.name.is_empty() || names.insert(row.name), "{row:?} is there twice");
-        assert!(crate::file::TABLES.contains(&row.table_and_key().0), "{row:?}: no such table");
+        assert!(crate::file::TABLES.contains(&row.key().0), "{row:?}: no such table");
         if !row.name.is_empty() && row.value.is_empty() {
             let inputs = Inputs { files: &NoFiles, traces: &wan::NoTraces };
             assert_eq!(row.check(row.means, inputs), Ok(()), "{row:?}");
@@ -31,7 +30,7 @@ fn every_row_is_whole() {
         assert_eq!(unknown, None, "{row:?} contradicts what is not there");
     }
     for (table, keys) in PRINTED_FIRST {
-        let known: Vec<&str> = keys_of(table).iter().map(|row| row.table_and_key().1).collect();
+        let known: Vec<&str> = keys_of(table).iter().map(|row| row.key().1).collect();
         let keys: Vec<&str> = keys.split_whitespace().collect();
         assert_eq!(known[..keys.len()], keys, "{table}");
     }

@@ -13,7 +13,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     }
     check_stop(plan, problems);
     check_warm_up(plan, problems);
-    check_timeouts(plan, problems);
+    problems.add_faults(plan, "timeouts");
 }
 
 fn check_load(plan: &Plan, problems: &mut Problems) {
@@ -356,24 +356,6 @@ fn check_warm_up(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-fn check_timeouts(plan: &Plan, problems: &mut Problems) {
-    let limits = &plan.timeouts;
-    for (option, limit) in [
-        ("--timeout", Some(limits.call)),
-        ("--connect-timeout", Some(limits.connect)),
-        ("--first-byte-timeout", limits.first_byte),
-        ("--progress-timeout", limits.progress),
-        ("answer", limits.answer),
-    ] {
-        let Some(limit) = limit else { continue };
-        if limit.is_zero() {
-            problems.add(option, format!("{option} is 0: no call could succeed; give 30s or so"));
-        } else if limit > TIMEOUT_MAX {
-            problems.add(option, format!("{option} is above a day; give 1d at most"));
-        }
-    }
-}
-
 const USERS_MAX: u32 = 1_000_000;
 const RATE_MAX: Rate = Rate(10_000_000.0);
 const BURST_MAX: u32 = 1_000_000;
@@ -381,4 +363,3 @@ const BURST_MAX: u32 = 1_000_000;
 const PACE_MIN: f64 = 1e-6;
 const TRACE_MAX: usize = 10_000_000;
 const VISIT_CALLS_MAX: usize = 1_000_000;
-const TIMEOUT_MAX: Nanos = Nanos::from_secs(86_400);

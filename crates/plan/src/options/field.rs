@@ -1,0 +1,205 @@
+//! How a row reaches its field of the plan: from text and to text.
+
+use super::Inputs;
+use super::grammar::Grammar;
+use crate::file::{MASK, Scalar};
+use crate::{Plan, Secrets};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use std::collections::BTreeMap;
+use units::ParseError;
+
+/// The value of a key in the plan file.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum KeyValue {
+    /// Of a list: its items as one text, as they are typed.
+    One(Scalar),
+    Switch(bool),
+    List(Vec<Scalar>),
+    /// The traces of emulated paths, by name.
+    Texts(BTreeMap<String, String>),
+}
+
+/// What a value of the file has to look like, before its grammar is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    One,
+    Switch,
+    List,
+    Texts,
+}
+
+/// A field of the plan as the table sees it, whatever its type. The macros below make one.
+#[derive(Clone, Copy)]
+pub(crate) struct Field {
+    /// `connection.reconnect_pause`.
+    pub(crate) key: &'static str,
+    pub(crate) shape: Shape,
+    /// What the key may end with, one of them at a time: `_file` where a file has the value.
+    pub(crate) endings: &'static [&'static str],
+    /// The ending under which the option puts what is typed.
+    pub(crate) typed: &'static str,
+    /// Each option that is given adds to the list.
+    pub(crate) adds: bool,
+    /// Takes the value under the key with an ending.
+    pub(crate) read: fn(&mut Plan, &str, KeyValue, Inputs<'_>) -> Result<(), ParseError>,
+    /// What a printed plan has, and under which ending.
+    pub(crate) show: fn(&Plan, Secrets) -> (&'static str, KeyValue),
+}
+
+/// The row that others are made from has none.
+pub(super) const NO_FIELD: Field = Field {
+    key: "none.none",
+    shape: Shape::One,
+    endings: &[""],
+    typed: "",
+    adds: false,
+    read: |_, _, _, _| Ok(()),
+    show: |_, _| ("", KeyValue::One(Scalar::Off)),
+};
+
+/// A value that is always there (`at`), one that can be `false` in the file (`off`), or a list to which
+/// each option adds (`add`): `field!(off connection.calls, COUNT)`, and `as "connection.reset"` where the
+/// key is not called as the field is.
+macro_rules! field {
+    ($kind:ident $table:ident.$($field:ident).+, $grammar:expr) => {
+        field!($kind $table.$($field).+ as concat!(stringify!($table $(.$field)+)), $grammar)
+    };
+    ($kind:ident $table:ident.$($field:ident).+ as $key:expr, $grammar:expr) => {
+        $crate::options::field::Field {
+            key: $key,
+            shape: $grammar.shape,
+            endings: &[""],
+            typed: "",
+            adds: matches!(stringify!($kind).as_bytes(), b"add"),
+            read: |plan, _, value, inputs| {
+                $crate::options::field::$kind::read(&$grammar, &mut plan.$table.$($field).+, value, inputs)
+            },
+            show: |plan, secrets| {
+                ("", $crate::options::field::$kind::show(&$grammar, &plan.$table.$($field).+, secrets))
+            },
+        }
+    };
+}
+
+/// Bytes that stand in the file as text, as base64 or by a file's name; the option takes that name.
+macro_rules! content {
+    ($table:ident.$field:ident, secret: $secret:expr) => {
+        $crate::options::field::Field {
+            key: concat!(stringify!($table), ".", stringify!($field)),
+            shape: Shape::One,
+            endings: &["", "_base64", "_file"],
+            typed: "_file",
+            adds: false,
+            read: |plan, ending, value, inputs| {
+                let slot = &mut plan.$table.$field;
+                read_content(slot, ending, value, inputs)
+            },
+            show: |plan, secrets| match (&plan.$table.$field, secrets) {
+                (Some(_), Secrets::Masked) if $secret => masked(),
+                (bytes, _) => show_content(bytes.as_deref()),
+            },
+        }
+    };
+}
+
+pub(super) use {content, field};
+
+impl<T> Grammar<T> {
+    /// A value; `None` for `false`.
+    fn take(&self, value: KeyValue, inputs: Inputs<'_>) -> Result<Option<T>, ParseError> {
+        let text = match value {
+            KeyValue::List(items) => return (self.items)(&items).map(Some),
+            KeyValue::Switch(on) => Some(on.to_string()),
+            KeyValue::One(value) => value.typed(),
+            KeyValue::Texts(_) => None,
+        };
+        text.map(|text| (self.read)(&text, inputs.traces)).transpose()
+    }
+}
+
+/// A value that is always there.
+pub(super) mod at {
+    use super::*;
+
+    pub(crate) fn read<T>(
+        grammar: &Grammar<T>,
+        slot: &mut T,
+        value: KeyValue,
+        inputs: Inputs<'_>,
+    ) -> Result<(), ParseError> {
+        let read = grammar.take(value, inputs)?;
+        *slot = read.ok_or_else(|| ParseError("it cannot be false".to_owned()))?;
+        Ok(())
+    }
+
+    pub(crate) fn show<T>(grammar: &Grammar<T>, value: &T, secrets: Secrets) -> KeyValue {
+        (grammar.show)(value, secrets)
+    }
+}
+
+/// A value that may be missing.
+pub(super) mod off {
+    use super::*;
+
+    pub(crate) fn read<T>(
+        grammar: &Grammar<T>,
+        slot: &mut Option<T>,
+        value: KeyValue,
+        inputs: Inputs<'_>,
+    ) -> Result<(), ParseError> {
+        *slot = grammar.take(value, inputs)?;
+        Ok(())
+    }
+
+    pub(crate) fn show<T>(grammar: &Grammar<T>, value: &Option<T>, secrets: Secrets) -> KeyValue {
+        value.as_ref().map_or(KeyValue::One(Scalar::Off), |value| (grammar.show)(value, secrets))
+    }
+}
+
+/// A list that grows.
+pub(super) mod add {
+    pub(crate) use super::at::show;
+    use super::*;
+
+    pub(crate) fn read<T>(
+        grammar: &Grammar<Vec<T>>,
+        slot: &mut Vec<T>,
+        value: KeyValue,
+        inputs: Inputs<'_>,
+    ) -> Result<(), ParseError> {
+        slot.extend(grammar.take(value, inputs)?.into_iter().flatten());
+        Ok(())
+    }
+}
+
+pub(super) fn read_content(
+    slot: &mut Option<Vec<u8>>,
+    ending: &str,
+    value: KeyValue,
+    inputs: Inputs<'_>,
+) -> Result<(), ParseError> {
+    let KeyValue::One(value) = value else { return Ok(()) };
+    *slot = match (ending, value.typed()) {
+        ("_base64", Some(code)) => {
+            let bytes = BASE64.decode(code.trim());
+            Some(bytes.map_err(|_| ParseError("it is not base64".to_owned()))?)
+        }
+        ("_file", Some(path)) => Some(inputs.files.read(&path).map_err(ParseError)?),
+        (_, text) => text.map(String::into_bytes),
+    };
+    Ok(())
+}
+
+/// Text under the key itself, other bytes as base64 under their own key.
+pub(crate) fn show_content(bytes: Option<&[u8]>) -> (&'static str, KeyValue) {
+    match bytes.map(|bytes| (std::str::from_utf8(bytes), bytes)) {
+        None => ("", KeyValue::One(Scalar::Off)),
+        Some((Ok(text), _)) => ("", KeyValue::One(Scalar::text(text))),
+        Some((Err(_), bytes)) => ("_base64", KeyValue::One(Scalar::Text(BASE64.encode(bytes)))),
+    }
+}
+
+pub(super) fn masked() -> (&'static str, KeyValue) {
+    ("", KeyValue::One(Scalar::text(MASK)))
+}

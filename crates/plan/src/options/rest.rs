@@ -1,0 +1,161 @@
+//! Expectations, time limits, TLS, what is measured, and what of this machine is used.
+
+use super::field::{Field, KeyValue, Shape, content, field, off};
+use super::field::{masked, read_content, show_content};
+use super::grammar::*;
+use super::{Bound, Inputs, SETTING, Setting, least, most, within};
+use crate::verify::{parse_manifest, parse_verify};
+use crate::{Secrets, Verify};
+use units::{ParseError, quoted};
+
+const EXPECT: Setting = Setting {
+    heading: "Expectations (what does not match is a failed call)",
+    page: "check-the-answers",
+    ..SETTING
+};
+
+#[rustfmt::skip] // a row is read as a row
+pub(super) static EXPECTATIONS: &[Setting] = &[
+    Setting { name: "expect-status", value: "LIST", common: true, field: field!(at expect.status, STATUSES),
+        help: "Status codes that count as success: 200,204,300-399 [default: below 400]", ..EXPECT },
+    Setting { name: "expect-length", value: "SIZE", field: field!(off expect.length, LENGTH),
+        help: "Expected length of the body, after decompression", ..EXPECT },
+    Setting { name: "expect-body", value: "RULE", field: field!(off expect.body, BODY_RULE),
+        help: "Text that the body must contain; or exact:TEXT, regex:RE, sha256:HEX", ..EXPECT },
+    Setting { name: "verify", value: "first|set:NAME[@SEED]|FILE", omitted: Some("first"), field: VERIFIED,
+        help: "Verify length and hash of every body: against the first response of its URL, against set:NAME (what site --files serves), or against a FILE written by xxh128sum", ..EXPECT },
+];
+
+/// The option names a manifest's file, the plan has its lines.
+const VERIFIED: Field = Field {
+    typed: "_typed",
+    read: |plan, ending, value, inputs| {
+        let value = match (ending, value) {
+            ("_typed", KeyValue::One(named)) => typed_verify(named.typed(), inputs)?,
+            (_, value) => return off::read(&VERIFY, &mut plan.expect.verify, value, inputs),
+        };
+        plan.expect.verify = value;
+        Ok(())
+    },
+    ..field!(off expect.verify, VERIFY)
+};
+
+fn typed_verify(named: Option<String>, inputs: Inputs<'_>) -> Result<Option<Verify>, ParseError> {
+    let Some(named) = named else { return Ok(None) };
+    if named == "first" || named.starts_with("set:") {
+        return parse_verify(&named).map(Some);
+    }
+    let bytes = inputs.files.read(&named).map_err(ParseError)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| ParseError(format!("{} is not UTF-8 text", quoted(&named))))?;
+    parse_manifest(&text).map(|lines| Some(Verify::Manifest(lines)))
+}
+
+const LIMIT: Setting = Setting {
+    heading: "Time limits",
+    value: "TIME",
+    page: "requests-and-connections",
+    bounds: LIMITS,
+    ..SETTING
+};
+const LIMITS: &[Bound] = &[
+    least(1e-9, "is 0: no call could succeed; give 30s or so"),
+    most(86_400.0, "is above a day; give 1d at most"),
+];
+
+#[rustfmt::skip] // a row is read as a row
+pub(super) static TIME_LIMITS: &[Setting] = &[
+    Setting { name: "timeout", common: true, field: field!(at timeouts.call, DURATION),
+        help: "From the instant a call is due to its outcome [default: 30s]", ..LIMIT },
+    Setting { name: "connect-timeout", field: field!(at timeouts.connect, DURATION),
+        help: "To open a connection [default: 5s]", ..LIMIT },
+    Setting { name: "first-byte-timeout", field: field!(off timeouts.first_byte, DURATION),
+        help: "From the request to the first byte of the response [default: none]", ..LIMIT },
+    Setting { name: "progress-timeout", field: field!(off timeouts.progress, DURATION),
+        help: "Without any progress on a connection that has a call in flight [default: none]", ..LIMIT },
+    Setting { field: field!(off timeouts.answer, DURATION), page: "plans",
+        help: "The same while the first byte of a response is awaited", ..LIMIT },
+];
+
+const SECURE: Setting = Setting { heading: "TLS", page: "tls", ..SETTING };
+
+#[rustfmt::skip]
+pub(super) static TLS: &[Setting] = &[
+    Setting { name: "insecure", common: true, field: field!(at tls.insecure, SWITCH),
+        help: "Accept any certificate", ..SECURE },
+    Setting { name: "ca", value: "FILE", field: content!(tls.ca, secret: false),
+        help: "Trust the certificates of this PEM file instead of the system's", ..SECURE },
+    Setting { name: "cert", value: "FILE", field: content!(tls.cert, secret: false),
+        help: "Client certificate, PEM", ..SECURE },
+    Setting { name: "key", value: "FILE", field: content!(tls.key, secret: true),
+        help: "Key of the client certificate, PEM", ..SECURE },
+    Setting { name: "tls", value: "VERSION", choices: &["1.2", "1.3"], field: field!(at tls.versions as "tls.version", TLS_VERSION),
+        help: "Use only this TLS version", ..SECURE },
+    Setting { name: "no-resumption", means: "false", field: field!(at tls.resumption, SWITCH),
+        help: "Make a full handshake for every connection", ..SECURE },
+    Setting { name: "early-data", field: field!(at tls.early_data, SWITCH), shown: |plan| plan.tls.early_data,
+        help: "Send requests with the first flight of a resumed handshake (0-RTT); GET, HEAD and OPTIONS only", ..SECURE },
+    Setting { name: "user-sessions", without: &["no-resumption"], field: field!(at tls.user_sessions, SWITCH),
+        help: "Each user resumes its own TLS sessions alone, and makes a full handshake at first", ..SECURE },
+    Setting { field: field!(at tls.sni, SWITCH), page: "plans", help: "Tell the server the name that is asked for (SNI)", ..SECURE },
+    Setting { name: "alpn", value: "LIST", field: field!(at tls.alpn, NAMES),
+        help: "ALPN protocols to offer, or none [default: http/1.1]", ..SECURE },
+    Setting { name: "server-name", value: "NAME", field: field!(off tls.server_name, TEXT),
+        help: "Name for SNI and certificate verification, instead of the URL's host", ..SECURE },
+    Setting { name: "groups", value: "LIST", field: field!(at tls.groups, NAMES),
+        help: "Key-exchange groups, in order of preference", ..SECURE },
+    Setting { name: "ciphers", value: "LIST", field: field!(at tls.ciphers, NAMES),
+        help: "Cipher suites, in order of preference", ..SECURE },
+];
+
+const MEASURE: Setting = Setting { heading: "Measuring", page: "reading-the-report", ..SETTING };
+
+#[rustfmt::skip]
+pub(super) static MEASURING: &[Setting] = &[
+    Setting { name: "repeat", value: "N", common: true, heading: "End of the run", page: "measure-a-server",
+        field: field!(at measure.repeat, COUNT), bounds: &[within(1.0, 1e3, "takes a number of runs from 1 to 1000")],
+        help: "Repeat the whole run N times and report confidence intervals across runs", ..MEASURE },
+    Setting { name: "slo", value: "RULES", common: true, page: "in-ci", field: field!(add measure.slo, OBJECTIVES),
+        help: "Objectives: 'p99<50ms, failures<0.1%'; exit code 1 if one is missed", ..MEASURE },
+    Setting { name: "percentiles", value: "LIST", omitted: Some(""), common: true, field: field!(at measure.quantiles, QUANTILES),
+        help: "Show the full table of quantiles, or only =50,90,99.9", ..MEASURE },
+    Setting { name: "conforming", value: "BITRATE", field: field!(at measure.conforming_bps as "measure.conforming", BIT_RATE),
+        bounds: &[within(f64::MIN_POSITIVE, f64::MAX, "takes a bit rate above zero, such as 320k")],
+        help: "Lowest bit rate of a conforming connection [default: 320k]", ..MEASURE },
+    Setting { name: "conforming-heads", field: field!(at measure.conforming_counts_heads as "measure.conforming_heads", SWITCH),
+        help: "Count header sections as well as bodies in the bit rate of a connection", ..MEASURE },
+    Setting { name: "stream", value: "sse|lines", page: "streams", field: field!(off measure.stream, STREAMING),
+        help: "Responses are streams of events: time to the first event, and between events (sse: Server-Sent Events; lines: a line for each, as in JSON lines)", ..MEASURE },
+    Setting { name: "fold", value: "PATTERN", page: "lists-of-urls", field: field!(add measure.folds.patterns as "measure.fold", FOLDS),
+        help: "One row and one name for URLs that differ in an id: '/user/{id}'; may be given several times", ..MEASURE },
+    Setting { name: "interval", value: "TIME", page: "measure-a-server", field: field!(at measure.interval, DURATION),
+        bounds: &[within(0.01, 3_600.0, "takes a time from 10ms to 1h: the length of a row of the time series")],
+        help: "Interval of the time series [default: 1s]", ..MEASURE },
+    Setting { field: field!(at measure.tcp_info_share, NUMBER), bounds: &[within(0.0, 1.0, "is a share from 0 to 1")],
+        help: "Share of closing connections whose TCP_INFO is taken", page: "plans", ..MEASURE },
+    Setting { name: "doubt-max", value: "SHARE", page: "verdict", field: field!(at measure.doubt_max, SHARE),
+        bounds: &[within(0.0, 1.0, "takes a share from 0 % to 100 %, such as 25%")],
+        help: "Largest share of the p99 that may be the client's own delay [default: 25%]", ..MEASURE },
+];
+
+const DRIVER: Setting = Setting { heading: "This machine", page: "verdict", ..SETTING };
+
+#[rustfmt::skip]
+pub(super) static MACHINE: &[Setting] = &[
+    Setting { name: "threads", value: "N", common: true, field: field!(off driver.threads, COUNT),
+        bounds: &[within(1.0, 1_024.0, "is {}; give 1 to 1024, best one per free core")],
+        help: "Number of worker threads [default: one per free core]", ..DRIVER },
+    Setting { name: "cpus", value: "LIST", common: true, field: field!(at driver.cpus, CORES),
+        help: "CPUs for the workers: 0,2-3 [default: one is left to a server on this machine]", ..DRIVER },
+    Setting { name: "nice", value: "N", field: field!(off driver.nice, PRIORITY),
+        bounds: &[within(-20.0, 19.0, "takes a number from -20 (first) to 19 (last)")],
+        help: "Scheduling priority, -20 (first) to 19 (last)", ..DRIVER },
+    Setting { field: field!(at driver.spin, DURATION), page: "plans",
+        bounds: &[most(1.0, "is above 1s; it is how long before a due instant the loop may burn its core, 100us by default")],
+        help: "Busy waiting before a due instant, at most so long", ..DRIVER },
+    Setting { name: "stack", value: "kernel|own|own:plain|auto", choices: &["kernel", "own", "own:plain", "auto"], page: "own-stack",
+        field: field!(at driver.stack, STACK),
+        help: "TCP of the connections: the kernel's, or own, in this process over a TUN device (needs root) [default: auto, the kernel's]", ..DRIVER },
+    Setting { name: "sources", value: "PREFIX", page: "own-stack", field: field!(off driver.sources, SOURCES),
+        help: "Addresses that connections of --stack own come from [default: a part of 198.18.0.0/16]", ..DRIVER },
+];
