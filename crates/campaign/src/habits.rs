@@ -79,6 +79,20 @@ pub(super) fn offers(plain: &Talk, ranged: &Talk) -> Vec<Need> {
     found
 }
 
+/// SETTINGS_QPACK_MAX_TABLE_CAPACITY (RFC 9204 section 5).
+const TABLE_CAPACITY: u64 = 1;
+/// Fewer bytes hold no two entries.
+pub(super) const TABLE_MIN: u64 = 96;
+
+/// Bytes of QPACK's table that the server permits; over other protocols there are none.
+pub(super) fn table_of(plain: &Talk) -> u64 {
+    let frames = plain.replies.frames.iter().flat_map(|frames| &frames.frames);
+    let settings = frames.filter(|frame| frame.is_over_quic() && frame.is_settings());
+    let pairs = settings.flat_map(|frame| http3::settings(&frame.payload));
+    let known = pairs.filter(|(id, _)| *id == TABLE_CAPACITY);
+    known.map(|(_, value)| value).next().unwrap_or(0)
+}
+
 /// Bytes of a validator that is sent back.
 const VALIDATOR_MAX: usize = 256;
 

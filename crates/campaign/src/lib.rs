@@ -257,6 +257,8 @@ pub(crate) struct Runner<'a> {
     lints: Lints,
     /// What the probed page is known by: its ETag and its Last-Modified, where it has them.
     validators: (String, String),
+    /// Bytes of QPACK's table that the server permits.
+    table: u64,
     /// Numbers the markers.
     serial: u64,
     /// What the plain requests of a gate say to the server's log.
@@ -300,6 +302,7 @@ impl<'a> Runner<'a> {
             probes: Vec::new(),
             lints: Lints::default(),
             validators: Default::default(),
+            table: 0,
             serial: 0,
             remark: String::new(),
             cases,
@@ -326,6 +329,8 @@ impl Runner<'_> {
         let plain = self.ask(&habits::plain_request(self.target, ""));
         let mut has = habits::offers(&plain, &self.ranges());
         self.validators = habits::validators(&plain);
+        self.table = habits::table_of(&plain);
+        has.extend((self.table >= habits::TABLE_MIN).then_some(Need::Table));
         result.post_trouble = self.post_trouble();
         if self.target.takes_bodies && result.post_trouble.is_none() {
             has.push(Need::Post);
@@ -631,7 +636,8 @@ impl Runner<'_> {
         self.serial += 1;
         let (etag, modified) = self.validators.clone();
         let marker = format!("m{}", self.serial);
-        let values = Values { marker, etag, modified, ..self.target.values.clone() };
+        let table = self.table;
+        let values = Values { marker, etag, modified, table, ..self.target.values.clone() };
         let steps = exchange.steps.iter().map(|step| compile(step, &values)).collect();
         if exchange.is_raw() {
             return self.raw_script(exchange, steps);

@@ -10,6 +10,7 @@ pub mod write;
 pub use told::told;
 
 use crate::talk::Move;
+use ::http3::varint;
 use conduit::streams::{HEAD, Head, PieceKind};
 use sample::http3_code_name;
 use std::ops::Range;
@@ -110,6 +111,18 @@ pub fn follow_up_stream(steps: &[Move]) -> u64 {
         }
     }
     next
+}
+
+/// The settings of a SETTINGS frame, as far as they are whole (RFC 9114 section 7.2.4).
+pub fn settings(payload: &[u8]) -> Vec<(u64, u64)> {
+    let (mut found, mut rest) = (Vec::new(), payload);
+    while let Some((id, first)) = varint::get(rest)
+        && let Some((value, second)) = varint::get(&rest[first..])
+    {
+        found.push((id, value));
+        rest = &rest[first + second..];
+    }
+    found
 }
 
 /// Where each of these pieces stands; `None`: they are none, or not whole.

@@ -35,6 +35,7 @@
 //! | `{ask STREAM}` `{start STREAM}` | a whole GET; the beginning of a POST, whose content follows |
 //! | `{asks N}` `{aborts N}` | N requests on streams from 0 on; the same, each given up at once |
 //! | `{varint N}` | a number as QUIC writes it |
+//! | `{capacity N}` | an instruction of QPACK: the table has the capacity that the server permits, and N bytes more |
 //! | `{packet OPTIONS TEXT}` | a packet with these frames of QUIC; `none`, or what is odd about it |
 //! | `{limit NAME STREAM}` | frames that touch one of the server's limits |
 //! | `{port}` | what follows goes out from another local port |
@@ -66,6 +67,8 @@ pub struct Values {
     pub fields: String,
     /// `http` or `https`; empty stands for `http`.
     pub scheme: String,
+    /// Bytes of QPACK's table that the server permits.
+    pub table: u64,
 }
 
 /// The bytes that `text` stands for.

@@ -19,6 +19,8 @@ pub enum DefectKind {
     Frames,
     /// Frames and streams of HTTP/3: Q.
     Streams,
+    /// Tables of QPACK.
+    Tables,
     /// Packets of QUIC among those of a connection.
     Packets,
     /// What shows itself only to who builds on what he found: F-15.
@@ -229,6 +231,10 @@ defects! {
         DiesOfDataFirst "dies-of-data-first" "DATA before HEADERS on a stream of HTTP/3 ends the server; it is back after 500 ms",
         KeepsCancelledStreams "keeps-cancelled-streams" "a stream of HTTP/3 that a client gives up counts for ever among the hundred of its connection",
         HangsOnInsertCount "hangs-on-insert-count" "a field section of HTTP/3 that waits for entries of a table takes one of eight workers for ever",
+    }
+    Tables {
+        GrowsTables "grows-tables" "the table of QPACK may be of any capacity, whatever the SETTINGS say",
+        PassesOverInstructions "passes-over-instructions" "an instruction for the table of QPACK that cannot be is passed over",
     }
     Packets {
         PassesOverForbidden "passes-over-forbidden" "HANDSHAKE_DONE and NEW_TOKEN of a client are passed over",

@@ -7,16 +7,22 @@ use super::{Act, Defect, Defects, page};
 use conduit::streams::{self, Cutter, Head, PieceKind};
 use frame::{FrameBuffer, Met};
 use hpack::Field;
-use http3::varint;
+use http3::{DynamicTable, TableSection, varint};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Requests of one connection at once.
 const STREAMS_MAX: usize = 100;
 /// Bytes of all fields of a request that are taken.
 const FIELDS_BYTES: u32 = 64 << 10;
-/// Our control stream, and what it begins with: its type, and SETTINGS that are empty.
+/// Our control stream, and what it begins with: its type, and SETTINGS with
+/// SETTINGS_QPACK_MAX_TABLE_CAPACITY (RFC 9204 section 5). No section may wait for an entry.
 const CONTROL_STREAM: u64 = 3;
-const CONTROL_BEGINS: [u8; 3] = [0, 4, 0];
+const CONTROL_BEGINS: [u8; 6] = [0, 4, 3, 1, 0x50, 0];
+/// Bytes of the table that it permits.
+const TABLE: u64 = 4_096;
+/// The stream on which entries and sections are acknowledged, and its type.
+const DECODER_STREAM: u64 = 7;
+const DECODER: u8 = 3;
 
 const DATA: u64 = 0;
 const HEADERS: u64 = 1;
@@ -61,6 +67,8 @@ struct OpenRequest {
     trailed: bool,
     /// A worker waits for entries of a table, for ever.
     stuck: bool,
+    /// Sections that referred to the table.
+    referred: u32,
 }
 
 /// What a stream in one direction is for.
@@ -101,6 +109,9 @@ pub(super) struct QuicStreams {
     lost: usize,
     one_way: BTreeMap<u64, OneWay>,
     control: ControlSeen,
+    table: DynamicTable,
+    /// The stream of acknowledgements is open.
+    acknowledges: bool,
     out: Vec<u8>,
     over: bool,
     pub(super) dead: bool,
@@ -120,6 +131,11 @@ impl QuicStreams {
             lost: 0,
             one_way: BTreeMap::new(),
             control: ControlSeen::default(),
+            table: DynamicTable::new(match defects.contains(&Defect::GrowsTables) {
+                true => u64::from(u32::MAX),
+                false => TABLE,
+            }),
+            acknowledges: false,
             out: Vec::new(),
             over: false,
             dead: false,
@@ -250,6 +266,10 @@ impl QuicStreams {
         while let Some(met) = open.frames.next(FIELDS_BYTES as usize) {
             self.request_frame(&mut open, met)?;
         }
+        for _ in 0..std::mem::take(&mut open.referred) {
+            // Section Acknowledgement (RFC 9204 section 4.4.1)
+            self.acknowledge(0b1000_0000, 7, id);
+        }
         if ends {
             return self.serve(id, &open);
         }
@@ -275,14 +295,19 @@ impl QuicStreams {
     }
 
     fn section(&mut self, open: &mut OpenRequest, section: &[u8]) -> Checked {
-        let waits = section.first().is_some_and(|first| *first != 0);
-        if waits && self.has(Defect::HangsOnInsertCount) {
-            self.hung += 1;
-            open.stuck = true;
-            return Ok(());
-        }
-        let fields = http3::read_section(section, FIELDS_BYTES)
-            .ok_or(QuicBreach::Connection(DECOMPRESSION_FAILED))?;
+        let failed = QuicBreach::Connection(DECOMPRESSION_FAILED);
+        let fields = match self.table.section(section, FIELDS_BYTES) {
+            Ok(TableSection::Fields(fields, refers)) => {
+                open.referred += u32::from(refers);
+                fields
+            }
+            Ok(TableSection::Waits(_)) if self.has(Defect::HangsOnInsertCount) => {
+                self.hung += 1;
+                open.stuck = true;
+                return Ok(());
+            }
+            _ => return Err(failed),
+        };
         if open.asked.is_some() {
             open.trailed = true;
             let pseudo = fields.iter().any(|(name, _)| name.starts_with(b":"));
@@ -338,7 +363,7 @@ impl QuicStreams {
                     self.control_frame(met)?;
                 }
             }
-            Some(OneWayPurpose::Encoder) => encoder(&mut one.bytes)?,
+            Some(OneWayPurpose::Encoder) => self.encoder(&mut one.bytes)?,
             Some(OneWayPurpose::Decoder) => decoder(&mut one.bytes)?,
             Some(OneWayPurpose::Unknown) => one.bytes.clear(),
             None => {}
@@ -348,6 +373,28 @@ impl QuicStreams {
         }
         self.one_way.insert(id, one);
         Ok(())
+    }
+
+    /// Instructions for the table (RFC 9204 section 4.3).
+    fn encoder(&mut self, bytes: &mut Vec<u8>) -> Checked {
+        match self.table.instruct(&std::mem::take(bytes)) {
+            Ok(0) => Ok(()),
+            // Insert Count Increment (section 4.4.3)
+            Ok(count) => {
+                self.acknowledge(0, 6, count);
+                Ok(())
+            }
+            Err(_) => rule(self.has(Defect::PassesOverInstructions), ENCODER_STREAM_ERROR),
+        }
+    }
+
+    fn acknowledge(&mut self, first: u8, prefix: u32, number: u64) {
+        let mut said = Vec::new();
+        if !std::mem::replace(&mut self.acknowledges, true) {
+            said.push(DECODER);
+        }
+        hpack::integer(first, prefix, number, &mut said);
+        streams::put_data(&mut self.out, DECODER_STREAM, &said, false);
     }
 
     /// What a stream of this type is for; those that there is one of may not come again.
@@ -420,13 +467,6 @@ fn settings(payload: &[u8]) -> Checked {
         rule(!HTTP2_SETTINGS.contains(&setting) && seen.insert(setting), SETTINGS_ERROR)?;
     }
     Ok(())
-}
-
-/// Instructions for a table that may hold nothing: its capacity may be set to 0 (RFC 9204 section 4.3.1).
-fn encoder(bytes: &mut Vec<u8>) -> Checked {
-    let fits = bytes.iter().all(|byte| *byte == 0b0010_0000);
-    bytes.clear();
-    rule(fits, ENCODER_STREAM_ERROR)
 }
 
 /// Nothing of ours refers to a table, so there is nothing to acknowledge; streams may be cancelled (section

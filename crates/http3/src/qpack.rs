@@ -2,7 +2,10 @@
 //! side announces a dynamic table of no bytes, and uses none of the peer's, so that no stream ever
 //! waits for another.
 
+mod dynamic;
 mod table;
+
+pub use dynamic::{DynamicTable, Malformed, TableSection};
 
 use hpack::huffman;
 use table::STATIC;

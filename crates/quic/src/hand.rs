@@ -18,11 +18,11 @@ use conduit::streams::{
     self, Cutter, IN_HANDSHAKE, PHASE, PieceKind, RESET_SEEN, STRANGER, TRANSPORT, TWICE, UNMOVED,
 };
 use limits::Limits;
-use packet::{ID_LEN, Level, PacketHead, PacketKind, opened, parts};
+use packet::{ID_LEN, NumberSpace, PacketForm, PacketHead, opened, parts};
 use quinn_proto::crypto::Session;
 use quinn_proto::{ConnectionId, ConnectionIdGenerator, RandomConnectionIdGenerator, Side};
 use sample::FailureClass;
-use space::{Arrivals, InFlight, Space};
+use space::{InFlight, InOrder, Space};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use units::Nanos;
@@ -72,7 +72,7 @@ pub(crate) struct Hand {
     limits: Limits,
     /// Of each stream of ours the next byte; of each of theirs what came.
     said: BTreeMap<u64, u64>,
-    came: BTreeMap<u64, Arrivals>,
+    came: BTreeMap<u64, InOrder>,
     /// What the server's windows hold back, in order.
     waiting: VecDeque<(u64, Vec<u8>, bool)>,
     /// Frames that go into the next packet.
@@ -176,7 +176,7 @@ impl Hand {
         self.tries += 1;
         self.heard_at = now;
         let mut said = false;
-        for level in Level::ALL {
+        for level in NumberSpace::ALL {
             let lost = std::mem::take(&mut self.spaces[level as usize].flight);
             for (_, one) in lost {
                 said = true;
@@ -184,8 +184,8 @@ impl Hand {
             }
         }
         if !said {
-            let known = |level: &Level| self.spaces[*level as usize].keys.is_some();
-            if let Some(level) = Level::ALL.into_iter().rev().find(known) {
+            let known = |level: &NumberSpace| self.spaces[*level as usize].keys.is_some();
+            if let Some(level) = NumberSpace::ALL.into_iter().rev().find(known) {
                 self.send(level, &[0x01], false);
             }
         }
@@ -206,7 +206,7 @@ impl Hand {
             let mut frame = vec![0x1d];
             put_number(&mut frame, self.closing.unwrap_or(NO_ERROR));
             frame.push(0);
-            self.send(Level::Data, &frame, false);
+            self.send(NumberSpace::Data, &frame, false);
         }
     }
 }
@@ -267,7 +267,7 @@ impl Hand {
                 let wanted = usize::try_from(code).unwrap_or(usize::MAX);
                 match self.limits.frames(wanted, head.stream, &self.said) {
                     Some(packets) => {
-                        packets.iter().for_each(|one| self.send(Level::Data, one, true))
+                        packets.iter().for_each(|one| self.send(NumberSpace::Data, one, true))
                     }
                     None => self.tell(streams::UNLIMITED, &[]),
                 }
@@ -317,7 +317,8 @@ impl Hand {
 
     /// A packet of the worker's making.
     fn say_packet(&mut self, odd: u8, frames: &[u8]) {
-        let level = if odd & IN_HANDSHAKE == 0 { Level::Data } else { Level::Handshake };
+        let level =
+            if odd & IN_HANDSHAKE == 0 { NumberSpace::Data } else { NumberSpace::Handshake };
         let mut packet = self.sealed(level, frames, odd, 0);
         if odd & PHASE != 0 {
             // the key is as wrong as the bit says that it is new: nobody can open it
@@ -342,7 +343,7 @@ impl Hand {
             self.limits.used = next.sequence;
         }
         self.out.push_back(HandOut::Port);
-        self.send(Level::Data, &[0x01], true);
+        self.send(NumberSpace::Data, &[0x01], true);
     }
 
     /// Gives pieces.
@@ -383,9 +384,9 @@ impl Hand {
         while let Some(parts) = parts(&rest) {
             let later = rest.split_off(parts.end);
             understood |= match parts.kind {
-                PacketKind::Of(level) => self.take_packet(level, &parts, &mut rest),
-                PacketKind::Retry => self.take_retry(&parts.from, &rest),
-                PacketKind::Other => true,
+                PacketForm::Of(level) => self.take_packet(level, &parts, &mut rest),
+                PacketForm::Retry => self.take_retry(&parts.from, &rest),
+                PacketForm::Other => true,
             };
             rest = later;
         }
@@ -395,7 +396,7 @@ impl Hand {
         }
         self.put_waiting();
         self.flush();
-        for level in Level::ALL {
+        for level in NumberSpace::ALL {
             let space = &mut self.spaces[level as usize];
             if std::mem::take(&mut space.owes)
                 && let Some(ack) = space.ack()
@@ -405,13 +406,18 @@ impl Hand {
         }
     }
 
-    fn take_packet(&mut self, level: Level, parts: &packet::PacketParts, bytes: &mut [u8]) -> bool {
+    fn take_packet(
+        &mut self,
+        level: NumberSpace,
+        parts: &packet::PacketParts,
+        bytes: &mut [u8],
+    ) -> bool {
         let space = &mut self.spaces[level as usize];
         let (largest, Some(keys)) = (space.largest(), &space.keys) else { return false };
         let Some((number, frames)) = opened(keys, bytes, parts.number_at, largest) else {
             return false;
         };
-        if level == Level::Initial && !self.named {
+        if level == NumberSpace::Initial && !self.named {
             (self.to, self.named) = (parts.from.clone(), true);
         }
         if self.spaces[level as usize].is_new(number) && self.over.is_none() {
@@ -435,7 +441,7 @@ impl Hand {
             let space = &mut self.spaces[0];
             space.keys = Some(keys);
             for (_, one) in std::mem::take(&mut space.flight) {
-                self.send(Level::Initial, &one.frames, true);
+                self.send(NumberSpace::Initial, &one.frames, true);
             }
         }
         valid
@@ -450,8 +456,9 @@ impl Hand {
     /// Says what TLS has to say, and takes the keys that it gives.
     fn shake_hands(&mut self) {
         loop {
-            let known = |level: &Level| self.spaces[*level as usize].keys.is_some();
-            let level = Level::ALL.into_iter().rev().find(known).unwrap_or(Level::Initial);
+            let known = |level: &NumberSpace| self.spaces[*level as usize].keys.is_some();
+            let level =
+                NumberSpace::ALL.into_iter().rev().find(known).unwrap_or(NumberSpace::Initial);
             let mut said = Vec::new();
             let keys = self.session.write_handshake(&mut said);
             let begin = self.spaces[level as usize].crypto_said;
@@ -461,7 +468,7 @@ impl Hand {
             }
             self.spaces[level as usize].crypto_said += said.len() as u64;
             match (keys, level) {
-                (Some(keys), Level::Initial) => self.spaces[1].keys = Some(keys),
+                (Some(keys), NumberSpace::Initial) => self.spaces[1].keys = Some(keys),
                 (Some(keys), _) => {
                     self.spaces[2].keys = Some(keys);
                     self.read_parameters();
@@ -499,20 +506,20 @@ impl Hand {
         let mut packet = Vec::new();
         for frame in std::mem::take(&mut self.ready) {
             if packet.len() + frame.len() > FRAMES_MAX {
-                self.send(Level::Data, &packet, true);
+                self.send(NumberSpace::Data, &packet, true);
                 packet.clear();
             }
             packet.extend(frame);
         }
         if !packet.is_empty() {
-            self.send(Level::Data, &packet, true);
+            self.send(NumberSpace::Data, &packet, true);
         }
     }
 
     /// A packet of ours. `kept`: it is sent again where it is not acknowledged.
-    fn send(&mut self, level: Level, frames: &[u8], kept: bool) {
+    fn send(&mut self, level: NumberSpace, frames: &[u8], kept: bool) {
         let path = matches!(frames.first(), Some(0x1a | 0x1b));
-        let least = if level == Level::Initial || path { SIZE } else { 0 };
+        let least = if level == NumberSpace::Initial || path { SIZE } else { 0 };
         let number = self.spaces[level as usize].next;
         let packet = self.sealed(level, frames, 0, least);
         if packet.is_empty() {
@@ -525,7 +532,7 @@ impl Hand {
         self.out.push_back(HandOut::Datagram(packet));
     }
 
-    fn sealed(&mut self, level: Level, frames: &[u8], odd: u8, least: usize) -> Vec<u8> {
+    fn sealed(&mut self, level: NumberSpace, frames: &[u8], odd: u8, least: usize) -> Vec<u8> {
         let stranger = [0x5a; ID_LEN];
         let to = if odd & STRANGER == 0 { &self.to[..] } else { &stranger };
         let space = &mut self.spaces[level as usize];

@@ -38,10 +38,12 @@ const FRAMES: [(Defect, &str); 3] = [
 ];
 
 /// The same of a server that speaks HTTP/3.
-const STREAMS: [(Defect, &str); 3] = [
+const STREAMS: [(Defect, &str); 5] = [
     (Defect::DiesOfDataFirst, "a crash by content before a header section"),
     (Defect::KeepsCancelledStreams, "requests given up that are never forgotten"),
     (Defect::HangsOnInsertCount, "workers that wait for entries of a table for ever"),
+    (Defect::GrowsTables, "a table that grows as a client likes"),
+    (Defect::PassesOverInstructions, "a table that parts from the client's"),
 ];
 
 fn settings() -> Settings {

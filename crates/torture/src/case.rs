@@ -157,10 +157,12 @@ pub enum Need {
     Soak,
     /// A network device, for segments of our own making.
     Device,
+    /// The server permits a dynamic table of QPACK.
+    Table,
 }
 
 impl Need {
-    pub const ALL: [Need; 14] = [
+    pub const ALL: [Need; 15] = [
         Need::Post,
         Need::Reading,
         Need::Echo,
@@ -175,6 +177,7 @@ impl Need {
         Need::Starve,
         Need::Soak,
         Need::Device,
+        Need::Table,
     ];
 
     pub fn id(self) -> &'static str {
@@ -193,6 +196,7 @@ impl Need {
             Need::Starve => "starve",
             Need::Soak => "soak",
             Need::Device => "device",
+            Need::Table => "qpack-table",
         }
     }
 
@@ -211,6 +215,9 @@ impl Need {
             Need::Expensive => "no page that costs the server much is named (--expensive PATH)",
             Need::Restart => "no command to restart the server was given (--restart-command CMD)",
             Need::Soak => "no span is given for it (--soak SPAN)",
+            Need::Table => {
+                "the server permits no dynamic table (SETTINGS_QPACK_MAX_TABLE_CAPACITY)"
+            }
             Need::Device => "no network device for segments of our own is there",
             Need::Starve => {
                 "no commands that starve the server and relieve it are given (--starve-command CMD, --relieve-command CMD)"

@@ -207,7 +207,20 @@ impl FramesSaid {
     }
 }
 
+/// Bytes of a packet's piece by which it is seen what its first frame is: head, options, type.
+const OPENED: usize = streams::HEAD + 2;
+
+fn is_packet(piece: Head) -> bool {
+    piece.kind == PieceKind::Packet && piece.length >= 2
+}
+
 impl PiecesSaid {
+    /// Bytes of the piece's beginning that have to be there.
+    fn wanted(&self) -> usize {
+        let head = self.head.first_chunk::<{ streams::HEAD }>().and_then(Head::from_bytes);
+        if head.is_some_and(is_packet) { OPENED } else { streams::HEAD }
+    }
+
     /// As [`FramesSaid::pass`]: each stream in both directions is a request.
     fn pass(&mut self, bytes: &[u8], free: &mut u64) -> usize {
         let mut at = 0;
@@ -219,13 +232,17 @@ impl PiecesSaid {
                 continue;
             }
             let rest = &bytes[at..];
-            let count = (streams::HEAD - self.head.len()).min(rest.len());
+            let count = (self.wanted() - self.head.len()).min(rest.len());
             let head: Vec<u8> = self.head.iter().chain(&rest[..count]).copied().collect();
-            let Ok(whole) = <[u8; streams::HEAD]>::try_from(head.as_slice()) else {
+            let Some(whole) = head.first_chunk::<{ streams::HEAD }>() else {
                 (self.head, at) = (head, at + count);
                 continue;
             };
-            let Some(piece) = Head::from_bytes(&whole) else { return bytes.len() };
+            let Some(piece) = Head::from_bytes(whole) else { return bytes.len() };
+            if is_packet(piece) && head.len() < OPENED {
+                (self.head, at) = (head, at + count);
+                continue;
+            }
             let is_request = piece.kind == PieceKind::Data && piece.stream.is_multiple_of(4);
             if is_request && self.highest.is_none_or(|highest| piece.stream > highest) {
                 if !charge(self.highest.is_none(), free) {
@@ -233,8 +250,13 @@ impl PiecesSaid {
                 }
                 self.highest = Some(piece.stream);
             }
+            // a packet that begins with STREAM may hold a request
+            let opens = matches!(head.get(streams::HEAD + 1), Some(0x08..=0x0f));
+            if opens && !charge(false, free) {
+                return at;
+            }
+            self.left = piece.length as usize + streams::HEAD - head.len();
             self.head.clear();
-            self.left = piece.length as usize;
             at += count;
         }
         at
@@ -306,6 +328,31 @@ mod tests {
             }
             assert_eq!(asked.len(), 3, "pieces of {size} bytes: {asked:?}");
             assert!(size == 1 || asked == [0, second, second + ask(4).len()] || size == 7);
+        }
+    }
+
+    #[test]
+    fn packets_that_begin_with_a_stream_are_requests() {
+        use crate::http3::packets::packet;
+        let stream = packet("none", b"\x09\0abc").unwrap();
+        let said = [packet("none", b"").unwrap(), packet("twice", b"\x01").unwrap(), stream];
+        let said = [said.concat(), said[1..].concat()].concat();
+        for size in [1, 5, 17, said.len()] {
+            let mut requests = Requests::of(Spoken::Http3);
+            let (mut at, mut asked) = (0, 0);
+            while at < said.len() {
+                let end = said.len().min(at + size);
+                match requests.leave(&said[at..end], false) {
+                    Leave::Bytes(count) => at += count,
+                    Leave::Ask => {
+                        asked += 1;
+                        requests.grant();
+                    }
+                    Leave::Writes => panic!("no method is read"),
+                }
+            }
+            // one that every connection has, and two packets
+            assert_eq!(asked, 3, "pieces of {size} bytes");
         }
     }
 

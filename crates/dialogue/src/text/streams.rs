@@ -43,6 +43,26 @@ pub(super) fn expand(
             let head = write::frame(HEADERS, &section("POST", values));
             write::on(number(argument)?, &head, false)
         }
+        "asks" => each(argument, |id| write::request(id, &section("GET", values)))?,
+        "starts" => {
+            let head = write::frame(HEADERS, &section("POST", values));
+            each(argument, |id| write::on(id, &head, false))?
+        }
+        "aborts" => {
+            each(argument, |id| [write::reset(id, CANCELLED), write::stop(id, CANCELLED)].concat())?
+        }
+        _ => match expand_packets(name, argument, values)? {
+            Some(bytes) => bytes,
+            None => return Ok(false),
+        },
+    };
+    out.extend(bytes);
+    Ok(true)
+}
+
+/// The same of what is below streams, and of QPACK's instructions.
+fn expand_packets(name: &str, argument: &str, values: &Values) -> Result<Option<Vec<u8>>, String> {
+    Ok(Some(match name {
         "datagram" => datagrams::datagram(&expanded(argument, values)?),
         "initial" => {
             let (size, rest) = two(argument);
@@ -50,6 +70,17 @@ pub(super) fn expand(
             let wrong = || format!("{} is no size of a datagram", quoted(size));
             let size = size.parse().map_err(|_| wrong())?;
             datagrams::initial(size, options, &expanded(frames, values)?)?
+        }
+        "capacity" => {
+            // Set Dynamic Table Capacity (RFC 9204 section 4.3.1)
+            let mut bytes = Vec::new();
+            hpack::integer(
+                0b0010_0000,
+                5,
+                values.table.saturating_add(number(argument)?),
+                &mut bytes,
+            );
+            bytes
         }
         "packet" => {
             let (options, frames) = two(argument);
@@ -60,18 +91,8 @@ pub(super) fn expand(
             packets::limit(name, if stream.is_empty() { 0 } else { number(stream)? })?
         }
         "port" => packets::port(),
-        "asks" => each(argument, |id| write::request(id, &section("GET", values)))?,
-        "starts" => {
-            let head = write::frame(HEADERS, &section("POST", values));
-            each(argument, |id| write::on(id, &head, false))?
-        }
-        "aborts" => {
-            each(argument, |id| [write::reset(id, CANCELLED), write::stop(id, CANCELLED)].concat())?
-        }
-        _ => return Ok(false),
-    };
-    out.extend(bytes);
-    Ok(true)
+        _ => return Ok(None),
+    }))
 }
 
 /// `COUNT`, or `FIRST COUNT`: the same for so many requests, of which the first there is has number 0.
@@ -148,6 +169,7 @@ mod tests {
             ("{h3-long 100 0x21 }", "!@d".to_owned()),
             ("{varint 0x4242}{varint 7}", "\\x80\\x00BB\\x07".to_owned()),
             ("{on 2 \\0{h3 SETTINGS }}", format!("{}\\x00\\x04\\x00", head(0, 3, 2))),
+            ("{capacity 30}{capacity 31}", ">?\\x00".to_owned()),
             ("{last 0 }", head(1, 0, 0)),
             ("{line x-a=b}", "#x-a\\x01b".to_owned()),
             ("{line content-length=10}", "\\'\\x07content-length\\x0210".to_owned()),

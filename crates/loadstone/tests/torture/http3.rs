@@ -9,8 +9,13 @@ use serde_json::Value;
 
 /// The switch, the case of a default run that finds it, and how grave it is. What takes minutes, as it waits for
 /// workers that do not come back, is sought by simulations.
-const PLANTED: [(&str, &str, &str); 2] =
-    [("dies-of-data-first", "Q-10", "high"), ("keeps-cancelled-streams", "Q-41", "high")];
+const PLANTED: [(&str, &str, &str); 5] = [
+    ("dies-of-data-first", "Q-10", "high"),
+    ("keeps-cancelled-streams", "Q-41", "high"),
+    ("grows-tables", "Q-34", "medium"),
+    ("passes-over-forbidden", "Q-72", "low"),
+    ("answers-no-challenge", "Q-71", "high"),
+];
 
 fn tortured(url: &str, more: &[&str]) -> super::support::Ran {
     run(&[&["torture", "--insecure", "--fail-on", "low"], more, &[url]].concat())

@@ -1,6 +1,6 @@
 //! Frames of QUIC (RFC 9000 section 19): ours written, theirs taken.
 
-use super::packet::Level;
+use super::packet::NumberSpace;
 use super::{GivenId, Hand};
 use crate::bare::{number, put_number};
 use conduit::streams::{self, PieceKind, TRANSPORT};
@@ -32,11 +32,11 @@ pub(super) fn crypto(offset: u64, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Takes what frames are made of off the front.
-struct Reader<'f> {
+struct FramesLeft<'f> {
     rest: &'f [u8],
 }
 
-impl<'f> Reader<'f> {
+impl<'f> FramesLeft<'f> {
     fn number(&mut self) -> Option<u64> {
         let (value, used) = number(self.rest)?;
         self.rest = &self.rest[used..];
@@ -59,8 +59,8 @@ impl<'f> Reader<'f> {
 
 impl Hand {
     /// Takes the frames of one packet, as far as they can be read.
-    pub(super) fn take_frames(&mut self, level: Level, frames: &[u8]) {
-        let mut reader = Reader { rest: frames };
+    pub(super) fn take_frames(&mut self, level: NumberSpace, frames: &[u8]) {
+        let mut reader = FramesLeft { rest: frames };
         while !reader.rest.is_empty() && self.over.is_none() {
             if self.take_frame(level, &mut reader).is_none() {
                 return;
@@ -68,7 +68,7 @@ impl Hand {
         }
     }
 
-    fn take_frame(&mut self, level: Level, from: &mut Reader<'_>) -> Option<()> {
+    fn take_frame(&mut self, level: NumberSpace, from: &mut FramesLeft<'_>) -> Option<()> {
         let kind = from.number()?;
         // whatever is no PADDING, ACK or CONNECTION_CLOSE wants to be acknowledged (section 13.2)
         self.spaces[level as usize].owes |= !matches!(kind, 0 | 2 | 3 | 0x1c | 0x1d);
@@ -111,7 +111,7 @@ impl Hand {
     }
 
     /// What the worker is told of.
-    fn take_told(&mut self, kind: u64, from: &mut Reader<'_>) -> Option<()> {
+    fn take_told(&mut self, kind: u64, from: &mut FramesLeft<'_>) -> Option<()> {
         let begin = from.rest;
         match kind {
             0x07 => {
@@ -145,7 +145,7 @@ impl Hand {
         Some(())
     }
 
-    fn take_ack(&mut self, level: Level, kind: u64, from: &mut Reader<'_>) -> Option<()> {
+    fn take_ack(&mut self, level: NumberSpace, kind: u64, from: &mut FramesLeft<'_>) -> Option<()> {
         let (largest, _, ranges) = (from.number()?, from.number()?, from.number()?);
         let mut low = largest.checked_sub(from.number()?)?;
         let flight = &mut self.spaces[level as usize].flight;
@@ -165,7 +165,7 @@ impl Hand {
         Some(())
     }
 
-    fn take_crypto(&mut self, level: Level, offset: u64, bytes: &[u8]) {
+    fn take_crypto(&mut self, level: NumberSpace, offset: u64, bytes: &[u8]) {
         let crypto = &mut self.spaces[level as usize].crypto;
         crypto.put(offset, bytes, false);
         let said = crypto.take();
@@ -178,7 +178,7 @@ impl Hand {
         }
     }
 
-    fn take_stream(&mut self, kind: u64, from: &mut Reader<'_>) -> Option<()> {
+    fn take_stream(&mut self, kind: u64, from: &mut FramesLeft<'_>) -> Option<()> {
         let stream = from.number()?;
         let offset = if kind & 4 == 0 { 0 } else { from.number()? };
         let bytes = if kind & 2 == 0 { std::mem::take(&mut from.rest) } else { from.text()? };

@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 
 /// Streams that are used up to their limits to reach that of the connection, at most.
 const STREAMS_USED: u64 = 64;
+/// Streams whose limit is remembered.
+const RAISED_MAX: usize = 20_000;
+/// Bytes of the connection that are left for what follows.
+const LEFT: u64 = 4_096;
 /// The first of them: those before it are the conversation's own.
 const FIRST_USED: u64 = 8;
 
@@ -51,7 +55,9 @@ impl Limits {
 
     pub(super) fn raise_stream(&mut self, stream: u64, most: u64) {
         let now = self.of_stream(stream);
-        self.raised.insert(stream, now.max(most));
+        if self.raised.len() < RAISED_MAX || self.raised.contains_key(&stream) {
+            self.raised.insert(stream, now.max(most));
+        }
     }
 
     pub(super) fn raise_streams(&mut self, one_way: bool, most: u64) {
@@ -85,7 +91,7 @@ impl Limits {
         // numbers have 62 bits, and streams 60
         let (bytes, streams) = ((1 << 62) - 1, 1 << 60);
         Some(match wanted {
-            0 => byte(stream, of_stream.checked_sub(1)?),
+            0 => byte(stream, self.edge(stream, said).checked_sub(1)?),
             1 if of_stream < bytes => byte(stream, of_stream),
             2 => self.beyond_connection(said)?,
             3 => byte(4 * self.streams.checked_sub(1)?, 0),
@@ -93,6 +99,14 @@ impl Limits {
             5 if self.one_way < streams => byte(4 * self.one_way + 2, 0),
             _ => return None,
         })
+    }
+
+    /// The bytes that a stream may have; where all streams together may have no more, a few are left for the rest
+    /// of the conversation.
+    fn edge(&self, stream: u64, said: &BTreeMap<u64, u64>) -> u64 {
+        let others = said.iter().filter(|(other, _)| **other != stream).map(|(_, said)| said);
+        let left = self.data.saturating_sub(others.sum::<u64>());
+        self.of_stream(stream).min(left.saturating_sub(LEFT))
     }
 
     /// Streams of which the last byte is sent that each takes, until their sum is one too many.
@@ -145,8 +159,11 @@ mod tests {
     fn limits_are_touched_to_the_byte() {
         let said = BTreeMap::from([(0, 40)]);
         let few = limits(1_000, 400, 100);
+        let narrow = limits(5_000, 5_000, 100).frames(0, 12, &said).unwrap().concat();
+        assert_eq!(narrow, frames::stream(12, 5_000 - 40 - LEFT - 1, b"x", false));
+        let wide = limits(10_000, 400, 100).frames(0, 0, &said).unwrap().concat();
+        assert_eq!(wide, frames::stream(0, 399, b"x", false));
         let frames = |wanted| few.frames(wanted, 0, &said).unwrap().concat();
-        assert_eq!(frames(0), frames::stream(0, 399, b"x", false));
         assert_eq!(frames(1), frames::stream(0, 400, b"x", false));
         assert_eq!(frames(3), frames::stream(396, 0, b"x", false));
         assert_eq!(frames(4), frames::stream(400, 0, b"x", false));

@@ -13,19 +13,20 @@ pub(super) const ID_LEN: usize = 8;
 
 /// The three spaces of packet numbers (RFC 9000 section 12.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(super) enum NumberSpace {
     Initial = 0,
     Handshake = 1,
     Data = 2,
 }
 
-impl Level {
-    pub(super) const ALL: [Level; 3] = [Level::Initial, Level::Handshake, Level::Data];
+impl NumberSpace {
+    pub(super) const ALL: [NumberSpace; 3] =
+        [NumberSpace::Initial, NumberSpace::Handshake, NumberSpace::Data];
 }
 
 /// What the header of a packet of ours says, and what is odd about it.
 pub(super) struct PacketHead<'h> {
-    pub(super) level: Level,
+    pub(super) level: NumberSpace,
     pub(super) to: &'h [u8],
     pub(super) from: &'h [u8],
     pub(super) token: &'h [u8],
@@ -39,18 +40,18 @@ impl PacketHead<'_> {
         let bits = NUMBER_LEN as u8 - 1;
         let fixed = if self.odd & UNFIXED == 0 { 0x40 } else { 0 };
         let reserved = |bits: u8| if self.odd & RESERVED == 0 { 0 } else { bits };
-        if self.level == Level::Data {
+        if self.level == NumberSpace::Data {
             let phase = if self.odd & PHASE == 0 { 0 } else { 0b100 };
             return [&[fixed | reserved(0b1_1000) | phase | bits], self.to].concat();
         }
-        let kind = if self.level == Level::Initial { 0 } else { 0b10_0000 };
+        let kind = if self.level == NumberSpace::Initial { 0 } else { 0b10_0000 };
         let mut out = vec![0x80 | fixed | kind | reserved(0b1100) | bits];
         out.extend_from_slice(&VERSION.to_be_bytes());
         for id in [self.to, self.from] {
             out.push(id.len() as u8);
             out.extend_from_slice(id);
         }
-        if self.level == Level::Initial {
+        if self.level == NumberSpace::Initial {
             put_number(&mut out, self.token.len() as u64);
             out.extend_from_slice(self.token);
         }
@@ -60,7 +61,7 @@ impl PacketHead<'_> {
     /// The packet, of so many bytes at least.
     pub(super) fn sealed(&self, keys: &Keys, frames: &[u8], least: usize) -> Vec<u8> {
         let mut packet = self.begin();
-        let long = self.level != Level::Data;
+        let long = self.level != NumberSpace::Data;
         let head_len = packet.len() + if long { 2 } else { 0 } + NUMBER_LEN;
         let padded = least.saturating_sub(head_len + TAG_LEN).max(frames.len());
         if long {
@@ -85,7 +86,7 @@ impl PacketHead<'_> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PacketParts {
     /// `None`: a packet that cannot be opened at all.
-    pub(super) kind: PacketKind,
+    pub(super) kind: PacketForm,
     /// The server's identifier, where the header has it.
     pub(super) from: Vec<u8>,
     pub(super) number_at: usize,
@@ -93,8 +94,8 @@ pub(super) struct PacketParts {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PacketKind {
-    Of(Level),
+pub(super) enum PacketForm {
+    Of(NumberSpace),
     Retry,
     /// 0-RTT, Version Negotiation, another version.
     Other,
@@ -104,7 +105,7 @@ pub(super) enum PacketKind {
 pub(super) fn parts(bytes: &[u8]) -> Option<PacketParts> {
     let first = *bytes.first()?;
     if first & 0x80 == 0 {
-        let kind = PacketKind::Of(Level::Data);
+        let kind = PacketForm::Of(NumberSpace::Data);
         let parts = PacketParts { kind, from: Vec::new(), number_at: 1 + ID_LEN, end: bytes.len() };
         return (parts.number_at < parts.end).then_some(parts);
     }
@@ -115,14 +116,14 @@ pub(super) fn parts(bytes: &[u8]) -> Option<PacketParts> {
     let whole =
         |kind| Some(PacketParts { kind, from: from.clone(), number_at: 0, end: bytes.len() });
     let kind = match first >> 4 & 3 {
-        _ if version != VERSION.to_be_bytes() => return whole(PacketKind::Other),
-        0 => PacketKind::Of(Level::Initial),
-        2 => PacketKind::Of(Level::Handshake),
-        3 => return whole(PacketKind::Retry),
-        _ => PacketKind::Other,
+        _ if version != VERSION.to_be_bytes() => return whole(PacketForm::Other),
+        0 => PacketForm::Of(NumberSpace::Initial),
+        2 => PacketForm::Of(NumberSpace::Handshake),
+        3 => return whole(PacketForm::Retry),
+        _ => PacketForm::Other,
     };
     let mut at = from_end;
-    if kind == PacketKind::Of(Level::Initial) {
+    if kind == PacketForm::Of(NumberSpace::Initial) {
         let (token, used) = number(bytes.get(at..)?)?;
         at = at.checked_add(used)?.checked_add(usize::try_from(token).ok()?)?;
     }
@@ -184,11 +185,36 @@ mod tests {
     fn packets_of_a_datagram_are_told_apart() {
         let handshake = b"\xe3\0\0\0\x01\x01a\x02bc\x05hello";
         let found = parts(&[&handshake[..], b"\x40rest"].concat()).unwrap();
-        assert_eq!((found.kind, &found.from[..]), (PacketKind::Of(Level::Handshake), &b"bc"[..]));
+        assert_eq!(
+            (found.kind, &found.from[..]),
+            (PacketForm::Of(NumberSpace::Handshake), &b"bc"[..])
+        );
         assert_eq!((found.number_at, found.end), (handshake.len() - 5, handshake.len()));
         assert_eq!(parts(&handshake[..12]), None, "cut");
         assert_eq!(parts(b"\x40"), None, "nothing behind it");
-        assert_eq!(parts(b"\x80\0\0\0\0\x01a\x01b\0\0\0\x01").unwrap().kind, PacketKind::Other);
+        assert_eq!(parts(b"\x80\0\0\0\0\x01a\x01b\0\0\0\x01").unwrap().kind, PacketForm::Other);
         assert_eq!(parts(b"\xc0\0\0\0\x01\x01a\x01b\xff").map(|one| one.kind), None);
+    }
+
+    /// Bytes of anybody's, and packets that begin as they should.
+    #[test]
+    fn no_datagram_panics() {
+        let mut state = 1_u64;
+        for round in 0..20_000 {
+            let mut bytes: Vec<u8> = Vec::new();
+            for _ in 0..round % 40 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                bytes.push((state >> 56) as u8);
+            }
+            if round % 2 == 0 && bytes.len() > 8 {
+                bytes[0] |= 0x80;
+                bytes[1..5].copy_from_slice(&VERSION.to_be_bytes());
+                bytes[5] &= 7;
+            }
+            if let Some(found) = parts(&bytes) {
+                assert!(found.end <= bytes.len() && found.end > 0, "{bytes:?}");
+                assert!(found.number_at <= found.end, "{bytes:?}");
+            }
+        }
     }
 }

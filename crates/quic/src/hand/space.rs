@@ -28,7 +28,7 @@ pub(super) struct Space {
     /// Something came that wants to be acknowledged.
     pub(super) owes: bool,
     /// The handshake's bytes that came, and how many we said.
-    pub(super) crypto: Arrivals,
+    pub(super) crypto: InOrder,
     pub(super) crypto_said: u64,
     pub(super) flight: BTreeMap<u64, InFlight>,
 }
@@ -78,14 +78,14 @@ impl Space {
 
 /// Bytes put in order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Arrivals {
+pub(super) struct InOrder {
     next: u64,
     parts: BTreeMap<u64, Vec<u8>>,
     held: usize,
     end: Option<u64>,
 }
 
-impl Arrivals {
+impl InOrder {
     pub(super) fn put(&mut self, offset: u64, bytes: &[u8], last: bool) {
         if last {
             self.end = Some(offset + bytes.len() as u64);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn bytes_are_put_in_order() {
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = InOrder::default();
         arrivals.put(3, b"lo", true);
         assert_eq!(arrivals.take(), b"");
         arrivals.put(0, b"hel", false);

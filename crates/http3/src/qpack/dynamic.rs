@@ -1,0 +1,377 @@
+//! The dynamic table as its decoder has it (RFC 9204 section 3.2): what the peer's instructions make of it, and
+//! sections that refer to it. Our own client permits none; servers of ours that are made for tests do.
+
+use super::STATIC;
+use hpack::huffman;
+use std::collections::VecDeque;
+
+/// Overhead of one entry (section 3.2.1).
+const ENTRY_OVERHEAD: u64 = 32;
+/// Bytes of a number behind its first (section 4.1.1).
+const NUMBER_MAX: u32 = 8;
+
+/// Name and value.
+type TableField = (Vec<u8>, Vec<u8>);
+
+/// The peer's instruction or section cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+/// A field section that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableSection {
+    /// Its fields, and whether it refers to the table.
+    Fields(Vec<(Vec<u8>, Vec<u8>)>, bool),
+    /// It waits until so many entries were inserted.
+    Waits(u64),
+}
+
+/// Entries that the peer has inserted.
+#[derive(Clone, Debug, Default)]
+pub struct DynamicTable {
+    /// What the peer may set the capacity to, and what it has.
+    capacity_max: u64,
+    capacity: u64,
+    size: u64,
+    /// The newest first.
+    entries: VecDeque<TableField>,
+    inserted: u64,
+    /// An instruction under way.
+    bytes: Vec<u8>,
+}
+
+/// Why nothing was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TableStop {
+    Short,
+    Bad,
+}
+
+impl DynamicTable {
+    /// A table of at most so many bytes.
+    pub fn new(capacity_max: u64) -> DynamicTable {
+        DynamicTable { capacity_max, ..DynamicTable::default() }
+    }
+
+    /// Takes bytes of the peer's encoder stream; gives back how many entries they inserted.
+    ///
+    /// # Errors
+    /// What is a connection error QPACK_ENCODER_STREAM_ERROR (section 4.3).
+    pub fn instruct(&mut self, bytes: &[u8]) -> Result<u64, Malformed> {
+        let before = self.inserted;
+        self.bytes.extend_from_slice(bytes);
+        loop {
+            let held = std::mem::take(&mut self.bytes);
+            let mut input = TableInput { rest: &held };
+            let done = self.instruction(&mut input);
+            let left = input.rest.len();
+            match done {
+                Ok(()) => self.bytes = held[held.len() - left..].to_vec(),
+                Err(TableStop::Short) => {
+                    self.bytes = held;
+                    return Ok(self.inserted - before);
+                }
+                Err(TableStop::Bad) => return Err(Malformed),
+            }
+        }
+    }
+
+    /// One instruction (section 4.3).
+    fn instruction(&mut self, input: &mut TableInput<'_>) -> Result<(), TableStop> {
+        let first = *input.rest.first().ok_or(TableStop::Short)?;
+        if first & 0b1000_0000 != 0 {
+            let (index, fixed) = (input.number(6)?, first & 0b0100_0000 != 0);
+            let name = match fixed {
+                true => of_static(index).ok_or(TableStop::Bad)?.0,
+                false => self.newest(index).ok_or(TableStop::Bad)?.0.clone(),
+            };
+            let value = input.string(7, self.capacity)?;
+            self.insert((name, value))
+        } else if first & 0b0100_0000 != 0 {
+            let name = input.string(5, self.capacity)?;
+            let value = input.string(7, self.capacity)?;
+            self.insert((name, value))
+        } else if first & 0b0010_0000 != 0 {
+            let capacity = input.number(5)?;
+            if capacity > self.capacity_max {
+                return Err(TableStop::Bad);
+            }
+            self.capacity = capacity;
+            self.shrink(0);
+            Ok(())
+        } else {
+            let index = input.number(5)?;
+            let copy = self.newest(index).ok_or(TableStop::Bad)?.clone();
+            self.insert(copy)
+        }
+    }
+
+    /// An entry by how many were inserted since.
+    fn newest(&self, index: u64) -> Option<&TableField> {
+        self.entries.get(usize::try_from(index).ok()?)
+    }
+
+    fn insert(&mut self, field: TableField) -> Result<(), TableStop> {
+        let size = size_of(&field);
+        if size > self.capacity {
+            return Err(TableStop::Bad);
+        }
+        self.shrink(size);
+        self.size += size;
+        self.entries.push_front(field);
+        self.inserted += 1;
+        Ok(())
+    }
+
+    /// Makes room for so many bytes.
+    fn shrink(&mut self, room: u64) {
+        while self.size + room > self.capacity {
+            let Some(oldest) = self.entries.pop_back() else { return };
+            self.size -= size_of(&oldest);
+        }
+    }
+
+    /// Reads a field section, of which a list of `list_max` bytes at most is taken.
+    ///
+    /// # Errors
+    /// What is a connection error QPACK_DECOMPRESSION_FAILED (section 2.2).
+    pub fn section(&self, section: &[u8], list_max: u32) -> Result<TableSection, Malformed> {
+        self.read(section, u64::from(list_max)).map_err(|_| Malformed)
+    }
+
+    fn read(&self, section: &[u8], list_max: u64) -> Result<TableSection, TableStop> {
+        let mut input = TableInput { rest: section };
+        let required = self.required(input.number(8)?)?;
+        let below = input.rest.first().is_some_and(|byte| byte & 0x80 != 0);
+        let delta = input.number(7)?;
+        let base = match below {
+            true => required.checked_sub(delta + 1).ok_or(TableStop::Bad)?,
+            false => required + delta,
+        };
+        if required > self.inserted {
+            return Ok(TableSection::Waits(required));
+        }
+        let (mut fields, mut list) = (Vec::new(), 0);
+        while !input.rest.is_empty() {
+            let field = self.field(&mut input, required, base, list_max)?;
+            list += size_of(&field);
+            if list > list_max {
+                return Err(TableStop::Bad);
+            }
+            fields.push(field);
+        }
+        Ok(TableSection::Fields(fields, required > 0))
+    }
+
+    /// The insert count as it is written (section 4.5.1.1).
+    fn required(&self, encoded: u64) -> Result<u64, TableStop> {
+        if encoded == 0 {
+            return Ok(0);
+        }
+        let full = 2 * (self.capacity_max / ENTRY_OVERHEAD);
+        if encoded > full {
+            return Err(TableStop::Bad);
+        }
+        let most = self.inserted + full / 2;
+        let wrapped = most / full * full;
+        let mut required = wrapped + encoded - 1;
+        if required > most {
+            required = required.checked_sub(full).ok_or(TableStop::Bad)?;
+        }
+        if required == 0 { Err(TableStop::Bad) } else { Ok(required) }
+    }
+
+    /// One field line (section 4.5).
+    fn field(
+        &self,
+        input: &mut TableInput<'_>,
+        required: u64,
+        base: u64,
+        most: u64,
+    ) -> Result<TableField, TableStop> {
+        let first = *input.rest.first().ok_or(TableStop::Short)?;
+        let behind = |index: u64| self.absolute(base.checked_add(index), required);
+        let before = |index: u64| self.absolute(base.checked_sub(index + 1), required);
+        if first & 0b1000_0000 != 0 {
+            let (index, fixed) = (input.number(6)?, first & 0b0100_0000 != 0);
+            return if fixed {
+                of_static(index).ok_or(TableStop::Bad)
+            } else {
+                before(index).cloned()
+            };
+        }
+        if first & 0b1111_0000 == 0b0001_0000 {
+            return behind(input.number(4)?).cloned();
+        }
+        let name = if first & 0b0100_0000 != 0 {
+            let (index, fixed) = (input.number(4)?, first & 0b0001_0000 != 0);
+            if fixed { of_static(index).ok_or(TableStop::Bad)?.0 } else { before(index)?.0.clone() }
+        } else if first & 0b0010_0000 != 0 {
+            input.string(3, most)?
+        } else {
+            behind(input.number(3)?)?.0.clone()
+        };
+        Ok((name, input.string(7, most)?))
+    }
+
+    /// An entry by its number among all that were ever inserted, the first of which is 0.
+    fn absolute(&self, number: Option<u64>, required: u64) -> Result<&TableField, TableStop> {
+        let number = number.filter(|number| *number < required).ok_or(TableStop::Bad)?;
+        self.newest(self.inserted - 1 - number).ok_or(TableStop::Bad)
+    }
+}
+
+fn size_of(field: &TableField) -> u64 {
+    (field.0.len() + field.1.len()) as u64 + ENTRY_OVERHEAD
+}
+
+fn of_static(index: u64) -> Option<TableField> {
+    let (name, value) = STATIC.get(usize::try_from(index).ok()?)?;
+    Some((name.as_bytes().to_vec(), value.as_bytes().to_vec()))
+}
+
+struct TableInput<'r> {
+    rest: &'r [u8],
+}
+
+impl TableInput<'_> {
+    fn byte(&mut self) -> Result<u8, TableStop> {
+        let (first, rest) = self.rest.split_first().ok_or(TableStop::Short)?;
+        self.rest = rest;
+        Ok(*first)
+    }
+
+    fn number(&mut self, bits: u32) -> Result<u64, TableStop> {
+        let max = (1_u64 << bits) - 1;
+        let mut number = u64::from(self.byte()?) & max;
+        if number < max {
+            return Ok(number);
+        }
+        for row in 0..NUMBER_MAX {
+            let byte = self.byte()?;
+            number += u64::from(byte & 0x7f) << (7 * row);
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(TableStop::Bad)
+    }
+
+    /// A string of at most so many bytes.
+    fn string(&mut self, bits: u32, most: u64) -> Result<Vec<u8>, TableStop> {
+        let coded = self.rest.first().is_some_and(|byte| byte >> bits & 1 == 1);
+        let length = self.number(bits)?;
+        if length > most {
+            return Err(TableStop::Bad);
+        }
+        let length = usize::try_from(length).map_err(|_| TableStop::Bad)?;
+        let (text, rest) = self.rest.split_at_checked(length).ok_or(TableStop::Short)?;
+        self.rest = rest;
+        if !coded {
+            return Ok(text.to_vec());
+        }
+        let mut plain = Vec::new();
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        huffman::decode(text, most, &mut plain).ok_or(TableStop::Bad)?;
+        Ok(plain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(instructions: &[u8]) -> DynamicTable {
+        let mut table = DynamicTable::new(220);
+        table.instruct(instructions).unwrap();
+        table
+    }
+
+    fn fields(table: &DynamicTable, section: &[u8]) -> Option<String> {
+        match table.section(section, 1_000).ok()? {
+            TableSection::Fields(fields, _) => {
+                let told = fields.iter().map(|(name, value)| {
+                    format!("{}={}", name.escape_ascii(), value.escape_ascii())
+                });
+                Some(told.collect::<Vec<_>>().join(" "))
+            }
+            TableSection::Waits(count) => Some(format!("waits for {count}")),
+        }
+    }
+
+    /// RFC 9204 appendix B.2 to B.5, with its capacity of 220.
+    #[test]
+    fn the_standard_s_example_is_read() {
+        let mut table = DynamicTable::new(220);
+        let first = b"\x3f\xbd\x01\xc0\x0fwww.example.com\xc1\x0c/sample/path";
+        for byte in first {
+            table.instruct(&[*byte]).unwrap();
+        }
+        assert_eq!((table.inserted, table.size), (2, 106));
+        let got = fields(&table, b"\x03\x81\x10\x11").unwrap();
+        assert_eq!(got, ":authority=www.example.com :path=/sample/path");
+        assert_eq!(table.instruct(b"\x4acustom-key\x0ccustom-value"), Ok(1));
+        assert_eq!(table.instruct(b"\x02"), Ok(1));
+        assert_eq!((table.inserted, table.size), (4, 217));
+        let got = fields(&table, b"\x05\x00\x80\xc1\x81").unwrap();
+        assert_eq!(got, ":authority=www.example.com :path=/ custom-key=custom-value");
+        table.instruct(b"\x81\x0dcustom-value2").unwrap();
+        assert_eq!((table.inserted, table.size, table.entries.len()), (5, 215, 4));
+    }
+
+    #[test]
+    fn sections_that_cannot_be_are_told() {
+        let table = table(b"\x3f\xbd\x01\x41a\x01b\x41c\x01d");
+        assert_eq!(fields(&table, b"\x03\0\x80\x81").unwrap(), "c=d a=b");
+        assert_eq!(fields(&table, b"\x03\0\x40\x01x").unwrap(), "c=x");
+        assert_eq!(fields(&table, b"\x03\x81\0\x01x").unwrap(), "a=x");
+        assert_eq!(fields(&table, b"\x04\0\x80").unwrap(), "waits for 3");
+        for (section, what) in [
+            (&b"\x03\0\x82"[..], "before the first"),
+            (b"\x02\0\x10", "behind what it says that it needs"),
+            (b"\0\0\x80", "it needs nothing"),
+            (b"\x02\x85\x80", "a base below 0"),
+            (b"\x3f\0\x80", "an insert count that cannot be"),
+            (b"\x03", "cut"),
+        ] {
+            assert_eq!(fields(&table, section), None, "{what}");
+        }
+        let mut small = table.clone();
+        small.instruct(b"\x3f\x09").unwrap();
+        assert_eq!(fields(&small, b"\x03\0\x81"), None, "evicted");
+        assert_eq!(fields(&small, b"\x03\0\x80").unwrap(), "c=d");
+    }
+
+    #[test]
+    fn instructions_that_cannot_be_are_told() {
+        for (bytes, what) in [
+            (&b"\x3f\xbe\x01"[..], "above the capacity"),
+            (b"\x41a\x01b", "no capacity was set"),
+            (b"\x3f\x02\x41a\x01b", "larger than the capacity"),
+            (b"\x3f\xbd\x01\0", "a copy of nothing"),
+            (b"\x3f\xbd\x01\x80\x01b", "the name of nothing"),
+            (b"\x3f\xbd\x01\xff\x24\x01b", "beyond the static table"),
+            (b"\x3f\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "a number without an end"),
+            (b"\x3f\xbd\x01\x41a\x7f\xff\xff\x03", "a value larger than the table"),
+        ] {
+            assert_eq!(DynamicTable::new(220).instruct(bytes), Err(Malformed), "{what}");
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever comes, the table keeps within its capacity, and pieces make no difference.
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>, section: Vec<u8>, cut in 1_usize..9) {
+            let begin = b"\x3f\xbd\x01\x41a\x01b";
+            let (mut whole, mut pieces) = (table(begin), table(begin));
+            let first = whole.instruct(&bytes);
+            let mut second = Ok(0);
+            for piece in bytes.chunks(cut) {
+                second = second.and_then(|sum| pieces.instruct(piece).map(|count| sum + count));
+            }
+            proptest::prop_assert_eq!(first, second);
+            proptest::prop_assert!(whole.size <= whole.capacity && whole.capacity <= 220);
+            let _read_or_not = whole.section(&section, 1_000);
+        }
+    }
+}
