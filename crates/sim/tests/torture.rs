@@ -144,9 +144,11 @@ fn shows(kind: DefectKind, case: &Case) -> bool {
         DefectKind::Overload => is_overload(case),
         // over HTTP/2 alone: the gallery of planted bugs hunts those
         // and over a network device those of segments, by tests of the program
-        DefectKind::Frames | DefectKind::Streams | DefectKind::Packets | DefectKind::Segments => {
-            false
-        }
+        DefectKind::Frames
+        | DefectKind::Streams
+        | DefectKind::Tables
+        | DefectKind::Packets
+        | DefectKind::Segments => false,
     }
 }
 
@@ -169,8 +171,13 @@ fn matrix(cases: &[Case]) -> BTreeMap<Defect, Vec<String>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let part = |first: usize| {
         // those of HTTP/2 and HTTP/3 have galleries of their own, and those of segments need a device
-        let elsewhere =
-            [DefectKind::Frames, DefectKind::Streams, DefectKind::Packets, DefectKind::Segments];
+        let elsewhere = [
+            DefectKind::Frames,
+            DefectKind::Streams,
+            DefectKind::Tables,
+            DefectKind::Packets,
+            DefectKind::Segments,
+        ];
         let own = Defect::ALL.iter().filter(|defect| !elsewhere.contains(&defect.kind()));
         let own = own.skip(first).step_by(threads);
         own.map(|defect| (*defect, reddened(*defect, cases))).collect::<Vec<_>>()

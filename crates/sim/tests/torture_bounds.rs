@@ -311,6 +311,7 @@ fn target() -> TestTarget {
             fields: String::new(),
             etag: String::new(),
             modified: String::new(),
+            table: 0,
         },
         takes_bodies: true,
         fields: "User-Agent: loadstone-torture/0 (run 7)\r\n".into(),
