@@ -147,18 +147,16 @@ fn unknown_part(plan: &Plan, text: &str, name: &str) -> String {
 fn check_driver(plan: &Plan, problems: &mut Problems) {
     let driver = &plan.driver;
     problems.add_faults(plan, "driver");
-    if let Some(threads) = driver.threads {
-        if let crate::Load::Closed { users, .. } = plan.load
-            && plan.scenarios.is_empty()
-            && users > 0
-            && threads > users
-        {
-            let text = format!(
-                "--threads {threads} is above -c {users}: a thread without a user would idle; \
-                 give at most --threads {users}"
-            );
-            problems.add("--threads", text);
-        }
+    if let (Some(threads), crate::Load::Closed { users, .. }) = (driver.threads, &plan.load)
+        && plan.scenarios.is_empty()
+        && *users > 0
+        && threads > *users
+    {
+        let text = format!(
+            "--threads {threads} is above -c {users}: a thread without a user would idle; \
+             give at most --threads {users}"
+        );
+        problems.add("--threads", text);
     }
     let known = |core: &u32| *core < crate::rules::CPUS_MAX;
     problems.add_if(
