@@ -2,7 +2,7 @@
 
 use super::netpath::Traces;
 use super::{Disk, UsageError, parse};
-use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
+use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 use plan::options::{Inputs, Setting};
 use plan::{FileSource, Plan};
@@ -89,7 +89,7 @@ fn argument(row: &'static Setting) -> Arg {
 /// Takes the values of an option, as texts that its grammar knows.
 fn parser(row: &'static Setting) -> ValueParser {
     if !row.choices.is_empty() {
-        return PossibleValuesParser::new(row.choices).map(|text| text).into();
+        return PossibleValuesParser::new(row.choices).into();
     }
     let check = |text: &str| {
         if text.is_empty() && row.omitted == Some("") {

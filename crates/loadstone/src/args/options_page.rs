@@ -11,8 +11,8 @@ use units::Nanos;
 const HEAD: &str = "\
 # Every option of a run
 
-What `run` takes, and with it `ramp`, `compare` and the commands of `fleet`, in the order of `loadstone run --help`. Below an option
-stands its key in a [plan](plans.md): `connection.calls` is `calls` in the table `[connection]`. Bounds are those of the value alone.
+What `run` takes, and with it `ramp`, `compare` and the commands of `fleet`, in the order of `loadstone run --help`. The key is the
+option's place in a [plan](plans.md): `connection.calls` is `calls` in the table `[connection]`. Bounds are those of the value alone.
 The program writes this page out of its own table of options (`cargo xtask bless`).
 ";
 

@@ -84,15 +84,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let file: PlanFile = toml::from_str(text).map_err(|error| {
         ParseError(format!("the plan is wrong: {}", error.to_string().trim_end()))
     })?;
-    match file.version {
-        Some(VERSION) => {}
-        None => return Err(ParseError("the plan must begin with `version = 1`".to_owned())),
-        Some(other) => {
-            return Err(ParseError(format!(
-                "the plan has version {other}; this loadstone reads version {VERSION}"
-            )));
-        }
-    }
+    check_version(file.version)?;
     let parts = [&file.vars, &file.feeder, &file.setup, &file.journey, &file.teardown];
     let journeys = parts.into_iter().any(Option::is_some);
     if journeys && (file.targets.is_some() || file.urls_file.is_some() || file.script.is_some()) {
@@ -123,6 +115,10 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     connection.read(&mut plan, inputs)?;
     file.http2.unwrap_or_default().read(&mut plan, inputs)?;
     file.tls.unwrap_or_default().read(&mut plan, inputs)?;
+    file.timeouts.unwrap_or_default().read(&mut plan, inputs)?;
+    file.expect.unwrap_or_default().read(&mut plan, inputs)?;
+    file.measure.unwrap_or_default().read(&mut plan, inputs)?;
+    file.driver.unwrap_or_default().read(&mut plan, inputs)?;
     if file.load.is_some() && file.scenario.is_some() {
         let why = "each scenario has a load of its own: drop [load], or make a scenario of it";
         return Err(Table("").fault("load", why));
@@ -141,14 +137,20 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
         }
     }
     read_scenarios(file.scenario.unwrap_or_default(), &mut plan, timed)?;
-    file.timeouts.unwrap_or_default().read(&mut plan, inputs)?;
-    file.expect.unwrap_or_default().read(&mut plan, inputs)?;
-    file.measure.unwrap_or_default().read(&mut plan, inputs)?;
-    file.driver.unwrap_or_default().read(&mut plan, inputs)?;
     plan.settle_journeys();
     plan.settle_clients();
     plan.settle_objectives();
     Ok(plan)
+}
+
+fn check_version(version: Option<i64>) -> Result<(), ParseError> {
+    match version {
+        Some(VERSION) => Ok(()),
+        None => Err(ParseError("the plan must begin with `version = 1`".to_owned())),
+        Some(other) => Err(ParseError(format!(
+            "the plan has version {other}; this loadstone reads version {VERSION}"
+        ))),
+    }
 }
 
 /// A table by its name, for messages.

@@ -2,7 +2,7 @@
 
 use super::field::{NO_FIELD, field};
 use super::grammar::*;
-use super::{Field, KeyValue, SETTING, Setting, Shape, least, most, within};
+use super::{KeyValue, PlanField, SETTING, Setting, Shape, least, most, within};
 use crate::Plan;
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const ROW: Setting =
     Setting { heading: "Connections", page: "requests-and-connections", ..SETTING };
 
 /// `connection.traces` follows from the paths that name traces, and is read before them.
-const TRACES: Field = Field {
+const TRACES: PlanField = PlanField {
     key: "connection.traces",
     shape: Shape::Texts,
     show: |plan, _| ("", KeyValue::Texts(traces(plan))),

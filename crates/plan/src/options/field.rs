@@ -31,7 +31,7 @@ pub(crate) enum Shape {
 
 /// A field of the plan as the table sees it, whatever its type. The macros below make one.
 #[derive(Clone, Copy)]
-pub(crate) struct Field {
+pub(crate) struct PlanField {
     /// `connection.reconnect_pause`.
     pub(crate) key: &'static str,
     pub(crate) shape: Shape,
@@ -48,7 +48,7 @@ pub(crate) struct Field {
 }
 
 /// The row that others are made from has none.
-pub(super) const NO_FIELD: Field = Field {
+pub(super) const NO_FIELD: PlanField = PlanField {
     key: "none.none",
     shape: Shape::One,
     endings: &[""],
@@ -66,7 +66,7 @@ macro_rules! field {
         field!($kind $table.$($field).+ as concat!(stringify!($table $(.$field)+)), $grammar)
     };
     ($kind:ident $table:ident.$($field:ident).+ as $key:expr, $grammar:expr) => {
-        $crate::options::field::Field {
+        $crate::options::field::PlanField {
             key: $key,
             shape: $grammar.shape,
             endings: &[""],
@@ -85,7 +85,7 @@ macro_rules! field {
 /// Bytes that stand in the file as text, as base64 or by a file's name; the option takes that name.
 macro_rules! content {
     ($table:ident.$field:ident, secret: $secret:expr) => {
-        $crate::options::field::Field {
+        $crate::options::field::PlanField {
             key: concat!(stringify!($table), ".", stringify!($field)),
             shape: Shape::One,
             endings: &["", "_base64", "_file"],

@@ -11,7 +11,7 @@ mod field;
 pub(crate) mod grammar;
 mod rest;
 
-pub(crate) use field::{Field, KeyValue, Shape};
+pub(crate) use field::{KeyValue, PlanField, Shape};
 
 use crate::file::Scalar;
 use crate::{FileSource, Plan, Secrets};
@@ -45,7 +45,7 @@ pub struct Setting {
     /// The page of the guide that explains it, without `.md`.
     pub page: &'static str,
     /// Its place in the plan, and the grammar of its values.
-    pub(crate) field: Field,
+    pub(crate) field: PlanField,
     /// The least value and the greatest (times in seconds), and what is said of one that is outside: it
     /// stands behind the option's name, with the value for `{}`.
     pub bounds: &'static [Bound],

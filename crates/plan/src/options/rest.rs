@@ -1,6 +1,6 @@
 //! Expectations, time limits, TLS, what is measured, and what of this machine is used.
 
-use super::field::{Field, KeyValue, Shape, content, field, off};
+use super::field::{KeyValue, PlanField, Shape, content, field, off};
 use super::field::{masked, read_content, show_content};
 use super::grammar::*;
 use super::{Bound, Inputs, SETTING, Setting, least, most, within};
@@ -27,7 +27,7 @@ pub(super) static EXPECTATIONS: &[Setting] = &[
 ];
 
 /// The option names a manifest's file, the plan has its lines.
-const VERIFIED: Field = Field {
+const VERIFIED: PlanField = PlanField {
     typed: "_typed",
     read: |plan, ending, value, inputs| {
         let value = match (ending, value) {
