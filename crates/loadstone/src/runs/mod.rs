@@ -98,7 +98,8 @@ fn show(args: &ShowArgs) -> Result<Code, Failure> {
         return crate::print(plan_of(&stored)?.as_bytes());
     }
     let shown = of_one_kind(vec![(args.result.clone(), stored)])?;
-    let outputs: [(_, fn(&ShownResults) -> String); 2] =
+    type Render = fn(&ShownResults) -> String;
+    let outputs: [(&Option<Sink>, Render); 2] =
         [(&args.json, ShownResults::json), (&args.csv, ShownResults::csv)];
     let mut alone = false;
     for (sink, render) in outputs {
