@@ -379,6 +379,10 @@ fn ramps_are_put_side_by_side_as_labels() {
     assert_eq!(both.labels, ["before", "after"]);
     assert_eq!((both.curves.len(), both.steps.len()), (2, 38));
     assert!(crate::ramp::html(&both).contains("after: achieved"));
+    // steps know their target by its label alone
+    let twice = crate::together(&[ramps[0].clone(), ramps[0].clone()]).unwrap();
+    assert_eq!(twice.labels, ["before", "before again"]);
+    assert_eq!((twice.steps_of(0).count(), twice.steps_of(1).count()), (19, 19));
     let mut other = ramps.clone();
     other[1].1.axis = stats::curve::Axis::Population;
     assert!(crate::together(&other).is_none() && crate::together(&[]).is_none());
