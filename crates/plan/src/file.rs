@@ -62,7 +62,7 @@ const STACKS: [(&str, StackChoice); 4] = [
     ("auto", StackChoice::Auto),
     ("kernel", StackChoice::Kernel),
     ("own", StackChoice::Own),
-    ("own:plain", StackChoice::OwnPlain),
+    ("own:batches", StackChoice::OwnBatches),
 ];
 const TLS_VERSIONS: [(&str, TlsVersions); 3] =
     [("any", TlsVersions::Any), ("1.2", TlsVersions::Tls12), ("1.3", TlsVersions::Tls13)];

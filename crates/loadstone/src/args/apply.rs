@@ -665,7 +665,7 @@ impl DriverArgs {
         let stack = self.stack.map(|name| match name {
             StackName::Kernel => StackChoice::Kernel,
             StackName::Own => StackChoice::Own,
-            StackName::OwnPlain => StackChoice::OwnPlain,
+            StackName::OwnBatches => StackChoice::OwnBatches,
             StackName::Auto => StackChoice::Auto,
         });
         set(&mut driver.stack, stack);

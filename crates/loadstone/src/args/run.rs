@@ -318,8 +318,8 @@ pub(super) struct ConnectionArgs {
 pub(super) enum StackName {
     Kernel,
     Own,
-    #[value(name = "own:plain")]
-    OwnPlain,
+    #[value(name = "own:batches")]
+    OwnBatches,
     Auto,
 }
 
@@ -418,7 +418,7 @@ pub(super) struct DriverArgs {
     /// [default: auto, the kernel's]
     #[arg(
         long,
-        value_name = "kernel|own|own:plain|auto",
+        value_name = "kernel|own|own:batches|auto",
         hide_short_help = true,
         hide_possible_values = true
     )]
