@@ -21,7 +21,7 @@ fn packets(count: usize, length: usize) -> Vec<Vec<u8>> {
     (0..count).map(|row| vec![row as u8; length]).collect()
 }
 
-fn sent<'a>(packets: &'a [Vec<u8>]) -> impl Iterator<Item = &'a [u8]> {
+fn sent(packets: &[Vec<u8>]) -> impl Iterator<Item = &[u8]> {
     packets.iter().map(Vec::as_slice)
 }
 
