@@ -92,7 +92,7 @@ command_of() { # table tool
   close/oha) CMD=(oha --no-tui --worker-threads 1 --disable-keepalive -c "$CONNS" -n "$CLOSEN" "$u") ;;
   close/loadstone) CMD=("${ls[@]}" -d 2s --calls 1 "$u") ;;
   close/own) CMD=("${ls[@]}" -d 2s --calls 1 --stack own "$u") ;;
-  close/own-plain) CMD=("${ls[@]}" -d 2s --calls 1 --stack own:plain "$u") ;;
+  close/own-batches) CMD=("${ls[@]}" -d 2s --calls 1 --stack own:batches "$u") ;;
   tls/oha) CMD=(oha --no-tui --worker-threads 1 --insecure -c "$CONNS" -z "${SECS}s" "$u") ;;
   tls/loadstone) CMD=("${ls[@]}" -d "${SECS}s" --insecure "$u") ;;
   */bare) CMD=("$LOOP" epoll-et "$ADDR" "$REQ" "$SECS" --conns "$CONNS") ;;
@@ -103,7 +103,7 @@ command_of() { # table tool
   */oha) CMD=(oha --no-tui --worker-threads 1 -c "$CONNS" -z "${SECS}s" "$u") ;;
   */loadstone) CMD=("${ls[@]}" -d "${SECS}s" "$u") ;;
   */own) CMD=("${ls[@]}" -d "${SECS}s" --stack own "$u") ;;
-  */own-plain) CMD=("${ls[@]}" -d "${SECS}s" --stack own:plain "$u") ;;
+  */own-batches) CMD=("${ls[@]}" -d "${SECS}s" --stack own:batches "$u") ;;
   *) note "no command for $1 $2"; return 1 ;;
   esac
   command -v "${CMD[0]}" >/dev/null
@@ -312,7 +312,7 @@ site() {
 bulk() {
   local CONNS=8 REQ=/megabyte
   head -c 1000000 /dev/zero | tr '\0' x >"$WEB/megabyte"
-  rounds bulk wrk loadstone own own-plain
+  rounds bulk wrk loadstone own own-batches
 }
 
 main() {
@@ -331,11 +331,11 @@ main() {
   for table in "$@"; do
     NULLPID=$null_pid NULLPORT=$null_port
     case $table in
-    keepalive) at_null; rounds keepalive bare wrk h2load oha loadstone own own-plain ;;
-    many) at_null; CONNS=5000 rounds many bare wrk loadstone own own-plain ;;
-    one) at_null; CONNS=1 rounds one bare wrk loadstone own own-plain ;;
+    keepalive) at_null; rounds keepalive bare wrk h2load oha loadstone own own-batches ;;
+    many) at_null; CONNS=5000 rounds many bare wrk loadstone own own-batches ;;
+    one) at_null; CONNS=1 rounds one bare wrk loadstone own own-batches ;;
     nginx) at_nginx; rounds nginx bare httperf wrk ab oha loadstone own ;;
-    close) at_nginx; rounds close bare wrk ab oha loadstone own own-plain ;;
+    close) at_nginx; rounds close bare wrk ab oha loadstone own own-batches ;;
     bulk) at_nginx; bulk ;;
     tls) at_nginx; rounds tls wrk ab h2load oha loadstone ;;
     depth16) at_null; rounds depth16 bare h2load loadstone ;;

@@ -32,7 +32,7 @@ const READ: u64 = 1;
 const WRITE: u64 = 2;
 
 /// The buffers, and the ring by which the kernel is told which of them it may fill.
-struct Pool {
+struct BufferPool {
     bytes: Region,
     entries: Region,
     /// Which buffers the kernel has.
@@ -65,14 +65,14 @@ impl Drop for Region {
     }
 }
 
-impl Pool {
-    fn new() -> Pool {
+impl BufferPool {
+    fn new() -> BufferPool {
         let bytes = Region::new(BUFFERS * BUFFER, 1);
         let entries = Region::new(BUFFERS * size_of::<BufRingEntry>(), PAGE);
-        Pool { bytes, entries, posted: [false; BUFFERS], tail: 0 }
+        BufferPool { bytes, entries, posted: [false; BUFFERS], tail: 0 }
     }
 
-    /// Gives a buffer to the kernel; [`Pool::publish`] tells.
+    /// Gives a buffer to the kernel; [`BufferPool::publish`] tells.
     fn post(&mut self, id: u16) {
         let posted = &mut self.posted[usize::from(id)];
         assert!(!*posted, "a buffer belongs to the kernel or to us");
@@ -123,7 +123,7 @@ impl Pool {
 
 /// Whether to look for packets that have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
+enum AfterSend {
     /// Only hand over.
     No,
     Now,
@@ -134,7 +134,7 @@ enum Look {
 /// A device's packets by io_uring. It belongs to the thread that made it.
 pub(crate) struct PacketRing {
     ring: IoUring,
-    pool: Option<Pool>,
+    pool: Option<BufferPool>,
     depth: Depth,
     /// Buffers that the kernel does not have, the warmest last.
     free: Vec<u16>,
@@ -192,7 +192,7 @@ impl PacketRing {
     /// As [`probe`].
     pub(crate) fn open(queue: impl AsFd) -> io::Result<PacketRing> {
         let ring = build()?;
-        let pool = Pool::new();
+        let pool = BufferPool::new();
         ring.submitter().register_files(&[queue.as_fd().as_raw_fd()])?;
         let entries = pool.entries.start.as_ptr() as u64;
         // SAFETY: the region has so many entries, and is let go of only when no request is open
@@ -228,7 +228,7 @@ impl PacketRing {
 
     /// Hands packets over. All are with the device when this returns.
     pub(crate) fn send<'a>(&mut self, packets: impl Iterator<Item = &'a [u8]>) {
-        self.hand_over(packets, Look::No);
+        self.hand_over(packets, AfterSend::No);
     }
 
     /// Hands packets over, and sleeps until one has come, `span` at most; what has come is there to be
@@ -239,9 +239,9 @@ impl PacketRing {
         span: Option<Duration>,
     ) {
         let look = if span.is_some_and(|span| span.is_zero()) || !self.arrived.is_empty() {
-            Look::Now
+            AfterSend::Now
         } else {
-            Look::Sleep(span)
+            AfterSend::Sleep(span)
         };
         self.hand_over(packets, look);
     }
@@ -286,7 +286,7 @@ impl PacketRing {
         unsafe { self.ring.submission().push(entry).is_ok() }
     }
 
-    fn hand_over<'a>(&mut self, packets: impl Iterator<Item = &'a [u8]>, look: Look) {
+    fn hand_over<'a>(&mut self, packets: impl Iterator<Item = &'a [u8]>, look: AfterSend) {
         for packet in packets {
             if self.broken {
                 self.refused += 1;
@@ -300,21 +300,21 @@ impl PacketRing {
                 .flags(Flags::SKIP_SUCCESS)
                 .user_data(WRITE);
             if !self.push(&write) {
-                self.enter(Look::No);
+                self.enter(AfterSend::No);
                 let taken = !self.broken && self.push(&write);
                 self.refused += u64::from(!taken);
             }
         }
-        if look != Look::No {
+        if look != AfterSend::No {
             self.arm();
         }
-        if look != Look::No || !self.ring.submission().is_empty() {
+        if look != AfterSend::No || !self.ring.submission().is_empty() {
             self.enter(look);
         }
     }
 
     /// Lets the kernel read what was pushed, all of it, and looks at what is done.
-    fn enter(&mut self, mut look: Look) {
+    fn enter(&mut self, mut look: AfterSend) {
         for _ in 0..TRIES {
             if self.broken {
                 return;
@@ -330,7 +330,7 @@ impl PacketRing {
             if self.ring.submission().is_empty() {
                 return;
             }
-            look = Look::No;
+            look = AfterSend::No;
         }
         self.give_up();
     }
@@ -341,20 +341,22 @@ impl PacketRing {
         self.refused += self.ring.submission().len() as u64;
     }
 
-    fn call(&mut self, look: Look) -> io::Result<usize> {
+    fn call(&mut self, look: AfterSend) -> io::Result<usize> {
         let count = self.ring.submission().len() as u32;
         let submitter = self.ring.submitter();
         let (span, args);
         // SAFETY: the arguments live until the call is over, and their kind is what the flags say
         unsafe {
             match look {
-                Look::No => submitter.enter::<()>(count, 0, 0, None),
-                Look::Now => submitter.enter::<()>(count, 0, EnterFlags::GETEVENTS.bits(), None),
-                Look::Sleep(None) => {
+                AfterSend::No => submitter.enter::<()>(count, 0, 0, None),
+                AfterSend::Now => {
+                    submitter.enter::<()>(count, 0, EnterFlags::GETEVENTS.bits(), None)
+                }
+                AfterSend::Sleep(None) => {
                     args = SubmitArgs::new();
                     submitter.enter(count, 1, self.sleep.bits(), Some(&args))
                 }
-                Look::Sleep(Some(most)) => {
+                AfterSend::Sleep(Some(most)) => {
                     span = Timespec::from(most);
                     args = SubmitArgs::new().timespec(&span);
                     submitter.enter(count, 1, self.sleep.bits(), Some(&args))

@@ -66,7 +66,7 @@ pub(crate) const STACKS: [(&str, StackChoice); 4] = [
     ("auto", StackChoice::Auto),
     ("kernel", StackChoice::Kernel),
     ("own", StackChoice::Own),
-    ("own:plain", StackChoice::OwnPlain),
+    ("own:batches", StackChoice::OwnBatches),
 ];
 pub(crate) const TLS_VERSIONS: [(&str, TlsVersions); 3] =
     [("any", TlsVersions::Any), ("1.2", TlsVersions::Tls12), ("1.3", TlsVersions::Tls13)];

@@ -705,15 +705,15 @@ pub enum StackChoice {
     Auto,
     /// The kernel's sockets.
     Kernel,
-    /// Our own, over a network device; packets go in batches where the kernel can do that.
+    /// Our own, over a network device, with a system call for each packet.
     Own,
-    /// The same with a system call for each packet.
-    OwnPlain,
+    /// The same with packets in batches, where the kernel can do that.
+    OwnBatches,
 }
 
 impl StackChoice {
     /// Whether it is our own TCP.
     pub fn is_own(self) -> bool {
-        matches!(self, StackChoice::Own | StackChoice::OwnPlain)
+        matches!(self, StackChoice::Own | StackChoice::OwnBatches)
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<Ow
         devices.join(", ")
     ));
     if let Handover::Fallback(reason) = network.handover() {
-        prepared.notes.push(format!("--stack own: packets go one by one: {reason}"));
+        prepared.notes.push(format!("--stack own:batches: packets go one by one: {reason}"));
     }
     if let Some(paths) = &network.ask().paths {
         prepared.notes.extend(path::beyond(&paths.population));
@@ -101,7 +101,7 @@ fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
     let paths =
         WantedPath::asked(plan).map(|(_, population, clients)| InsidePaths { population, clients });
     let prefix = plan.driver.sources.map(|prefix| (prefix.network, prefix.bits));
-    let batches = plan.driver.stack == StackChoice::Own;
+    let batches = plan.driver.stack == StackChoice::OwnBatches;
     NetworkAsk { workers, seed: plan.seed, paths, prefix, batches }
 }
 

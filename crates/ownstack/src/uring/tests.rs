@@ -108,7 +108,7 @@ fn packets_of_any_length_are_whole() {
 }
 
 #[test]
-fn what_the_device_does_not_take_is_counted_and_the_rest_goes_on() {
+fn what_is_not_taken_is_counted_and_the_rest_goes_on() {
     let Some((mut ring, peer)) = queue() else { return };
     // more than the socket's queue holds
     let many = packets(600, 1_000);

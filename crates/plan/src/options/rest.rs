@@ -153,7 +153,7 @@ pub(super) static MACHINE: &[Setting] = &[
     Setting { field: field!(at driver.spin, DURATION), page: "plans",
         bounds: &[most(1.0, "is above 1s; it is how long before a due instant the loop may burn its core, 100us by default")],
         help: "Busy waiting before a due instant, at most so long", ..DRIVER },
-    Setting { name: "stack", value: "kernel|own|own:plain|auto", choices: &["kernel", "own", "own:plain", "auto"], page: "own-stack",
+    Setting { name: "stack", value: "kernel|own|own:batches|auto", choices: &["kernel", "own", "own:batches", "auto"], page: "own-stack",
         field: field!(at driver.stack, STACK),
         help: "TCP of the connections: the kernel's, or own, in this process over a TUN device (needs root) [default: auto, the kernel's]", ..DRIVER },
     Setting { name: "sources", value: "PREFIX", page: "own-stack", field: field!(off driver.sources, SOURCES),

@@ -337,7 +337,7 @@ fn driver() -> impl Strategy<Value = DriverPlan> {
         Just(StackChoice::Auto),
         Just(StackChoice::Kernel),
         Just(StackChoice::Own),
-        Just(StackChoice::OwnPlain),
+        Just(StackChoice::OwnBatches),
     ];
     let sources = option::of(Just(rules::parse_sources("10.9.0.0/16").unwrap()));
     let cores = (any::<Option<u32>>(), vec(any::<u32>(), 0..4));
