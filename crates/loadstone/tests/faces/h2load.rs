@@ -99,7 +99,8 @@ impl Pair {
     #[track_caller]
     fn agree_for_threads(self, names: &[&str]) -> Pair {
         let characters = |ran: &Ran| -> Vec<char> {
-            let before = ran.stdout.split("\n\n").next().unwrap_or_default();
+            // an empty line may be an end of a line inside another
+            let before = ran.stdout.split("finished in").next().unwrap_or_default();
             let mut all: Vec<char> = before.chars().collect();
             all.sort_unstable();
             all
@@ -107,7 +108,7 @@ impl Pair {
         assert_eq!(characters(&self.ours), characters(&self.theirs), "{:#?}", self);
         let figures = |ran: &Ran| -> Vec<String> {
             let named = |line: &String| names.iter().any(|name| line.starts_with(name));
-            let lines = ran.stdout.lines().skip_while(|line| !line.is_empty());
+            let lines = ran.stdout.lines().skip_while(|line| !line.starts_with("finished in"));
             lines.map(masked_line).filter(|line| !named(line)).collect()
         };
         assert_eq!(figures(&self.ours), figures(&self.theirs), "{:#?}", self.ours);
