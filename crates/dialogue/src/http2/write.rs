@@ -109,7 +109,7 @@ pub(crate) fn each_field(
     }
 }
 
-/// The block of a request with the fields of [`each_field`]. Everything is a literal that no table keeps.
+/// The block of a request with the fields of `each_field`. Everything is a literal that no table keeps.
 pub fn request_block(asked: PseudoFields<'_>, fields: &str) -> Vec<u8> {
     let mut block = Vec::new();
     each_field(asked, fields, |name, value| hpack::literal(name, value, &mut block));
