@@ -44,8 +44,7 @@ pub(crate) struct Call {
     pub(crate) decoded_bytes: u64,
 }
 
-/// Longer ones are copied by a call of memcpy, which costs as much as all the rest of putting a call on a
-/// connection.
+/// A longer one is moved by a call of memcpy, of which there was one for each response.
 const _: () = assert!(size_of::<Call>() <= 128);
 
 impl Call {
@@ -85,9 +84,10 @@ impl Call {
     #[inline]
     pub(crate) fn add(&mut self, facts: &AnswerFacts, decoded: u64) {
         self.bytes_received += facts.head_bytes + facts.body_bytes + facts.framing_bytes;
-        // heads and trailers are bounded by the reader
-        self.head_bytes = self.head_bytes.saturating_add(facts.head_bytes as u32);
-        self.trailer_bytes = self.trailer_bytes.saturating_add(facts.trailer_bytes as u32);
+        // the reader bounds each head; together they stay below 4 GiB, or are told as that
+        let within = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.head_bytes = self.head_bytes.saturating_add(within(facts.head_bytes));
+        self.trailer_bytes = self.trailer_bytes.saturating_add(within(facts.trailer_bytes));
         self.body_bytes += facts.body_bytes;
         self.decoded_bytes += decoded;
     }

@@ -87,12 +87,13 @@ impl Put {
     }
 }
 
-/// Nothing that is refused in a field's value or taken off its ends (RFC 9110 section 5.5).
+/// Nothing that is refused in a field's value (RFC 9110 section 5.5), and nothing that moves its ends: those
+/// of the whole are taken off where they are blank.
 fn is_plain_field(value: &str) -> bool {
+    let edge = |byte: Option<&u8>| !matches!(byte, None | Some(b' ' | b'\t'));
     let bytes = value.as_bytes();
-    let blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
-    !blank(bytes.first())
-        && !blank(bytes.last())
+    edge(bytes.first())
+        && edge(bytes.last())
         && bytes.iter().all(|byte| !byte.is_ascii_control() || *byte == b'\t')
 }
 
@@ -110,7 +111,7 @@ impl<'a> ValueMarks<'a> {
         let mut holes: Vec<(&str, Put)> = Vec::new();
         // a path is sent as it is written; of what else is written a URL is made
         let path = ask.url.beginning().starts_with('/');
-        let part = if path { Put::Text(Fill::UrlPart) } else { Put::Segment };
+        let part = if path { Put::Text(ask.url.fill()) } else { Put::Segment };
         holes.extend(ask.url.names().map(|name| (name, part)));
         holes.extend(ask.query.iter().flat_map(|(_, text)| text.names()).map(|it| (it, Put::Pair)));
         for (field, text) in &ask.headers {
@@ -121,8 +122,9 @@ impl<'a> ValueMarks<'a> {
         }
         match &ask.body {
             Body::None | Body::Bytes(_) => {}
-            Body::Text(text) => holes.extend(text.names().map(|it| (it, Put::Text(Fill::AsIs)))),
-            Body::Json(text) => holes.extend(text.names().map(|it| (it, Put::Text(Fill::Json)))),
+            Body::Text(text) | Body::Json(text) => {
+                holes.extend(text.names().map(|it| (it, Put::Text(text.fill()))));
+            }
             Body::Form(fields) => {
                 holes
                     .extend(fields.iter().flat_map(|(_, it)| it.names()).map(|it| (it, Put::Pair)));
@@ -156,69 +158,56 @@ impl Stencil {
         }
         let marks = ValueMarks::of(&step.ask)?;
         let made = request::make(plan, step, &marks, 0, false).ok()?;
-        let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
         let (head, tail) = made.bytes.split_at(made.cookie_at);
         let (last_head, last_tail) = made.last.split_at(made.cookie_at_last);
-        let (head, last_head) = (text(head)?, text(last_head)?);
-        let common = if last_head.starts_with(&head) { &head } else { &last_head };
+        if tail != last_tail {
+            return None;
+        }
+        let (head, last_head) = (str::from_utf8(head).ok()?, str::from_utf8(last_head).ok()?);
+        let common = if last_head.starts_with(head) { head } else { last_head };
         let (kept, last) = (head.strip_prefix(common)?, last_head.strip_prefix(common)?);
         let cutter = Cutter { marks: &marks, feeders };
-        let cut = text(tail).filter(|tail| marks.texts.iter().any(|mark| tail.contains(mark)));
-        let (head, tail) = match cut {
-            Some(body) => {
-                let (before, after) = around_length(common, body.len() - 2)?;
+        let marked = |tail: &&str| marks.texts.iter().any(|mark| tail.contains(mark));
+        let (head, tail) = match str::from_utf8(tail).ok().filter(marked) {
+            Some(tail) => {
+                let (before, after) = around_length(common, tail.len() - 2)?;
                 let mut head = cutter.cut(before)?;
                 head.push(StencilPart::Length);
                 head.extend(cutter.cut(after)?);
-                (head, Tail::Cut(cutter.cut(&body)?))
+                (head, Tail::Cut(cutter.cut(tail)?))
             }
             None => (cutter.cut(common)?, Tail::Plain(tail.to_vec())),
         };
-        let pieces =
-            head.iter().chain(if let Tail::Cut(pieces) = &tail { &pieces[..] } else { &[] });
-        let holes = pieces.filter(|piece| matches!(piece, StencilPart::Hole(_))).count();
+        let holes = holes(&head) + if let Tail::Cut(parts) = &tail { holes(parts) } else { 0 };
         let stencil = Stencil {
             base: made.url.shared().clone(),
-            method: made.method,
             asked: made.asked,
             version: plan.request.version,
             room: common.len() + kept.len() + tail.length() + holes * VALUE_LENGTH,
             kept: kept.to_owned(),
             last: last.to_owned(),
+            method: made.method,
             head,
             tail,
         };
         // each mark was found where it was looked for, and once
-        (holes == marks.holes.len() && last_tail == made.bytes.split_at(made.cookie_at).1)
-            .then_some(stencil)
+        (holes == marks.holes.len()).then_some(stencil)
     }
 
     /// The request with values put in; `None`: it has to be made by the other way, which also says
     /// what is wrong with a value.
     pub(super) fn fill(&self, values: &CarriedView<'_>) -> Option<Box<Template>> {
-        let body = match &self.tail {
-            Tail::Plain(_) => None,
-            Tail::Cut(pieces) => {
-                let mut body = String::with_capacity(self.tail.length() + VALUE_LENGTH);
-                fill(pieces, values, 0, &mut body)?;
-                Some(body)
+        let body;
+        let tail = match &self.tail {
+            Tail::Plain(bytes) => &bytes[..],
+            Tail::Cut(parts) => {
+                body = filled(parts, values, 0, self.tail.length() + VALUE_LENGTH)?;
+                body.as_bytes()
             }
         };
-        let tail = match (&self.tail, &body) {
-            (Tail::Plain(bytes), _) => bytes,
-            (_, body) => body.as_deref().unwrap_or_default().as_bytes(),
-        };
-        let mut head = String::with_capacity(self.room);
         // of the tail, all behind the empty line is the body
-        fill(&self.head, values, tail.len() - 2, &mut head)?;
-        let whole = |connection: &str| {
-            let mut bytes = Vec::with_capacity(head.len() + connection.len() + tail.len());
-            bytes.extend_from_slice(head.as_bytes());
-            bytes.extend_from_slice(connection.as_bytes());
-            bytes.extend_from_slice(tail);
-            bytes
-        };
-        let last = whole(&self.last);
+        let head = filled(&self.head, values, tail.len() - 2, self.room)?;
+        let last = [head.as_bytes(), self.last.as_bytes(), tail].concat();
         let (cookie_at, cookie_at_last) =
             (head.len() + self.kept.len(), head.len() + self.last.len());
         let mut bytes = head.into_bytes();
@@ -245,7 +234,7 @@ impl Tail {
     fn length(&self) -> usize {
         match self {
             Tail::Plain(bytes) => bytes.len(),
-            Tail::Cut(pieces) => pieces.iter().map(StencilPart::length).sum(),
+            Tail::Cut(parts) => parts.iter().map(StencilPart::length).sum(),
         }
     }
 }
@@ -259,24 +248,28 @@ impl StencilPart {
     }
 }
 
-fn fill(
-    pieces: &[StencilPart],
+fn holes(parts: &[StencilPart]) -> usize {
+    parts.iter().filter(|part| matches!(part, StencilPart::Hole(_))).count()
+}
+
+/// `length`: of the body. `room`: bytes to reserve.
+fn filled(
+    parts: &[StencilPart],
     values: &CarriedView<'_>,
     length: usize,
-    out: &mut String,
-) -> Option<()> {
-    for piece in pieces {
-        match piece {
+    room: usize,
+) -> Option<String> {
+    let mut out = String::with_capacity(room);
+    for part in parts {
+        match part {
             StencilPart::Plain(text) => out.push_str(text),
             StencilPart::Hole(hole) => {
-                if !hole.put.put(values.at(&hole.place)?, out) {
-                    return None;
-                }
+                hole.put.put(values.at(&hole.place)?, &mut out).then_some(())?;
             }
             StencilPart::Length => out.push_str(&length.to_string()),
         }
     }
-    Some(())
+    Some(out)
 }
 
 /// The head before and behind the digits of its Content-Length, which must be there once.
@@ -344,7 +337,7 @@ mod tests {
         [[journey.step]]
         name = "s2"
         url = "/a/{{v}}/{{f.key}}?x={{w}}"
-        headers = { X-One = "<{{v}}>", X-Two = "{{v}}{{w}}", Connection = "close" }
+        headers = { X-One = "<{{v}}>", X-Two = "{{w}} {{v}}", Connection = "close" }
         [[journey.step]]
         name = "s3"
         url = "/{{user.number}}/{{iteration.number}}"
@@ -435,8 +428,9 @@ mod tests {
         for (v, told) in [
             (Some(" trimmed "), "mmfffmfm"),
             (Some("line\r\nX: y"), "--fff-f-"),
+            // what stands beside it may be an end of the field then
+            (Some(""), "mmfffmmm"),
             // a whole URL loses its dot segments
-            (Some(""), "fffffmmm"),
             (Some("a.."), "fffffmmm"),
             (None, "--------"),
         ] {

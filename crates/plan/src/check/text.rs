@@ -172,6 +172,11 @@ impl Text {
         })
     }
 
+    /// What a value becomes as it is put in behind the beginning.
+    pub fn fill(&self) -> Fill {
+        self.fill
+    }
+
     /// What stands before the first value.
     pub fn beginning(&self) -> &str {
         match self.parts.first() {
