@@ -125,10 +125,17 @@ fn glued(text: &str) -> String {
     let glue = |(index, c): (usize, &char)| match *c {
         ' ' if index == 0 => ' ',
         ' ' if near(index + 1) == '×' || near(index - 1) == '×' => GLUE,
-        ' ' if near(index - 1).is_ascii_digit() && is_unit(near(index + 1)) => GLUE,
+        ' ' if is_unit(near(index + 1)) && is_number(&chars[..index]) => GLUE,
         other => other,
     };
     chars.iter().enumerate().map(glue).collect()
+}
+
+/// Whether a text ends with a number, which is no part of a name as in `Q-02`.
+fn is_number(chars: &[char]) -> bool {
+    let word = chars.rsplit(|c| c.is_whitespace() || *c == GLUE).next().unwrap_or_default();
+    let first = word.iter().find(|c| c.is_alphanumeric());
+    first.is_some_and(char::is_ascii_digit) && word.last().is_some_and(char::is_ascii_digit)
 }
 
 fn is_unit(c: char) -> bool {
@@ -152,4 +159,19 @@ pub(crate) fn shortened(text: &str, room: usize) -> String {
     let start: String = chars[..head].iter().collect();
     let end: String = chars[chars.len() - tail..].iter().collect();
     format!("{start}...{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::glued;
+
+    #[test]
+    fn a_number_stays_with_its_unit_and_a_name_with_nothing() {
+        let shown = |text| glued(text).replace(super::GLUE, "_");
+        assert_eq!(
+            shown("in 12.3 ms, 200 × 7 (6.54e-5 to 1)"),
+            "in 12.3_ms, 200_×_7 (6.54e-5_to 1)"
+        );
+        assert_eq!(shown("failed: Q-02 Q-10 HTTP/1.1 is"), "failed: Q-02 Q-10 HTTP/1.1 is");
+    }
 }
