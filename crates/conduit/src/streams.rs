@@ -32,7 +32,8 @@ pub enum PieceKind {
     /// behind everything else: with which code the peer closed it, [`TRANSPORT`] added where it is one of
     /// QUIC's own. It concerns no stream.
     Close = 5,
-    /// Where no connection is made: a datagram, as it is; to the driver, or from it. It concerns no stream.
+    /// Where no connection is made: a datagram, as it is; to the driver, or from it. To the driver also of a
+    /// connection that is made by hand, beside whose packets it goes out. It concerns no stream.
     Datagram = 6,
     /// To the driver, where no connection is made: a datagram with an Initial packet that it is to make (RFC 9000
     /// section 17.2.2). The payload is the datagram's size as two bytes, a byte of [`INITIAL_OPTIONS`], and

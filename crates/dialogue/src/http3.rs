@@ -1,6 +1,6 @@
 //! HTTP/3 by hand (RFC 9114): frames and field sections as bytes, whether they may be sent or not. On a
-//! connection they go in pieces of streams, as [`conduit::streams`] has them; QUIC below is a library's, so
-//! that packets are always right and what is on the streams need not be.
+//! connection they go in pieces of streams, as [`conduit::streams`] has them; QUIC below is a library's
+//! and its packets right, unless steps say [`packets`] of their own; what is on the streams need not be.
 
 pub mod datagrams;
 pub mod packets;
@@ -14,6 +14,7 @@ use ::http3::varint;
 use conduit::streams::{HEAD, Head, PieceKind};
 use sample::http3_code_name;
 use std::ops::Range;
+use units::quoted;
 
 /// Bit 31 of a kept frame's stream says that it came over QUIC: streams of HTTP/2 have 31 bits.
 pub const OVER_QUIC: u32 = 1 << 31;
@@ -102,15 +103,31 @@ pub fn follow_up_stream(steps: &[Move]) -> u64 {
     let mut next = FOLLOW_UP_STREAM;
     for step in steps {
         let Move::Send(bytes) = step else { continue };
-        let mut rest = &bytes[..];
-        while let Some(head) = rest.first_chunk::<HEAD>().and_then(Head::from_bytes) {
+        for head in heads(bytes) {
             if head.kind == PieceKind::Data && head.stream.is_multiple_of(4) {
                 next = next.max(head.stream.saturating_add(4));
             }
-            rest = rest.get(HEAD + head.length as usize..).unwrap_or_default();
         }
     }
     next
+}
+
+/// The heads of these pieces, as far as they are whole.
+fn heads(bytes: &[u8]) -> impl Iterator<Item = Head> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let head = rest.first_chunk::<HEAD>().and_then(Head::from_bytes)?;
+        rest = rest.get(HEAD + head.length as usize..).unwrap_or_default();
+        Some(head)
+    })
+}
+
+/// The bits of options whose names are joined by `+`, or `none`. `what`: of what they are options.
+fn option_bits(names: &str, known: &[(&str, u8)], what: &str) -> Result<u8, String> {
+    names.split('+').filter(|name| *name != "none").try_fold(0, |all, name| {
+        let found = known.iter().find(|(one, _)| *one == name).map(|(_, bit)| all | bit);
+        found.ok_or_else(|| format!("{} is no option of {what}", quoted(name)))
+    })
 }
 
 /// The settings of a SETTINGS frame, as far as they are whole (RFC 9114 section 7.2.4).

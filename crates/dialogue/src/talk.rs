@@ -75,8 +75,8 @@ impl TalkScript {
     }
 
     /// Packets of our own making go among those of its connection.
-    pub fn is_by_hand(&self) -> bool {
-        self.spoken.is_http3() && self.steps.iter().any(crate::http3::packets::is_said)
+    pub(crate) fn is_by_hand(&self) -> bool {
+        self.spoken == Spoken::Http3 && self.steps.iter().any(crate::http3::packets::is_said)
     }
 
     /// It is held segment by segment, past all sockets.

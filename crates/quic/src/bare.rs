@@ -3,6 +3,7 @@
 //! for. What comes back is handed on unread, but for a CONNECTION_CLOSE that Initial packets carry.
 
 use crate::Handshakes;
+use crate::hand::packet::{self, NUMBER_LEN, NumberSpace, PacketForm, PacketHead, TAG_LEN};
 use bytes::BytesMut;
 use conduit::streams::{
     self, BROKEN, Cutter, HELLO, PieceKind, RESERVED, SHORT_ID, TOKEN, TRANSPORT,
@@ -17,9 +18,6 @@ use std::sync::Arc;
 
 /// Version 1 (RFC 9000 section 15).
 pub(crate) const VERSION: u32 = 1;
-/// Bytes of packet numbers, and of the tag behind what is protected.
-const NUMBER_LEN: usize = 4;
-const TAG_LEN: usize = 16;
 /// Bytes of an identifier that is too short.
 const SHORT_LEN: usize = 4;
 /// Datagrams of one Initial's ClientHello at most, and bytes of what was sent that are handed back.
@@ -198,34 +196,16 @@ impl Bare {
     }
 
     fn initial(&mut self, size: usize, options: u8, frames: &[u8]) -> Vec<u8> {
-        let reserved = if options & RESERVED == 0 { 0 } else { 0b1100 };
-        let mut packet = vec![0xc0 | reserved | (NUMBER_LEN as u8 - 1)];
-        packet.extend_from_slice(&VERSION.to_be_bytes());
-        for id in [self.destination(options), &self.from[..]] {
-            packet.push(id.len() as u8);
-            packet.extend_from_slice(id);
-        }
-        let token: &[u8] = if options & TOKEN == 0 { b"" } else { INVENTED };
-        put_number(&mut packet, token.len() as u64);
-        packet.extend_from_slice(token);
-        let head_len = self.head_len(options);
-        // at least as much as the header's protection takes a sample of (RFC 9001 section 5.4.2)
-        let least = self.keys.header.local.sample_size();
-        let padded = size.saturating_sub(head_len + TAG_LEN).max(frames.len()).max(least);
-        let length = (NUMBER_LEN + padded + TAG_LEN) as u16;
-        packet.extend_from_slice(&(length & 0x3fff | 0x4000).to_be_bytes());
-        packet.extend_from_slice(&(self.numbers as u32).to_be_bytes());
-        packet.extend_from_slice(frames);
-        packet.resize(head_len + padded + TAG_LEN, 0);
         let keys = if options & SHORT_ID == 0 { &self.keys } else { &self.short };
-        keys.packet.local.encrypt(self.numbers, &mut packet, head_len);
-        keys.header.local.encrypt(head_len - NUMBER_LEN, &mut packet);
+        let token: &[u8] = if options & TOKEN == 0 { b"" } else { INVENTED };
+        let (to, from, number) = (self.destination(options), &self.from[..], self.numbers);
+        // at least as much as the header's protection takes a sample of (RFC 9001 section 5.4.2)
+        let least = self.head_len(options) + TAG_LEN + keys.header.local.sample_size();
+        // the others mean other things there
+        let odd = options & (RESERVED | BROKEN);
+        let packet = PacketHead { level: NumberSpace::Initial, to, from, token, number, odd }
+            .sealed(keys, frames, size.max(least));
         self.numbers += 1;
-        if options & BROKEN != 0
-            && let Some(last) = packet.last_mut()
-        {
-            *last ^= 1;
-        }
         packet
     }
 
@@ -247,28 +227,12 @@ impl Bare {
 
 /// The frames of the Initial packet that these bytes begin with, and where it ends.
 fn opened(keys: &Keys, bytes: &mut [u8]) -> Option<(BytesMut, usize)> {
-    let first = *bytes.first()?;
-    let version = bytes.get(1..5)?;
-    if first & 0xf0 != 0xc0 || version != VERSION.to_be_bytes() {
+    let parts = packet::parts(bytes)?;
+    if bytes[0] & 0x40 == 0 || parts.kind != PacketForm::Of(NumberSpace::Initial) {
         return None;
     }
-    let to_end = 6 + usize::from(*bytes.get(5)?);
-    let mut at = to_end + 1 + usize::from(*bytes.get(to_end)?);
-    let (token, used) = number(bytes.get(at..)?)?;
-    at = at.checked_add(used)?.checked_add(usize::try_from(token).ok()?)?;
-    let (length, used) = number(bytes.get(at..)?)?;
-    let begin = at + used;
-    let end = begin.checked_add(usize::try_from(length).ok()?)?;
-    let sampled = begin + NUMBER_LEN + keys.header.remote.sample_size();
-    let packet = bytes.get_mut(..end).filter(|packet| packet.len() >= sampled)?;
-    keys.header.remote.decrypt(begin, packet);
-    let number_len = usize::from(packet[0] & 3) + 1;
-    let digits = &packet[begin..begin + number_len];
-    let sent = digits.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
-    let (head, body) = packet.split_at(begin + number_len);
-    let mut body = BytesMut::from(body);
-    keys.packet.remote.decrypt(sent, head, &mut body).ok()?;
-    Some((body, end))
+    let (_, frames) = packet::opened(keys, &mut bytes[..parts.end], parts.number_at, None)?;
+    Some((frames, parts.end))
 }
 
 /// Bytes that a server may send to a connection that never stands, and streams that it may open.

@@ -56,7 +56,7 @@ pub fn deaf(inner: Arc<dyn ServerConfig>, to: Deafness) -> Arc<dyn ServerConfig>
     Arc::new(Deaf { inner, to })
 }
 
-struct Deaf<T: ?Sized> {
+struct Deaf<T> {
     to: Deafness,
     inner: T,
 }

@@ -8,7 +8,7 @@
 
 mod frames;
 mod limits;
-mod packet;
+pub(crate) mod packet;
 mod space;
 
 use crate::Handshakes;
@@ -144,8 +144,8 @@ impl Hand {
     }
 
     /// Bytes that wait for the worker.
-    pub(crate) fn waits(&self) -> bool {
-        self.inbox_at < self.inbox.len()
+    pub(crate) fn waiting(&self) -> usize {
+        self.inbox.len() - self.inbox_at
     }
 
     /// When there is something to do though nothing comes.
@@ -281,7 +281,8 @@ impl Hand {
         }
     }
 
-    /// Bytes of a stream, as soon as the server takes them.
+    /// Bytes of a stream, as soon as the server takes all of them: what is longer than a window never goes
+    /// out, and neither does what is said behind it.
     fn put(&mut self, stream: u64, bytes: Vec<u8>, last: bool) {
         if !self.waiting.is_empty() || !self.limits.fits(stream, bytes.len(), &self.said) {
             self.waiting.push_back((stream, bytes, last));

@@ -3,7 +3,7 @@
 //! Layer 3: it opens no socket and reads no clock, so it runs in virtual time as it does over the
 //! reactor.
 //!
-//! The protocol is quinn-proto's, a state machine without I/O. A connection counts as connected when
+//! The protocol is quinn-proto's, a state machine without I/O, but for connections by hand ([`hand`]). A connection counts as connected when
 //! its handshake is over; until then a write would block. Its timers, for loss, acknowledgements,
 //! pacing and idleness, wake the worker through [`Io::wait`]. What it refuses to do: connections that
 //! others open, streams that the server opens in both directions, and QUIC's datagrams (RFC 9221).
@@ -224,7 +224,7 @@ impl<I: Io> Quic<I> {
         }
         let (stands, over) = (hand.stands(), hand.is_over());
         let writable = (stands, over) != std::mem::replace(told, (stands, over));
-        if writable || hand.waits() {
+        if writable || hand.waiting() > 0 {
             news.push((Ready { slot, readable: true, writable, ended: over }, generation));
         }
         let due = hand.due();
@@ -235,7 +235,7 @@ impl<I: Io> Quic<I> {
     }
 
     fn read_by_hand(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
-        self.gather_by_hand(slot);
+        self.gather_by_hand(slot, buffer.len());
         self.advance_hand(slot);
         let lane = &mut self.lanes[slot as usize];
         let (generation, Some(by_hand)) = (lane.generation, lane.hand.as_deref_mut()) else {
@@ -250,10 +250,13 @@ impl<I: Io> Quic<I> {
         read
     }
 
-    /// Datagrams of a connection by hand, off its socket.
-    fn gather_by_hand(&mut self, slot: Slot) {
+    /// Datagrams of a connection by hand, off its socket, as far as `gather` would.
+    fn gather_by_hand(&mut self, slot: Slot, enough: usize) {
         let mut buffer = std::mem::take(&mut self.datagrams);
         while let Some(ByHand { hand, .. }) = self.lanes[slot as usize].hand.as_deref_mut() {
+            if hand.waiting() >= enough || hand.is_over() {
+                break;
+            }
             match self.io.receive(slot, &mut buffer) {
                 Ok((count, each)) => {
                     let now = self.io.now();
@@ -302,6 +305,10 @@ impl<I: Io> Quic<I> {
             let lane = &mut self.lanes[slot as usize];
             let current = lane.generation == generation;
             if let Some(by_hand) = lane.hand.as_deref_mut().filter(|_| current) {
+                // an earlier one was set since, and rang
+                if by_hand.armed != at {
+                    continue;
+                }
                 by_hand.armed = Nanos::NEVER;
                 by_hand.hand.tick(now);
                 self.advance_hand(slot);
@@ -391,10 +398,9 @@ impl<I: Io> Io for Quic<I> {
             }
             return written;
         }
-        let now = self.io.now();
         let by_hand = self.lanes.get_mut(slot as usize).and_then(|lane| lane.hand.as_mut());
         if let Some(by_hand) = by_hand {
-            by_hand.hand.write(bytes, now)?;
+            by_hand.hand.write(bytes, self.io.now())?;
             self.advance_hand(slot);
             return Ok(bytes.len());
         }

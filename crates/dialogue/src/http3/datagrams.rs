@@ -4,7 +4,6 @@
 use crate::http2::FrameSeen;
 use crate::talk::Move;
 use conduit::streams::{self, INITIAL_OPTIONS, PieceKind};
-use units::quoted;
 
 /// A kept datagram that came, whose flags say what it was; and that so many bytes were sent.
 pub const CAME: u8 = 0x71;
@@ -29,15 +28,7 @@ pub fn datagram(bytes: &[u8]) -> Vec<u8> {
 /// # Errors
 /// An option that is none.
 pub fn initial(size: u16, options: &str, frames: &[u8]) -> Result<Vec<u8>, String> {
-    let bit = |name: &str| {
-        let known = INITIAL_OPTIONS.iter().find(|(known, _)| *known == name);
-        known
-            .map(|(_, bit)| *bit)
-            .ok_or_else(|| format!("{} is no option of an Initial", quoted(name)))
-    };
-    let names = options.split('+').filter(|name| *name != "none");
-    let bits = names.map(bit).collect::<Result<Vec<u8>, String>>()?;
-    let bits = bits.iter().fold(0, |all, bit| all | bit);
+    let bits = super::option_bits(options, &INITIAL_OPTIONS, "an Initial")?;
     let mut out = Vec::new();
     let payload = [&size.to_be_bytes()[..], &[bits], frames].concat();
     streams::put(&mut out, PieceKind::Initial, 0, &payload);

@@ -3,7 +3,7 @@
 
 use crate::http2::FrameSeen;
 use crate::talk::Move;
-use conduit::streams::{self, FRAMES, HEAD, Head, LIMITS, PACKET_OPTIONS, PieceKind};
+use conduit::streams::{self, FRAMES, LIMITS, PACKET_OPTIONS, PieceKind};
 use units::quoted;
 
 /// A kept frame of QUIC, whose flags are its row among [`FRAMES`].
@@ -14,16 +14,9 @@ pub const FRAME: u8 = 0x73;
 /// # Errors
 /// An option that is none.
 pub fn packet(options: &str, frames: &[u8]) -> Result<Vec<u8>, String> {
-    let bit = |name: &str| {
-        let known = PACKET_OPTIONS.iter().find(|(known, _)| *known == name);
-        known
-            .map(|(_, bit)| *bit)
-            .ok_or_else(|| format!("{} is no option of a packet", quoted(name)))
-    };
-    let names = options.split('+').filter(|name| *name != "none");
-    let bits = names.map(bit).collect::<Result<Vec<u8>, String>>()?;
+    let bits = super::option_bits(options, &PACKET_OPTIONS, "a packet")?;
     let mut out = Vec::new();
-    let payload = [&[bits.iter().fold(0, |all, bit| all | bit)], frames].concat();
+    let payload = [&[bits], frames].concat();
     streams::put(&mut out, PieceKind::Packet, 0, &payload);
     Ok(out)
 }
@@ -49,15 +42,8 @@ pub fn port() -> Vec<u8> {
 
 /// The step says something that only a connection made by hand carries.
 pub fn is_said(step: &Move) -> bool {
-    let Move::Send(bytes) = step else { return false };
-    let mut rest = &bytes[..];
-    while let Some(head) = rest.first_chunk::<HEAD>().and_then(Head::from_bytes) {
-        if matches!(head.kind, PieceKind::Packet | PieceKind::Limit | PieceKind::Port) {
-            return true;
-        }
-        rest = rest.get(HEAD + head.length as usize..).unwrap_or_default();
-    }
-    false
+    let kinds = [PieceKind::Packet, PieceKind::Limit, PieceKind::Port];
+    matches!(step, Move::Send(bytes) if super::heads(bytes).any(|head| kinds.contains(&head.kind)))
 }
 
 /// The row of a frame among [`FRAMES`]; `None`: nobody asks for it.
@@ -68,7 +54,7 @@ pub(crate) fn row(kind: u64) -> Option<u8> {
 
 /// The row of a frame with this name.
 pub fn named(name: &str) -> Option<u8> {
-    FRAMES.iter().find(|(known, _)| *known == name).and_then(|(_, kind)| row(*kind))
+    FRAMES.iter().position(|(known, _)| *known == name).and_then(|row| u8::try_from(row).ok())
 }
 
 /// The name of a frame by its row.
@@ -109,6 +95,7 @@ pub(super) fn limit_name(row: u64) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use conduit::streams::HEAD;
     use crate::http3::write;
 
     #[test]

@@ -339,7 +339,7 @@ impl Conversation {
             }
         }
         let bare = self.script.spoken == Spoken::Datagrams;
-        let by_hand = !bare && self.script.is_by_hand();
+        let by_hand = self.script.is_by_hand();
         let options = OpenOptions { bare, by_hand, ..self.script.options.clone() };
         if let Err(error) = io.open(slot, &self.script.peer, &options) {
             let class = match error {

@@ -1,12 +1,10 @@
 //! The dynamic table as its decoder has it (RFC 9204 section 3.2): what the peer's instructions make of it, and
 //! sections that refer to it. Our own client permits none; servers of ours that are made for tests do.
 
-use super::STATIC;
+use super::FIELD_OVERHEAD;
 use hpack::huffman;
 use std::collections::VecDeque;
 
-/// Overhead of one entry (section 3.2.1).
-const ENTRY_OVERHEAD: u64 = 32;
 /// Bytes of a number behind its first (section 4.1.1).
 const NUMBER_MAX: u32 = 8;
 
@@ -59,16 +57,15 @@ impl DynamicTable {
     /// What is a connection error QPACK_ENCODER_STREAM_ERROR (section 4.3).
     pub fn instruct(&mut self, bytes: &[u8]) -> Result<u64, Malformed> {
         let before = self.inserted;
-        self.bytes.extend_from_slice(bytes);
+        let mut held = std::mem::take(&mut self.bytes);
+        held.extend_from_slice(bytes);
+        let mut rest = &held[..];
         loop {
-            let held = std::mem::take(&mut self.bytes);
-            let mut input = TableInput { rest: &held };
-            let done = self.instruction(&mut input);
-            let left = input.rest.len();
-            match done {
-                Ok(()) => self.bytes = held[held.len() - left..].to_vec(),
+            let mut input = TableInput { rest };
+            match self.instruction(&mut input) {
+                Ok(()) => rest = input.rest,
                 Err(TableStop::Short) => {
-                    self.bytes = held;
+                    self.bytes = rest.to_vec();
                     return Ok(self.inserted - before);
                 }
                 Err(TableStop::Bad) => return Err(Malformed),
@@ -82,7 +79,7 @@ impl DynamicTable {
         if first & 0b1000_0000 != 0 {
             let (index, fixed) = (input.number(6)?, first & 0b0100_0000 != 0);
             let name = match fixed {
-                true => of_static(index).ok_or(TableStop::Bad)?.0,
+                true => of_static(index)?.0,
                 false => self.newest(index).ok_or(TableStop::Bad)?.0.clone(),
             };
             let value = input.string(7, self.capacity)?;
@@ -168,7 +165,7 @@ impl DynamicTable {
         if encoded == 0 {
             return Ok(0);
         }
-        let full = 2 * (self.capacity_max / ENTRY_OVERHEAD);
+        let full = 2 * (self.capacity_max / FIELD_OVERHEAD);
         if encoded > full {
             return Err(TableStop::Bad);
         }
@@ -194,18 +191,14 @@ impl DynamicTable {
         let before = |index: u64| self.absolute(base.checked_sub(index + 1), required);
         if first & 0b1000_0000 != 0 {
             let (index, fixed) = (input.number(6)?, first & 0b0100_0000 != 0);
-            return if fixed {
-                of_static(index).ok_or(TableStop::Bad)
-            } else {
-                before(index).cloned()
-            };
+            return if fixed { of_static(index) } else { before(index).cloned() };
         }
         if first & 0b1111_0000 == 0b0001_0000 {
             return behind(input.number(4)?).cloned();
         }
         let name = if first & 0b0100_0000 != 0 {
             let (index, fixed) = (input.number(4)?, first & 0b0001_0000 != 0);
-            if fixed { of_static(index).ok_or(TableStop::Bad)?.0 } else { before(index)?.0.clone() }
+            if fixed { of_static(index)?.0 } else { before(index)?.0.clone() }
         } else if first & 0b0010_0000 != 0 {
             input.string(3, most)?
         } else {
@@ -222,12 +215,12 @@ impl DynamicTable {
 }
 
 fn size_of(field: &TableField) -> u64 {
-    (field.0.len() + field.1.len()) as u64 + ENTRY_OVERHEAD
+    (field.0.len() + field.1.len()) as u64 + FIELD_OVERHEAD
 }
 
-fn of_static(index: u64) -> Option<TableField> {
-    let (name, value) = STATIC.get(usize::try_from(index).ok()?)?;
-    Some((name.as_bytes().to_vec(), value.as_bytes().to_vec()))
+fn of_static(index: u64) -> Result<TableField, TableStop> {
+    let (name, value) = super::entry(index, true).map_err(|_| TableStop::Bad)?;
+    Ok((name.to_vec(), value.to_vec()))
 }
 
 struct TableInput<'r> {

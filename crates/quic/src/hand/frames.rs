@@ -122,7 +122,8 @@ impl Hand {
                 let length = u64::from(*from.bytes(1)?.first()?);
                 let id = from.bytes(length)?.to_vec();
                 let token = from.bytes(16)?.to_vec();
-                if self.spare.len() < GIVEN_MAX && sequence > self.limits.used {
+                let known = self.spare.iter().any(|one| one.sequence == sequence);
+                if self.spare.len() < GIVEN_MAX && sequence > self.limits.used && !known {
                     self.spare.push(GivenId { sequence, id });
                     self.reset_tokens.push(token);
                 }

@@ -6,32 +6,35 @@ use conduit::streams::{BROKEN, PHASE, RESERVED, UNFIXED};
 use quinn_proto::crypto::Keys;
 
 /// Bytes of our packet numbers, so many that none can be taken for another; and of the tag behind what is protected.
-const NUMBER_LEN: usize = 4;
-pub(super) const TAG_LEN: usize = 16;
+pub(crate) const NUMBER_LEN: usize = 4;
+pub(crate) const TAG_LEN: usize = 16;
 /// Bytes of our own connection identifiers.
-pub(super) const ID_LEN: usize = 8;
+pub(crate) const ID_LEN: usize = 8;
+/// Bytes of an identifier of version 1 at most; a packet with a longer one is dropped (RFC 9000 section
+/// 17.2).
+const ID_MAX: usize = 20;
 
 /// The three spaces of packet numbers (RFC 9000 section 12.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum NumberSpace {
+pub(crate) enum NumberSpace {
     Initial = 0,
     Handshake = 1,
     Data = 2,
 }
 
 impl NumberSpace {
-    pub(super) const ALL: [NumberSpace; 3] =
+    pub(crate) const ALL: [NumberSpace; 3] =
         [NumberSpace::Initial, NumberSpace::Handshake, NumberSpace::Data];
 }
 
 /// What the header of a packet of ours says, and what is odd about it.
-pub(super) struct PacketHead<'h> {
-    pub(super) level: NumberSpace,
-    pub(super) to: &'h [u8],
-    pub(super) from: &'h [u8],
-    pub(super) token: &'h [u8],
-    pub(super) number: u64,
-    pub(super) odd: u8,
+pub(crate) struct PacketHead<'h> {
+    pub(crate) level: NumberSpace,
+    pub(crate) to: &'h [u8],
+    pub(crate) from: &'h [u8],
+    pub(crate) token: &'h [u8],
+    pub(crate) number: u64,
+    pub(crate) odd: u8,
 }
 
 impl PacketHead<'_> {
@@ -59,7 +62,7 @@ impl PacketHead<'_> {
     }
 
     /// The packet, of so many bytes at least.
-    pub(super) fn sealed(&self, keys: &Keys, frames: &[u8], least: usize) -> Vec<u8> {
+    pub(crate) fn sealed(&self, keys: &Keys, frames: &[u8], least: usize) -> Vec<u8> {
         let mut packet = self.begin();
         let long = self.level != NumberSpace::Data;
         let head_len = packet.len() + if long { 2 } else { 0 } + NUMBER_LEN;
@@ -84,17 +87,17 @@ impl PacketHead<'_> {
 
 /// Where the parts of a packet stand that came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PacketParts {
+pub(crate) struct PacketParts {
     /// `None`: a packet that cannot be opened at all.
-    pub(super) kind: PacketForm,
+    pub(crate) kind: PacketForm,
     /// The server's identifier, where the header has it.
-    pub(super) from: Vec<u8>,
-    pub(super) number_at: usize,
-    pub(super) end: usize,
+    pub(crate) from: Vec<u8>,
+    pub(crate) number_at: usize,
+    pub(crate) end: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PacketForm {
+pub(crate) enum PacketForm {
     Of(NumberSpace),
     Retry,
     /// 0-RTT, Version Negotiation, another version.
@@ -102,7 +105,7 @@ pub(super) enum PacketForm {
 }
 
 /// The packet that these bytes begin with.
-pub(super) fn parts(bytes: &[u8]) -> Option<PacketParts> {
+pub(crate) fn parts(bytes: &[u8]) -> Option<PacketParts> {
     let first = *bytes.first()?;
     if first & 0x80 == 0 {
         let kind = PacketForm::Of(NumberSpace::Data);
@@ -117,6 +120,7 @@ pub(super) fn parts(bytes: &[u8]) -> Option<PacketParts> {
         |kind| Some(PacketParts { kind, from: from.clone(), number_at: 0, end: bytes.len() });
     let kind = match first >> 4 & 3 {
         _ if version != VERSION.to_be_bytes() => return whole(PacketForm::Other),
+        _ if from.len() > ID_MAX => return None,
         0 => PacketForm::Of(NumberSpace::Initial),
         2 => PacketForm::Of(NumberSpace::Handshake),
         3 => return whole(PacketForm::Retry),
@@ -134,7 +138,7 @@ pub(super) fn parts(bytes: &[u8]) -> Option<PacketParts> {
 }
 
 /// The packet number and the frames of a packet; `largest`: the highest number that has come.
-pub(super) fn opened(
+pub(crate) fn opened(
     keys: &Keys,
     packet: &mut [u8],
     number_at: usize,
@@ -194,6 +198,11 @@ mod tests {
         assert_eq!(parts(b"\x40"), None, "nothing behind it");
         assert_eq!(parts(b"\x80\0\0\0\0\x01a\x01b\0\0\0\x01").unwrap().kind, PacketForm::Other);
         assert_eq!(parts(b"\xc0\0\0\0\x01\x01a\x01b\xff").map(|one| one.kind), None);
+        let retry = |length: u8| {
+            let id = vec![7; length.into()];
+            parts(&[b"\xf0\0\0\0\x01\0", &[length][..], &id, b"token"].concat()).map(|one| one.kind)
+        };
+        assert_eq!([20, 21].map(retry), [Some(PacketForm::Retry), None]);
     }
 
     /// Bytes of anybody's, and packets that begin as they should.
