@@ -344,10 +344,8 @@ impl Drop for OwnStack {
     /// what is measured is over.
     fn drop(&mut self) {
         self.flush();
-        if self.lanes.is_none() {
-            // what the device refused is told with a look
-            self.port.exchange(std::iter::empty(), NOW);
-        }
+        // what the device refused is told with a look
+        self.port.exchange(std::iter::empty(), NOW);
         let carried = self.lanes.take().map(|mut lanes| lanes.tell(monotonic()));
         let counts = StackFacts { refused: self.port.refused(), ..self.stack.counts() };
         self.shared.add(counts, carried);

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 /// Room for packets that have come; a power of two. A buffer that was never used takes no memory.
-pub(crate) const BUFFERS: usize = 256;
+const BUFFERS: usize = crate::port::BATCH;
 /// A virtio header and the longest packet. An odd number of cache lines, so that the first lines of
 /// the buffers, all that short packets need, do not share a few sets of the cache.
 const BUFFER: usize = 1_025 * 64;
@@ -142,6 +142,8 @@ pub(crate) struct PacketRing {
     arrived: Vec<(u16, u32)>,
     /// The request that takes packets in is open.
     reading: bool,
+    /// That request was pushed last, and not yet submitted.
+    read_waits: bool,
     /// The kernel does not take requests any more. It is asked nothing again, as requests of the past
     /// stand in the queue still, whose memory is gone.
     broken: bool,
@@ -210,6 +212,7 @@ impl PacketRing {
             free: (0..BUFFERS as u16).rev().collect(),
             arrived: Vec::with_capacity(BUFFERS),
             reading: false,
+            read_waits: false,
             broken: false,
             refused: 0,
             sleep,
@@ -276,6 +279,7 @@ impl PacketRing {
             let read = opcode::ReadMulti::new(Fixed(0), 0, 0).build().flags(Flags::FIXED_FILE);
             let read = read.user_data(READ);
             self.reading = self.push(&read);
+            self.read_waits = self.reading;
         }
     }
 
@@ -328,6 +332,7 @@ impl PacketRing {
                 Err(_) => return self.give_up(),
             }
             if self.ring.submission().is_empty() {
+                self.read_waits = false;
                 return;
             }
             look = AfterSend::No;
@@ -338,7 +343,10 @@ impl PacketRing {
     /// The kernel did not take what was handed over.
     fn give_up(&mut self) {
         self.broken = true;
-        self.refused += self.ring.submission().len() as u64;
+        // the request that takes packets in is no packet, and the kernel never saw it
+        let waits = std::mem::take(&mut self.read_waits);
+        self.reading &= !waits;
+        self.refused += (self.ring.submission().len() as u64).saturating_sub(u64::from(waits));
     }
 
     fn call(&mut self, look: AfterSend) -> io::Result<usize> {

@@ -347,7 +347,7 @@ pub struct ConnectionPlan {
     pub path: Option<PathSpec>,
     /// Each user, or session, is a client behind a path of its own.
     pub clients: Option<Population>,
-    /// Connections that are held open while the load runs, and never used: 1 to [`IDLE_MAX`].
+    /// Connections that are held open while the load runs, and never used: 1 to 10,000,000.
     pub idle: Option<u32>,
     /// Connections of QUIC go on from another local port so often.
     pub migrate: Option<Migrate>,
@@ -361,9 +361,6 @@ pub enum Migrate {
     /// After so many requests: 1 or more.
     Calls(u32),
 }
-
-/// More connections that are held open than a machine has memory for.
-pub const IDLE_MAX: u32 = 10_000_000;
 
 /// What our side of an HTTP/2 connection announces; of HTTP/3 the two windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -537,7 +537,7 @@ impl GivenOptions {
         let said = from_file || self.has("streams");
         if open && !said && plan.request.version.has_streams() {
             plan.connection.pipeline =
-                plan.connection.calls.unwrap_or(STREAMS_OPEN).min(STREAMS_OPEN);
+                plan.connection.calls.unwrap_or(STREAMS_OPEN).clamp(1, STREAMS_OPEN);
         }
     }
 }

@@ -3,8 +3,9 @@
 use super::{Disk, UsageError, parse};
 use clap::{Args, Subcommand};
 use plan::FileSource;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use units::ParseError;
 use wan::{PathSpec, SpecFault, Trace, TraceSource};
 
@@ -94,7 +95,7 @@ impl NetpathArgs {
                  --rtt 100ms --loss 1% --rate 5M",
             ));
         }
-        Ok(PathSpec::parse(&text, &Traces(&Disk))?)
+        Ok(PathSpec::parse(&text, &Traces)?)
     }
 
     /// All of it as one text: what was given by an option of its own wins.
@@ -114,12 +115,21 @@ impl NetpathArgs {
     }
 }
 
-/// Traces are files like any other.
-pub(super) struct Traces<'a>(pub(super) &'a dyn FileSource);
+/// Traces in files of this machine. Each is read once, although an option is looked at before it is
+/// applied, and applied to each of several targets: it may be long, or a pipe.
+pub(super) struct Traces;
 
-impl TraceSource for Traces<'_> {
+static TRACES_READ: Mutex<BTreeMap<String, Arc<Trace>>> = Mutex::new(BTreeMap::new());
+
+impl TraceSource for Traces {
     fn trace(&self, file: &str) -> Result<Arc<Trace>, String> {
-        Trace::of_file(file, &self.0.read(file)?)
+        let mut known = TRACES_READ.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(trace) = known.get(file) {
+            return Ok(trace.clone());
+        }
+        let trace = Trace::of_file(file, &Disk.read(file)?)?;
+        known.insert(file.to_owned(), trace.clone());
+        Ok(trace)
     }
 }
 
@@ -128,7 +138,7 @@ impl TraceSource for Traces<'_> {
 /// # Errors
 /// What is no path; a trace that cannot be read, with its line.
 pub(super) fn typed_path(text: &str) -> Result<PathSpec, ParseError> {
-    plan::rules::parse_path(text, &Traces(&Disk))
+    plan::rules::parse_path(text, &Traces)
 }
 
 impl From<SpecFault> for UsageError {

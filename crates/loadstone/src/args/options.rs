@@ -39,7 +39,7 @@ impl GivenOptions {
     /// # Errors
     /// A file that cannot be read, with the option that names it.
     pub(super) fn apply(&self, plan: &mut Plan, files: &dyn FileSource) -> Result<(), UsageError> {
-        let inputs = Inputs { files, traces: &Traces(&Disk) };
+        let inputs = Inputs { files, traces: &Traces };
         for (name, text) in &self.0 {
             let row = plan::options::named(name).expect("an option of the table");
             // named without a value it changes the output alone
@@ -95,7 +95,7 @@ fn parser(row: &'static Setting) -> ValueParser {
         if text.is_empty() && row.omitted == Some("") {
             return Ok(String::new());
         }
-        let inputs = Inputs { files: &Disk, traces: &Traces(&Disk) };
+        let inputs = Inputs { files: &Disk, traces: &Traces };
         row.check(text, inputs).map(|()| text.to_owned())
     };
     ValueParser::from(check)

@@ -24,6 +24,7 @@ fn a_crash_is_felt_by_good_users() {
     assert_eq!(outcome(&document, "F-09"), "denied", "{document:#}");
     let crash = felt(&document, "F-09");
     let (due, lost) = (crash["due"].as_u64().unwrap(), crash["lost"].as_u64().unwrap());
+    // the case takes half a second for each crash, at a hundred calls a second
     assert!(due > 30 && lost * 20 > due, "{crash:#}");
     let notes = document["cases"][0]["notes"].to_string();
     assert!(notes.contains("the background load lost"), "{notes}");

@@ -32,6 +32,10 @@ impl<const TABLE: usize> Keys<TABLE> {
     /// # Errors
     /// A value that is not in its grammar, with its key.
     pub(super) fn read(mut self, plan: &mut Plan, inputs: Inputs<'_>) -> Result<(), ParseError> {
+        if self.has("pipeline") && self.has("streams") {
+            let why = "it is pipeline by its name in HTTP/2: give one of them";
+            return Err(Table(TABLES[TABLE]).fault("streams", why));
+        }
         for row in keys_of(TABLES[TABLE]) {
             let (table, key) = row.key();
             let endings = row.field.endings;
@@ -58,6 +62,10 @@ impl<const TABLE: usize> Keys<TABLE> {
             (format!("{}{ending}", row.key().1), value)
         };
         Keys(shown.map(show).collect())
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|(name, _)| name == key)
     }
 
     /// Texts by name under a key.

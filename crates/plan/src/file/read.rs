@@ -6,8 +6,9 @@ use super::scalar::Scalar;
 use super::scenarios::read_scenarios;
 use super::shape::*;
 use super::{GAPS, HTTP_VERSIONS, MASK, ORDERS, VERSION};
+use crate::check::node::pick;
 use crate::options::Inputs;
-use crate::options::grammar::{pick, whole};
+use crate::options::grammar::whole;
 use crate::*;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -201,7 +202,7 @@ impl Table {
         slot: &mut T,
         names: &[(&str, T)],
     ) -> Result<(), ParseError> {
-        self.set(key, given, slot, |text| pick(names, text))
+        self.set(key, given, slot, |text| pick(text, names))
     }
 
     /// Bytes given as text, as base64 or by a file's name; of the three keys one at most.

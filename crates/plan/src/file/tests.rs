@@ -197,6 +197,14 @@ fn a_script_is_kept_whole() {
     }
 }
 
+#[test]
+fn a_list_has_no_false_and_a_depth_one_name() {
+    let told = said("url = 'h'\n[tls]\nalpn = [false]");
+    assert!(told.contains("it cannot be false"), "{told}");
+    let told = said("url = 'h'\n[request]\nhttp = '2'\n[connection]\npipeline = 2\nstreams = 3");
+    assert!(told.contains("it is pipeline by its name in HTTP/2: give one of them"), "{told}");
+}
+
 fn said(text: &str) -> String {
     match from_toml(&format!("version = 1\n{text}"), &files()) {
         Ok(plan) => format!("{text:?} was taken: {:?}", plan.request),

@@ -48,6 +48,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting { name: "stream-window", value: "SIZE", page: "http2",
         field: field!(at http2.stream_window, SIZE), bounds: &[within(1.0, WINDOW_MAX, "is {} bytes; give 1 to 2147483647")],
         help: "HTTP/2 and 3: flow-control window of a stream, in bytes [default: 1G - 1]", ..ROW },
+    // a connection's window begins at 65,535 and can only grow (RFC 9113 section 6.9.2)
     Setting { name: "connection-window", value: "SIZE", page: "http2",
         field: field!(at http2.connection_window, SIZE), bounds: &[within(65_535.0, WINDOW_MAX, "is {} bytes; give 65535 to 2147483647")],
         help: "HTTP/2 and 3: flow-control window of a connection, in bytes [default: 1G - 1]", ..ROW },
@@ -80,6 +81,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         help: "Reach a server of this host through an emulated path: 3g, 'rtt=80ms, loss=1%' (needs root)", ..ROW },
     Setting { name: "clients", value: "SHARES", common: true, page: "paths", field: field!(off connection.clients, CLIENTS),
         help: "Each user behind an emulated path of its own: 'dsl:60%, 3g:30%, satellite:10%' (needs root)", ..ROW },
+    // more than a machine has memory for
     Setting { name: "idle", value: "N", page: "own-stack",
         field: field!(off connection.idle, COUNT), bounds: &[within(1.0, 10e6, "is {}; give 1 to 10000000 connections")],
         help: "Hold this many further connections open while the load runs, and count who ends them", ..ROW },
@@ -106,6 +108,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         help: "Keep Nagle's algorithm on (do not set TCP_NODELAY)", ..ROW },
     Setting { name: "reset", field: field!(at connection.reset_on_close as "connection.reset", SWITCH),
         help: "Close connections with RST, so that no port stays in TIME_WAIT", ..ROW },
+    // who waits longer than an hour measures nothing
     Setting { name: "reconnect-pause", value: "TIME", page: "open-and-closed",
         field: field!(at connection.reconnect_pause, DURATION), bounds: &[most(3_600.0, "is above 1h; give a duration from 0 to 1h")],
         help: "Shortest pause of a user after a connection could not be opened [default: 10ms]", ..ROW },

@@ -1,6 +1,7 @@
 //! The grammars of values: text to value and back, in one place for options and the plan file.
 
 use super::field::{KeyValue, Shape};
+use crate::check::node::pick;
 use crate::file::{ADDRESSES, FAMILIES, MASK, STACKS, Scalar, TLS_VERSIONS, name_of};
 use crate::fold::{self, Fold};
 use crate::{
@@ -50,20 +51,15 @@ fn each<T>(
     items: &[Scalar],
     read: impl Fn(&str) -> Result<T, ParseError>,
 ) -> Result<Vec<T>, ParseError> {
-    items.iter().map(|item| read(&item.typed().unwrap_or_default())).collect()
+    let one = |item: &Scalar| {
+        let text = item.typed().ok_or_else(|| ParseError("it cannot be false".to_owned()))?;
+        read(&text)
+    };
+    items.iter().map(one).collect()
 }
 
 fn texts<T>(values: &[T], show: impl Fn(&T) -> String) -> KeyValue {
     KeyValue::List(values.iter().map(|value| Scalar::Text(show(value))).collect())
-}
-
-/// One of a few names.
-pub(crate) fn pick<T: Copy>(names: &[(&str, T)], text: &str) -> Result<T, ParseError> {
-    let found = names.iter().find(|(name, _)| *name == text);
-    found.map(|(_, value)| *value).ok_or_else(|| {
-        let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-        ParseError(format!("{} is not one of {}", quoted(text), known.join(", ")))
-    })
 }
 
 /// A count that fits into `T`.
@@ -80,7 +76,7 @@ fn small_size(text: &str) -> Result<u32, ParseError> {
 
 pub(super) const SWITCH: Grammar<bool> = Grammar {
     shape: Shape::Switch,
-    ..one(|text, _| pick(&[("true", true), ("false", false)], text), |on, _| KeyValue::Switch(*on))
+    ..one(|text, _| pick(text, &[("true", true), ("false", false)]), |on, _| KeyValue::Switch(*on))
 };
 pub(super) const COUNT: Grammar<u32> = one(|text, _| whole(text), |it, _| number((*it).into()));
 pub(super) const COUNT_16: Grammar<u16> = one(|text, _| whole(text), |it, _| number((*it).into()));
@@ -92,9 +88,9 @@ pub(super) const PATH: Grammar<PathBuf> =
     one(|text, _| Ok(text.into()), |path, _| text(path.to_string_lossy()));
 pub(super) const PROXY: Grammar<url::Url> = one(|text, _| crate::parse_proxy(text), show_proxy);
 pub(super) const FAMILY: Grammar<AddressFamily> =
-    one(|text, _| pick(&FAMILIES, text), |it, _| text(name_of(&FAMILIES, it)));
+    one(|text, _| pick(text, &FAMILIES), |it, _| text(name_of(&FAMILIES, it)));
 pub(super) const ADDRESS_ORDER: Grammar<AddressOrder> =
-    one(|text, _| pick(&ADDRESSES, text), |it, _| text(name_of(&ADDRESSES, it)));
+    one(|text, _| pick(text, &ADDRESSES), |it, _| text(name_of(&ADDRESSES, it)));
 /// One emulated path for all.
 pub(super) const LINK: Grammar<wan::PathSpec> = one(rules::parse_path, |path, _| text(&path.text));
 pub(super) const CLIENTS: Grammar<wan::Population> =
@@ -158,9 +154,9 @@ pub(super) const VERIFY: Grammar<Verify> =
     one(|text, _| verify::parse_verify(text), |how, _| text(verify::show_verify(how)));
 pub(super) const TEXT: Grammar<String> = one(|text, _| Ok(text.to_owned()), |it, _| text(it));
 pub(super) const TLS_VERSION: Grammar<TlsVersions> =
-    one(|text, _| pick(&TLS_VERSIONS, text), |it, _| text(name_of(&TLS_VERSIONS, it)));
+    one(|text, _| pick(text, &TLS_VERSIONS), |it, _| text(name_of(&TLS_VERSIONS, it)));
 pub(super) const STACK: Grammar<StackChoice> =
-    one(|text, _| pick(&STACKS, text), |it, _| text(name_of(&STACKS, it)));
+    one(|text, _| pick(text, &STACKS), |it, _| text(name_of(&STACKS, it)));
 pub(super) const SOURCES: Grammar<SourcePrefix> =
     one(|text, _| rules::parse_sources(text), |prefix, _| text(prefix.to_string()));
 pub(super) const STREAMING: Grammar<Streaming> =

@@ -73,7 +73,7 @@ const fn most(most: f64, text: &'static str) -> Bound {
     within(f64::NEG_INFINITY, most, text)
 }
 
-/// What a row leaves out: an option that takes a value, in `--help` alone.
+/// What a row leaves out: an option without a value, in `--help` alone.
 const SETTING: Setting = Setting {
     name: "",
     short: None,

@@ -150,7 +150,7 @@ pub(super) static MACHINE: &[Setting] = &[
     Setting { name: "nice", value: "N", field: field!(off driver.nice, PRIORITY),
         bounds: &[within(-20.0, 19.0, "takes a number from -20 (first) to 19 (last)")],
         help: "Scheduling priority, -20 (first) to 19 (last)", ..DRIVER },
-    Setting { field: field!(at driver.spin, DURATION), page: "plans",
+    Setting { value: "TIME", field: field!(at driver.spin, DURATION), page: "plans",
         bounds: &[most(1.0, "is above 1s; it is how long before a due instant the loop may burn its core, 100us by default")],
         help: "Busy waiting before a due instant, at most so long", ..DRIVER },
     Setting { name: "stack", value: "kernel|own|own:batches|auto", choices: &["kernel", "own", "own:batches", "auto"], page: "own-stack",
