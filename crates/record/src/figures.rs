@@ -1,9 +1,10 @@
-//! The figures of a run that every output prints, derived once.
+//! The figures of a run's record, and of several runs.
 
 use crate::finished::{Headline, RunReport, per_second};
+use crate::run::QuantileRecord;
 use plan::Plan;
 use stats::webmark::{Weighted, weighted_response};
-use stats::{Doubt, Estimate, Hist, Little, Snapshot, interval, samples_needed};
+use stats::{Doubt, Estimate, Hist, Little, interval, samples_needed};
 use units::Nanos;
 
 /// Derived figures of a run. Rates per second, times in seconds, shares 0..=1; NaN where there is
@@ -31,22 +32,6 @@ pub(crate) struct Figures {
     pub(crate) weighted: Option<Weighted>,
     /// Client CPU per call, spinning excluded.
     pub(crate) cpu_per_call: f64,
-    pub(crate) quantiles: Vec<QuantileRow>,
-}
-
-/// One row of the list of quantiles.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct QuantileRow {
-    /// 0..=1.
-    pub(crate) quantile: f64,
-    pub(crate) response: Nanos,
-    /// The same without the client's own lateness.
-    pub(crate) without_lag: Option<Nanos>,
-    /// Its interval by order statistics, which takes the calls as independent of each other.
-    pub(crate) interval: Option<(Nanos, Nanos)>,
-    pub(crate) service: Nanos,
-    /// False when so few calls were recorded that the value is a guess.
-    pub(crate) enough: bool,
 }
 
 impl Figures {
@@ -85,7 +70,6 @@ impl Figures {
                 total.counts.succeeded,
             ),
             cpu_per_call: ratio(cpu_s.max(0.0), issued as f64),
-            quantiles: quantiles(&report.plan.measure.quantiles, &response, total),
             response,
             dns,
         }
@@ -97,17 +81,27 @@ pub fn has_sessions(plan: &Plan) -> bool {
     plan.scenarios.is_empty() && plan.load.session().is_some()
 }
 
-fn quantiles(wanted: &[f64], response: &Hist, total: &Snapshot) -> Vec<QuantileRow> {
+/// The quantiles that the plan lists.
+pub(crate) fn quantiles(report: &RunReport, response: &Hist) -> Vec<QuantileRecord> {
+    let total = &report.measurement.total;
     let doubt = Doubt::of(total);
-    let row = |&quantile: &f64| QuantileRow {
-        quantile,
-        response: response.quantile(quantile),
-        without_lag: doubt.as_ref().map(|doubt| doubt.lowest_at(quantile)),
-        interval: interval::hist_quantile(response, quantile),
-        service: total.service.quantile(quantile),
-        enough: response.count() >= samples_needed(quantile),
+    let row = |&quantile: &f64| {
+        let interval = interval::hist_quantile(response, quantile);
+        let lowest = doubt.as_ref().map(|doubt| doubt.lowest_at(quantile));
+        let needed = samples_needed(quantile);
+        QuantileRecord {
+            quantile,
+            response_time_s: response.quantile(quantile).as_secs_f64(),
+            response_time_without_lag_s: lowest.map(Nanos::as_secs_f64),
+            low_s: interval.map(|(low, _)| low.as_secs_f64()),
+            high_s: interval.map(|(_, high)| high.as_secs_f64()),
+            service_time_s: total.service.quantile(quantile).as_secs_f64(),
+            samples_needed: needed,
+            enough_samples: response.count() >= needed,
+        }
     };
-    wanted.iter().filter(|quantile| quantile.is_finite()).map(row).collect()
+    let wanted = report.plan.measure.quantiles.iter();
+    wanted.filter(|quantile| quantile.is_finite()).map(row).collect()
 }
 
 /// NaN when there is no whole.

@@ -1,4 +1,4 @@
-//! A run as it was measured, with its plan and its verdict: what every output of a run is made of.
+//! A run as it was measured, with its plan and its verdict: what its record is made of.
 
 use crate::ids;
 use plan::Plan;

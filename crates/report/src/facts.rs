@@ -8,7 +8,7 @@ pub(crate) mod verified;
 
 use crate::figures::FigureKind;
 use crate::words::{self, counted};
-use crate::{RunRecord, RunTimes, figures, fleet, held, path, stack};
+use crate::{RunRecord, figures, fleet, held, path, stack};
 use record::run::{AgreedRecord, OutcomesRecord, PostsRecord, RunHist};
 use sample::FailureClass;
 use stats::Hist;
@@ -115,7 +115,7 @@ pub(crate) fn posts(report: &RunRecord) -> Option<&PostsRecord> {
 
 /// Label and sentence of each fact that applies to the run; a label is empty where the sentence goes
 /// on with the fact before it.
-pub(crate) fn facts(report: &RunRecord, times: &RunTimes) -> Vec<(&'static str, String)> {
+pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     let one = [
         ("Connections", Some(connections(report))),
         ("Concurrency", concurrency(report)),
@@ -144,7 +144,7 @@ pub(crate) fn facts(report: &RunRecord, times: &RunTimes) -> Vec<(&'static str, 
     facts.extend(report.sut.as_ref().map(|sut| ("Server", server(&sut.series()))));
     facts.extend(reconnect_pause(report).map(|text| ("Pauses", text)));
     facts.push(("Client", client(report)));
-    facts.extend(dummy(report, times).map(|text| ("", text)));
+    facts.extend(dummy(report).map(|text| ("", text)));
     facts
 }
 
@@ -299,25 +299,21 @@ fn tls(report: &RunRecord) -> Vec<String> {
         format!("{}: {connections}, {how}", parts.join(", "))
     };
     let mut agreed: Vec<&AgreedRecord> = report.tls.agreed.iter().collect();
-    agreed.sort_by(|a, b| {
-        let key =
-            |one: &&AgreedRecord| (one.version.clone(), one.cipher.clone(), one.group.clone());
-        key(a).cmp(&key(b)).then(a.resumed.cmp(&b.resumed))
-    });
+    agreed.sort_by_key(|one| (&one.version, &one.cipher, &one.group, one.resumed, &one.alpn));
     agreed.into_iter().map(sentence).collect()
 }
 
 fn tcp(report: &RunRecord) -> Option<String> {
-    let rtt = report.hist(RunHist::RoundTrip);
-    if rtt.is_empty() {
+    let rtt = &report.tcp.rtt_s;
+    if rtt.count == 0 {
         return None;
     }
     Some(format!(
         "{} sent again, round trip p50 {}, max {} (of {} sampled)",
         counted(report.tcp.retransmits, "segment"),
-        show::duration(rtt.quantile(0.5)),
-        show::duration(rtt.max()),
-        counted(rtt.count(), "connection")
+        words::seconds(rtt.p50),
+        words::seconds(rtt.max),
+        counted(rtt.count, "connection")
     ))
 }
 
@@ -344,12 +340,13 @@ pub(crate) fn client(report: &RunRecord) -> String {
 }
 
 /// torture.pl's dummy run: what the reader may subtract.
-pub(crate) fn dummy(report: &RunRecord, times: &RunTimes) -> Option<String> {
+pub(crate) fn dummy(report: &RunRecord) -> Option<String> {
     let dummy = report.client.dummy?;
-    if times.response.is_empty() {
+    let response = &report.response_time_s;
+    if response.count == 0 {
         return None;
     }
-    let median = times.response.quantile(0.5).as_secs_f64();
+    let median = response.p50;
     let part = figures::ratio(dummy.call_s, median).min(1.0);
     Some(format!(
         "Of the p50 of {}, about {} ({}) is this client and the loopback, as measured by \

@@ -1,7 +1,7 @@
 //! The figures of a run as they are drawn: points along the window, parts of a call's time.
 
 pub(crate) use record::figures::*;
-use record::run::{OTHER_TIMINGS, RunHist, RunRecord, SecondRecord};
+use record::run::{OTHER_TIMINGS, RunRecord, SecondRecord, TimesRecord};
 use stats::{Endings, Hist, Spread};
 use units::Nanos;
 
@@ -92,20 +92,18 @@ pub(crate) fn server_timings(run: &RunRecord) -> Vec<(&str, Hist)> {
 /// They add up to the mean time of issued calls, but for calls without a first byte and what follows
 /// the first byte of those that did not succeed.
 pub(crate) fn composition(run: &RunRecord) -> Vec<(usize, &'static str, f64)> {
+    let phases = &run.phases_s;
     let parts = [
-        ("wait", RunHist::Wait),
-        ("lag", RunHist::Lag),
-        ("connect", RunHist::Connect),
-        ("TLS", RunHist::Tls),
-        ("first byte", RunHist::FirstByte),
-        ("transfer", RunHist::Transfer),
+        ("wait", &run.wait_s),
+        ("lag", &run.lag_s),
+        ("connect", &phases.connect),
+        ("TLS", &phases.tls),
+        ("first byte", &phases.first_byte),
+        ("transfer", &phases.transfer),
     ];
     let issued = run.service_time_s.count as f64;
-    let per_call = |of: RunHist| {
-        let hist = run.hist(of);
-        ratio(hist.mean().as_secs_f64() * hist.count() as f64, issued)
-    };
+    let per_call = |times: &TimesRecord| ratio(times.mean * times.count as f64, issued);
     let parts = parts.into_iter().enumerate();
-    let parts = parts.map(|(color, (name, of))| (color, name, per_call(of)));
+    let parts = parts.map(|(color, (name, times))| (color, name, per_call(times)));
     parts.filter(|(_, _, seconds)| *seconds > 0.0).collect()
 }

@@ -67,7 +67,7 @@ fn figures_of(report: &RunRecord, plots: &mut Plots) -> Markup {
         (sections::per_url(report))
         (sections::journeys(report))
         (server::section(report, charts::time_axis(report), plots))
-        (sections::client(report, all, plots))
-        (sections::details(report, all))
+        (sections::client(report, plots))
+        (sections::details(report))
     }
 }

@@ -13,6 +13,7 @@ pub(crate) struct RunTimes {
 
 impl RunTimes {
     pub(crate) fn of(run: &RunRecord) -> RunTimes {
-        RunTimes { response: run.response(), doubt: run.doubt() }
+        let response = run.response();
+        RunTimes { doubt: run.doubt(&response), response }
     }
 }

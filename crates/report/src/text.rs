@@ -91,7 +91,7 @@ fn measured(page: &mut Page, report: &RunRecord, all: &RunTimes, style: Style) {
     times::runs(page, report);
     spark::per_second(page, report);
     times::phases(page, report);
-    parts::facts(page, report, all);
+    parts::facts(page, report);
     times::clients(page, report);
     times::per_url(page, report, times::rows_max(report));
     times::journeys(page, report, times::NOTES_MAX);

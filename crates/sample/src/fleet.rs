@@ -128,16 +128,6 @@ impl FleetFacts {
         self.agents.iter().map(|agent| agent.clock_bound).max().unwrap_or_default()
     }
 
-    /// How far apart agents can have started at most, in seconds: what they saw themselves, and what
-    /// the two least known clocks can be wrong by. `None` with fewer than two.
-    pub fn start_apart_max_s(&self) -> Option<f64> {
-        let spread = self.start_spread_s()?;
-        let mut bounds: Vec<Nanos> = self.agents.iter().map(|agent| agent.clock_bound).collect();
-        bounds.sort_unstable();
-        let worst = bounds.iter().rev().take(2);
-        Some(spread + worst.map(|bound| bound.as_secs_f64()).sum::<f64>())
-    }
-
     /// By how much agents differ in the lateness of their first call, in seconds, each by its own clock:
     /// how far apart they started, beside the bounds of the clocks. `None` with fewer than two.
     pub fn start_spread_s(&self) -> Option<f64> {

@@ -95,8 +95,8 @@ pub(super) fn limit_name(row: u64) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use conduit::streams::HEAD;
     use crate::http3::write;
+    use conduit::streams::HEAD;
 
     #[test]
     fn packets_are_described() {

@@ -1,5 +1,5 @@
 //! What the published figures of a run are made from, so that a record alone is enough to render it:
-//! histograms, and counts that no figure shows as they are.
+//! histograms, and counts that no figure shows as they are, kept for other programs.
 
 use super::published::{AgreedRecord, RunRecord};
 use crate::histogram;
@@ -366,14 +366,15 @@ impl RunRecord {
     }
 
     /// The same, each call less the client's lateness; `None` where that was not recorded for each.
-    pub(crate) fn without_lag(&self) -> Option<Hist> {
+    fn without_lag(&self) -> Option<Hist> {
         let mut punctual = self.hist(RunHist::Punctual);
         punctual.merge(&self.hist(RunHist::Plain));
         (punctual.count() == self.response_time_s.count).then_some(punctual)
     }
 
-    /// How much of the response times may be the client's lateness.
-    pub fn doubt(&self) -> Option<Doubt> {
-        Doubt::between(self.response(), self.without_lag()?)
+    /// How much of the response times may be the client's lateness. `response`: as
+    /// [`RunRecord::response`] gives them.
+    pub fn doubt(&self, response: &Hist) -> Option<Doubt> {
+        Doubt::between(response.clone(), self.without_lag()?)
     }
 }

@@ -1,4 +1,5 @@
-//! `loadstone.run/1`: the JSON that other programs read. Every key is always present; times are in
+//! `loadstone.run/1`: the JSON that other programs read. Every key is present, but for the few that say
+//! that they are left out; times are in
 //! seconds, rates per second, shares 0..=1; a figure that cannot be had is null.
 //! `docs/schema/run.schema.json` describes it.
 
@@ -307,7 +308,7 @@ impl RunRecord {
             interrupted: report.measurement.interrupted,
             aborted: report.measurement.aborted.clone(),
             failure_share: total.counts.failure_share(),
-            quantiles: figures.quantiles.iter().map(QuantileRecord::of).collect(),
+            quantiles: figures::quantiles(report, &figures.response),
             slo: report.slo.iter().map(SloRecord::of).collect(),
             runs: report.runs.clone(),
             intervals: intervals(report),

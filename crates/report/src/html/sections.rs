@@ -432,20 +432,20 @@ pub(crate) fn findings(findings: &[Finding]) -> Markup {
 }
 
 /// Whether the client itself was well.
-pub(crate) fn client(report: &RunRecord, all: &RunTimes, plots: &mut Plots) -> Markup {
+pub(crate) fn client(report: &RunRecord, plots: &mut Plots) -> Markup {
     let charts = charts::client(report, plots);
     html! {
         h2 { "The client itself" }
         p { (words::sentence(&facts::client(report))) }
-        @if let Some(dummy) = facts::dummy(report, all) { p { (dummy) } }
+        @if let Some(dummy) = facts::dummy(report) { p { (dummy) } }
         @if let Some(charts) = charts { (charts) }
     }
 }
 
 /// The one-line facts, the warm-up, sessions, the first call, the machine.
-pub(crate) fn details(report: &RunRecord, all: &RunTimes) -> Markup {
+pub(crate) fn details(report: &RunRecord) -> Markup {
     let (plan, toml) = (report.plan.plan(), report.plan.toml());
-    let mut facts = facts::facts(report, all);
+    let mut facts = facts::facts(report);
     let score = report.score().map(|score| ("Score", score.sentence()));
     facts.splice(0..0, score);
     // the client has a section of its own

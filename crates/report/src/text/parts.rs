@@ -3,7 +3,7 @@
 use super::layout::{LABEL, Page, shortened};
 use crate::facts;
 use crate::words::{self, counted};
-use crate::{Finding, RunRecord, RunTimes, figures};
+use crate::{Finding, RunRecord, figures};
 use record::run::ConductRecord;
 use units::show;
 
@@ -193,9 +193,9 @@ pub(crate) fn failure_classes(page: &mut Page, report: &RunRecord) {
 }
 
 /// Connections, bytes, client and the like, a line or two each.
-pub(crate) fn facts(page: &mut Page, report: &RunRecord, all: &RunTimes) {
+pub(crate) fn facts(page: &mut Page, report: &RunRecord) {
     page.blank();
-    for (label, text) in facts::facts(report, all) {
+    for (label, text) in facts::facts(report) {
         page.fact(label, &text);
     }
 }

@@ -1,5 +1,6 @@
 //! The machines that carried a run out together.
 
+use super::known;
 use sample::{AgentFacts, BudgetFacts, FleetFacts, PartMove};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -88,10 +89,6 @@ pub struct AgentRecord {
     /// Its verdict on its own part: VALID, DEGRADED, INVALID; empty where it said nothing.
     pub state: String,
     pub causes: Vec<String>,
-}
-
-fn known(figure: f64) -> Option<f64> {
-    figure.is_finite().then_some(figure)
 }
 
 impl FleetRecord {

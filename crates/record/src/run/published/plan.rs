@@ -3,12 +3,12 @@
 use crate::run::Headline;
 use plan::{Load, Plan, Secrets};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 /// A plan, written as the tables of its file, secrets masked.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(into = "Value", try_from = "Value")]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(try_from = "Value")]
 #[schemars(with = "Value")]
 pub struct PlanRecord {
     plan: Plan,
@@ -43,9 +43,9 @@ fn tables(toml: &str) -> Value {
     toml::from_str(toml).unwrap_or_else(|_| Value::String(toml.to_owned()))
 }
 
-impl From<PlanRecord> for Value {
-    fn from(record: PlanRecord) -> Value {
-        tables(&record.toml)
+impl Serialize for PlanRecord {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        tables(&self.toml).serialize(to)
     }
 }
 

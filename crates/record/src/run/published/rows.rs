@@ -45,8 +45,9 @@ pub(super) fn per_url(report: &RunReport) -> Vec<UrlRecord> {
 /// One row per scenario, in the plan's order; empty where the plan has none.
 pub(super) fn by_scenario(report: &RunReport) -> Vec<ScenarioRecord> {
     let tallies = &report.measurement.total.scenarios;
+    let none = stats::ScenarioTally::default();
     let row = |(row, scenario): (usize, &ScenarioPlan)| {
-        let tally = tallies.get(row).cloned().unwrap_or_default();
+        let tally = tallies.get(row).unwrap_or(&none);
         let per_s = |count: u64| per_second(count, report.measurement.window);
         ScenarioRecord {
             name: scenario.name.clone(),
@@ -71,8 +72,9 @@ pub(super) fn by_clients(report: &RunReport) -> Vec<ClientsRecord> {
     let Some(population) = &report.plan.connection.clients else { return Vec::new() };
     let tallies = &report.measurement.total.clients;
     let counts = population.counts(report.plan.client_count());
+    let none = stats::TargetTally::default();
     let row = |(row, (name, clients)): (usize, (String, u32))| {
-        let tally = tallies.get(row).cloned().unwrap_or_default();
+        let tally = tallies.get(row).unwrap_or(&none);
         ClientsRecord {
             name,
             clients,

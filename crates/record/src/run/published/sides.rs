@@ -61,62 +61,49 @@ pub struct SutRecord {
     pub trouble: Option<String>,
     pub series: Vec<SutRowRecord>,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SutRowRecord {
+/// A reading of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(with = "SutRowForm")]
+pub struct SutRowRecord(#[serde(with = "SutRowForm")] pub SutRow);
+
+/// How a reading is written.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "SutRow")]
+#[schemars(rename = "SutRowRecord")]
+struct SutRowForm {
     /// End of the interval, seconds from the start of the measured phase.
-    pub at_s: f64,
+    at_s: f64,
     #[schemars(range(min = 0.0))]
-    pub cpu_cores: f64,
-    pub memory_bytes: u64,
-    pub threads: u64,
-    pub descriptors: u64,
+    cpu_cores: f64,
+    memory_bytes: u64,
+    threads: u64,
+    descriptors: u64,
     #[schemars(range(min = 0.0))]
-    pub switches_per_s: f64,
+    switches_per_s: f64,
     /// Connections that found no room in a listen queue of the machine, in the interval.
-    pub listen_overflows: u64,
+    listen_overflows: u64,
     /// Connections that wait to be accepted at the target's ports, at the end.
-    pub accept_queue: u64,
+    accept_queue: u64,
     /// Connections there whose handshake is not over, at the end.
-    pub half_open: u64,
+    half_open: u64,
 }
 
 impl SutRecord {
     /// The readings, to be worked with.
     pub fn series(&self) -> SutSeries {
-        let row = |row: &SutRowRecord| SutRow {
-            at_s: row.at_s,
-            cpu_cores: row.cpu_cores,
-            memory_bytes: row.memory_bytes,
-            threads: row.threads,
-            descriptors: row.descriptors,
-            switches_per_s: row.switches_per_s,
-            listen_overflows: row.listen_overflows,
-            accept_queue: row.accept_queue,
-            half_open: row.half_open,
-        };
         SutSeries {
             name: self.name.clone(),
             cores: self.cores,
             memory_max: self.memory_max_bytes,
             descriptors_max: self.descriptors_max,
             accept_queue_max: self.accept_queue_max,
-            rows: self.series.iter().map(row).collect(),
+            rows: self.series.iter().map(|row| row.0).collect(),
             trouble: self.trouble.clone().unwrap_or_default(),
         }
     }
 
     pub(crate) fn of(sut: &SutSeries) -> SutRecord {
-        let row = |row: &SutRow| SutRowRecord {
-            at_s: row.at_s,
-            cpu_cores: row.cpu_cores,
-            memory_bytes: row.memory_bytes,
-            threads: row.threads,
-            descriptors: row.descriptors,
-            switches_per_s: row.switches_per_s,
-            listen_overflows: row.listen_overflows,
-            accept_queue: row.accept_queue,
-            half_open: row.half_open,
-        };
         SutRecord {
             name: sut.name.clone(),
             cores: sut.cores,
@@ -125,7 +112,7 @@ impl SutRecord {
             accept_queue_max: sut.accept_queue_max,
             cpu_share: sut.cpu_share(),
             trouble: (!sut.trouble.is_empty()).then(|| sut.trouble.clone()),
-            series: sut.rows.iter().map(row).collect(),
+            series: sut.rows.iter().copied().map(SutRowRecord).collect(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The score of a load after SPECweb99. It is Loadstone's own, and no SPECweb99 result.
 
 use super::RunRecord;
+use super::known;
 use crate::finished::RunReport;
 use crate::specweb99::Score;
 use sample::PostFacts;
@@ -47,7 +48,7 @@ impl Specweb99Record {
             connections: score.connections,
             conforming: score.conforming,
             score: score.value(),
-            operations_per_s: Some(score.operations_per_s).filter(|rate| rate.is_finite()),
+            operations_per_s: known(score.operations_per_s),
             posts: report.posts.as_ref().map(PostsRecord::of),
         })
     }

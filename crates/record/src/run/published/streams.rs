@@ -1,6 +1,7 @@
 //! Responses that are streams of events.
 
 use super::times::TimesRecord;
+use crate::finished::per_second;
 use plan::{Plan, Streaming};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,8 +77,6 @@ impl StreamsRecord {
     pub(crate) fn of(plan: &Plan, measurement: &Measurement) -> Option<StreamsRecord> {
         let form = stream_form(plan)?;
         let streams = &measurement.total.streams;
-        let window = measurement.window.as_secs_f64();
-        let rate = if window > 0.0 { streams.in_window as f64 / window } else { 0.0 };
         Some(StreamsRecord {
             form: form.to_owned(),
             whole: streams.whole,
@@ -85,7 +84,7 @@ impl StreamsRecord {
             cut: streams.cut,
             events: streams.events,
             events_in_window: streams.in_window,
-            events_per_s: rate,
+            events_per_s: per_second(streams.in_window, measurement.window),
             first_event_s: TimesRecord::of(&streams.first),
             between_events_s: TimesRecord::of(&streams.gap),
             mean_between_events_s: TimesRecord::of(&streams.pace),

@@ -1,13 +1,11 @@
 //! Counts and times: outcomes, histograms, quantiles, runs beside each other.
 
-use crate::figures::QuantileRow;
 use crate::ids;
 use sample::{Blame, FailureClass};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::interval::Method;
 use stats::{Counts, Estimate, Hist, Snapshot, interval, webmark};
-use units::Nanos;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutcomesRecord {
@@ -192,9 +190,10 @@ pub struct QuantileRecord {
     pub quantile: f64,
     #[schemars(range(min = 0.0))]
     pub response_time_s: f64,
-    /// Its interval by order statistics.
+    /// The same without the client's own lateness.
     #[schemars(range(min = 0.0))]
     pub response_time_without_lag_s: Option<f64>,
+    /// Its interval by order statistics.
     pub low_s: Option<f64>,
     pub high_s: Option<f64>,
     #[schemars(range(min = 0.0))]
@@ -203,20 +202,6 @@ pub struct QuantileRecord {
     pub enough_samples: bool,
 }
 
-impl QuantileRecord {
-    pub(crate) fn of(row: &QuantileRow) -> QuantileRecord {
-        QuantileRecord {
-            quantile: row.quantile,
-            response_time_s: row.response.as_secs_f64(),
-            response_time_without_lag_s: row.without_lag.map(Nanos::as_secs_f64),
-            low_s: row.interval.map(|(low, _)| low.as_secs_f64()),
-            high_s: row.interval.map(|(_, high)| high.as_secs_f64()),
-            service_time_s: row.service.as_secs_f64(),
-            samples_needed: stats::samples_needed(row.quantile),
-            enough_samples: row.enough,
-        }
-    }
-}
 /// A mean across runs with its 95 % interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EstimateRecord {
