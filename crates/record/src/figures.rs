@@ -1,10 +1,9 @@
 //! The figures of a run's record, and of several runs.
 
 use crate::finished::{Headline, RunReport, per_second};
-use crate::run::QuantileRecord;
 use plan::Plan;
 use stats::webmark::{Weighted, weighted_response};
-use stats::{Doubt, Estimate, Hist, Little, interval, samples_needed};
+use stats::{Estimate, Hist, Little, interval};
 use units::Nanos;
 
 /// Derived figures of a run. Rates per second, times in seconds, shares 0..=1; NaN where there is
@@ -79,29 +78,6 @@ impl Figures {
 /// Whether the plan asks for sessions rather than calls; not where it has several loads.
 pub fn has_sessions(plan: &Plan) -> bool {
     plan.scenarios.is_empty() && plan.load.session().is_some()
-}
-
-/// The quantiles that the plan lists.
-pub(crate) fn quantiles(report: &RunReport, response: &Hist) -> Vec<QuantileRecord> {
-    let total = &report.measurement.total;
-    let doubt = Doubt::of(total);
-    let row = |&quantile: &f64| {
-        let interval = interval::hist_quantile(response, quantile);
-        let lowest = doubt.as_ref().map(|doubt| doubt.lowest_at(quantile));
-        let needed = samples_needed(quantile);
-        QuantileRecord {
-            quantile,
-            response_time_s: response.quantile(quantile).as_secs_f64(),
-            response_time_without_lag_s: lowest.map(Nanos::as_secs_f64),
-            low_s: interval.map(|(low, _)| low.as_secs_f64()),
-            high_s: interval.map(|(_, high)| high.as_secs_f64()),
-            service_time_s: total.service.quantile(quantile).as_secs_f64(),
-            samples_needed: needed,
-            enough_samples: response.count() >= needed,
-        }
-    };
-    let wanted = report.plan.measure.quantiles.iter();
-    wanted.filter(|quantile| quantile.is_finite()).map(row).collect()
 }
 
 /// NaN when there is no whole.

@@ -308,7 +308,7 @@ impl RunRecord {
             interrupted: report.measurement.interrupted,
             aborted: report.measurement.aborted.clone(),
             failure_share: total.counts.failure_share(),
-            quantiles: figures::quantiles(report, &figures.response),
+            quantiles: QuantileRecord::all(report, &figures.response),
             slo: report.slo.iter().map(SloRecord::of).collect(),
             runs: report.runs.clone(),
             intervals: intervals(report),

@@ -1,11 +1,13 @@
 //! Counts and times: outcomes, histograms, quantiles, runs beside each other.
 
+use crate::finished::RunReport;
 use crate::ids;
 use sample::{Blame, FailureClass};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::interval::Method;
-use stats::{Counts, Estimate, Hist, Snapshot, interval, webmark};
+use stats::{Counts, Doubt, Estimate, Hist, Snapshot, interval, samples_needed, webmark};
+use units::Nanos;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutcomesRecord {
@@ -200,6 +202,31 @@ pub struct QuantileRecord {
     pub service_time_s: f64,
     pub samples_needed: u64,
     pub enough_samples: bool,
+}
+
+impl QuantileRecord {
+    /// Those that the plan lists. `response`: the headline's times.
+    pub(crate) fn all(report: &RunReport, response: &Hist) -> Vec<QuantileRecord> {
+        let total = &report.measurement.total;
+        let doubt = Doubt::of(total);
+        let row = |&quantile: &f64| {
+            let interval = interval::hist_quantile(response, quantile);
+            let lowest = doubt.as_ref().map(|doubt| doubt.lowest_at(quantile));
+            let needed = samples_needed(quantile);
+            QuantileRecord {
+                quantile,
+                response_time_s: response.quantile(quantile).as_secs_f64(),
+                response_time_without_lag_s: lowest.map(Nanos::as_secs_f64),
+                low_s: interval.map(|(low, _)| low.as_secs_f64()),
+                high_s: interval.map(|(_, high)| high.as_secs_f64()),
+                service_time_s: total.service.quantile(quantile).as_secs_f64(),
+                samples_needed: needed,
+                enough_samples: response.count() >= needed,
+            }
+        };
+        let wanted = report.plan.measure.quantiles.iter();
+        wanted.filter(|quantile| quantile.is_finite()).map(row).collect()
+    }
 }
 
 /// A mean across runs with its 95 % interval.
