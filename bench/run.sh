@@ -204,7 +204,7 @@ http3() {
   multiplexed http3-10 "$url" 10 "${N310:-80000}" h2load-http3 loadstone-http3
   multiplexed http3-100 "$url" 100 "${N3100:-80000}" h2load-http3 loadstone-http3
   # A connection for each call. h2load opens all that it is given, and a thousand handshakes at once overflow the
-  # site's socket: what is lost then is sent again after a second, by either program. So it opens 600 a second.
+  # site's socket: what is lost then is sent again after a second, by either program. So it opens 12 each 20 ms, 600 a second.
   multiplexed http3-connect "$url" 1 "${N3C:-3000}" h2load-connect loadstone-connect
   kill "$pid"
 }

@@ -31,9 +31,6 @@ const STEPS: &[Step] = &[
         }
         Ok(())
     }),
-    ("test", |root| tests(root, &["--locked".to_owned()])),
-    // real servers, the rows that end soon
-    ("truths", |root| truths::run(root, &truths::Options::ci())),
     ("doc", |root| {
         let mut doc = cargo(root);
         doc.env("RUSTDOCFLAGS", "-D warnings");
@@ -41,6 +38,9 @@ const STEPS: &[Step] = &[
         let what = ["doc", "--workspace", "--exclude", "loadstone", "--no-deps", "--locked"];
         shell::run(doc.args(what))
     }),
+    ("test", |root| tests(root, &["--locked".to_owned()])),
+    // real servers, the rows that end soon
+    ("truths", |root| truths::run(root, &truths::Options::ci())),
 ];
 
 /// `cargo xtask ci`: every step in order; the first failure ends it.

@@ -3,10 +3,11 @@
 //! Layer 3: it opens no socket and reads no clock, so it runs in virtual time as it does over the
 //! reactor.
 //!
-//! The protocol is quinn-proto's, a state machine without I/O, but for connections by hand ([`hand`]). A connection counts as connected when
-//! its handshake is over; until then a write would block. Its timers, for loss, acknowledgements,
-//! pacing and idleness, wake the worker through [`Io::wait`]. What it refuses to do: connections that
-//! others open, streams that the server opens in both directions, and QUIC's datagrams (RFC 9221).
+//! The protocol is quinn-proto's, a state machine without I/O; connections by hand alone are ours. A
+//! connection counts as connected when its handshake is over; until then a write would block. Its
+//! timers, for loss, acknowledgements, pacing and idleness, wake the worker through [`Io::wait`]. What
+//! it refuses to do: connections that others open, streams that the server opens in both directions,
+//! and QUIC's datagrams (RFC 9221).
 #![forbid(unsafe_code)]
 
 mod bare;
