@@ -18,6 +18,7 @@ pub(crate) fn carrier(plan: &Plan, client: &tls::Client) -> Option<Carrier> {
     let limits = Limits {
         stream_window: plan.http2.stream_window,
         connection_window: plan.http2.connection_window,
+        search_mtu: may_upload(plan),
     };
     let spoken = plan.request.version == HttpVersion::Http3;
     let moves = plan.connection.migrate.map(|when| match when {
@@ -28,6 +29,12 @@ pub(crate) fn carrier(plan: &Plan, client: &tls::Client) -> Option<Carrier> {
         let factory = client.factory();
         Carrier { handshakes: factory.quic(), users: Some(factory), limits, moves }
     })
+}
+
+/// Some requests may be larger than a datagram or two.
+fn may_upload(plan: &Plan) -> bool {
+    let of_targets = plan.targets.iter().any(|target| target.body.is_some() || target.raw.is_some());
+    plan.request.body.is_some() || of_targets || plan.journeys.is_some() || plan.script.is_some()
 }
 
 /// Sockets of QUIC over those of the kernel.
@@ -60,5 +67,5 @@ impl Carrier {
 fn wide() -> Limits {
     let http2::SessionSettings { stream_window, connection_window, .. } =
         http2::SessionSettings::default();
-    Limits { stream_window, connection_window }
+    Limits { stream_window, connection_window, search_mtu: false }
 }

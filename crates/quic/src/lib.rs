@@ -27,7 +27,7 @@ use bare::Bare;
 use clock::Clock;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use hand::{Hand, HandOut};
-use link::QuicLink;
+use link::{Debt, QuicLink};
 use quinn_proto::{ClientConfig, DatagramEvent, Endpoint, EndpointConfig, crypto};
 use sample::{FailureClass, QuicEnd, SocketFacts};
 use std::cmp::Reverse;
@@ -61,6 +61,9 @@ pub struct Quic<I> {
     alarms: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
     /// What the worker is to be told at once.
     news: Vec<(Ready, u32)>,
+    /// Connections that have heard something: what they send for it waits for what the worker writes about
+    /// it, so that an acknowledgement and the next request, or the end, share a datagram.
+    heard: Vec<(Slot, u32)>,
     /// What was just read, and what is just sent; they serve all connections.
     datagrams: Box<[u8]>,
     out: Vec<u8>,
@@ -122,6 +125,7 @@ impl<I: Io> Quic<I> {
             lanes: Vec::new(),
             alarms: BinaryHeap::new(),
             news: Vec::new(),
+            heard: Vec::new(),
             datagrams: vec![0; DATAGRAMS_SIZE].into_boxed_slice(),
             out: Vec::new(),
         }
@@ -279,6 +283,19 @@ impl<I: Io> Quic<I> {
     /// Does what follows from anything that happened to a connection: events, datagrams to be sent,
     /// the next alarm.
     fn advance(&mut self, slot: Slot) {
+        self.follow(slot);
+        let now = self.io.now();
+        let lane = &mut self.lanes[slot as usize];
+        let (generation, Some(link)) = (lane.generation, lane.link.as_deref_mut()) else { return };
+        link.send(&mut self.io, slot, self.clock.instant(now), &mut self.out);
+        let alarm = link.next_alarm(&self.clock, now);
+        if let Some(at) = alarm {
+            self.alarms.push(Reverse((at, slot, generation)));
+        }
+    }
+
+    /// The events of a connection, without what it sends for them.
+    fn follow(&mut self, slot: Slot) {
         let now = self.io.now();
         let lane = &mut self.lanes[slot as usize];
         let (generation, Some(link)) = (lane.generation, lane.link.as_deref_mut()) else { return };
@@ -289,11 +306,32 @@ impl<I: Io> Quic<I> {
             let (readable, writable) = (told.readable, told.writable);
             self.news.push((Ready { slot, readable, writable, ended }, generation));
         }
-        link.send(&mut self.io, slot, self.clock.instant(now), &mut self.out);
-        let alarm = link.next_alarm(&self.clock, now);
-        if let Some(at) = alarm {
-            self.alarms.push(Reverse((at, slot, generation)));
+    }
+
+    /// What was heard may be answered until the next wait with what the worker writes.
+    fn owe(&mut self, slot: Slot) {
+        let lane = &mut self.lanes[slot as usize];
+        if let Some(link) = lane.link.as_deref_mut()
+            && link.owe()
+        {
+            self.heard.push((slot, lane.generation));
         }
+    }
+
+    /// Sends what is owed for what was heard before the worker's last turn.
+    fn pay(&mut self) {
+        let mut heard = std::mem::take(&mut self.heard);
+        heard.retain(|&(slot, generation)| {
+            let lane = &mut self.lanes[slot as usize];
+            let current = lane.generation == generation;
+            match lane.link.as_deref_mut().filter(|_| current).map(QuicLink::pay) {
+                Some(Debt::Due) => self.advance(slot),
+                Some(Debt::NextTime) => return true,
+                Some(Debt::Paid) | None => {}
+            }
+            false
+        });
+        self.heard = heard;
     }
 
     /// Timers that have run out.
@@ -429,7 +467,8 @@ impl<I: Io> Io for Quic<I> {
             return self.io.read(slot, buffer);
         }
         self.gather(slot, buffer.len());
-        self.advance(slot);
+        self.follow(slot);
+        self.owe(slot);
         let lane = &mut self.lanes[slot as usize];
         let (generation, Some(link)) = (lane.generation, lane.link.as_deref_mut()) else {
             return Err(IoError::WouldBlock);
@@ -484,6 +523,7 @@ impl<I: Io> Io for Quic<I> {
     }
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
+        self.pay();
         let alarm = self.alarms.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at);
         let until = if self.news.is_empty() { until.min(alarm) } else { Nanos::ZERO };
         self.io.wait(until, ready);

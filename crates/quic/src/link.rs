@@ -62,6 +62,8 @@ pub(crate) struct QuicLink {
     unsent: Unsent,
     /// The entry among the alarms; `NEVER`: there is none.
     armed: Nanos,
+    /// After how many waits the datagrams are due that follow from what was heard; 0: none are owed.
+    owes: u8,
     /// Requests may go out before the handshake is over; what did.
     may_be_early: bool,
     early: Early,
@@ -84,6 +86,14 @@ struct Unsent {
     bytes: Vec<u8>,
     at: usize,
     each: usize,
+}
+
+/// Whether datagrams are owed for what was heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Debt {
+    Paid,
+    Due,
+    NextTime,
 }
 
 /// What the worker has to be told of.
@@ -125,6 +135,7 @@ impl QuicLink {
             closing: None,
             unsent: Unsent::default(),
             armed: Nanos::NEVER,
+            owes: 0,
             may_be_early,
             early: Early::default(),
             migration,
@@ -159,6 +170,27 @@ impl QuicLink {
     pub(crate) fn hear(&mut self, handle: ConnectionHandle, event: ConnectionEvent) {
         if handle == self.handle {
             self.connection.handle_event(event);
+        }
+    }
+
+    /// Something was heard. The worker has one turn to write about it, and one more where it is yet to be
+    /// told that it may write at all. Whether nothing was owed before.
+    pub(crate) fn owe(&mut self) -> bool {
+        let turns = if self.stands && !self.greeted { 2 } else { 1 };
+        let owed = self.owes;
+        self.owes = owed.max(turns);
+        owed == 0
+    }
+
+    /// A wait begins.
+    pub(crate) fn pay(&mut self) -> Debt {
+        match self.owes {
+            0 => Debt::Paid,
+            1 => Debt::Due,
+            _ => {
+                self.owes -= 1;
+                Debt::NextTime
+            }
         }
     }
 
@@ -536,6 +568,7 @@ impl QuicLink {
 
     /// Sends what the library has to send, as far as the socket takes it.
     pub(crate) fn send<I: Io>(&mut self, io: &mut I, slot: Slot, now: Instant, out: &mut Vec<u8>) {
+        self.owes = 0;
         loop {
             if self.is_blocked() {
                 let rest = &self.unsent.bytes[self.unsent.at..];

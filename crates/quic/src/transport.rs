@@ -11,12 +11,16 @@ pub struct Limits {
     pub stream_window: u32,
     /// The same of all streams of a connection.
     pub connection_window: u32,
+    /// Look for the largest datagram that the path takes (RFC 9000 section 14.3), 1,200 bytes to begin with. It
+    /// takes two large datagrams to begin with and as many acknowledgements, which is of use to who uploads.
+    pub search_mtu: bool,
 }
 
 impl Default for Limits {
     /// So large that they are no limit: a load is to find the server's.
     fn default() -> Limits {
-        Limits { stream_window: (1 << 30) - 1, connection_window: (1 << 30) - 1 }
+        let window = (1 << 30) - 1;
+        Limits { stream_window: window, connection_window: window, search_mtu: true }
     }
 }
 
@@ -38,6 +42,9 @@ pub(crate) fn config(limits: &Limits) -> TransportConfig {
         .receive_window(VarInt::from_u32(limits.connection_window))
         .send_window(SEND_WINDOW)
         .datagram_receive_buffer_size(None);
+    if !limits.search_mtu {
+        config.mtu_discovery_config(None);
+    }
     config
 }
 
