@@ -7,6 +7,7 @@
 
 mod callbacks;
 mod code;
+mod memory;
 mod request;
 mod session;
 mod stream;

@@ -3,6 +3,7 @@
 
 use crate::callbacks::{self, CallbackState, LateFrame};
 use crate::code::{CANCEL, MALFORMED, NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, section};
+use crate::memory::Memory;
 use crate::request::Request;
 use crate::stream::{OutstandingStream, StreamFacts};
 use crate::{FRAME_AT_FIRST, FRAME_HEADER, STREAMS_AT_FIRST, SessionSettings, TABLE_AT_FIRST};
@@ -19,8 +20,9 @@ const ID_LAST: i32 = i32::MAX;
 #[derive(Debug)]
 pub struct Session {
     raw: NonNull<ng::nghttp2_session>,
-    /// Owned; a pointer, because the library holds another.
+    /// Owned, both; pointers, because the library holds others.
     state: NonNull<CallbackState>,
+    memory: NonNull<Memory>,
     frame: Frame,
     /// The response that was done last.
     done: OutstandingStream,
@@ -111,10 +113,12 @@ impl Session {
             ..CallbackState::default()
         };
         let state = NonNull::from(Box::leak(Box::new(state)));
-        let raw = client(state, settings.encoder_table);
+        let memory = NonNull::from(Box::leak(Box::default()));
+        let raw = client(state, memory, settings.encoder_table);
         let session = Session {
             raw,
             state,
+            memory,
             frame: Frame::default(),
             done: OutstandingStream::default(),
             streams_max: STREAMS_AT_FIRST,
@@ -481,10 +485,11 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // SAFETY: both are owned; the session goes first, for it points to the state
+        // SAFETY: all are owned; the session goes first, for it points to the others
         unsafe {
             ng::nghttp2_session_del(self.raw.as_ptr());
             drop(Box::from_raw(self.state.as_ptr()));
+            drop(Box::from_raw(self.memory.as_ptr()));
         }
     }
 }
@@ -512,11 +517,17 @@ fn words(error: ng::nghttp2_ssize) -> String {
 }
 
 /// A client's session of the library, with our callbacks. `table`: bytes of our table for fields.
-fn client(state: NonNull<CallbackState>, table: u32) -> NonNull<ng::nghttp2_session> {
+fn client(
+    state: NonNull<CallbackState>,
+    memory: NonNull<Memory>,
+    table: u32,
+) -> NonNull<ng::nghttp2_session> {
+    let user = state.as_ptr().cast();
+    let mut memory = Memory::functions(memory);
     let mut callbacks = std::ptr::null_mut();
     let mut option = std::ptr::null_mut();
     let mut raw = std::ptr::null_mut();
-    // SAFETY: the library makes the objects, and copies both into the session; the state outlives it
+    // SAFETY: the library makes the objects, and copies them into the session; state and memory outlive it
     unsafe {
         ng::nghttp2_session_callbacks_new(&raw mut callbacks);
         ng::nghttp2_option_new(&raw mut option);
@@ -526,7 +537,7 @@ fn client(state: NonNull<CallbackState>, table: u32) -> NonNull<ng::nghttp2_sess
         if table != TABLE_AT_FIRST {
             ng::nghttp2_option_set_max_deflate_dynamic_table_size(option, table as usize);
         }
-        ng::nghttp2_session_client_new2(&raw mut raw, callbacks, state.as_ptr().cast(), option);
+        ng::nghttp2_session_client_new3(&raw mut raw, callbacks, user, option, &raw mut memory);
         ng::nghttp2_session_callbacks_del(callbacks);
         ng::nghttp2_option_del(option);
     }

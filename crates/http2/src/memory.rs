@@ -1,0 +1,275 @@
+//! Memory for one session. The library takes and gives back some ten small blocks for each stream, of the
+//! same few sizes again and again: lists by size give them out at a third of what the system's allocator
+//! asks, which has to be ready for every thread and every size.
+#![expect(unsafe_code, reason = "the library takes memory from C")]
+
+use libnghttp2_sys as ng;
+use std::alloc::{Layout, alloc, dealloc};
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+
+/// Sizes of small blocks are multiples of this.
+const STEP: usize = 32;
+
+/// How many such sizes there are; what is larger is the system's.
+const SIZES: usize = 16;
+
+/// Before each block stands its size. Nothing of the library's asks for more than this alignment.
+const HEADER: usize = 8;
+
+/// Blocks that were given back, by size. Those taken are the library's: it gives all back before this is
+/// dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    free: [Option<NonNull<Free>>; SIZES],
+}
+
+/// A block that nobody uses, from behind its header on.
+#[derive(Debug)]
+struct Free {
+    next: Option<NonNull<Free>>,
+}
+
+/// The whole block, header included, that holds `size` bytes; `None`: there is no such block.
+#[inline]
+fn whole(size: usize) -> Option<usize> {
+    let total = size.checked_add(HEADER)?;
+    if total <= STEP * SIZES {
+        return Some(total.next_multiple_of(STEP));
+    }
+    (total <= isize::MAX as usize - HEADER).then_some(total)
+}
+
+fn layout(whole: usize) -> Layout {
+    // a size that `whole` has let through
+    Layout::from_size_align(whole, HEADER).expect("a size below the largest")
+}
+
+/// Where blocks of this size, header included, are kept.
+#[inline]
+fn shelf(whole: usize) -> Option<usize> {
+    (whole <= STEP * SIZES).then(|| whole / STEP - 1)
+}
+
+impl Memory {
+    /// The library's functions on `memory`.
+    pub(crate) fn functions(memory: NonNull<Memory>) -> ng::nghttp2_mem {
+        ng::nghttp2_mem {
+            mem_user_data: memory.as_ptr().cast(),
+            malloc: Some(malloc),
+            free: Some(free),
+            calloc: Some(calloc),
+            realloc: Some(realloc),
+        }
+    }
+
+    /// A block of at least `size` bytes; null where there is no memory.
+    #[inline]
+    fn take(&mut self, size: usize) -> *mut u8 {
+        let Some(whole) = whole(size) else { return ptr::null_mut() };
+        if let Some(shelf) = shelf(whole)
+            && let Some(block) = self.free[shelf]
+        {
+            // SAFETY: what stands in a list is a block that nobody uses, written by `give_back`
+            self.free[shelf] = unsafe { block.as_ref().next };
+            return block.as_ptr().cast();
+        }
+        // SAFETY: the size is not zero; the header lies within the block and is aligned as it is
+        unsafe {
+            let start = alloc(layout(whole));
+            if start.is_null() {
+                return start;
+            }
+            start.cast::<usize>().write(whole);
+            start.add(HEADER)
+        }
+    }
+
+    /// # Safety
+    /// `block` came from `take` of the same memory, and nobody uses it any more.
+    #[inline]
+    unsafe fn give_back(&mut self, block: NonNull<u8>) {
+        // SAFETY: the caller's: the header stands before the block, and a block has room for `Free`
+        unsafe {
+            let whole = size_of_block(block);
+            match shelf(whole) {
+                Some(shelf) => {
+                    let block = block.cast::<Free>();
+                    block.write(Free { next: self.free[shelf] });
+                    self.free[shelf] = Some(block);
+                }
+                None => dealloc(block.as_ptr().sub(HEADER), layout(whole)),
+            }
+        }
+    }
+
+    /// # Safety
+    /// `block` came from `take` of the same memory; nobody uses it afterwards where another comes back.
+    unsafe fn resize(&mut self, block: NonNull<u8>, size: usize) -> *mut u8 {
+        // SAFETY: the caller's; both blocks hold what is copied
+        unsafe {
+            let had = size_of_block(block) - HEADER;
+            if size <= had && had <= STEP * SIZES {
+                return block.as_ptr();
+            }
+            let larger = self.take(size);
+            if !larger.is_null() {
+                ptr::copy_nonoverlapping(block.as_ptr(), larger, had.min(size));
+                self.give_back(block);
+            }
+            larger
+        }
+    }
+}
+
+/// # Safety
+/// `block` came from [`Memory::take`].
+#[inline]
+unsafe fn size_of_block(block: NonNull<u8>) -> usize {
+    // SAFETY: the caller's
+    unsafe { block.as_ptr().sub(HEADER).cast::<usize>().read() }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        for list in &mut self.free {
+            while let Some(block) = list.take() {
+                // SAFETY: as in `take`; each block is in one list, once
+                unsafe {
+                    *list = block.as_ref().next;
+                    let start = block.as_ptr().cast::<u8>().sub(HEADER);
+                    dealloc(start, layout(start.cast::<usize>().read()));
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `user` is the [`Memory`] that the library was given, and lives; the library has nothing else of it.
+unsafe fn memory<'a>(user: *mut c_void) -> &'a mut Memory {
+    // SAFETY: the caller's: the library calls one of these functions at a time
+    unsafe { &mut *user.cast::<Memory>() }
+}
+
+unsafe extern "C" fn malloc(size: usize, user: *mut c_void) -> *mut c_void {
+    // SAFETY: the library hands over what it was given
+    unsafe { memory(user) }.take(size).cast()
+}
+
+unsafe extern "C" fn free(block: *mut c_void, user: *mut c_void) {
+    if let Some(block) = NonNull::new(block) {
+        // SAFETY: the library gives back what it took
+        unsafe { memory(user).give_back(block.cast()) }
+    }
+}
+
+unsafe extern "C" fn calloc(count: usize, size: usize, user: *mut c_void) -> *mut c_void {
+    let Some(size) = count.checked_mul(size) else { return ptr::null_mut() };
+    // SAFETY: as above; the block has so many bytes
+    unsafe {
+        let block = memory(user).take(size);
+        if !block.is_null() {
+            block.write_bytes(0, size);
+        }
+        block.cast()
+    }
+}
+
+unsafe extern "C" fn realloc(block: *mut c_void, size: usize, user: *mut c_void) -> *mut c_void {
+    // SAFETY: as above
+    unsafe {
+        match NonNull::new(block) {
+            Some(block) => memory(user).resize(block.cast(), size).cast(),
+            None => memory(user).take(size).cast(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Each block is filled with a byte of its own, which must be there still when it goes.
+    fn check(block: &(NonNull<u8>, usize, u8)) {
+        let (start, size, byte) = *block;
+        // SAFETY: a block of so many bytes that is filled
+        let bytes = unsafe { std::slice::from_raw_parts(start.as_ptr(), size) };
+        assert!(bytes.iter().all(|one| *one == byte), "{size} bytes were written over");
+    }
+
+    fn filled(block: *mut c_void, size: usize, byte: u8) -> (NonNull<u8>, usize, u8) {
+        let block = NonNull::new(block.cast::<u8>()).expect("memory");
+        assert_eq!(block.as_ptr() as usize % HEADER, 0);
+        // SAFETY: the block has so many bytes
+        unsafe { block.as_ptr().write_bytes(byte, size) };
+        (block, size, byte)
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_never_overlap(steps in prop::collection::vec((0..4_u8, 0..1_500_usize, any::<prop::sample::Index>()), 1..200)) {
+            let mut memory = Box::new(Memory::default());
+            let user: *mut c_void = (&raw mut *memory).cast();
+            let mut taken = Vec::new();
+            for (number, (what, size, which)) in steps.into_iter().enumerate() {
+                let byte = number as u8;
+                // SAFETY: as the library would call them
+                unsafe {
+                    match what {
+                        0 => taken.push(filled(malloc(size, user), size, byte)),
+                        1 => {
+                            let block = calloc(size, 1, user);
+                            let start = NonNull::new(block.cast::<u8>()).expect("memory");
+                            check(&(start, size, 0));
+                            taken.push(filled(block, size, byte));
+                        }
+                        2 if !taken.is_empty() => {
+                            let old = taken.swap_remove(which.index(taken.len()));
+                            check(&old);
+                            let block = realloc(old.0.as_ptr().cast(), size, user);
+                            let start = NonNull::new(block.cast::<u8>()).expect("memory");
+                            check(&(start, size.min(old.1), old.2));
+                            taken.push(filled(block, size, byte));
+                        }
+                        _ if !taken.is_empty() => {
+                            let old = taken.swap_remove(which.index(taken.len()));
+                            check(&old);
+                            free(old.0.as_ptr().cast(), user);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            for block in taken {
+                check(&block);
+                // SAFETY: as above
+                unsafe { free(block.0.as_ptr().cast(), user) };
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_is_given_out_again() {
+        let mut memory = Memory::default();
+        let first = memory.take(40);
+        // SAFETY: it was just taken
+        unsafe { memory.give_back(NonNull::new(first).expect("memory")) };
+        assert_eq!(memory.take(56), first, "both are of 64 bytes with their headers");
+        // SAFETY: the same
+        unsafe { memory.give_back(NonNull::new(first).expect("memory")) };
+    }
+
+    #[test]
+    fn what_is_too_large_is_refused() {
+        let mut memory = Memory::default();
+        let user: *mut c_void = (&raw mut memory).cast();
+        // SAFETY: as the library would call it
+        unsafe {
+            assert!(calloc(usize::MAX, 2, user).is_null());
+            assert!(malloc(usize::MAX, user).is_null());
+            assert!(malloc(isize::MAX as usize, user).is_null());
+        }
+    }
+}
