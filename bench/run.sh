@@ -122,7 +122,8 @@ rounds() { # table tools...
   done
 }
 
-# HTTP/2 and HTTP/3: H2CONNS connections with so many streams each, and a fixed number of calls. The
+# HTTP/2 and HTTP/3: H2CONNS connections with so many streams each, and a fixed number of calls, of some
+# seconds: a start and a report of ours take some 40 ms, h2load's 3, which are no part of a call. The
 # servers are nghttpd on the client's core, nginx and, for HTTP/3, our site (quinn and h3) on the other.
 H2CONNS=${H2CONNS:-10}
 uncounted() { # table round tool log: calls failed, so that the CPU of the others is not known
@@ -163,14 +164,14 @@ http2() {
   command -v nghttpd >/dev/null || { note "http2: nghttpd is not installed (nghttp2-server)"; return; }
   start_nghttpd; SRV=$NGHTTPD CORE=$SRV_CORE
   local url=http://127.0.0.1:$NGPORT/hw
-  multiplexed http2-1 "$url" 1 "${N1:-60000}" h2load loadstone
-  multiplexed http2-10 "$url" 10 "${N10:-200000}" h2load loadstone
-  multiplexed http2-100 "$url" 100 "${N100:-250000}" h2load loadstone
+  multiplexed http2-1 "$url" 1 "${N1:-200000}" h2load loadstone
+  multiplexed http2-10 "$url" 10 "${N10:-1000000}" h2load loadstone
+  multiplexed http2-100 "$url" 100 "${N100:-1500000}" h2load loadstone
 }
 
 http2_tls() {
   local url=$S2$REQ streams; SRV=$NGX CORE=$CLI_CORE
-  for streams in 1 10 100; do multiplexed "http2-tls-$streams" "$url" "$streams" "${NTLS:-120000}" h2load loadstone; done
+  for streams in 1 10 100; do multiplexed "http2-tls-$streams" "$url" "$streams" "${NTLS:-400000}" h2load loadstone; done
 }
 
 # Memory of a connection: peak of many less that of few, each with a call under way.
@@ -200,12 +201,12 @@ http3() {
   pid=$!; STARTED+=("$pid"); sleep 0.5
   SRV=$pid CORE=$CLI_CORE
   local url=https://127.0.0.1:$port/bytes/13
-  multiplexed http3-1 "$url" 1 "${N31:-40000}" h2load-http3 loadstone-http3
-  multiplexed http3-10 "$url" 10 "${N310:-80000}" h2load-http3 loadstone-http3
-  multiplexed http3-100 "$url" 100 "${N3100:-80000}" h2load-http3 loadstone-http3
+  multiplexed http3-1 "$url" 1 "${N31:-200000}" h2load-http3 loadstone-http3
+  multiplexed http3-10 "$url" 10 "${N310:-300000}" h2load-http3 loadstone-http3
+  multiplexed http3-100 "$url" 100 "${N3100:-300000}" h2load-http3 loadstone-http3
   # A connection for each call. h2load opens all that it is given, and a thousand handshakes at once overflow the
   # site's socket: what is lost then is sent again after a second, by either program. So it opens 12 each 20 ms, 600 a second.
-  multiplexed http3-connect "$url" 1 "${N3C:-3000}" h2load-connect loadstone-connect
+  multiplexed http3-connect "$url" 1 "${N3C:-6000}" h2load-connect loadstone-connect
   kill "$pid"
 }
 
