@@ -9,6 +9,7 @@
 
 mod alive;
 mod begin;
+mod earlier;
 mod error;
 mod hists;
 mod list;

@@ -4,11 +4,11 @@ use crate::hists::StoredHists;
 use crate::rows::parse;
 use crate::tree::{Damage, Pack, record};
 use crate::{Progress, ResultKind, RunId, Store, StoreError, alive};
-use record::compare::{CompareReport, Judgement};
-use record::ramp::RampReport;
-use record::run::{Headline, RunReport};
+use record::compare::{CompareRecord, Judgement};
+use record::ramp::RampRecord;
+use record::run::{Headline, RunRecord};
 use record::runs::{ListedRecord, LoadSpanRecord, TorturedRecord};
-use record::server::{Conduct, Server};
+use record::server::Conduct;
 use rusqlite::Row;
 use serde_json::Value;
 use stats::State;
@@ -146,45 +146,45 @@ impl Summary {
         }
     }
 
-    pub(crate) fn of_run(report: &RunReport) -> Summary {
-        let measurement = &report.measurement;
+    pub(crate) fn of_run(run: &RunRecord) -> Summary {
         Summary {
-            interrupted: measurement.interrupted || measurement.aborted.is_some(),
-            headline: Some(Headline::of(measurement, report.verdict.state)),
-            conduct: Some(Server::of(report).conduct),
+            interrupted: run.interrupted || run.aborted.is_some(),
+            headline: Some(run.headline()),
+            conduct: Some(run.server.state),
             ..Summary::nothing()
         }
     }
 
-    pub(crate) fn of_ramp(report: &RampReport) -> Summary {
+    pub(crate) fn of_ramp(ramp: &RampRecord) -> Summary {
+        let curves = ramp.curves();
         let capacity = |label: usize| {
-            let curve = report.curves.get(label)?;
+            let curve = curves.get(label)?;
             curve.capacity.as_ref().map(|capacity| capacity.at)
         };
         let knee = |label: usize| {
-            let curve = report.curves.get(label)?;
+            let curve = curves.get(label)?;
             let knee = curve.knee.as_ref().map(|knee| knee.at);
             // without a knee the capacity is the highest step that was kept up with
             knee.or_else(|| curve.capacity.as_ref().map(|capacity| capacity.at))
         };
-        let with_objectives = report.curves.iter().any(|curve| {
+        let with_objectives = curves.iter().any(|curve| {
             curve.capacity.as_ref().is_some_and(|capacity| !capacity.objectives.is_empty())
         });
-        let labels = || report.labels.iter().enumerate();
+        let labels = || ramp.labels.iter().enumerate();
         let knees = labels().map(|(row, label)| (label.clone(), knee(row)));
         Summary {
-            interrupted: report.ended_early.is_some(),
+            interrupted: ramp.ended_early.is_some(),
             capacities: labels().map(|(row, label)| (label.clone(), capacity(row))).collect(),
             knees: if with_objectives { Vec::new() } else { knees.collect() },
             ..Summary::nothing()
         }
     }
 
-    pub(crate) fn of_compare(report: &CompareReport) -> Summary {
-        let differences = report.contrasts().flat_map(|contrast| contrast.differences);
+    pub(crate) fn of_compare(compare: &CompareRecord) -> Summary {
+        let differences = compare.contrasts().flat_map(|contrast| contrast.differences);
         let judgements = differences.map(|difference| difference.judgement);
         Summary {
-            interrupted: report.ended_early.is_some(),
+            interrupted: compare.ended_early.is_some(),
             judgement: judgements.max_by_key(|judgement| match judgement {
                 Judgement::Worse => 3,
                 Judgement::Better => 2,

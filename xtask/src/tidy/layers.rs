@@ -66,7 +66,7 @@ const PLACES: &[Place] = &[
     only("norm", 4, &[]),
     only("report", 5, &["stats", "dialogue", "torture", "campaign", "record"]),
     only("tui", 5, &["report", "stats", "store"]),
-    only("ui", 5, &["report", "stats", "store"]),
+    only("ui", 5, &["record", "report", "stats", "store"]),
     only(
         "faces",
         5,
