@@ -3,13 +3,13 @@
 
 use crate::hists::StoredHists;
 use crate::rows::{
-    AGENTS, LIVE, SIDES, STEP, TrialPlace, histograms, insert_trial, parse, put, real, seconds,
+    AGENTS, LIVE, SIDES, TrialPlace, histograms, insert_trial, parse, printed, put, real, seconds,
     take,
 };
 use crate::tree::{Damage, Pack, field, named, object, record};
 use record::compare::{
-    BoundRecord, CompareRecord, Comparison, DifferenceRecord, Found, ProtocolRecord, put_together,
-    sentence,
+    BoundRecord, CompareRecord, Comparison, DifferenceRecord, ProtocolRecord, SideFigures,
+    put_together, sentence,
 };
 use record::ramp::{RampRecord, RampReport, RampStep, RampStepRecord};
 use record::run::{
@@ -21,7 +21,6 @@ use sample::{
     AgentFacts, BudgetFacts, FleetFacts, HeldFacts, PartMove, PostFacts, StackFacts, SutRow,
     SutSeries,
 };
-use serde::Serialize;
 use serde_json::{Map, Value};
 use stats::compare::Scale;
 use stats::curve::{
@@ -163,10 +162,6 @@ impl Read {
     }
 }
 
-fn printed(record: &impl Serialize) -> String {
-    serde_json::to_string(record).expect("strings, numbers and lists always serialise")
-}
-
 fn read(connection: &Connection, result: i64, kind: &str, finished: bool) -> Result<Read, Unread> {
     let nothing = &mut StoredHists::default();
     let body = "SELECT body FROM result WHERE number = ?1";
@@ -174,24 +169,16 @@ fn read(connection: &Connection, result: i64, kind: &str, finished: bool) -> Res
     let mut body = parse(&body)?;
     let labels: Vec<String> = field(object(&body)?, "labels", nothing)?;
     let mut found = Read::default();
-    let rows: Vec<(i64, String, usize)> = connection
+    let rows: Vec<(i64, String, i64, String)> = connection
         .prepare_cached(
-            "SELECT trial, part, position FROM trial WHERE result = ?1 AND part NOT IN (?2, ?3) \
+            "SELECT trial, part, position, body FROM trial WHERE result = ?1 AND part NOT IN (?2, ?3) \
              ORDER BY part, position",
         )?
-        .query_map(params![result, LIVE, AGENTS], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?.max(0) as usize))
-        })?
+        .query_map(params![result, LIVE, AGENTS], |row| row.try_into())?
         .collect::<Result<_, _>>()?;
-    for (trial, part, position) in rows {
-        let (step, run) = self::trial(connection, result, trial)?;
-        let (record, run) = if part == STEP {
-            let step = RampStepRecord::of(&ramp_step(&step, run)?, position + 1, &labels);
-            (printed(&step), step.run)
-        } else {
-            let run = RunRecord::of(&run);
-            (printed(&run), run)
-        };
+    for (trial, part, position, body) in rows {
+        let position = position.max(0) as usize;
+        let (record, run) = self::trial(connection, (result, trial), &body, position, &labels)?;
         found.trials.push((part, position, record, run));
     }
     if !finished {
@@ -215,33 +202,28 @@ fn read(connection: &Connection, result: i64, kind: &str, finished: bool) -> Res
     Ok(found)
 }
 
-/// What stood around a run, and the run.
-fn trial(connection: &Connection, result: i64, trial: i64) -> Result<(Value, RunReport), Unread> {
-    let body = "SELECT body FROM trial WHERE trial = ?1";
-    let body: String = connection.query_row(body, [trial], |row| row.get(0))?;
-    let mut body = parse(&body)?;
-    let mut found = histograms(connection, trial)??;
-    let seconds = seconds(connection, trial)??;
-    let mut run = take(&mut body, &["run"]);
+/// The record of a run, or of the step that it is part of, as JSON; and the run's.
+fn trial(
+    connection: &Connection,
+    (result, trial): (i64, i64),
+    body: &str,
+    position: usize,
+    labels: &[String],
+) -> Result<(String, RunRecord), Unread> {
+    let mut body = parse(body)?;
+    let hists = &mut histograms(connection, trial)??;
+    let (mut run, mut step) = (take(&mut body, &["run"]), take(&mut body, &["step"]));
     put_lists(connection, &mut run, result, Some(trial))?;
     if let Some(run) = run.as_object_mut() {
-        put(run, &["measurement", "series"], Value::Array(seconds));
+        put(run, &["measurement", "series"], Value::Array(seconds(connection, trial)??));
     }
-    Ok((take(&mut body, &["step"]), RunReport::unpack(&run, &mut found)?))
-}
-
-/// A packed step with its run.
-fn ramp_step(step: &Value, run: RunReport) -> Result<RampStep, Damage> {
-    let map = object(step)?;
-    let found = &mut StoredHists::default();
-    Ok(RampStep {
-        label: field(map, "label", found)?,
-        purpose: field(map, "purpose", found)?,
-        repeat: field(map, "repeat", found)?,
-        point: Pack::unpack(map.get("point").unwrap_or(&Value::Null), found)?,
-        settled_s: field(map, "settled_s", found)?,
-        run,
-    })
+    let Some(map) = step.as_object_mut() else {
+        let run = RunRecord::of(&RunReport::unpack(&run, hists)?);
+        return Ok((printed(&run), run));
+    };
+    map.insert("run".to_owned(), run);
+    let step = RampStepRecord::of(&RampStep::unpack(&step, hists)?, position + 1, labels);
+    Ok((printed(&step), step.run))
 }
 
 /// Causes and findings go back to where they were in the tree.
@@ -313,7 +295,7 @@ fn compare(
     let further = map.get("further").and_then(Value::as_array).into_iter().flatten();
     let further = further.map(object).collect::<Result<Vec<_>, _>>()?;
     let sides = ('B'..).zip(std::iter::once(map).chain(further));
-    let found: Result<Vec<Found>, Damage> =
+    let found: Result<Vec<SideFigures>, Damage> =
         sides.map(|(letter, side)| found(letter, side)).collect();
     let mut record = put_together(&comparison, found?);
     record.confidence = field(map, "confidence", nothing)?;
@@ -327,7 +309,7 @@ fn compare(
 }
 
 /// What was found of a side against the first.
-fn found(letter: char, side: &Map<String, Value>) -> Result<Found, Damage> {
+fn found(letter: char, side: &Map<String, Value>) -> Result<SideFigures, Damage> {
     let differences = side.get("differences").and_then(Value::as_array).into_iter().flatten();
     let differences = differences.map(|one| difference(letter, object(one)?));
     let bounds = field(side, "bounds", &mut StoredHists::default())?;

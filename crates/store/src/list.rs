@@ -117,7 +117,7 @@ pub struct Filter {
 }
 
 /// The figures of a list, kept beside the result so that a list reads no report.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Summary {
     pub(crate) interrupted: bool,
     headline: Option<Headline>,
@@ -134,24 +134,12 @@ record! {
 }
 
 impl Summary {
-    fn nothing() -> Summary {
-        Summary {
-            interrupted: false,
-            headline: None,
-            conduct: None,
-            capacities: Vec::new(),
-            knees: Vec::new(),
-            judgement: None,
-            tortured: None,
-        }
-    }
-
     pub(crate) fn of_run(run: &RunRecord) -> Summary {
         Summary {
             interrupted: run.interrupted || run.aborted.is_some(),
             headline: Some(run.headline()),
             conduct: Some(run.server.state),
-            ..Summary::nothing()
+            ..Summary::default()
         }
     }
 
@@ -176,7 +164,7 @@ impl Summary {
             interrupted: ramp.ended_early.is_some(),
             capacities: labels().map(|(row, label)| (label.clone(), capacity(row))).collect(),
             knees: if with_objectives { Vec::new() } else { knees.collect() },
-            ..Summary::nothing()
+            ..Summary::default()
         }
     }
 
@@ -191,12 +179,10 @@ impl Summary {
                 Judgement::NoneShown => 1,
                 Judgement::TooFew => 0,
             }),
-            ..Summary::nothing()
+            ..Summary::default()
         }
     }
-}
 
-impl Summary {
     pub(crate) fn of_torture(report: &record::torture::Report) -> Summary {
         let result = &report.result;
         let tested = || result.cases.iter().filter(|case| case.skipped.is_none());
@@ -208,7 +194,7 @@ impl Summary {
         Summary {
             interrupted: result.interrupted || result.ended_early.is_some(),
             tortured: Some(tortured),
-            ..Summary::nothing()
+            ..Summary::default()
         }
     }
 }
@@ -281,7 +267,7 @@ impl Store {
         // one row that is spoilt must not hide the others
         let (progress, figures) = match ListFigures::of(&row) {
             Ok(figures) => (progress, figures),
-            Err(_) => (Progress::Damaged, ListFigures::nothing()),
+            Err(_) => (Progress::Damaged, ListFigures::default()),
         };
         let mut tags: Vec<String> =
             row.tags.iter().flat_map(|tags| tags.split('\n')).map(str::to_owned).collect();
@@ -307,6 +293,7 @@ impl Store {
 }
 
 /// What a row says of its result beyond what it is.
+#[derive(Default)]
 struct ListFigures {
     summary: Summary,
     verdict: Option<State>,
@@ -314,17 +301,13 @@ struct ListFigures {
 }
 
 impl ListFigures {
-    fn nothing() -> ListFigures {
-        ListFigures { summary: Summary::nothing(), verdict: None, axis: None }
-    }
-
     fn of(row: &Listed) -> Result<ListFigures, Damage> {
         fn named<T: Pack>(name: &Option<String>) -> Result<Option<T>, Damage> {
             let name = name.as_ref().map(|name| Value::String(name.clone()));
             name.map(|name| T::unpack(&name, &mut StoredHists::default())).transpose()
         }
         let summary = match &row.summary {
-            None => Summary::nothing(),
+            None => Summary::default(),
             Some(text) => Summary::unpack(&parse(text)?, &mut StoredHists::default())?,
         };
         Ok(ListFigures { summary, verdict: named(&row.verdict)?, axis: named(&row.axis)? })

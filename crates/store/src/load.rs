@@ -154,14 +154,9 @@ impl Store {
     fn unfinished(&self, id: &RunId, begun: Begun) -> Result<Stored, StoreError> {
         let damaged = |damage| self.damaged(id.number, damage);
         let mut live = Vec::new();
-        for (trial, position) in self.trials(id, LIVE)? {
+        for (trial, position, body) in self.trials(id, LIVE)? {
             let mut found =
                 self.told(rows::histograms(&self.connection, trial))?.map_err(damaged)?;
-            let body = self.told(self.connection.query_row(
-                "SELECT body FROM trial WHERE trial = ?1",
-                [trial],
-                |row| row.get::<_, String>(0),
-            ))?;
             let total = parse(&body).map_err(damaged)?;
             let seconds = self.told(rows::seconds(&self.connection, trial))?.map_err(damaged)?;
             let seconds = Vec::unpack(&Value::Array(seconds), &mut found).map_err(damaged)?;
@@ -199,20 +194,21 @@ impl Store {
         read.map_err(|damage| self.damaged(id.number, damage))
     }
 
-    /// Trials of a part in their order, each with its position.
-    fn trials(&self, id: &RunId, part: &str) -> Result<Vec<(i64, usize)>, StoreError> {
+    /// Trials of a part in their order, each with its position and body.
+    fn trials(&self, id: &RunId, part: &str) -> Result<Vec<(i64, usize, String)>, StoreError> {
         let rows = self
             .connection
             .prepare_cached(
-                "SELECT trial, position FROM trial WHERE result = ?1 AND part = ?2 \
+                "SELECT trial, position, body FROM trial WHERE result = ?1 AND part = ?2 \
                  ORDER BY position",
             )
             .and_then(|mut statement| {
-                let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)?));
-                statement.query_map(params![id.number, part], row)?.collect::<Result<Vec<_>, _>>()
+                let rows = statement.query_map(params![id.number, part], |row| row.try_into())?;
+                rows.collect::<Result<Vec<(i64, i64, String)>, _>>()
             });
-        let rows = self.told(rows)?;
-        Ok(rows.into_iter().map(|(trial, position)| (trial, position.max(0) as usize)).collect())
+        let place =
+            |(trial, position, body): (i64, i64, String)| (trial, position.max(0) as usize, body);
+        Ok(self.told(rows)?.into_iter().map(place).collect())
     }
 
     /// The records of a part's measurements, in their order.
@@ -221,17 +217,7 @@ impl Store {
         id: &RunId,
         part: &str,
     ) -> Result<Vec<T>, StoreError> {
-        let bodies = self
-            .connection
-            .prepare_cached(
-                "SELECT body FROM trial WHERE result = ?1 AND part = ?2 ORDER BY position",
-            )
-            .and_then(|mut statement| {
-                let body = |row: &rusqlite::Row<'_>| row.get(0);
-                statement.query_map(params![id.number, part], body)?.collect::<Result<Vec<_>, _>>()
-            });
-        let bodies: Vec<String> = self.told(bodies)?;
-        bodies.iter().map(|body| self.record(id, body)).collect()
+        self.trials(id, part)?.iter().map(|(.., body)| self.record(id, body)).collect()
     }
 
     fn record<T: DeserializeOwned>(&self, id: &RunId, body: &str) -> Result<T, StoreError> {

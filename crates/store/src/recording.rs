@@ -3,8 +3,7 @@
 
 use crate::write::LiveSecond;
 use crate::{Beginning, ResultKind, RunId, Store, StoreError};
-use record::compare::CompareRecord;
-use record::ramp::{RampRecord, RampStepRecord};
+use record::ramp::RampStepRecord;
 use record::run::RunRecord;
 use sample::AgentNow;
 use stats::{Second, Snapshot};
@@ -139,39 +138,6 @@ impl Recording {
         }
     }
 
-    /// # Errors
-    /// The result could not be finished; what was written before still loads.
-    pub fn finish_run(self, run: &RunRecord) -> Result<RecordingEnd, StoreError> {
-        self.finish(|store, id| store.finish_run(id, run))
-    }
-
-    /// # Errors
-    /// As [`Recording::finish_run`].
-    pub fn finish_ramp(self, ramp: &RampRecord) -> Result<RecordingEnd, StoreError> {
-        self.finish(|store, id| store.finish_ramp(id, ramp))
-    }
-
-    /// `runs`: of each side, behind the figures.
-    ///
-    /// # Errors
-    /// As [`Recording::finish_run`].
-    pub fn finish_compare(
-        self,
-        compare: &CompareRecord,
-        runs: &[Vec<RunRecord>],
-    ) -> Result<RecordingEnd, StoreError> {
-        self.finish(|store, id| store.finish_compare(id, compare, runs))
-    }
-
-    /// # Errors
-    /// As [`Recording::finish_run`].
-    pub fn finish_torture(
-        self,
-        report: &record::torture::Report,
-    ) -> Result<RecordingEnd, StoreError> {
-        self.finish(|store, id| store.finish_torture(id, report))
-    }
-
     /// Takes the result out of the store again: nothing came of it.
     ///
     /// # Errors
@@ -180,7 +146,12 @@ impl Recording {
         self.finish(|store, id| store.forget(id)).map(|_| ())
     }
 
-    fn finish(
+    /// Waits until what came is written, and finishes the result: `finish` is one of [`Store::finish_run`] and
+    /// its kin.
+    ///
+    /// # Errors
+    /// The result could not be finished; what was written before still loads.
+    pub fn finish(
         self,
         finish: impl FnOnce(&mut Store, &RunId) -> Result<(), StoreError>,
     ) -> Result<RecordingEnd, StoreError> {

@@ -87,9 +87,6 @@ record! {
         link, arrived, delivered, delivered_bytes, duplicated, corrupted, lost_to_model,
         lost_to_outage, lost_to_queue, lost_to_codel,
     }
-}
-
-record! {
     Span { at, low, high }
 }
 

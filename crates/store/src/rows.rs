@@ -7,6 +7,7 @@ use record::histogram;
 use record::run::{Finding, HistogramRecord, RunRecord, SecondRecord, VerdictRecord};
 use rusqlite::types::{Value as Sql, ValueRef};
 use rusqlite::{Connection, Row, ToSql, params};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -27,6 +28,11 @@ pub(crate) const STEP: &str = "step";
 pub(crate) const SIDES: [&str; 3] = ["before", "after", "third"];
 /// The load that went on beside a torture.
 pub(crate) const BESIDE: &str = "beside";
+
+/// A record as JSON on one line.
+pub(crate) fn printed(record: &impl Serialize) -> String {
+    serde_json::to_string(record).expect("strings, numbers and lists always serialise")
+}
 
 /// Inserts a measurement, in the place of one that stood there. `record`: that of the run, or of the
 /// ramp's step that it is part of, as JSON.

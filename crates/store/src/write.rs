@@ -3,7 +3,7 @@
 
 use crate::hists::Shelf;
 use crate::list::Summary;
-use crate::rows::{self, AGENTS, LIVE, RUN, SIDES, STEP, TrialPlace};
+use crate::rows::{self, AGENTS, LIVE, RUN, SIDES, STEP, TrialPlace, printed};
 use crate::tree::Pack;
 use crate::{RunId, Store, StoreError};
 use record::compare::CompareRecord;
@@ -11,7 +11,6 @@ use record::ramp::{RampRecord, RampStepRecord};
 use record::run::RunRecord;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use sample::AgentNow;
-use serde::Serialize;
 use serde_json::{Value, json};
 use stats::{Second, Snapshot, State};
 
@@ -240,11 +239,6 @@ impl<'a> FinishedResult<'a> {
     ) -> FinishedResult<'a> {
         FinishedResult { name, state, summary, body: "{}".to_owned() }
     }
-}
-
-/// A record as JSON on one line.
-fn printed(record: &impl Serialize) -> String {
-    serde_json::to_string(record).expect("strings, numbers and lists always serialise")
 }
 
 fn live_trial(connection: &Connection, result: i64, index: usize) -> rusqlite::Result<i64> {

@@ -271,6 +271,7 @@ fn the_machines_of_a_fleet_are_kept_while_it_runs_and_no_longer() {
         Some(watch()).filter(|agents| agents == &lost)
     });
     assert_eq!(kept, Some(lost.to_vec()), "the last that was told of them");
-    recording.finish_run(&RunRecord::of(&stored)).unwrap();
+    let record = RunRecord::of(&stored);
+    recording.finish(|store, id| store.finish_run(id, &record)).unwrap();
     assert_eq!(watch(), [], "the report has them from now on");
 }

@@ -11,7 +11,7 @@ use sample::{AgentNow, CallRecord, Environment};
 use stats::curve::Axis;
 use stats::{Second, Snapshot};
 use store::{
-    Beginning, Recording, RecordingEnd, ResultKind, Seconds, Store, StoreError, StorePlace,
+    Beginning, Recording, RecordingEnd, ResultKind, RunId, Seconds, Store, StoreError, StorePlace,
 };
 use torture::result::CaseResult;
 
@@ -153,7 +153,7 @@ impl Keeping {
     /// # Errors
     /// As [`Keeping::finish_run`].
     pub(crate) fn finish_ramp(self, ramp: &RampRecord, quiet: bool) -> Result<(), Failure> {
-        self.finish(quiet, |recording| recording.finish_ramp(ramp))
+        self.finish(quiet, |store, id| store.finish_ramp(id, ramp))
     }
 
     /// Watches the measurement `index`: the repeat of a run, the step of a ramp.
@@ -165,7 +165,7 @@ impl Keeping {
     /// # Errors
     /// A store that was asked for and did not take the result: exit code 5.
     pub(crate) fn finish_run(self, run: &RunRecord, quiet: bool) -> Result<(), Failure> {
-        self.finish(quiet, |recording| recording.finish_run(run))
+        self.finish(quiet, |store, id| store.finish_run(id, run))
     }
 
     /// A run of one side (0 or 1) of a comparison that is over, the `index`th of that side.
@@ -183,7 +183,7 @@ impl Keeping {
         runs: &[Vec<RunRecord>],
         quiet: bool,
     ) -> Result<(), Failure> {
-        self.finish(quiet, |recording| recording.finish_compare(compare, runs))
+        self.finish(quiet, |store, id| store.finish_compare(id, compare, runs))
     }
 
     /// A case of a torture that is over, the `index`th.
@@ -200,17 +200,17 @@ impl Keeping {
         report: &record::torture::Report,
         quiet: bool,
     ) -> Result<(), Failure> {
-        self.finish(quiet, |recording| recording.finish_torture(report))
+        self.finish(quiet, |store, id| store.finish_torture(id, report))
     }
 
-    /// Ends the recording in whatever way `end` does, and says what became of it.
+    /// Finishes the result in whatever way `end` does, and says what became of it.
     fn finish(
         self,
         quiet: bool,
-        end: impl FnOnce(Recording) -> Result<RecordingEnd, StoreError>,
+        end: impl FnOnce(&mut Store, &RunId) -> Result<(), StoreError>,
     ) -> Result<(), Failure> {
         let Some(recording) = self.recording else { return Ok(()) };
-        let error = match end(recording) {
+        let error = match recording.finish(end) {
             Ok(kept) => {
                 tell(&kept, quiet);
                 return Ok(());

@@ -43,7 +43,7 @@ pub struct Comparison {
 }
 
 /// What was found of one side against the first.
-pub type Found = (Vec<DifferenceRecord>, Vec<BoundRecord>);
+pub type SideFigures = (Vec<DifferenceRecord>, Vec<BoundRecord>);
 
 /// Compares. Quantiles for which a run has too few calls are left out.
 pub fn assemble(comparison: &Comparison) -> CompareRecord {
@@ -65,7 +65,7 @@ pub fn assemble(comparison: &Comparison) -> CompareRecord {
 }
 
 /// The record of a comparison whose figures are known: `found` of each side after the first.
-pub fn put_together(comparison: &Comparison, found: Vec<Found>) -> CompareRecord {
+pub fn put_together(comparison: &Comparison, found: Vec<SideFigures>) -> CompareRecord {
     let Comparison { labels, runs, .. } = comparison;
     let mut sides = (0..labels.len()).map(|side| side_of(comparison, side));
     let mut side = || sides.next().unwrap_or_default();
