@@ -2,7 +2,7 @@
 
 use crate::{Extras, Idle};
 use plan::{Plan, TlsPlan};
-use report::RunReport;
+use record::run::RunRecord;
 use sample::{CallRecord, Ends};
 use stats::{CauseId, Second, Snapshot};
 use std::net::IpAddr;
@@ -321,11 +321,11 @@ pub trait Face: std::fmt::Debug {
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending;
 
     /// The run is over: what is still to be printed.
-    fn report(&mut self, report: &RunReport, facts: &Facts) -> Ending;
+    fn report(&mut self, report: &RunRecord, facts: &Facts) -> Ending;
 }
 
 /// One sentence when it was the client, or its machine, that was measured; for [`Ending::notes`].
-pub fn client_note(report: &RunReport) -> Option<String> {
+pub fn client_note(report: &RunRecord) -> Option<String> {
     const OURS: [CauseId; 9] = [
         CauseId::DriverCpu,
         CauseId::NotOffered,

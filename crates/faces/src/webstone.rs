@@ -2,8 +2,8 @@
 //! steps of a ramp, whose load was theirs.
 
 use plan::{Load, Plan};
-use report::ramp::RampRecord;
-use report::{RunHist, RunRecord};
+use record::ramp::RampRecord;
+use record::run::{RunHist, RunRecord};
 
 /// What WebStone's webmaster collects from its clients.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,8 +7,8 @@ use crate::exit::{Code, Failure};
 use crate::{files, run};
 use faces::webstone::Benchmark;
 use record::check::CheckRecord;
+use record::compare::CompareRecord;
 use record::torture::Torture;
-use report::compare::CompareReport;
 use report::ramp::RampRecord;
 use report::{Named, RunRecord, Style};
 use std::path::Path;
@@ -18,7 +18,7 @@ use store::{Filter, Store, StorePlace, Stored};
 pub(crate) enum ShownResults {
     Runs(Vec<(String, RunRecord)>),
     Ramps(Vec<(String, RampRecord)>),
-    Comparison(Box<CompareReport>),
+    Comparison(Box<CompareRecord>),
     Torture(Box<Torture>),
     Check(Box<CheckRecord>),
 }
@@ -120,8 +120,8 @@ pub(crate) fn of_one_kind(stored: Vec<(String, Stored)>) -> Result<ShownResults,
         }
         first.get_or_insert((name.clone(), kind));
         match one {
-            Stored::Run(run) => runs.push((name, RunRecord::of(&run))),
-            Stored::Ramp(ramp) => ramps.push((name, RampRecord::of(&ramp))),
+            Stored::Run(run) => runs.push((name, *run)),
+            Stored::Ramp(ramp) => ramps.push((name, *ramp)),
             Stored::Compare(compare) => comparisons.push(compare),
             Stored::Torture(torture) => tortures.push(torture),
         }

@@ -9,25 +9,20 @@ mod text;
 
 pub use csv::csv;
 pub use page::html;
-pub use record::compare::{
-    BoundResult, CompareReport, Comparison, Contrast, Difference, FailIf, FurtherSide, Judgement,
-    LETTERS, ProtocolRecord, Scope, assemble, plan_differences,
-};
-pub(crate) use record::compare::{amount, headlines, interval};
-pub use record::compare::{answer, sentence, verdict};
+use record::compare::{CompareRecord, SideRecord};
 pub(crate) use text::COMMAND_CHARS_MAX;
 pub use text::text;
 
 /// `loadstone.compare/1`, indented, with a line feed at its end.
-pub fn json(report: &CompareReport) -> String {
-    record::document::printed(&record::compare::CompareRecord::of(report))
+pub fn json(report: &CompareRecord) -> String {
+    record::document::printed(report)
 }
 
 /// `A is …, B is ….`
-pub(crate) fn sides_in_words(report: &CompareReport) -> String {
-    let side = |(letter, label): (char, &String)| {
-        format!("{letter} is {}", crate::words::printable(label, 120))
+pub(crate) fn sides_in_words(report: &CompareRecord) -> String {
+    let side = |(letter, side): (char, &SideRecord)| {
+        format!("{letter} is {}", crate::words::printable(&side.label, 120))
     };
-    let sides: Vec<String> = LETTERS.chars().zip(&report.labels).map(side).collect();
+    let sides: Vec<String> = report.lettered().map(side).collect();
     format!("{}.", sides.join(", "))
 }

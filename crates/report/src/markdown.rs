@@ -1,14 +1,12 @@
 //! Results as Markdown, for a pull request or a ticket: a table, the verdict, what limits the server.
 //! Whatever somebody else wrote is escaped, so that it is text there too.
 
-use crate::compare::{
-    COMMAND_CHARS_MAX, CompareReport, Difference, Judgement, LETTERS, amount, answer, interval,
-    sides_in_words,
-};
+use crate::compare::{COMMAND_CHARS_MAX, sides_in_words};
 use crate::figures::FigureKind;
 use crate::many::Named;
 use crate::ramp::{RampRecord, prose};
 use crate::{Finding, Headline, RunRecord, RunTimes, figures, words};
+use record::compare::{CompareRecord, DifferenceRecord, Judgement, amount, interval};
 use record::run::{CauseRecord, ConductRecord, VerdictRecord};
 use stats::{Hist, State, samples_needed};
 use units::show;
@@ -135,11 +133,11 @@ fn steps(report: &RampRecord, labels: &[String]) -> String {
 }
 
 /// A comparison: the answer, the bounds and each difference.
-pub fn markdown_of_compare(report: &CompareReport) -> String {
+pub fn markdown_of_compare(report: &CompareRecord) -> String {
     let mut out =
-        format!("### {}\n\n{}\n\n", plain(&answer(report)), plain(&sides_in_words(report)));
-    for (letter, command) in LETTERS.chars().zip(&report.commands) {
-        let Some(command) = command else { continue };
+        format!("### {}\n\n{}\n\n", plain(&report.answer), plain(&sides_in_words(report)));
+    for (letter, side) in report.lettered() {
+        let Some(command) = &side.command else { continue };
         let command = plain(&words::printable(command, COMMAND_CHARS_MAX));
         out += &format!("{letter}'s server was restarted for each run: {command}\n\n");
     }
@@ -169,7 +167,7 @@ pub fn markdown_of_compare(report: &CompareReport) -> String {
     out
 }
 
-fn difference(one: &Difference) -> Vec<String> {
+fn difference(one: &DifferenceRecord) -> Vec<String> {
     let kind = figures::RUN_FIGURES.iter().find(|(figure, ..)| *figure == one.figure);
     let kind = kind.map_or(FigureKind::Time, |(.., kind)| *kind);
     let shown = |value: f64| if value.is_finite() { kind.show(value) } else { "-".to_owned() };
@@ -183,7 +181,7 @@ fn difference(one: &Difference) -> Vec<String> {
         one.figure.clone(),
         shown(one.before),
         shown(one.after),
-        amount(one.relative, one.points),
+        amount(one.change, one.points()),
         interval(one),
         word.to_owned(),
     ]

@@ -1,21 +1,17 @@
 //! Histograms on their way to blobs and back. A blob is the HdrHistogram V2 encoding (uncompressed;
 //! nanoseconds), which the readers of every language know; recordings of zero are counted beside it.
 
-use record::histogram;
+use record::run::HistogramRecord;
 use stats::Hist;
 use std::collections::BTreeMap;
-use units::Nanos;
-
-/// A histogram as its counts by value: a few hundred bytes where the histogram has 188 KiB, so that
-/// it can be handed to the thread that writes.
-#[derive(Debug)]
-pub(crate) struct Counted(Vec<(Nanos, u64)>);
 
 /// Where the histograms of a tree are put while it is made, each under its path in the tree.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
     path: String,
-    pub(crate) hists: Vec<(String, Counted)>,
+    /// As counts by value: a few hundred bytes where the histogram has 188 KiB, so that it can be handed
+    /// to the thread that writes.
+    pub(crate) hists: BTreeMap<String, HistogramRecord>,
 }
 
 impl Shelf {
@@ -26,7 +22,7 @@ impl Shelf {
 
     /// Keeps a histogram under the path of the tree.
     pub(crate) fn keep(&mut self, hist: &Hist) {
-        self.hists.push((self.path.clone(), Counted(hist.buckets())));
+        self.hists.insert(self.path.clone(), HistogramRecord::of(hist));
     }
 
     pub(crate) fn within<T>(&mut self, name: &str, make: impl FnOnce(&mut Shelf) -> T) -> T {
@@ -44,15 +40,3 @@ impl Shelf {
 /// The histograms of a stored tree by their paths.
 #[derive(Debug, Default)]
 pub(crate) struct StoredHists(pub(crate) BTreeMap<String, Hist>);
-
-impl Counted {
-    /// Recordings of zero, and the blob of the others.
-    pub(crate) fn encode(self) -> (u64, Option<Vec<u8>>) {
-        histogram::encode(&Hist::from_buckets(self.0))
-    }
-}
-
-/// A histogram from what [`Counted::encode`] made of it.
-pub(crate) fn decode(zeros: u64, blob: Option<&[u8]>) -> Result<Hist, String> {
-    histogram::decode(zeros, blob)
-}

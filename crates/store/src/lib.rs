@@ -9,6 +9,7 @@
 
 mod alive;
 mod begin;
+mod earlier;
 mod error;
 mod hists;
 mod list;
@@ -29,7 +30,6 @@ mod write;
 
 pub use begin::Beginning;
 pub use error::StoreError;
-pub use error::StoreError as OpenError;
 pub use list::{Filter, ListEntry, Tortured};
 pub use load::Stored;
 pub use mask::{masked_command, masked_words};

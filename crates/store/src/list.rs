@@ -4,11 +4,11 @@ use crate::hists::StoredHists;
 use crate::rows::parse;
 use crate::tree::{Damage, Pack, record};
 use crate::{Progress, ResultKind, RunId, Store, StoreError, alive};
-use record::compare::{CompareReport, Judgement};
-use record::ramp::RampReport;
-use record::run::{Headline, RunReport};
+use record::compare::{CompareRecord, Judgement};
+use record::ramp::RampRecord;
+use record::run::{Headline, RunRecord};
 use record::runs::{ListedRecord, LoadSpanRecord, TorturedRecord};
-use record::server::{Conduct, Server};
+use record::server::Conduct;
 use rusqlite::Row;
 use serde_json::Value;
 use stats::State;
@@ -117,7 +117,7 @@ pub struct Filter {
 }
 
 /// The figures of a list, kept beside the result so that a list reads no report.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Summary {
     pub(crate) interrupted: bool,
     headline: Option<Headline>,
@@ -134,69 +134,55 @@ record! {
 }
 
 impl Summary {
-    fn nothing() -> Summary {
+    pub(crate) fn of_run(run: &RunRecord) -> Summary {
         Summary {
-            interrupted: false,
-            headline: None,
-            conduct: None,
-            capacities: Vec::new(),
-            knees: Vec::new(),
-            judgement: None,
-            tortured: None,
+            interrupted: run.interrupted || run.aborted.is_some(),
+            headline: Some(run.headline()),
+            conduct: Some(run.server.state),
+            ..Summary::default()
         }
     }
 
-    pub(crate) fn of_run(report: &RunReport) -> Summary {
-        let measurement = &report.measurement;
-        Summary {
-            interrupted: measurement.interrupted || measurement.aborted.is_some(),
-            headline: Some(Headline::of(measurement, report.verdict.state)),
-            conduct: Some(Server::of(report).conduct),
-            ..Summary::nothing()
-        }
-    }
-
-    pub(crate) fn of_ramp(report: &RampReport) -> Summary {
+    pub(crate) fn of_ramp(ramp: &RampRecord) -> Summary {
+        let curves = ramp.curves();
         let capacity = |label: usize| {
-            let curve = report.curves.get(label)?;
+            let curve = curves.get(label)?;
             curve.capacity.as_ref().map(|capacity| capacity.at)
         };
         let knee = |label: usize| {
-            let curve = report.curves.get(label)?;
+            let curve = curves.get(label)?;
             let knee = curve.knee.as_ref().map(|knee| knee.at);
             // without a knee the capacity is the highest step that was kept up with
             knee.or_else(|| curve.capacity.as_ref().map(|capacity| capacity.at))
         };
-        let with_objectives = report.curves.iter().any(|curve| {
+        let with_objectives = curves.iter().any(|curve| {
             curve.capacity.as_ref().is_some_and(|capacity| !capacity.objectives.is_empty())
         });
-        let labels = || report.labels.iter().enumerate();
+        let labels = || ramp.labels.iter().enumerate();
         let knees = labels().map(|(row, label)| (label.clone(), knee(row)));
         Summary {
-            interrupted: report.ended_early.is_some(),
+            interrupted: ramp.ended_early.is_some(),
             capacities: labels().map(|(row, label)| (label.clone(), capacity(row))).collect(),
             knees: if with_objectives { Vec::new() } else { knees.collect() },
-            ..Summary::nothing()
+            ..Summary::default()
         }
     }
 
-    pub(crate) fn of_compare(report: &CompareReport) -> Summary {
-        let differences = report.contrasts().flat_map(|contrast| contrast.differences);
+    pub(crate) fn of_compare(compare: &CompareRecord) -> Summary {
+        let differences = compare.contrasts().flat_map(|contrast| contrast.differences);
         let judgements = differences.map(|difference| difference.judgement);
         Summary {
-            interrupted: report.ended_early.is_some(),
+            interrupted: compare.ended_early.is_some(),
             judgement: judgements.max_by_key(|judgement| match judgement {
                 Judgement::Worse => 3,
                 Judgement::Better => 2,
                 Judgement::NoneShown => 1,
                 Judgement::TooFew => 0,
             }),
-            ..Summary::nothing()
+            ..Summary::default()
         }
     }
-}
 
-impl Summary {
     pub(crate) fn of_torture(report: &record::torture::Report) -> Summary {
         let result = &report.result;
         let tested = || result.cases.iter().filter(|case| case.skipped.is_none());
@@ -208,7 +194,7 @@ impl Summary {
         Summary {
             interrupted: result.interrupted || result.ended_early.is_some(),
             tortured: Some(tortured),
-            ..Summary::nothing()
+            ..Summary::default()
         }
     }
 }
@@ -281,7 +267,7 @@ impl Store {
         // one row that is spoilt must not hide the others
         let (progress, figures) = match ListFigures::of(&row) {
             Ok(figures) => (progress, figures),
-            Err(_) => (Progress::Damaged, ListFigures::nothing()),
+            Err(_) => (Progress::Damaged, ListFigures::default()),
         };
         let mut tags: Vec<String> =
             row.tags.iter().flat_map(|tags| tags.split('\n')).map(str::to_owned).collect();
@@ -307,6 +293,7 @@ impl Store {
 }
 
 /// What a row says of its result beyond what it is.
+#[derive(Default)]
 struct ListFigures {
     summary: Summary,
     verdict: Option<State>,
@@ -314,17 +301,13 @@ struct ListFigures {
 }
 
 impl ListFigures {
-    fn nothing() -> ListFigures {
-        ListFigures { summary: Summary::nothing(), verdict: None, axis: None }
-    }
-
     fn of(row: &Listed) -> Result<ListFigures, Damage> {
         fn named<T: Pack>(name: &Option<String>) -> Result<Option<T>, Damage> {
             let name = name.as_ref().map(|name| Value::String(name.clone()));
             name.map(|name| T::unpack(&name, &mut StoredHists::default())).transpose()
         }
         let summary = match &row.summary {
-            None => Summary::nothing(),
+            None => Summary::default(),
             Some(text) => Summary::unpack(&parse(text)?, &mut StoredHists::default())?,
         };
         Ok(ListFigures { summary, verdict: named(&row.verdict)?, axis: named(&row.axis)? })

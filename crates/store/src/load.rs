@@ -1,23 +1,23 @@
-//! A stored result as the report that it was; or, of one that never finished, what is known of it.
+//! A stored result as the record that it was stored as; or, of one that never finished, what is known of it.
 
 use crate::partial::{self, Begun, LiveTrial};
-use crate::rows::{self, CAUSES, FINDINGS, Owner, parse, put};
+use crate::rows::{self, AGENTS, LIVE, RUN, SIDES, STEP, parse};
 use crate::tree::{Damage, Pack};
-use crate::write::{AGENTS, LIVE, RUN, SIDES, STEP};
 use crate::{ResultKind, RunId, Store, StoreError, alive};
-use record::compare::CompareReport;
-use record::ramp::{RampReport, RampStep};
-use record::run::RunReport;
+use record::compare::CompareRecord;
+use record::ramp::RampRecord;
+use record::run::RunRecord;
 use rusqlite::{OptionalExtension, params};
 use sample::AgentNow;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// A result as it was stored.
 #[derive(Clone, Debug)]
 pub enum Stored {
-    Run(Box<RunReport>),
-    Ramp(Box<RampReport>),
-    Compare(Box<CompareReport>),
+    Run(Box<RunRecord>),
+    Ramp(Box<RampRecord>),
+    Compare(Box<CompareRecord>),
     Torture(Box<record::torture::Report>),
 }
 
@@ -111,13 +111,13 @@ impl Store {
         );
         let ([state, writer, name, plan, environment, body], started_unix_s) = self.told(row)?;
         let damaged = |damage| self.damaged(id.number, damage);
-        let mut body = parse(&body).map_err(damaged)?;
+        if id.kind != ResultKind::Torture && state == "finished" {
+            return self.finished(id, &body);
+        }
+        let body = parse(&body).map_err(damaged)?;
         if id.kind == ResultKind::Torture {
             let alive = alive::is_alive(&writer);
             return self.torture(id, &body, (state != "finished").then_some(alive));
-        }
-        if state == "finished" {
-            return self.finished(id, &mut body);
         }
         let mut nothing = crate::hists::StoredHists::default();
         let environment = parse(&environment).map_err(damaged)?;
@@ -135,40 +135,28 @@ impl Store {
         self.unfinished(id, begun)
     }
 
-    fn finished(&self, id: &RunId, body: &mut Value) -> Result<Stored, StoreError> {
-        let damaged = |damage| self.damaged(id.number, damage);
-        let nothing = &mut crate::hists::StoredHists::default();
-        if id.kind == ResultKind::Run {
-            let run = self.runs(id, RUN)?.pop();
-            let run = run.ok_or_else(|| damaged(Damage::new("its measurement is missing")))?;
-            return Ok(Stored::Run(Box::new(run)));
-        }
-        self.put_lists(body, Owner { result: id.number, trial: None })?;
-        if id.kind == ResultKind::Ramp {
-            let mut ramp = RampReport::unpack(body, nothing).map_err(damaged)?;
-            ramp.steps = self.steps(id)?;
-            return Ok(Stored::Ramp(Box::new(ramp)));
-        }
-        let mut compare = CompareReport::unpack(body, nothing).map_err(damaged)?;
-        compare.runs = self.sides(id, compare.labels.len())?;
-        // a comparison of an earlier version was stored without them
-        if compare.protocols.is_empty() {
-            compare.protocols = record::compare::protocols(&compare.runs);
-        }
-        Ok(Stored::Compare(Box::new(compare)))
+    fn finished(&self, id: &RunId, body: &str) -> Result<Stored, StoreError> {
+        Ok(match id.kind {
+            ResultKind::Run => {
+                let missing = || self.damaged(id.number, Damage::new("its measurement is missing"));
+                Stored::Run(Box::new(self.records(id, RUN)?.pop().ok_or_else(missing)?))
+            }
+            ResultKind::Ramp => {
+                let mut ramp: RampRecord = self.record(id, body)?;
+                ramp.steps = self.records(id, STEP)?;
+                Stored::Ramp(Box::new(ramp))
+            }
+            ResultKind::Compare => Stored::Compare(Box::new(self.record(id, body)?)),
+            ResultKind::Torture => unreachable!("a torture is read by rows of its own"),
+        })
     }
 
     fn unfinished(&self, id: &RunId, begun: Begun) -> Result<Stored, StoreError> {
         let damaged = |damage| self.damaged(id.number, damage);
         let mut live = Vec::new();
-        for (trial, position) in self.trials(id, LIVE)? {
+        for (trial, position, body) in self.trials(id, LIVE)? {
             let mut found =
                 self.told(rows::histograms(&self.connection, trial))?.map_err(damaged)?;
-            let body = self.told(self.connection.query_row(
-                "SELECT body FROM trial WHERE trial = ?1",
-                [trial],
-                |row| row.get::<_, String>(0),
-            ))?;
             let total = parse(&body).map_err(damaged)?;
             let seconds = self.told(rows::seconds(&self.connection, trial))?.map_err(damaged)?;
             let seconds = Vec::unpack(&Value::Array(seconds), &mut found).map_err(damaged)?;
@@ -177,9 +165,12 @@ impl Store {
         }
         Ok(match id.kind {
             ResultKind::Run => Stored::Run(Box::new(partial::run(begun, live))),
-            ResultKind::Ramp => Stored::Ramp(Box::new(partial::ramp(begun, self.steps(id)?))),
+            ResultKind::Ramp => {
+                Stored::Ramp(Box::new(partial::ramp(begun, self.records(id, STEP)?)))
+            }
             ResultKind::Compare => {
-                let sides = self.sides(id, begun.labels.len())?;
+                let sides = SIDES.iter().take(begun.labels.len());
+                let sides = sides.map(|part| self.records(id, part)).collect::<Result<_, _>>()?;
                 Stored::Compare(Box::new(partial::compare(begun, sides)))
             }
             ResultKind::Torture => unreachable!("a torture is read by rows of its own"),
@@ -203,73 +194,35 @@ impl Store {
         read.map_err(|damage| self.damaged(id.number, damage))
     }
 
-    /// The runs of each of so many sides of a comparison.
-    fn sides(&self, id: &RunId, count: usize) -> Result<Vec<Vec<RunReport>>, StoreError> {
-        SIDES.iter().take(count).map(|part| self.runs(id, part)).collect()
-    }
-
-    /// Trials of a part in their order, each with its position.
-    fn trials(&self, id: &RunId, part: &str) -> Result<Vec<(i64, usize)>, StoreError> {
+    /// Trials of a part in their order, each with its position and body.
+    fn trials(&self, id: &RunId, part: &str) -> Result<Vec<(i64, usize, String)>, StoreError> {
         let rows = self
             .connection
             .prepare_cached(
-                "SELECT trial, position FROM trial WHERE result = ?1 AND part = ?2 \
+                "SELECT trial, position, body FROM trial WHERE result = ?1 AND part = ?2 \
                  ORDER BY position",
             )
             .and_then(|mut statement| {
-                let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)?));
-                statement.query_map(params![id.number, part], row)?.collect::<Result<Vec<_>, _>>()
+                let rows = statement.query_map(params![id.number, part], |row| row.try_into())?;
+                rows.collect::<Result<Vec<(i64, i64, String)>, _>>()
             });
-        let rows = self.told(rows)?;
-        Ok(rows.into_iter().map(|(trial, position)| (trial, position.max(0) as usize)).collect())
+        let place =
+            |(trial, position, body): (i64, i64, String)| (trial, position.max(0) as usize, body);
+        Ok(self.told(rows)?.into_iter().map(place).collect())
     }
 
-    pub(crate) fn runs(&self, id: &RunId, part: &str) -> Result<Vec<RunReport>, StoreError> {
-        let trials = self.trials(id, part)?;
-        trials.into_iter().map(|(trial, _)| Ok(self.trial(id, trial)?.1)).collect()
+    /// The records of a part's measurements, in their order.
+    pub(crate) fn records<T: DeserializeOwned>(
+        &self,
+        id: &RunId,
+        part: &str,
+    ) -> Result<Vec<T>, StoreError> {
+        self.trials(id, part)?.iter().map(|(.., body)| self.record(id, body)).collect()
     }
 
-    fn steps(&self, id: &RunId) -> Result<Vec<RampStep>, StoreError> {
-        let mut steps = Vec::new();
-        for (trial, _) in self.trials(id, STEP)? {
-            let (step, run) = self.trial(id, trial)?;
-            let step = partial::step(&step, run);
-            steps.push(step.map_err(|damage| self.damaged(id.number, damage))?);
-        }
-        Ok(steps)
-    }
-
-    /// What stands around a run, and the run.
-    fn trial(&self, id: &RunId, trial: i64) -> Result<(Value, RunReport), StoreError> {
-        let damaged = |damage| self.damaged(id.number, damage);
-        let body = self.told(self.connection.query_row(
-            "SELECT body FROM trial WHERE trial = ?1",
-            [trial],
-            |row| row.get::<_, String>(0),
-        ))?;
-        let mut body = parse(&body).map_err(damaged)?;
-        let mut found = self.told(rows::histograms(&self.connection, trial))?.map_err(damaged)?;
-        let seconds = self.told(rows::seconds(&self.connection, trial))?.map_err(damaged)?;
-        let mut run = rows::take(&mut body, &["run"]);
-        self.put_lists(&mut run, Owner { result: id.number, trial: Some(trial) })?;
-        if let Some(run) = run.as_object_mut() {
-            put(run, &["measurement", "series"], Value::Array(seconds));
-        }
-        let run = RunReport::unpack(&run, &mut found).map_err(damaged)?;
-        Ok((rows::take(&mut body, &["step"]), run))
-    }
-
-    /// Causes and findings go back to where they were in the tree.
-    fn put_lists(&self, tree: &mut Value, owner: Owner) -> Result<(), StoreError> {
-        let causes = self.told(CAUSES.read(&self.connection, owner))?;
-        let findings = self.told(FINDINGS.read(&self.connection, owner))?;
-        if let Some(tree) = tree.as_object_mut() {
-            if tree.contains_key("verdict") {
-                put(tree, &["verdict", "causes"], causes);
-            }
-            put(tree, &["findings"], findings);
-        }
-        Ok(())
+    fn record<T: DeserializeOwned>(&self, id: &RunId, body: &str) -> Result<T, StoreError> {
+        serde_json::from_str(body)
+            .map_err(|error| self.damaged(id.number, Damage::new(error.to_string())))
     }
 
     pub(crate) fn damaged(&self, number: i64, damage: Damage) -> StoreError {

@@ -156,7 +156,9 @@ impl Store {
                     self.keep_copy(version, known)?;
                 }
                 let done = schema::bring_up_to_date(&mut self.connection, steps);
-                self.told(done)?;
+                self.notes.extend(self.told(done)?.into_iter().map(|(number, why)| {
+                    format!("result {number} could not be read and stays as it was: {why}")
+                }));
             }
             Err(error) => return Err(error),
         }

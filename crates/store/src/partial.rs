@@ -1,13 +1,10 @@
 //! What is known of a result that never finished: its program was killed, or is still at work.
 
-use crate::hists::StoredHists;
-use crate::tree::{Damage, Pack, field, object};
 use plan::{Load, Plan};
-use record::compare::{CompareReport, Comparison, LETTERS, assemble};
-use record::ramp::{RampReport, RampStep};
-use record::run::{Driver, RunReport, SloResult, merged};
+use record::compare::{CompareRecord, Comparison, LETTERS, assemble};
+use record::ramp::{RampRecord, RampReport, RampStepRecord};
+use record::run::{Driver, RunRecord, RunReport, SloResult, merged};
 use sample::Environment;
-use serde_json::Value;
 use stats::curve::{Axis, curve};
 use stats::verdict::{Evidence, judge};
 use stats::{CauseId, Measurement, Second, Snapshot, State, Verdict, samples_needed};
@@ -47,7 +44,7 @@ pub(crate) struct LiveTrial {
 }
 
 /// A run of which its seconds are known; of repeats, all together.
-pub(crate) fn run(mut begun: Begun, mut live: Vec<LiveTrial>) -> RunReport {
+pub(crate) fn run(mut begun: Begun, mut live: Vec<LiveTrial>) -> RunRecord {
     live.sort_by_key(|step| step.position);
     let plan = &begun.plan;
     let mut all: Vec<Measurement> = live.into_iter().map(|step| measurement(plan, step)).collect();
@@ -59,7 +56,7 @@ pub(crate) fn run(mut begun: Begun, mut live: Vec<LiveTrial>) -> RunReport {
     let count = measurement.total.response().count();
     begun.plan.measure.quantiles.retain(|q| *q >= 1.0 || count >= samples_needed(*q));
     let verdict = verdict(&begun, &measurement);
-    RunReport {
+    RunRecord::of(&RunReport {
         name: begun.name,
         plan_toml: begun.plan_toml,
         started_unix_s: begun.started_unix_s,
@@ -79,7 +76,7 @@ pub(crate) fn run(mut begun: Begun, mut live: Vec<LiveTrial>) -> RunReport {
         fleet: None,
         plan: begun.plan,
         measurement,
-    }
+    })
 }
 
 fn measurement(plan: &Plan, step: LiveTrial) -> Measurement {
@@ -132,46 +129,30 @@ fn verdict(begun: &Begun, measurement: &Measurement) -> Verdict {
 }
 
 /// A ramp whose steps so far are known.
-pub(crate) fn ramp(begun: Begun, steps: Vec<RampStep>) -> RampReport {
+pub(crate) fn ramp(begun: Begun, steps: Vec<RampStepRecord>) -> RampRecord {
     let why = begun.why(&format!("after {} steps", steps.len()));
     let state = steps.iter().map(|step| step.run.verdict.state).max();
     let objectives = &begun.plan.measure.slo;
-    let of_label = |label: usize| {
-        let steps: Vec<_> = steps
-            .iter()
-            .filter(|step| step.label == label)
-            .map(|step| (step.purpose, step.point))
-            .collect();
-        curve(&steps, begun.axis, objectives)
+    let of_label = |label: &String| {
+        let own = steps.iter().filter(|step| step.label == *label);
+        let points: Vec<_> = own.map(|step| (step.purpose, step.point())).collect();
+        curve(&points, begun.axis, objectives)
     };
-    RampReport {
-        curves: (0..begun.labels.len()).map(of_label).collect(),
+    let without_steps = RampReport {
+        curves: begun.labels.iter().map(of_label).collect(),
         axis: begun.axis,
         labels: begun.labels,
         verdict: Verdict { state: state.unwrap_or(State::Degraded), causes: Vec::new() },
         ended_early: Some(why),
         findings: Vec::new(),
-        steps,
+        steps: Vec::new(),
         name: begun.name,
         plan: begun.plan,
         plan_toml: begun.plan_toml,
         started_unix_s: begun.started_unix_s,
         environment: begun.environment,
-    }
-}
-
-/// A packed step with its run.
-pub(crate) fn step(step: &Value, run: RunReport) -> Result<RampStep, Damage> {
-    let map = object(step)?;
-    let found = &mut StoredHists::default();
-    Ok(RampStep {
-        label: field(map, "label", found)?,
-        purpose: field(map, "purpose", found)?,
-        repeat: field(map, "repeat", found)?,
-        point: Pack::unpack(map.get("point").unwrap_or(&Value::Null), found)?,
-        settled_s: field(map, "settled_s", found)?,
-        run,
-    })
+    };
+    RampRecord { steps, ..RampRecord::of(&without_steps) }
 }
 
 /// Runs of either side in one block of a comparison.
@@ -179,9 +160,9 @@ const OF_A_BLOCK: usize = 2;
 
 /// A comparison whose runs so far are known: its whole blocks, compared. Half a block would favour a
 /// side.
-pub(crate) fn compare(begun: Begun, mut runs: Vec<Vec<RunReport>>) -> CompareReport {
+pub(crate) fn compare(begun: Begun, mut runs: Vec<Vec<RunRecord>>) -> CompareRecord {
     let blocks = runs.iter().map(|side| side.len() / OF_A_BLOCK).min().unwrap_or(0);
-    let count = |runs: &[Vec<RunReport>]| runs.iter().map(Vec::len).sum::<usize>();
+    let count = |runs: &[Vec<RunRecord>]| runs.iter().map(Vec::len).sum::<usize>();
     let known = count(&runs);
     for side in &mut runs {
         side.truncate(blocks * OF_A_BLOCK);
@@ -194,7 +175,7 @@ pub(crate) fn compare(begun: Begun, mut runs: Vec<Vec<RunReport>>) -> CompareRep
     let blocks_in_words =
         if blocks == 1 { "1 block".to_owned() } else { format!("{blocks} blocks") };
     let why = begun.why(&format!("after {blocks_in_words}{left_out}"));
-    assemble(Comparison {
+    assemble(&Comparison {
         name: begun.name,
         labels: begun.labels,
         commands: begun.commands,
@@ -208,10 +189,10 @@ pub(crate) fn compare(begun: Begun, mut runs: Vec<Vec<RunReport>>) -> CompareRep
 }
 
 /// The order of the runs, which is that in which they began.
-fn order(runs: &[Vec<RunReport>]) -> String {
+fn order(runs: &[Vec<RunRecord>]) -> String {
     let blocks = runs.iter().map(|side| side.len() / OF_A_BLOCK).min().unwrap_or(0);
     let block = |number: usize| {
-        let of_block = |side: &'_ [RunReport]| -> Vec<f64> {
+        let of_block = |side: &'_ [RunRecord]| -> Vec<f64> {
             let own = side.iter().skip(number * OF_A_BLOCK).take(OF_A_BLOCK);
             own.map(|run| run.started_unix_s).collect()
         };

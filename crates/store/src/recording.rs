@@ -3,9 +3,8 @@
 
 use crate::write::LiveSecond;
 use crate::{Beginning, ResultKind, RunId, Store, StoreError};
-use record::compare::CompareReport;
-use record::ramp::{RampReport, RampStep};
-use record::run::RunReport;
+use record::ramp::RampStepRecord;
+use record::run::RunRecord;
 use sample::AgentNow;
 use stats::{Second, Snapshot};
 use std::sync::Arc;
@@ -27,12 +26,12 @@ enum WriteJob {
     },
     Step {
         index: usize,
-        step: Box<RampStep>,
+        step: Box<RampStepRecord>,
     },
     Side {
         side: usize,
         index: usize,
-        run: Box<RunReport>,
+        run: Box<RunRecord>,
     },
     /// A case of a torture that is over.
     Case {
@@ -121,13 +120,13 @@ impl Recording {
     }
 
     /// A step of a ramp that is over. Waits for room in the queue: nothing is measured now.
-    pub fn step(&self, index: usize, step: &RampStep) {
+    pub fn step(&self, index: usize, step: &RampStepRecord) {
         // the thread lives as long as this does
         self.queue.jobs.send(WriteJob::Step { index, step: Box::new(step.clone()) }).ok();
     }
 
     /// A run of one side (0 or 1) of a comparison that is over. Waits as [`Recording::step`] does.
-    pub fn side(&self, side: usize, index: usize, run: &RunReport) {
+    pub fn side(&self, side: usize, index: usize, run: &RunRecord) {
         self.queue.jobs.send(WriteJob::Side { side, index, run: Box::new(run.clone()) }).ok();
     }
 
@@ -139,33 +138,6 @@ impl Recording {
         }
     }
 
-    /// # Errors
-    /// The result could not be finished; what was written before still loads.
-    pub fn finish_run(self, report: &RunReport) -> Result<RecordingEnd, StoreError> {
-        self.finish(|store, id| store.finish_run(id, report))
-    }
-
-    /// # Errors
-    /// As [`Recording::finish_run`].
-    pub fn finish_ramp(self, report: &RampReport) -> Result<RecordingEnd, StoreError> {
-        self.finish(|store, id| store.finish_ramp(id, report))
-    }
-
-    /// # Errors
-    /// As [`Recording::finish_run`].
-    pub fn finish_compare(self, report: &CompareReport) -> Result<RecordingEnd, StoreError> {
-        self.finish(|store, id| store.finish_compare(id, report))
-    }
-
-    /// # Errors
-    /// As [`Recording::finish_run`].
-    pub fn finish_torture(
-        self,
-        report: &record::torture::Report,
-    ) -> Result<RecordingEnd, StoreError> {
-        self.finish(|store, id| store.finish_torture(id, report))
-    }
-
     /// Takes the result out of the store again: nothing came of it.
     ///
     /// # Errors
@@ -174,7 +146,12 @@ impl Recording {
         self.finish(|store, id| store.forget(id)).map(|_| ())
     }
 
-    fn finish(
+    /// Waits until what came is written, and finishes the result: `finish` is one of [`Store::finish_run`] and
+    /// its kin.
+    ///
+    /// # Errors
+    /// The result could not be finished; what was written before still loads.
+    pub fn finish(
         self,
         finish: impl FnOnce(&mut Store, &RunId) -> Result<(), StoreError>,
     ) -> Result<RecordingEnd, StoreError> {

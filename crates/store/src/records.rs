@@ -1,46 +1,31 @@
-//! Every field of every part of a report, by its name in the store. Whoever adds a field to one of
-//! these types adds its name here; results stored before it was there load with what
+//! Every field of what is kept by name: the count so far of what runs, figures of the list. Whoever adds a field
+//! to one of these types adds its name here; what was stored before it was there loads with what
 //! [`Pack::absent`] says. A name once given stays.
 
 use crate::hists::{Shelf, StoredHists};
 use crate::tree::{Damage, Pack, field, named, object, record};
 use plan::{Plan, Secrets};
-use record::compare::{
-    BoundResult, CompareReport, Difference, FurtherSide, Judgement, ProtocolRecord,
-};
-use record::ramp::{RampReport, RampStep};
-use record::run::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
+use record::compare::Judgement;
+use record::run::Headline;
 use record::server::Conduct;
 use sample::{
-    AgentFacts, AgentNow, AgentState, BodyPrint, BudgetFacts, EarlyFacts, Environment,
-    FailureClass, FleetFacts, HeldFacts, Http2Facts, Http3Facts, MigrationFacts, PartMove,
-    PathDirection, PathFacts, PathKind, PostFacts, QuicFacts, StackFacts, SutRow, SutSeries,
-    TlsFacts, WrongBody,
+    AgentNow, AgentState, BodyPrint, EarlyFacts, Environment, FailureClass, Http2Facts, Http3Facts,
+    MigrationFacts, PathDirection, PathFacts, PathKind, QuicFacts, TlsFacts, WrongBody,
 };
 use serde_json::{Map, Value};
-use stats::curve::{
-    Axis, Capacity, CapacityEnd, Curve, Hysteresis, Knee, Overload, OverloadShape, Point, Purpose,
-    Span, Usl,
-};
+use stats::curve::{Axis, Span};
 use stats::diagnosis::Confidence;
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    Cause, CauseId, Connections, Counts, Endings, Hist, Instants, JourneyTally, Measurement, Noted,
-    Objective, ScenarioTally, Second, ServerTimings, Sessions, Snapshot, Spread, State,
-    StatusTally, StreamTally, TargetTally, TransactionTally, Verdict, Verified,
+    CauseId, Connections, Counts, Endings, Hist, Instants, JourneyTally, Noted, Objective,
+    ScenarioTally, Second, ServerTimings, Sessions, Snapshot, Spread, State, StatusTally,
+    StreamTally, TargetTally, TransactionTally, Verified,
 };
 use std::fmt::Write;
 
 record! {
     Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, queued, in_flight }
-    FleetFacts { server, agents, moved, budgets }
     AgentNow { number, host, labels, state, calls_per_s, p99, in_flight, offered, lost }
-    PartMove { from, to, slots, of, at_s, refused }
-    BudgetFacts { host, most_per_s, asked_per_s }
-    AgentFacts {
-        id, host, build, labels, workers, weight, offered, lost, lost_at_s, ending, p50, p99, slip_p99,
-        busy, clock_ahead_s, clock_bound, clock_drift_s, first_call_s, state, causes,
-    }
     Sessions { started, completed, failed, dropped }
     TargetTally { succeeded, failed, timed_out, body_bytes, response }
     ScenarioTally {
@@ -87,38 +72,12 @@ record! {
         slip_p99, in_flight, open_connections, driver_cpu, spread, endings,
     }
     Endings { statuses, other_statuses, failures }
-    Measurement {
-        total, series, window, elapsed, intended, intended_span, connections_peak, interrupted,
-        aborted,
-    }
-    Verdict { state, causes }
-    Cause { id, figure, text, advice }
     Environment {
         host, kernel, cpu_model, cores, memory_bytes, governor, container, version,
-    }
-    Driver { io, threads, cpu_user_s, cpu_system_s, spin_s, busy, dummy }
-    DummyRun { call_s, taken_unix_s }
-    Resolved { host, addresses, took }
-    FirstCall {
-        status, http_version, length, server, took, failure, way_out, excerpt, negotiated, alt_svc,
     }
     Headline {
         state, throughput_per_s, goodput_per_s, failure_share, mean_s, p50_s, p90_s, p99_s,
         p99_9_s, max_s, conforming,
-    }
-    SloResult { objective, figure, met, without_lag, undecided }
-    Finding { id, confidence, evidence, advice }
-    RunReport {
-        name, plan, plan_toml, started_unix_s, environment, measurement, verdict, driver, resolved,
-        first_call, runs, slo, findings, sut, path, stack, held, posts, fleet,
-    }
-    HeldFacts {
-        wanted, stood, failed, peak, open, closed, reset, bytes, setup, age_min, age_p50, age_max,
-    }
-    PostFacts { answered, unanswered, recorded, missing, unknown, trouble }
-    StackFacts {
-        sent, received, retransmitted, syn_retransmitted, timeouts, recoveries, out_of_order,
-        duplicate, challenges, resets_sent, resets_received, established, tuples_out, refused,
     }
     PathFacts {
         spec, seed, span, kinds, late_p50, late_p99, late_max, busy, spun, overflowed, foreign,
@@ -128,47 +87,7 @@ record! {
         link, arrived, delivered, delivered_bytes, duplicated, corrupted, lost_to_model,
         lost_to_outage, lost_to_queue, lost_to_codel,
     }
-    SutSeries { name, cores, memory_max, descriptors_max, accept_queue_max, rows, trouble }
-    SutRow {
-        at_s, cpu_cores, memory_bytes, threads, descriptors, switches_per_s, listen_overflows,
-        accept_queue, half_open,
-    }
-}
-
-record! {
-    Point {
-        level, offered_per_s, achieved_per_s, goodput_per_s, concurrency, response_mean_s,
-        service_mean_s, p99_s, failure_share, met, client_limited, window_s,
-    }
     Span { at, low, high }
-    Knee { at, rule }
-    Capacity { at, confidence, objectives, how }
-    Overload { shape, kept_share, at_level, recovery_s }
-    Usl { g, a, b, n_max, x_max, residual, points }
-    Hysteresis { loss_share, at_level }
-    Curve {
-        peak, knee, kneedle, power_at, capacity, overload, usl, hysteresis, predicted_per_s, notes,
-    }
-    RampStep { label, purpose, repeat, point, settled_s, run }
-    RampReport {
-        name, axis, labels, plan, plan_toml, started_unix_s, environment, steps, curves, verdict,
-        ended_early, findings,
-    }
-    CompareReport {
-        name, labels, commands, started_unix_s, runs, order, confidence, resamples, differences, bounds,
-        further, protocols, cautions, ended_early,
-    }
-    FurtherSide { differences, bounds }
-    ProtocolRecord {
-        version, calls_per_s, response_p50_s, response_p99_s, first_byte_p50_s, connections_per_run,
-        connect_p50_s, tls_p50_s, bytes_sent_per_call, bytes_received_per_call,
-        streams_per_connection, coded_sent_per_call, coded_received_per_call,
-    }
-    Difference {
-        figure, before, after, relative, low, high, points, noise, detectable, effect, p_value,
-        judgement,
-    }
-    BoundResult { text, crossed, why }
 }
 
 named! {
@@ -178,16 +97,7 @@ named! {
         Failing = "failing", Slow = "slow", Unreached = "not-reached", Serving = "serving",
     }
     Axis { Rate = "rate", Population = "population", Loss = "loss", RoundTrip = "rtt", LinkRate = "link-rate" }
-    CapacityEnd {
-        Bracketed = "bracketed", NeverMissed = "never-missed", NeverMet = "never-met",
-        ClientLimited = "client-limited",
-    }
     AgentState { Running = "running", Lost = "lost", Over = "over" }
-    OverloadShape { Unseen = "unseen", Flat = "flat", Sag = "sag", Collapse = "collapse" }
-    Purpose {
-        Up = "up", Down = "down", Search = "search", Confirm = "confirm", Overload = "overload",
-        Recovery = "recovery",
-    }
     Judgement {
         NoneShown = "none-shown", Better = "better", Worse = "worse", TooFew = "too-few",
     }

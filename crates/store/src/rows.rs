@@ -1,10 +1,111 @@
-//! Parts of a tree that have rows of their own: seconds, causes, findings, histograms.
+//! What has rows of its own beside a record, to be searched by: measurements with their seconds and
+//! histograms, causes, findings.
 
-use crate::hists::{Shelf, StoredHists, decode};
+use crate::hists::StoredHists;
 use crate::tree::{Damage, object};
+use record::histogram;
+use record::run::{Finding, HistogramRecord, RunRecord, SecondRecord, VerdictRecord};
 use rusqlite::types::{Value as Sql, ValueRef};
 use rusqlite::{Connection, Row, ToSql, params};
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use units::Nanos;
+
+/// A measurement's place among those of its result.
+#[derive(Clone, Copy)]
+pub(crate) struct TrialPlace<'a> {
+    pub(crate) part: &'a str,
+    pub(crate) position: usize,
+}
+
+/// A measurement that goes on.
+pub(crate) const LIVE: &str = "live";
+/// Beside each live one of a fleet: its machines, as they stand.
+pub(crate) const AGENTS: &str = "agents";
+pub(crate) const RUN: &str = "run";
+pub(crate) const STEP: &str = "step";
+pub(crate) const SIDES: [&str; 3] = ["before", "after", "third"];
+/// The load that went on beside a torture.
+pub(crate) const BESIDE: &str = "beside";
+
+/// A record as JSON on one line.
+pub(crate) fn printed(record: &impl Serialize) -> String {
+    serde_json::to_string(record).expect("strings, numbers and lists always serialise")
+}
+
+/// Inserts a measurement, in the place of one that stood there. `record`: that of the run, or of the
+/// ramp's step that it is part of, as JSON.
+pub(crate) fn insert_trial(
+    connection: &Connection,
+    result: i64,
+    place: TrialPlace<'_>,
+    record: &str,
+    run: &RunRecord,
+) -> rusqlite::Result<()> {
+    connection.execute(
+        "INSERT OR REPLACE INTO trial (result, part, position, body) VALUES (?1, ?2, ?3, ?4)",
+        params![result, place.part, place.position as i64, record],
+    )?;
+    let trial = connection.last_insert_rowid();
+    insert_seconds(connection, trial, 0, run.series.iter().map(row_of).collect())?;
+    if let Some(measured) = &run.measured {
+        insert_histograms(connection, trial, &measured.histograms)?;
+    }
+    insert_lists(connection, result, Some(trial), &run.verdict, &run.findings)
+}
+
+/// A second of a record as one that is packed: what has columns, all else is in the record.
+fn row_of(row: &SecondRecord) -> Value {
+    let ns = |time: Option<f64>| Nanos::from_secs_f64(time.unwrap_or(0.0)).0;
+    let counts = &row.outcomes;
+    json!({
+        "at_s": row.at_s, "span_s": row.span_s, "warm_up": row.warm_up,
+        "counts": {
+            "due": counts.due, "succeeded": counts.succeeded, "failed": counts.failed,
+            "timed_out": counts.timed_out, "dropped": counts.dropped,
+        },
+        "p50": ns(row.response_p50_s), "p90": ns(row.response_p90_s),
+        "p99": ns(row.response_p99_s), "max": ns(row.response_max_s),
+        "bytes_received": row.bytes_received,
+    })
+}
+
+/// Causes and findings of a trial, or, without one, of the result itself.
+pub(crate) fn insert_lists(
+    connection: &Connection,
+    result: i64,
+    trial: Option<i64>,
+    verdict: &VerdictRecord,
+    findings: &[Finding],
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO cause (result, trial, position, id, figure, text, advice) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    for (at, cause) in (0i64..).zip(&verdict.causes) {
+        let id = cause.id.id();
+        statement.execute(params![
+            result,
+            trial,
+            at,
+            id,
+            cause.figure,
+            cause.text,
+            cause.advice
+        ])?;
+    }
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO finding (result, trial, position, id, confidence, evidence, advice) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    for (at, found) in (0i64..).zip(findings) {
+        let confidence = found.confidence.id();
+        let (id, evidence, advice) = (&found.id, &found.evidence, &found.advice);
+        statement.execute(params![result, trial, at, id, confidence, evidence, advice])?;
+    }
+    Ok(())
+}
 
 /// A figure of a second with a column of its own, and its path in the record.
 pub(crate) const SECOND_COLUMNS: [(&str, &[&str]); 14] = [
@@ -43,7 +144,7 @@ pub(crate) fn scalar(value: &Value, real: bool) -> Sql {
 }
 
 /// The other way round, for what is a number and not whole.
-fn real(number: f64) -> Value {
+pub(crate) fn real(number: f64) -> Value {
     serde_json::Number::from_f64(number).map_or_else(|| number.to_string().into(), Value::Number)
 }
 
@@ -141,77 +242,16 @@ fn second(row: &Row<'_>) -> Result<Value, Damage> {
     Ok(Value::Object(map))
 }
 
-/// Which rows of causes and findings: of a trial, or of the result itself.
-#[derive(Clone, Copy)]
-pub(crate) struct Owner {
-    pub(crate) result: i64,
-    pub(crate) trial: Option<i64>,
-}
-
-/// A table of rows that a tree has as a list of objects, with the columns that are the objects'
-/// fields.
-pub(crate) struct Listed {
-    table: &'static str,
-    columns: [&'static str; 4],
-}
-
-pub(crate) const CAUSES: Listed =
-    Listed { table: "cause", columns: ["id", "figure", "text", "advice"] };
-pub(crate) const FINDINGS: Listed =
-    Listed { table: "finding", columns: ["id", "confidence", "evidence", "advice"] };
-
-impl Listed {
-    pub(crate) fn insert(
-        &self,
-        connection: &Connection,
-        owner: Owner,
-        rows: &Value,
-    ) -> rusqlite::Result<()> {
-        let mut statement = connection.prepare_cached(&format!(
-            "INSERT INTO {} (result, trial, position, {}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            self.table,
-            self.columns.join(", ")
-        ))?;
-        for (position, row) in rows.as_array().into_iter().flatten().enumerate() {
-            let [a, b, c, d] = self.columns.map(|name| scalar(&row[name], name == "figure"));
-            statement.execute(params![owner.result, owner.trial, position as i64, a, b, c, d])?;
-        }
-        Ok(())
-    }
-
-    pub(crate) fn read(&self, connection: &Connection, owner: Owner) -> rusqlite::Result<Value> {
-        let mut statement = connection.prepare_cached(&format!(
-            "SELECT {} FROM {} WHERE result = ?1 AND trial IS ?2 ORDER BY position",
-            self.columns.join(", "),
-            self.table
-        ))?;
-        let object = |row: &Row<'_>| {
-            let mut map = Map::new();
-            for (index, name) in self.columns.into_iter().enumerate() {
-                let value = match row.get_ref(index)? {
-                    ValueRef::Text(text) => String::from_utf8_lossy(text).into(),
-                    ValueRef::Real(number) => real(number),
-                    ValueRef::Integer(whole) => real(whole as f64),
-                    ValueRef::Null | ValueRef::Blob(_) => real(f64::NAN),
-                };
-                map.insert(name.to_owned(), value);
-            }
-            Ok(Value::Object(map))
-        };
-        statement.query_map(params![owner.result, owner.trial], object)?.collect()
-    }
-}
-
 pub(crate) fn insert_histograms(
     connection: &Connection,
     trial: i64,
-    shelf: Shelf,
+    histograms: &BTreeMap<String, HistogramRecord>,
 ) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
         "INSERT OR REPLACE INTO histogram (trial, name, zeros, counts) VALUES (?1, ?2, ?3, ?4)",
     )?;
-    for (name, counted) in shelf.hists {
-        let (zeros, blob) = counted.encode();
+    for (name, counted) in histograms {
+        let (zeros, blob) = histogram::encode(&counted.hist());
         statement.execute(params![trial, name, zeros as i64, blob])?;
     }
     Ok(())
@@ -228,7 +268,7 @@ pub(crate) fn histograms(
     while let Some(row) = rows.next()? {
         let (name, zeros): (String, i64) = (row.get(0)?, row.get(1)?);
         let counts: Option<Vec<u8>> = row.get(2)?;
-        match decode(zeros.max(0) as u64, counts.as_deref()) {
+        match histogram::decode(zeros.max(0) as u64, counts.as_deref()) {
             Ok(hist) => found.0.insert(name, hist),
             Err(why) => return Ok(Err(Damage(why))),
         };

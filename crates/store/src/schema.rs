@@ -1,5 +1,6 @@
 //! The tables, version by version. docs/decisions tells why they are as they are.
 
+use crate::earlier;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 /// SQLite's `application_id` of a store: the letters `LdSt`.
@@ -7,7 +8,10 @@ pub(crate) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"LdSt");
 
 /// What brings a store of version n to version n + 1; from nothing to the first. A step that was
 /// released is never changed.
-pub(crate) const STEPS: &[&str] = &[FIRST, TORTURES];
+pub(crate) const STEPS: &[&str] = &[FIRST, TORTURES, RECORDS];
+
+/// Since this schema a body of a finished result, and of a measurement that is over, is its record.
+pub(crate) const OF_RECORDS: i64 = 3;
 
 const FIRST: &str = "
 CREATE TABLE result (
@@ -125,6 +129,9 @@ CREATE TABLE probe (
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// No table is another one: what [`earlier::bring_over`] makes of the rows is.
+const RECORDS: &str = "";
+
 /// The version that all steps together make.
 pub(crate) fn latest(steps: &[&str]) -> i64 {
     steps.len() as i64
@@ -140,17 +147,23 @@ pub(crate) fn identity(connection: &Connection) -> rusqlite::Result<(i64, i32, b
     Ok((number("user_version")?, number("application_id")? as i32, tables > 0))
 }
 
-/// Carries out the steps that are missing, all or none of them; whoever came first has done it.
+/// Carries out the steps that are missing, all or none of them; whoever came first has done it. The
+/// results that could not be brought over: the number of each, and why.
 pub(crate) fn bring_up_to_date(
     connection: &mut Connection,
     steps: &[&str],
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<Vec<(i64, String)>> {
     let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
     let (version, ..) = identity(&transaction)?;
     for step in steps.iter().skip(version.max(0) as usize) {
         transaction.execute_batch(step)?;
     }
+    let left = match (1..OF_RECORDS).contains(&version) {
+        true => earlier::bring_over(&transaction)?,
+        false => Vec::new(),
+    };
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", latest(steps))?;
-    transaction.commit()
+    transaction.commit()?;
+    Ok(left)
 }

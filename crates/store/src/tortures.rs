@@ -7,9 +7,9 @@ mod records;
 use crate::begin::FirstRow;
 use crate::hists::{Shelf, StoredHists};
 use crate::list::Summary;
-use crate::rows::{parse, put, scalar, take};
+use crate::rows::{BESIDE, TrialPlace, parse, put, scalar, take};
 use crate::tree::{Damage, Pack, field};
-use crate::write::{BESIDE, FinishedResult, TrialPlace, insert_run};
+use crate::write::{FinishedResult, insert_run};
 use crate::{ResultKind, RunId, Store, StoreError, Stored};
 use record::torture::{Beside, Report};
 use rusqlite::types::{Value as Sql, ValueRef};
@@ -91,8 +91,9 @@ impl Store {
     /// # Errors
     /// See [`StoreError`].
     pub fn finish_torture(&mut self, id: &RunId, report: &Report) -> Result<(), StoreError> {
-        let mut ending = FinishedResult::new(None, Summary::of_torture(report), &report.target);
-        ending.body = body(report);
+        let summary = Summary::of_torture(report);
+        let mut ending = FinishedResult::new(None, summary, Some(&report.target));
+        ending.body = body(report).to_string();
         self.finish(id, &ending, |connection| {
             CASES.insert(connection, id.number, 0, packed(&report.result.cases))?;
             PROBES.insert(connection, id.number, 0, packed(&report.result.probes))?;
@@ -127,7 +128,7 @@ impl Store {
             return Err(damaged(Damage::new("it does not say which server it tested")));
         }
         if let Some(felt) = field(map, FELT, found).map_err(damaged)? {
-            let run = self.runs(id, BESIDE)?.pop();
+            let run = self.records(id, BESIDE)?.pop();
             let run = run.ok_or_else(|| damaged(Damage::new("the load beside it is missing")))?;
             report.beside = Some(Beside { felt, run });
         }

@@ -3,15 +3,15 @@
 
 use crate::hists::Shelf;
 use crate::list::Summary;
-use crate::rows::{self, CAUSES, FINDINGS, Owner, take};
+use crate::rows::{self, AGENTS, LIVE, RUN, SIDES, STEP, TrialPlace, printed};
 use crate::tree::Pack;
 use crate::{RunId, Store, StoreError};
-use record::compare::CompareReport;
-use record::ramp::{RampReport, RampStep};
-use record::run::RunReport;
+use record::compare::CompareRecord;
+use record::ramp::{RampRecord, RampStepRecord};
+use record::run::RunRecord;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use sample::AgentNow;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use stats::{Second, Snapshot, State};
 
 /// What is known of a measurement that is going on, made on the collector's thread: it costs less
@@ -43,22 +43,6 @@ impl LiveSecond {
         LiveSecond { second: second.pack(shelf), total: total.map(pack), agents }
     }
 }
-
-/// A measurement's place among those of its result.
-#[derive(Clone, Copy)]
-pub(crate) struct TrialPlace<'a> {
-    pub(crate) part: &'a str,
-    pub(crate) position: usize,
-}
-
-pub(crate) const LIVE: &str = "live";
-/// Beside each live one of a fleet: its machines, as they stand.
-pub(crate) const AGENTS: &str = "agents";
-pub(crate) const RUN: &str = "run";
-pub(crate) const STEP: &str = "step";
-pub(crate) const SIDES: [&str; 3] = ["before", "after", "third"];
-/// The load that went on beside a torture.
-pub(crate) const BESIDE: &str = "beside";
 
 impl Store {
     /// A second of the measurement `index` (from 0: the repeat of a run, the step of a ramp) that is
@@ -109,7 +93,7 @@ impl Store {
                     "UPDATE trial SET body = ?2 WHERE trial = ?1",
                     params![trial, body.to_string()],
                 )?;
-                rows::insert_histograms(transaction, trial, shelf)?;
+                rows::insert_histograms(transaction, trial, &shelf.hists)?;
             }
             Ok(())
         });
@@ -120,13 +104,16 @@ impl Store {
     ///
     /// # Errors
     /// See [`StoreError`].
-    pub fn step(&mut self, id: &RunId, index: usize, step: &RampStep) -> Result<(), StoreError> {
+    pub fn step(
+        &mut self,
+        id: &RunId,
+        index: usize,
+        step: &RampStepRecord,
+    ) -> Result<(), StoreError> {
         let place = TrialPlace { part: STEP, position: index };
         let kept = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
             end_live(transaction, id.number, Some(index))?;
-            let mut shelf = Shelf::default();
-            let tree = step.pack(&mut shelf);
-            insert_trial(transaction, id.number, place, split_run(tree), shelf)
+            rows::insert_trial(transaction, id.number, place, &printed(step), &step.run)
         });
         self.told(kept)
     }
@@ -140,7 +127,7 @@ impl Store {
         id: &RunId,
         side: usize,
         index: usize,
-        run: &RunReport,
+        run: &RunRecord,
     ) -> Result<(), StoreError> {
         let place = TrialPlace { part: SIDES[side.min(SIDES.len() - 1)], position: index };
         let kept = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
@@ -152,46 +139,44 @@ impl Store {
 
     /// # Errors
     /// See [`StoreError`].
-    pub fn finish_run(&mut self, id: &RunId, report: &RunReport) -> Result<(), StoreError> {
-        let summary = Summary::of_run(report);
-        self.finish(
-            id,
-            &FinishedResult::new(Some(report.verdict.state), summary, &report.name),
-            |connection| {
-                insert_run(connection, id.number, TrialPlace { part: RUN, position: 0 }, report)
-            },
-        )
-    }
-
-    /// # Errors
-    /// See [`StoreError`].
-    pub fn finish_ramp(&mut self, id: &RunId, report: &RampReport) -> Result<(), StoreError> {
-        let state = Some(report.verdict.state);
-        let mut ending = FinishedResult::new(state, Summary::of_ramp(report), &report.name);
-        let without = RampReport { steps: Vec::new(), ..report.clone() };
-        ending.body = without.pack(&mut Shelf::default());
+    pub fn finish_run(&mut self, id: &RunId, run: &RunRecord) -> Result<(), StoreError> {
+        let ending = FinishedResult::new(Some(run.verdict.state), Summary::of_run(run), None);
         self.finish(id, &ending, |connection| {
-            for (position, step) in report.steps.iter().enumerate() {
-                let mut shelf = Shelf::default();
-                let tree = step.pack(&mut shelf);
-                let place = TrialPlace { part: STEP, position };
-                insert_trial(connection, id.number, place, split_run(tree), shelf)?;
-            }
-            Ok(())
+            insert_run(connection, id.number, TrialPlace { part: RUN, position: 0 }, run)
         })
     }
 
     /// # Errors
     /// See [`StoreError`].
-    pub fn finish_compare(&mut self, id: &RunId, report: &CompareReport) -> Result<(), StoreError> {
-        let states = report.runs.iter().flatten().map(|run| run.verdict.state);
-        let state = states.max().unwrap_or(State::Valid);
-        let mut ending =
-            FinishedResult::new(Some(state), Summary::of_compare(report), &report.name);
-        let without = CompareReport { runs: Vec::new(), ..report.clone() };
-        ending.body = without.pack(&mut Shelf::default());
+    pub fn finish_ramp(&mut self, id: &RunId, ramp: &RampRecord) -> Result<(), StoreError> {
+        let state = Some(ramp.verdict.state);
+        let mut ending = FinishedResult::new(state, Summary::of_ramp(ramp), Some(&ramp.name));
+        ending.body = printed(&RampRecord { steps: Vec::new(), ..ramp.clone() });
         self.finish(id, &ending, |connection| {
-            for (part, runs) in SIDES.into_iter().zip(&report.runs) {
+            for (position, step) in ramp.steps.iter().enumerate() {
+                let place = TrialPlace { part: STEP, position };
+                rows::insert_trial(connection, id.number, place, &printed(step), &step.run)?;
+            }
+            rows::insert_lists(connection, id.number, None, &ramp.verdict, &ramp.findings)
+        })
+    }
+
+    /// `runs`: of each side, behind the figures.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn finish_compare(
+        &mut self,
+        id: &RunId,
+        compare: &CompareRecord,
+        runs: &[Vec<RunRecord>],
+    ) -> Result<(), StoreError> {
+        let state = compare.runs().map(|run| run.state).max().unwrap_or(State::Valid);
+        let summary = Summary::of_compare(compare);
+        let mut ending = FinishedResult::new(Some(state), summary, Some(&compare.name));
+        ending.body = printed(compare);
+        self.finish(id, &ending, |connection| {
+            for (part, runs) in SIDES.into_iter().zip(runs) {
                 for (position, run) in runs.iter().enumerate() {
                     insert_run(connection, id.number, TrialPlace { part, position }, run)?;
                 }
@@ -206,20 +191,14 @@ impl Store {
         ending: &FinishedResult<'_>,
         insert: impl FnOnce(&Connection) -> rusqlite::Result<()>,
     ) -> Result<(), StoreError> {
-        let mut body = ending.body.clone();
-        let causes = take(&mut body, &["verdict", "causes"]);
-        let findings = take(&mut body, &["findings"]);
         let done = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
             for table in ["trial", "cause", "finding", "torture_case", "probe"] {
                 let statement = format!("DELETE FROM {table} WHERE result = ?1");
                 transaction.execute(&statement, [id.number])?;
             }
             insert(transaction)?;
-            let owner = Owner { result: id.number, trial: None };
-            CAUSES.insert(transaction, owner, &causes)?;
-            FINDINGS.insert(transaction, owner, &findings)?;
             transaction.execute(
-                "UPDATE result SET state = 'finished', name = ?2, verdict = ?3, interrupted = ?4, \
+                "UPDATE result SET state = 'finished', name = coalesce(?2, name), verdict = ?3, interrupted = ?4, \
                  summary = ?5, body = ?6 WHERE number = ?1",
                 params![
                     id.number,
@@ -227,7 +206,7 @@ impl Store {
                     ending.state.map(State::id),
                     ending.summary.interrupted,
                     ending.summary.pack(&mut Shelf::default()).to_string(),
-                    body.to_string(),
+                    ending.body,
                 ],
             )
         });
@@ -243,16 +222,22 @@ impl Store {
 
 /// What is said of a result as a whole when it is finished.
 pub(crate) struct FinishedResult<'a> {
-    name: &'a str,
+    /// `None`: what it was called when it began.
+    name: Option<&'a str>,
     /// `None` where a measurement is not what it is.
     state: Option<State>,
     summary: Summary,
-    pub(crate) body: Value,
+    /// JSON: its record, without what has a row of its own.
+    pub(crate) body: String,
 }
 
 impl<'a> FinishedResult<'a> {
-    pub(crate) fn new(state: Option<State>, summary: Summary, name: &'a str) -> FinishedResult<'a> {
-        FinishedResult { name, state, summary, body: json!({}) }
+    pub(crate) fn new(
+        state: Option<State>,
+        summary: Summary,
+        name: Option<&'a str>,
+    ) -> FinishedResult<'a> {
+        FinishedResult { name, state, summary, body: "{}".to_owned() }
     }
 }
 
@@ -287,46 +272,7 @@ pub(crate) fn insert_run(
     connection: &Connection,
     result: i64,
     place: TrialPlace<'_>,
-    run: &RunReport,
+    run: &RunRecord,
 ) -> rusqlite::Result<()> {
-    let mut shelf = Shelf::default();
-    let run = run.pack(&mut shelf);
-    insert_trial(connection, result, place, (Value::Null, run), shelf)
-}
-
-/// A packed step as what it says of its run, and the run.
-fn split_run(mut step: Value) -> (Value, Value) {
-    let run = take(&mut step, &["run"]);
-    (step, run)
-}
-
-/// `step` is what stands around the run in a ramp; null elsewhere. A step of the same place is
-/// replaced.
-fn insert_trial(
-    connection: &Connection,
-    result: i64,
-    place: TrialPlace<'_>,
-    (step, mut run): (Value, Value),
-    shelf: Shelf,
-) -> rusqlite::Result<()> {
-    let seconds = take(&mut run, &["measurement", "series"]);
-    let causes = take(&mut run, &["verdict", "causes"]);
-    let findings = take(&mut run, &["findings"]);
-    let mut body = Map::new();
-    body.insert("step".to_owned(), step);
-    body.insert("run".to_owned(), run);
-    connection.execute(
-        "INSERT OR REPLACE INTO trial (result, part, position, body) VALUES (?1, ?2, ?3, ?4)",
-        params![result, place.part, place.position as i64, Value::Object(body).to_string()],
-    )?;
-    let trial = connection.last_insert_rowid();
-    let seconds = match seconds {
-        Value::Array(seconds) => seconds,
-        _ => Vec::new(),
-    };
-    rows::insert_seconds(connection, trial, 0, seconds)?;
-    rows::insert_histograms(connection, trial, shelf)?;
-    let owner = Owner { result, trial: Some(trial) };
-    CAUSES.insert(connection, owner, &causes)?;
-    FINDINGS.insert(connection, owner, &findings)
+    rows::insert_trial(connection, result, place, &printed(run), run)
 }

@@ -10,11 +10,11 @@ mod fixtures;
 mod sessions;
 
 // the names that the fixtures, written for `report` itself, look for at the root
-use report::compare::{self, CompareReport};
-use report::ramp::{self, RampRecord, RampReport};
+use record::compare::{CompareRecord, Comparison, assemble};
+use report::ramp::{self, RampRecord};
 use report::{
     Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunRecord, RunReport, SloResult,
-    merged,
+    compare, merged,
 };
 use sample::{AgentNow, AgentState};
 use stats::{Second, Snapshot};
@@ -32,13 +32,13 @@ fn style() -> report::Style {
     }
 }
 
-fn beginning(report: &RunReport) -> Beginning<'_> {
+fn beginning(run: &RunReport) -> Beginning<'_> {
     Beginning {
-        name: &report.name,
-        plan: &report.plan,
+        name: &run.name,
+        plan: &run.plan,
         command_line: "loadstone run URL",
-        environment: &report.environment,
-        started_unix_s: report.started_unix_s,
+        environment: &run.environment,
+        started_unix_s: run.started_unix_s,
         labels: &[],
         commands: &[],
         axis: stats::curve::Axis::Rate,
@@ -46,24 +46,21 @@ fn beginning(report: &RunReport) -> Beginning<'_> {
 }
 
 fn fixtures() -> Vec<(&'static str, RunReport)> {
-    let mut extreme = fixtures::extreme();
-    // no plan has a method of that length
-    extreme.plan.request.method = "GET".into();
-    vec![
+    let all = vec![
         ("valid", fixtures::valid()),
         ("troubled", fixtures::troubled()),
         ("repeated", fixtures::repeated()),
         ("empty", fixtures::empty()),
-        ("extreme", extreme),
+        ("extreme", fixtures::extreme()),
         ("over HTTP/2", fixtures::over_http2()),
         ("over HTTP/3", fixtures::over_http3()),
         ("of journeys", fixtures::of_journeys()),
-    ]
+    ];
+    all.into_iter().map(|(name, run)| (name, fixtures::whole(run))).collect()
 }
 
 #[track_caller]
-fn same(name: &str, loaded: &RunReport, stored: &RunReport) {
-    let (loaded, stored) = (&RunRecord::of(loaded), &RunRecord::of(stored));
+fn same(name: &str, loaded: &RunRecord, stored: &RunRecord) {
     assert_eq!(report::markdown(loaded), report::markdown(stored), "the Markdown of {name}");
     let text = |run: &RunRecord| report::text(run, style());
     assert_eq!(text(loaded), text(stored), "the text of {name}");
@@ -76,8 +73,7 @@ fn same(name: &str, loaded: &RunReport, stored: &RunReport) {
 /// Text, JSON, CSV, Markdown and page.
 type Outputs = [(&'static str, String); 5];
 
-fn outputs_of_ramp(report: &RampReport) -> Outputs {
-    let report = &RampRecord::of(report);
+fn outputs_of_ramp(report: &RampRecord) -> Outputs {
     [
         ("text", ramp::text(report, style())),
         ("JSON", ramp::json(report)),
@@ -87,7 +83,7 @@ fn outputs_of_ramp(report: &RampReport) -> Outputs {
     ]
 }
 
-fn outputs_of_compare(report: &CompareReport) -> Outputs {
+fn outputs_of_compare(report: &CompareRecord) -> Outputs {
     [
         ("text", compare::text(report, style())),
         ("JSON", compare::json(report)),
@@ -104,10 +100,10 @@ fn same_outputs(name: &str, loaded: &Outputs, stored: &Outputs) {
     }
 }
 
-fn ramps() -> Vec<(&'static str, RampReport)> {
-    let one = curves::ramp(&["http://127.0.0.1:2020/work"]);
-    let mut troubled = curves::ramp(&[fixtures::HOSTILE, "b"]);
-    let run = fixtures::troubled();
+fn ramps() -> Vec<(&'static str, RampRecord)> {
+    let one = curves::whole_ramp(&["http://127.0.0.1:2020/work"]);
+    let mut troubled = curves::whole_ramp(&[fixtures::HOSTILE, "b"]);
+    let run = fixtures::whole(fixtures::troubled());
     troubled.name = fixtures::HOSTILE.into();
     (troubled.verdict, troubled.findings) = (run.verdict.clone(), run.findings.clone());
     troubled.ended_early = Some("it died at step 7 of 20: connection refused".into());
@@ -123,12 +119,13 @@ fn ramps() -> Vec<(&'static str, RampReport)> {
     for capacity in unasked.curves.iter_mut().filter_map(|curve| curve.capacity.as_mut()) {
         capacity.objectives.clear();
     }
-    vec![
+    let all = [
         ("one server", one),
         ("two servers in trouble", troubled),
         ("no step", barren),
         ("no objective", unasked),
-    ]
+    ];
+    all.iter().map(|(name, ramp)| (*name, RampRecord::of(ramp))).collect()
 }
 
 #[test]
@@ -140,7 +137,7 @@ fn a_ramp_loads_as_it_was_stored() {
         let run = fixtures::valid();
         let beginning = Beginning {
             name: &stored.name,
-            plan: &stored.plan,
+            plan: stored.plan.plan(),
             labels: &stored.labels,
             axis: stored.axis,
             ..beginning(&run)
@@ -162,7 +159,7 @@ fn a_ramp_loads_as_it_was_stored() {
         match name {
             "no step" => assert_eq!(knees, [None]),
             "no objective" => {
-                assert_eq!(knees, [stored.curves[0].knee.as_ref().map(|knee| knee.at)]);
+                assert_eq!(knees, [stored.curves()[0].knee.as_ref().map(|knee| knee.at)]);
                 assert!(knees[0].is_some());
             }
             _ => assert!(knees.is_empty() && listed.capacities[0].1.is_some(), "{name}"),
@@ -172,11 +169,12 @@ fn a_ramp_loads_as_it_was_stored() {
     }
 }
 
-fn comparisons() -> Vec<(&'static str, CompareReport)> {
+fn comparisons() -> Vec<(&'static str, Comparison)> {
     let bounds = ["p99 +5%", "throughput -10%"];
-    let mut troubled = sessions::of(
-        vec![fixtures::troubled(), fixtures::empty()],
-        vec![fixtures::repeated(), fixtures::valid()],
+    let whole = |runs: [RunReport; 2]| runs.map(fixtures::whole).to_vec();
+    let mut troubled = sessions::comparison(
+        whole([fixtures::troubled(), fixtures::empty()]),
+        whole([fixtures::repeated(), fixtures::valid()]),
         "",
         &bounds,
     );
@@ -184,12 +182,12 @@ fn comparisons() -> Vec<(&'static str, CompareReport)> {
     troubled.commands = vec![Some(fixtures::HOSTILE.into()), None];
     troubled.cautions.push(fixtures::HOSTILE.into());
     vec![
-        ("a slower server", sessions::session(1.07, 0.96, &bounds)),
-        ("no difference", sessions::session(1.0, 1.0, &[])),
-        ("single runs", sessions::single()),
-        ("three protocols", sessions::protocols(&bounds)),
+        ("a slower server", sessions::blocks(1.07, 0.96, &bounds)),
+        ("no difference", sessions::blocks(1.0, 1.0, &[])),
+        ("single runs", sessions::one_run_each()),
+        ("three protocols", sessions::over_protocols(&bounds)),
         ("runs in trouble", troubled),
-        ("no run", sessions::of(Vec::new(), Vec::new(), "", &[])),
+        ("no run", sessions::comparison(Vec::new(), Vec::new(), "", &[])),
     ]
 }
 
@@ -202,12 +200,13 @@ fn a_comparison_loads_as_it_was_stored() {
         let run = fixtures::valid();
         let beginning = Beginning { name: &stored.name, labels: &stored.labels, ..beginning(&run) };
         let id = store.begin(ResultKind::Compare, &beginning).unwrap();
-        for (side, runs) in stored.runs.iter().enumerate() {
+        let (runs, stored) = (&stored.runs, assemble(&stored));
+        for (side, runs) in runs.iter().enumerate() {
             for (index, run) in runs.iter().take(2).enumerate() {
                 store.side(&id, side, index, run).unwrap();
             }
         }
-        store.finish_compare(&id, &stored).unwrap();
+        store.finish_compare(&id, &stored, runs).unwrap();
         drop(store);
         let store = Store::open_to_read(&place).unwrap();
         let loaded = store.load("last").unwrap();
@@ -224,6 +223,7 @@ fn a_run_loads_as_it_was_stored() {
         let mut store = Store::open(&place).unwrap();
         let id = store.begin(ResultKind::Run, &beginning(&stored)).unwrap();
         assert_eq!(id.to_string(), format!("run-{number}"));
+        let stored = RunRecord::of(&stored);
         store.finish_run(&id, &stored).unwrap();
         drop(store);
         let store = Store::open_to_read(&place).unwrap();
@@ -271,6 +271,7 @@ fn the_machines_of_a_fleet_are_kept_while_it_runs_and_no_longer() {
         Some(watch()).filter(|agents| agents == &lost)
     });
     assert_eq!(kept, Some(lost.to_vec()), "the last that was told of them");
-    recording.finish_run(&stored).unwrap();
+    let record = RunRecord::of(&stored);
+    recording.finish(|store, id| store.finish_run(id, &record)).unwrap();
     assert_eq!(watch(), [], "the report has them from now on");
 }

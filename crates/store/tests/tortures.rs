@@ -22,8 +22,8 @@ use dialogue::talk::{Move, TalkScript};
 use record::torture::waivers::{Applied, Day, Waiver, WaiverState};
 use report::torture::Report;
 use report::{
-    Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult, merged, ramp,
-    torture,
+    Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunRecord, RunReport, SloResult,
+    merged, ramp, torture,
 };
 use rusqlite::Connection;
 use sample::{Death, Ending, Process, ServerState};
@@ -249,7 +249,7 @@ fn a_store_from_before_takes_tortures_too() {
     let path = folder.path().join("runs.db");
     let place = StorePlace::File(path.clone());
     let mut store = Store::open(&place).unwrap();
-    let run = fixtures::valid();
+    let run = fixtures::whole(fixtures::valid());
     let beginning = store::Beginning {
         name: "from before",
         plan: &run.plan,
@@ -261,14 +261,14 @@ fn a_store_from_before_takes_tortures_too() {
         axis: stats::curve::Axis::Rate,
     };
     let id = store.begin(ResultKind::Run, &beginning).unwrap();
-    store.finish_run(&id, &run).unwrap();
+    store.finish_run(&id, &RunRecord::of(&run)).unwrap();
     drop(store);
     let file = Connection::open(&path).unwrap();
     let before = "DROP TABLE torture_case; DROP TABLE probe; PRAGMA user_version = 1";
     file.execute_batch(before).unwrap();
     drop(file);
     let mut store = Store::open(&place).unwrap();
-    assert!(store.notes[0].contains("was brought from schema 1 to 2"), "{:?}", store.notes);
+    assert!(store.notes[0].contains("was brought from schema 1 to 3"), "{:?}", store.notes);
     let stored = tortures::mixed();
     let id = store.begin_torture(&stored, "").unwrap();
     store.finish_torture(&id, &stored).unwrap();

@@ -1,8 +1,10 @@
 //! A running test as the browser sees it: what the store knows each second, as JSON.
 
+use record::compare::SideRecord;
+use record::run::{FailureRecord, RunRecord, SecondRecord, VerdictRecord};
 use sample::{AgentNow, AgentState};
 use serde_json::{Value, json};
-use stats::{CauseId, Second, Snapshot};
+use stats::CauseId;
 use store::{Progress, Stored};
 use units::{Nanos, show};
 
@@ -18,36 +20,33 @@ pub(crate) fn event(
     agents: Vec<AgentNow>,
 ) -> (Value, usize) {
     let (mut told, rows) = match stored {
-        Stored::Run(report) => {
-            let series = &report.measurement.series;
-            let fresh: Vec<Value> = series.iter().skip(sent).map(second).collect();
-            let total = &report.measurement.total;
+        Stored::Run(run) => {
+            let fresh: Vec<Value> = run.series.iter().skip(sent).map(second).collect();
             let told = json!({
                 "seconds": fresh,
-                "facts": facts(total, series.last()),
-                "failures": failures(total),
-                "verdict": report.verdict.state.id(),
-                "causes": causes(&report.verdict),
+                "facts": facts(run),
+                "failures": failures(&run.failures),
+                "verdict": run.verdict.state.id(),
+                "causes": causes(&run.verdict),
             });
-            (told, series.len())
+            (told, run.series.len())
         }
-        Stored::Ramp(report) => {
-            let fresh = report.steps.iter().skip(sent).map(|step| {
+        Stored::Ramp(ramp) => {
+            let fresh = ramp.steps.iter().skip(sent).map(|step| {
+                let point = step.point();
                 json!([
-                    report.labels.get(step.label).cloned().unwrap_or_default(),
-                    show::rate(step.point.offered_per_s),
-                    show::rate(step.point.achieved_per_s),
-                    show::duration(Nanos::from_secs_f64(step.point.p99_s.max(0.0))),
-                    show::share(step.point.failure_share),
+                    step.label,
+                    show::rate(point.offered_per_s),
+                    show::rate(point.achieved_per_s),
+                    show::duration(Nanos::from_secs_f64(point.p99_s.max(0.0))),
+                    show::share(point.failure_share),
                 ])
             });
-            (json!({ "steps": fresh.collect::<Vec<_>>() }), report.steps.len())
+            (json!({ "steps": fresh.collect::<Vec<_>>() }), ramp.steps.len())
         }
-        Stored::Compare(report) => {
-            let done = |side: usize| {
-                json!([report.labels[side].clone(), show::count(report.runs[side].len() as u64)])
-            };
-            (json!({ "facts": [done(0), done(1)] }), 0)
+        Stored::Compare(compare) => {
+            let done = |side: &SideRecord| json!([side.label, show::count(side.runs.len() as u64)]);
+            (json!({ "facts": [done(&compare.before), done(&compare.after)] }), 0)
         }
         Stored::Torture(report) => {
             let cases = &report.result.cases;
@@ -95,55 +94,53 @@ fn fleet(mut agents: Vec<AgentNow>) -> Value {
 }
 
 /// All but that the test has not ended yet.
-fn causes(verdict: &stats::Verdict) -> Value {
+fn causes(verdict: &VerdictRecord) -> Value {
     let causes = verdict.causes.iter().filter(|cause| cause.id != CauseId::Interrupted);
     causes.map(|cause| json!(cause.text)).collect()
 }
 
 /// Times in seconds; null where nothing was timed.
-fn second(second: &Second) -> Value {
+fn second(second: &SecondRecord) -> Value {
     let span = second.span_s.max(1e-9);
-    let counts = second.counts;
-    let timed = !second.max.is_zero() && !second.warm_up;
-    let time = |value: Nanos| if timed { json!(value.as_secs_f64()) } else { Value::Null };
+    let time = |value: Option<f64>| value.filter(|_| !second.warm_up);
     json!({
         "at": second.at_s + second.span_s,
-        "due": counts.due as f64 / span,
-        "done": counts.done() as f64 / span,
-        "p50": time(second.p50),
-        "p90": time(second.p90),
-        "p99": time(second.p99),
+        "due": second.outcomes.due as f64 / span,
+        "done": second.outcomes.done() as f64 / span,
+        "p50": time(second.response_p50_s),
+        "p90": time(second.response_p90_s),
+        "p99": time(second.response_p99_s),
     })
 }
 
 /// Name and figure, in words: what the tables of the page hold.
-fn facts(total: &Snapshot, last: Option<&Second>) -> Value {
-    let counts = &total.counts;
-    let response = total.response();
+fn facts(run: &RunRecord) -> Value {
+    let (counts, last) = (&run.outcomes, run.series.last());
+    let response = run.response();
     let time = |q: f64| show::duration(response.quantile(q));
     let passed = last.map_or(0.0, |second| (second.at_s + second.span_s).max(0.0));
     json!([
         ["measured", show::duration(Nanos::from_secs_f64(passed))],
         ["calls due", show::count(counts.due)],
         ["succeeded", show::count(counts.succeeded)],
-        ["failed", show::count(counts.failed + counts.timed_out + counts.dropped)],
+        ["failed", show::count(counts.bad())],
         ["in flight", show::count(last.map_or(0, |second| second.in_flight))],
         ["connections", show::count(last.map_or(0, |second| second.open_connections))],
         ["p50", time(0.5)],
         ["p90", time(0.9)],
         ["p99", time(0.99)],
         ["max", show::duration(response.max())],
-        ["received", show::bytes(total.bytes_received)],
+        ["received", show::bytes(run.bytes.received)],
     ])
 }
 
-fn failures(total: &Snapshot) -> Value {
-    let mut all: Vec<_> = total.failures.iter().collect();
-    all.sort_by_key(|(class, count)| (std::cmp::Reverse(**count), **class));
-    let row = |(class, count): (&sample::FailureClass, &u64)| {
-        json!([class.id(), class.blame().id(), show::count(*count)])
+fn failures(failures: &[FailureRecord]) -> Value {
+    let mut all: Vec<&FailureRecord> = failures.iter().collect();
+    all.sort_by_key(|failure| (std::cmp::Reverse(failure.count), failure.class));
+    let row = |failure: &FailureRecord| {
+        json!([failure.class.id(), failure.blame.id(), show::count(failure.count)])
     };
-    Value::Array(all.into_iter().map(row).collect())
+    all.into_iter().map(row).collect()
 }
 
 #[cfg(test)]

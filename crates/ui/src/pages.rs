@@ -3,7 +3,7 @@
 
 use crate::refusal::HttpRefusal;
 use maud::{DOCTYPE, Markup, html};
-use report::compare::Judgement;
+use record::compare::Judgement;
 use store::{ListEntry, Progress, ResultKind, Stored};
 use units::{Nanos, show};
 

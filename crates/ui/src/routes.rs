@@ -12,8 +12,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use futures_util::stream::{self, Stream};
-use report::ramp::RampRecord;
-use report::{Named, RunRecord};
+use report::Named;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -164,8 +163,8 @@ async fn result_page(
 ) -> Result<Response, HttpRefusal> {
     let stored = load(&desk, id).await?;
     Ok(framed(match &stored {
-        Stored::Run(run) => report::html(&RunRecord::of(run)),
-        Stored::Ramp(ramp) => report::ramp::html(&RampRecord::of(ramp)),
+        Stored::Run(run) => report::html(run),
+        Stored::Ramp(ramp) => report::ramp::html(ramp),
         Stored::Compare(compare) => report::compare::html(compare),
         Stored::Torture(torture) => report::torture::html(&torture.record()),
     }))
@@ -177,8 +176,8 @@ async fn result_json(
 ) -> Result<Response, HttpRefusal> {
     let stored = load(&desk, id).await?;
     let text = match &stored {
-        Stored::Run(run) => report::json(&RunRecord::of(run)),
-        Stored::Ramp(ramp) => report::ramp::json(&RampRecord::of(ramp)),
+        Stored::Run(run) => report::json(run),
+        Stored::Ramp(ramp) => report::ramp::json(ramp),
         Stored::Compare(compare) => report::compare::json(compare),
         Stored::Torture(torture) => report::torture::json(&torture.record()),
     };
@@ -220,8 +219,8 @@ async fn together(desk: &Desk, ids: &[String]) -> Result<String, HttpRefusal> {
     let (mut runs, mut ramps) = (Vec::new(), Vec::new());
     for id in ids {
         match load(desk, id.clone()).await? {
-            Stored::Run(run) => runs.push((id.clone(), RunRecord::of(&run))),
-            Stored::Ramp(ramp) => ramps.push((id.clone(), RampRecord::of(&ramp))),
+            Stored::Run(run) => runs.push((id.clone(), *run)),
+            Stored::Ramp(ramp) => ramps.push((id.clone(), *ramp)),
             Stored::Compare(_) => {
                 let text = format!("{id} is a comparison already: tick runs, or ramps");
                 return Err(HttpRefusal::new(StatusCode::BAD_REQUEST, text));

@@ -65,12 +65,12 @@ const PLACES: &[Place] = &[
     only("site", 4, &["conduit", "reactor", "faulty", "fileset", "login", "quic"]),
     only("norm", 4, &[]),
     only("report", 5, &["stats", "dialogue", "torture", "campaign", "record"]),
-    only("tui", 5, &["report", "stats", "store"]),
-    only("ui", 5, &["report", "stats", "store"]),
+    only("tui", 5, &["report", "stats"]),
+    only("ui", 5, &["record", "report", "stats", "store"]),
     only(
         "faces",
         5,
-        &["plan", "stats", "report", "dialogue", "torture", "wire", "workload", "login"],
+        &["plan", "stats", "record", "dialogue", "torture", "wire", "workload", "login"],
     ),
     up_to("loadstone", 6, 5),
     // virtual time for tests: drives the pure layers, never the shells

@@ -18,7 +18,7 @@ use crate::{
     Date, Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, StartTrouble, Wish, words,
 };
 use options::Options;
-use report::RunReport;
+use record::run::RunRecord;
 use results::Results;
 use sample::CallRecord;
 use tally::{Abort, Tally};
@@ -118,7 +118,7 @@ impl Face for Ab {
         self.after_banner(ending)
     }
 
-    fn report(&mut self, report: &RunReport, facts: &Facts) -> Ending {
+    fn report(&mut self, report: &RunRecord, facts: &Facts) -> Ending {
         if let Some(Abort { text, code }) = self.tally.abort.take() {
             let out = match self.tally.entries.len() {
                 0 => String::new(),

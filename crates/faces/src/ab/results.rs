@@ -6,7 +6,7 @@ use super::setup::server_name;
 use super::tally::{Tally, TimedRequest};
 use super::times::TimesRow;
 use crate::{Facts, words};
-use report::RunReport;
+use record::run::RunRecord;
 use units::Nanos;
 
 /// Everything between the opening and the end, before it is laid out.
@@ -44,7 +44,7 @@ impl<'a> Results<'a> {
     pub(super) fn new(
         options: &Options,
         tally: &'a Tally,
-        report: &RunReport,
+        report: &RunRecord,
         facts: &Facts,
         strict: bool,
     ) -> Results<'a> {
@@ -59,7 +59,7 @@ impl<'a> Results<'a> {
         let medians = |rows: [TimesRow; 4]| rows.map(|row| super::times::round_ms(row.median));
         let medians_differ = !strict && medians(rows(false)) != medians(rows(true));
         let elapsed = tally.over.map(|end| end - facts.origin);
-        let elapsed = elapsed.unwrap_or(report.measurement.elapsed);
+        let elapsed = elapsed.unwrap_or_else(|| Nanos::from_secs_f64(report.elapsed_s));
         Results {
             tally,
             seconds: micros(elapsed),
@@ -100,7 +100,7 @@ impl<'a> Results<'a> {
     }
 
     /// What we have to say to these figures.
-    pub(super) fn notes(&self, report: &RunReport) -> Vec<String> {
+    pub(super) fn notes(&self, report: &RunRecord) -> Vec<String> {
         let mut notes = Vec::new();
         if self.medians_differ {
             notes.push(
@@ -119,8 +119,8 @@ fn micros(span: Nanos) -> f64 {
     (span.0 / 1_000) as f64 / 1e6
 }
 
-fn secure(report: &RunReport) -> Option<Secure> {
-    let (facts, _) = report.measurement.total.connections.tls.first_key_value()?;
+fn secure(report: &RunRecord) -> Option<Secure> {
+    let facts = report.tls_facts()?;
     let (cipher, cipher_bits) = ciphers::openssl_name(&facts.cipher);
     let exchange = match facts.group.as_str() {
         "X25519" => "X25519 253 bits",
@@ -129,7 +129,7 @@ fn secure(report: &RunReport) -> Option<Secure> {
         _ => "",
     };
     Some(Secure {
-        version: facts.version.clone(),
+        version: facts.version,
         cipher: cipher.to_owned(),
         key_bits: facts.key_bits,
         cipher_bits,

@@ -15,7 +15,7 @@ use crate::{
     StartTrouble, Wish, words,
 };
 use plan::{HttpVersion, Plan};
-use report::RunReport;
+use record::run::RunRecord;
 use sample::{CallRecord, Ends, FailureClass, Outcome, TlsFacts};
 use tally::Tally;
 use text::Traffic;
@@ -202,7 +202,7 @@ impl H2load {
         self.work.quotas.get(usize::try_from(user).ok()?).copied()
     }
 
-    fn notes(&self, report: &RunReport) -> Vec<String> {
+    fn notes(&self, report: &RunRecord) -> Vec<String> {
         let mut notes: Vec<String> = crate::client_note(report).into_iter().collect();
         if self.left > 0 {
             notes.push(format!(
@@ -324,22 +324,21 @@ impl Face for H2load {
         Ending::error(format!("{}{text}\n", self.work.options.complaints), 1)
     }
 
-    fn report(&mut self, report: &RunReport, _facts: &Facts) -> Ending {
+    fn report(&mut self, report: &RunRecord, _facts: &Facts) -> Ending {
         let mut said = Said::default();
-        let connections = &report.measurement.total.connections;
-        if connections.established > 0 || self.misled {
-            let facts = connections.tls.first_key_value().map(|(facts, _)| facts);
-            self.tell_protocol(facts, &mut said);
+        if report.connections.established > 0 || self.misled {
+            self.tell_protocol(report.tls_facts().as_ref(), &mut said);
             self.tell(&mut said);
         }
         let mut elapsed = Nanos(self.tally.ended.0.saturating_sub(self.start.0));
         let options = &self.work.options;
         if self.work.is_timed() {
             said.out += &text::end_of_main_part(&self.work);
-            elapsed = elapsed.max(report.measurement.elapsed);
+            elapsed = elapsed.max(Nanos::from_secs_f64(report.elapsed_s));
         }
         let span = if self.work.is_timed() { options.duration } else { elapsed };
-        let http2 = &connections.http2;
+        let http2 = report.http2.as_ref();
+        let fields = http2.map(|http2| &http2.fields);
         let traffic = match self.http1 {
             true => Traffic {
                 total: self.tally.received,
@@ -347,9 +346,9 @@ impl Face for H2load {
                 plain_fields: self.tally.fields,
             },
             false => Traffic {
-                total: self.tally.received + http2.control_received,
-                fields: http2.coded_received,
-                plain_fields: http2.fields_received,
+                total: self.tally.received + http2.map_or(0, |http2| http2.control_received),
+                fields: fields.map_or(0, |fields| fields.received_coded),
+                plain_fields: fields.map_or(0, |fields| fields.received),
             },
         };
         let figures = text::figures(&self.work, &self.tally, traffic, (elapsed, span));

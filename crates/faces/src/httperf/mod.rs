@@ -21,7 +21,7 @@ use crate::{
 use options::{Command, Options, Told};
 use plan::Plan;
 use print::Printer;
-use report::RunReport;
+use record::run::RunRecord;
 use sample::{CallRecord, Ends};
 use tally::Tally;
 
@@ -112,7 +112,7 @@ impl Httperf {
         failed.then(|| Ending::error(format!("{}: {text}\n", self.program), 255))
     }
 
-    fn notes(&self, report: &RunReport) -> Vec<String> {
+    fn notes(&self, report: &RunRecord) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.strict && self.tally.lifetimes.count > 0 {
             notes.push(
@@ -121,9 +121,8 @@ impl Httperf {
                     .to_owned(),
             );
         }
-        let total = &report.measurement.total;
-        if self.options.period != options::Period::Sequential && !total.response().is_empty() {
-            let response = total.response();
+        let response = report.response();
+        if self.options.period != options::Period::Sequential && !response.is_empty() {
             notes.push(format!(
                 "reply time counts from when a request was sent; from when it was due, half had \
                  their answer within {}, 99 % within {}",
@@ -165,7 +164,7 @@ impl Face for Httperf {
         let mut said = Said::default();
         if self.options.periodic_stats {
             let seconds = row.at_s + row.span_s;
-            said.out = format!("[{seconds:.6} s] {}\n", print::statuses(total, ", "));
+            said.out = format!("[{seconds:.6} s] {}\n", print::statuses(total.status.seen(), ", "));
         }
         said
     }
@@ -187,16 +186,15 @@ impl Face for Httperf {
         self.told.before(Ending::error(format!("{}{text}\n", self.program), 1))
     }
 
-    fn report(&mut self, report: &RunReport, facts: &Facts) -> Ending {
+    fn report(&mut self, report: &RunRecord, facts: &Facts) -> Ending {
         if let Some(ending) = self.tls_ending() {
             return ending;
         }
-        let dropped = report.measurement.total.sessions.dropped;
-        self.tally.errors.descriptors += dropped;
+        self.tally.errors.descriptors += report.sessions.dropped;
         let beside = text::ClientUsage {
-            concurrent: report.measurement.connections_peak,
-            user_s: report.driver.cpu_user_s,
-            system_s: report.driver.cpu_system_s,
+            concurrent: report.connections.peak,
+            user_s: report.client.cpu_user_s,
+            system_s: report.client.cpu_system_s,
             strict: self.strict,
         };
         let mut out = String::new();
@@ -207,7 +205,7 @@ impl Face for Httperf {
         }
         out += &text::report(&self.options, &self.tally, &beside);
         if self.options.periodic_stats {
-            let statuses = print::statuses(&report.measurement.total, " ");
+            let statuses = print::statuses(report.status.iter(), " ");
             out += &format!("Periodic stats: {statuses}\n");
         }
         Ending { out, notes: self.notes(report), ..Ending::default() }

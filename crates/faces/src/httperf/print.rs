@@ -3,7 +3,7 @@
 use super::options::{Options, Print};
 use plan::Plan;
 use sample::CallRecord;
-use stats::Snapshot;
+use std::fmt::Display;
 use wire::answer::{AnswerReader, Asked, HeadCache};
 
 /// Requests by row, and what of them is printed.
@@ -104,8 +104,10 @@ fn lines(out: &mut String, prefix: &str, bytes: &[u8]) {
 }
 
 /// `200=5, 404=1`.
-pub(super) fn statuses(total: &Snapshot, between: &str) -> String {
-    let seen: Vec<String> =
-        total.status.seen().map(|(status, count)| format!("{status}={count}")).collect();
+pub(super) fn statuses<S: Display, N: Display>(
+    seen: impl Iterator<Item = (S, N)>,
+    between: &str,
+) -> String {
+    let seen: Vec<String> = seen.map(|(status, count)| format!("{status}={count}")).collect();
     seen.join(between)
 }

@@ -31,7 +31,7 @@ use config::{Config, error, fatal};
 use journey::{Journey, Leaders};
 use lines::Measured;
 use options::Options;
-use report::RunReport;
+use record::run::RunRecord;
 use sample::CallRecord;
 use std::sync::Arc;
 use tally::{SiegeFigures, Tally};
@@ -285,10 +285,11 @@ impl Face for Siege {
         Ending { out: said.out + &ending.out, err: said.err + &ending.err, ..ending }
     }
 
-    fn report(&mut self, report: &RunReport, facts: &Facts) -> Ending {
+    fn report(&mut self, report: &RunRecord, facts: &Facts) -> Ending {
         let config = self.config();
         let from = self.date.at;
-        let elapsed = tally::span(from, from + report.measurement.elapsed, config.strict);
+        let elapsed =
+            tally::span(from, from + units::Nanos::from_secs_f64(report.elapsed_s), config.strict);
         let lifted = (config.seconds > 0 && !self.aborted()) || facts.signal != 0;
         let lifted = lifted && !config.quiet;
         let strict = config.strict;

@@ -7,7 +7,7 @@ mod results;
 use crate::{Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, StartTrouble};
 use options::{AccessTarget, Options};
 use plan::{AddressOrder, Expect, Load, Order, Plan, TargetPlan, Think};
-use report::RunReport;
+use record::run::RunRecord;
 use results::Tally;
 use sample::CallRecord;
 use units::Nanos;
@@ -107,7 +107,7 @@ impl Face for Torture {
         })
     }
 
-    fn report(&mut self, report: &RunReport, facts: &Facts) -> Ending {
+    fn report(&mut self, report: &RunRecord, facts: &Facts) -> Ending {
         let mut ending = Ending::text(results::text(&self.options, &self.tally, report, facts));
         ending.notes.extend(crate::client_note(report));
         ending

@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use crate::{Facts, words};
-use report::RunReport;
+use record::run::RunRecord;
 use sample::{CallRecord, FailureClass, Outcome};
 use std::collections::BTreeMap;
 
@@ -61,8 +61,8 @@ fn verdict(call: &CallRecord) -> (u16, String) {
     }
 }
 
-pub(super) fn text(options: &Options, tally: &Tally, report: &RunReport, facts: &Facts) -> String {
-    let spent_s = report.measurement.elapsed.as_secs_f64();
+pub(super) fn text(options: &Options, tally: &Tally, report: &RunRecord, facts: &Facts) -> String {
+    let spent_s = report.elapsed_s;
     let began_s = report.started_unix_s;
     let date = |unix_s: f64| words::ctime(unix_s.floor() as i64, facts.utc_offset_s);
     // what the script's dummy run would have taken as well: sleeping between the accesses

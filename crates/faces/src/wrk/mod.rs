@@ -20,7 +20,7 @@ use crate::{
 use ::units::Nanos;
 use options::Options;
 use rates::Rates;
-use report::RunReport;
+use record::run::{RunHist, RunRecord};
 use sample::FailureClass;
 use stats::{Hist, Measurement, Snapshot};
 
@@ -172,21 +172,22 @@ impl Wrk {
     }
 
     /// Response and service times that the report is made of.
-    fn times(&self, total: &Snapshot) -> (Hist, Hist) {
+    fn times(&self, report: &RunRecord) -> (Hist, Hist) {
         match &self.second {
             Some(second) if second.calibrates(&self.options) => {
                 (second.after.response(), second.after.service.clone())
             }
-            _ => (total.response(), total.service.clone()),
+            _ => (report.response(), report.hist(RunHist::Service)),
         }
     }
 
-    fn collect(&mut self, report: &RunReport) {
-        let total = &report.measurement.total;
-        let mut latency = spread_of(&self.times(total).0);
+    fn collect(&mut self, report: &RunRecord) {
+        let mut latency = spread_of(&self.times(report).0);
         let limit = self.options.timeout_s.saturating_mul(1_000_000);
         let handshakes = self.options.url.scheme.eq_ignore_ascii_case("https");
-        let mut errors = Errors { status: self.bad, ..errors(total, handshakes) };
+        let failures = report.failures.iter().map(|failure| (failure.class, failure.count));
+        let errors = errors(report.outcomes.timed_out, failures, handshakes);
+        let mut errors = Errors { status: self.bad, ..errors };
         errors.connect += self.not_opened;
         let patient = self.strict || self.options.rate.is_some();
         if patient {
@@ -196,10 +197,11 @@ impl Wrk {
         if self.strict && self.options.rate.is_none() {
             latency.values.retain(|(value, _)| *value <= limit);
         }
+        let measured = report.measured.as_ref();
         self.figures = WrkFigures {
-            requests: total.answers_in_window,
-            bytes: total.bytes_in_window,
-            runtime_us: report.measurement.window.0 / 1000,
+            requests: measured.map_or(0, |measured| measured.responses_in_window),
+            bytes: measured.map_or(0, |measured| measured.bytes_in_window),
+            runtime_us: Nanos::from_secs_f64(report.duration_s).0 / 1000,
             errors,
             latency,
             rates: self.rates.spread(),
@@ -231,7 +233,7 @@ impl Wrk {
         })
     }
 
-    fn notes(&self, report: &RunReport) -> Vec<String> {
+    fn notes(&self, report: &RunRecord) -> Vec<String> {
         let options = &self.options;
         let mut notes: Vec<String> = crate::client_note(report).into_iter().collect();
         let over = options.connections - options.connections_used();
@@ -249,14 +251,17 @@ impl Wrk {
                  colon and a blank"
             ));
         }
-        let total = &report.measurement.total;
-        if options.rate.is_some() && !options.batch && total.answers_in_window > total.in_window {
+        let in_groups = report
+            .measured
+            .as_ref()
+            .is_some_and(|measured| measured.responses_in_window > measured.in_window);
+        if options.rate.is_some() && !options.batch && in_groups {
             notes.push(
                 "several requests go out together: they have one latency together, as with -B"
                     .to_owned(),
             );
         }
-        let unanswered = report.measurement.total.counts.abandoned;
+        let unanswered = report.outcomes.abandoned;
         if options.rate.is_some() && unanswered > 0 {
             notes.push(format!(
                 "{unanswered} requests that were due had no answer by the end; their times are in \
@@ -276,11 +281,13 @@ pub fn figures_of(measurement: &Measurement) -> WrkFigures {
         let calls = row.counts.succeeded + row.counts.failed + row.counts.timed_out;
         ((calls as f64 / row.span_s).round() as u64, 1)
     };
+    let failures = total.failures.iter().map(|(class, count)| (*class, *count));
+    let errors = errors(total.counts.timed_out, failures, true);
     WrkFigures {
         requests: total.answers_in_window,
         bytes: total.bytes_in_window,
         runtime_us: measurement.window.0 / 1000,
-        errors: errors(total, true),
+        errors: Errors { status: bad_responses(total), ..errors },
         latency: spread_of(&total.response()),
         rates: Spread::new(measured.map(rate).collect()),
     }
@@ -293,9 +300,13 @@ fn spread_of(hist: &Hist) -> Spread {
 
 /// Failures in the columns that wrk has for them. `handshakes`: a connection that is refused fails
 /// before it counts as open; without TLS wrk takes it for open until its first write.
-fn errors(total: &Snapshot, handshakes: bool) -> Errors {
-    let mut errors = Errors { timeout: total.counts.timed_out, ..Errors::default() };
-    for (class, count) in &total.failures {
+fn errors(
+    timeout: u64,
+    failures: impl Iterator<Item = (FailureClass, u64)>,
+    handshakes: bool,
+) -> Errors {
+    let mut errors = Errors { timeout, ..Errors::default() };
+    for (class, count) in failures {
         match class {
             FailureClass::ClientTimeout
             | FailureClass::ConnectTimeout
@@ -317,7 +328,6 @@ fn errors(total: &Snapshot, handshakes: bool) -> Errors {
             _ => errors.read += count,
         }
     }
-    errors.status = bad_responses(total);
     errors
 }
 
@@ -381,7 +391,7 @@ impl Face for Wrk {
         Ending { out: std::mem::take(&mut self.said), err, code: 1, ..Ending::default() }
     }
 
-    fn report(&mut self, report: &RunReport, _facts: &Facts) -> Ending {
+    fn report(&mut self, report: &RunRecord, _facts: &Facts) -> Ending {
         self.collect(report);
         let mut notes = self.notes(report);
         if self.options.rate.is_none() {
@@ -392,7 +402,7 @@ impl Face for Wrk {
         if self.options.latency && self.options.rate.is_none() {
             out += &text::distribution(&figures.latency);
         } else if self.options.latency {
-            out += &self.spectra(&report.measurement.total);
+            out += &self.spectra(report);
         }
         out += &text::sums(figures);
         Ending { out, notes, ..Ending::default() }
@@ -405,12 +415,12 @@ impl Face for Wrk {
 
 impl Wrk {
     /// wrk2's blocks.
-    fn spectra(&self, total: &Snapshot) -> String {
+    fn spectra(&self, report: &RunRecord) -> String {
         const RULE: &str = "----------------------------------------------------------\n";
         let mut out = spectrum::block(&self.figures.latency, "Recorded Latency") + RULE;
         if self.options.uncorrected {
             let title = "Uncorrected Latency (measured without taking delayed starts into account)";
-            let service = spread_of(&self.times(total).1);
+            let service = spread_of(&self.times(report).1);
             out += "\n";
             out += &spectrum::block(&service, title);
             out += RULE;

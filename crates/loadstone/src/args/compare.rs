@@ -6,7 +6,7 @@ use super::run::*;
 use super::{Outputs, UsageError, parse};
 use clap::Args;
 use plan::{FileSource, HttpVersion, Load, Plan};
-use report::compare::{FailIf, LETTERS, Scope, plan_differences};
+use record::compare::{FailIf, LETTERS, Scope, plan_differences};
 use stats::compare::BLOCKS_MIN;
 use units::Nanos;
 

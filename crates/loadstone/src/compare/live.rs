@@ -8,8 +8,8 @@ use crate::run::keeping::{Keeper, Keeping, command_line};
 use crate::run::output;
 use crate::run::trial::{Change, TrialSession};
 use plan::Plan;
-use report::RunReport;
-use report::compare::{Comparison, LETTERS, assemble};
+use record::compare::{Comparison, LETTERS, assemble};
+use record::run::RunRecord;
 use stats::curve::Axis;
 use store::{Beginning, ResultKind};
 use units::{Purpose, Seed, Stream};
@@ -24,7 +24,7 @@ enum Ended {
 /// The runs of all sides, block by block.
 #[derive(Default)]
 struct Blocks {
-    runs: Vec<Vec<RunReport>>,
+    runs: Vec<Vec<RunRecord>>,
     order: Vec<String>,
     /// Why it ended before its last block.
     ended: Option<Ended>,
@@ -70,7 +70,7 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
         Ended::Interrupted => format!("interrupted after {blocks} of {} blocks", task.blocks),
         Ended::Died(why) => why,
     });
-    let report = assemble(Comparison {
+    let comparison = Comparison {
         name: task.outputs.name.clone(),
         labels: labels(&task),
         commands: commands(&task),
@@ -80,9 +80,10 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
         bounds: task.bounds,
         cautions: task.cautions,
         ended_early,
-    });
-    let written = super::finish(&report, &task.outputs);
-    let kept = keeping.finish_compare(&report, task.outputs.quiet);
+    };
+    let record = assemble(&comparison);
+    let written = super::finish(&record, &task.outputs);
+    let kept = keeping.finish_compare(&record, &comparison.runs, task.outputs.quiet);
     let code = written?;
     kept?;
     Ok(if died { Code::Invalid } else { code })
@@ -159,14 +160,14 @@ fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Resul
     for block in 0..task.blocks {
         let order = drawn(sides.len(), &mut draws);
         let name: String = order.iter().filter_map(|side| LETTERS.chars().nth(*side)).collect();
-        let mut runs: Vec<Vec<RunReport>> = vec![Vec::new(); sides.len()];
+        let mut runs: Vec<Vec<RunRecord>> = vec![Vec::new(); sides.len()];
         for side in order {
             // all get the same arrivals and draws, each block its own
             let nth = u64::from(block) * 2 + runs[side].len() as u64;
             let change = Change { seed: Some(seed.wrapping_add(nth)), ..Change::default() };
             let heading = format!("block {} of {} · {name}", block + 1, task.blocks);
             let run = match sides[side].run(&change, &heading)? {
-                TrialEnd::Run(run) => *run,
+                TrialEnd::Run(run) => RunRecord::of(&run),
                 TrialEnd::Died(why) => {
                     blocks.ended = Some(Ended::Died(format!("in block {}: {why}", block + 1)));
                     return Ok(blocks);

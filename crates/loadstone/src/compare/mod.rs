@@ -8,8 +8,7 @@ mod stored;
 use crate::args::{CompareArgs, CompareTask, Disk, Outputs};
 use crate::exit::{Code, Failure};
 use crate::run::output;
-use report::RunReport;
-use report::compare::CompareReport;
+use record::compare::CompareRecord;
 use stats::State;
 
 /// Characters shown of a side's label: a command may be long.
@@ -30,7 +29,7 @@ pub(crate) fn command_comment(command: Option<&str>) -> String {
 }
 
 /// Writes every result and gives the exit code.
-fn finish(report: &CompareReport, outputs: &Outputs) -> Result<Code, Failure> {
+fn finish(report: &CompareRecord, outputs: &Outputs) -> Result<Code, Failure> {
     let style = output::style(outputs.quiet, outputs.percentiles, outputs.full);
     let parts = output::Parts {
         json: &|| report::compare::json(report),
@@ -44,10 +43,8 @@ fn finish(report: &CompareReport, outputs: &Outputs) -> Result<Code, Failure> {
 }
 
 /// The first that holds, as with `run`.
-fn exit_code(report: &CompareReport) -> Code {
-    let runs = || report.runs.iter().flatten();
-    let invalid = |run: &RunReport| run.verdict.state == State::Invalid;
-    if runs().any(invalid) {
+fn exit_code(report: &CompareRecord) -> Code {
+    if report.runs().any(|run| run.state == State::Invalid) {
         Code::Invalid
     } else if crate::signals::caught() > 0 {
         Code::Interrupted

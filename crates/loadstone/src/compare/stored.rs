@@ -3,8 +3,8 @@
 use crate::args::{StoredTask, UsageError, differing_plans};
 use crate::exit::{Code, Failure};
 use crate::run::{keeping::wanted, output};
-use report::RunReport;
-use report::compare::{Comparison, Scope, assemble, plan_differences};
+use record::compare::{Comparison, Scope, assemble, plan_differences};
+use record::run::RunRecord;
 use stats::compare::RUNS_MIN;
 use store::{Store, Stored};
 
@@ -20,7 +20,7 @@ pub(super) fn compare(task: StoredTask) -> Result<Code, Failure> {
     cautions.extend(other_machine(&runs));
     let started_unix_s =
         runs.iter().flatten().map(|run| run.started_unix_s).fold(f64::MAX, f64::min);
-    let report = assemble(Comparison {
+    let report = assemble(&Comparison {
         name: task.outputs.name.clone(),
         labels: task.labels.to_vec(),
         commands: vec![None, None],
@@ -34,7 +34,7 @@ pub(super) fn compare(task: StoredTask) -> Result<Code, Failure> {
     super::finish(&report, &task.outputs)
 }
 
-fn load(store: &Store, names: &[String]) -> Result<Vec<RunReport>, Failure> {
+fn load(store: &Store, names: &[String]) -> Result<Vec<RunRecord>, Failure> {
     let one = |name: &String| match store.load(name) {
         Ok(Stored::Run(run)) => Ok(*run),
         Ok(other) => {
@@ -46,20 +46,20 @@ fn load(store: &Store, names: &[String]) -> Result<Vec<RunReport>, Failure> {
 }
 
 /// Of every run against the first.
-fn differences(runs: &[Vec<RunReport>]) -> Vec<String> {
+fn differences(runs: &[Vec<RunRecord>]) -> Vec<String> {
     let mut all = runs.iter().flatten();
     let Some(first) = all.next() else { return Vec::new() };
     let mut differ: Vec<String> = all
-        .flat_map(|run| plan_differences(&first.plan_toml, &run.plan_toml, Scope::SameCalls))
+        .flat_map(|run| plan_differences(first.plan.toml(), run.plan.toml(), Scope::SameCalls))
         .collect();
     differ.dedup();
     differ
 }
 
 /// A gate that cannot judge is refused before it misleads.
-fn refuse_too_few(runs: &[Vec<RunReport>], gated: bool) -> Result<(), UsageError> {
+fn refuse_too_few(runs: &[Vec<RunRecord>], gated: bool) -> Result<(), UsageError> {
     let count =
-        |runs: &Vec<RunReport>| -> usize { runs.iter().map(|run| run.runs.len().max(1)).sum() };
+        |runs: &Vec<RunRecord>| -> usize { runs.iter().map(|run| run.runs.len().max(1)).sum() };
     let fewest = runs.iter().map(count).min().unwrap_or(0);
     if gated && fewest < RUNS_MIN {
         return Err(UsageError::new(format!(
@@ -71,10 +71,10 @@ fn refuse_too_few(runs: &[Vec<RunReport>], gated: bool) -> Result<(), UsageError
 }
 
 /// Runs of two client machines differ by the machines too.
-fn other_machine(runs: &[Vec<RunReport>]) -> Option<String> {
+fn other_machine(runs: &[Vec<RunRecord>]) -> Option<String> {
     let mut all = runs.iter().flatten();
     let machine =
-        |run: &RunReport| (run.environment.host.clone(), run.environment.cpu_model.clone());
+        |run: &RunRecord| (run.environment.host.clone(), run.environment.cpu_model.clone());
     let first = all.next().map(machine)?;
     all.any(|run| machine(run) != first)
         .then(|| "The runs were made on different client machines.".to_owned())

@@ -21,7 +21,7 @@ use disk::Disk;
 use engine::Logging;
 use faces::{Date, Ending, Extras, Face, Facts, Job, OutFile, Reading, StartTrouble, Tool};
 use plan::Load;
-use report::RunReport;
+use record::run::RunRecord;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
@@ -257,15 +257,14 @@ fn measured(
     };
     let measured = measure(plan, prepared, calibration.as_ref(), logging, casts, &mut watcher)?;
     let name = String::new();
-    let report: RunReport =
-        assemble(plan, prepared, None, vec![measured], &environment, calibration, &name);
+    let report = assemble(plan, prepared, None, vec![measured], &environment, calibration, &name);
     let facts = Facts {
         origin,
         utc_offset_s,
         descriptors: host::limits::descriptors().hard,
         signal: crate::signals::caught(),
     };
-    let ending = face.borrow_mut().report(&report, &facts);
+    let ending = face.borrow_mut().report(&RunRecord::of(&report), &facts);
     Ok(ending)
 }
 

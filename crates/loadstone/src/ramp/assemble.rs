@@ -29,7 +29,7 @@ pub(super) fn assemble(
     if interrupted {
         early.push(format!("interrupted at step {}", steps.len()));
     }
-    let labels: Vec<String> = task.targets.iter().map(|target| target.label.clone()).collect();
+    let labels = super::labels(task);
     let findings = report::ramp_findings(&steps, &labels, &curves);
     let first = &task.targets[0];
     RampReport {

@@ -15,7 +15,7 @@ use crate::run::trial::{Reached, TrialSession, reach};
 use crate::run::view::{self, View};
 use lane::{Lane, LaneTurn};
 use report::RunReport;
-use report::ramp::{RampRecord, RampStep};
+use report::ramp::{RampRecord, RampStep, RampStepRecord};
 use stats::State;
 use std::sync::Arc;
 use store::{Beginning, ResultKind};
@@ -54,7 +54,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result
     }
     session.keeping = keep(keeper, &task, &session, started_unix_s)?;
     session.view = open_view(&task)?;
-    let climbed = climb(&session, &mut lanes);
+    let climbed = climb(&session, &mut lanes, &labels(&task));
     // the report goes to the terminal that was there before
     session.view = None;
     session.meters.take().into_iter().for_each(Meters::close);
@@ -73,7 +73,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result
         keeping.discard();
         written?;
     } else {
-        written.and(keeping.finish_ramp(&report, task.outputs.quiet))?;
+        written.and(keeping.finish_ramp(&record, task.outputs.quiet))?;
     }
     Ok(exit_code(&record))
 }
@@ -93,7 +93,6 @@ fn keep(
     started_unix_s: f64,
 ) -> Result<Keeping, Failure> {
     let plans: Vec<&plan::Plan> = task.targets.iter().map(|target| &target.plan).collect();
-    let labels: Vec<String> = task.targets.iter().map(|target| target.label.clone()).collect();
     let Some(first) = task.targets.first() else { return Ok(Keeping::nowhere()) };
     let beginning = Beginning {
         name: &task.outputs.name,
@@ -101,15 +100,23 @@ fn keep(
         command_line: &keeping::command_line(&plans),
         environment: &session.environment,
         started_unix_s,
-        labels: &labels,
+        labels: &labels(task),
         commands: &[],
         axis: first.course.axis,
     };
     keeper.begin(ResultKind::Ramp, &beginning)
 }
 
+fn labels(task: &RampTask) -> Vec<String> {
+    task.targets.iter().map(|target| target.label.clone()).collect()
+}
+
 /// The lanes in turns, there and back, so that none is always first.
-fn climb(session: &TrialSession, lanes: &mut [Lane]) -> Result<Vec<RampStep>, Failure> {
+fn climb(
+    session: &TrialSession,
+    lanes: &mut [Lane],
+    labels: &[String],
+) -> Result<Vec<RampStep>, Failure> {
     let mut steps = Vec::new();
     let mut kept = 0;
     let mut order: Vec<usize> = (0..lanes.len()).collect();
@@ -119,7 +126,7 @@ fn climb(session: &TrialSession, lanes: &mut [Lane]) -> Result<Vec<RampStep>, Fa
             let outcome = lanes[row].step(session, &mut steps)?;
             // an overload that ends the lane was a step as well
             for (index, step) in steps.iter().enumerate().skip(kept) {
-                session.keeping.step(index, step);
+                session.keeping.step(index, &RampStepRecord::of(step, index + 1, labels));
             }
             any |= steps.len() > kept;
             kept = steps.len();

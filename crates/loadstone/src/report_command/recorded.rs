@@ -58,7 +58,11 @@ fn read(name: &str, text: &str) -> Result<ShownResults, String> {
             ramp.is_whole()?;
             Ok(ShownResults::Ramps(vec![(name.to_owned(), ramp)]))
         }
-        compare::SCHEMA => Ok(ShownResults::Comparison(Box::new(compare::read(text)?.report()?))),
+        compare::SCHEMA => {
+            let compare = compare::read(text)?;
+            compare.is_whole()?;
+            Ok(ShownResults::Comparison(Box::new(compare)))
+        }
         other => Err(format!(
             "is {}: only {} can be rendered from JSON",
             units::quoted(other),

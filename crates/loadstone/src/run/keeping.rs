@@ -4,14 +4,14 @@
 use super::threads::Watcher;
 use crate::exit::{Code, Failure};
 use plan::Plan;
-use report::RunReport;
-use report::compare::CompareReport;
-use report::ramp::{RampReport, RampStep};
+use record::compare::CompareRecord;
+use record::ramp::{RampRecord, RampStepRecord};
+use record::run::RunRecord;
 use sample::{AgentNow, CallRecord, Environment};
 use stats::curve::Axis;
 use stats::{Second, Snapshot};
 use store::{
-    Beginning, Recording, RecordingEnd, ResultKind, Seconds, Store, StoreError, StorePlace,
+    Beginning, Recording, RecordingEnd, ResultKind, RunId, Seconds, Store, StoreError, StorePlace,
 };
 use torture::result::CaseResult;
 
@@ -101,7 +101,7 @@ impl Keeper {
     /// As [`Keeper::begin`].
     pub(crate) fn torture(
         self,
-        report: &report::torture::Report,
+        report: &record::torture::Report,
         beside: Option<&Plan>,
     ) -> Result<Keeping, Failure> {
         let command_line = command_line(&Vec::from_iter(beside));
@@ -144,7 +144,7 @@ impl Keeping {
     }
 
     /// A step of a ramp that is over.
-    pub(crate) fn step(&self, index: usize, step: &RampStep) {
+    pub(crate) fn step(&self, index: usize, step: &RampStepRecord) {
         if let Some(recording) = &self.recording {
             recording.step(index, step);
         }
@@ -152,8 +152,8 @@ impl Keeping {
 
     /// # Errors
     /// As [`Keeping::finish_run`].
-    pub(crate) fn finish_ramp(self, report: &RampReport, quiet: bool) -> Result<(), Failure> {
-        self.finish(quiet, |recording| recording.finish_ramp(report))
+    pub(crate) fn finish_ramp(self, ramp: &RampRecord, quiet: bool) -> Result<(), Failure> {
+        self.finish(quiet, |store, id| store.finish_ramp(id, ramp))
     }
 
     /// Watches the measurement `index`: the repeat of a run, the step of a ramp.
@@ -164,12 +164,12 @@ impl Keeping {
 
     /// # Errors
     /// A store that was asked for and did not take the result: exit code 5.
-    pub(crate) fn finish_run(self, report: &RunReport, quiet: bool) -> Result<(), Failure> {
-        self.finish(quiet, |recording| recording.finish_run(report))
+    pub(crate) fn finish_run(self, run: &RunRecord, quiet: bool) -> Result<(), Failure> {
+        self.finish(quiet, |store, id| store.finish_run(id, run))
     }
 
     /// A run of one side (0 or 1) of a comparison that is over, the `index`th of that side.
-    pub(crate) fn side(&self, side: usize, index: usize, run: &RunReport) {
+    pub(crate) fn side(&self, side: usize, index: usize, run: &RunRecord) {
         if let Some(recording) = &self.recording {
             recording.side(side, index, run);
         }
@@ -177,8 +177,13 @@ impl Keeping {
 
     /// # Errors
     /// As [`Keeping::finish_run`].
-    pub(crate) fn finish_compare(self, report: &CompareReport, quiet: bool) -> Result<(), Failure> {
-        self.finish(quiet, |recording| recording.finish_compare(report))
+    pub(crate) fn finish_compare(
+        self,
+        compare: &CompareRecord,
+        runs: &[Vec<RunRecord>],
+        quiet: bool,
+    ) -> Result<(), Failure> {
+        self.finish(quiet, |store, id| store.finish_compare(id, compare, runs))
     }
 
     /// A case of a torture that is over, the `index`th.
@@ -192,20 +197,20 @@ impl Keeping {
     /// As [`Keeping::finish_run`].
     pub(crate) fn finish_torture(
         self,
-        report: &report::torture::Report,
+        report: &record::torture::Report,
         quiet: bool,
     ) -> Result<(), Failure> {
-        self.finish(quiet, |recording| recording.finish_torture(report))
+        self.finish(quiet, |store, id| store.finish_torture(id, report))
     }
 
-    /// Ends the recording in whatever way `end` does, and says what became of it.
+    /// Finishes the result in whatever way `end` does, and says what became of it.
     fn finish(
         self,
         quiet: bool,
-        end: impl FnOnce(Recording) -> Result<RecordingEnd, StoreError>,
+        end: impl FnOnce(&mut Store, &RunId) -> Result<(), StoreError>,
     ) -> Result<(), Failure> {
         let Some(recording) = self.recording else { return Ok(()) };
-        let error = match end(recording) {
+        let error = match recording.finish(end) {
             Ok(kept) => {
                 tell(&kept, quiet);
                 return Ok(());

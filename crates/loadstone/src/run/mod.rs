@@ -162,8 +162,9 @@ pub(crate) fn run(
 
 /// Writes the report wherever it goes, the store included; every one is tried.
 fn deliver(report: &RunReport, outputs: &Outputs, keeping: Keeping) -> Result<(), Failure> {
-    let written = output::write(&RunRecord::of(report), outputs);
-    let kept = keeping.finish_run(report, outputs.quiet);
+    let record = RunRecord::of(report);
+    let written = output::write(&record, outputs);
+    let kept = keeping.finish_run(&record, outputs.quiet);
     written.and(kept)
 }
 

@@ -7,6 +7,8 @@ use crate::exit::{Code, Failure};
 use crate::files;
 use crate::report_command::of_one_kind;
 use crate::run::{keeping, output};
+use record::compare::SideRecord;
+use record::run::PlanRecord;
 use std::path::Path;
 use store::{Filter, RunId, Store, StoreError, Stored};
 
@@ -117,20 +119,19 @@ fn show(args: &ShowArgs) -> Result<Code, Failure> {
 /// A torture without a load beside it follows no plan.
 fn plan_of(stored: &Stored) -> Result<String, Failure> {
     Ok(match stored {
-        Stored::Run(run) => run.plan_toml.clone(),
-        Stored::Ramp(ramp) => ramp.plan_toml.clone(),
+        Stored::Run(run) => run.plan.toml().to_owned(),
+        Stored::Ramp(ramp) => ramp.plan.toml().to_owned(),
         Stored::Compare(compare) => {
-            let plan = |side: usize| {
-                let runs = compare.runs.get(side).and_then(|runs| runs.first());
-                let plan = runs.map_or("", |run| run.plan_toml.as_str());
-                let label = report::printable(&compare.labels[side], 200);
-                let command = compare.commands.get(side).and_then(Option::as_deref);
-                format!("# {label}\n{}{plan}", crate::compare::command_comment(command))
+            let plan = |side: &SideRecord| {
+                let plan = side.plan.as_ref().map_or("", PlanRecord::toml);
+                let label = report::printable(&side.label, 200);
+                let command = crate::compare::command_comment(side.command.as_deref());
+                format!("# {label}\n{command}{plan}")
             };
-            (0..compare.labels.len()).map(plan).collect()
+            compare.sides().map(plan).collect()
         }
         Stored::Torture(torture) => match &torture.beside {
-            Some(beside) => beside.run.plan_toml.clone(),
+            Some(beside) => beside.run.plan.toml().to_owned(),
             None => {
                 let text = "a torture follows no plan: its command line stands above its report";
                 return Err(Failure::usage(text));

@@ -8,8 +8,9 @@ use crate::run::trial::{Change, Reached, TrialSession, reach};
 use campaign::Watcher;
 use engine::{Order, Setup};
 use plan::{Load, Plan, ResolveRule};
+use record::run::RunRecord;
+use record::torture::Beside;
 use report::RunReport;
-use report::torture::Beside;
 use sample::{CallRecord, Outcome};
 use stats::{Second, Snapshot};
 use std::convert::Infallible;
@@ -307,7 +308,7 @@ impl Running {
         let mut felt = felt(calls, &spans.over, (from, from + BASE));
         felt.left_out = left_out;
         felt.judge(cases);
-        Ok(Beside { felt, run })
+        Ok(Beside { felt, run: RunRecord::of(&run) })
     }
 }
 

@@ -12,7 +12,7 @@ use store::{Filter, Store, StorePlace};
 fn seconds_kept(path: &Path) -> usize {
     let Ok(store) = Store::open_to_read(&StorePlace::File(path.to_owned())) else { return 0 };
     match store.load("last") {
-        Ok(store::Stored::Run(run)) => run.measurement.series.len(),
+        Ok(store::Stored::Run(run)) => run.series.len(),
         _ => 0,
     }
 }

@@ -14,7 +14,7 @@ use store::{Filter, Progress, Store, StorePlace, Stored};
 fn blocks_kept(path: &Path) -> Option<usize> {
     let store = Store::open_to_read(&StorePlace::File(path.to_owned())).ok()?;
     match store.load("last").ok()? {
-        Stored::Compare(compare) => Some(compare.order.split_whitespace().count()),
+        Stored::Compare(compare) => Some(compare.order.len()),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Changes in words: percent, or points of a share.
 
-use super::Difference;
+use super::DifferenceRecord;
 
 /// `+7.1 %`, `-0.3 points`; `-` where there is none.
 pub fn amount(change: f64, points: bool) -> String {
@@ -17,13 +17,13 @@ pub fn amount(change: f64, points: bool) -> String {
 }
 
 /// `+5.9 to +8.2 %`.
-pub fn interval(one: &Difference) -> String {
+pub fn interval(one: &DifferenceRecord) -> String {
     if !one.low.is_finite() || !one.high.is_finite() {
         return "-".to_owned();
     }
-    let low = amount(one.low, one.points);
+    let low = amount(one.low, one.points());
     let low = low.rsplit_once(' ').map_or("", |(number, _)| number);
-    format!("{low} to {}", amount(one.high, one.points))
+    format!("{low} to {}", amount(one.high, one.points()))
 }
 
 /// A share or a difference of shares, without its sign.

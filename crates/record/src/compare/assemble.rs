@@ -1,12 +1,17 @@
 //! From runs to differences.
 
-use super::{CompareReport, Difference, FailIf, FurtherSide, Judgement, protocols};
+use super::{
+    BoundRecord, CompareRecord, DifferenceRecord, FailIf, FurtherRecord, Judgement, LETTERS,
+    SCHEMA, SideRecord, answer, protocols, sentence, verdict,
+};
 use crate::figures::{FigureKind, RUN_FIGURES, RunFigure};
-use crate::run::{Headline, RunReport};
+use crate::run::{EnvironmentRecord, Headline, HistogramRecord, RunRecord};
+use crate::timestamp;
 use crate::words::counted;
+use sample::Environment;
 use stats::compare::{BLOCKS_MIN, Block, Compared, Effort, RUNS_MIN, Scale, Series};
 use stats::interval::CONFIDENCE;
-use stats::{State, samples_needed};
+use stats::{Hist, State, samples_needed};
 use units::{Purpose, Seed};
 
 /// Resamples behind each interval.
@@ -19,64 +24,103 @@ const OF_A_BLOCK: usize = 2;
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
     pub name: String,
+    /// What the sides are called.
     pub labels: Vec<String>,
-    /// As [`CompareReport::commands`].
+    /// The commands that started the servers anew for each run, where there were any.
     pub commands: Vec<Option<String>>,
     /// In seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
-    /// As [`CompareReport::runs`]; with an order, two of each side for every block.
-    pub runs: Vec<Vec<RunReport>>,
-    /// As [`CompareReport::order`].
+    /// The runs of each side; with an order, two of each for every block.
+    pub runs: Vec<Vec<RunRecord>>,
+    /// The order of the runs, a word for each block, such as `ABBA BAAB`; empty for two sets that
+    /// were recorded apart.
     pub order: String,
     pub bounds: Vec<FailIf>,
     /// What is known against it beforehand.
     pub cautions: Vec<String>,
-    /// As [`CompareReport::ended_early`].
+    /// Why it ended before its last block; the blocks before are whole.
     pub ended_early: Option<String>,
 }
 
+/// What was found of one side against the first.
+pub type SideFigures = (Vec<DifferenceRecord>, Vec<BoundRecord>);
+
 /// Compares. Quantiles for which a run has too few calls are left out.
-pub fn assemble(comparison: Comparison) -> CompareReport {
-    let Comparison { runs, order, bounds, mut cautions, .. } = comparison;
-    let headlines: Vec<Vec<Headline>> = runs.iter().map(|runs| headlines(runs)).collect();
+pub fn assemble(comparison: &Comparison) -> CompareRecord {
+    let Comparison { runs, order, bounds, .. } = comparison;
     let figures: Vec<&RunFigure> =
-        RUN_FIGURES.iter().filter(|figure| enough_calls(figure.0, &runs)).collect();
-    let mut found = (1..headlines.len()).map(|side| {
-        let pair = [&headlines[0], &headlines[side]].map(Vec::as_slice);
+        RUN_FIGURES.iter().filter(|figure| enough_calls(figure.0, runs)).collect();
+    let headlines: Vec<Vec<Headline>> = runs.iter().map(|runs| headlines(runs)).collect();
+    let found = LETTERS.chars().zip(&headlines).skip(1).map(|(letter, side)| {
+        let pair = [headlines[0].as_slice(), side];
         let family = headlines.len() - 1;
-        let differences = differences(&figures, pair, !order.is_empty(), family);
+        let differences = differences(letter, &figures, pair, !order.is_empty(), family);
         let bounds = bounds.iter().map(|bound| bound.judge(&differences)).collect();
-        FurtherSide { differences, bounds }
+        (differences, bounds)
     });
-    let FurtherSide { differences, bounds } = found.next().unwrap_or_default();
-    let further = found.collect();
-    cautions.extend(verdict_cautions(&comparison.labels, &headlines));
-    cautions.extend(too_few(&headlines, &order));
-    CompareReport {
-        name: comparison.name,
-        labels: comparison.labels,
-        commands: comparison.commands,
+    let mut record = put_together(comparison, found.collect());
+    record.cautions.extend(verdict_cautions(&comparison.labels, &headlines));
+    record.cautions.extend(too_few(&headlines, order));
+    record
+}
+
+/// The record of a comparison whose figures are known: `found` of each side after the first.
+pub fn put_together(comparison: &Comparison, found: Vec<SideFigures>) -> CompareRecord {
+    let Comparison { labels, runs, .. } = comparison;
+    let mut sides = (0..labels.len()).map(|side| side_of(comparison, side));
+    let mut side = || sides.next().unwrap_or_default();
+    let (before, after) = (side(), side());
+    let mut found = found.into_iter();
+    let (differences, bounds) = found.next().unwrap_or_default();
+    let further = ('C'..).zip(sides).zip(found).map(|((letter, side), (differences, bounds))| {
+        let answer = verdict(letter, &differences);
+        FurtherRecord { answer, differences, bounds, side }
+    });
+    let machine = runs.iter().flatten().next().map(|run| run.environment.clone());
+    let mut record = CompareRecord {
+        schema: SCHEMA.to_owned(),
+        answer: String::new(),
+        name: comparison.name.clone(),
+        started: timestamp(comparison.started_unix_s),
         started_unix_s: comparison.started_unix_s,
-        protocols: protocols(&runs),
-        runs,
-        order,
+        order: comparison.order.split_whitespace().map(str::to_owned).collect(),
         confidence: CONFIDENCE,
         resamples: RESAMPLES,
         differences,
         bounds,
-        further,
-        cautions,
-        ended_early: comparison.ended_early,
+        cautions: comparison.cautions.clone(),
+        ended_early: comparison.ended_early.clone(),
+        before,
+        after,
+        further: further.collect(),
+        protocols: protocols(runs),
+        environment: machine.or_else(|| Some(EnvironmentRecord::of(&Environment::default()))),
+    };
+    record.answer = answer(&record);
+    record
+}
+
+fn side_of(comparison: &Comparison, side: usize) -> SideRecord {
+    let runs = comparison.runs.get(side).map_or(&[][..], Vec::as_slice);
+    let mut response = Hist::new();
+    runs.iter().for_each(|run| response.merge(&run.response()));
+    SideRecord {
+        label: comparison.labels[side].clone(),
+        command: comparison.commands.get(side).cloned().flatten(),
+        runs: headlines(runs),
+        plan: runs.first().map(|run| run.plan.clone()),
+        response_histogram: Some(HistogramRecord::of(&response)),
     }
 }
 
 /// Of the second to the first. `family`: comparisons that one result makes, this one among them.
 fn differences(
+    letter: char,
     figures: &[&RunFigure],
     [before, after]: [&[Headline]; 2],
     interleaved: bool,
     family: usize,
-) -> Vec<Difference> {
+) -> Vec<DifferenceRecord> {
     let blocks = |figure: fn(&Headline) -> f64| {
         let values = |side: &[Headline]| side.iter().map(figure).collect();
         in_blocks(values(before), values(after), interleaved)
@@ -89,16 +133,11 @@ fn differences(
     let effort = Effort { resamples: RESAMPLES, family };
     let compared = stats::compare::compare(&series, effort, &mut stream);
     let found = figures.iter().zip(compared);
-    found.map(|((figure, _, kind), found)| difference(figure, *kind, found)).collect()
+    found.map(|((figure, _, kind), found)| difference(letter, figure, *kind, found)).collect()
 }
 
-/// Every run of its own: repeats are several.
-pub fn headlines(runs: &[RunReport]) -> Vec<Headline> {
-    let of = |run: &RunReport| match run.runs.is_empty() {
-        true => vec![Headline::of(&run.measurement, run.verdict.state)],
-        false => run.runs.clone(),
-    };
-    runs.iter().flat_map(of).collect()
+fn headlines(runs: &[RunRecord]) -> Vec<Headline> {
+    runs.iter().flat_map(RunRecord::headlines).collect()
 }
 
 fn in_blocks(before: Vec<f64>, after: Vec<f64>, interleaved: bool) -> Vec<Block> {
@@ -117,17 +156,16 @@ fn scale(kind: FigureKind) -> Scale {
 }
 
 /// A quantile needs calls beyond it in every run.
-fn enough_calls(figure: &str, runs: &[Vec<RunReport>]) -> bool {
+fn enough_calls(figure: &str, runs: &[Vec<RunRecord>]) -> bool {
     let Some(percent) = figure.strip_prefix('p').and_then(|text| text.parse::<f64>().ok()) else {
         return true;
     };
     let needed = samples_needed(percent / 100.0);
-    let calls =
-        |run: &RunReport| run.measurement.total.response().count() / run.runs.len().max(1) as u64;
+    let calls = |run: &RunRecord| run.response_time_s.count / run.runs.len().max(1) as u64;
     runs.iter().flatten().all(|run| calls(run) >= needed)
 }
 
-fn difference(figure: &str, kind: FigureKind, found: Compared) -> Difference {
+fn difference(letter: char, figure: &str, kind: FigureKind, found: Compared) -> DifferenceRecord {
     let rose_is_worse = kind == FigureKind::Time || figure == "failures";
     let judgement = match found {
         Compared { enough: false, .. } => Judgement::TooFew,
@@ -135,20 +173,23 @@ fn difference(figure: &str, kind: FigureKind, found: Compared) -> Difference {
         Compared { change, .. } if (change > 0.0) == rose_is_worse => Judgement::Worse,
         _ => Judgement::Better,
     };
-    Difference {
+    let mut difference = DifferenceRecord {
         figure: figure.to_owned(),
         before: found.before,
         after: found.after,
-        relative: found.change,
+        scale: scale(kind),
+        change: found.change,
         low: found.low,
         high: found.high,
-        points: kind == FigureKind::Share,
         noise: found.noise,
         detectable: found.detectable,
         effect: found.effect,
         p_value: found.p_value,
         judgement,
-    }
+        text: String::new(),
+    };
+    difference.text = sentence(letter, &difference);
+    difference
 }
 
 fn verdict_cautions(labels: &[String], headlines: &[Vec<Headline>]) -> Vec<String> {

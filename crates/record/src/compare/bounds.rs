@@ -1,7 +1,7 @@
 //! The rules of `--fail-if`: a figure and how far it may move, `p99 +5%`.
 
 use super::amount::{amount, interval};
-use super::{BoundResult, Difference, Judgement};
+use super::{BoundRecord, DifferenceRecord, Judgement};
 use crate::figures::{FigureKind, RUN_FIGURES};
 use units::{ParseError, quoted};
 
@@ -58,8 +58,8 @@ impl FailIf {
 
     /// Whether a difference is shown and lies beyond the bound. What cannot be judged counts as
     /// crossed: a gate that cannot see stays shut.
-    pub(super) fn judge(&self, differences: &[Difference]) -> BoundResult {
-        let of = |crossed: bool, why: String| BoundResult { text: self.text.clone(), crossed, why };
+    pub(super) fn judge(&self, differences: &[DifferenceRecord]) -> BoundRecord {
+        let of = |crossed: bool, why: String| BoundRecord { text: self.text.clone(), crossed, why };
         let Some(found) = differences.iter().find(|one| one.figure == self.figure) else {
             let why = format!("{} has too few calls in a run to be judged", self.figure);
             return of(true, why);
@@ -67,14 +67,11 @@ impl FailIf {
         let moved = format!(
             "{} changed by {} ({})",
             found.figure,
-            amount(found.relative, found.points),
+            amount(found.change, found.points()),
             interval(found)
         );
-        let beyond = if self.limit > 0.0 {
-            found.relative > self.limit
-        } else {
-            found.relative < self.limit
-        };
+        let beyond =
+            if self.limit > 0.0 { found.change > self.limit } else { found.change < self.limit };
         match found.judgement {
             Judgement::TooFew => {
                 of(true, format!("{} cannot be judged from these runs", found.figure))

@@ -1,10 +1,10 @@
 //! One site over several protocols: what each of them took beside the times.
 
-use crate::run::RunReport;
+use crate::run::{FieldsRecord, RunHist, RunRecord};
 use plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{Hist, Snapshot};
+use stats::Hist;
 use units::Nanos;
 
 /// What all runs of one side took, where the sides speak different protocols.
@@ -35,60 +35,57 @@ pub struct ProtocolRecord {
 
 /// One for each side. Empty where all sides speak the same protocol, and where it is not known of one
 /// of them what it took.
-pub fn protocols(sides: &[Vec<RunReport>]) -> Vec<ProtocolRecord> {
-    let plans: Option<Vec<&Plan>> = sides.iter().map(|runs| Some(&runs.first()?.plan)).collect();
+pub fn protocols(sides: &[Vec<RunRecord>]) -> Vec<ProtocolRecord> {
+    let plans: Option<Vec<&Plan>> =
+        sides.iter().map(|runs| Some(runs.first()?.plan.plan())).collect();
     let Some(plans) = plans else { return Vec::new() };
     let version = |plan: &&Plan| plan.request.version;
     if plans.iter().all(|plan| version(plan) == version(&plans[0])) {
         return Vec::new();
     }
-    let sides: Vec<Total> = sides.iter().map(|runs| Total::of(runs)).collect();
-    if sides.iter().any(|side| side.all.counts.done() == 0) {
+    let done = |runs: &Vec<RunRecord>| runs.iter().any(|run| run.outcomes.done() > 0);
+    if !sides.iter().all(done) {
         return Vec::new();
     }
-    plans.into_iter().zip(&sides).map(|(plan, side)| side.record(plan)).collect()
+    plans.into_iter().zip(sides).map(|(plan, runs)| of_side(plan, runs)).collect()
 }
 
 /// All runs of one side.
-struct Total {
-    all: Snapshot,
-    runs: u64,
-    window: Nanos,
-}
-
-impl Total {
-    fn of(runs: &[RunReport]) -> Total {
-        let mut side = Total { all: Snapshot::default(), runs: 0, window: Nanos::ZERO };
-        for run in runs {
-            side.all.merge(&run.measurement.total);
-            // repeats of one run are already added up in it
-            side.runs += run.runs.len().max(1) as u64;
-            side.window += run.measurement.window;
-        }
-        side
-    }
-
-    fn record(&self, plan: &Plan) -> ProtocolRecord {
-        let total = &self.all;
-        let (version, response) = (plan.request.version, total.response());
-        let calls = total.counts.done().max(1);
-        let http2 = &total.connections.http2;
-        let per_stream = |bytes: u64| bytes.checked_div(http2.streams);
-        ProtocolRecord {
-            version: version.name().to_owned(),
-            calls_per_s: total.in_window as f64 / self.window.as_secs_f64().max(1e-9),
-            response_p50_s: quantile_s(&response, 0.5),
-            response_p99_s: quantile_s(&response, 0.99),
-            first_byte_p50_s: quantile_s(&total.first_byte, 0.5),
-            connections_per_run: total.connections.established / self.runs.max(1),
-            connect_p50_s: quantile_s(&total.connect, 0.5),
-            tls_p50_s: quantile_s(&total.tls, 0.5),
-            bytes_sent_per_call: total.bytes_sent / calls,
-            bytes_received_per_call: total.bytes_received / calls,
-            streams_per_connection: version.has_streams().then_some(plan.connection.pipeline),
-            coded_sent_per_call: per_stream(http2.coded_sent),
-            coded_received_per_call: per_stream(http2.coded_received),
-        }
+fn of_side(plan: &Plan, runs: &[RunRecord]) -> ProtocolRecord {
+    let sum = |of: fn(&RunRecord) -> u64| runs.iter().map(of).sum::<u64>();
+    let all = |of: RunHist| {
+        let mut all = Hist::new();
+        runs.iter().for_each(|run| all.merge(&run.hist(of)));
+        all
+    };
+    let mut response = Hist::new();
+    runs.iter().for_each(|run| response.merge(&run.response()));
+    let version = plan.request.version;
+    let calls = sum(|run| run.outcomes.done()).max(1);
+    let window = runs.iter().map(|run| Nanos::from_secs_f64(run.duration_s));
+    let window = window.fold(Nanos::ZERO, |all, one| all + one);
+    let streams = sum(|run| run.http2.as_ref().map_or(0, |http2| http2.streams));
+    let coded = |of: fn(&FieldsRecord) -> u64| {
+        let bytes = runs.iter().filter_map(|run| run.http2.as_ref()).map(|http2| of(&http2.fields));
+        bytes.sum::<u64>().checked_div(streams)
+    };
+    let in_window = sum(|run| run.measured.as_ref().map_or(0, |measured| measured.in_window));
+    ProtocolRecord {
+        version: version.name().to_owned(),
+        calls_per_s: in_window as f64 / window.as_secs_f64().max(1e-9),
+        response_p50_s: quantile_s(&response, 0.5),
+        response_p99_s: quantile_s(&response, 0.99),
+        first_byte_p50_s: quantile_s(&all(RunHist::FirstByte), 0.5),
+        // repeats of one run are already added up in it
+        connections_per_run: sum(|run| run.connections.established)
+            / sum(|run| run.runs.len().max(1) as u64).max(1),
+        connect_p50_s: quantile_s(&all(RunHist::Connect), 0.5),
+        tls_p50_s: quantile_s(&all(RunHist::Tls), 0.5),
+        bytes_sent_per_call: sum(|run| run.bytes.sent) / calls,
+        bytes_received_per_call: sum(|run| run.bytes.received) / calls,
+        streams_per_connection: version.has_streams().then_some(plan.connection.pipeline),
+        coded_sent_per_call: coded(|fields| fields.sent_coded),
+        coded_received_per_call: coded(|fields| fields.received_coded),
     }
 }
 

@@ -1,13 +1,9 @@
 //! `loadstone.compare/1`. Every key is always present; times are in seconds, rates per second, shares
 //! 0..=1; a figure that cannot be had is null. `docs/schema/compare.schema.json` describes it.
 
-use super::{
-    BoundResult, CompareReport, Contrast, Difference, Judgement, ProtocolRecord, answer, headlines,
-    judgement_id, sentence, verdict,
-};
-use crate::run::{EnvironmentRecord, Headline, HistogramRecord, PlanRecord, RunReport, known};
-use crate::{document, ids, timestamp};
-use sample::Environment;
+use super::{Contrast, Judgement, LETTERS, ProtocolRecord, judgement_id};
+use crate::run::{EnvironmentRecord, Headline, HistogramRecord, PlanRecord, known};
+use crate::{document, ids};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Hist;
@@ -25,69 +21,71 @@ pub fn read(text: &str) -> Result<CompareRecord, String> {
 }
 
 impl CompareRecord {
-    /// Every figure of a comparison.
-    pub fn of(report: &CompareReport) -> CompareRecord {
-        CompareRecord {
-            schema: SCHEMA.to_owned(),
-            answer: answer(report),
-            name: report.name.clone(),
-            started: timestamp(report.started_unix_s),
-            started_unix_s: report.started_unix_s,
-            order: report.order.split_whitespace().map(str::to_owned).collect(),
-            confidence: report.confidence,
-            resamples: report.resamples,
-            differences: differences('B', &report.differences),
-            bounds: report.bounds.iter().map(BoundRecord::of).collect(),
-            further: (2..)
-                .zip(report.contrasts().skip(1))
-                .map(|(side, contrast)| FurtherRecord::of(contrast, SideRecord::of(report, side)))
-                .collect(),
-            protocols: report.protocols.clone(),
-            cautions: report.cautions.clone(),
-            ended_early: report.ended_early.clone(),
-            before: SideRecord::of(report, 0),
-            after: SideRecord::of(report, 1),
-            environment: Some(EnvironmentRecord::of(&machine(report))),
-        }
+    /// That it can be rendered.
+    ///
+    /// # Errors
+    /// A record of a version that did not keep the machine: a sentence that goes on from the file's name.
+    pub fn is_whole(&self) -> Result<(), String> {
+        self.environment.as_ref().map(|_| ()).ok_or_else(|| {
+            "has no key \"environment\", without which it cannot be rendered again: it was written \
+             by an earlier version; name the result in the store, or write the JSON anew"
+                .to_owned()
+        })
     }
-}
 
-fn differences(letter: char, all: &[Difference]) -> Vec<DifferenceRecord> {
-    all.iter().map(|one| DifferenceRecord::of(letter, one)).collect()
-}
+    /// All sides, the first before those that are held against it.
+    pub fn sides(&self) -> impl Iterator<Item = &SideRecord> {
+        [&self.before, &self.after].into_iter().chain(self.further.iter().map(|one| &one.side))
+    }
 
-/// Of the first run.
-fn machine(report: &CompareReport) -> Environment {
-    report.runs.iter().flatten().next().map(|run| run.environment.clone()).unwrap_or_default()
-}
+    /// The same, each with its letter.
+    pub fn lettered(&self) -> impl Iterator<Item = (char, &SideRecord)> {
+        LETTERS.chars().zip(self.sides())
+    }
 
-fn responses(runs: &[RunReport]) -> Hist {
-    let mut all = Hist::new();
-    runs.iter().for_each(|run| all.merge(&run.measurement.total.response()));
-    all
-}
+    /// Every run of every side.
+    pub fn runs(&self) -> impl Iterator<Item = &Headline> {
+        self.sides().flat_map(|side| &side.runs)
+    }
 
-impl FurtherRecord {
-    fn of(contrast: Contrast<'_>, side: SideRecord) -> FurtherRecord {
-        FurtherRecord {
-            answer: verdict(contrast),
-            differences: differences(contrast.letter, contrast.differences),
-            bounds: contrast.bounds.iter().map(BoundRecord::of).collect(),
-            side,
-        }
+    /// Every side after the first against it, in their order.
+    pub fn contrasts(&self) -> impl Iterator<Item = Contrast<'_>> {
+        let second = (self.differences.as_slice(), self.bounds.as_slice());
+        let further = self.further.iter().map(|one| (&one.differences[..], &one.bounds[..]));
+        let found = std::iter::once(second).chain(further);
+        self.lettered().skip(1).zip(found).map(|((letter, side), (differences, bounds))| Contrast {
+            letter,
+            label: &side.label,
+            differences,
+            bounds,
+        })
     }
 }
 
 impl SideRecord {
-    fn of(report: &CompareReport, side: usize) -> SideRecord {
-        let runs = report.runs.get(side).map_or(&[][..], Vec::as_slice);
-        SideRecord {
-            label: report.labels.get(side).cloned().unwrap_or_default(),
-            command: report.commands.get(side).cloned().flatten(),
-            runs: headlines(runs),
-            plan: runs.first().map(|run| PlanRecord::of(&run.plan, &run.plan_toml)),
-            response_histogram: Some(HistogramRecord::of(&responses(runs))),
-        }
+    /// Response times of all its runs together.
+    pub fn response(&self) -> Hist {
+        self.response_histogram.as_ref().map(HistogramRecord::hist).unwrap_or_default()
+    }
+}
+
+impl DifferenceRecord {
+    /// A change is a difference of shares, not a ratio.
+    pub fn points(&self) -> bool {
+        self.scale == Scale::Points
+    }
+}
+
+/// A figure that cannot be had is null.
+mod or_null {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(figure: &f64, to: S) -> Result<S::Ok, S::Error> {
+        super::known(*figure).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
     }
 }
 
@@ -139,7 +137,7 @@ pub struct FurtherRecord {
     pub side: SideRecord,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SideRecord {
     pub label: String,
     /// The command that started the server anew for each run; null where the server stood by
@@ -155,30 +153,48 @@ pub struct SideRecord {
     pub response_histogram: Option<HistogramRecord>,
 }
 
+/// One figure of both sides.
+// NaN where it cannot be had; JSON has no NaN
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DifferenceRecord {
     #[schemars(schema_with = "crate::schema::compared_figure")]
     pub figure: String,
     /// Mean over the runs; geometric where the scale is a ratio.
-    pub before: Option<f64>,
-    pub after: Option<f64>,
+    #[serde(with = "or_null")]
+    #[schemars(with = "Option<f64>")]
+    pub before: f64,
+    #[serde(with = "or_null")]
+    #[schemars(with = "Option<f64>")]
+    pub after: f64,
     /// Whether a change is after/before - 1 or, of a share, after - before.
     #[serde(with = "ids::change_scale")]
     #[schemars(schema_with = "ids::change_scale::schema")]
     pub scale: Scale,
-    pub change: Option<f64>,
+    #[serde(with = "or_null")]
+    #[schemars(with = "Option<f64>")]
+    pub change: f64,
     /// Lower end of the interval of the change.
-    pub low: Option<f64>,
-    pub high: Option<f64>,
+    #[serde(with = "or_null")]
+    #[schemars(with = "Option<f64>")]
+    pub low: f64,
+    #[serde(with = "or_null")]
+    #[schemars(with = "Option<f64>")]
+    pub high: f64,
     /// Half the width of the interval that A would have shown against itself.
-    pub noise: Option<f64>,
+    #[serde(with = "or_null")]
+    #[schemars(with = "Option<f64>")]
+    pub noise: f64,
     /// A change of this size is found four times in five.
-    pub detectable: Option<f64>,
+    #[serde(with = "or_null")]
+    #[schemars(with = "Option<f64>")]
+    pub detectable: f64,
     /// Cliff's delta over the runs.
-    #[schemars(range(min = -1.0, max = 1.0))]
-    pub effect: Option<f64>,
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub p_value: Option<f64>,
+    #[serde(with = "or_null")]
+    #[schemars(with = "Option<f64>", range(min = -1.0, max = 1.0))]
+    pub effect: f64,
+    #[serde(with = "or_null")]
+    #[schemars(with = "Option<f64>", range(min = 0.0, max = 1.0))]
+    pub p_value: f64,
     /// Of the second against the first.
     #[serde(with = "judgement_id")]
     #[schemars(schema_with = "judgement_id::schema")]
@@ -187,36 +203,10 @@ pub struct DifferenceRecord {
     pub text: String,
 }
 
-impl DifferenceRecord {
-    fn of(letter: char, one: &Difference) -> DifferenceRecord {
-        DifferenceRecord {
-            figure: one.figure.clone(),
-            before: known(one.before),
-            after: known(one.after),
-            scale: if one.points { Scale::Points } else { Scale::Ratio },
-            change: known(one.relative),
-            low: known(one.low),
-            high: known(one.high),
-            noise: known(one.noise),
-            detectable: known(one.detectable),
-            effect: known(one.effect),
-            p_value: known(one.p_value),
-            judgement: one.judgement,
-            text: sentence(letter, one),
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BoundRecord {
     /// As typed.
     pub text: String,
     pub crossed: bool,
     pub why: String,
-}
-
-impl BoundRecord {
-    fn of(one: &BoundResult) -> BoundRecord {
-        BoundRecord { text: one.text.clone(), crossed: one.crossed, why: one.why.clone() }
-    }
 }

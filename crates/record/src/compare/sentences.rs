@@ -1,25 +1,25 @@
 //! What a comparison says, in sentences.
 
-use super::{CompareReport, Contrast, Difference, Judgement, amount, interval, unsigned};
+use super::{CompareRecord, Contrast, DifferenceRecord, Judgement, amount, interval, unsigned};
 
 /// The answer in one sentence, or in one for each side after the first.
-pub fn answer(report: &CompareReport) -> String {
+pub fn answer(report: &CompareRecord) -> String {
     let several = !report.further.is_empty();
-    let one = |contrast: Contrast<'_>| match (several, verdict(contrast)) {
-        (false, text) => text,
-        // who is meant is not said where there is no difference
-        (true, text) if text.starts_with(contrast.letter) => text,
-        (true, text) => format!("{} to A: {text}", contrast.letter),
-    };
+    let one =
+        |contrast: Contrast<'_>| match (several, verdict(contrast.letter, contrast.differences)) {
+            (false, text) => text,
+            // who is meant is not said where there is no difference
+            (true, text) if text.starts_with(contrast.letter) => text,
+            (true, text) => format!("{} to A: {text}", contrast.letter),
+        };
     report.contrasts().map(one).collect::<Vec<_>>().join(" ")
 }
 
 /// What one side is, held against the first.
-pub fn verdict(contrast: Contrast<'_>) -> String {
-    let Contrast { letter, differences, .. } = contrast;
+pub fn verdict(letter: char, differences: &[DifferenceRecord]) -> String {
     let of = |wanted: Judgement| -> Vec<String> {
         let found = differences.iter().filter(|one| one.judgement == wanted);
-        found.map(|one| format!("{} {}", one.figure, amount(one.relative, one.points))).collect()
+        found.map(|one| format!("{} {}", one.figure, amount(one.change, one.points()))).collect()
     };
     let (worse, better) = (of(Judgement::Worse), of(Judgement::Better));
     match (worse.is_empty(), better.is_empty()) {
@@ -37,8 +37,8 @@ pub fn verdict(contrast: Contrast<'_>) -> String {
         return "Too few runs to call anything a difference.".to_owned();
     }
     let excluded = ["p99", "p50", "throughput"].iter().find_map(|figure| {
-        let known = |one: &&Difference| {
-            one.figure == *figure && one.judgement == Judgement::NoneShown && !one.points
+        let known = |one: &&DifferenceRecord| {
+            one.figure == *figure && one.judgement == Judgement::NoneShown && !one.points()
         };
         differences.iter().find(known)
     });
@@ -46,28 +46,28 @@ pub fn verdict(contrast: Contrast<'_>) -> String {
         Some(one) => format!(
             "No difference shown; in {} one larger than {} can be excluded.",
             one.figure,
-            unsigned(wider(one), one.points)
+            unsigned(wider(one), one.points())
         ),
         None => "No difference shown.".to_owned(),
     }
 }
 
 /// What can be said of one figure.
-pub fn sentence(letter: char, one: &Difference) -> String {
-    let change = amount(one.relative, one.points);
+pub fn sentence(letter: char, one: &DifferenceRecord) -> String {
+    let change = amount(one.change, one.points());
     let figure = &one.figure;
     match one.judgement {
         Judgement::Better => format!("{figure}: {letter} is better, {change} ({}).", interval(one)),
         Judgement::Worse => format!("{figure}: {letter} is worse, {change} ({}).", interval(one)),
         Judgement::NoneShown => format!(
             "{figure}: no difference shown; one larger than {} can be excluded.",
-            unsigned(wider(one), one.points)
+            unsigned(wider(one), one.points())
         ),
         Judgement::TooFew => format!("{figure}: cannot be judged."),
     }
 }
 
 /// The end of the interval that lies further from no difference.
-pub fn wider(one: &Difference) -> f64 {
+pub fn wider(one: &DifferenceRecord) -> f64 {
     if one.low.abs() > one.high.abs() { one.low } else { one.high }
 }

@@ -202,7 +202,7 @@ impl RampRecord {
                 .steps
                 .iter()
                 .zip(1..)
-                .map(|(step, at)| RampStepRecord::of(step, at, report))
+                .map(|(step, at)| RampStepRecord::of(step, at, &report.labels))
                 .collect(),
         }
     }
@@ -294,11 +294,12 @@ impl CurveRecord {
 }
 
 impl RampStepRecord {
-    fn of(step: &RampStep, at: usize, report: &RampReport) -> RampStepRecord {
+    /// A step, the `at`th from 1. `labels`: of all targets.
+    pub fn of(step: &RampStep, at: usize, labels: &[String]) -> RampStepRecord {
         let point = &step.point;
         RampStepRecord {
             step: at,
-            label: report.labels.get(step.label).cloned().unwrap_or_default(),
+            label: labels.get(step.label).cloned().unwrap_or_default(),
             purpose: step.purpose,
             level: point.level,
             repeat: step.repeat,

@@ -81,7 +81,7 @@ struct EncodedHistogram {
 pub struct HistogramRecord(Vec<(Nanos, u64)>);
 
 impl HistogramRecord {
-    pub(crate) fn of(hist: &Hist) -> HistogramRecord {
+    pub fn of(hist: &Hist) -> HistogramRecord {
         HistogramRecord(hist.buckets())
     }
 

@@ -1,7 +1,7 @@
 //! A torture as it was carried out, from before its first case to its end.
 
 use super::{Applied, Source, Torture, WaiverState};
-use crate::run::{RunRecord, RunReport};
+use crate::run::RunRecord;
 use crate::words::counted;
 use sample::{Environment, PathFacts};
 use std::net::IpAddr;
@@ -40,7 +40,7 @@ pub struct Report {
 pub struct Beside {
     pub felt: Felt,
     /// Its own measurement, from before the first case to after the last.
-    pub run: RunReport,
+    pub run: RunRecord,
 }
 
 impl Report {
@@ -87,8 +87,8 @@ impl Report {
 }
 
 /// The record of a run as a part of another one.
-fn run_value(run: &RunReport) -> serde_json::Value {
-    serde_json::to_value(RunRecord::of(run)).expect("strings, numbers and lists always serialise")
+fn run_value(run: &RunRecord) -> serde_json::Value {
+    serde_json::to_value(run).expect("strings, numbers and lists always serialise")
 }
 
 /// `no finding in 1 case`, `2 findings in 85 cases`: alike in every list, report and difference.

@@ -1,7 +1,7 @@
 //! The differences as CSV (RFC 4180, with plain line feeds): a row per figure, for each side after the
 //! first.
 
-use super::CompareReport;
+use record::compare::CompareRecord;
 use std::fmt::Write;
 
 /// Columns, in order. Times in seconds, rates per second, shares 0..=1; a figure that cannot be had
@@ -10,7 +10,7 @@ const HEADER: &str = "figure,before,after,scale,change,low,high,noise,detectable
                       judgement";
 
 /// The differences with a header line.
-pub fn csv(report: &CompareReport) -> String {
+pub fn csv(report: &CompareRecord) -> String {
     let several = !report.further.is_empty();
     let mut out = format!("{HEADER}{}\n", if several { ",side" } else { "" });
     let known = |value: f64| if value.is_finite() { value.to_string() } else { String::new() };
@@ -20,14 +20,14 @@ pub fn csv(report: &CompareReport) -> String {
     for (letter, one) in rows {
         let side = if several { format!(",{letter}") } else { String::new() };
         let figures =
-            [one.relative, one.low, one.high, one.noise, one.detectable, one.effect, one.p_value];
+            [one.change, one.low, one.high, one.noise, one.detectable, one.effect, one.p_value];
         let written = writeln!(
             out,
             "{},{},{},{},{},{}{side}",
             one.figure,
             known(one.before),
             known(one.after),
-            if one.points { "points" } else { "ratio" },
+            if one.points() { "points" } else { "ratio" },
             figures.map(known).join(","),
             one.judgement.id()
         );

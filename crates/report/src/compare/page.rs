@@ -3,10 +3,7 @@
 
 use super::protocols::protocols;
 use super::text::family;
-use super::{
-    COMMAND_CHARS_MAX, CompareReport, Contrast, Difference, Judgement, LETTERS, amount, answer,
-    headlines, interval, sides_in_words,
-};
+use super::{COMMAND_CHARS_MAX, sides_in_words};
 use crate::figures::{FigureKind, RUN_FIGURES};
 use crate::html::axis::{Scale, WIDTH, coordinate};
 use crate::html::chart::{Dash, Tone};
@@ -15,7 +12,9 @@ use crate::html::page::{self, Plots};
 use crate::html::sections;
 use crate::{Headline, words};
 use maud::{Markup, html};
-use record::run::EnvironmentRecord;
+use record::compare::{
+    CompareRecord, Contrast, DifferenceRecord, Judgement, SideRecord, amount, interval,
+};
 use stats::Hist;
 use units::show;
 
@@ -60,31 +59,31 @@ const NARROW: Forest = Forest {
 };
 
 /// The page.
-pub fn html(report: &CompareReport) -> String {
+pub fn html(report: &CompareRecord) -> String {
     let mut plots = Plots::default();
     let body = body(report, &mut plots);
     page::page(&format!("Compared: {}", title(report)), &body, plots)
 }
 
-fn title(report: &CompareReport) -> String {
+fn title(report: &CompareRecord) -> String {
     match report.name.is_empty() {
-        true => format!("{} against {}", label(report, 1), label(report, 0)),
+        true => format!("{} against {}", label(&report.after), label(&report.before)),
         false => words::printable(&report.name, 200),
     }
 }
 
-fn label(report: &CompareReport, side: usize) -> String {
-    words::printable(&report.labels[side], 120)
+fn label(side: &SideRecord) -> String {
+    words::printable(&side.label, 120)
 }
 
-fn body(report: &CompareReport, plots: &mut Plots) -> Markup {
+fn body(report: &CompareRecord, plots: &mut Plots) -> Markup {
     html! {
         header {
             p class="kicker" { "Comparison of web servers" }
             h1 { (title(report)) }
             p class="soft" { (sides_in_words(report)) }
-            @for (letter, command) in LETTERS.chars().zip(&report.commands) {
-                @if let Some(command) = command {
+            @for (letter, side) in report.lettered() {
+                @if let Some(command) = &side.command {
                     p class="soft" {
                         (letter) "'s server was restarted for each run: "
                         code { (words::printable(command, COMMAND_CHARS_MAX)) }
@@ -92,7 +91,7 @@ fn body(report: &CompareReport, plots: &mut Plots) -> Markup {
                 }
             }
         }
-        p class="answer" { (answer(report)) }
+        p class="answer" { (report.answer) }
         @if let Some(why) = &report.ended_early {
             section class="verdict degraded" {
                 p class="word" { strong { "ENDED EARLY" } " " (words::printable(why, 1_000)) }
@@ -117,13 +116,13 @@ fn body(report: &CompareReport, plots: &mut Plots) -> Markup {
         h2 { "Response times of " (if report.further.is_empty() { "both" } else { "all" }) }
         (distributions(report, plots))
         (runs(report))
-        @if let Some(run) = report.runs.iter().flatten().next() {
-            (sections::footer(report.started_unix_s, &EnvironmentRecord::of(&run.environment)))
+        @if let Some(machine) = report.environment.as_ref().filter(|_| report.runs().next().is_some()) {
+            (sections::footer(report.started_unix_s, machine))
         }
     }
 }
 
-fn bounds(report: &CompareReport) -> Markup {
+fn bounds(report: &CompareRecord) -> Markup {
     html! {
         @if report.contrasts().any(|contrast| !contrast.bounds.is_empty()) {
             h2 { "Bounds" }
@@ -145,7 +144,7 @@ fn bounds(report: &CompareReport) -> Markup {
 }
 
 /// One site over several protocols: what each took.
-fn all_protocols(report: &CompareReport) -> Markup {
+fn all_protocols(report: &CompareRecord) -> Markup {
     html! {
         @if let Some(protocols) = protocols(report) {
             h2 { "The protocols" }
@@ -159,7 +158,7 @@ fn all_protocols(report: &CompareReport) -> Markup {
     }
 }
 
-fn tone(one: &Difference) -> Tone {
+fn tone(one: &DifferenceRecord) -> Tone {
     match one.judgement {
         Judgement::Better => Tone::Green,
         Judgement::Worse => Tone::Red,
@@ -174,14 +173,14 @@ const FALL_MAX: f64 = 1.0;
 
 /// Each ratio as a point with its interval, and the noise floor behind it.
 fn forest(contrast: Contrast<'_>) -> Markup {
-    let known = |one: &&Difference| one.relative.is_finite() && !one.points;
-    let rows: Vec<&Difference> = contrast.differences.iter().filter(known).collect();
+    let known = |one: &&DifferenceRecord| one.change.is_finite() && !one.points();
+    let rows: Vec<&DifferenceRecord> = contrast.differences.iter().filter(known).collect();
     let title = format!("{} to A, with the interval", contrast.letter);
     let told = format!("Differences of {} to A with their intervals", contrast.letter);
     if rows.is_empty() {
         return html! { p { "No difference can be had." } };
     }
-    let ends = rows.iter().flat_map(|one| [one.relative, one.low, one.high, one.noise]);
+    let ends = rows.iter().flat_map(|one| [one.change, one.low, one.high, one.noise]);
     let reach = ends.filter(|end| end.is_finite()).fold(0.01, |most: f64, end| most.max(end.abs()));
     let reach = (reach * 1.05).min(REACH_MAX);
     html! {
@@ -196,7 +195,7 @@ fn forest(contrast: Contrast<'_>) -> Markup {
     }
 }
 
-fn drawn(rows: &[&Difference], reach: f64, told: &str, forest: &Forest) -> Markup {
+fn drawn(rows: &[&DifferenceRecord], reach: f64, told: &str, forest: &Forest) -> Markup {
     let scale = Scale::exact(-reach.min(FALL_MAX), reach, forest.axis);
     let bottom = forest.head + forest.row * rows.len() as f64;
     html! {
@@ -235,14 +234,14 @@ fn ticks(scale: &Scale, forest: &Forest) -> Vec<f64> {
 const TICK_WIDTH: f64 = 52.0;
 
 /// The figure's name, and what does not lie on the axis; stacked, the difference in words as well.
-fn names(one: &Difference, top: f64, reach: f64, forest: &Forest) -> Markup {
+fn names(one: &DifferenceRecord, top: f64, reach: f64, forest: &Forest) -> Markup {
     let (name_x, anchor) = match forest.stacked {
         true => (forest.axis.0, "start"),
         false => (forest.axis.0 - 16.0, "end"),
     };
     let name_y = top + if forest.stacked { 12.0 } else { forest.middle };
     let words = match forest.stacked {
-        true => format!("{} ({})", amount(one.relative, one.points), interval(one)),
+        true => format!("{} ({})", amount(one.change, one.points()), interval(one)),
         false => beyond(one, reach),
     };
     let words_y = top + if forest.stacked { 16.0 } else { forest.middle - 5.0 };
@@ -267,7 +266,13 @@ fn percent(share: f64) -> String {
 }
 
 /// The interval of a difference, its point and the noise floor behind both.
-fn row_of_forest(one: &Difference, y: f64, scale: &Scale, reach: f64, forest: &Forest) -> Markup {
+fn row_of_forest(
+    one: &DifferenceRecord,
+    y: f64,
+    scale: &Scale,
+    reach: f64,
+    forest: &Forest,
+) -> Markup {
     let class = tone(one).class();
     let noise = Some(one.noise).filter(|noise| noise.is_finite());
     let ends = one.low.is_finite() && one.high.is_finite();
@@ -283,11 +288,11 @@ fn row_of_forest(one: &Difference, y: f64, scale: &Scale, reach: f64, forest: &F
                 d=(format!("M{} {y}H{}", coordinate(scale.place(one.low)),
                     coordinate(scale.place(one.high)))) {}
         }
-        @if one.relative <= reach {
-            circle class=(format!("fill {class}")) cx=(coordinate(scale.place(one.relative)))
+        @if one.change <= reach {
+            circle class=(format!("fill {class}")) cx=(coordinate(scale.place(one.change)))
                 cy=(coordinate(y)) r="4.5" {}
         }
-        @if one.relative > reach || (ends && one.high > reach) {
+        @if one.change > reach || (ends && one.high > reach) {
             path class=(format!("fill {class} beyond"))
                 d=(format!("M{0} {1}L{2} {y}L{0} {3}Z", coordinate(end), coordinate(y - 6.0),
                     coordinate(end + ARROW), coordinate(y + 6.0))) {}
@@ -299,9 +304,9 @@ fn row_of_forest(one: &Difference, y: f64, scale: &Scale, reach: f64, forest: &F
 const ARROW: f64 = 12.0;
 
 /// What of a difference the axis cannot show, in words.
-fn beyond(one: &Difference, reach: f64) -> String {
-    let change = |share: f64| amount(share, one.points);
-    let point = (one.relative > reach).then(|| change(one.relative));
+fn beyond(one: &DifferenceRecord, reach: f64) -> String {
+    let change = |share: f64| amount(share, one.points());
+    let point = (one.change > reach).then(|| change(one.change));
     let end = one.high.is_finite() && one.high > reach;
     let end = end.then(|| format!("to {}", change(one.high)));
     let noise = one.noise.is_finite() && one.noise > reach;
@@ -329,7 +334,7 @@ fn table(contrast: Contrast<'_>) -> Markup {
     }
 }
 
-fn table_row(one: &Difference) -> Markup {
+fn table_row(one: &DifferenceRecord) -> Markup {
     let kind = RUN_FIGURES.iter().find(|(figure, ..)| *figure == one.figure);
     let kind = kind.map_or(FigureKind::Time, |(.., kind)| *kind);
     let shown = |value: f64| if value.is_finite() { kind.show(value) } else { "-".to_owned() };
@@ -339,7 +344,7 @@ fn table_row(one: &Difference) -> Markup {
         p => format!("{p:.3}"),
     };
     let noise = match one.noise.is_finite() {
-        true => format!("±{}", amount(one.noise.abs(), one.points).trim_start_matches('+')),
+        true => format!("±{}", amount(one.noise.abs(), one.points()).trim_start_matches('+')),
         false => "-".to_owned(),
     };
     let effect = match one.effect.is_finite() {
@@ -349,7 +354,7 @@ fn table_row(one: &Difference) -> Markup {
     html! {
         tr {
             td { (one.figure) } td { (shown(one.before)) } td { (shown(one.after)) }
-            td { (amount(one.relative, one.points)) } td { (interval(one)) } td { (p) }
+            td { (amount(one.change, one.points())) } td { (interval(one)) } td { (p) }
             td { (noise) } td { (effect) }
             @match one.judgement {
                 Judgement::Better => { td class="met word" { "better" } }
@@ -361,7 +366,7 @@ fn table_row(one: &Difference) -> Markup {
     }
 }
 
-fn method(report: &CompareReport) -> Markup {
+fn method(report: &CompareRecord) -> Markup {
     let what = if report.order.is_empty() { "runs" } else { "blocks" };
     html! {
         p class="note" {
@@ -377,16 +382,11 @@ fn method(report: &CompareReport) -> Markup {
 const LOOKS: [(Tone, Dash); 3] =
     [(Tone::Blue, Dash::None), (Tone::Orange, Dash::Long), (Tone::Green, Dash::Short)];
 
-fn distributions(report: &CompareReport, plots: &mut Plots) -> Markup {
-    let side = |(side, letter): (usize, char)| {
-        let mut all = Hist::new();
-        for run in &report.runs[side] {
-            all.merge(&run.measurement.total.response());
-        }
-        (format!("{letter}: {}", label(report, side)), all)
+fn distributions(report: &CompareRecord, plots: &mut Plots) -> Markup {
+    let side = |(letter, side): (char, &SideRecord)| {
+        (format!("{letter}: {}", label(side)), side.response())
     };
-    let letters = LETTERS.chars().take(report.runs.len());
-    let sides: Vec<(String, Hist)> = letters.enumerate().map(side).collect();
+    let sides: Vec<(String, Hist)> = report.lettered().map(side).collect();
     let all: Vec<Distribution<'_>> = sides
         .iter()
         .zip(LOOKS)
@@ -402,11 +402,11 @@ fn distributions(report: &CompareReport, plots: &mut Plots) -> Markup {
     }
 }
 
-fn runs(report: &CompareReport) -> Markup {
+fn runs(report: &CompareRecord) -> Markup {
     html! {
         h2 { "Runs" }
         @if !report.order.is_empty() {
-            p class="soft" { "In turns, as drawn: " (words::printable(&report.order, 400)) }
+            p class="soft" { "In turns, as drawn: " (words::printable(&report.order.join(" "), 400)) }
         }
         div class="wide" { table class="sortable" {
             tr {
@@ -414,9 +414,9 @@ fn runs(report: &CompareReport) -> Markup {
                 @for (name, ..) in RUN_FIGURES { th { (name) } }
                 th class="word" { "verdict" }
             }
-            @for (side, runs) in LETTERS.chars().zip(&report.runs) {
-                @for (n, headline) in headlines(runs).iter().enumerate() {
-                    (run_row(side, n, headline))
+            @for (letter, side) in report.lettered() {
+                @for (n, headline) in side.runs.iter().enumerate() {
+                    (run_row(letter, n, headline))
                 }
             }
         } }

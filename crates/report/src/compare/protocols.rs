@@ -1,8 +1,8 @@
 //! One site over several protocols: what each of them took beside the times, as a table, and the times
 //! of all as bars. Only where the sides speak different protocols.
 
-use super::{CompareReport, ProtocolRecord};
 use crate::words::seconds;
+use record::compare::{CompareRecord, ProtocolRecord, SideRecord};
 use stats::Hist;
 use units::show;
 
@@ -20,17 +20,13 @@ const BARS: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99
 const BAR_MAX: usize = 40;
 
 /// `None`: all sides speak the same protocol, or it is not known of one of them what it took.
-pub(crate) fn protocols(report: &CompareReport) -> Option<Protocols<'_>> {
+pub(crate) fn protocols(report: &CompareRecord) -> Option<Protocols<'_>> {
     let sides = report.protocols.as_slice();
     if sides.is_empty() {
         return None;
     }
     let names = sides.iter().map(|side| side.version.as_str()).collect();
-    let hists = report.runs.iter().map(|runs| {
-        let mut all = Hist::new();
-        runs.iter().for_each(|run| all.merge(&run.measurement.total.response()));
-        all
-    });
+    let hists = report.sides().map(SideRecord::response);
     Some(Protocols { names, rows: rows(sides), hists: hists.collect() })
 }
 

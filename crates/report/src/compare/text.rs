@@ -1,12 +1,13 @@
 //! The comparison for people at a terminal: at most 80 columns, the answer first.
 
-use super::{CompareReport, Contrast, Difference, Judgement, LETTERS};
 use crate::Style;
 use crate::figures::{FigureKind, RUN_FIGURES};
 use crate::text::ascii;
 use crate::text::layout::Page;
 use crate::words::{self, counted, printable};
-use record::compare::{amount, answer, headlines, interval, unsigned, wider};
+use record::compare::{
+    CompareRecord, Contrast, DifferenceRecord, Judgement, amount, interval, unsigned, wider,
+};
 
 /// Characters shown of a command that starts a server.
 pub(crate) const COMMAND_CHARS_MAX: usize = 1_000;
@@ -15,9 +16,9 @@ const BLOCKS_SHOWN: usize = 6;
 
 /// The comparison as text, with a line feed at its end. Quiet: the answer, the bounds and what
 /// speaks against it.
-pub fn text(report: &CompareReport, style: Style) -> String {
+pub fn text(report: &CompareRecord, style: Style) -> String {
     let mut page = Page::default();
-    page.wrapped("", &answer(report));
+    page.wrapped("", &report.answer);
     if let Some(why) = &report.ended_early {
         page.wrapped("  ! ", &format!("Ended early: {}", printable(why, 1_000)));
     }
@@ -43,23 +44,22 @@ pub fn text(report: &CompareReport, style: Style) -> String {
     if style.unicode { text } else { ascii(&text) }
 }
 
-fn what_was_done(page: &mut Page, report: &CompareReport) {
+fn what_was_done(page: &mut Page, report: &CompareRecord) {
     page.blank();
-    let sides = report.labels.iter().zip(&report.runs).zip(&report.commands);
-    for (letter, ((label, runs), command)) in LETTERS.chars().zip(sides) {
-        let count = counted(headlines(runs).len() as u64, "run");
-        let load = runs.first().map(|run| words::load(&run.plan)).unwrap_or_default();
+    for (letter, side) in report.lettered() {
+        let count = counted(side.runs.len() as u64, "run");
+        let load = side.plan.as_ref().map(|plan| words::load(plan.plan())).unwrap_or_default();
         page.wrapped(
             &format!("{letter}   "),
-            &format!("{} · {count} · {load}", printable(label, 200)),
+            &format!("{} · {count} · {load}", printable(&side.label, 200)),
         );
-        if let Some(command) = command {
+        if let Some(command) = &side.command {
             let command = printable(command, COMMAND_CHARS_MAX);
-            let told = if command == *label { String::new() } else { format!(": {command}") };
+            let told = if command == side.label { String::new() } else { format!(": {command}") };
             page.wrapped("    ", &format!("restarted for each run{told}"));
         }
     }
-    let blocks: Vec<&str> = report.order.split_whitespace().collect();
+    let blocks = &report.order;
     if !blocks.is_empty() {
         let shown = blocks[..blocks.len().min(BLOCKS_SHOWN)].join(" ");
         let more = if blocks.len() > BLOCKS_SHOWN { " ..." } else { "" };
@@ -68,7 +68,7 @@ fn what_was_done(page: &mut Page, report: &CompareReport) {
 }
 
 /// One site over several protocols: what each took, and the times of all as bars.
-fn all_protocols(page: &mut Page, report: &CompareReport) {
+fn all_protocols(page: &mut Page, report: &CompareRecord) {
     let Some(protocols) = super::protocols::protocols(report) else { return };
     page.blank();
     let mut rows = vec![vec![String::new()]];
@@ -104,9 +104,10 @@ fn differences(page: &mut Page, contrast: Contrast<'_>) {
 
 /// What A differs by from itself, of the figures that are looked at first.
 fn noise_floor(contrast: Contrast<'_>) -> String {
-    let first = |one: &&Difference| ["throughput", "p50", "p99"].contains(&one.figure.as_str());
+    let first =
+        |one: &&DifferenceRecord| ["throughput", "p50", "p99"].contains(&one.figure.as_str());
     let known = contrast.differences.iter().filter(first).filter(|one| one.noise.is_finite());
-    let noise = known.map(|one| format!("{} ±{}", one.figure, unsigned(one.noise, one.points)));
+    let noise = known.map(|one| format!("{} ±{}", one.figure, unsigned(one.noise, one.points())));
     let noise: Vec<String> = noise.collect();
     match noise.is_empty() {
         true => "Noise floor: unknown; A has too few runs to be compared with itself.".to_owned(),
@@ -114,7 +115,7 @@ fn noise_floor(contrast: Contrast<'_>) -> String {
     }
 }
 
-fn row(one: &Difference) -> Vec<String> {
+fn row(one: &DifferenceRecord) -> Vec<String> {
     let kind = RUN_FIGURES.iter().find(|(figure, ..)| *figure == one.figure);
     let kind = kind.map_or(FigureKind::Time, |(_, _, kind)| *kind);
     let show = |value: f64| match value.is_finite() {
@@ -135,7 +136,7 @@ fn row(one: &Difference) -> Vec<String> {
         one.figure.clone(),
         show(one.before),
         show(one.after),
-        cell(&amount(one.relative, one.points)),
+        cell(&amount(one.change, one.points())),
         cell(&interval(one)),
         p,
         word.to_owned(),
@@ -149,8 +150,8 @@ fn cell(text: &str) -> String {
 }
 
 /// What the comparison excludes, and what it could have found.
-fn power(page: &mut Page, report: &CompareReport) {
-    let judged = |one: &&Difference| one.judgement != Judgement::TooFew;
+fn power(page: &mut Page, report: &CompareRecord) {
+    let judged = |one: &&DifferenceRecord| one.judgement != Judgement::TooFew;
     let several = !report.further.is_empty();
     let mut any = false;
     for contrast in report.contrasts() {
@@ -186,7 +187,7 @@ fn power(page: &mut Page, report: &CompareReport) {
 }
 
 /// What several comparisons of one result do to p.
-pub(super) fn family(report: &CompareReport) -> String {
+pub(super) fn family(report: &CompareRecord) -> String {
     match report.further.len() + 1 {
         1 => String::new(),
         count => {
@@ -195,15 +196,15 @@ pub(super) fn family(report: &CompareReport) -> String {
     }
 }
 
-fn power_row(one: &Difference) -> Vec<String> {
+fn power_row(one: &DifferenceRecord) -> Vec<String> {
     let excluded = match one.judgement {
-        Judgement::NoneShown => unsigned(wider(one), one.points),
+        Judgement::NoneShown => unsigned(wider(one), one.points()),
         _ => String::new(),
     };
     vec![
         one.figure.clone(),
-        cell(&format!("±{}", unsigned(one.noise, one.points))),
-        cell(&unsigned(one.detectable, one.points)),
+        cell(&format!("±{}", unsigned(one.noise, one.points()))),
+        cell(&unsigned(one.detectable, one.points())),
         cell(&excluded),
         format!("{:+.2}", one.effect),
     ]

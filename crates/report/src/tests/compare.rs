@@ -1,8 +1,10 @@
 //! Comparisons made of runs whose figures are known.
 
-use super::sessions::{of, protocols, run, session, single};
+use super::rendered::{of, protocols, session, single};
+use super::sessions::run;
 use crate::Style;
-use crate::compare::{FailIf, Judgement, Scope, csv, json, plan_differences, text};
+use crate::compare::{csv, json, text};
+use record::compare::{FailIf, Judgement, Scope, plan_differences};
 use stats::State;
 
 const STYLE: Style =
@@ -70,7 +72,7 @@ fn runs_recorded_apart_are_compared_by_their_repeats() {
     let report = of(vec![before], vec![after], "", &["p50 +5%"]);
     let p50 = report.differences.iter().find(|one| one.figure == "p50").unwrap();
     assert_eq!(p50.judgement, Judgement::Better);
-    assert!((p50.relative + 0.5).abs() < 0.01 && !report.bounds[0].crossed, "{report:?}");
+    assert!((p50.change + 0.5).abs() < 0.01 && !report.bounds[0].crossed, "{report:?}");
 }
 
 #[test]

@@ -114,3 +114,13 @@ pub(crate) fn ramp(labels: &[&str]) -> RampReport {
     report.labels = labels.iter().map(|&label| label.to_owned()).collect();
     report
 }
+
+/// The same with plans that can be read again.
+pub(crate) fn whole_ramp(labels: &[&str]) -> RampReport {
+    let mut ramp = ramp(labels);
+    ramp.plan_toml = plan::to_toml(&ramp.plan, plan::Secrets::Masked);
+    for step in &mut ramp.steps {
+        step.run = fixtures::whole(step.run.clone());
+    }
+    ramp
+}

@@ -1,7 +1,7 @@
 //! Markdown, for pull requests.
 
 use super::rendered::{markdown, side_by_side};
-use super::{curves, fixtures, sessions};
+use super::{curves, fixtures, rendered};
 use crate::ramp::RampRecord;
 use crate::{Finding, markdown_of_compare, markdown_of_many, markdown_of_ramp};
 use stats::diagnosis::Confidence;
@@ -25,7 +25,7 @@ fn a_ramp() {
 
 #[test]
 fn a_comparison() {
-    let report = sessions::session(1.07, 0.96, &["p99 +5%", "throughput -10%"]);
+    let report = rendered::session(1.07, 0.96, &["p99 +5%", "throughput -10%"]);
     insta::assert_snapshot!(markdown_of_compare(&report));
 }
 

@@ -2,7 +2,7 @@
 
 use super::rendered::{html, ramp_html, side_by_side};
 use super::watching::watched;
-use super::{curves, fixtures, sessions, tortures};
+use super::{curves, fixtures, rendered, tortures};
 use crate::ramp::RampRecord;
 use crate::{RunReport, html_of_many};
 use base64::Engine;
@@ -27,7 +27,7 @@ static PAGES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let ramps = ramps.map(|labels| ramp_html(&curves::ramp(labels)));
     let all = all();
     let several = side_by_side(&all, html_of_many);
-    let compared = [sessions::session(1.07, 0.96, &["p99 +5%"]), sessions::single()];
+    let compared = [rendered::session(1.07, 0.96, &["p99 +5%"]), rendered::single()];
     let compared = compared.map(|report| crate::compare::html(&report));
     let tortures = [tortures::mixed(), tortures::lost(), tortures::watched()];
     let tortured = tortures.map(|report| crate::torture::html(&report.record()));
@@ -390,8 +390,8 @@ fn ramps_are_put_side_by_side_as_labels() {
 
 #[test]
 fn the_page_of_a_comparison_says_what_differs() {
-    let mut report = sessions::session(1.07, 0.96, &["p99 +5%", "throughput -10%"]);
-    report.labels[1] = "<i>new</i>".to_owned();
+    let mut report = rendered::session(1.07, 0.96, &["p99 +5%", "throughput -10%"]);
+    report.after.label = "<i>new</i>".to_owned();
     report.cautions = vec!["the plans differ: <b>seed</b>".to_owned()];
     let page = crate::compare::html(&report);
     assert!(page.contains("<p class=\"answer\">B is worse than A: "), "{page}");
@@ -400,7 +400,7 @@ fn the_page_of_a_comparison_says_what_differs() {
         page.contains("&lt;i&gt;new&lt;/i&gt;") && !page.contains("<i>") && !page.contains("<b>")
     );
     // one row of the picture for each ratio; it is drawn for a desk and for a phone
-    let ratios = report.differences.iter().filter(|one| !one.points).count();
+    let ratios = report.differences.iter().filter(|one| !one.points()).count();
     assert_eq!(page.matches("r=\"4.5\"").count(), 2 * ratios);
 }
 
@@ -469,7 +469,7 @@ fn the_page_of_a_torture_says_what_was_found() {
 /// Eight times the time is no point at +200 %.
 #[test]
 fn a_difference_beyond_the_axis_is_marked_with_its_size() {
-    let far = crate::compare::html(&sessions::session(8.0, 0.2, &[]));
+    let far = crate::compare::html(&rendered::session(8.0, 0.2, &[]));
     let marks: Vec<&str> = far.split(r#"<text class="beyond""#).skip(1).collect();
     // the five times; throughput and goodput fall by 80 %, which the axis shows
     assert_eq!(marks.len(), 5, "{far}");
@@ -479,6 +479,6 @@ fn a_difference_beyond_the_axis_is_marked_with_its_size() {
     }
     assert_eq!(far.matches(r#"beyond" d="M880"#).count(), 5, "an arrow each");
     assert_eq!(far.matches("<circle").count(), 2 * 2, "a point for each of the others, twice");
-    let near = crate::compare::html(&sessions::session(1.07, 0.96, &[]));
+    let near = crate::compare::html(&rendered::session(1.07, 0.96, &[]));
     assert!(!near.contains("beyond"), "{near}");
 }

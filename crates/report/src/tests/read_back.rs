@@ -1,10 +1,11 @@
 //! What is rendered from a record that was read is what was rendered when it was written.
 
-use super::{curves, fixtures, sessions};
-use crate::compare::CompareReport;
-use crate::ramp::{RampRecord, RampReport};
-use crate::{RunRecord, RunReport, Style};
-use plan::{Plan, Secrets};
+use super::curves::whole_ramp;
+use super::fixtures::whole;
+use super::{fixtures, rendered};
+use crate::ramp::RampRecord;
+use crate::{RunRecord, Style};
+use record::compare::CompareRecord;
 
 const STYLE: Style =
     Style { quiet: false, unicode: true, color: false, percentiles: true, full: true, columns: 0 };
@@ -17,28 +18,6 @@ fn same(name: &str, read: Forms, written: Forms) {
     for ((form, read), (_, written)) in read.into_iter().zip(written) {
         assert!(read == written, "the {form} of {name}:\n{read}\n--- in place of\n{written}");
     }
-}
-
-fn toml(plan: &Plan) -> String {
-    plan::to_toml(plan, Secrets::Masked)
-}
-
-/// With a plan as the program has it, which the fixtures do without.
-pub(crate) fn whole(mut run: RunReport) -> RunReport {
-    if run.plan.request.method.len() > 100 {
-        run.plan.request.method = "GET".into();
-    }
-    run.plan_toml = toml(&run.plan);
-    run
-}
-
-pub(crate) fn whole_ramp(labels: &[&str]) -> RampReport {
-    let mut ramp = curves::ramp(labels);
-    ramp.plan_toml = toml(&ramp.plan);
-    for step in &mut ramp.steps {
-        step.run = whole(step.run.clone());
-    }
-    ramp
 }
 
 fn forms_of_run(run: &RunRecord) -> Forms {
@@ -110,7 +89,7 @@ fn what_an_earlier_version_wrote_is_rendered_as_it_did() {
     assert_eq!(crate::ramp::csv(&ramp), earlier("ramp.csv"));
 }
 
-fn forms_of_compare(compare: &CompareReport) -> Forms {
+fn forms_of_compare(compare: &CompareRecord) -> Forms {
     vec![
         ("text", crate::compare::text(compare, STYLE)),
         ("CSV", crate::compare::csv(compare)),
@@ -122,12 +101,9 @@ fn forms_of_compare(compare: &CompareReport) -> Forms {
 #[test]
 fn a_comparison_is_rendered_alike_from_its_record() {
     let bounds = ["p99 +5%"];
-    for mut compare in [sessions::session(0.9, 1.1, &bounds), sessions::single()] {
-        for run in compare.runs.iter_mut().flatten() {
-            *run = whole(run.clone());
-        }
-        let read =
-            record::compare::read(&crate::compare::json(&compare)).unwrap().report().unwrap();
+    for compare in [rendered::session(0.9, 1.1, &bounds), rendered::single()] {
+        let read = record::compare::read(&crate::compare::json(&compare)).unwrap();
+        assert_eq!(read.is_whole(), Ok(()));
         same("a comparison", forms_of_compare(&read), forms_of_compare(&compare));
         assert!(crate::compare::json(&read) == crate::compare::json(&compare), "the JSON");
     }
@@ -135,11 +111,8 @@ fn a_comparison_is_rendered_alike_from_its_record() {
 
 #[test]
 fn three_protocols_are_rendered_alike_from_their_record() {
-    let mut compare = sessions::protocols(&["p99 +5%"]);
-    for run in compare.runs.iter_mut().flatten() {
-        *run = whole(run.clone());
-    }
-    let read = record::compare::read(&crate::compare::json(&compare)).unwrap().report().unwrap();
+    let compare = rendered::protocols(&["p99 +5%"]);
+    let read = record::compare::read(&crate::compare::json(&compare)).unwrap();
     same("three protocols", forms_of_compare(&read), forms_of_compare(&compare));
     assert!(crate::compare::json(&read) == crate::compare::json(&compare), "the JSON");
     assert!(crate::compare::text(&read, STYLE).contains("calls a second"));

@@ -1,7 +1,9 @@
 //! Runs and ramps as they are measured, to their records and from there to each form.
 
+use super::sessions;
 use crate::ramp::{RampRecord, RampReport};
 use crate::{Named, RunRecord, RunReport, Style};
+use record::compare::{CompareRecord, assemble};
 
 pub(crate) fn text(run: &RunReport, style: Style) -> String {
     crate::text(&RunRecord::of(run), style)
@@ -44,4 +46,26 @@ pub(crate) fn ramp_html(ramp: &RampReport) -> String {
 
 pub(crate) fn ramp_json(ramp: &RampReport) -> String {
     crate::ramp::json(&RampRecord::of(ramp))
+}
+
+/// What `compare` makes of the runs of both sides.
+pub(crate) fn of(
+    before: Vec<RunReport>,
+    after: Vec<RunReport>,
+    order: &str,
+    bounds: &[&str],
+) -> CompareRecord {
+    assemble(&sessions::comparison(before, after, order, bounds))
+}
+
+pub(crate) fn session(times: f64, rates: f64, bounds: &[&str]) -> CompareRecord {
+    assemble(&sessions::blocks(times, rates, bounds))
+}
+
+pub(crate) fn protocols(bounds: &[&str]) -> CompareRecord {
+    assemble(&sessions::over_protocols(bounds))
+}
+
+pub(crate) fn single() -> CompareRecord {
+    assemble(&sessions::one_run_each())
 }

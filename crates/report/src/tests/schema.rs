@@ -1,8 +1,9 @@
 //! The JSON of runs against its published schema, and the schema against the design.
 
-use super::read_back::{whole, whole_ramp};
+use super::curves::whole_ramp;
+use super::fixtures::whole;
 use super::rendered::{json, ramp_json};
-use super::{fixtures, sessions};
+use super::{fixtures, rendered};
 use serde_json::Value;
 
 fn repository(path: &str) -> String {
@@ -128,8 +129,7 @@ fn ramps_and_comparisons_read_back_as_they_were_written() {
         let record = record::ramp::read(&written).unwrap();
         assert_eq!(record::document::printed(&record), written);
     }
-    for mut comparison in [sessions::session(0.9, 1.1, &["p99 +5%"]), sessions::single()] {
-        comparison.runs.iter_mut().flatten().for_each(|run| *run = whole(run.clone()));
+    for comparison in [rendered::session(0.9, 1.1, &["p99 +5%"]), rendered::single()] {
         let written = crate::compare::json(&comparison);
         let record = record::compare::read(&written).unwrap();
         assert_eq!(record::document::printed(&record), written);

@@ -1,15 +1,15 @@
 //! Sessions of `compare` made of synthetic runs.
 
 use super::fixtures;
-use crate::compare::{CompareReport, Comparison, FailIf, assemble};
-use crate::{Headline, RunReport};
+use crate::{Headline, RunRecord, RunReport};
 use plan::HttpVersion;
+use record::compare::{Comparison, FailIf};
 use stats::State;
 
 /// A run of 100 calls or more whose headline figures are scaled by `times` and `rates`, spread by a
 /// little that depends on `index`.
 pub(crate) fn run(index: usize, times: f64, rates: f64) -> RunReport {
-    let mut run = fixtures::repeated();
+    let mut run = fixtures::whole(fixtures::repeated());
     let spread = 1.0 + 0.004 * ((index * 7) % 5) as f64;
     let (times, rates) = (times * spread, rates / spread);
     run.runs = vec![Headline {
@@ -28,44 +28,47 @@ pub(crate) fn run(index: usize, times: f64, rates: f64) -> RunReport {
     run
 }
 
-/// What `compare` makes of the runs of both sides.
-pub(crate) fn of(
+/// The runs of both sides.
+pub(crate) fn comparison(
     before: Vec<RunReport>,
     after: Vec<RunReport>,
     order: &str,
     bounds: &[&str],
-) -> CompareReport {
-    assemble(Comparison {
+) -> Comparison {
+    let records = |runs: Vec<RunReport>| runs.iter().map(RunRecord::of).collect();
+    Comparison {
         name: "http://a.example/ against http://b.example/".into(),
         labels: vec!["http://a.example/".into(), "http://b.example/".into()],
         commands: vec![None, None],
         started_unix_s: 1_795_000_000.0,
-        runs: vec![before, after],
+        runs: vec![records(before), records(after)],
         order: order.into(),
         bounds: bounds.iter().map(|bound| FailIf::parse(bound).unwrap()).collect(),
         cautions: Vec::new(),
         ended_early: None,
-    })
+    }
 }
 
 /// Six blocks; the second's times are `times` as long and its rates `rates` as high.
-pub(crate) fn session(times: f64, rates: f64, bounds: &[&str]) -> CompareReport {
+pub(crate) fn blocks(times: f64, rates: f64, bounds: &[&str]) -> Comparison {
     let before = (0..12).map(|index| run(index, 1.0, 1.0)).collect();
     let after = (0..12).map(|index| run(index + 3, times, rates)).collect();
-    of(before, after, "ABBA BAAB BAAB ABBA ABBA BAAB", bounds)
+    comparison(before, after, "ABBA BAAB BAAB ABBA ABBA BAAB", bounds)
 }
 
 /// One site over three protocols: the second's times are twice as long, the third is like the first.
-pub(crate) fn protocols(bounds: &[&str]) -> CompareReport {
+pub(crate) fn over_protocols(bounds: &[&str]) -> Comparison {
     let versions = [HttpVersion::Http11, HttpVersion::Http2, HttpVersion::Http3];
     let side = |(at, version): (usize, HttpVersion)| {
         let (times, rates) = if version == HttpVersion::Http2 { (2.0, 0.5) } else { (1.0, 1.0) };
-        let mut runs: Vec<RunReport> =
-            (0..12).map(|index| run(index + 3 * at, times, rates)).collect();
-        runs.iter_mut().for_each(|run| run.plan.request.version = version);
-        runs
+        let run = |index: usize| {
+            let mut run = run(index + 3 * at, times, rates);
+            run.plan.request.version = version;
+            RunRecord::of(&fixtures::whole(run))
+        };
+        (0..12).map(run).collect()
     };
-    assemble(Comparison {
+    Comparison {
         name: "http://a.example/: HTTP/2 and HTTP/3 against HTTP/1.1".into(),
         labels: versions.iter().map(|version| version.name().to_owned()).collect(),
         commands: vec![None; 3],
@@ -75,10 +78,10 @@ pub(crate) fn protocols(bounds: &[&str]) -> CompareReport {
         bounds: bounds.iter().map(|bound| FailIf::parse(bound).unwrap()).collect(),
         cautions: Vec::new(),
         ended_early: None,
-    })
+    }
 }
 
 /// One run a side.
-pub(crate) fn single() -> CompareReport {
-    of(vec![run(0, 1.0, 1.0)], vec![run(1, 2.0, 0.5)], "", &["p99 +5%"])
+pub(crate) fn one_run_each() -> Comparison {
+    comparison(vec![run(0, 1.0, 1.0)], vec![run(1, 2.0, 0.5)], "", &["p99 +5%"])
 }

@@ -1,5 +1,6 @@
 //! Tortures made up.
 
+use crate::RunRecord;
 use crate::torture::{Beside, Report};
 use sample::{Death, Ending, Environment, Process, ServerState};
 use std::collections::BTreeMap;
@@ -169,7 +170,10 @@ pub(super) fn accompanied() -> Report {
         felt("S-08", during(40, 0, 1_000), Some(Nanos::ZERO)),
     ];
     let felt = Felt { base: during(200, 0, 1_000), cases, left_out: 12 };
-    let beside = Beside { felt, run: super::curves::held(100.0, 500.0, 1) };
+    let beside = Beside {
+        felt,
+        run: RunRecord::of(&super::fixtures::whole(super::curves::held(100.0, 500.0, 1))),
+    };
     Report { beside: Some(beside), ..mixed() }
 }
 

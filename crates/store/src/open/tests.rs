@@ -19,7 +19,7 @@ fn begin(store: &mut Store, name: &str) -> Result<crate::RunId, StoreError> {
 }
 
 /// A later version of the schema, as a release to come may have it.
-const NEXT: &[&str] = &[STEPS[0], STEPS[1], "ALTER TABLE result ADD COLUMN remark TEXT"];
+const NEXT: &[&str] = &[STEPS[0], STEPS[1], STEPS[2], "ALTER TABLE result ADD COLUMN remark TEXT"];
 
 #[test]
 fn an_older_store_is_brought_up_to_date_after_a_copy_was_kept() {
@@ -30,9 +30,9 @@ fn an_older_store_is_brought_up_to_date_after_a_copy_was_kept() {
     begin(&mut store, "from before").unwrap();
     drop(store);
     let store = Store::open_with(&place, NEXT).unwrap();
-    let kept = folder.path().join("runs.db.schema-2-1");
+    let kept = folder.path().join("runs.db.schema-3-1");
     assert_eq!(store.notes.len(), 1);
-    assert!(store.notes[0].contains("from schema 2 to 3"), "{}", store.notes[0]);
+    assert!(store.notes[0].contains("from schema 3 to 4"), "{}", store.notes[0]);
     let names = |store: &Store| -> Vec<String> {
         let entries = store.list(&crate::Filter::default()).unwrap();
         entries.into_iter().map(|entry| entry.name).collect()
@@ -45,7 +45,7 @@ fn an_older_store_is_brought_up_to_date_after_a_copy_was_kept() {
     assert_eq!(names(&copy), ["from before"]);
     assert_eq!(copy.recognise(STEPS), Ok(()));
     let error = Store::open(&place).unwrap_err();
-    assert_eq!(error, StoreError::Newer { path, version: 3, known: 2 });
+    assert_eq!(error, StoreError::Newer { path, version: 4, known: 3 });
 }
 
 #[test]
@@ -55,7 +55,8 @@ fn a_step_that_fails_leaves_the_store_as_it_was() {
     let mut store = Store::open(&place).unwrap();
     begin(&mut store, "from before").unwrap();
     drop(store);
-    let broken = [STEPS[0], STEPS[1], "CREATE TABLE half (a); SELECT nonsense FROM nowhere"];
+    let broken =
+        [STEPS[0], STEPS[1], STEPS[2], "CREATE TABLE half (a); SELECT nonsense FROM nowhere"];
     assert!(Store::open_with(&place, &broken).is_err());
     let store = Store::open_to_read(&place).unwrap();
     assert_eq!(store.show("last").unwrap().name, "from before");
@@ -80,7 +81,7 @@ fn a_full_disk_is_said_and_what_was_written_before_still_loads() {
     assert_eq!(full, Some(StoreError::Full(path.clone())));
     assert!(StoreError::Full(path).to_string().contains("the disk is full"));
     let crate::Stored::Run(run) = store.load("last").unwrap() else { panic!("a run") };
-    assert_eq!(run.measurement.total.counts.succeeded, 3);
+    assert_eq!(run.outcomes.succeeded, 3);
 }
 
 /// A folder in which nothing can be made; as root, permissions do not bind, so a file stands in its

@@ -83,6 +83,11 @@ impl super::RunRecord {
         }
     }
 
+    /// Every run of its own: repeats are several.
+    pub fn headlines(&self) -> Vec<Headline> {
+        if self.runs.is_empty() { vec![self.headline()] } else { self.runs.clone() }
+    }
+
     /// Calls per second that the plan asks for at the beginning and at the end of the window. `None`
     /// where nothing is asked for, where it is sessions, several loads or no straight line, and for
     /// runs in a row of which each ramps.

@@ -200,19 +200,6 @@ pub struct EnvironmentRecord {
 }
 
 impl EnvironmentRecord {
-    pub(crate) fn facts(&self) -> sample::Environment {
-        sample::Environment {
-            host: self.host.clone(),
-            kernel: self.kernel.clone(),
-            cpu_model: self.cpu_model.clone(),
-            cores: self.cores,
-            memory_bytes: self.memory_bytes,
-            governor: self.governor.clone(),
-            container: self.container.clone(),
-            version: self.version.clone(),
-        }
-    }
-
     pub fn of(facts: &sample::Environment) -> EnvironmentRecord {
         EnvironmentRecord {
             host: facts.host.clone(),

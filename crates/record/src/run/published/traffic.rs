@@ -1,6 +1,6 @@
 //! Bytes, connections and sessions.
 
-use super::{EarlyDataRecord, known};
+use super::{EarlyDataRecord, RunRecord, known};
 use crate::figures::{Figures, ratio};
 use crate::run::RunReport;
 use crate::words::printable;
@@ -107,6 +107,22 @@ impl AgreedRecord {
         let mut seen: Vec<(&TlsFacts, u64)> = seen.collect();
         seen.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         seen.into_iter()
+    }
+}
+
+impl RunRecord {
+    /// Of what connections agreed on the first by its names; `None` without TLS.
+    pub fn tls_facts(&self) -> Option<TlsFacts> {
+        let bits = self.measured.iter().flat_map(|measured| &measured.key_bits);
+        let facts = |(agreed, key_bits): (&AgreedRecord, &u32)| TlsFacts {
+            version: agreed.version.clone(),
+            cipher: agreed.cipher.clone(),
+            group: agreed.group.clone(),
+            resumed: agreed.resumed,
+            key_bits: *key_bits,
+            alpn: agreed.alpn.clone(),
+        };
+        self.tls.agreed.iter().zip(bits).map(facts).min()
     }
 }
 
