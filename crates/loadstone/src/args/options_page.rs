@@ -20,7 +20,6 @@ The program writes this page out of its own table of options (`cargo xtask bless
 const PAGES: &[(&str, &str)] = &[
     ("Load", "open-and-closed"),
     ("End of the run", "measure-a-server"),
-    ("Request", "requests-and-connections"),
     ("Output", "reading-the-report"),
 ];
 
@@ -52,8 +51,11 @@ fn bounds(row: &Setting) -> String {
 }
 
 fn key(row: &Setting) -> String {
-    let (table, key) = row.key();
-    format!("`{table}.{key}`")
+    match row.key() {
+        (_, "") => String::new(),
+        ("", key) => format!("`{key}`"),
+        (table, key) => format!("`{table}.{key}`"),
+    }
 }
 
 fn option_line(arg: &Arg, name: &str, part: &str) -> String {

@@ -164,8 +164,8 @@ impl RampArgs {
 
     /// Options of `run` that a ramp decides itself.
     fn refuse(&self) -> Result<(), UsageError> {
-        let CommonArgs { load, end, request, output, given, .. } = &self.common;
-        let reads = request.stdin_readers() > 0;
+        let CommonArgs { load, end, output, given } = &self.common;
+        let reads = given.stdin_readers() > 0;
         let many = self.targets.len() > 1;
         let steps = &self.steps;
         for (wrong, text) in [
@@ -181,7 +181,7 @@ impl RampArgs {
             (end.duration.is_some(), "-d: each step of a ramp lasts --hold; give that"),
             (end.requests.is_some(), "-n: the steps of a ramp end by time; give --hold"),
             (end.bytes_max.is_some(), "--bytes-max: the steps of a ramp end by time; give --hold"),
-            (request.once, "--once: the steps of a ramp end by time; leave it out"),
+            (given.has("once"), "--once: the steps of a ramp end by time; leave it out"),
             (output.hdr.is_some(), "--hdr is for single runs; give --json, which has every step"),
             (output.full, "--full: the text of a ramp is whole as it is"),
             (output.log.is_some(), "--log is for single runs; a ramp writes --json and --csv"),
@@ -261,7 +261,7 @@ impl RampArgs {
     /// Targets with their labels; one without a name where a list of URLs stands in its place.
     fn named(&self) -> Result<Vec<Named>, UsageError> {
         if self.targets.is_empty() {
-            let listed = self.common.request.urls.is_some();
+            let listed = self.common.given.has("urls");
             return if listed { Ok(vec![(None, None)]) } else { Err(no_target()) };
         }
         let split = |text: &String| match label_of(text) {

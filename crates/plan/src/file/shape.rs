@@ -1,6 +1,6 @@
 //! The tables of the file, in the order in which they are printed. A key that is absent is `None`.
 
-use super::keys::{CONNECTION, DRIVER, EXPECT, HTTP2, Keys, MEASURE, TIMEOUTS, TLS};
+use super::keys::{CONNECTION, DRIVER, EXPECT, HTTP2, Keys, MEASURE, REQUEST, TIMEOUTS, TLS};
 use super::scalar::Scalar;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ tables! {
         /// In place of `targets`, when written by hand: one URL, or a file with a list.
         url: String,
         urls_file: String,
-        request: RequestTable,
+        request: Keys<REQUEST>,
         /// Absent: none.
         script: ScriptTable,
         /// Absent: none.
@@ -69,27 +69,6 @@ tables! {
         raw: Scalar,
         raw_base64: String,
         raw_file: String,
-    }
-
-    RequestTable {
-        method: String,
-        http: Scalar,
-        headers: Vec<String>,
-        body: Scalar,
-        body_base64: String,
-        body_file: String,
-        /// `name:password`.
-        user: Scalar,
-        bearer: Scalar,
-        digest: Scalar,
-        /// Of `user`, which is then key and secret.
-        aws_sigv4: Scalar,
-        user_agent: String,
-        priority: Scalar,
-        compressed: bool,
-        follow: Scalar,
-        cookies: bool,
-        last_cookie: bool,
     }
 
     ScriptTable {

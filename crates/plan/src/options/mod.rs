@@ -3,12 +3,13 @@
 //! From the rows follow the command line with its help and completions (the program makes clap's
 //! arguments of them), what an option that was given does to the plan, both directions of the plan file,
 //! the bounds of values, and the page of options in the guide. Rules between two options are functions
-//! in [`validate`](crate::validate). Groups that are not in the table yet stand in the program's
+//! in [`validate`](crate::validate). Loads and ends are not in the table yet: they stand in the program's
 //! arguments and in [`file`](crate::to_toml) by hand.
 
 mod connection;
-mod field;
+pub(crate) mod field;
 pub(crate) mod grammar;
+mod request;
 mod rest;
 
 pub(crate) use field::{KeyValue, PlanField, Shape};
@@ -36,12 +37,16 @@ pub struct Setting {
     pub is_file: bool,
     /// Names of options that contradict this one, whatever their values.
     pub without: &'static [&'static str],
+    /// The name of an option without which this one means nothing.
+    pub needs: Option<&'static str>,
     /// The part of help that it stands in.
     pub heading: &'static str,
     /// `-h` shows it too; the others are in `--help` alone.
     pub common: bool,
     /// The line of help.
     pub help: &'static str,
+    /// What `--help` says below that line.
+    pub more: &'static str,
     /// The page of the guide that explains it, without `.md`.
     pub page: &'static str,
     /// Its place in the plan, and the grammar of its values.
@@ -83,9 +88,11 @@ const SETTING: Setting = Setting {
     choices: &[],
     is_file: false,
     without: &[],
+    needs: None,
     heading: "",
     common: false,
     help: "",
+    more: "",
     page: "",
     field: field::NO_FIELD,
     bounds: &[],
@@ -112,9 +119,10 @@ impl std::fmt::Debug for Setting {
 }
 
 impl Setting {
-    /// `connection.reconnect_pause`: table and key in the plan file.
+    /// `connection.reconnect_pause`: table and key in the plan file. A key outside of all tables has
+    /// an empty one, and so has a row without a key.
     pub fn key(&self) -> (&'static str, &'static str) {
-        self.field.key.split_once('.').expect("a key stands in a table")
+        self.field.key.split_once('.').unwrap_or(("", self.field.key))
     }
 
     /// As messages name it: `--reconnect-pause`, or its key where it is no option.
@@ -132,8 +140,7 @@ impl Setting {
     /// # Errors
     /// What is not in the grammar of its values.
     pub fn check(&self, text: &str, inputs: Inputs<'_>) -> Result<(), ParseError> {
-        let by_name = !self.field.typed.is_empty();
-        if by_name { Ok(()) } else { self.set(&mut Plan::for_targets(Vec::new()), text, inputs) }
+        (self.field.check)(text, inputs)
     }
 
     /// Puts a value that was typed into the plan.
@@ -165,6 +172,8 @@ impl Setting {
 /// All rows, in the order of help.
 pub fn all() -> impl Iterator<Item = &'static Setting> {
     [
+        request::SOURCES,
+        request::SETTINGS,
         rest::EXPECTATIONS,
         rest::TIME_LIMITS,
         connection::SETTINGS,
@@ -184,7 +193,7 @@ pub fn named(name: &str) -> Option<&'static Setting> {
 /// The rows of a table of the plan file, one for each key, in the order in which keys are printed.
 pub(crate) fn keys_of(table: &str) -> Vec<&'static Setting> {
     let mut rows: Vec<&Setting> = Vec::new();
-    for row in all().filter(|row| row.key().0 == table) {
+    for row in all().filter(|row| row.key().0 == table && !row.field.key.is_empty()) {
         // `--close` is another way to say `--calls 1`
         if rows.iter().all(|known| known.field.key != row.field.key) {
             rows.push(row);
@@ -205,6 +214,7 @@ pub(crate) fn faults(plan: &Plan, table: &str) -> Vec<(String, String)> {
 /// Tables whose keys were printed in another order before there was this table of options; keys that are
 /// not named follow in its order. It stays, so that kept plans can be compared with new ones line by line.
 const PRINTED_FIRST: &[(&str, &str)] = &[
+    ("request", "method http headers body user bearer digest aws_sigv4"),
     (
         "connection",
         "calls pipeline streams group depth per_user tries resend unix resolve bind send_buffer \
