@@ -48,7 +48,6 @@ impl CommonArgs {
         }
         self.given.apply_script(&mut plan, script_args, files)?;
         self.load.apply(&mut plan)?;
-        self.end.apply(&mut plan, self.given.has("once"));
         self.given.apply(&mut plan, files)?;
         self.given.settle_method(&mut plan, base.from_file);
         self.given.check_streams(&plan)?;
@@ -431,20 +430,6 @@ impl LoadArgs {
             ..old_session.cloned().unwrap_or_else(|| SessionPlan::of(calls, think))
         });
         Ok(Load::Open { arrivals, session, connections_max, queue_max })
-    }
-}
-
-impl EndArgs {
-    /// An end that is typed replaces the one that stood there, whole.
-    fn apply(self, plan: &mut Plan, once: bool) {
-        let stop = &mut plan.stop;
-        let typed = self.duration.is_some() || self.requests.is_some() || self.bytes_max.is_some();
-        if typed || once {
-            (stop.duration, stop.requests, stop.bytes) =
-                (self.duration, self.requests, self.bytes_max);
-        }
-        set(&mut stop.warm_up, self.warmup);
-        set_some(&mut stop.abort_if, self.abort_if);
     }
 }
 

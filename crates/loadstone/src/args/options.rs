@@ -59,16 +59,12 @@ impl GivenOptions {
     /// A file that cannot be read, with the option that names it.
     pub(super) fn apply(&self, plan: &mut Plan, files: &dyn FileSource) -> Result<(), UsageError> {
         let inputs = Inputs { files, traces: &Traces };
-        for (name, text) in &self.0 {
-            let row = plan::options::named(name).expect("an option of the table");
-            // named without a value it changes the output alone
-            if text.is_empty() && row.omitted == Some("") {
-                continue;
-            }
-            let set = row.set(plan, text, inputs);
-            set.map_err(|why| UsageError::new(format!("--{name}: {why}")))?;
-        }
-        Ok(())
+        // named without a value one changes the output alone
+        let silent = |name| plan::options::named(name).is_some_and(|row| row.omitted == Some(""));
+        let typed = self.0.iter().filter(|(name, text)| !(text.is_empty() && silent(name)));
+        let typed: Vec<_> = typed.cloned().collect();
+        plan::options::put_typed(plan, &typed, inputs)
+            .map_err(|(name, why)| UsageError::new(format!("--{name}: {why}")))
     }
 }
 

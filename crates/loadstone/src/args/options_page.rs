@@ -17,11 +17,7 @@ The program writes this page out of its own table of options (`cargo xtask bless
 ";
 
 /// The page that explains a part of help, where its options are not in the table.
-const PAGES: &[(&str, &str)] = &[
-    ("Load", "open-and-closed"),
-    ("End of the run", "measure-a-server"),
-    ("Output", "reading-the-report"),
-];
+const PAGES: &[(&str, &str)] = &[("Load", "open-and-closed"), ("Output", "reading-the-report")];
 
 /// A line of a table: in a cell, `|` ends it.
 fn line(cells: [String; 5]) -> String {
@@ -33,8 +29,14 @@ fn link(page: &str) -> String {
 }
 
 fn bounds(row: &Setting) -> String {
+    let time = |span: Nanos| {
+        let long =
+            [("d", 86_400), ("h", 3_600)].map(|(unit, secs)| (unit, Nanos::from_secs(secs).0));
+        let whole = long.into_iter().find(|(_, size)| span.0 > 0 && span.0.is_multiple_of(*size));
+        whole.map_or_else(|| show_span(span), |(unit, size)| format!("{}{unit}", span.0 / size))
+    };
     let amount = |number: f64| match row.value {
-        "TIME" => show_span(Nanos::from_secs_f64(number)),
+        "TIME" => time(Nanos::from_secs_f64(number)),
         _ => number.to_string(),
     };
     // what a number may be whatever it counts is no bound

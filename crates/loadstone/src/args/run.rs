@@ -6,9 +6,9 @@ use super::options::GivenOptions;
 use super::parse;
 use clap::{Args, ValueEnum};
 use plan::stages::Stages;
-use plan::{AbortRule, Think, rules};
+use plan::{Think, rules};
 use std::path::PathBuf;
-use units::{Nanos, RateSpan};
+use units::RateSpan;
 
 /// Load a server and measure it
 ///
@@ -38,8 +38,6 @@ pub(crate) struct RunArgs {
 pub(super) struct CommonArgs {
     #[command(flatten)]
     pub(super) load: LoadArgs,
-    #[command(flatten)]
-    pub(super) end: EndArgs,
     /// Those of the table of options, `plan::options`.
     #[command(flatten)]
     pub(super) given: GivenOptions,
@@ -88,26 +86,6 @@ pub(super) struct LoadArgs {
     /// Seed for everything random [default: 1]
     #[arg(long, value_parser = parse::count::<u64>, value_name = "N", hide_short_help = true)]
     pub(super) seed: Option<u64>,
-}
-
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "End of the run")]
-pub(super) struct EndArgs {
-    /// Duration of the measured part [default: 10s]
-    #[arg(short = 'd', long, value_name = "TIME", value_parser = units::parse_duration)]
-    pub(super) duration: Option<Nanos>,
-    /// Number of calls (or sessions); with -d, whichever is reached first
-    #[arg(short = 'n', long, value_parser = parse::count::<u64>, value_name = "COUNT")]
-    pub(super) requests: Option<u64>,
-    /// Stop after receiving this many bytes
-    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, hide_short_help = true)]
-    pub(super) bytes_max: Option<u64>,
-    /// Load before the measured part, reported separately
-    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
-    pub(super) warmup: Option<Nanos>,
-    /// Stop early when a rule is met: 'failures>50% for 5s'
-    #[arg(long, value_name = "RULE", value_parser = rules::parse_abort_rule, hide_short_help = true)]
-    pub(super) abort_if: Option<AbortRule>,
 }
 
 #[derive(Args, Clone, Debug, Default)]

@@ -2,8 +2,8 @@
 
 use super::read::{Table, given_twice};
 use super::scalar::Scalar;
-use crate::options::{Inputs, KeyValue, Setting, Shape, keys_of};
-use crate::{FileSource, Plan, Secrets};
+use crate::options::{Given, Inputs, KeyValue, Setting, Shape, keys_of};
+use crate::{FileSource, Plan, Secrets, options};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -12,8 +12,18 @@ use units::{ParseError, quoted};
 use wan::{Trace, TraceSource};
 
 /// Tables that are read and printed by their rows.
-pub(crate) const TABLES: [&str; 9] =
-    ["connection", "http2", "tls", "timeouts", "measure", "driver", "expect", "request", ""];
+pub(crate) const TABLES: [&str; 10] = [
+    "connection",
+    "http2",
+    "tls",
+    "timeouts",
+    "measure",
+    "driver",
+    "expect",
+    "request",
+    "",
+    "stop",
+];
 pub(super) const CONNECTION: usize = 0;
 pub(super) const HTTP2: usize = 1;
 pub(super) const TLS: usize = 2;
@@ -24,6 +34,7 @@ pub(super) const EXPECT: usize = 6;
 pub(super) const REQUEST: usize = 7;
 /// Outside of all tables.
 pub(super) const TOP: usize = 8;
+pub(super) const STOP: usize = 9;
 
 /// What the table [`TABLES`]`[TABLE]` of a file holds, in its order.
 #[derive(Clone, Debug, Default)]
@@ -39,22 +50,25 @@ impl<const TABLE: usize> Keys<TABLE> {
             let why = "it is pipeline by its name in HTTP/2: give one of them";
             return Err(Table(TABLES[TABLE]).fault("streams", why));
         }
+        let mut all = Vec::new();
         for row in keys_of(TABLES[TABLE]) {
-            let (table, key) = row.key();
-            let endings = row.field.endings;
-            let is_of_row = |(name, _): &mut (String, KeyValue)| {
-                name.strip_prefix(key).is_some_and(|ending| endings.contains(&ending))
+            let key = row.key().1;
+            let ending = |name: &str| {
+                let ending = name.strip_prefix(key)?;
+                row.field.endings.iter().copied().find(|known| *known == ending)
             };
-            let given: Vec<_> = self.0.extract_if(.., is_of_row).collect();
-            if given.len() > 1 {
-                return Err(Table(table).fault(key, given_twice(key)));
-            }
-            for (name, value) in given {
-                let read = (row.field.read)(plan, &name[key.len()..], value, inputs);
-                read.map_err(|error| Table(table).fault(&name, error))?;
+            let given = self.0.extract_if(.., |(name, _)| ending(name).is_some());
+            let given = given.filter_map(|(name, value)| Some((ending(&name)?, value)));
+            let before = all.len();
+            all.extend(given.map(|(ending, value)| Given { row, ending, value }));
+            if all.len() > before + 1 {
+                return Err(Table(TABLES[TABLE]).fault(key, given_twice(key)));
             }
         }
-        Ok(())
+        options::put(plan, all, inputs).map_err(|(given, why)| {
+            let key = format!("{}{}", given.row.key().1, given.ending);
+            Table(TABLES[TABLE]).fault(&key, why)
+        })
     }
 
     pub(super) fn show(plan: &Plan, secrets: Secrets) -> Keys<TABLE> {

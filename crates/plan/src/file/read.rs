@@ -13,7 +13,7 @@ use crate::options::{Inputs, KeyValue};
 use crate::*;
 use std::sync::Arc;
 use units::{Nanos, ParseError, Rate, quoted};
-use units::{parse_duration, parse_rate, parse_rate_span, parse_size};
+use units::{parse_duration, parse_rate, parse_rate_span};
 
 /// The plan of a file's text. Keys that are absent stand as `run` has them; files that it names are
 /// read through `files`.
@@ -127,15 +127,11 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let stages = read_stages(&load)?;
     read_load(load, &mut plan.load)?;
     let stop = file.stop.unwrap_or_default();
-    let timed = stop.duration.is_some();
-    read_stop(stop, &mut plan)?;
+    let timed = stop.has("duration");
     if let Some(stages) = stages {
-        let given = plan.stop.duration;
         plan.set_stages(stages);
-        if timed {
-            plan.stop.duration = given;
-        }
     }
+    stop.read(&mut plan, inputs)?;
     read_scenarios(file.scenario.unwrap_or_default(), &mut plan, timed)?;
     plan.settle_journeys();
     plan.settle_clients();
@@ -530,21 +526,6 @@ fn exact_rate(table: Table, key: &str, given: &Scalar) -> Result<Rate, ParseErro
             Ok(rate)
         }
     }
-}
-
-fn read_stop(stop: StopTable, plan: &mut Plan) -> Result<(), ParseError> {
-    let table = Table("stop");
-    let slot = &mut plan.stop;
-    let ruled = stop.duration.is_some() || stop.requests.is_some() || stop.bytes.is_some();
-    if ruled || plan.order == Order::Once {
-        slot.duration = None;
-    }
-    table.set_or_off("duration", stop.duration, &mut slot.duration, parse_duration)?;
-    table.set_or_off("requests", stop.requests, &mut slot.requests, whole)?;
-    table.set_or_off("bytes", stop.bytes, &mut slot.bytes, parse_size)?;
-    slot.at_once = stop.at_once.unwrap_or(slot.at_once);
-    table.set("warmup", stop.warmup, &mut slot.warm_up, parse_duration)?;
-    table.set_or_off("abort_if", stop.abort_if, &mut slot.abort_if, rules::parse_abort_rule)
 }
 
 const FILE_BYTES_MAX: usize = 1 << 30;

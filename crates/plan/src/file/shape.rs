@@ -1,6 +1,6 @@
 //! The tables of the file, in the order in which they are printed. A key that is absent is `None`.
 
-use super::keys::{CONNECTION, DRIVER, EXPECT, HTTP2, Keys, MEASURE, REQUEST, TIMEOUTS, TLS};
+use super::keys::{CONNECTION, DRIVER, EXPECT, HTTP2, Keys, MEASURE, REQUEST, STOP, TIMEOUTS, TLS};
 use super::scalar::Scalar;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ tables! {
         load: LoadTable,
         /// Several loads at once, in place of `load`.
         scenario: Vec<ScenarioTable>,
-        stop: StopTable,
+        stop: Keys<STOP>,
         timeouts: Keys<TIMEOUTS>,
         expect: Keys<EXPECT>,
         measure: Keys<MEASURE>,
@@ -122,14 +122,5 @@ tables! {
         journeys: Vec<String>,
         targets: Vec<String>,
         load: LoadTable,
-    }
-
-    StopTable {
-        duration: Scalar,
-        requests: Scalar,
-        bytes: Scalar,
-        at_once: bool,
-        warmup: Scalar,
-        abort_if: Scalar,
     }
 }

@@ -44,7 +44,7 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
         }),
         scenario: Some(plan.scenarios.iter().map(|one| scenario_table(plan, one)).collect())
             .filter(|all: &Vec<ScenarioTable>| !all.is_empty()),
-        stop: Some(stop_table(&plan.stop)),
+        stop: Some(Keys::show(plan, secrets)),
         timeouts: Some(Keys::show(plan, secrets)),
         expect: Some(Keys::show(plan, secrets)),
         measure: Some(Keys::show(plan, secrets)),
@@ -162,17 +162,6 @@ fn session_keys(session: Option<&SessionPlan>) -> LoadTable {
             _ => None,
         },
         ..LoadTable::default()
-    }
-}
-
-fn stop_table(stop: &Stop) -> StopTable {
-    StopTable {
-        duration: Scalar::or_off(stop.duration, span),
-        requests: Scalar::or_off(stop.requests, Scalar::whole),
-        bytes: Scalar::or_off(stop.bytes, Scalar::whole),
-        at_once: Some(stop.at_once),
-        warmup: Some(span(stop.warm_up)),
-        abort_if: Scalar::or_off(stop.abort_if.as_ref(), |rule| Scalar::text(&rule.text)),
     }
 }
 

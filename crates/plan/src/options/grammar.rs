@@ -8,8 +8,8 @@ use crate::file::{
 };
 use crate::fold::{self, Fold};
 use crate::{
-    AddressFamily, AddressOrder, BodyRule, HttpVersion, Migrate, Order, Priority, ResolveRule,
-    Secrets, SourcePrefix, StackChoice, Streaming, TlsVersions, Verify, rules, verify,
+    AbortRule, AddressFamily, AddressOrder, BodyRule, HttpVersion, Migrate, Order, Priority,
+    ResolveRule, Secrets, SourcePrefix, StackChoice, Streaming, TlsVersions, Verify, rules, verify,
 };
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -83,6 +83,7 @@ pub(super) const SWITCH: Grammar<bool> = Grammar {
 };
 pub(super) const COUNT: Grammar<u32> = one(|text, _| whole(text), |it, _| number((*it).into()));
 pub(super) const COUNT_16: Grammar<u16> = one(|text, _| whole(text), |it, _| number((*it).into()));
+pub(super) const COUNT_64: Grammar<u64> = one(|text, _| whole(text), |it, _| number(*it));
 /// Bytes.
 pub(super) const SIZE: Grammar<u32> = one(|text, _| small_size(text), |it, _| number((*it).into()));
 pub(super) const DURATION: Grammar<Nanos> =
@@ -149,10 +150,12 @@ pub(super) const STATUSES: Grammar<Vec<(u16, u16)>> = list(
     |items| Ok(each(items, rules::parse_statuses)?.concat()),
     |all, _| KeyValue::List(all.iter().map(show_statuses).collect()),
 );
-/// Bytes of a body.
+/// Bytes that may be more than 4 GiB.
 pub(super) const LENGTH: Grammar<u64> = one(|text, _| units::parse_size(text), |it, _| number(*it));
 pub(super) const BODY_RULE: Grammar<BodyRule> =
     one(|text, _| rules::parse_body_rule(text), |rule, _| text(rules::show_body_rule(rule)));
+pub(super) const ABORT_RULE: Grammar<AbortRule> =
+    one(|text, _| rules::parse_abort_rule(text), |rule, _| text(&rule.text));
 pub(super) const VERIFY: Grammar<Verify> =
     one(|text, _| verify::parse_verify(text), |how, _| text(verify::show_verify(how)));
 pub(super) const TEXT: Grammar<String> = one(|text, _| Ok(text.to_owned()), |it, _| text(it));

@@ -9,6 +9,7 @@
 mod connection;
 pub(crate) mod field;
 pub(crate) mod grammar;
+mod load;
 mod request;
 mod rest;
 
@@ -51,6 +52,8 @@ pub struct Setting {
     pub page: &'static str,
     /// Its place in the plan, and the grammar of its values.
     pub(crate) field: PlanField,
+    /// Read behind the other rows, whose values it builds on.
+    pub(crate) late: bool,
     /// The least value and the greatest (times in seconds), and what is said of one that is outside: it
     /// stands behind the option's name, with the value for `{}`.
     pub bounds: &'static [Bound],
@@ -95,6 +98,7 @@ const SETTING: Setting = Setting {
     more: "",
     page: "",
     field: field::NO_FIELD,
+    late: false,
     bounds: &[],
     shown: |_| true,
 };
@@ -125,9 +129,13 @@ impl Setting {
         self.field.key.split_once('.').unwrap_or(("", self.field.key))
     }
 
-    /// As messages name it: `--reconnect-pause`, or its key where it is no option.
+    /// As messages name it: `-d`, `--reconnect-pause`, or its key where it is no option.
     pub fn label(&self) -> String {
-        if self.name.is_empty() { self.key().1.to_owned() } else { format!("--{}", self.name) }
+        match self.short {
+            Some(letter) => format!("-{letter}"),
+            None if self.name.is_empty() => self.key().1.to_owned(),
+            None => format!("--{}", self.name),
+        }
     }
 
     /// Whether it may be given several times, each time adding to what is there.
@@ -141,14 +149,6 @@ impl Setting {
     /// What is not in the grammar of its values.
     pub fn check(&self, text: &str, inputs: Inputs<'_>) -> Result<(), ParseError> {
         (self.field.check)(text, inputs)
-    }
-
-    /// Puts a value that was typed into the plan.
-    ///
-    /// # Errors
-    /// What is not in the grammar of its values; a file that cannot be read.
-    pub fn set(&self, plan: &mut Plan, text: &str, inputs: Inputs<'_>) -> Result<(), ParseError> {
-        (self.field.read)(plan, self.field.typed, KeyValue::One(Scalar::text(text)), inputs)
     }
 
     /// What is said of a plan in which the value is out of bounds.
@@ -172,6 +172,7 @@ impl Setting {
 /// All rows, in the order of help.
 pub fn all() -> impl Iterator<Item = &'static Setting> {
     [
+        load::ENDS,
         request::SOURCES,
         request::SETTINGS,
         rest::EXPECTATIONS,
@@ -183,6 +184,59 @@ pub fn all() -> impl Iterator<Item = &'static Setting> {
     ]
     .into_iter()
     .flatten()
+}
+
+/// Puts options into the plan: names and what was typed behind them.
+///
+/// # Errors
+/// What is not in the grammar of its values, or a file that cannot be read, with the option's name.
+pub fn put_typed(
+    plan: &mut Plan,
+    typed: &[(&'static str, String)],
+    inputs: Inputs<'_>,
+) -> Result<(), (&'static str, ParseError)> {
+    let given = typed.iter().map(|(name, text)| {
+        let row = named(name).expect("an option of the table");
+        Given { row, ending: row.field.typed, value: KeyValue::One(Scalar::text(text)) }
+    });
+    put(plan, given.collect(), inputs).map_err(|(refused, why)| (refused.row.name, why))
+}
+
+/// What was given for a row, under its key with this ending.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub(crate) row: &'static Setting,
+    pub(crate) ending: &'static str,
+    pub(crate) value: KeyValue,
+}
+
+impl Given {
+    fn ends_run(&self) -> bool {
+        match self.row.field.key {
+            "stop.duration" | "stop.requests" | "stop.bytes" => true,
+            "order" => self.value == KeyValue::One(Scalar::text("once")),
+            _ => false,
+        }
+    }
+}
+
+/// Puts what was given into the plan. An end of the run that is given replaces those that stood there.
+pub(crate) fn put(
+    plan: &mut Plan,
+    given: Vec<Given>,
+    inputs: Inputs<'_>,
+) -> Result<(), (Given, ParseError)> {
+    let ends = given.iter().any(Given::ends_run);
+    let put = |plan: &mut Plan, given: Given| {
+        let read = (given.row.field.read)(plan, given.ending, given.value.clone(), inputs);
+        read.map_err(|why| (given, why))
+    };
+    let (late, first): (Vec<Given>, Vec<Given>) = given.into_iter().partition(|it| it.row.late);
+    first.into_iter().try_for_each(|it| put(plan, it))?;
+    if ends {
+        (plan.stop.duration, plan.stop.requests, plan.stop.bytes) = (None, None, None);
+    }
+    late.into_iter().try_for_each(|it| put(plan, it))
 }
 
 /// The row of an option.

@@ -16,7 +16,7 @@ fn every_row_is_whole() {
     for row in all() {
         assert!(!row.help.is_empty() && !row.heading.is_empty(), "{row:?}");
         assert!(!row.help.ends_with('.'), "{row:?} is a line of help, no sentence");
-        let wanted = if row.name.is_empty() { row.key().1.to_owned() } else { row.label() };
+        let wanted = if row.name.is_empty() { row.label() } else { format!("--{}", row.name) };
         assert!(page(row.page).contains(&wanted), "{row:?}: {}.md does not name it", row.page);
         assert!(row.name.is_empty() || names.insert(row.name), "{row:?} is there twice");
         assert!(crate::file::TABLES.contains(&row.key().0), "{row:?}: no such table");
