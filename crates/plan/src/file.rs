@@ -49,9 +49,9 @@ pub(crate) fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> S
     found.map_or("", |(name, _)| name).to_owned()
 }
 
-const ORDERS: [(&str, Order); 3] =
+pub(crate) const ORDERS: [(&str, Order); 3] =
     [("in-order", Order::InOrder), ("random", Order::Random), ("once", Order::Once)];
-const HTTP_VERSIONS: [(&str, HttpVersion); 5] = [
+pub(crate) const HTTP_VERSIONS: [(&str, HttpVersion); 5] = [
     ("1.0", HttpVersion::Http10),
     ("1.1", HttpVersion::Http11),
     ("2", HttpVersion::Http2),

@@ -4,11 +4,12 @@
 use super::options::GivenOptions;
 use super::recorded::of_curl;
 use super::run::*;
-use super::{Outputs, UsageError, parse::List};
+use super::{Outputs, UsageError, parse};
 use crate::script;
+use plan::representative::parse_representative;
 use plan::{
-    Arrivals, Auth, FileSource, Gaps, HttpVersion, Load, Location, Order, Plan, RequestPlan,
-    ScriptPlan, SessionPlan, TargetPlan, Think,
+    Arrivals, FileSource, Gaps, HttpVersion, Load, Location, Order, Plan, ScriptPlan, SessionPlan,
+    TargetPlan, Think,
 };
 use std::path::Path;
 use url::Url;
@@ -34,19 +35,22 @@ impl CommonArgs {
         script_args: Vec<String>,
         files: &dyn FileSource,
     ) -> Result<(Plan, Outputs), UsageError> {
-        self.request.check_sources()?;
-        self.request.check_versions()?;
-        let base = Base::read(target, &self.request, files)?;
+        self.given.check_sources()?;
+        self.given.check_versions()?;
+        let base = Base::read(target, &self.given, files)?;
         let outputs = self.output.outputs(base.name, self.given.has("percentiles"));
         outputs.check()?;
         let mut plan = base.plan;
-        apply_workload(&self.request, &self.load, &mut plan, base.from_file)?;
-        self.request.apply(&mut plan, base.from_file, files)?;
-        self.request.apply_script(&mut plan, script_args, files)?;
+        apply_workload(&self.given, &self.load, &mut plan, base.from_file)?;
+        // weights in a list mean nothing but to be drawn by
+        if self.given.has("urls") && plan.has_weights() && plan.sequence.is_empty() {
+            plan.order = Order::Random;
+        }
+        self.given.apply_script(&mut plan, script_args, files)?;
         self.load.apply(&mut plan)?;
-        self.end.apply(&mut plan, self.request.once);
-        self.given.check_streams(&plan)?;
         self.given.apply(&mut plan, files)?;
+        self.given.settle_method(&mut plan, base.from_file);
+        self.given.check_streams(&plan)?;
         self.given.settle_streams(&mut plan, base.from_file);
         plan.settle_journeys();
         plan.settle_clients();
@@ -61,12 +65,13 @@ impl CommonArgs {
 
 /// What a model asks for, in place of the URL alone.
 fn apply_workload(
-    request: &RequestArgs,
+    given: &GivenOptions,
     load: &LoadArgs,
     plan: &mut Plan,
     from_file: bool,
 ) -> Result<(), UsageError> {
-    let Some(model) = &request.workload else { return Ok(()) };
+    let Some(model) = given.text("workload") else { return Ok(()) };
+    let model = parse_representative(model)?;
     let open = load.rate.is_some() || load.stages.is_some();
     if open && model.is_of_users() {
         return Err(UsageError::new(
@@ -100,23 +105,26 @@ struct Base {
 impl Base {
     fn read(
         target: Option<&str>,
-        request: &RequestArgs,
+        given: &GivenOptions,
         files: &dyn FileSource,
     ) -> Result<Base, UsageError> {
+        let (urls, curl) = (given.text("urls"), given.text("curl"));
         let is_file = |target: &str| !target.contains("://") && target.ends_with(".toml");
-        let mut base = match (target, &request.urls) {
-            (Some(_), _) if request.curl.is_some() => {
+        let mut base = match (target, urls) {
+            (Some(_), _) if curl.is_some() => {
                 return Err(UsageError::new("--curl names the URL itself; drop the other one"));
             }
             (Some(path), _) if is_file(path) => {
                 Base { plan: read_plan(path, files)?, name: path.to_owned(), from_file: true }
             }
-            (Some(url), _) => Base::of_url(plan::parse_url(url)?, request)?,
-            (None, Some(list)) => {
-                Base { plan: Plan::for_targets(Vec::new()), name: list.clone(), from_file: false }
-            }
-            (None, None) if request.curl.is_some() => {
-                let plan = of_curl(request.curl.as_deref().unwrap_or_default(), files)?;
+            (Some(url), _) => Base::of_url(plan::parse_url(url)?, given)?,
+            (None, Some(list)) => Base {
+                plan: Plan::for_targets(Vec::new()),
+                name: list.to_owned(),
+                from_file: false,
+            },
+            (None, None) if curl.is_some() => {
+                let plan = of_curl(curl.unwrap_or_default(), files)?;
                 let name = plan.targets.first().map(|target| target.url.to_string());
                 Base { plan, name: name.unwrap_or_default(), from_file: false }
             }
@@ -127,35 +135,30 @@ impl Base {
                 ));
             }
         };
-        if let Some(path) = &request.urls {
+        if let Some(path) = urls {
             let url = target.filter(|_| !base.from_file).and(base.plan.targets.first());
             let start = url.map(|target| target.url.clone());
             base.plan.targets = read_list(path, start.as_ref(), files)?;
             if !base.from_file {
-                base.name = if path == "-" { "standard input".to_owned() } else { path.clone() };
+                base.name = if path == "-" { "standard input".to_owned() } else { path.to_owned() };
             }
-        } else if !base.from_file && (request.random || request.once) {
-            let option = if request.random { "--random" } else { "--once" };
+        } else if let Some(option) = given.first_of(&["random", "once"])
+            && !base.from_file
+        {
             return Err(UsageError::new(format!(
-                "{option} needs a list to take URLs from; add --urls FILE"
+                "--{option} needs a list to take URLs from; add --urls FILE"
             )));
         }
         Ok(base)
     }
 
-    fn of_url(location: Location, request: &RequestArgs) -> Result<Base, UsageError> {
+    fn of_url(location: Location, given: &GivenOptions) -> Result<Base, UsageError> {
         let Location { url, auth } = location;
-        let given = [
-            ("--user", request.user.is_some()),
-            ("--bearer", request.bearer.is_some()),
-            ("--digest", request.digest.is_some()),
-        ];
-        let given = given.iter().find(|(_, given)| *given);
-        if auth.is_some()
-            && let Some((option, _)) = given
+        if let Some(option) = given.first_of(&["user", "bearer", "digest"])
+            && auth.is_some()
         {
             return Err(UsageError::new(format!(
-                "the URL has a login and {option} gives another one; drop one"
+                "the URL has a login and --{option} gives another one; drop one"
             )));
         }
         let name = url.to_string();
@@ -208,29 +211,30 @@ impl FileSource for PlanFolder<'_> {
     }
 }
 
-impl RequestArgs {
+impl GivenOptions {
     /// Options that read standard input.
     pub(super) fn stdin_readers(&self) -> usize {
-        let sources = [&self.urls, &self.body_file, &self.script];
-        sources.into_iter().filter(|source| source.as_deref() == Some("-")).count()
+        let sources = ["urls", "body-file", "script"];
+        sources.into_iter().filter(|source| self.text(source) == Some("-")).count()
     }
 
     fn check_sources(&self) -> Result<(), UsageError> {
-        let stdin = Some("-");
-        if self.urls.as_deref() == stdin && self.body_file.as_deref() == stdin {
+        let stdin = |name| self.text(name) == Some("-");
+        if stdin("urls") && stdin("body-file") {
             return Err(UsageError::new(
                 "--urls - and --body-file - both read standard input, which can be read one time \
                  only; give a file to one of them",
             ));
         }
-        if self.script.as_deref() == stdin && self.stdin_readers() > 1 {
+        if stdin("script") && self.stdin_readers() > 1 {
             return Err(UsageError::new(
                 "--script - reads standard input, and another option does so too; give a file to \
                  one of them",
             ));
         }
-        let named = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("user-agent");
-        if self.user_agent.is_some() && self.headers.iter().any(|header| named(&header)) {
+        let name = |header: &str| header.split(':').next().unwrap_or_default().trim().to_owned();
+        let named = |header: &str| name(header).eq_ignore_ascii_case("user-agent");
+        if self.has("user-agent") && self.texts("header").any(named) {
             return Err(UsageError::new(
                 "--user-agent and -H 'User-Agent: …' both write that header; drop one",
             ));
@@ -238,38 +242,12 @@ impl RequestArgs {
         Ok(())
     }
 
-    fn apply(
-        &self,
-        plan: &mut Plan,
-        from_file: bool,
-        files: &dyn FileSource,
-    ) -> Result<(), UsageError> {
-        // weights in a list mean nothing but to be drawn by
-        let weighted = self.urls.is_some() && plan.has_weights() && plan.sequence.is_empty();
-        if self.random || weighted {
-            plan.order = Order::Random;
+    /// A method that nobody named follows from the body; in a plan file it is named.
+    fn settle_method(&self, plan: &mut Plan, from_file: bool) {
+        let bodied = self.first_of(&["body", "body-file", "urls"]).is_some();
+        if !self.has("method") && (bodied || !from_file) {
+            plan.post_bodies();
         }
-        if self.once {
-            plan.order = Order::Once;
-        }
-        let request = &mut plan.request;
-        request.headers.extend(self.headers.iter().cloned());
-        if let Some(text) = &self.body {
-            request.body = Some(text.clone().into_bytes());
-        }
-        if let Some(path) = &self.body_file {
-            let bytes = files.read(path);
-            request.body =
-                Some(bytes.map_err(|why| UsageError::new(format!("--body-file: {why}")))?);
-        }
-        self.apply_switches(request);
-        let bodied = self.body.is_some() || self.body_file.is_some() || self.urls.is_some();
-        match &self.method {
-            Some(method) => request.method = method.clone(),
-            None if bodied || !from_file => plan.post_bodies(),
-            None => {}
-        }
-        Ok(())
     }
 
     fn apply_script(
@@ -278,10 +256,10 @@ impl RequestArgs {
         args: Vec<String>,
         files: &dyn FileSource,
     ) -> Result<(), UsageError> {
-        if let Some(path) = &self.script {
+        if let Some(path) = self.text("script") {
             let text = files.read(path);
             let text = text.map_err(|why| UsageError::new(format!("--script: {why}")))?;
-            let name = if path == "-" { "standard input".to_owned() } else { path.clone() };
+            let name = if path == "-" { "standard input" } else { path }.to_owned();
             plan.script = Some(ScriptPlan { name, text, args: Vec::new() });
         }
         if !args.is_empty() {
@@ -304,38 +282,19 @@ impl RequestArgs {
     }
 
     /// What was typed behind `--http`.
-    pub(super) fn versions(&self) -> &[HttpVersion] {
-        self.http.as_ref().map_or(&[], |List(all)| all)
+    pub(super) fn versions(&self) -> Vec<HttpVersion> {
+        self.text("http").and_then(|text| parse::versions(text).ok()).unwrap_or_default()
     }
 
     /// One version at a time; `compare` takes its two apart before.
     fn check_versions(&self) -> Result<(), UsageError> {
-        match &self.http {
-            Some(List(all)) if all.len() > 1 => Err(UsageError::new(
+        if self.versions().len() > 1 {
+            return Err(UsageError::new(
                 "--http takes one version here; to compare several, use loadstone compare \
                  URL --http 1.1,2",
-            )),
-            _ => Ok(()),
+            ));
         }
-    }
-
-    fn apply_switches(&self, request: &mut RequestPlan) {
-        let user = match (self.user.clone(), &self.aws_sigv4) {
-            (Some(Auth::Basic { user: key, password: secret }), Some(scope)) => {
-                Some(Auth::AwsSigV4 { key, secret, scope: scope.clone() })
-            }
-            (user, _) => user,
-        };
-        let bearer = self.bearer.clone().map(Auth::Bearer);
-        if let Some(auth) = user.or(bearer).or_else(|| self.digest.clone()) {
-            request.auth = Some(auth);
-        }
-        set(&mut request.user_agent, self.user_agent.clone());
-        set(&mut request.version, self.http.as_ref().and_then(|List(all)| all.first().copied()));
-        set(&mut request.follow_max, self.follow);
-        set_some(&mut request.priority, self.priority);
-        request.compressed |= self.compressed;
-        request.cookies |= self.cookies;
+        Ok(())
     }
 }
 
@@ -471,20 +430,6 @@ impl LoadArgs {
             ..old_session.cloned().unwrap_or_else(|| SessionPlan::of(calls, think))
         });
         Ok(Load::Open { arrivals, session, connections_max, queue_max })
-    }
-}
-
-impl EndArgs {
-    /// An end that is typed replaces the one that stood there, whole.
-    fn apply(self, plan: &mut Plan, once: bool) {
-        let stop = &mut plan.stop;
-        let typed = self.duration.is_some() || self.requests.is_some() || self.bytes_max.is_some();
-        if typed || once {
-            (stop.duration, stop.requests, stop.bytes) =
-                (self.duration, self.requests, self.bytes_max);
-        }
-        set(&mut stop.warm_up, self.warmup);
-        set_some(&mut stop.abort_if, self.abort_if);
     }
 }
 

@@ -144,7 +144,7 @@ impl CompareArgs {
     /// As [`RunArgs::into_plan`]; a URL against a stored run; plans that differ without `--force`.
     pub(crate) fn into_task(self, files: &dyn FileSource) -> Result<CompareTask, UsageError> {
         self.refuse()?;
-        if self.common.request.versions().len() > 1 {
+        if self.common.given.versions().len() > 1 {
             return self.into_protocols(files);
         }
         let Some(after) = &self.after else { return self.into_live(files) };
@@ -171,7 +171,7 @@ impl CompareArgs {
         for (given, text) in [
             (options.has("repeat"), "--repeat: a comparison repeats in blocks; give --blocks"),
             (
-                self.common.request.stdin_readers() > 0,
+                self.common.given.stdin_readers() > 0,
                 "standard input can be read for one target only; give a file",
             ),
             (output.hdr.is_some(), "--hdr is for single runs; give --json, which has every run"),
@@ -197,7 +197,7 @@ impl CompareArgs {
             ),
             (
                 self.after.is_none()
-                    && self.common.request.versions().len() < 2
+                    && self.common.given.versions().len() < 2
                     && (a_command.is_none() || b_command.is_none() || !is_target(&self.before)),
                 "one URL needs two servers or several protocols: give both \
                  --a-command and --b-command, or --http 1.1,2",
@@ -242,13 +242,13 @@ impl CompareArgs {
 
     /// One URL over several protocols.
     fn into_protocols(self, files: &dyn FileSource) -> Result<CompareTask, UsageError> {
-        let versions = self.common.request.versions().to_vec();
+        let versions = self.common.given.versions();
         let streams = self.common.given.count("streams");
         self.refuse_protocols(&versions)?;
         let (mut sides, mut outputs) = (Vec::new(), None);
         for version in versions {
             let mut common = self.common.clone();
-            common.request.http = Some(parse::List(vec![version]));
+            common.given.put("http", parse::name_of(version));
             common.given.keep_to(version);
             let (mut plan, results) =
                 common.into_plan(Some(self.before.as_str()), Vec::new(), files)?;

@@ -17,10 +17,23 @@ impl GivenOptions {
         self.0.iter().any(|(known, _)| *known == name)
     }
 
+    /// The values of an option, as they were typed.
+    pub(super) fn texts<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(known, _)| *known == name).map(|(_, text)| text.as_str())
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str())
+    }
+
     /// The value of an option that counts something.
     pub(super) fn count(&self, name: &str) -> Option<u32> {
-        let given = self.0.iter().find(|(known, _)| *known == name)?;
-        parse::count(&given.1).ok()
+        parse::count(self.text(name)?).ok()
+    }
+
+    /// The options of these names that were given.
+    pub(super) fn first_of(&self, names: &[&'static str]) -> Option<&'static str> {
+        names.iter().copied().find(|name| self.has(name))
     }
 
     /// Gives an option that was not given.
@@ -28,6 +41,12 @@ impl GivenOptions {
         if !self.has(name) {
             self.0.push((name, text.to_owned()));
         }
+    }
+
+    /// Gives an option in place of what was given of it.
+    pub(super) fn put(&mut self, name: &'static str, text: &str) {
+        self.leave_out(&[name]);
+        self.0.push((name, text.to_owned()));
     }
 
     pub(super) fn leave_out(&mut self, names: &[&str]) {
@@ -40,16 +59,12 @@ impl GivenOptions {
     /// A file that cannot be read, with the option that names it.
     pub(super) fn apply(&self, plan: &mut Plan, files: &dyn FileSource) -> Result<(), UsageError> {
         let inputs = Inputs { files, traces: &Traces };
-        for (name, text) in &self.0 {
-            let row = plan::options::named(name).expect("an option of the table");
-            // named without a value it changes the output alone
-            if text.is_empty() && row.omitted == Some("") {
-                continue;
-            }
-            let set = row.set(plan, text, inputs);
-            set.map_err(|why| UsageError::new(format!("--{name}: {why}")))?;
-        }
-        Ok(())
+        // named without a value one changes the output alone
+        let silent = |name| plan::options::named(name).is_some_and(|row| row.omitted == Some(""));
+        let typed = self.0.iter().filter(|(name, text)| !(text.is_empty() && silent(name)));
+        let typed: Vec<_> = typed.cloned().collect();
+        plan::options::put_typed(plan, &typed, inputs)
+            .map_err(|(name, why)| UsageError::new(format!("--{name}: {why}")))
     }
 }
 
@@ -64,10 +79,12 @@ fn argument(row: &'static Setting) -> Arg {
         .help(row.help)
         .help_heading(row.heading)
         .hide_short_help(!row.common)
-        .conflicts_with_all(row.without);
-    let arg = match row.short {
-        Some(letter) => arg.short(letter),
-        None => arg,
+        .conflicts_with_all(row.without)
+        .requires_all(row.needs)
+        .short(row.short);
+    let arg = match row.more {
+        "" => arg,
+        more => arg.long_help(format!("{}\n\n{more}", row.help)),
     };
     if row.value.is_empty() {
         return arg.action(ArgAction::SetTrue);
@@ -90,6 +107,10 @@ fn argument(row: &'static Setting) -> Arg {
 fn parser(row: &'static Setting) -> ValueParser {
     if !row.choices.is_empty() {
         return PossibleValuesParser::new(row.choices).into();
+    }
+    // of several versions `compare` makes a run each
+    if row.name == "http" {
+        return ValueParser::from(|text: &str| parse::versions(text).map(|_| text.to_owned()));
     }
     let check = |text: &str| {
         if text.is_empty() && row.omitted == Some("") {

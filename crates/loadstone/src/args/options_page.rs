@@ -17,12 +17,7 @@ The program writes this page out of its own table of options (`cargo xtask bless
 ";
 
 /// The page that explains a part of help, where its options are not in the table.
-const PAGES: &[(&str, &str)] = &[
-    ("Load", "open-and-closed"),
-    ("End of the run", "measure-a-server"),
-    ("Request", "requests-and-connections"),
-    ("Output", "reading-the-report"),
-];
+const PAGES: &[(&str, &str)] = &[("Load", "open-and-closed"), ("Output", "reading-the-report")];
 
 /// A line of a table: in a cell, `|` ends it.
 fn line(cells: [String; 5]) -> String {
@@ -34,8 +29,14 @@ fn link(page: &str) -> String {
 }
 
 fn bounds(row: &Setting) -> String {
+    let time = |span: Nanos| {
+        let long =
+            [("d", 86_400), ("h", 3_600)].map(|(unit, secs)| (unit, Nanos::from_secs(secs).0));
+        let whole = long.into_iter().find(|(_, size)| span.0 > 0 && span.0.is_multiple_of(*size));
+        whole.map_or_else(|| show_span(span), |(unit, size)| format!("{}{unit}", span.0 / size))
+    };
     let amount = |number: f64| match row.value {
-        "TIME" => show_span(Nanos::from_secs_f64(number)),
+        "TIME" => time(Nanos::from_secs_f64(number)),
         _ => number.to_string(),
     };
     // what a number may be whatever it counts is no bound
@@ -52,8 +53,11 @@ fn bounds(row: &Setting) -> String {
 }
 
 fn key(row: &Setting) -> String {
-    let (table, key) = row.key();
-    format!("`{table}.{key}`")
+    match row.key() {
+        (_, "") => String::new(),
+        ("", key) => format!("`{key}`"),
+        (table, key) => format!("`{table}.{key}`"),
+    }
 }
 
 fn option_line(arg: &Arg, name: &str, part: &str) -> String {

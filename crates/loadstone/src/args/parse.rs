@@ -1,16 +1,11 @@
-//! Values of options as `clap` takes them: the plan's grammars, each behind a type of its own
-//! (`clap` reads a bare `Vec` as an option that may be given several times).
+//! Values of options that no plan has, or that `compare` takes several of.
 
 use plan::HttpVersion;
 use std::convert::Infallible;
 use units::ParseError;
 
-/// A value between commas that is one thing.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct List<T>(pub(super) Vec<T>);
-
 /// Versions of HTTP between commas: `compare` takes two.
-pub(super) fn versions(text: &str) -> Result<List<HttpVersion>, ParseError> {
+pub(super) fn versions(text: &str) -> Result<Vec<HttpVersion>, ParseError> {
     let one = |name: &str| {
         let known = VERSIONS.iter().find(|(known, _)| *known == name);
         known.map(|(_, version)| *version).ok_or_else(|| {
@@ -22,7 +17,7 @@ pub(super) fn versions(text: &str) -> Result<List<HttpVersion>, ParseError> {
             ))
         })
     };
-    text.split(',').map(|name| one(name.trim())).collect::<Result<_, _>>().map(List)
+    text.split(',').map(|name| one(name.trim())).collect()
 }
 
 /// The version of HTTP that single requests speak: nobody is there to choose it for them.
@@ -35,6 +30,11 @@ pub(super) fn one_version(text: &str) -> Result<HttpVersion, ParseError> {
             units::quoted(text)
         ))
     })
+}
+
+/// What [`versions`] reads one of.
+pub(super) fn name_of(version: HttpVersion) -> &'static str {
+    VERSIONS.iter().find(|(_, known)| *known == version).map_or("", |(name, _)| name)
 }
 
 /// What is typed behind `--http`.

@@ -6,6 +6,7 @@ use super::vary::Vary;
 use super::{Outputs, UsageError, parse};
 use clap::Args;
 use engine::ramp::{Course, Range, STEPS_MAX, Staircase};
+use plan::rules::show_span;
 use plan::{FileSource, Plan};
 use stats::Objective;
 use stats::curve::{Axis, SearchConfig};
@@ -26,7 +27,7 @@ use units::{Nanos, Rate};
     mut_arg("connections", |arg| arg.hide(true)),
     mut_arg("duration", |arg| arg.hide(true)),
     mut_arg("requests", |arg| arg.hide(true)),
-    mut_arg("bytes_max", |arg| arg.hide(true)),
+    mut_arg("bytes-max", |arg| arg.hide(true)),
     mut_arg("once", |arg| arg.hide(true)),
     mut_arg("hdr", |arg| arg.hide(true)),
     mut_arg("log", |arg| arg.hide(true)),
@@ -164,8 +165,8 @@ impl RampArgs {
 
     /// Options of `run` that a ramp decides itself.
     fn refuse(&self) -> Result<(), UsageError> {
-        let CommonArgs { load, end, request, output, given, .. } = &self.common;
-        let reads = request.stdin_readers() > 0;
+        let CommonArgs { load, output, given } = &self.common;
+        let reads = given.stdin_readers() > 0;
         let many = self.targets.len() > 1;
         let steps = &self.steps;
         for (wrong, text) in [
@@ -178,10 +179,10 @@ impl RampArgs {
                 "-c: a ramp sets the users of each step; give --population with --from and --to",
             ),
             (load.stages.is_some(), "--stages: each step of a ramp has one load; leave it out"),
-            (end.duration.is_some(), "-d: each step of a ramp lasts --hold; give that"),
-            (end.requests.is_some(), "-n: the steps of a ramp end by time; give --hold"),
-            (end.bytes_max.is_some(), "--bytes-max: the steps of a ramp end by time; give --hold"),
-            (request.once, "--once: the steps of a ramp end by time; leave it out"),
+            (given.has("duration"), "-d: each step of a ramp lasts --hold; give that"),
+            (given.has("requests"), "-n: the steps of a ramp end by time; give --hold"),
+            (given.has("bytes-max"), "--bytes-max: the steps of a ramp end by time; give --hold"),
+            (given.has("once"), "--once: the steps of a ramp end by time; leave it out"),
             (output.hdr.is_some(), "--hdr is for single runs; give --json, which has every step"),
             (output.full, "--full: the text of a ramp is whole as it is"),
             (output.log.is_some(), "--log is for single runs; a ramp writes --json and --csv"),
@@ -261,7 +262,7 @@ impl RampArgs {
     /// Targets with their labels; one without a name where a list of URLs stands in its place.
     fn named(&self) -> Result<Vec<Named>, UsageError> {
         if self.targets.is_empty() {
-            let listed = self.common.request.urls.is_some();
+            let listed = self.common.given.has("urls");
             return if listed { Ok(vec![(None, None)]) } else { Err(no_target()) };
         }
         let split = |text: &String| match label_of(text) {
@@ -283,7 +284,7 @@ impl RampArgs {
             let rate = Rate(to.unwrap_or(from));
             one.load.rate = Some(units::RateSpan { from: rate, to: rate });
         }
-        one.end.duration = Some(self.steps.hold.unwrap_or(HOLD));
+        one.given.put("duration", &show_span(self.steps.hold.unwrap_or(HOLD)));
         one.given.leave_out(&["repeat"]);
         // a ramp asks for throughput, and for objectives: a p99 in doubt spoils no step of it
         one.given.or("doubt-max", "100%");

@@ -3,13 +3,12 @@
 
 use super::Sink;
 use super::options::GivenOptions;
-use super::parse::{self, List};
+use super::parse;
 use clap::{Args, ValueEnum};
-use plan::representative::{Representative, parse_representative};
 use plan::stages::Stages;
-use plan::{AbortRule, Auth, HttpVersion, Priority, Think, rules};
+use plan::{Think, rules};
 use std::path::PathBuf;
-use units::{Nanos, RateSpan};
+use units::RateSpan;
 
 /// Load a server and measure it
 ///
@@ -39,10 +38,6 @@ pub(crate) struct RunArgs {
 pub(super) struct CommonArgs {
     #[command(flatten)]
     pub(super) load: LoadArgs,
-    #[command(flatten)]
-    pub(super) end: EndArgs,
-    #[command(flatten)]
-    pub(super) request: RequestArgs,
     /// Those of the table of options, `plan::options`.
     #[command(flatten)]
     pub(super) given: GivenOptions,
@@ -91,100 +86,6 @@ pub(super) struct LoadArgs {
     /// Seed for everything random [default: 1]
     #[arg(long, value_parser = parse::count::<u64>, value_name = "N", hide_short_help = true)]
     pub(super) seed: Option<u64>,
-}
-
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "End of the run")]
-pub(super) struct EndArgs {
-    /// Duration of the measured part [default: 10s]
-    #[arg(short = 'd', long, value_name = "TIME", value_parser = units::parse_duration)]
-    pub(super) duration: Option<Nanos>,
-    /// Number of calls (or sessions); with -d, whichever is reached first
-    #[arg(short = 'n', long, value_parser = parse::count::<u64>, value_name = "COUNT")]
-    pub(super) requests: Option<u64>,
-    /// Stop after receiving this many bytes
-    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, hide_short_help = true)]
-    pub(super) bytes_max: Option<u64>,
-    /// Load before the measured part, reported separately
-    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
-    pub(super) warmup: Option<Nanos>,
-    /// Stop early when a rule is met: 'failures>50% for 5s'
-    #[arg(long, value_name = "RULE", value_parser = rules::parse_abort_rule, hide_short_help = true)]
-    pub(super) abort_if: Option<AbortRule>,
-}
-
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Request")]
-pub(super) struct RequestArgs {
-    /// URLs from a file, or - for standard input: lines of [METHOD] URL [weight=N] [body=TEXT]
-    #[arg(long, value_name = "FILE|-")]
-    pub(super) urls: Option<String>,
-    /// Files below the URL, by users or clients after a model: surge-like:users=200,connections=2,
-    /// specweb99-like:connections=100, webstone-like:clients=50 or webbench-like:clients=50; or the URL
-    /// itself, by new connections at a rate of sockets / timeout: s-client-like:sockets=100,timeout=500ms
-    #[arg(long, value_name = "MODEL", value_parser = parse_representative, conflicts_with_all = ["urls", "script", "curl", "body", "body_file"], hide_short_help = true)]
-    pub(super) workload: Option<Representative>,
-    /// Choose URLs from the list at random, by weight
-    #[arg(long, conflicts_with = "once")]
-    pub(super) random: bool,
-    /// Request each URL of the list exactly once
-    #[arg(long)]
-    pub(super) once: bool,
-    /// Take the request from a curl command line, as browsers copy it
-    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["urls", "script"])]
-    pub(super) curl: Option<String>,
-    /// Requests from a Lua script: wrk's, or one of users on a journey; - is standard input
-    #[arg(long, value_name = "FILE|-", hide_short_help = true)]
-    pub(super) script: Option<String>,
-    /// Method [default: GET, POST with a body]
-    #[arg(long, value_name = "NAME", value_parser = rules::parse_method)]
-    pub(super) method: Option<String>,
-    /// A header 'Name: value'; may be given several times
-    #[arg(short = 'H', long = "header", value_name = "HEADER", value_parser = rules::parse_header)]
-    pub(super) headers: Vec<(String, String)>,
-    /// Request body, as text
-    #[arg(long, value_name = "TEXT", conflicts_with = "body_file")]
-    pub(super) body: Option<String>,
-    /// Request body from a file; - is standard input
-    #[arg(long, value_name = "FILE|-")]
-    pub(super) body_file: Option<String>,
-    /// Basic authorisation
-    #[arg(long, value_name = "NAME:PASSWORD", value_parser = rules::parse_user, conflicts_with = "bearer")]
-    pub(super) user: Option<Auth>,
-    /// Digest authorisation, as soon as the server asks for it
-    #[arg(long, value_name = "NAME:PASSWORD", value_parser = rules::parse_digest, conflicts_with_all = ["user", "bearer", "aws_sigv4"], hide_short_help = true)]
-    pub(super) digest: Option<Auth>,
-    /// Sign each request with the key and secret of --user: aws:amz:REGION:SERVICE; without region and
-    /// service those in the host's name
-    #[arg(long, value_name = "SCOPE", value_parser = rules::parse_aws_sigv4, requires = "user", hide_short_help = true)]
-    pub(super) aws_sigv4: Option<login::sigv4::SignatureScope>,
-    /// Bearer authorisation
-    #[arg(long, value_name = "TOKEN", hide_short_help = true)]
-    pub(super) bearer: Option<String>,
-    /// The User-Agent header
-    #[arg(long, value_name = "TEXT", hide_short_help = true)]
-    pub(super) user_agent: Option<String>,
-    /// Priority of requests (RFC 9218): u=0 (first) to u=7 (last), i (incremental), or 'u=1, i'
-    ///
-    /// Each request that has no field priority of its own gets `priority: u=1, i`, in every version
-    /// of HTTP. With --http 2 the connection also begins with SETTINGS_NO_RFC7540_PRIORITIES, and
-    /// where the server sends that setting too, a PRIORITY_UPDATE frame goes before each request
-    /// with a field priority.
-    #[arg(long, value_name = "PRIORITY", hide_short_help = true)]
-    pub(super) priority: Option<Priority>,
-    /// HTTP version: 1.0, 1.1, 2 (ALPN over TLS, prior knowledge over cleartext), 3 (QUIC) or auto
-    /// (the server's choice of 1.1 or 2) [default: 1.1]
-    #[arg(long, value_name = "VERSION", value_parser = parse::versions, hide_short_help = true)]
-    pub(super) http: Option<List<HttpVersion>>,
-    /// Request compressed responses and decompress them
-    #[arg(long, hide_short_help = true)]
-    pub(super) compressed: bool,
-    /// Follow up to N redirects per call [default: none; without =N: 10]
-    #[arg(long, value_parser = parse::count::<u16>, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "10", hide_short_help = true)]
-    pub(super) follow: Option<u16>,
-    /// Keep cookies per user and send them back
-    #[arg(long, hide_short_help = true)]
-    pub(super) cookies: bool,
 }
 
 #[derive(Args, Clone, Debug, Default)]

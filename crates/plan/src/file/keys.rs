@@ -1,9 +1,9 @@
 //! Tables of the plan file whose keys are rows of the table of options.
 
-use super::read::Table;
+use super::read::{Table, given_twice};
 use super::scalar::Scalar;
-use crate::options::{Inputs, KeyValue, Setting, Shape, keys_of};
-use crate::{FileSource, Plan, Secrets};
+use crate::options::{Given, Inputs, KeyValue, Setting, Shape, keys_of};
+use crate::{FileSource, Plan, Secrets, options};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -12,8 +12,18 @@ use units::{ParseError, quoted};
 use wan::{Trace, TraceSource};
 
 /// Tables that are read and printed by their rows.
-pub(crate) const TABLES: [&str; 7] =
-    ["connection", "http2", "tls", "timeouts", "measure", "driver", "expect"];
+pub(crate) const TABLES: [&str; 10] = [
+    "connection",
+    "http2",
+    "tls",
+    "timeouts",
+    "measure",
+    "driver",
+    "expect",
+    "request",
+    "",
+    "stop",
+];
 pub(super) const CONNECTION: usize = 0;
 pub(super) const HTTP2: usize = 1;
 pub(super) const TLS: usize = 2;
@@ -21,6 +31,10 @@ pub(super) const TIMEOUTS: usize = 3;
 pub(super) const MEASURE: usize = 4;
 pub(super) const DRIVER: usize = 5;
 pub(super) const EXPECT: usize = 6;
+pub(super) const REQUEST: usize = 7;
+/// Outside of all tables.
+pub(super) const TOP: usize = 8;
+pub(super) const STOP: usize = 9;
 
 /// What the table [`TABLES`]`[TABLE]` of a file holds, in its order.
 #[derive(Clone, Debug, Default)]
@@ -36,23 +50,25 @@ impl<const TABLE: usize> Keys<TABLE> {
             let why = "it is pipeline by its name in HTTP/2: give one of them";
             return Err(Table(TABLES[TABLE]).fault("streams", why));
         }
+        let mut all = Vec::new();
         for row in keys_of(TABLES[TABLE]) {
-            let (table, key) = row.key();
-            let endings = row.field.endings;
-            let is_of_row = |(name, _): &mut (String, KeyValue)| {
-                name.strip_prefix(key).is_some_and(|ending| endings.contains(&ending))
+            let key = row.key().1;
+            let ending = |name: &str| {
+                let ending = name.strip_prefix(key)?;
+                row.field.endings.iter().copied().find(|known| *known == ending)
             };
-            let given: Vec<_> = self.0.extract_if(.., is_of_row).collect();
-            if given.len() > 1 {
-                let why = format!("give it once, not also as {key}_base64 or {key}_file");
-                return Err(Table(table).fault(key, why));
-            }
-            for (name, value) in given {
-                let read = (row.field.read)(plan, &name[key.len()..], value, inputs);
-                read.map_err(|error| Table(table).fault(&name, error))?;
+            let given = self.0.extract_if(.., |(name, _)| ending(name).is_some());
+            let given = given.filter_map(|(name, value)| Some((ending(&name)?, value)));
+            let before = all.len();
+            all.extend(given.map(|(ending, value)| Given { row, ending, value }));
+            if all.len() > before + 1 {
+                return Err(Table(TABLES[TABLE]).fault(key, given_twice(key)));
             }
         }
-        Ok(())
+        options::put(plan, all, inputs).map_err(|(given, why)| {
+            let key = format!("{}{}", given.row.key().1, given.ending);
+            Table(TABLES[TABLE]).fault(&key, why)
+        })
     }
 
     pub(super) fn show(plan: &Plan, secrets: Secrets) -> Keys<TABLE> {
@@ -64,8 +80,28 @@ impl<const TABLE: usize> Keys<TABLE> {
         Keys(shown.map(show).collect())
     }
 
+    /// Of keys that were read elsewhere.
+    pub(super) fn of<const N: usize>(given: [(&str, Option<Scalar>); N]) -> Keys<TABLE> {
+        let one =
+            |(key, value): (&str, Option<Scalar>)| Some((key.to_owned(), KeyValue::One(value?)));
+        Keys(given.into_iter().filter_map(one).collect())
+    }
+
+    /// The value that is shown under a key.
+    pub(super) fn one(&self, key: &str) -> Option<Scalar> {
+        self.0.iter().find_map(|(name, value)| match value {
+            KeyValue::One(value) if name == key => Some(value.clone()),
+            _ => None,
+        })
+    }
+
     pub(super) fn has(&self, key: &str) -> bool {
         self.0.iter().any(|(name, _)| name == key)
+    }
+
+    /// Whether a key has a value, and not `false`.
+    pub(super) fn says(&self, key: &str) -> bool {
+        self.0.iter().any(|(name, value)| name == key && *value != KeyValue::One(Scalar::Off))
     }
 
     /// Texts by name under a key.
@@ -126,6 +162,7 @@ impl<'de> DeserializeSeed<'de> for Shape {
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<KeyValue, D::Error> {
         match self {
             Shape::One => Scalar::deserialize(deserializer).map(KeyValue::One),
+            Shape::Text => String::deserialize(deserializer).map(Scalar::Text).map(KeyValue::One),
             Shape::Switch => bool::deserialize(deserializer).map(KeyValue::Switch),
             Shape::List => Vec::deserialize(deserializer).map(KeyValue::List),
             Shape::Texts => BTreeMap::deserialize(deserializer).map(KeyValue::Texts),

@@ -1,20 +1,19 @@
 //! TOML → plan. Every message names the table and the key.
 
 use super::is_secret_header;
-use super::keys::PlanTraces;
+use super::keys::{Keys, PlanTraces, REQUEST, TOP};
 use super::scalar::Scalar;
 use super::scenarios::read_scenarios;
 use super::shape::*;
-use super::{GAPS, HTTP_VERSIONS, MASK, ORDERS, VERSION};
+use super::{GAPS, MASK, VERSION};
 use crate::check::node::pick;
-use crate::options::Inputs;
+use crate::options::field::read_content;
 use crate::options::grammar::whole;
+use crate::options::{Inputs, KeyValue};
 use crate::*;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use std::sync::Arc;
 use units::{Nanos, ParseError, Rate, quoted};
-use units::{parse_duration, parse_rate, parse_rate_span, parse_size};
+use units::{parse_duration, parse_rate, parse_rate_span};
 
 /// The plan of a file's text. Keys that are absent stand as `run` has them; files that it names are
 /// read through `files`.
@@ -106,13 +105,13 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     }
     let top = Table("");
     top.set("seed", file.seed, &mut plan.seed, whole)?;
-    top.pick("order", file.order.map(Scalar::Text), &mut plan.order, &ORDERS)?;
     plan.sequence = file.sequence.unwrap_or_default();
-    read_request(file.request.unwrap_or_default(), &mut plan, login, files)?;
-    read_sources(file.script, file.specweb99, &mut plan, files)?;
     let connection = file.connection.unwrap_or_default();
     let traces = PlanTraces::read(connection.texts("traces"), files)?;
     let inputs = Inputs { files, traces: &traces };
+    Keys::<TOP>::of([("order", file.order.map(Scalar::Text))]).read(&mut plan, inputs)?;
+    read_request(file.request.unwrap_or_default(), &mut plan, login, inputs)?;
+    read_sources(file.script, file.specweb99, &mut plan, files)?;
     connection.read(&mut plan, inputs)?;
     file.http2.unwrap_or_default().read(&mut plan, inputs)?;
     file.tls.unwrap_or_default().read(&mut plan, inputs)?;
@@ -128,15 +127,11 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let stages = read_stages(&load)?;
     read_load(load, &mut plan.load)?;
     let stop = file.stop.unwrap_or_default();
-    let timed = stop.duration.is_some();
-    read_stop(stop, &mut plan)?;
+    let timed = stop.has("duration");
     if let Some(stages) = stages {
-        let given = plan.stop.duration;
         plan.set_stages(stages);
-        if timed {
-            plan.stop.duration = given;
-        }
     }
+    stop.read(&mut plan, inputs)?;
     read_scenarios(file.scenario.unwrap_or_default(), &mut plan, timed)?;
     plan.settle_journeys();
     plan.settle_clients();
@@ -213,24 +208,24 @@ impl Table {
         slot: &mut Option<Vec<u8>>,
         files: &dyn FileSource,
     ) -> Result<(), ParseError> {
-        *slot = match given {
-            (None, None, None) => return Ok(()),
-            (Some(text), None, None) => text.typed().map(String::into_bytes),
-            (None, Some(code), None) => {
-                let bytes = BASE64.decode(code.trim());
-                Some(bytes.map_err(|_| self.fault(&format!("{key}_base64"), "it is not base64"))?)
-            }
-            (None, None, Some(path)) => {
-                let bytes = files.read(&path);
-                Some(bytes.map_err(|why| self.fault(&format!("{key}_file"), why))?)
-            }
-            _ => {
-                let why = format!("give it once, not also as {key}_base64 or {key}_file");
-                return Err(self.fault(key, why));
-            }
-        };
-        Ok(())
+        let (text, code, path) = given;
+        let others = [("_base64", code), ("_file", path)];
+        let others = others.map(|(ending, text)| (ending, text.map(Scalar::Text)));
+        let given = [("", text)].into_iter().chain(others);
+        let mut given = given.filter_map(|(ending, value)| Some((ending, value?)));
+        let Some((ending, value)) = given.next() else { return Ok(()) };
+        if given.next().is_some() {
+            return Err(self.fault(key, given_twice(key)));
+        }
+        let inputs = Inputs { files, traces: &wan::NoTraces };
+        read_content(slot, ending, KeyValue::One(value), inputs)
+            .map_err(|error| self.fault(&format!("{key}{ending}"), error))
     }
+}
+
+/// What is said of contents that stand there several times.
+pub(super) fn given_twice(key: &str) -> String {
+    format!("give it once, not also as {key}_base64 or {key}_file")
 }
 
 fn read_script(table: ScriptTable, files: &dyn FileSource) -> Result<ScriptPlan, ParseError> {
@@ -322,60 +317,25 @@ fn read_headers(
     lines.map(read).collect::<Result<_, _>>().map_err(|error| table.fault("headers", error))
 }
 
+/// A login may stand in one place, of which the URL is one.
 fn read_request(
-    request: RequestTable,
+    request: Keys<REQUEST>,
     plan: &mut Plan,
     login: Option<Auth>,
-    files: &dyn FileSource,
+    inputs: Inputs<'_>,
 ) -> Result<(), ParseError> {
-    let table = Table("request");
-    let slot = &mut plan.request;
-    table.pick("http", request.http, &mut slot.version, &HTTP_VERSIONS)?;
-    slot.headers = read_headers(table, request.headers)?;
-    let body = (request.body, request.body_base64, request.body_file);
-    table.set_content("body", body, &mut slot.body, files)?;
-    let logins = (request.user, request.bearer, request.digest, request.aws_sigv4);
-    slot.auth = read_auth(logins, login)?;
-    if let Some(user_agent) = request.user_agent {
-        slot.user_agent = user_agent;
+    let keys = ["user", "bearer", "digest"].into_iter().filter(|key| request.says(key));
+    if keys.count() + usize::from(login.is_some()) > 1 {
+        let why = "give one login only: here, as bearer or in the url";
+        return Err(Table("request").fault("user", why));
     }
-    table.set_or_off("priority", request.priority, &mut slot.priority, str::parse)?;
-    slot.compressed = request.compressed.unwrap_or(slot.compressed);
-    table.set("follow", request.follow, &mut slot.follow_max, whole)?;
-    slot.cookies = request.cookies.unwrap_or(slot.cookies);
-    slot.last_cookie = request.last_cookie.unwrap_or(slot.last_cookie);
-    match request.method {
-        Some(method) => {
-            slot.method =
-                rules::parse_method(&method).map_err(|error| table.fault("method", error))?;
-        }
-        None => plan.post_bodies(),
+    let has_method = request.has("method");
+    request.read(plan, inputs)?;
+    plan.request.auth = plan.request.auth.take().or(login);
+    if !has_method {
+        plan.post_bodies();
     }
     Ok(())
-}
-
-type Logins = (Option<Scalar>, Option<Scalar>, Option<Scalar>, Option<Scalar>);
-
-/// `user`, `bearer`, `digest` and `aws_sigv4`, beside the login of a URL.
-fn read_auth(given: Logins, of_url: Option<Auth>) -> Result<Option<Auth>, ParseError> {
-    let table = Table("request");
-    let (user, bearer, digest, aws) = given;
-    let (mut basic, mut token, mut by_digest, mut scope) = (None, None, None, None);
-    table.set_or_off("user", user, &mut basic, rules::parse_user)?;
-    table.set_or_off("bearer", bearer, &mut token, |text| Ok(Auth::Bearer(text.to_owned())))?;
-    table.set_or_off("digest", digest, &mut by_digest, rules::parse_digest)?;
-    table.set_or_off("aws_sigv4", aws, &mut scope, rules::parse_aws_sigv4)?;
-    if let Some(scope) = scope {
-        let Some(Auth::Basic { user: key, password: secret }) = basic else {
-            return Err(table.fault("aws_sigv4", "give key and secret beside it, as user"));
-        };
-        basic = Some(Auth::AwsSigV4 { key, secret, scope });
-    }
-    let mut all = [of_url, basic, token, by_digest].into_iter().flatten();
-    match (all.next(), all.next()) {
-        (login, None) => Ok(login),
-        _ => Err(table.fault("user", "give one login only: here, as bearer or in the url")),
-    }
 }
 
 /// What makes requests in place of the targets.
@@ -566,21 +526,6 @@ fn exact_rate(table: Table, key: &str, given: &Scalar) -> Result<Rate, ParseErro
             Ok(rate)
         }
     }
-}
-
-fn read_stop(stop: StopTable, plan: &mut Plan) -> Result<(), ParseError> {
-    let table = Table("stop");
-    let slot = &mut plan.stop;
-    let ruled = stop.duration.is_some() || stop.requests.is_some() || stop.bytes.is_some();
-    if ruled || plan.order == Order::Once {
-        slot.duration = None;
-    }
-    table.set_or_off("duration", stop.duration, &mut slot.duration, parse_duration)?;
-    table.set_or_off("requests", stop.requests, &mut slot.requests, whole)?;
-    table.set_or_off("bytes", stop.bytes, &mut slot.bytes, parse_size)?;
-    slot.at_once = stop.at_once.unwrap_or(slot.at_once);
-    table.set("warmup", stop.warmup, &mut slot.warm_up, parse_duration)?;
-    table.set_or_off("abort_if", stop.abort_if, &mut slot.abort_if, rules::parse_abort_rule)
 }
 
 const FILE_BYTES_MAX: usize = 1 << 30;

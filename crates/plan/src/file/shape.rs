@@ -1,6 +1,6 @@
 //! The tables of the file, in the order in which they are printed. A key that is absent is `None`.
 
-use super::keys::{CONNECTION, DRIVER, EXPECT, HTTP2, Keys, MEASURE, TIMEOUTS, TLS};
+use super::keys::{CONNECTION, DRIVER, EXPECT, HTTP2, Keys, MEASURE, REQUEST, STOP, TIMEOUTS, TLS};
 use super::scalar::Scalar;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ tables! {
         /// In place of `targets`, when written by hand: one URL, or a file with a list.
         url: String,
         urls_file: String,
-        request: RequestTable,
+        request: Keys<REQUEST>,
         /// Absent: none.
         script: ScriptTable,
         /// Absent: none.
@@ -43,7 +43,7 @@ tables! {
         load: LoadTable,
         /// Several loads at once, in place of `load`.
         scenario: Vec<ScenarioTable>,
-        stop: StopTable,
+        stop: Keys<STOP>,
         timeouts: Keys<TIMEOUTS>,
         expect: Keys<EXPECT>,
         measure: Keys<MEASURE>,
@@ -69,27 +69,6 @@ tables! {
         raw: Scalar,
         raw_base64: String,
         raw_file: String,
-    }
-
-    RequestTable {
-        method: String,
-        http: Scalar,
-        headers: Vec<String>,
-        body: Scalar,
-        body_base64: String,
-        body_file: String,
-        /// `name:password`.
-        user: Scalar,
-        bearer: Scalar,
-        digest: Scalar,
-        /// Of `user`, which is then key and secret.
-        aws_sigv4: Scalar,
-        user_agent: String,
-        priority: Scalar,
-        compressed: bool,
-        follow: Scalar,
-        cookies: bool,
-        last_cookie: bool,
     }
 
     ScriptTable {
@@ -143,14 +122,5 @@ tables! {
         journeys: Vec<String>,
         targets: Vec<String>,
         load: LoadTable,
-    }
-
-    StopTable {
-        duration: Scalar,
-        requests: Scalar,
-        bytes: Scalar,
-        at_once: bool,
-        warmup: Scalar,
-        abort_if: Scalar,
     }
 }

@@ -1,15 +1,16 @@
 //! Plan → TOML.
 
-use super::keys::Keys;
+use super::keys::{Keys, TOP};
 use super::scalar::Scalar;
 use super::scenarios::scenario_table;
 use super::shape::*;
-use super::{GAPS, HTTP_VERSIONS, MASK, ORDERS, Secrets, VERSION};
+use super::{GAPS, MASK, Secrets, VERSION};
 use super::{is_secret_header, name_of};
+use crate::options::KeyValue;
+use crate::options::field::show_content;
+use crate::options::grammar::show_header;
 use crate::rules::{show_span, show_think, show_visit};
 use crate::*;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use units::{Nanos, Rate, parse_rate};
 
 /// The plan as a file that [`from_toml`] reads back: every field by name.
@@ -20,14 +21,15 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
         Secrets::Masked => journey::masked(journeys),
     });
     let part = |key: &str| journeys.as_ref().and_then(|all| all.get(key).cloned());
+    let top = Keys::<TOP>::show(plan, secrets);
     let file = PlanFile {
         version: Some(VERSION),
         seed: Some(Scalar::whole(plan.seed)),
-        order: Some(name_of(&ORDERS, &plan.order)),
+        order: top.one("order").and_then(|order| order.typed()),
         sequence: Some(plan.sequence.clone()),
         url: plan.journeys.as_ref().map(|journeys| journeys.base.as_str().to_owned()),
         urls_file: None,
-        request: Some(request_table(&plan.request, secrets)),
+        request: Some(Keys::show(plan, secrets)),
         script: plan.script.as_ref().map(script_table),
         specweb99: plan.specweb99.map(|it| Specweb99Table {
             directories: Some(Scalar::whole(u64::from(it.directories))),
@@ -42,7 +44,7 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
         }),
         scenario: Some(plan.scenarios.iter().map(|one| scenario_table(plan, one)).collect())
             .filter(|all: &Vec<ScenarioTable>| !all.is_empty()),
-        stop: Some(stop_table(&plan.stop)),
+        stop: Some(Keys::show(plan, secrets)),
         timeouts: Some(Keys::show(plan, secrets)),
         expect: Some(Keys::show(plan, secrets)),
         measure: Some(Keys::show(plan, secrets)),
@@ -70,7 +72,8 @@ fn target_table(target: &TargetPlan, secrets: Secrets) -> TargetTable {
     let masked = target.raw.as_ref().filter(|_| secrets == Secrets::Masked);
     let masked = masked.map(|raw| mask_raw(raw));
     let (raw, raw_base64) = content(masked.as_deref().or(target.raw.as_deref()));
-    let headers = target.headers.iter().map(|field| header(field, secrets)).collect::<Vec<_>>();
+    let headers =
+        target.headers.iter().map(|field| show_header(field, secrets)).collect::<Vec<_>>();
     TargetTable {
         url: Some(target.url.as_str().to_owned()),
         name: target.name.as_deref().map(Scalar::text),
@@ -102,57 +105,6 @@ fn mask_raw(raw: &[u8]) -> Vec<u8> {
         }
     }
     masked
-}
-
-/// `name: value`, or the mask where the value is a secret.
-fn header((name, value): &(String, String), secrets: Secrets) -> String {
-    let masked = secrets == Secrets::Masked && is_secret_header(name);
-    format!("{name}: {}", if masked { MASK } else { value })
-}
-
-fn request_table(request: &RequestPlan, secrets: Secrets) -> RequestTable {
-    let (body, body_base64) = content(request.body.as_deref());
-    let secret = |text: &str| match secrets {
-        Secrets::Shown => text.to_owned(),
-        Secrets::Masked => MASK.to_owned(),
-    };
-    let (mut user, mut bearer) = (Scalar::Off, Scalar::Off);
-    let (mut digest, mut aws_sigv4) = (Scalar::Off, Scalar::Off);
-    match &request.auth {
-        None => {}
-        Some(Auth::Basic { user: name, password }) => {
-            user = Scalar::Text(format!("{name}:{}", secret(password)));
-        }
-        Some(Auth::Bearer(token)) => bearer = Scalar::Text(secret(token)),
-        Some(Auth::Digest { user: name, password }) => {
-            digest = Scalar::Text(format!("{name}:{}", secret(password)));
-        }
-        Some(Auth::AwsSigV4 { key, secret: hidden, scope }) => {
-            user = Scalar::Text(format!("{key}:{}", secret(hidden)));
-            aws_sigv4 = Scalar::Text(scope.to_string());
-        }
-    }
-    RequestTable {
-        method: Some(request.method.clone()),
-        http: Some(Scalar::Text(name_of(&HTTP_VERSIONS, &request.version))),
-        headers: Some(request.headers.iter().map(|field| header(field, secrets)).collect()),
-        body,
-        body_base64,
-        body_file: None,
-        user: Some(user),
-        bearer: Some(bearer),
-        digest: Some(digest).filter(|it| *it != Scalar::Off),
-        aws_sigv4: Some(aws_sigv4).filter(|it| *it != Scalar::Off),
-        user_agent: Some(request.user_agent.clone()),
-        priority: Some(match request.priority {
-            Some(priority) => Scalar::Text(priority.to_string()),
-            None => Scalar::Off,
-        }),
-        compressed: Some(request.compressed),
-        follow: Some(Scalar::whole(request.follow_max.into())),
-        cookies: Some(request.cookies),
-        last_cookie: Some(request.last_cookie),
-    }
 }
 
 fn script_table(script: &ScriptPlan) -> ScriptTable {
@@ -213,17 +165,6 @@ fn session_keys(session: Option<&SessionPlan>) -> LoadTable {
     }
 }
 
-fn stop_table(stop: &Stop) -> StopTable {
-    StopTable {
-        duration: Scalar::or_off(stop.duration, span),
-        requests: Scalar::or_off(stop.requests, Scalar::whole),
-        bytes: Scalar::or_off(stop.bytes, Scalar::whole),
-        at_once: Some(stop.at_once),
-        warmup: Some(span(stop.warm_up)),
-        abort_if: Scalar::or_off(stop.abort_if.as_ref(), |rule| Scalar::text(&rule.text)),
-    }
-}
-
 pub(super) fn span(span: Nanos) -> Scalar {
     Scalar::Text(show_span(span))
 }
@@ -239,9 +180,9 @@ fn rate(rate: Rate) -> Scalar {
 
 /// Text under the key itself, other bytes as base64 under their own key.
 fn content(bytes: Option<&[u8]>) -> (Option<Scalar>, Option<String>) {
-    match bytes.map(|bytes| (std::str::from_utf8(bytes), bytes)) {
-        None => (Some(Scalar::Off), None),
-        Some((Ok(text), _)) => (Some(Scalar::text(text)), None),
-        Some((Err(_), bytes)) => (None, Some(BASE64.encode(bytes))),
+    match show_content(bytes, false) {
+        ("", KeyValue::One(text)) => (Some(text), None),
+        (_, KeyValue::One(Scalar::Text(code))) => (None, Some(code)),
+        _ => (None, None),
     }
 }

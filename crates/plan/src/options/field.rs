@@ -24,6 +24,8 @@ pub(crate) enum KeyValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     One,
+    /// Between quotation marks, whatever is in it.
+    Text,
     Switch,
     List,
     Texts,
@@ -41,19 +43,22 @@ pub(crate) struct PlanField {
     pub(crate) typed: &'static str,
     /// Each option that is given adds to the list.
     pub(crate) adds: bool,
+    /// Whether the option takes what was typed; a file that it names is opened by `read` alone.
+    pub(crate) check: fn(&str, Inputs<'_>) -> Result<(), ParseError>,
     /// Takes the value under the key with an ending.
     pub(crate) read: fn(&mut Plan, &str, KeyValue, Inputs<'_>) -> Result<(), ParseError>,
     /// What a printed plan has, and under which ending.
     pub(crate) show: fn(&Plan, Secrets) -> (&'static str, KeyValue),
 }
 
-/// The row that others are made from has none.
+/// Of an option that is no part of a plan, such as the source of one.
 pub(super) const NO_FIELD: PlanField = PlanField {
-    key: "none.none",
+    key: "",
     shape: Shape::One,
     endings: &[""],
     typed: "",
     adds: false,
+    check: |_, _| Ok(()),
     read: |_, _, _, _| Ok(()),
     show: |_, _| ("", KeyValue::One(Scalar::Off)),
 };
@@ -62,43 +67,42 @@ pub(super) const NO_FIELD: PlanField = PlanField {
 /// each option adds (`add`): `field!(off connection.calls, COUNT)`, and `as "connection.reset"` where the
 /// key is not called as the field is.
 macro_rules! field {
-    ($kind:ident $table:ident.$($field:ident).+, $grammar:expr) => {
-        field!($kind $table.$($field).+ as concat!(stringify!($table $(.$field)+)), $grammar)
+    ($kind:ident $table:ident $(.$field:ident)*, $grammar:expr) => {
+        field!($kind $table $(.$field)* as concat!(stringify!($table $(.$field)*)), $grammar)
     };
-    ($kind:ident $table:ident.$($field:ident).+ as $key:expr, $grammar:expr) => {
+    ($kind:ident $table:ident $(.$field:ident)* as $key:expr, $grammar:expr) => {
         $crate::options::field::PlanField {
             key: $key,
             shape: $grammar.shape,
             endings: &[""],
             typed: "",
             adds: matches!(stringify!($kind).as_bytes(), b"add"),
+            check: |text, inputs| ($grammar.read)(text, inputs.traces).map(drop),
             read: |plan, _, value, inputs| {
-                $crate::options::field::$kind::read(&$grammar, &mut plan.$table.$($field).+, value, inputs)
+                $crate::options::field::$kind::read(&$grammar, &mut plan.$table $(.$field)*, value, inputs)
             },
             show: |plan, secrets| {
-                ("", $crate::options::field::$kind::show(&$grammar, &plan.$table.$($field).+, secrets))
+                ("", $crate::options::field::$kind::show(&$grammar, &plan.$table $(.$field)*, secrets))
             },
         }
     };
 }
 
-/// Bytes that stand in the file as text, as base64 or by a file's name; the option takes that name.
+/// Bytes that stand in the file as text, as base64 or by a file's name; the option takes one of these.
 macro_rules! content {
-    ($table:ident.$field:ident, secret: $secret:expr) => {
+    ($table:ident.$field:ident, typed: $typed:expr, secret: $secret:expr) => {
         $crate::options::field::PlanField {
             key: concat!(stringify!($table), ".", stringify!($field)),
-            shape: Shape::One,
             endings: &["", "_base64", "_file"],
-            typed: "_file",
-            adds: false,
+            typed: $typed,
             read: |plan, ending, value, inputs| {
-                let slot = &mut plan.$table.$field;
-                read_content(slot, ending, value, inputs)
+                $crate::options::field::read_content(&mut plan.$table.$field, ending, value, inputs)
             },
-            show: |plan, secrets| match (&plan.$table.$field, secrets) {
-                (Some(_), Secrets::Masked) if $secret => masked(),
-                (bytes, _) => show_content(bytes.as_deref()),
+            show: |plan, secrets| {
+                let masked = $secret && secrets == $crate::Secrets::Masked;
+                $crate::options::field::show_content(plan.$table.$field.as_deref(), masked)
             },
+            ..$crate::options::field::NO_FIELD
         }
     };
 }
@@ -173,7 +177,7 @@ pub(super) mod add {
     }
 }
 
-pub(super) fn read_content(
+pub(crate) fn read_content(
     slot: &mut Option<Vec<u8>>,
     ending: &str,
     value: KeyValue,
@@ -191,15 +195,12 @@ pub(super) fn read_content(
     Ok(())
 }
 
-/// Text under the key itself, other bytes as base64 under their own key.
-pub(crate) fn show_content(bytes: Option<&[u8]>) -> (&'static str, KeyValue) {
+/// Text under the key itself, other bytes as base64 under their own key, a secret behind its mask.
+pub(crate) fn show_content(bytes: Option<&[u8]>, masked: bool) -> (&'static str, KeyValue) {
     match bytes.map(|bytes| (std::str::from_utf8(bytes), bytes)) {
         None => ("", KeyValue::One(Scalar::Off)),
+        Some(_) if masked => ("", KeyValue::One(Scalar::text(MASK))),
         Some((Ok(text), _)) => ("", KeyValue::One(Scalar::text(text))),
         Some((Err(_), bytes)) => ("_base64", KeyValue::One(Scalar::Text(BASE64.encode(bytes)))),
     }
-}
-
-pub(super) fn masked() -> (&'static str, KeyValue) {
-    ("", KeyValue::One(Scalar::text(MASK)))
 }

@@ -2,11 +2,14 @@
 
 use super::field::{KeyValue, Shape};
 use crate::check::node::pick;
-use crate::file::{ADDRESSES, FAMILIES, MASK, STACKS, Scalar, TLS_VERSIONS, name_of};
+use crate::file::{
+    ADDRESSES, FAMILIES, HTTP_VERSIONS, MASK, ORDERS, STACKS, Scalar, TLS_VERSIONS,
+    is_secret_header, name_of,
+};
 use crate::fold::{self, Fold};
 use crate::{
-    AddressFamily, AddressOrder, BodyRule, Migrate, ResolveRule, Secrets, SourcePrefix,
-    StackChoice, Streaming, TlsVersions, Verify, rules, verify,
+    AbortRule, AddressFamily, AddressOrder, BodyRule, HttpVersion, Migrate, Order, Priority,
+    ResolveRule, Secrets, SourcePrefix, StackChoice, Streaming, TlsVersions, Verify, rules, verify,
 };
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -80,6 +83,7 @@ pub(super) const SWITCH: Grammar<bool> = Grammar {
 };
 pub(super) const COUNT: Grammar<u32> = one(|text, _| whole(text), |it, _| number((*it).into()));
 pub(super) const COUNT_16: Grammar<u16> = one(|text, _| whole(text), |it, _| number((*it).into()));
+pub(super) const COUNT_64: Grammar<u64> = one(|text, _| whole(text), |it, _| number(*it));
 /// Bytes.
 pub(super) const SIZE: Grammar<u32> = one(|text, _| small_size(text), |it, _| number((*it).into()));
 pub(super) const DURATION: Grammar<Nanos> =
@@ -146,10 +150,12 @@ pub(super) const STATUSES: Grammar<Vec<(u16, u16)>> = list(
     |items| Ok(each(items, rules::parse_statuses)?.concat()),
     |all, _| KeyValue::List(all.iter().map(show_statuses).collect()),
 );
-/// Bytes of a body.
+/// Bytes that may be more than 4 GiB.
 pub(super) const LENGTH: Grammar<u64> = one(|text, _| units::parse_size(text), |it, _| number(*it));
 pub(super) const BODY_RULE: Grammar<BodyRule> =
     one(|text, _| rules::parse_body_rule(text), |rule, _| text(rules::show_body_rule(rule)));
+pub(super) const ABORT_RULE: Grammar<AbortRule> =
+    one(|text, _| rules::parse_abort_rule(text), |rule, _| text(&rule.text));
 pub(super) const VERIFY: Grammar<Verify> =
     one(|text, _| verify::parse_verify(text), |how, _| text(verify::show_verify(how)));
 pub(super) const TEXT: Grammar<String> = one(|text, _| Ok(text.to_owned()), |it, _| text(it));
@@ -161,6 +167,20 @@ pub(super) const SOURCES: Grammar<SourcePrefix> =
     one(|text, _| rules::parse_sources(text), |prefix, _| text(prefix.to_string()));
 pub(super) const STREAMING: Grammar<Streaming> =
     one(|text, _| crate::parse_streaming(text), |form, _| text(form.id()));
+pub(super) const ORDER: Grammar<Order> =
+    one(|text, _| pick(text, &ORDERS), |it, _| text(name_of(&ORDERS, it)));
+pub(super) const METHOD: Grammar<String> =
+    Grammar { shape: Shape::Text, ..one(|text, _| rules::parse_method(text), |it, _| text(it)) };
+pub(super) const WORDS: Grammar<String> = Grammar { shape: Shape::Text, ..TEXT };
+pub(super) const VERSION: Grammar<HttpVersion> =
+    one(|text, _| pick(text, &HTTP_VERSIONS), |it, _| text(name_of(&HTTP_VERSIONS, it)));
+pub(super) const URGENCY: Grammar<Priority> =
+    one(|text, _| text.parse(), |it, _| text(it.to_string()));
+pub(super) const HEADERS: Grammar<Vec<(String, String)>> = list(
+    |text, _| rules::parse_header(text).map(|field| vec![field]),
+    |items| each(items, rules::parse_header),
+    |all, secrets| texts(all, |field| show_header(field, secrets)),
+);
 pub(super) const NUMBER: Grammar<f64> = one(|text, _| parse_number(text), |it, _| exact(*it));
 /// Bits a second.
 pub(super) const BIT_RATE: Grammar<f64> =
@@ -175,6 +195,12 @@ pub(super) const PRIORITY: Grammar<i32> = one(
     },
     |nice, _| KeyValue::One(Scalar::Whole((*nice).into())),
 );
+
+/// `name: value`, or the mask where the value is a secret.
+pub(crate) fn show_header((name, value): &(String, String), secrets: Secrets) -> String {
+    let masked = secrets == Secrets::Masked && is_secret_header(name);
+    format!("{name}: {}", if masked { MASK } else { value })
+}
 
 fn show_statuses(&(from, to): &(u16, u16)) -> Scalar {
     if from == to { Scalar::whole(from.into()) } else { Scalar::Text(format!("{from}-{to}")) }

@@ -3,12 +3,14 @@
 //! From the rows follow the command line with its help and completions (the program makes clap's
 //! arguments of them), what an option that was given does to the plan, both directions of the plan file,
 //! the bounds of values, and the page of options in the guide. Rules between two options are functions
-//! in [`validate`](crate::validate). Groups that are not in the table yet stand in the program's
+//! in [`validate`](crate::validate). Loads and ends are not in the table yet: they stand in the program's
 //! arguments and in [`file`](crate::to_toml) by hand.
 
 mod connection;
-mod field;
+pub(crate) mod field;
 pub(crate) mod grammar;
+mod load;
+mod request;
 mod rest;
 
 pub(crate) use field::{KeyValue, PlanField, Shape};
@@ -36,16 +38,22 @@ pub struct Setting {
     pub is_file: bool,
     /// Names of options that contradict this one, whatever their values.
     pub without: &'static [&'static str],
+    /// The name of an option without which this one means nothing.
+    pub needs: Option<&'static str>,
     /// The part of help that it stands in.
     pub heading: &'static str,
     /// `-h` shows it too; the others are in `--help` alone.
     pub common: bool,
     /// The line of help.
     pub help: &'static str,
+    /// What `--help` says below that line.
+    pub more: &'static str,
     /// The page of the guide that explains it, without `.md`.
     pub page: &'static str,
     /// Its place in the plan, and the grammar of its values.
     pub(crate) field: PlanField,
+    /// Read behind the other rows, whose values it builds on.
+    pub(crate) late: bool,
     /// The least value and the greatest (times in seconds), and what is said of one that is outside: it
     /// stands behind the option's name, with the value for `{}`.
     pub bounds: &'static [Bound],
@@ -83,11 +91,14 @@ const SETTING: Setting = Setting {
     choices: &[],
     is_file: false,
     without: &[],
+    needs: None,
     heading: "",
     common: false,
     help: "",
+    more: "",
     page: "",
     field: field::NO_FIELD,
+    late: false,
     bounds: &[],
     shown: |_| true,
 };
@@ -112,14 +123,19 @@ impl std::fmt::Debug for Setting {
 }
 
 impl Setting {
-    /// `connection.reconnect_pause`: table and key in the plan file.
+    /// `connection.reconnect_pause`: table and key in the plan file. A key outside of all tables has
+    /// an empty one, and so has a row without a key.
     pub fn key(&self) -> (&'static str, &'static str) {
-        self.field.key.split_once('.').expect("a key stands in a table")
+        self.field.key.split_once('.').unwrap_or(("", self.field.key))
     }
 
-    /// As messages name it: `--reconnect-pause`, or its key where it is no option.
+    /// As messages name it: `-d`, `--reconnect-pause`, or its key where it is no option.
     pub fn label(&self) -> String {
-        if self.name.is_empty() { self.key().1.to_owned() } else { format!("--{}", self.name) }
+        match self.short {
+            Some(letter) => format!("-{letter}"),
+            None if self.name.is_empty() => self.key().1.to_owned(),
+            None => format!("--{}", self.name),
+        }
     }
 
     /// Whether it may be given several times, each time adding to what is there.
@@ -132,16 +148,7 @@ impl Setting {
     /// # Errors
     /// What is not in the grammar of its values.
     pub fn check(&self, text: &str, inputs: Inputs<'_>) -> Result<(), ParseError> {
-        let by_name = !self.field.typed.is_empty();
-        if by_name { Ok(()) } else { self.set(&mut Plan::for_targets(Vec::new()), text, inputs) }
-    }
-
-    /// Puts a value that was typed into the plan.
-    ///
-    /// # Errors
-    /// What is not in the grammar of its values; a file that cannot be read.
-    pub fn set(&self, plan: &mut Plan, text: &str, inputs: Inputs<'_>) -> Result<(), ParseError> {
-        (self.field.read)(plan, self.field.typed, KeyValue::One(Scalar::text(text)), inputs)
+        (self.field.check)(text, inputs)
     }
 
     /// What is said of a plan in which the value is out of bounds.
@@ -165,6 +172,9 @@ impl Setting {
 /// All rows, in the order of help.
 pub fn all() -> impl Iterator<Item = &'static Setting> {
     [
+        load::ENDS,
+        request::SOURCES,
+        request::SETTINGS,
         rest::EXPECTATIONS,
         rest::TIME_LIMITS,
         connection::SETTINGS,
@@ -176,6 +186,59 @@ pub fn all() -> impl Iterator<Item = &'static Setting> {
     .flatten()
 }
 
+/// Puts options into the plan: names and what was typed behind them.
+///
+/// # Errors
+/// What is not in the grammar of its values, or a file that cannot be read, with the option's name.
+pub fn put_typed(
+    plan: &mut Plan,
+    typed: &[(&'static str, String)],
+    inputs: Inputs<'_>,
+) -> Result<(), (&'static str, ParseError)> {
+    let given = typed.iter().map(|(name, text)| {
+        let row = named(name).expect("an option of the table");
+        Given { row, ending: row.field.typed, value: KeyValue::One(Scalar::text(text)) }
+    });
+    put(plan, given.collect(), inputs).map_err(|(refused, why)| (refused.row.name, why))
+}
+
+/// What was given for a row, under its key with this ending.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub(crate) row: &'static Setting,
+    pub(crate) ending: &'static str,
+    pub(crate) value: KeyValue,
+}
+
+impl Given {
+    fn ends_run(&self) -> bool {
+        match self.row.field.key {
+            "stop.duration" | "stop.requests" | "stop.bytes" => true,
+            "order" => self.value == KeyValue::One(Scalar::text("once")),
+            _ => false,
+        }
+    }
+}
+
+/// Puts what was given into the plan. An end of the run that is given replaces those that stood there.
+pub(crate) fn put(
+    plan: &mut Plan,
+    given: Vec<Given>,
+    inputs: Inputs<'_>,
+) -> Result<(), (Given, ParseError)> {
+    let ends = given.iter().any(Given::ends_run);
+    let put = |plan: &mut Plan, given: Given| {
+        let read = (given.row.field.read)(plan, given.ending, given.value.clone(), inputs);
+        read.map_err(|why| (given, why))
+    };
+    let (late, first): (Vec<Given>, Vec<Given>) = given.into_iter().partition(|it| it.row.late);
+    first.into_iter().try_for_each(|it| put(plan, it))?;
+    if ends {
+        (plan.stop.duration, plan.stop.requests, plan.stop.bytes) = (None, None, None);
+    }
+    late.into_iter().try_for_each(|it| put(plan, it))
+}
+
 /// The row of an option.
 pub fn named(name: &str) -> Option<&'static Setting> {
     all().find(|row| row.name == name)
@@ -184,7 +247,7 @@ pub fn named(name: &str) -> Option<&'static Setting> {
 /// The rows of a table of the plan file, one for each key, in the order in which keys are printed.
 pub(crate) fn keys_of(table: &str) -> Vec<&'static Setting> {
     let mut rows: Vec<&Setting> = Vec::new();
-    for row in all().filter(|row| row.key().0 == table) {
+    for row in all().filter(|row| row.key().0 == table && !row.field.key.is_empty()) {
         // `--close` is another way to say `--calls 1`
         if rows.iter().all(|known| known.field.key != row.field.key) {
             rows.push(row);
@@ -205,6 +268,7 @@ pub(crate) fn faults(plan: &Plan, table: &str) -> Vec<(String, String)> {
 /// Tables whose keys were printed in another order before there was this table of options; keys that are
 /// not named follow in its order. It stays, so that kept plans can be compared with new ones line by line.
 const PRINTED_FIRST: &[(&str, &str)] = &[
+    ("request", "method http headers body user bearer digest aws_sigv4"),
     (
         "connection",
         "calls pipeline streams group depth per_user tries resend unix resolve bind send_buffer \

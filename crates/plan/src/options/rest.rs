@@ -1,11 +1,10 @@
 //! Expectations, time limits, TLS, what is measured, and what of this machine is used.
 
-use super::field::{KeyValue, PlanField, Shape, content, field, off};
-use super::field::{masked, read_content, show_content};
+use super::field::{KeyValue, PlanField, content, field, off};
 use super::grammar::*;
 use super::{Bound, Inputs, SETTING, Setting, least, most, within};
+use crate::Verify;
 use crate::verify::{parse_manifest, parse_verify};
-use crate::{Secrets, Verify};
 use units::{ParseError, quoted};
 
 const EXPECT: Setting = Setting {
@@ -29,6 +28,7 @@ pub(super) static EXPECTATIONS: &[Setting] = &[
 /// The option names a manifest's file, the plan has its lines.
 const VERIFIED: PlanField = PlanField {
     typed: "_typed",
+    check: |_, _| Ok(()),
     read: |plan, ending, value, inputs| {
         let value = match (ending, value) {
             ("_typed", KeyValue::One(named)) => typed_verify(named.typed(), inputs)?,
@@ -83,11 +83,11 @@ const SECURE: Setting = Setting { heading: "TLS", page: "tls", ..SETTING };
 pub(super) static TLS: &[Setting] = &[
     Setting { name: "insecure", common: true, field: field!(at tls.insecure, SWITCH),
         help: "Accept any certificate", ..SECURE },
-    Setting { name: "ca", value: "FILE", field: content!(tls.ca, secret: false),
+    Setting { name: "ca", value: "FILE", field: content!(tls.ca, typed: "_file", secret: false),
         help: "Trust the certificates of this PEM file instead of the system's", ..SECURE },
-    Setting { name: "cert", value: "FILE", field: content!(tls.cert, secret: false),
+    Setting { name: "cert", value: "FILE", field: content!(tls.cert, typed: "_file", secret: false),
         help: "Client certificate, PEM", ..SECURE },
-    Setting { name: "key", value: "FILE", field: content!(tls.key, secret: true),
+    Setting { name: "key", value: "FILE", field: content!(tls.key, typed: "_file", secret: true),
         help: "Key of the client certificate, PEM", ..SECURE },
     Setting { name: "tls", value: "VERSION", choices: &["1.2", "1.3"], field: field!(at tls.versions as "tls.version", TLS_VERSION),
         help: "Use only this TLS version", ..SECURE },

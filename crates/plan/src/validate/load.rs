@@ -294,30 +294,11 @@ fn check_stop(plan: &Plan, problems: &mut Problems) {
         "-d",
         "nothing ends the run: give -d TIME, -n COUNT, --bytes-max SIZE, or --once with a URL list",
     );
-    problems.add_if(
-        stop.duration.is_some_and(Nanos::is_zero),
-        "-d",
-        "-d is 0: nothing would fall due; give a time such as 10s",
-    );
-    problems.add_if(
-        stop.duration.is_some_and(|span| span > units::DURATION_MAX),
-        "-d",
-        "-d is longer than 100 years",
-    );
+    problems.add_faults(plan, "stop");
     problems.add_if(
         stop.at_once && stop.duration.is_none(),
         "at_once",
         "at_once needs a duration, at whose end calls are given up; give -d, or drop at_once",
-    );
-    problems.add_if(
-        stop.requests == Some(0),
-        "-n",
-        "-n is 0: nothing would be sent; give 1 or more",
-    );
-    problems.add_if(
-        stop.bytes == Some(0),
-        "--bytes-max",
-        "--bytes-max is 0: the run would end before it began; give a size such as 1G",
     );
     let sessions = plan.load.session().is_some();
     let listed = if plan.sequence.is_empty() { plan.targets.len() } else { plan.sequence.len() };
@@ -339,11 +320,6 @@ fn check_warm_up(plan: &Plan, problems: &mut Problems) {
     if stop.warm_up.is_zero() {
         return;
     }
-    problems.add_if(
-        stop.warm_up > units::DURATION_MAX,
-        "--warmup",
-        "--warmup is longer than 100 years",
-    );
     problems.add_if(
         plan.order == Order::Once,
         "--warmup",

@@ -9,6 +9,7 @@ use units::quoted;
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_targets(plan, problems);
     check_request(&plan.request, problems);
+    problems.add_faults(plan, "request");
     check_doubles(plan, problems);
     check_auth(&plan.request, problems);
     check_proofs(plan, problems);
@@ -108,11 +109,6 @@ fn check_request(request: &RequestPlan, problems: &mut Problems) {
         let text = "-H 'Priority: …' and --priority both write that header; drop one".to_owned();
         problems.add("-H", text);
     }
-    problems.add_if(
-        request.follow_max > FOLLOW_MAX,
-        "--follow",
-        "--follow is above 100 redirects a call; 10 is plenty",
-    );
 }
 
 /// Headers that two places of the plan would write.
@@ -280,5 +276,4 @@ fn check_verify(plan: &Plan, verify: &Verify, problems: &mut Problems) {
 }
 
 const HEADERS_MAX: usize = 1_000;
-const FOLLOW_MAX: u16 = 100;
 const BODIES_MAX: u64 = 1 << 30;
