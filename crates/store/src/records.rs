@@ -118,7 +118,7 @@ record! {
     PostFacts { answered, unanswered, recorded, missing, unknown, trouble }
     StackFacts {
         sent, received, retransmitted, syn_retransmitted, timeouts, recoveries, out_of_order,
-        duplicate, challenges, resets_sent, resets_received, established, tuples_out, refused,
+        duplicate, challenges, resets_sent, resets_received, established, tuples_out, refused, missed,
     }
     PathFacts {
         spec, seed, span, kinds, late_p50, late_p99, late_max, busy, spun, overflowed, foreign,

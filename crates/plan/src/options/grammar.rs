@@ -2,7 +2,7 @@
 
 use super::field::{KeyValue, Shape};
 use crate::check::node::pick;
-use crate::file::{ADDRESSES, FAMILIES, MASK, STACKS, Scalar, TLS_VERSIONS, name_of};
+use crate::file::{ADDRESSES, FAMILIES, MASK, Scalar, TLS_VERSIONS, name_of};
 use crate::fold::{self, Fold};
 use crate::{
     AddressFamily, AddressOrder, BodyRule, Migrate, ResolveRule, Secrets, SourcePrefix,
@@ -156,7 +156,7 @@ pub(super) const TEXT: Grammar<String> = one(|text, _| Ok(text.to_owned()), |it,
 pub(super) const TLS_VERSION: Grammar<TlsVersions> =
     one(|text, _| pick(text, &TLS_VERSIONS), |it, _| text(name_of(&TLS_VERSIONS, it)));
 pub(super) const STACK: Grammar<StackChoice> =
-    one(|text, _| pick(text, &STACKS), |it, _| text(name_of(&STACKS, it)));
+    one(|text, _| crate::stack::parse_stack(text), |it, _| text(it.to_string()));
 pub(super) const SOURCES: Grammar<SourcePrefix> =
     one(|text, _| rules::parse_sources(text), |prefix, _| text(prefix.to_string()));
 pub(super) const STREAMING: Grammar<Streaming> =
