@@ -19,8 +19,6 @@ pub(crate) fn name(plan: &Plan, network: Option<&OwnNetwork>) -> &'static str {
         Some(Handover::Batches) => "own TCP over TUN by io_uring",
         Some(Handover::Xdp(XdpHook::Native)) => "own TCP over AF_XDP, native",
         Some(Handover::Xdp(XdpHook::Generic)) => "own TCP over AF_XDP, generic",
-        // of a fleet's agents
-        None if plan.driver.stack.xdp().is_some() => "own TCP over AF_XDP",
         _ if wanted(plan) => "own TCP over TUN",
         _ => "epoll",
     }

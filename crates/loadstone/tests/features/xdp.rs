@@ -196,7 +196,7 @@ fn a_thousand_connections_stand_at_once() {
 }
 
 #[test]
-fn the_kernels_traffic_goes_on_and_a_killed_process_leaves_nothing() {
+fn the_kernels_traffic_goes_on_and_a_killed_run_leaves_nothing() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
     wire.await_program(false);
     let before = wire.state();
