@@ -33,7 +33,8 @@ pub(crate) fn carrier(plan: &Plan, client: &tls::Client) -> Option<Carrier> {
 
 /// Some requests may be larger than a datagram or two.
 fn may_upload(plan: &Plan) -> bool {
-    let of_targets = plan.targets.iter().any(|target| target.body.is_some() || target.raw.is_some());
+    let of_targets =
+        plan.targets.iter().any(|target| target.body.is_some() || target.raw.is_some());
     plan.request.body.is_some() || of_targets || plan.journeys.is_some() || plan.script.is_some()
 }
 

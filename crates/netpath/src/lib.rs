@@ -25,7 +25,7 @@ pub use check::{CheckLine, check};
 pub use lanes::{LaneClients, Lanes};
 pub use namespace::{Namespace, become_able};
 pub use packets::{PacketDevice, PacketKind};
-pub use path::{FarEnd, NetPath, PathAsk};
+pub use path::{FarEnd, NetPath, PathAsk, prefix_taken};
 pub use program::{Post, await_listener, code, end, start};
 pub use tally::Tally;
 pub use trouble::PathTrouble;

@@ -61,7 +61,7 @@ impl Addresses {
     /// Those that agree with `network` in the first `bits` bits.
     fn chosen(network: Ipv4Addr, bits: u8) -> Result<Addresses, PathTrouble> {
         let mask = !(u32::MAX >> bits);
-        if let Some(taken) = path::taken(network, Ipv4Addr::from_bits(mask)) {
+        if let Some(taken) = path::taken(network, Ipv4Addr::from_bits(mask), None) {
             return Err(PathTrouble::Taken { prefix: format!("{network}/{bits}"), by: taken });
         }
         Ok(Addresses { network: network.to_bits(), count: !mask + 1, gateway: None })

@@ -199,19 +199,36 @@ fn named_routes(table: &str) -> Vec<(&str, u32, u32)> {
     table.lines().skip(1).filter_map(read).collect()
 }
 
+/// Sees that this host makes no use of the addresses that agree with `network` in the first `bits` bits.
+/// They may be a part of a larger network that lies on `device`, where they are to be used.
+///
+/// # Errors
+/// Who has them.
+pub fn prefix_taken(network: Ipv4Addr, bits: u8, device: &str) -> Result<(), PathTrouble> {
+    let mask = Ipv4Addr::from_bits(!u32::MAX.checked_shr(bits.into()).unwrap_or(0));
+    match taken(network, mask, Some(device)) {
+        None => Ok(()),
+        Some(by) => Err(PathTrouble::Taken { prefix: format!("{network}/{bits}"), by }),
+    }
+}
+
 /// Who has addresses of a network already, in the calling thread's network: a route other than the
-/// default one, or an address of this host. `None`: nobody.
-pub(crate) fn taken(network: Ipv4Addr, mask: Ipv4Addr) -> Option<String> {
+/// default one, or an address of this host. `None`: nobody. A route over the device `around` to a larger
+/// network, of which this one is a part, does not count.
+pub(crate) fn taken(network: Ipv4Addr, mask: Ipv4Addr, around: Option<&str>) -> Option<String> {
     let read = |name: &str| {
         std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
     };
-    let route = routed(&read("route"), network.to_bits(), mask.to_bits());
+    let route = routed(&read("route"), network.to_bits(), mask.to_bits(), around);
     route.or_else(|| local(&read("fib_trie"), network.to_bits(), mask.to_bits()))
 }
 
-fn routed(table: &str, network: u32, mask: u32) -> Option<String> {
+fn routed(table: &str, network: u32, mask: u32, around: Option<&str>) -> Option<String> {
     let overlaps = |to: u32, of: u32| of != 0 && (network ^ to) & mask & of == 0;
-    let route = named_routes(table).into_iter().find(|(_, to, of)| overlaps(*to, *of));
+    let counts = |device: &str, of: u32| around != Some(device) || of & mask == mask;
+    let route = named_routes(table)
+        .into_iter()
+        .find(|(device, to, of)| overlaps(*to, *of) && counts(device, *of));
     route.map(|(device, to, of)| {
         format!("a route to {}/{} goes through {device}", Ipv4Addr::from_bits(to), of.count_ones())
     })
@@ -471,9 +488,13 @@ mod tests {
         let mask = |bits: u8| !(u32::MAX >> bits);
         let through = Some("a route to 10.9.1.0/24 goes through eth0".to_owned());
         // what is wider than the route, and what is narrower
-        assert_eq!(routed(table, bits("10.9.0.0"), mask(16)), through);
-        assert_eq!(routed(table, bits("10.9.1.64"), mask(26)), through);
-        assert_eq!(routed(table, bits("10.9.2.0"), mask(24)), None);
+        assert_eq!(routed(table, bits("10.9.0.0"), mask(16), None), through);
+        assert_eq!(routed(table, bits("10.9.1.64"), mask(26), None), through);
+        assert_eq!(routed(table, bits("10.9.2.0"), mask(24), None), None);
+        // a part of the network that lies on the device; all of it; a part on another device
+        assert_eq!(routed(table, bits("10.9.1.64"), mask(26), Some("eth0")), None);
+        assert_eq!(routed(table, bits("10.9.1.0"), mask(24), Some("eth0")), through);
+        assert_eq!(routed(table, bits("10.9.1.64"), mask(26), Some("eth1")), through);
         let ours = Some("10.7.0.2 is an address of this host".to_owned());
         assert_eq!(local(trie, bits("10.7.0.0"), mask(16)), ours);
         assert_eq!(

@@ -1,5 +1,8 @@
-//! Connections of our own TCP over a TUN device, behind [`conduit::Io`]: no descriptor for each of
-//! them, and nothing of the client's kernel in what is measured. Layer 4.
+//! Connections of our own TCP over a TUN device, or a device of Ethernet by AF_XDP, behind
+//! [`conduit::Io`]: no descriptor for each of them, and nothing of the client's kernel in what is
+//! measured. Layer 4.
+//!
+//! Unsafe code is in two files, each of which says why: `uring.rs` and `xdp/raw.rs`.
 #![deny(unsafe_code)]
 
 mod depth;
@@ -8,10 +11,12 @@ mod raw;
 mod shared;
 mod socket;
 mod uring;
+mod xdp;
 
 pub use raw::RawLink;
-pub use shared::{Handover, InsidePaths, NetworkAsk, OwnNetwork};
+pub use shared::{Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork};
 pub use socket::OwnSocket;
+pub use xdp::{Mac, XdpAsk, XdpHook, XdpTrouble};
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use netpath::Lanes;
@@ -23,7 +28,7 @@ use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use tcp::{End, NotDone, TcpStack, VNET_HEAD};
+use tcp::{End, NotDone, TcpStack};
 use units::Nanos;
 use wan::Direction;
 
@@ -126,12 +131,7 @@ impl OwnStack {
             return self.receive_onto_links();
         }
         let OwnStack { port, stack, now, .. } = self;
-        port.receive(|bytes| {
-            if let Some((head, packet)) = bytes.split_at_checked(VNET_HEAD) {
-                // NEEDS_CSUM or DATA_VALID: the sum is not there, or was looked at
-                stack.deliver(*now, packet, head[0] & 3 != 0);
-            }
-        });
+        port.receive(|packet, checked| stack.deliver(*now, packet, checked));
     }
 
     /// The same where there are emulated links: each packet begins its way at the instant of its
@@ -347,7 +347,8 @@ impl Drop for OwnStack {
         // what the device refused is told with a look
         self.port.exchange(std::iter::empty(), NOW);
         let carried = self.lanes.take().map(|mut lanes| lanes.tell(monotonic()));
-        let counts = StackFacts { refused: self.port.refused(), ..self.stack.counts() };
+        let (refused, missed) = self.port.lost();
+        let counts = StackFacts { refused, missed, ..self.stack.counts() };
         self.shared.add(counts, carried);
         let mut from = Some(0);
         while let Some(row) = from {

@@ -1,11 +1,15 @@
-//! Where packets come from and go to: a device's queue, by a system call for each packet or by io_uring.
+//! Where packets come from and go to: a device's queue, by a system call for each packet or by io_uring,
+//! or a device of Ethernet by AF_XDP.
 
 use crate::uring::PacketRing;
+use crate::xdp::XdpLink;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tcp::VNET_HEAD;
 
 /// Packets that are read before the worker gets its turn.
 pub(crate) const BATCH: usize = 256;
@@ -15,17 +19,56 @@ const BUFFER: usize = 70_000;
 /// A device's packets.
 #[derive(Debug)]
 pub(crate) struct PacketPort {
+    source: PortSource,
+    /// Packets that the device did not take.
+    refused: u64,
+    /// Packets that came and for which there was no room.
+    missed: u64,
+}
+
+#[derive(Debug)]
+enum PortSource {
+    Tun(TunQueue),
+    Xdp(LentLink),
+}
+
+/// A TUN device's queue.
+#[derive(Debug)]
+struct TunQueue {
     queue: OwnedFd,
     buffer: Vec<u8>,
     ring: Option<PacketRing>,
-    /// Packets that the device did not take.
-    refused: u64,
+}
+
+/// The one link of a device by AF_XDP; whoever has it gives it back in the end.
+#[derive(Debug)]
+pub(crate) struct LentLink {
+    link: Option<XdpLink>,
+    home: Arc<Mutex<Option<XdpLink>>>,
+}
+
+impl LentLink {
+    /// `None` while somebody else has it.
+    pub(crate) fn take(home: &Arc<Mutex<Option<XdpLink>>>) -> Option<LentLink> {
+        let link = home.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(LentLink { link: Some(link), home: home.clone() })
+    }
+
+    fn link(&mut self) -> &mut XdpLink {
+        self.link.as_mut().expect("it is given back when this ends, and not before")
+    }
+}
+
+impl Drop for LentLink {
+    fn drop(&mut self) {
+        *self.home.lock().unwrap_or_else(PoisonError::into_inner) = self.link.take();
+    }
 }
 
 impl PacketPort {
     /// Each packet by a system call of its own.
     pub(crate) fn by_calls(queue: OwnedFd) -> PacketPort {
-        PacketPort { queue, buffer: vec![0; BUFFER], ring: None, refused: 0 }
+        PacketPort::of(PortSource::Tun(TunQueue { queue, buffer: vec![0; BUFFER], ring: None }))
     }
 
     /// Packets in batches, by io_uring, for the calling thread alone.
@@ -33,28 +76,43 @@ impl PacketPort {
     /// # Errors
     /// The kernel has none, or does not allow it.
     pub(crate) fn in_batches(queue: OwnedFd) -> io::Result<PacketPort> {
-        let ring = PacketRing::open(&queue)?;
-        Ok(PacketPort { ring: Some(ring), ..PacketPort::by_calls(queue) })
+        let ring = Some(PacketRing::open(&queue)?);
+        Ok(PacketPort::of(PortSource::Tun(TunQueue { queue, buffer: vec![0; BUFFER], ring })))
     }
 
-    /// Whether [`PacketPort::exchange`] does all by one system call.
+    /// Packets by AF_XDP.
+    pub(crate) fn by_xdp(link: LentLink) -> PacketPort {
+        PacketPort::of(PortSource::Xdp(link))
+    }
+
+    fn of(source: PortSource) -> PacketPort {
+        PacketPort { source, refused: 0, missed: 0 }
+    }
+
+    /// Whether [`PacketPort::exchange`] waits as well, by the same system call.
     pub(crate) fn has_batches(&self) -> bool {
-        self.ring.is_some()
+        matches!(&self.source, PortSource::Tun(tun) if tun.ring.is_some())
     }
 
-    /// Packets that the device did not take.
-    pub(crate) fn refused(&self) -> u64 {
-        self.refused
+    /// Packets that the device did not take, and those that came and for which there was no room.
+    pub(crate) fn lost(&mut self) -> (u64, u64) {
+        if let PortSource::Xdp(lent) = &mut self.source {
+            let (refused, missed) = lent.link().lost();
+            self.refused += refused;
+            self.missed += missed;
+        }
+        (self.refused, self.missed)
     }
 
     /// Hands packets over. What the device does not take is lost, as on any link.
     pub(crate) fn send<'a>(&mut self, packets: impl Iterator<Item = &'a [u8]>) {
-        match &mut self.ring {
-            Some(ring) => {
+        match &mut self.source {
+            PortSource::Xdp(lent) => lent.link().send(packets),
+            PortSource::Tun(TunQueue { ring: Some(ring), .. }) => {
                 ring.send(packets);
                 self.settle();
             }
-            None => packets.for_each(|packet| self.write(packet)),
+            PortSource::Tun(_) => packets.for_each(|packet| self.write(packet)),
         }
     }
 
@@ -65,48 +123,62 @@ impl PacketPort {
         packets: impl Iterator<Item = &'a [u8]>,
         span: Option<Duration>,
     ) {
-        match &mut self.ring {
-            Some(ring) => {
+        match &mut self.source {
+            PortSource::Tun(TunQueue { ring: Some(ring), .. }) => {
                 ring.exchange(packets, span);
                 self.settle();
             }
-            None => packets.for_each(|packet| self.write(packet)),
+            _ => self.send(packets),
         }
     }
 
-    /// What has come, [`BATCH`] packets at most.
-    pub(crate) fn receive(&mut self, mut each: impl FnMut(&[u8])) {
-        if let Some(ring) = &mut self.ring {
-            return ring.take(each);
-        }
-        for _ in 0..BATCH {
-            match rustix::io::read(&self.queue, &mut self.buffer[..]) {
-                Ok(length) => each(&self.buffer[..length]),
-                Err(Errno::INTR) => {}
-                Err(_) => return,
+    /// What has come, [`BATCH`] packets at most. `each` gets a packet, and whether its TCP checksum needs no
+    /// look.
+    pub(crate) fn receive(&mut self, mut each: impl FnMut(&[u8], bool)) {
+        let tun = match &mut self.source {
+            PortSource::Tun(tun) => tun,
+            PortSource::Xdp(lent) => {
+                lent.link().receive(BATCH, each);
+                return;
             }
-        }
+        };
+        let with_head = |bytes: &[u8]| {
+            if let Some((head, packet)) = bytes.split_at_checked(VNET_HEAD) {
+                // NEEDS_CSUM or DATA_VALID: the sum is not there, or was looked at
+                each(packet, head[0] & 3 != 0);
+            }
+        };
+        tun.receive(with_head);
     }
 
     /// After each use of the ring: what failed is counted, and a ring that the kernel has given up is
     /// given up.
     fn settle(&mut self) {
-        let Some(ring) = &mut self.ring else { return };
+        let PortSource::Tun(tun) = &mut self.source else { return };
+        let Some(ring) = &mut tun.ring else { return };
         self.refused += ring.refused();
         if ring.is_broken() {
-            self.ring = None;
+            tun.ring = None;
         }
     }
 
     /// One packet, by a call of its own.
     pub(crate) fn read(&self, into: &mut [u8]) -> Result<usize, Errno> {
-        rustix::io::read(&self.queue, into)
+        match &self.source {
+            PortSource::Tun(tun) => rustix::io::read(&tun.queue, into),
+            // emulated paths are behind TUN devices alone
+            PortSource::Xdp(_) => Err(Errno::AGAIN),
+        }
     }
 
     /// Hands one packet over, by a call of its own.
     pub(crate) fn write(&mut self, packet: &[u8]) {
+        let tun = match &mut self.source {
+            PortSource::Tun(tun) => tun,
+            PortSource::Xdp(lent) => return lent.link().send(std::iter::once(packet)),
+        };
         loop {
-            match rustix::io::write(&self.queue, packet) {
+            match rustix::io::write(&tun.queue, packet) {
                 Err(Errno::INTR) => {}
                 done => {
                     self.refused += u64::from(done.is_err());
@@ -117,13 +189,32 @@ impl PacketPort {
     }
 
     /// Sleeps until a packet has come, `span` at most.
-    pub(crate) fn sleep(&self, span: Option<Duration>) {
+    pub(crate) fn sleep(&mut self, span: Option<Duration>) {
+        let tun = match &mut self.source {
+            PortSource::Tun(tun) => tun,
+            PortSource::Xdp(lent) => return lent.link().sleep(span),
+        };
         let span = span.map(|span| Timespec {
             tv_sec: span.as_secs() as i64,
             tv_nsec: span.subsec_nanos().into(),
         });
-        let mut wanted = [PollFd::new(&self.queue, PollFlags::IN)];
+        let mut wanted = [PollFd::new(&tun.queue, PollFlags::IN)];
         // interrupted, or a queue that is gone: the next turn tells
         poll(&mut wanted, span.as_ref()).ok();
+    }
+}
+
+impl TunQueue {
+    fn receive(&mut self, mut each: impl FnMut(&[u8])) {
+        if let Some(ring) = &mut self.ring {
+            return ring.take(each);
+        }
+        for _ in 0..BATCH {
+            match rustix::io::read(&self.queue, &mut self.buffer[..]) {
+                Ok(length) => each(&self.buffer[..length]),
+                Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
     }
 }

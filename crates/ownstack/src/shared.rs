@@ -2,15 +2,16 @@
 //! what all have counted.
 
 use crate::OwnStack;
-use crate::port::PacketPort;
+use crate::port::{LentLink, PacketPort};
 use crate::uring;
+use crate::xdp::{XdpAsk, XdpFacts, XdpHook, XdpLink, XdpTrouble};
 use netpath::{LaneClients, Lanes, PacketDevice, PacketKind, PathTrouble, Tally};
 use reactor::monotonic;
 use rustix::fd::OwnedFd;
 use sample::{PathFacts, StackFacts};
-use std::io;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::{fmt, io};
 use tcp::{Checksums, Sources, TcpSettings, TcpStack};
 use units::{Nanos, Seed};
 use wan::Population;
@@ -29,6 +30,9 @@ pub struct NetworkAsk {
     pub prefix: Option<(Ipv4Addr, u8)>,
     /// Whether packets may go in batches, where the kernel can do that.
     pub batches: bool,
+    /// The device of Ethernet that packets go over, in place of TUN devices; it is one worker's, and its
+    /// packets go on no emulated paths.
+    pub xdp: Option<XdpAsk>,
 }
 
 /// How packets go between this process and the devices.
@@ -40,10 +44,32 @@ pub enum Handover {
     Batches,
     /// Each by a call of its own, because the kernel does not do better; with the reason.
     Fallback(String),
+    /// By AF_XDP, past the kernel's network.
+    Xdp(XdpHook),
 }
 
+/// Why there is no network.
+#[derive(Debug)]
+pub enum NetworkTrouble {
+    /// Of TUN devices.
+    Path(PathTrouble),
+    /// Of a device by AF_XDP.
+    Xdp(XdpTrouble),
+}
+
+impl fmt::Display for NetworkTrouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NetworkTrouble::Path(trouble) => trouble.fmt(f),
+            NetworkTrouble::Xdp(trouble) => trouble.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NetworkTrouble {}
+
 impl Handover {
-    /// What is to be had.
+    /// What is to be had of TUN devices.
     fn of(ask: &NetworkAsk) -> Handover {
         // on a link each packet has instants of its own
         if !ask.batches || ask.paths.is_some() {
@@ -79,15 +105,40 @@ pub struct InsidePaths {
     pub clients: u32,
 }
 
-/// The devices of a run, one for each worker; they go with the last worker and this.
+/// What the packets of a run go over; it goes with the last worker and this.
 #[derive(Debug)]
 pub struct OwnNetwork {
-    devices: Vec<PacketDevice>,
+    ground: Ground,
+    /// The addresses of each worker.
+    parts: Vec<AddressPart>,
     ask: NetworkAsk,
     handover: Handover,
     /// Row of each client's kind.
     dealt: Vec<u32>,
     told: Mutex<NetworkSays>,
+}
+
+/// The devices.
+#[derive(Debug)]
+enum Ground {
+    /// One for each worker.
+    Tun(Vec<PacketDevice>),
+    Xdp(XdpGround),
+}
+
+/// A device by AF_XDP, and where its link is while nobody has it.
+#[derive(Debug)]
+struct XdpGround {
+    facts: XdpFacts,
+    link: Arc<Mutex<Option<XdpLink>>>,
+}
+
+/// Where the connections of a worker come from.
+#[derive(Clone, Debug)]
+struct AddressPart {
+    device: String,
+    first: Ipv4Addr,
+    addresses: u32,
 }
 
 /// What workers that have ended have told and nobody has asked for.
@@ -100,23 +151,37 @@ struct NetworkSays {
 }
 
 impl OwnNetwork {
-    /// Makes the devices, in the network of the calling thread.
+    /// Makes the devices, or takes the packets of one, in the network of the calling thread.
     ///
     /// # Errors
     /// What this machine or this user cannot do, each with the way out.
-    pub fn open(ask: NetworkAsk) -> Result<Arc<OwnNetwork>, PathTrouble> {
-        // a packet is lost or delayed as a wire would have it, not one of 64 KiB
-        let kind = if ask.paths.is_some() { PacketKind::Real } else { PacketKind::Virtio };
-        let devices = PacketDevice::open(ask.workers.max(1), kind, ask.prefix)?;
+    pub fn open(ask: NetworkAsk) -> Result<Arc<OwnNetwork>, NetworkTrouble> {
+        let (ground, handover) = match &ask.xdp {
+            Some(xdp) => {
+                let link = XdpLink::open(xdp).map_err(NetworkTrouble::Xdp)?;
+                let facts = link.facts.clone();
+                let handover = Handover::Xdp(facts.hook);
+                let link = Arc::new(Mutex::new(Some(link)));
+                (Ground::Xdp(XdpGround { facts, link }), handover)
+            }
+            None => (Ground::Tun(devices(&ask).map_err(NetworkTrouble::Path)?), Handover::of(&ask)),
+        };
+        let parts = ground.parts();
         let clients = ask.paths.as_ref().map_or(0, |paths| paths.clients);
-        let room = devices.iter().map(|device| device.addresses).min().unwrap_or(0);
-        if clients.div_ceil(devices.len().max(1) as u32) > room {
-            return Err(PathTrouble::TooManyClients { clients, workers: ask.workers, room });
-        }
         let dealt = ask.paths.as_ref().map(|paths| paths.population.deal(clients, Seed(ask.seed)));
         let dealt = dealt.unwrap_or_default();
-        let handover = Handover::of(&ask);
-        Ok(Arc::new(OwnNetwork { devices, ask, handover, dealt, told: Mutex::default() }))
+        Ok(Arc::new(OwnNetwork { ground, parts, ask, handover, dealt, told: Mutex::default() }))
+    }
+
+    /// Sees that packets to a server have somewhere to go, where it is we who have to know.
+    ///
+    /// # Errors
+    /// The server is this host, or the next hop to it does not answer.
+    pub fn reach(&self, server: Ipv4Addr) -> Result<(), NetworkTrouble> {
+        let Ground::Xdp(xdp) = &self.ground else { return Ok(()) };
+        let mut link = xdp.link.lock().unwrap_or_else(PoisonError::into_inner);
+        // who has it meanwhile asks himself
+        link.as_mut().map_or(Ok(()), |link| link.reach(server)).map_err(NetworkTrouble::Xdp)
     }
 
     /// How the workers' packets go.
@@ -131,23 +196,30 @@ impl OwnNetwork {
 
     /// The devices' names.
     pub fn devices(&self) -> impl Iterator<Item = &str> {
-        self.devices.iter().map(|device| device.name.as_str())
+        self.parts.iter().map(|part| part.device.as_str())
+    }
+
+    /// The queues of a device by AF_XDP, all of which are used.
+    pub fn queues(&self) -> Option<usize> {
+        match &self.ground {
+            Ground::Xdp(xdp) => Some(xdp.facts.queues),
+            Ground::Tun(_) => None,
+        }
     }
 
     /// The first and the last address that connections come from.
     pub fn sources(&self) -> (Ipv4Addr, Ipv4Addr) {
-        let first = self.devices.first().map_or(Ipv4Addr::UNSPECIFIED, |device| device.first);
-        let last = self.devices.len().saturating_sub(1);
-        let last = self.devices.get(last).map_or(Ipv4Addr::UNSPECIFIED, |device| {
-            let addresses = self.addresses(device, self.devices.len() as u32 - 1);
-            Ipv4Addr::from_bits(device.first.to_bits() + addresses.max(1) - 1)
+        let first = self.parts.first().map_or(Ipv4Addr::UNSPECIFIED, |part| part.first);
+        let last = self.parts.last().map_or(Ipv4Addr::UNSPECIFIED, |part| {
+            let addresses = self.addresses(part, self.parts.len() as u32 - 1);
+            Ipv4Addr::from_bits(part.first.to_bits() + addresses.max(1) - 1)
         });
         (first, last)
     }
 
     /// The first address of each worker's clients.
     pub fn firsts(&self) -> Arc<[Ipv4Addr]> {
-        self.devices.iter().map(|device| device.first).collect()
+        self.parts.iter().map(|part| part.first).collect()
     }
 
     /// The part of the population that each client belongs to; none without paths.
@@ -156,16 +228,16 @@ impl OwnNetwork {
     }
 
     /// How many addresses worker `id` has.
-    fn addresses(&self, device: &PacketDevice, id: u32) -> u32 {
+    fn addresses(&self, part: &AddressPart, id: u32) -> u32 {
         match &self.ask.paths {
-            None => device.addresses,
+            None => part.addresses,
             Some(_) => self.clients_of(id).count() as u32,
         }
     }
 
     /// The kinds of the clients of worker `id`.
     fn clients_of(&self, id: u32) -> impl Iterator<Item = u32> {
-        self.dealt.iter().skip(id as usize).step_by(self.devices.len().max(1)).copied()
+        self.dealt.iter().skip(id as usize).step_by(self.parts.len().max(1)).copied()
     }
 
     /// The connections of worker `id`, with a device and addresses of their own, for the calling thread
@@ -174,10 +246,11 @@ impl OwnNetwork {
     /// # Errors
     /// There is no such worker, or no descriptor or memory left.
     pub fn worker(self: &Arc<Self>, id: u32, seed: u64, spin: Nanos) -> io::Result<OwnStack> {
-        let queue = self.queue(id)?;
-        let port = match self.handover {
-            Handover::Batches => PacketPort::in_batches(queue)?,
-            Handover::Calls | Handover::Fallback(_) => PacketPort::by_calls(queue),
+        let port = match (&self.ground, &self.handover) {
+            (Ground::Tun(devices), Handover::Batches) => {
+                PacketPort::in_batches(queue(devices, id)?)?
+            }
+            _ => self.port(id)?,
         };
         self.over(port, id, seed, spin)
     }
@@ -188,17 +261,18 @@ impl OwnNetwork {
     /// # Errors
     /// As [`OwnNetwork::worker`].
     pub fn caller(self: &Arc<Self>, seed: u64) -> io::Result<OwnStack> {
-        self.over(PacketPort::by_calls(self.queue(0)?), 0, seed, Nanos::ZERO)
+        self.over(self.port(0)?, 0, seed, Nanos::ZERO)
     }
 
-    /// The device's queue; the device itself stays for the next repeat of the run.
-    fn queue(&self, id: u32) -> io::Result<OwnedFd> {
-        self.device(id)?.queue.try_clone()
-    }
-
-    fn device(&self, id: u32) -> io::Result<&PacketDevice> {
-        let none = || io::Error::other("there is no network device for this worker");
-        self.devices.get(id as usize).ok_or_else(none)
+    /// The packets of worker `id`, without batches. Device or link stay for the next repeat of the run.
+    fn port(&self, id: u32) -> io::Result<PacketPort> {
+        match &self.ground {
+            Ground::Tun(devices) => queue(devices, id).map(PacketPort::by_calls),
+            Ground::Xdp(xdp) => {
+                let lent = LentLink::take(&xdp.link).filter(|_| id == 0);
+                lent.map(PacketPort::by_xdp).ok_or_else(no_device)
+            }
+        }
     }
 
     fn over(
@@ -208,23 +282,20 @@ impl OwnNetwork {
         seed: u64,
         spin: Nanos,
     ) -> io::Result<OwnStack> {
-        let device = self.device(id)?;
+        let part = self.parts.get(id as usize).ok_or_else(no_device)?;
         let sources = Sources {
-            first: device.first,
-            addresses: self.addresses(device, id),
+            first: part.first,
+            addresses: self.addresses(part, id),
             port_first: 1_024,
             port_last: u16::MAX,
         };
-        let checksums = match device.kind {
-            PacketKind::Virtio => Checksums::Device,
-            PacketKind::Real => Checksums::Ours,
-        };
-        let stack = TcpStack::new(TcpSettings::default(), sources, checksums, Seed(self.ask.seed));
+        let (settings, checksums) = self.ground.manner();
+        let stack = TcpStack::new(settings, sources, checksums, Seed(self.ask.seed));
         let lanes = self.ask.paths.as_ref().map(|paths| {
             let clients = LaneClients {
-                first: device.first,
+                first: part.first,
                 kinds: self.clients_of(id).collect(),
-                numbers: (u64::from(id), self.devices.len() as u64),
+                numbers: (u64::from(id), self.parts.len() as u64),
                 paths: paths.population.parts.iter().map(|part| part.path.clone()).collect(),
             };
             Lanes::new(clients, seed, monotonic())
@@ -256,6 +327,59 @@ impl OwnNetwork {
             carried.map(|(tally, paths)| tally.facts(&paths.population, &self.dealt, told.seed));
         (told.counts, path)
     }
+}
+
+impl Ground {
+    fn parts(&self) -> Vec<AddressPart> {
+        match self {
+            Ground::Tun(devices) => devices
+                .iter()
+                .map(|device| AddressPart {
+                    device: device.name.clone(),
+                    first: device.first,
+                    addresses: device.addresses,
+                })
+                .collect(),
+            Ground::Xdp(XdpGround { facts, .. }) => vec![AddressPart {
+                device: facts.device.clone(),
+                first: facts.first,
+                addresses: facts.addresses,
+            }],
+        }
+    }
+
+    /// How TCP behaves over it, and who computes its checksums.
+    fn manner(&self) -> (TcpSettings, Checksums) {
+        let settings = TcpSettings::default();
+        match self {
+            Ground::Xdp(xdp) => (TcpSettings { mtu: xdp.facts.mtu, ..settings }, Checksums::Ours),
+            Ground::Tun(devices) => match devices.first().map(|device| device.kind) {
+                Some(PacketKind::Real) => (settings, Checksums::Ours),
+                Some(PacketKind::Virtio) | None => (settings, Checksums::Device),
+            },
+        }
+    }
+}
+
+/// The TUN devices, one for each worker.
+fn devices(ask: &NetworkAsk) -> Result<Vec<PacketDevice>, PathTrouble> {
+    // a packet is lost or delayed as a wire would have it, not one of 64 KiB
+    let kind = if ask.paths.is_some() { PacketKind::Real } else { PacketKind::Virtio };
+    let devices = PacketDevice::open(ask.workers.max(1), kind, ask.prefix)?;
+    let clients = ask.paths.as_ref().map_or(0, |paths| paths.clients);
+    let room = devices.iter().map(|device| device.addresses).min().unwrap_or(0);
+    if clients.div_ceil(devices.len().max(1) as u32) > room {
+        return Err(PathTrouble::TooManyClients { clients, workers: ask.workers, room });
+    }
+    Ok(devices)
+}
+
+fn queue(devices: &[PacketDevice], id: u32) -> io::Result<OwnedFd> {
+    devices.get(id as usize).ok_or_else(no_device)?.queue.try_clone()
+}
+
+fn no_device() -> io::Error {
+    io::Error::other("there is no network device for this worker")
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Packets by io_uring: those of a turn go out by one system call, which also waits for those that
-//! come. The only unsafe code of this crate.
+//! come.
 #![allow(unsafe_code, reason = "memory that the kernel reads and writes while a request is open")]
 
 use crate::depth::Depth;

@@ -49,7 +49,7 @@ impl Plan {
                 cpus: Vec::new(),
                 nice: None,
                 spin: Nanos::from_micros(100),
-                stack: StackChoice::Auto,
+                stack: crate::StackChoice::Auto,
                 sources: None,
             },
             seed: 1,

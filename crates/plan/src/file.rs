@@ -18,7 +18,7 @@ pub use read::{from_masked_toml, from_toml};
 pub(crate) use scalar::Scalar;
 pub use write::to_toml;
 
-use crate::{AddressFamily, AddressOrder, Gaps, HttpVersion, Order, StackChoice, TlsVersions};
+use crate::{AddressFamily, AddressOrder, Gaps, HttpVersion, Order, TlsVersions};
 
 /// The version of the format; a file begins with it.
 pub const VERSION: i64 = 1;
@@ -62,12 +62,6 @@ pub(crate) const FAMILIES: [(&str, AddressFamily); 3] =
     [("any", AddressFamily::Any), ("4", AddressFamily::V4), ("6", AddressFamily::V6)];
 pub(crate) const ADDRESSES: [(&str, AddressOrder); 2] =
     [("in-turn", AddressOrder::InTurn), ("first", AddressOrder::FirstThatAnswers)];
-pub(crate) const STACKS: [(&str, StackChoice); 4] = [
-    ("auto", StackChoice::Auto),
-    ("kernel", StackChoice::Kernel),
-    ("own", StackChoice::Own),
-    ("own:batches", StackChoice::OwnBatches),
-];
 pub(crate) const TLS_VERSIONS: [(&str, TlsVersions); 3] =
     [("any", TlsVersions::Any), ("1.2", TlsVersions::Tls12), ("1.3", TlsVersions::Tls13)];
 const GAPS: [(&str, Gaps); 3] =

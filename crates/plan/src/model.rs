@@ -674,7 +674,7 @@ pub struct DriverPlan {
     /// Busy-wait before a due instant, at most this long.
     pub spin: Nanos,
     /// Whose TCP the connections are of.
-    pub stack: StackChoice,
+    pub stack: crate::StackChoice,
     /// Where the connections of our own TCP come from; `None`: Loadstone's choice.
     pub sources: Option<SourcePrefix>,
 }
@@ -691,26 +691,5 @@ pub struct SourcePrefix {
 impl std::fmt::Display for SourcePrefix {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.network, self.bits)
-    }
-}
-
-/// Whose TCP connections are of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum StackChoice {
-    /// Loadstone's choice: the kernel's.
-    #[default]
-    Auto,
-    /// The kernel's sockets.
-    Kernel,
-    /// Our own, over a network device, with a system call for each packet.
-    Own,
-    /// The same with packets in batches, where the kernel can do that.
-    OwnBatches,
-}
-
-impl StackChoice {
-    /// Whether it is our own TCP.
-    pub fn is_own(self) -> bool {
-        matches!(self, StackChoice::Own | StackChoice::OwnBatches)
     }
 }

@@ -26,6 +26,7 @@ pub(crate) fn facts(stack: &StackRecord) -> Vec<(&'static str, String)> {
         (stack.resets_received, "resets received"),
         (stack.resets_sent, "resets sent"),
         (stack.refused, "packets were not taken by the network device"),
+        (stack.missed, "packets came and found no room"),
         (stack.tuples_out, "connections found no free address and port"),
     ]
     .iter()
@@ -58,12 +59,12 @@ mod tests {
             "8 connections stood; 1,200 packets sent, 1,100 received; 0 sent again (0 SYNs; 0 \
              timeouts, 0 fast recoveries)\n"
         );
-        let odd = StackFacts { retransmitted: 3, refused: 2, out_of_order: 1, ..quiet };
+        let odd = StackFacts { retransmitted: 3, refused: 2, missed: 5, out_of_order: 1, ..quiet };
         assert_eq!(
             lines(&odd),
             "8 connections stood; 1,200 packets sent, 1,100 received; 3 sent again (0 SYNs; 0 \
              timeouts, 0 fast recoveries)\n1 segments came out of order, 2 packets were not taken by \
-             the network device\n"
+             the network device, 5 packets came and found no room\n"
         );
     }
 }

@@ -26,6 +26,8 @@ pub struct StackFacts {
     pub tuples_out: u64,
     /// Packets that a network device did not take.
     pub refused: u64,
+    /// Packets that came and for which there was no room.
+    pub missed: u64,
 }
 
 impl std::ops::AddAssign for StackFacts {
@@ -44,5 +46,6 @@ impl std::ops::AddAssign for StackFacts {
         self.established += other.established;
         self.tuples_out += other.tuples_out;
         self.refused += other.refused;
+        self.missed += other.missed;
     }
 }

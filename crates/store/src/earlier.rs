@@ -60,7 +60,7 @@ record! {
     PostFacts { answered, unanswered, recorded, missing, unknown, trouble }
     StackFacts {
         sent, received, retransmitted, syn_retransmitted, timeouts, recoveries, out_of_order,
-        duplicate, challenges, resets_sent, resets_received, established, tuples_out, refused,
+        duplicate, challenges, resets_sent, resets_received, established, tuples_out, refused, missed,
     }
     SutSeries { name, cores, memory_max, descriptors_max, accept_queue_max, rows, trouble }
     SutRow {

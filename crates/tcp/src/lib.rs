@@ -19,7 +19,7 @@ mod tests;
 
 pub use packet::{
     ArrivedPacket, Checksums, End, Flow, Head, IP_HEAD, Outbox, SACK_BLOCKS, TCP_HEAD, VNET_HEAD,
-    flag, raw_packet, read,
+    flag, is_sum_left_out, raw_packet, read,
 };
 pub use settings::TcpSettings;
 pub use stack::{NotDone, Readiness, Sources, TcpStack};

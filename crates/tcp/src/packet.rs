@@ -196,6 +196,17 @@ pub fn read(packet: &[u8], checked: bool) -> Option<ArrivedPacket<'_>> {
     }
 }
 
+/// Whether a packet's TCP checksum has been left to a device that it did not go through: in its place is
+/// the folded sum of the pseudo-header, as between devices of one machine.
+pub fn is_sum_left_out(packet: &[u8]) -> bool {
+    match read_ip(packet, false) {
+        Some((from, to, 6, body, _)) if body.len() >= TCP_HEAD => {
+            half(body, 16) == fold(pseudo_sum(from, to, body.len()))
+        }
+        _ => false,
+    }
+}
+
 type Ip<'a> = (Ipv4Addr, Ipv4Addr, u8, &'a [u8], u8);
 
 /// `cut`: the packet is quoted and may end early.
@@ -403,6 +414,28 @@ mod tests {
         assert!(read(&wrong, false).is_none() && read(&wrong, true).is_some());
         assert_eq!(raw_packet(from, to, vec![0; 3], 0), None);
         assert_eq!(raw_packet(from, to, vec![0; 70_000], 0), None);
+    }
+
+    #[test]
+    fn a_checksum_that_is_left_to_a_device_is_told_from_a_whole_one() {
+        let head = Head { seq: 5, ack: 6, flags: flag::ACK, window: 7, ..Head::default() };
+        let sent = |checksums, skip: usize| {
+            let mut out = Outbox::new(checksums);
+            out.push(&flow(), &head, [b"abc", b""]);
+            out.packets().next().expect("one was put in")[skip..].to_vec()
+        };
+        let (whole, left) = (sent(Checksums::Ours, 0), sent(Checksums::Device, VNET_HEAD));
+        assert_eq!((is_sum_left_out(&whole), is_sum_left_out(&left)), (false, true));
+        assert!(read(&whole, false).is_some() && read(&left, false).is_none());
+        // a wire pads what is short
+        let padded = [&left[..], &[0; 9]].concat();
+        assert!(is_sum_left_out(&padded));
+        let mut broken = left.clone();
+        broken[IP_HEAD + 17] ^= 1;
+        assert!(!is_sum_left_out(&broken));
+        for length in 0..left.len() {
+            assert!(!is_sum_left_out(&left[..length]), "{length} bytes");
+        }
     }
 
     fn flow() -> Flow {

@@ -84,6 +84,12 @@ pub(super) fn refusal(plan: &Plan) -> Option<&'static str> {
     if plan.connection.clients.is_some() && plan.driver.stack.is_own() {
         return Some("--clients over --stack own is carried by one machine: leave --stack out");
     }
+    if plan.driver.stack.xdp().is_some() {
+        return Some(
+            "--stack own:xdp has one prefix of addresses, which each agent would take for its own: start \
+             one run on each machine, each with its own --sources, or leave --stack out",
+        );
+    }
     if plan.specweb99.is_some() {
         return Some(
             "--workload specweb99-like compares what it posted with the server's log, and that is one \

@@ -6,14 +6,19 @@ use anyhow::{Result, bail};
 use conduit::Peer;
 use engine::{Crowd, Endpoint};
 use netpath::PathTrouble;
-use ownstack::{Handover, InsidePaths, NetworkAsk, OwnNetwork};
-use plan::{Plan, StackChoice};
+use ownstack::{
+    Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork, XdpAsk, XdpHook, XdpTrouble,
+};
+use plan::{Plan, StackChoice, XdpMode};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 /// What the report calls the driver. How the packets of a fleet's agents went is not known here.
 pub(crate) fn name(plan: &Plan, network: Option<&OwnNetwork>) -> &'static str {
     match network.map(OwnNetwork::handover) {
         Some(Handover::Batches) => "own TCP over TUN by io_uring",
+        Some(Handover::Xdp(XdpHook::Native)) => "own TCP over AF_XDP, native",
+        Some(Handover::Xdp(XdpHook::Generic)) => "own TCP over AF_XDP, generic",
         _ if wanted(plan) => "own TCP over TUN",
         _ => "epoll",
     }
@@ -24,13 +29,14 @@ pub(crate) fn wanted(plan: &Plan) -> bool {
     plan.driver.stack.is_own()
 }
 
-/// How many workers a plan can have over our own TCP, at most `workers`. One link is one thread's, and
-/// each client belongs to one thread.
+/// How many workers a plan can have over our own TCP, at most `workers`. One link is one thread's, so
+/// are the queues of a device by AF_XDP, and each client belongs to one thread.
 pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
     if !wanted(plan) {
         return workers;
     }
     match plan.client_count() {
+        _ if plan.driver.stack.xdp().is_some() => 1,
         0 if plan.connection.path.is_some() => 1,
         0 => workers,
         clients => (1..=workers).rev().find(|count| clients.is_multiple_of(*count)).unwrap_or(1),
@@ -49,15 +55,8 @@ pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<Ow
     prepared.endpoints.iter_mut().try_for_each(carried)?;
     let asked = ask(plan, prepared.workers);
     let network = stand(asked)?;
-    let (first, last) = network.sources();
-    let devices: Vec<&str> = network.devices().collect();
-    let whose =
-        if first == last { format!("from {first}") } else { format!("from {first} to {last}") };
-    prepared.notes.push(format!(
-        "connections use Loadstone's own TCP: the server sees them come {whose}, through {} on this \
-         host while the run lasts; the client's kernel TCP is not measured",
-        devices.join(", ")
-    ));
+    prepared.endpoints.iter().try_for_each(|endpoint| reached(endpoint, &network))?;
+    prepared.notes.push(note(&network));
     if let Handover::Fallback(reason) = network.handover() {
         prepared.notes.push(format!("--stack own:batches: packets go one by one: {reason}"));
     }
@@ -65,6 +64,46 @@ pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<Ow
         prepared.notes.extend(path::beyond(&paths.population));
     }
     Ok(Some(network))
+}
+
+/// What differs from a run over the kernel's sockets.
+fn note(network: &OwnNetwork) -> String {
+    let (first, last) = network.sources();
+    let devices: Vec<&str> = network.devices().collect();
+    let devices = devices.join(", ");
+    let whose =
+        if first == last { format!("from {first}") } else { format!("from {first} to {last}") };
+    let through = match (network.handover(), network.queues()) {
+        (Handover::Xdp(hook), Some(queues)) => format!(
+            "by AF_XDP on {devices} ({} mode, {}), which stays the kernel's for all other packets",
+            hook.name(),
+            if queues == 1 { "1 queue".to_owned() } else { format!("all {queues} queues") }
+        ),
+        _ => format!("through {devices} on this host while the run lasts"),
+    };
+    format!(
+        "connections use Loadstone's own TCP: the server sees them come {whose}, {through}; the client's \
+         kernel TCP is not measured"
+    )
+}
+
+/// Sees that packets reach one of an endpoint's addresses.
+fn reached(endpoint: &Endpoint, network: &OwnNetwork) -> Result<()> {
+    let mut trouble = None;
+    for address in endpoint.peers.iter().filter_map(ipv4) {
+        match network.reach(address) {
+            Ok(()) => return Ok(()),
+            Err(error) => trouble = trouble.or(Some(error)),
+        }
+    }
+    trouble.map_or(Ok(()), |error| Err(explained(error)))
+}
+
+fn ipv4(peer: &Peer) -> Option<Ipv4Addr> {
+    match peer {
+        Peer::Tcp(SocketAddr::V4(address)) => Some(*address.ip()),
+        _ => None,
+    }
 }
 
 /// The devices of a trial whose plan may want other ones than those of `network`.
@@ -94,6 +133,7 @@ fn fits(stands: &NetworkAsk, asked: &NetworkAsk) -> bool {
             && asked.paths.is_none()
             && stands.prefix == asked.prefix
             && stands.batches == asked.batches
+            && stands.xdp == asked.xdp
             && stands.workers >= asked.workers
 }
 
@@ -102,21 +142,37 @@ fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
         WantedPath::asked(plan).map(|(_, population, clients)| InsidePaths { population, clients });
     let prefix = plan.driver.sources.map(|prefix| (prefix.network, prefix.bits));
     let batches = plan.driver.stack == StackChoice::OwnBatches;
-    NetworkAsk { workers, seed: plan.seed, paths, prefix, batches }
+    let xdp = plan.driver.stack.xdp().zip(prefix).map(|(choice, prefix)| XdpAsk {
+        device: choice.device.clone(),
+        gateway: choice.gateway,
+        hook: match choice.mode {
+            XdpMode::Auto => None,
+            XdpMode::Native => Some(XdpHook::Native),
+            XdpMode::Generic => Some(XdpHook::Generic),
+        },
+        prefix,
+    });
+    NetworkAsk { workers, seed: plan.seed, paths, prefix, batches, xdp }
 }
 
 fn stand(asked: NetworkAsk) -> Result<Arc<OwnNetwork>> {
-    OwnNetwork::open(asked).map_err(|trouble| {
-        let way_out = match trouble {
-            PathTrouble::Host(error) => format!(
-                "a network device on this host is needed, which only root may make ({error}); way \
-                 out: run this as root, or server and load together in a network of their own \
-                 (`unshare -Urn`), or drop --stack"
-            ),
-            other => other.to_string(),
-        };
-        anyhow::anyhow!("--stack own: {way_out}")
-    })
+    OwnNetwork::open(asked).map_err(explained)
+}
+
+fn explained(trouble: NetworkTrouble) -> anyhow::Error {
+    let way_out = match trouble {
+        NetworkTrouble::Path(PathTrouble::Host(error)) => format!(
+            "a network device on this host is needed, which only root may make ({error}); way out: run \
+             this as root, or server and load together in a network of their own (`unshare -Urn`), or drop \
+             --stack"
+        ),
+        NetworkTrouble::Xdp(XdpTrouble::Prefix(trouble)) => {
+            return anyhow::anyhow!("--sources: {trouble}");
+        }
+        NetworkTrouble::Xdp(trouble) => return anyhow::anyhow!("--stack own:xdp: {trouble}"),
+        NetworkTrouble::Path(other) => other.to_string(),
+    };
+    anyhow::anyhow!("--stack own: {way_out}")
 }
 
 /// Who the users are, where the plan has kinds of clients.

@@ -28,3 +28,4 @@ mod streams;
 mod urls;
 mod verify;
 mod workload;
+mod xdp;

@@ -107,3 +107,15 @@ fn each_agent_sets_up_a_path_and_a_tcp_of_its_own() {
     assert_eq!(whole(&report, "/outcomes/succeeded"), 20);
     assert_eq!(text(&report, "/client/io"), "own TCP over TUN");
 }
+
+/// Each agent would take the same addresses of the network for its own.
+#[test]
+fn a_device_by_af_xdp_is_one_machines() {
+    need_server();
+    let words = ["--stack", "own:xdp=lo", "--sources", "10.9.0.0/24", "-c", "4", "-n", "20"];
+    let ran = finish(fleet("2", &words, "http://10.9.1.1:9/"), b"");
+    assert_eq!(ran.code, 2, "{ran:#?}");
+    let said =
+        "--stack own:xdp has one prefix of addresses, which each agent would take for its own";
+    assert!(ran.stderr.contains(said), "{ran:#?}");
+}

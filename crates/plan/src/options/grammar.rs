@@ -3,8 +3,8 @@
 use super::field::{KeyValue, Shape};
 use crate::check::node::pick;
 use crate::file::{
-    ADDRESSES, FAMILIES, HTTP_VERSIONS, MASK, ORDERS, STACKS, Scalar, TLS_VERSIONS,
-    is_secret_header, name_of,
+    ADDRESSES, FAMILIES, HTTP_VERSIONS, MASK, ORDERS, Scalar, TLS_VERSIONS, is_secret_header,
+    name_of,
 };
 use crate::fold::{self, Fold};
 use crate::{
@@ -162,7 +162,7 @@ pub(super) const TEXT: Grammar<String> = one(|text, _| Ok(text.to_owned()), |it,
 pub(super) const TLS_VERSION: Grammar<TlsVersions> =
     one(|text, _| pick(text, &TLS_VERSIONS), |it, _| text(name_of(&TLS_VERSIONS, it)));
 pub(super) const STACK: Grammar<StackChoice> =
-    one(|text, _| pick(text, &STACKS), |it, _| text(name_of(&STACKS, it)));
+    one(|text, _| crate::stack::parse_stack(text), |it, _| text(it.to_string()));
 pub(super) const SOURCES: Grammar<SourcePrefix> =
     one(|text, _| rules::parse_sources(text), |prefix, _| text(prefix.to_string()));
 pub(super) const STREAMING: Grammar<Streaming> =

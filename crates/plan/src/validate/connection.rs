@@ -269,9 +269,10 @@ fn check_stack(plan: &Plan, problems: &mut Problems) {
         return;
     }
     let (connection, version) = (&plan.connection, plan.request.version);
+    check_xdp(plan, problems);
     let threads = plan.driver.threads.unwrap_or(1);
     problems.add_if(
-        connection.path.is_some() && threads > 1,
+        plan.driver.stack.xdp().is_none() && connection.path.is_some() && threads > 1,
         "--threads",
         "--stack own and --path have one link for all connections, which is one thread's; give \
          --threads 1, or --clients with a link for each user",
@@ -292,6 +293,29 @@ fn check_stack(plan: &Plan, problems: &mut Problems) {
             problems.add("--stack", text);
         }
     }
+}
+
+/// What goes over a device by AF_XDP.
+fn check_xdp(plan: &Plan, problems: &mut Problems) {
+    let Some(xdp) = plan.driver.stack.xdp() else { return };
+    let device = &xdp.device;
+    if plan.driver.sources.is_none() {
+        let text = format!(
+            "--stack own:xdp={device} needs --sources PREFIX: addresses that nobody on the network has, such              as a free part of {device}'s own network, or a prefix that the server has a route to over it"
+        );
+        problems.add("--sources", text);
+    }
+    if let Some(threads) = plan.driver.threads.filter(|threads| *threads > 1) {
+        let text = format!(
+            "--threads {threads}: a response comes by a queue of {device} that nobody here can choose, so that              one thread has all queues; give --threads 1"
+        );
+        problems.add("--threads", text);
+    }
+    problems.add_if(
+        plan.connection.path.is_some() || plan.connection.clients.is_some(),
+        "--stack",
+        "--path and --clients are emulated over TUN devices, and own:xdp goes over a real link; give --stack          own, or leave them out",
+    );
 }
 
 fn check_idle(plan: &Plan, problems: &mut Problems) {

@@ -271,6 +271,35 @@ fn our_own_tcp_has_addresses_of_its_own_and_no_datagrams() {
 }
 
 #[test]
+fn a_device_by_af_xdp_needs_addresses_and_has_one_thread() {
+    let over = |more: &dyn Fn(&mut Plan)| {
+        said(|plan| {
+            let (device, gateway, mode) = ("eth0".to_owned(), None, XdpMode::Auto);
+            plan.driver.stack = StackChoice::OwnXdp(XdpChoice { device, gateway, mode });
+            plan.driver.sources = Some(rules::parse_sources("10.9.0.0/24").unwrap());
+            more(plan);
+        })
+    };
+    assert_eq!(over(&|plan| plan.driver.threads = Some(1)), "nothing");
+    let without = over(&|plan| plan.driver.sources = None);
+    assert!(
+        without.starts_with("[--sources] --stack own:xdp=eth0 needs --sources PREFIX"),
+        "{without}"
+    );
+    let threads = over(&|plan| plan.driver.threads = Some(2));
+    assert!(
+        threads.starts_with("[--threads] --threads 2: a response comes by a queue"),
+        "{threads}"
+    );
+    let path = over(&|plan| {
+        plan.connection.path = Some(rules::parse_path("3g", &wan::NoTraces).unwrap());
+    });
+    assert!(path.starts_with("[--stack] --path and --clients are emulated over TUN"), "{path}");
+    let bound = over(&|plan| plan.connection.bind = vec!["127.0.0.2".parse().unwrap()]);
+    assert!(bound.starts_with("[--stack] --stack own and --bind contradict"), "{bound}");
+}
+
+#[test]
 fn a_path_goes_with_addresses_of_its_own() {
     let path = || Some(rules::parse_path("3g", &wan::NoTraces).unwrap());
     let found = said(|plan| {

@@ -332,12 +332,21 @@ fn folds(number: u32) -> fold::Folds {
     fold::Folds::new(patterns.map(|text| fold::parse_fold(text).unwrap()).collect())
 }
 
+fn xdp() -> impl Strategy<Value = StackChoice> {
+    let mode = prop_oneof![Just(XdpMode::Auto), Just(XdpMode::Native), Just(XdpMode::Generic)];
+    let gateway = option::of(any::<[u8; 3]>().prop_map(|[a, b, c]| [10, a, b, c].into()));
+    (any::<u16>(), gateway, mode).prop_map(|(number, gateway, mode)| {
+        StackChoice::OwnXdp(XdpChoice { device: format!("eth{number}"), gateway, mode })
+    })
+}
+
 fn driver() -> impl Strategy<Value = DriverPlan> {
     let stack = prop_oneof![
         Just(StackChoice::Auto),
         Just(StackChoice::Kernel),
         Just(StackChoice::Own),
         Just(StackChoice::OwnBatches),
+        xdp(),
     ];
     let sources = option::of(Just(rules::parse_sources("10.9.0.0/16").unwrap()));
     let cores = (any::<Option<u32>>(), vec(any::<u32>(), 0..4));

@@ -32,6 +32,9 @@ pub struct StackRecord {
     pub tuples_out: u64,
     /// Packets that a network device did not take.
     pub refused: u64,
+    /// Packets that came and for which there was no room, where that is known.
+    #[serde(default)]
+    pub missed: u64,
 }
 
 impl StackRecord {
@@ -51,6 +54,7 @@ impl StackRecord {
             established: facts.established,
             tuples_out: facts.tuples_out,
             refused: facts.refused,
+            missed: facts.missed,
         }
     }
 }

@@ -1,0 +1,395 @@
+//! `--stack own:xdp=DEVICE`: our own TCP over a veth whose other end is in another network, where the
+//! built-in site serves.
+
+use crate::support::{Ran, Scripted, behind, finish, program, text, untested, whole};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
+
+/// Two networks with a veth between them: ls0 with 10.80.0.1 here, ls1 with 10.80.0.2 there.
+struct Wire {
+    site: Child,
+    /// They keep the networks: here, there.
+    holders: [Child; 2],
+    port: String,
+}
+
+/// What a program says first, of which it is known that it stands.
+fn first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    let out = child.stdout.as_mut().expect("its output is piped");
+    BufReader::new(out).read_line(&mut line).unwrap();
+    line.trim().to_owned()
+}
+
+/// A network that goes with the program that holds it.
+fn network() -> Option<Child> {
+    let mut command = Command::new("unshare");
+    command.args(["-n", "sh", "-c", "ip link set lo up && echo there && exec cat"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    if first_line(&mut child) == "there" {
+        return Some(child);
+    }
+    child.wait().ok();
+    None
+}
+
+impl Wire {
+    /// `None`, and a word about it, where this user may not make networks or use AF_XDP.
+    fn lay(link: &str) -> Option<Wire> {
+        let (Some(here), Some(there)) = (network(), network()) else {
+            untested("AF_XDP is not tested: a network of its own needs root");
+            return None;
+        };
+        let holders = [here, there];
+        let mut site = behind(&["nsenter", &Wire::net(&holders[1]), "--"]);
+        let links = format!(
+            "ip link add ls0 {link} type veth peer name ls1 {link} netns {0}
+             ip addr add 10.80.0.1/24 dev ls0; ip link set ls0 up
+             nsenter --net=/proc/{0}/ns/net sh -c 'ip addr add 10.80.0.2/24 dev ls1; ip link set ls1 up'",
+            holders[1].id()
+        );
+        let laid = Wire::within(&holders[0], &links);
+        assert_eq!(laid.code, 0, "{laid:#?}");
+        site.args(["site", "--listen", "0.0.0.0:0"]).stdout(Stdio::piped());
+        let mut site = site.stderr(Stdio::null()).spawn().unwrap();
+        let port = first_line(&mut site).rsplit_once(':').unwrap().1.to_owned();
+        let wire = Wire { site, holders, port };
+        let tried = wire.run(&["-n", "1", &wire.url("/hw")]);
+        if tried.code == 2 {
+            let plea = format!("AF_XDP is not tested: {}", tried.stderr.trim_end());
+            untested(&plea);
+            return None;
+        }
+        Some(wire)
+    }
+
+    fn net(holder: &Child) -> String {
+        format!("--net=/proc/{}/ns/net", holder.id())
+    }
+
+    fn within(holder: &Child, script: &str) -> Ran {
+        let mut command = behind(&["nsenter", &Wire::net(holder), "sh", "-c", script, "sh"]);
+        command.args(["--version"]);
+        finish(command, b"")
+    }
+
+    /// What a script writes, in the client's network.
+    fn here(&self, script: &str) -> String {
+        Wire::within(&self.holders[0], script).stdout
+    }
+
+    /// The same in the server's.
+    fn there(&self, script: &str) -> String {
+        Wire::within(&self.holders[1], script).stdout
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://10.80.0.2:{}{path}", self.port)
+    }
+
+    /// `loadstone run` in the client's network.
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = behind(&["nsenter", &Wire::net(&self.holders[0]), "--"]);
+        command.arg("run").args(words);
+        command
+    }
+
+    /// Over ls0, from a free part of its own network.
+    fn run(&self, words: &[&str]) -> Ran {
+        let stack = ["--stack", "own:xdp=ls0", "--sources", "10.80.0.128/26"];
+        finish(self.command(&[&stack[..], words].concat()), b"")
+    }
+
+    fn measured(&self, mode: &str, words: &[&str]) -> Value {
+        let stack = format!("own:xdp=ls0{mode}");
+        let own = ["--json", "-", "--stack", &stack, "--sources", "10.80.0.128/26"];
+        let ran = finish(self.command(&[&own[..], words].concat()), b"");
+        ran.expect(&[0, 4]).json()
+    }
+
+    /// Whether a program is attached to ls0, and what else is said of it.
+    fn state(&self) -> (bool, String) {
+        let said = self.here("ip -d link show ls0");
+        (said.contains(" xdp"), said.replace(" xdpgeneric", ""))
+    }
+
+    /// Looks until a program is attached to ls0, or none is; each look is a program of its own.
+    fn await_program(&self, attached: bool) {
+        let seen = (0..2_000).any(|_| self.state().0 == attached);
+        assert!(seen, "a program is attached: not {attached}, after 2,000 looks");
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        for child in std::iter::once(&mut self.site).chain(&mut self.holders) {
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}
+
+const MODES: [(&str, &str); 2] = [
+    (",mode=generic", "own TCP over AF_XDP, generic"),
+    (",mode=native", "own TCP over AF_XDP, native"),
+];
+
+#[test]
+fn every_call_is_answered_past_the_kernel() {
+    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    for (mode, io) in MODES {
+        for (more, stood) in [(&["-c", "8"][..], 8), (&["-c", "8", "--calls", "1"], 200)] {
+            let words = ["-n", "200", &wire.url("/bytes/2000")];
+            let report = wire.measured(mode, &[&words[..], more].concat());
+            assert_eq!(whole(&report, "/outcomes/succeeded"), 200, "{mode} {more:?}");
+            assert_eq!(whole(&report, "/stack/established"), stood, "{mode} {more:?}");
+            assert_eq!(text(&report, "/client/io"), io);
+        }
+    }
+    // each had its answer from us, as the server's kernel knows
+    let mac = wire.here("ip -br link show ls0");
+    let mac = mac.split_whitespace().nth(2).unwrap();
+    let known = wire.there("ip neigh show dev ls1");
+    let ours = known.lines().filter(|line| line.contains(mac)).count();
+    assert!(ours >= 40, "{known}");
+}
+
+/// Packets of several frames in, segments of ours out; both with MTUs below and above a frame.
+#[test]
+fn long_bodies_come_and_go_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let body = folder.path().join("body");
+    let bytes: Vec<u8> = (0..700_000_u32).map(|number| (number * 31 / 7) as u8).collect();
+    std::fs::write(&body, bytes).expect("a file");
+    let body = body.to_str().expect("a path in UTF-8");
+    for link in ["numtxqueues 1 numrxqueues 1", "mtu 9000 numtxqueues 4 numrxqueues 4"] {
+        let Some(wire) = Wire::lay(link) else { return };
+        for (mode, _) in MODES {
+            let (long, echo) = (wire.url("/bytes/2000000"), wire.url("/echo"));
+            for words in [&["-n", "8", &long][..], &["-n", "8", "--body-file", body, &echo]] {
+                let report = wire.measured(mode, &[words, &["-c", "4", "--verify"]].concat());
+                assert_eq!(whole(&report, "/outcomes/succeeded"), 8, "{link} {mode} {words:?}");
+                assert_eq!(whole(&report, "/verified/differing"), 0, "{link} {mode} {words:?}");
+                assert_eq!(whole(&report, "/stack/refused"), 0, "{link} {mode} {words:?}");
+            }
+        }
+        let said = wire.run(&["-n", "1", &wire.url("/hw")]).stderr;
+        let queues = if link.contains("mtu") { "all 4 queues" } else { "1 queue" };
+        assert!(said.contains(&format!("by AF_XDP on ls0 (generic mode, {queues})")), "{said}");
+    }
+}
+
+#[test]
+fn a_thousand_connections_stand_at_once() {
+    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    for (mode, _) in MODES {
+        let report = wire.measured(mode, &["-c", "1000", "-n", "3000", &wire.url("/hw")]);
+        assert_eq!(whole(&report, "/outcomes/succeeded"), 3_000, "{mode}");
+        assert_eq!(whole(&report, "/connections/peak"), 1_000, "{mode}");
+        let lost = whole(&report, "/stack/refused") + whole(&report, "/stack/missed");
+        assert_eq!(lost, 0, "{mode}: {}", report["stack"]);
+    }
+}
+
+#[test]
+fn the_kernels_traffic_goes_on_and_a_killed_run_leaves_nothing() {
+    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    wire.await_program(false);
+    let before = wire.state();
+    let url = wire.url("/hw");
+    let own =
+        ["--stack", "own:xdp=ls0", "--sources", "10.80.0.128/26", "-d", "50s", "-c", "2", &url];
+    let mut command = wire.command(&own);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut under_way = command.spawn().unwrap();
+    wire.await_program(true);
+    // ARP of the kernel's own address too
+    wire.here("ip neigh flush dev ls0");
+    wire.there("ip neigh flush dev ls1");
+    let words = ["--json", "-", "--stack", "kernel", "-n", "50", "-c", "5", &url];
+    let kernel = finish(wire.command(&words), b"").expect(&[0, 4]).json();
+    assert_eq!(whole(&kernel, "/outcomes/succeeded"), 50);
+    // who comes second is told
+    let second = wire.run(&["-n", "1", &url]);
+    assert_eq!(second.code, 2, "{second:#?}");
+    assert!(second.stderr.contains("ls0 is in use by another socket of AF_XDP"), "{second:#?}");
+    assert!(under_way.try_wait().unwrap().is_none(), "it goes on");
+    under_way.kill().unwrap();
+    under_way.wait().unwrap();
+    wire.await_program(false);
+    assert_eq!(wire.state(), before);
+    assert_eq!(whole(&wire.measured("", &["-n", "5", &url]), "/outcomes/succeeded"), 5);
+}
+
+/// A prefix that is on no link, with a route back by way of one of its addresses: one neighbour for the
+/// server in place of hundreds. The server's own address is behind a gateway.
+#[test]
+fn routes_and_gateways_are_followed() {
+    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    wire.there(
+        "ip route add 10.99.0.0/24 via 10.99.0.1 dev ls1 onlink; ip addr add 192.0.2.5/32 dev lo",
+    );
+    let far = format!("http://192.0.2.5:{}/hw", wire.port);
+    let run = |stack: &str| {
+        let words =
+            ["--json", "-", "--stack", stack, "--sources", "10.99.0.0/24", "-n", "40", "-c", "9"];
+        finish(wire.command(&[&words[..], &[&far]].concat()), b"")
+    };
+    let wrong = run("own:xdp=ls0,gateway=10.80.0.77");
+    assert_eq!(wrong.code, 2, "{wrong:#?}");
+    let said = "--stack own:xdp: 10.80.0.77, the next hop to 192.0.2.5, does not answer ARP on ls0; way \
+                out: see that it is up and has a route back to 10.99.0.0/24 there";
+    assert!(wrong.stderr.contains(said), "{wrong:#?}");
+    let given = run("own:xdp=ls0,gateway=10.80.0.2").expect(&[0, 4]).json();
+    assert_eq!(whole(&given, "/outcomes/succeeded"), 40);
+    wire.here("ip route add 192.0.2.0/24 via 10.80.0.2");
+    let routed = run("own:xdp=ls0").expect(&[0, 4]).json();
+    assert_eq!(whole(&routed, "/outcomes/succeeded"), 40);
+    let known = wire.there("ip neigh show dev ls1");
+    assert_eq!(known.matches("10.99.0.").count(), 1, "{known}");
+}
+
+/// Does something on a thread of its own whose sockets are in a network.
+fn in_network<T: Send + 'static>(holder: &Child, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let network = std::fs::File::open(format!("/proc/{}/ns/net", holder.id())).unwrap();
+    let thread = std::thread::spawn(move || {
+        move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+        work()
+    });
+    thread.join().unwrap()
+}
+
+/// A host that nobody knew of before a response named it: it is asked for when the first packet goes to it,
+/// which waits for the answer.
+#[test]
+fn a_host_that_is_met_on_the_way_is_asked_for() {
+    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    wire.there("ip addr add 10.80.0.3/24 dev ls1");
+    let onward = format!("http://10.80.0.3:{}/hw", wire.port);
+    let server = in_network(&wire.holders[1], move || {
+        Scripted::on("10.80.0.2:0", move |mut stream, _| {
+            let mut piece = [0; 4_096];
+            while let Ok(1..) = stream.read(&mut piece) {
+                let head = "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: ";
+                stream.write_all(format!("{head}{onward}\r\n\r\n").as_bytes()).ok();
+            }
+        })
+    });
+    let report = wire.measured("", &["-n", "20", "-c", "4", "--follow", &server.url("/")]);
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 20);
+    // the first packet of all did not get lost
+    assert_eq!(whole(&report, "/stack/syn_retransmitted"), 0, "{}", report["stack"]);
+    // its end is told to it by a connection
+    in_network(&wire.holders[1], move || drop(server));
+}
+
+/// One sentence each, exit code 2, and the device as before.
+#[test]
+fn bad_situations_are_told() {
+    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let near = wire.url("/hw");
+    let taken = "ip addr add 10.80.0.140/24 dev ls1";
+    let ours = "http://10.80.0.1:9/";
+    for (here, there, stack, sources, url, said) in [
+        (
+            "",
+            "",
+            "own:xdp=none0",
+            "10.80.0.128/26",
+            near.as_str(),
+            "there is no network device none0",
+        ),
+        ("", "", "own:xdp=lo", "10.80.0.128/26", &near, "lo is the loopback, whose packets never"),
+        ("", "", "own:xdp=ls0", "10.80.0.0/26", &near, "10.80.0.1 is an address of this host"),
+        (
+            "",
+            "",
+            "own:xdp=ls0",
+            "10.80.0.128/26",
+            ours,
+            "10.80.0.1 is an address of this host, and",
+        ),
+        (
+            "",
+            "",
+            "own:xdp=ls0",
+            "10.80.0.128/26",
+            "http://10.80.0.9:9/",
+            "10.80.0.9 does not answer",
+        ),
+        (
+            "",
+            taken,
+            "own:xdp=ls0",
+            "10.80.0.128/26",
+            &near,
+            "10.80.0.140 is in use on the link of ls0: ",
+        ),
+        (
+            "ip tuntap add t0 mode tun; ip link set t0 up",
+            "",
+            "own:xdp=t0",
+            "10.80.0.128/26",
+            &near,
+            "t0 is no device of Ethernet; way out: ",
+        ),
+        (
+            "ip link set ls0 down",
+            "",
+            "own:xdp=ls0",
+            "10.80.0.128/26",
+            &near,
+            "ls0 is down; way out: ",
+        ),
+    ] {
+        wire.here(here);
+        wire.there(there);
+        let ran =
+            finish(wire.command(&["--stack", stack, "--sources", sources, "-n", "1", url]), b"");
+        assert_eq!(ran.code, 2, "{said}\n{ran:#?}");
+        assert!(
+            ran.stderr.contains(said) && ran.stderr.contains("; way out: "),
+            "{said}\n{ran:#?}"
+        );
+        wire.await_program(false);
+    }
+}
+
+/// What is looked for without a device.
+#[test]
+fn what_af_xdp_needs_is_told() {
+    let url = "http://10.80.0.2:9/";
+    for (words, said) in [
+        (&["--stack", "own:xdp=ls0"][..], "--stack own:xdp=ls0 needs --sources PREFIX: "),
+        (&["--stack", "own:xdp"], "\"own:xdp\" is no stack: it has no =DEVICE; write "),
+        (
+            &["--stack", "own:xdp=ls0", "--sources", "10.9.0.0/24", "--threads", "2"],
+            "--threads 2: a response comes by a queue of ls0 that nobody here can choose",
+        ),
+    ] {
+        let ran = finish(program(&[&["run", url][..], words].concat()), b"");
+        assert_eq!(ran.code, 2, "{ran:#?}");
+        assert!(ran.stderr.contains(said), "{ran:#?}");
+    }
+    if !rustix::process::geteuid().is_root() {
+        untested("AF_XDP without rights is not tested: only root can do without them");
+        return;
+    }
+    // the right to load programs is not there
+    let without = ["setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-bpf"];
+    let script =
+        "ip link add ls0 type veth peer name ls1 && ip link set ls0 up && exec \"$0\" \"$@\"";
+    let mut command =
+        behind(&[&["unshare", "-n"][..], &["sh", "-c"], &[script], &without].concat());
+    command.args(["run", url, "--stack", "own:xdp=ls0", "--sources", "10.9.0.0/24", "-n", "1"]);
+    let ran = finish(command, b"");
+    assert_eq!(ran.code, 2, "{ran:#?}");
+    assert!(
+        ran.stderr.contains("--stack own:xdp: only root may use AF_XDP, with CAP_NET"),
+        "{ran:#?}"
+    );
+}

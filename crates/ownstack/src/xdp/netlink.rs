@@ -1,0 +1,275 @@
+//! What the kernel says of a device and of the way to an address (rtnetlink(7)).
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use std::io;
+use std::net::Ipv4Addr;
+
+/// A device of the calling thread's network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LinkFacts {
+    pub(crate) index: u32,
+    pub(crate) is_loopback: bool,
+    pub(crate) is_ethernet: bool,
+    pub(crate) is_up: bool,
+    pub(crate) mtu: u32,
+    /// Its own address.
+    pub(crate) mac: [u8; 6],
+    /// What drives it where that is no hardware: "veth".
+    pub(crate) kind: String,
+}
+
+/// Where packets to an address go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RouteFacts {
+    /// They stay here.
+    Local,
+    By(Ipv4Addr),
+    /// It is on the link itself.
+    OnLink,
+}
+
+const RTM_NEWLINK: u16 = 16;
+const RTM_GETLINK: u16 = 18;
+const RTM_NEWROUTE: u16 = 24;
+const RTM_GETROUTE: u16 = 26;
+const NLMSG_ERROR: u16 = 2;
+const NLM_F_REQUEST: u16 = 1;
+const HEAD: usize = 16;
+/// Bytes of `struct ifinfomsg` and of `struct rtmsg`.
+const LINK_HEAD: usize = 16;
+const ROUTE_HEAD: usize = 12;
+/// More than an answer has.
+const ANSWER_MAX: usize = 64 * 1_024;
+
+const IFLA_ADDRESS: u16 = 1;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
+const ARPHRD_ETHER: u16 = 1;
+const IFF_UP: u32 = 1;
+const IFF_LOOPBACK: u32 = 8;
+const RTA_DST: u16 = 1;
+const RTA_OIF: u16 = 4;
+const RTA_GATEWAY: u16 = 5;
+const RTN_LOCAL: u8 = 2;
+
+/// What is known of a device.
+///
+/// # Errors
+/// The kernel's: `ENODEV` where there is none of this name.
+pub(crate) fn link(name: &str) -> io::Result<LinkFacts> {
+    let text = [name.as_bytes(), &[0]].concat();
+    let body = [&[0; LINK_HEAD][..], &attribute(IFLA_IFNAME, &text)].concat();
+    let answer = ask(RTM_GETLINK, &body)?;
+    read_link(&answer).ok_or_else(strange)
+}
+
+/// Where packets to `address` go, over the device with this number where one is given.
+///
+/// # Errors
+/// The kernel's: there is no route.
+pub(crate) fn route(address: Ipv4Addr, device: Option<u32>) -> io::Result<RouteFacts> {
+    // family, bits of the destination, and what is 0
+    let mut body = vec![libc::AF_INET as u8, 32];
+    body.resize(ROUTE_HEAD, 0);
+    body.extend(attribute(RTA_DST, &address.octets()));
+    if let Some(device) = device {
+        body.extend(attribute(RTA_OIF, &device.to_ne_bytes()));
+    }
+    let answer = ask(RTM_GETROUTE, &body)?;
+    read_route(&answer).ok_or_else(strange)
+}
+
+fn strange() -> io::Error {
+    io::Error::other("the kernel's answer is not understood")
+}
+
+fn ask(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+    let (family, flags) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
+    // no protocol is NETLINK_ROUTE, which is 0
+    let socket = socket_with(family, SocketType::RAW, flags, None)?;
+    rustix::io::write(&socket, &message(kind, body))?;
+    let mut answer = vec![0; ANSWER_MAX];
+    let length = rustix::io::read(&socket, &mut answer[..])?;
+    answer.truncate(length);
+    match refusal(&answer) {
+        Some(error) => Err(io::Error::from_raw_os_error(error)),
+        None => Ok(answer),
+    }
+}
+
+fn message(kind: u16, body: &[u8]) -> Vec<u8> {
+    let length = (HEAD + body.len()) as u32;
+    [
+        &length.to_ne_bytes()[..],
+        &kind.to_ne_bytes(),
+        &NLM_F_REQUEST.to_ne_bytes(),
+        // number, sender
+        &1_u32.to_ne_bytes(),
+        &0_u32.to_ne_bytes(),
+        body,
+    ]
+    .concat()
+}
+
+/// Length, kind and value, padded to 4 bytes.
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = (4 + value.len()) as u16;
+    let mut bytes = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// The number of the error that an answer is.
+fn refusal(answer: &[u8]) -> Option<i32> {
+    if half(answer, 4)? != NLMSG_ERROR {
+        return None;
+    }
+    Some(word(answer, HEAD)?.cast_signed().wrapping_neg())
+}
+
+/// Attributes behind each other, the last of each kind in the end.
+fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(half(rest, 0)?);
+        // the two highest bits are no part of the kind
+        let kind = half(rest, 2)? & 0x3fff;
+        let value = rest.get(4..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, value))
+    })
+}
+
+fn read_link(answer: &[u8]) -> Option<LinkFacts> {
+    if half(answer, 4)? != RTM_NEWLINK {
+        return None;
+    }
+    let body = answer.get(HEAD..)?;
+    let flags = word(body, 8)?;
+    let mut facts = LinkFacts {
+        index: word(body, 4)?,
+        is_loopback: flags & IFF_LOOPBACK != 0,
+        is_ethernet: half(body, 2)? == ARPHRD_ETHER,
+        is_up: flags & IFF_UP != 0,
+        mtu: 0,
+        mac: [0; 6],
+        kind: String::new(),
+    };
+    for (kind, value) in attributes(body.get(LINK_HEAD..)?) {
+        match kind {
+            IFLA_ADDRESS => facts.mac = *value.first_chunk().unwrap_or(&[0; 6]),
+            IFLA_MTU => facts.mtu = word(value, 0)?,
+            IFLA_LINKINFO => {
+                let name = attributes(value).find(|(kind, _)| *kind == IFLA_INFO_KIND);
+                let name = name.map(|(_, name)| String::from_utf8_lossy(name).into_owned());
+                facts.kind = name.unwrap_or_default().trim_end_matches('\0').to_owned();
+            }
+            _ => {}
+        }
+    }
+    Some(facts)
+}
+
+fn read_route(answer: &[u8]) -> Option<RouteFacts> {
+    if half(answer, 4)? != RTM_NEWROUTE {
+        return None;
+    }
+    let body = answer.get(HEAD..)?;
+    if *body.get(7)? == RTN_LOCAL {
+        return Some(RouteFacts::Local);
+    }
+    let gateway = attributes(body.get(ROUTE_HEAD..)?).find(|(kind, _)| *kind == RTA_GATEWAY);
+    match gateway {
+        Some((_, address)) => Some(RouteFacts::By(Ipv4Addr::from_octets(*address.first_chunk()?))),
+        None => Some(RouteFacts::OnLink),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link_answer(flags: u32, attributes: &[Vec<u8>]) -> Vec<u8> {
+        let head = [
+            &[0, 0][..],
+            &ARPHRD_ETHER.to_ne_bytes(),
+            &7_u32.to_ne_bytes(),
+            &flags.to_ne_bytes(),
+            &[0; 4],
+        ];
+        message(RTM_NEWLINK, &[head.concat(), attributes.concat()].concat())
+    }
+
+    #[test]
+    fn a_device_is_read() {
+        let info = [attribute(IFLA_INFO_KIND, b"veth\0"), attribute(2, &[1; 9])].concat();
+        let answer = link_answer(
+            IFF_UP,
+            &[
+                attribute(IFLA_IFNAME, b"eth0\0"),
+                attribute(IFLA_MTU, &9_000_u32.to_ne_bytes()),
+                attribute(IFLA_ADDRESS, &[2, 0, 0, 0, 0, 5]),
+                // nested, as newer kernels mark it
+                attribute(IFLA_LINKINFO | 0x8000, &info),
+            ],
+        );
+        let facts = read_link(&answer).expect("an answer");
+        assert_eq!(
+            facts,
+            LinkFacts {
+                index: 7,
+                is_loopback: false,
+                is_ethernet: true,
+                is_up: true,
+                mtu: 9_000,
+                mac: [2, 0, 0, 0, 0, 5],
+                kind: "veth".to_owned(),
+            }
+        );
+        for length in 0..answer.len() {
+            // short of anything: no panic, and nothing made up
+            read_link(&answer[..length]);
+        }
+        assert_eq!(read_link(&answer[..HEAD + 11]), None);
+        assert_eq!(read_route(&answer), None);
+    }
+
+    #[test]
+    fn a_route_is_read() {
+        let answer = |kind: u8, attributes: &[Vec<u8>]| {
+            let mut body = vec![2, 32, 0, 0, 0, 0, 0, kind, 0, 0, 0, 0];
+            body.extend(attributes.concat());
+            message(RTM_NEWROUTE, &body)
+        };
+        let via = attribute(RTA_GATEWAY, &[10, 0, 0, 1]);
+        let out = attribute(RTA_OIF, &7_u32.to_ne_bytes());
+        let said = [
+            read_route(&answer(1, &[out.clone(), via])),
+            read_route(&answer(1, &[out.clone()])),
+            read_route(&answer(RTN_LOCAL, &[out])),
+            read_route(&answer(1, &[attribute(RTA_GATEWAY, &[10])])),
+        ];
+        let by = RouteFacts::By(Ipv4Addr::new(10, 0, 0, 1));
+        assert_eq!(said, [Some(by), Some(RouteFacts::OnLink), Some(RouteFacts::Local), None]);
+        let error = message(NLMSG_ERROR, &(-19_i32).to_ne_bytes());
+        assert_eq!((refusal(&error), read_route(&error)), (Some(19), None));
+    }
+
+    #[test]
+    fn the_kernel_is_understood() {
+        let loopback = link("lo").expect("every network has a loopback");
+        assert!(loopback.is_loopback && loopback.mac == [0; 6] && loopback.index > 0);
+        let none = link("no-such-device").expect_err("there is none");
+        assert_eq!(none.raw_os_error(), Some(libc::ENODEV));
+        assert_eq!(route(Ipv4Addr::LOCALHOST, None).ok(), Some(RouteFacts::Local));
+    }
+}

@@ -1,0 +1,504 @@
+//! Memory that is shared with the kernel, and the calls of bpf(2). The only unsafe code of AF_XDP.
+#![allow(unsafe_code, reason = "rings and frames that the kernel reads and writes, bpf(2)")]
+
+use super::program::Instruction;
+use rustix::net::xdp::{XdpDesc, XdpRingOffset};
+use std::ffi::c_int;
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Memory of pages, shared with the kernel.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: it is memory, and belongs to no thread; who may touch which part of it is what `Frames`, and
+// the positions of the rings, say
+unsafe impl Send for Mapping {}
+// SAFETY: as above: a shared reference gives nothing away but atomic positions
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Memory that is zero at first.
+    pub(crate) fn fresh(length: usize) -> io::Result<Mapping> {
+        // shared: a child that is forked off must not make the kernel and us look at different pages
+        Mapping::map(length, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0)
+    }
+
+    /// A ring of a socket.
+    pub(crate) fn of(socket: BorrowedFd<'_>, offset: u64, length: usize) -> io::Result<Mapping> {
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        Mapping::map(length, flags, socket.as_raw_fd(), offset as libc::off_t)
+    }
+
+    fn map(length: usize, flags: c_int, file: RawFd, offset: libc::off_t) -> io::Result<Mapping> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the kernel chooses the place, so that nothing which is there already is touched
+        let start =
+            unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, file, offset) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Mapping { start, length })
+    }
+
+    /// Its address, for the kernel.
+    pub(crate) fn address(&self) -> u64 {
+        self.start.as_ptr() as u64
+    }
+
+    /// A position or the flags of a ring.
+    fn number(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset.is_multiple_of(4) && offset + 4 <= self.length, "a ring's own number");
+        // SAFETY: it lies in the mapping, aligned, and is touched by us and the kernel atomically alone
+        unsafe { AtomicU32::from_ptr(self.start.add(offset).cast().as_ptr()) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length, and nobody has it any more; the kernel holds pages of
+        // its own as long as it needs them
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
+    }
+}
+
+/// What stands in a ring: any bits are a value of it.
+pub(crate) trait RingEntry: Copy {}
+/// The place of a frame.
+impl RingEntry for u64 {}
+impl RingEntry for XdpDesc {}
+
+/// Where the parts of a ring are in its mapping.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    producer: usize,
+    consumer: usize,
+    entries: usize,
+    /// Kernels before 5.4 have no flags.
+    flags: Option<usize>,
+}
+
+impl From<XdpRingOffset> for Places {
+    fn from(said: XdpRingOffset) -> Places {
+        Places {
+            producer: said.producer as usize,
+            consumer: said.consumer as usize,
+            entries: said.desc as usize,
+            flags: said.flags.map(|at| at as usize),
+        }
+    }
+}
+
+impl Places {
+    /// Bytes of a ring with so many entries.
+    pub(crate) fn length<T: RingEntry>(&self, entries: u32) -> usize {
+        self.entries + entries as usize * size_of::<T>()
+    }
+}
+
+/// One end of a ring of entries, whose other end is the kernel's.
+#[derive(Debug)]
+struct RingEnd<T> {
+    mapping: Arc<Mapping>,
+    places: Places,
+    /// A power of two.
+    size: u32,
+    of: PhantomData<T>,
+}
+
+impl<T: RingEntry> RingEnd<T> {
+    fn new(mapping: Arc<Mapping>, places: Places, size: u32) -> RingEnd<T> {
+        let end = places.length::<T>(size);
+        assert!(size.is_power_of_two() && end <= mapping.length, "the ring lies in its mapping");
+        assert!(places.entries.is_multiple_of(align_of::<T>()), "entries are aligned");
+        RingEnd { mapping, places, size, of: PhantomData }
+    }
+
+    fn entry(&self, position: u32) -> NonNull<T> {
+        let row = (position & (self.size - 1)) as usize;
+        // SAFETY: all entries lie in the mapping, as `new` has seen to
+        unsafe { self.mapping.start.add(self.places.entries).cast::<T>().add(row) }
+    }
+
+    fn wants_wakeup(&self) -> bool {
+        let flags = self.places.flags.map(|at| self.mapping.number(at).load(Ordering::Relaxed));
+        flags.is_some_and(|flags| flags & libc::XDP_RING_NEED_WAKEUP != 0)
+    }
+}
+
+/// The end that puts entries in: of the fill ring and of the transmit ring.
+#[derive(Debug)]
+pub(crate) struct Producer<T> {
+    ring: RingEnd<T>,
+    /// Entries that were ever put in, as the ring counts: modulo 2^32.
+    put: u32,
+}
+
+impl<T: RingEntry> Producer<T> {
+    pub(crate) fn new(mapping: Arc<Mapping>, places: Places, size: u32) -> Producer<T> {
+        let ring = RingEnd::new(mapping, places, size);
+        let put = ring.mapping.number(places.producer).load(Ordering::Relaxed);
+        Producer { ring, put }
+    }
+
+    fn taken(&self) -> u32 {
+        self.ring.mapping.number(self.ring.places.consumer).load(Ordering::Acquire)
+    }
+
+    /// How many entries have not been taken out.
+    pub(crate) fn waiting(&self) -> u32 {
+        self.put.wrapping_sub(self.taken())
+    }
+
+    /// How many more there is room for.
+    pub(crate) fn room(&self) -> u32 {
+        self.ring.size.saturating_sub(self.waiting())
+    }
+
+    /// Puts one in; [`Producer::publish`] tells. False where there is no room.
+    pub(crate) fn put(&mut self, entry: T) -> bool {
+        if self.room() == 0 {
+            return false;
+        }
+        // SAFETY: the other end reads no entry from our position on, which is where this one is
+        unsafe { self.ring.entry(self.put).write_volatile(entry) };
+        self.put = self.put.wrapping_add(1);
+        true
+    }
+
+    pub(crate) fn publish(&mut self) {
+        let producer = self.ring.mapping.number(self.ring.places.producer);
+        producer.store(self.put, Ordering::Release);
+    }
+
+    /// Whether the kernel has to be told by a system call.
+    pub(crate) fn wants_wakeup(&self) -> bool {
+        self.ring.wants_wakeup()
+    }
+}
+
+/// The end that takes entries out: of the completion ring and of the receive ring.
+#[derive(Debug)]
+pub(crate) struct Consumer<T> {
+    ring: RingEnd<T>,
+    /// Entries that were ever taken out, modulo 2^32.
+    taken: u32,
+}
+
+impl<T: RingEntry> Consumer<T> {
+    pub(crate) fn new(mapping: Arc<Mapping>, places: Places, size: u32) -> Consumer<T> {
+        let ring = RingEnd::new(mapping, places, size);
+        let taken = ring.mapping.number(places.consumer).load(Ordering::Relaxed);
+        Consumer { ring, taken }
+    }
+
+    /// How many there are.
+    pub(crate) fn waiting(&self) -> u32 {
+        let put = self.ring.mapping.number(self.ring.places.producer).load(Ordering::Acquire);
+        put.wrapping_sub(self.taken).min(self.ring.size)
+    }
+
+    /// Takes one out; [`Consumer::release`] lets its place be used again.
+    pub(crate) fn take(&mut self) -> Option<T> {
+        if self.waiting() == 0 {
+            return None;
+        }
+        // SAFETY: the other end has put it in, and writes to its place only when it is released; any bits
+        // are an entry
+        let entry = unsafe { self.ring.entry(self.taken).read_volatile() };
+        self.taken = self.taken.wrapping_add(1);
+        Some(entry)
+    }
+
+    pub(crate) fn release(&mut self) {
+        let consumer = self.ring.mapping.number(self.ring.places.consumer);
+        consumer.store(self.taken, Ordering::Release);
+    }
+}
+
+/// Bytes of a frame: a page, the most that the kernel takes.
+pub(crate) const FRAME: usize = 4_096;
+
+/// The memory of packets: frames, each of which is the kernel's or ours.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    mapping: Mapping,
+    /// Which ones the kernel has.
+    lent: Vec<bool>,
+}
+
+impl Frames {
+    pub(crate) fn new(count: u32) -> io::Result<Frames> {
+        let mapping = Mapping::fresh(count as usize * FRAME)?;
+        Ok(Frames { mapping, lent: vec![false; count as usize] })
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.mapping.address()
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.mapping.length as u64
+    }
+
+    /// Gives a frame to the kernel: its place.
+    pub(crate) fn lend(&mut self, frame: u32) -> u64 {
+        let lent = &mut self.lent[frame as usize];
+        assert!(!*lent, "a frame belongs to the kernel or to us");
+        *lent = true;
+        u64::from(frame) * FRAME as u64
+    }
+
+    /// The kernel gives back the frame in which this place is. `None` where it does not have that frame:
+    /// what it says is not believed.
+    pub(crate) fn back(&mut self, place: u64) -> Option<u32> {
+        let frame = usize::try_from(place).ok()? / FRAME;
+        let lent = self.lent.get_mut(frame).filter(|lent| **lent)?;
+        *lent = false;
+        Some(frame as u32)
+    }
+
+    /// What stands in a frame of ours, from this offset on. Shorter where the frame ends.
+    pub(crate) fn bytes(&self, frame: u32, offset: usize, length: usize) -> &[u8] {
+        assert!(!self.lent[frame as usize], "the packet is in a frame of ours");
+        let offset = offset.min(FRAME);
+        let length = length.min(FRAME - offset);
+        // SAFETY: it lies in a frame of the mapping, whose bytes were all set at its making, and which is
+        // not with the kernel; lending it needs the frames exclusively
+        unsafe {
+            let start = self.mapping.start.add(frame as usize * FRAME + offset);
+            std::slice::from_raw_parts(start.as_ptr(), length)
+        }
+    }
+
+    /// A frame of ours, to be written.
+    pub(crate) fn room(&mut self, frame: u32) -> &mut [u8] {
+        assert!(!self.lent[frame as usize], "a frame of ours is written");
+        // SAFETY: as in `bytes`, and nobody else has a reference to any frame
+        unsafe {
+            let start = self.mapping.start.add(frame as usize * FRAME);
+            std::slice::from_raw_parts_mut(start.as_ptr(), FRAME)
+        }
+    }
+}
+
+/// Most packets that one system call sends (XDP_MAX_TX_SKB_BUDGET, Linux 6.17).
+pub(crate) fn set_budget(socket: BorrowedFd<'_>, packets: u32) -> io::Result<()> {
+    const XDP_MAX_TX_SKB_BUDGET: c_int = 9;
+    // SAFETY: the kernel reads 4 bytes, which live until the call is over
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_XDP,
+            XDP_MAX_TX_SKB_BUDGET,
+            std::ptr::from_ref(&packets).cast(),
+            size_of::<u32>() as libc::socklen_t,
+        )
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// `union bpf_attr`, whose fields depend on the command; what is not set is 0.
+#[repr(C, align(8))]
+struct Attributes([u8; 128]);
+
+impl Attributes {
+    /// Fields, each at its offset.
+    fn new(fields: &[(usize, &[u8])]) -> Attributes {
+        let mut all = Attributes([0; 128]);
+        for (offset, bytes) in fields {
+            all.0[*offset..offset + bytes.len()].copy_from_slice(bytes);
+        }
+        all
+    }
+
+    /// # Safety
+    /// What addresses among the fields point to is as large as the command says, and lives until this
+    /// returns.
+    unsafe fn call(&mut self, command: c_int) -> io::Result<RawFd> {
+        let length = size_of::<Attributes>();
+        // SAFETY: the kernel reads and writes the 128 bytes of `self`, and what the caller answers for
+        let done = unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), length) };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(done as RawFd) }
+    }
+}
+
+const BPF_MAP_CREATE: c_int = 0;
+const BPF_MAP_UPDATE_ELEM: c_int = 2;
+const BPF_PROG_LOAD: c_int = 5;
+const BPF_LINK_CREATE: c_int = 28;
+const BPF_MAP_TYPE_XSKMAP: u32 = 17;
+const BPF_PROG_TYPE_XDP: u32 = 6;
+const BPF_XDP: u32 = 37;
+const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
+const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
+/// The program copes with packets of several parts (Linux 5.18).
+const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
+
+/// A map from queues to sockets.
+pub(crate) fn make_map(queues: u32) -> io::Result<OwnedFd> {
+    let four = 4_u32.to_ne_bytes();
+    let mut attributes = Attributes::new(&[
+        (0, &BPF_MAP_TYPE_XSKMAP.to_ne_bytes()),
+        (4, &four),
+        (8, &four),
+        (12, &queues.to_ne_bytes()),
+    ]);
+    // SAFETY: no field is an address; the descriptor is new and nobody else's
+    unsafe { attributes.call(BPF_MAP_CREATE).map(|file| OwnedFd::from_raw_fd(file)) }
+}
+
+/// Packets of `queue` that the program hands over go to `socket`.
+pub(crate) fn put_socket(
+    map: BorrowedFd<'_>,
+    queue: u32,
+    socket: BorrowedFd<'_>,
+) -> io::Result<()> {
+    let value = socket.as_raw_fd();
+    let mut attributes = Attributes::new(&[
+        (0, &map.as_raw_fd().to_ne_bytes()),
+        (8, &(std::ptr::from_ref(&queue) as u64).to_ne_bytes()),
+        (16, &(std::ptr::from_ref(&value) as u64).to_ne_bytes()),
+    ]);
+    // SAFETY: key and value are of 4 bytes, as the map was made with, and live until the call is over
+    unsafe { attributes.call(BPF_MAP_UPDATE_ELEM).map(|_| ()) }
+}
+
+/// Has the kernel check a program and keep it.
+pub(crate) fn load(program: &[Instruction], in_parts: bool) -> io::Result<OwnedFd> {
+    let licence = c"GPL";
+    let flags = if in_parts { BPF_F_XDP_HAS_FRAGS } else { 0 };
+    let mut attributes = Attributes::new(&[
+        (0, &BPF_PROG_TYPE_XDP.to_ne_bytes()),
+        (4, &(program.len() as u32).to_ne_bytes()),
+        (8, &(program.as_ptr() as u64).to_ne_bytes()),
+        (16, &(licence.as_ptr() as u64).to_ne_bytes()),
+        (44, &flags.to_ne_bytes()),
+        (48, b"loadstone"),
+    ]);
+    // SAFETY: so many instructions of 8 bytes and a text with its end, all of which live until the call is
+    // over; the descriptor is new and nobody else's
+    unsafe { attributes.call(BPF_PROG_LOAD).map(|file| OwnedFd::from_raw_fd(file)) }
+}
+
+/// Attaches a program to a device, in the calling thread's network, until the descriptor is closed, as it
+/// is when its process ends, however that ends.
+pub(crate) fn attach(program: BorrowedFd<'_>, device: u32, native: bool) -> io::Result<OwnedFd> {
+    let mode = if native { XDP_FLAGS_DRV_MODE } else { XDP_FLAGS_SKB_MODE };
+    let mut attributes = Attributes::new(&[
+        (0, &program.as_raw_fd().to_ne_bytes()),
+        (4, &device.to_ne_bytes()),
+        (8, &BPF_XDP.to_ne_bytes()),
+        (12, &mode.to_ne_bytes()),
+    ]);
+    // SAFETY: no field is an address; the descriptor is new and nobody else's
+    unsafe { attributes.call(BPF_LINK_CREATE).map(|file| OwnedFd::from_raw_fd(file)) }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    const PLACES: Places = Places { producer: 0, consumer: 64, entries: 192, flags: Some(128) };
+
+    /// Both ends of a ring, one of which plays the kernel.
+    pub(crate) fn both_ends<T: RingEntry>(size: u32) -> (Producer<T>, Consumer<T>) {
+        let mapping = Arc::new(Mapping::fresh(PLACES.length::<T>(size)).expect("some memory"));
+        (Producer::new(mapping.clone(), PLACES, size), Consumer::new(mapping, PLACES, size))
+    }
+
+    #[test]
+    fn entries_come_out_in_order_when_they_are_told_of() {
+        let (mut producer, mut consumer) = both_ends::<u64>(4);
+        let mut said = String::new();
+        for round in 0..3_u64 {
+            for number in 0..5 {
+                let took = producer.put(round * 10 + number);
+                said += if took { "put " } else { "full " };
+            }
+            said += &format!("| {} seen, ", consumer.waiting());
+            producer.publish();
+            said += &format!("{} told:", consumer.waiting());
+            while let Some(entry) = consumer.take() {
+                said += &format!(" {entry}");
+            }
+            said += &format!(" | room {}", producer.room());
+            consumer.release();
+            said += &format!(", then {}\n", producer.room());
+        }
+        let rounds = ["0 1 2 3", "10 11 12 13", "20 21 22 23"].map(|entries| {
+            format!("put put put put full | 0 seen, 4 told: {entries} | room 0, then 4\n")
+        });
+        assert_eq!(said, rounds.concat());
+    }
+
+    #[test]
+    fn positions_wrap_at_two_to_the_32() {
+        let mapping = Arc::new(Mapping::fresh(PLACES.length::<u64>(8)).expect("some memory"));
+        for at in [PLACES.producer, PLACES.consumer] {
+            mapping.number(at).store(u32::MAX - 2, Ordering::Relaxed);
+        }
+        let mut producer = Producer::<u64>::new(mapping.clone(), PLACES, 8);
+        let mut consumer = Consumer::<u64>::new(mapping, PLACES, 8);
+        for number in 0..100 {
+            assert!(producer.put(number) && producer.put(number + 1_000));
+            producer.publish();
+            assert_eq!((producer.waiting(), consumer.waiting()), (2, 2));
+            assert_eq!((consumer.take(), consumer.take()), (Some(number), Some(number + 1_000)));
+            assert_eq!(consumer.take(), None);
+            consumer.release();
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_sleeps_asks_to_be_woken() {
+        let (producer, _) = both_ends::<u64>(2);
+        assert!(!producer.wants_wakeup());
+        producer.ring.mapping.number(128).store(1, Ordering::Relaxed);
+        assert!(producer.wants_wakeup());
+        let old = Places { flags: None, ..PLACES };
+        assert!(!Producer::<u64>::new(producer.ring.mapping.clone(), old, 2).wants_wakeup());
+    }
+
+    #[test]
+    fn positions_that_make_no_sense_give_no_more_than_the_ring_has() {
+        let (mut producer, mut consumer) = both_ends::<u64>(4);
+        producer.ring.mapping.number(PLACES.producer).store(77, Ordering::Relaxed);
+        assert_eq!(consumer.waiting(), 4);
+        assert_eq!(consumer.take(), Some(0));
+        producer.ring.mapping.number(PLACES.consumer).store(99, Ordering::Relaxed);
+        assert!(!producer.put(1));
+    }
+
+    #[test]
+    fn a_frame_is_the_kernels_or_ours() {
+        let mut frames = Frames::new(3).expect("some memory");
+        frames.room(2)[10..13].copy_from_slice(b"abc");
+        assert_eq!(frames.bytes(2, 10, 3), b"abc");
+        // a length that the kernel said, behind the frame's end
+        assert_eq!(frames.bytes(2, 4_090, 100).len(), 6);
+        assert_eq!(frames.bytes(2, 9_000, 100).len(), 0);
+        assert_eq!(frames.lend(2), 8_192);
+        assert_eq!(frames.back(3 * 4_096), None, "no such frame");
+        assert_eq!(frames.back(u64::MAX), None);
+        assert_eq!(frames.back(4_096), None, "it was not lent");
+        // the kernel points into the frame, behind its headroom
+        assert_eq!((frames.back(8_192 + 256), frames.back(8_192)), (Some(2), None));
+    }
+
+    #[test]
+    #[should_panic(expected = "the packet is in a frame of ours")]
+    fn what_the_kernel_has_is_not_read() {
+        let mut frames = Frames::new(1).expect("some memory");
+        frames.lend(0);
+        frames.bytes(0, 0, 1);
+    }
+}

@@ -1,0 +1,195 @@
+//! Whose TCP the connections of a run are of, and how its packets go.
+
+use crate::file::name_of;
+use std::fmt;
+use std::net::Ipv4Addr;
+use units::{ParseError, quoted};
+
+/// Whose TCP connections are of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum StackChoice {
+    /// Loadstone's choice: the kernel's.
+    #[default]
+    Auto,
+    /// The kernel's sockets.
+    Kernel,
+    /// Our own, over a TUN device, with a system call for each packet.
+    Own,
+    /// The same with packets in batches, where the kernel can do that.
+    OwnBatches,
+    /// Our own, over a device of Ethernet by AF_XDP.
+    OwnXdp(XdpChoice),
+}
+
+impl StackChoice {
+    /// Whether it is our own TCP.
+    pub fn is_own(&self) -> bool {
+        !matches!(self, StackChoice::Auto | StackChoice::Kernel)
+    }
+
+    /// The device of AF_XDP, where its packets go by that.
+    pub fn xdp(&self) -> Option<&XdpChoice> {
+        match self {
+            StackChoice::OwnXdp(choice) => Some(choice),
+            _ => None,
+        }
+    }
+}
+
+/// A device of Ethernet whose packets are taken by AF_XDP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct XdpChoice {
+    pub device: String,
+    /// The next hop of all packets; `None`: as this host's routes say.
+    pub gateway: Option<Ipv4Addr>,
+    pub mode: XdpMode,
+}
+
+/// Where in the kernel packets are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum XdpMode {
+    /// What suits the device.
+    #[default]
+    Auto,
+    /// In the device's driver.
+    Native,
+    /// Behind it.
+    Generic,
+}
+
+const STACKS: [(&str, StackChoice); 4] = [
+    ("auto", StackChoice::Auto),
+    ("kernel", StackChoice::Kernel),
+    ("own", StackChoice::Own),
+    ("own:batches", StackChoice::OwnBatches),
+];
+const MODES: [(&str, XdpMode); 3] =
+    [("auto", XdpMode::Auto), ("native", XdpMode::Native), ("generic", XdpMode::Generic)];
+/// The longest name that Linux gives a device.
+const NAME_MAX: usize = 15;
+
+/// `kernel`, `own`, `own:batches`, `own:xdp=eth0,gateway=10.0.0.1,mode=native`, `auto`.
+///
+/// # Errors
+/// Another word; a device without a name, a part that is not understood.
+pub(crate) fn parse_stack(text: &str) -> Result<StackChoice, ParseError> {
+    let bad = |why: &str| {
+        let example = "write kernel, own, own:batches, own:xdp=eth0 or auto";
+        ParseError(format!("{} is no stack: {why}; {example}", quoted(text)))
+    };
+    let word = text.trim();
+    if let Some((_, choice)) = STACKS.iter().find(|(name, _)| *name == word) {
+        return Ok(choice.clone());
+    }
+    match word.split_once('=') {
+        Some(("own:xdp", device)) => parse_xdp(device, &bad).map(StackChoice::OwnXdp),
+        _ if word == "own:xdp" => Err(bad("it has no =DEVICE")),
+        _ => Err(bad("there is none of this name")),
+    }
+}
+
+fn parse_xdp(text: &str, bad: &dyn Fn(&str) -> ParseError) -> Result<XdpChoice, ParseError> {
+    let mut parts = text.split(',').map(str::trim);
+    let device = parts.next().unwrap_or_default().to_owned();
+    let strange = |letter: char| letter.is_whitespace() || letter == '/' || letter.is_control();
+    if device.is_empty() || device.len() > NAME_MAX || device.contains(strange) {
+        return Err(bad(&format!("{} is not the name of a network device", quoted(&device))));
+    }
+    let mut choice = XdpChoice { device, gateway: None, mode: XdpMode::Auto };
+    for part in parts {
+        match part.split_once('=') {
+            Some(("gateway", address)) => {
+                let address: Option<Ipv4Addr> = address.parse().ok();
+                let usable = address.filter(|it| !it.is_loopback() && !it.is_unspecified());
+                let why = format!("{} names no IPv4 address of a gateway", quoted(part));
+                choice.gateway = Some(usable.ok_or_else(|| bad(&why))?);
+            }
+            Some(("mode", name)) => {
+                let mode = MODES.iter().find(|(known, _)| *known == name);
+                let why = format!("{} is not mode=native, mode=generic or mode=auto", quoted(part));
+                choice.mode = mode.ok_or_else(|| bad(&why))?.1;
+            }
+            _ => {
+                let why = format!("{} is neither gateway=ADDRESS nor mode=MODE", quoted(part));
+                return Err(bad(&why));
+            }
+        }
+    }
+    Ok(choice)
+}
+
+impl fmt::Display for StackChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let StackChoice::OwnXdp(choice) = self else { return f.write_str(&name_of(&STACKS, self)) };
+        write!(f, "own:xdp={}", choice.device)?;
+        if let Some(gateway) = choice.gateway {
+            write!(f, ",gateway={gateway}")?;
+        }
+        match choice.mode {
+            XdpMode::Auto => Ok(()),
+            mode => write!(f, ",mode={}", name_of(&MODES, &mode)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_are_written_as_they_are_read() {
+        for text in [
+            "auto",
+            "kernel",
+            "own",
+            "own:batches",
+            "own:xdp=eth0",
+            "own:xdp=enp3s0f1.100",
+            "own:xdp=veth0,gateway=10.0.0.1",
+            "own:xdp=veth0,gateway=10.0.0.1,mode=generic",
+            "own:xdp=veth0,mode=native",
+        ] {
+            assert_eq!(parse_stack(text).map(|stack| stack.to_string()), Ok(text.to_owned()));
+        }
+        let spaced = parse_stack(" own:xdp=veth0, mode=native ").map(|stack| stack.to_string());
+        assert_eq!(spaced.as_deref(), Ok("own:xdp=veth0,mode=native"));
+    }
+
+    #[test]
+    fn what_is_no_stack_is_told() {
+        let said: String = [
+            "tun",
+            "own:xdp",
+            "own:xdp=",
+            "own:xdp=a-name-of-17-byte",
+            "own:xdp=../etc",
+            "own:xdp=eth0,gateway=::1",
+            "own:xdp=eth0,gateway=127.0.0.1",
+            "own:xdp=eth0,mode=fast",
+            "own:xdp=eth0,queue=3",
+            "xdp=eth0",
+        ]
+        .iter()
+        .map(|text| {
+            let error = parse_stack(text).expect_err(text).0;
+            error.split("; write").next().unwrap_or_default().to_owned() + "\n"
+        })
+        .collect();
+        assert_eq!(
+            said,
+            "\"tun\" is no stack: there is none of this name\n\
+             \"own:xdp\" is no stack: it has no =DEVICE\n\
+             \"own:xdp=\" is no stack: \"\" is not the name of a network device\n\
+             \"own:xdp=a-name-of-17-byte\" is no stack: \"a-name-of-17-byte\" is not the name of a network \
+             device\n\
+             \"own:xdp=../etc\" is no stack: \"../etc\" is not the name of a network device\n\
+             \"own:xdp=eth0,gateway=::1\" is no stack: \"gateway=::1\" names no IPv4 address of a gateway\n\
+             \"own:xdp=eth0,gateway=127.0.0.1\" is no stack: \"gateway=127.0.0.1\" names no IPv4 address of \
+             a gateway\n\
+             \"own:xdp=eth0,mode=fast\" is no stack: \"mode=fast\" is not mode=native, mode=generic or \
+             mode=auto\n\
+             \"own:xdp=eth0,queue=3\" is no stack: \"queue=3\" is neither gateway=ADDRESS nor mode=MODE\n\
+             \"xdp=eth0\" is no stack: there is none of this name\n"
+        );
+    }
+}
