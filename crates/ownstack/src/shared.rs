@@ -2,15 +2,16 @@
 //! what all have counted.
 
 use crate::OwnStack;
+use crate::links::Links;
 use crate::port::PacketPort;
 use crate::uring;
-use netpath::{LaneClients, Lanes, PacketDevice, PacketKind, PathTrouble, Tally};
+use netpath::{CommonLanes, LaneClients, Lanes, PacketDevice, PacketKind, PathTrouble, Tally};
 use reactor::monotonic;
 use rustix::fd::OwnedFd;
 use sample::{PathFacts, StackFacts};
 use std::io;
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tcp::{Checksums, Sources, TcpSettings, TcpStack};
 use units::{Nanos, Seed};
 use wan::Population;
@@ -74,8 +75,8 @@ fn reason(error: &io::Error) -> String {
 #[derive(Clone, Debug, PartialEq)]
 pub struct InsidePaths {
     pub population: Population,
-    /// Clients with an address and links of their own; a multiple of the workers, so that each client
-    /// belongs to one of them.
+    /// Clients with links of their own: one that all workers are, or a multiple of the workers, so that each
+    /// client belongs to one of them and has an address.
     pub clients: u32,
 }
 
@@ -88,6 +89,8 @@ pub struct OwnNetwork {
     /// Row of each client's kind.
     dealt: Vec<u32>,
     told: Mutex<NetworkSays>,
+    /// The links that the workers have in common, as long as one of them is there.
+    common: Mutex<Weak<CommonLanes>>,
 }
 
 /// What workers that have ended have told and nobody has asked for.
@@ -116,7 +119,8 @@ impl OwnNetwork {
         let dealt = ask.paths.as_ref().map(|paths| paths.population.deal(clients, Seed(ask.seed)));
         let dealt = dealt.unwrap_or_default();
         let handover = Handover::of(&ask);
-        Ok(Arc::new(OwnNetwork { devices, ask, handover, dealt, told: Mutex::default() }))
+        let (told, common) = Default::default();
+        Ok(Arc::new(OwnNetwork { devices, ask, handover, dealt, told, common }))
     }
 
     /// How the workers' packets go.
@@ -159,6 +163,7 @@ impl OwnNetwork {
     fn addresses(&self, device: &PacketDevice, id: u32) -> u32 {
         match &self.ask.paths {
             None => device.addresses,
+            Some(_) if self.has_common_links() => 1,
             Some(_) => self.clients_of(id).count() as u32,
         }
     }
@@ -220,17 +225,34 @@ impl OwnNetwork {
             PacketKind::Real => Checksums::Ours,
         };
         let stack = TcpStack::new(TcpSettings::default(), sources, checksums, Seed(self.ask.seed));
-        let lanes = self.ask.paths.as_ref().map(|paths| {
-            let clients = LaneClients {
-                first: device.first,
-                kinds: self.clients_of(id).collect(),
-                numbers: (u64::from(id), self.devices.len() as u64),
-                paths: paths.population.parts.iter().map(|part| part.path.clone()).collect(),
-            };
-            Lanes::new(clients, seed, monotonic())
-        });
+        let links = self.ask.paths.as_ref().map(|paths| self.links(paths, device.first, id, seed));
         self.lock().seed = seed;
-        Ok(OwnStack::new(stack, port, lanes, self.clone(), spin))
+        Ok(OwnStack::new(stack, port, links, self.clone(), spin))
+    }
+
+    /// The links of a worker whose addresses begin with `first`.
+    fn links(&self, paths: &InsidePaths, first: Ipv4Addr, id: u32, seed: u64) -> Links {
+        let (workers, common) = (self.devices.len() as u32, self.has_common_links());
+        let mine = LaneClients {
+            first,
+            kinds: if common { self.dealt.clone() } else { self.clients_of(id).collect() },
+            numbers: (u64::from(if common { 0 } else { id }), u64::from(workers)),
+            paths: paths.population.parts.iter().map(|part| part.path.clone()).collect(),
+        };
+        let now = monotonic();
+        if !common {
+            return Links::Alone(Lanes::new(mine, seed, now));
+        }
+        let mut standing = self.common.lock().unwrap_or_else(PoisonError::into_inner);
+        let links =
+            standing.upgrade().unwrap_or_else(|| CommonLanes::new(mine, workers, seed, now));
+        *standing = Arc::downgrade(&links);
+        Links::Common { share: links.share(id, now), address: first }
+    }
+
+    /// Whether several workers are one client, behind one pair of links.
+    fn has_common_links(&self) -> bool {
+        self.ask.paths.as_ref().is_some_and(|paths| paths.clients == 1) && self.devices.len() > 1
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, NetworkSays> {
