@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use units::{Nanos, Seed};
-use wan::{Direction, LinkCounts, Lost, PathLink, PathSpec, flip};
+use wan::{Delivery, Direction, LinkCounts, Lost, PathLink, PathSpec, flip};
 
 /// A sleep of a thread ends late by less.
 const SPIN: Nanos = Nanos::from_micros(60);
@@ -29,6 +29,13 @@ pub struct LaneClients {
     /// what happens on a client's links depends on the seed and this number.
     pub numbers: (u64, u64),
     pub paths: Vec<PathSpec>,
+}
+
+/// A packet that was taken off its link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drawn {
+    pub(crate) direction: Direction,
+    pub(crate) delivery: Delivery,
 }
 
 /// Two links for each client, and the packets on them.
@@ -121,17 +128,60 @@ impl Lanes {
             self.buffers.give_back(number);
             return;
         };
+        self.put_on(now, client, direction, number, length);
+        self.forget_lost(|_| {});
+    }
+
+    /// The same for a packet whose client is known; gives back how many copies of it are on the link.
+    /// [`Lanes::forget_lost`] is due.
+    pub(crate) fn put_on(
+        &mut self,
+        now: Nanos,
+        client: usize,
+        direction: Direction,
+        number: u32,
+        length: usize,
+    ) -> u8 {
         let link = client * 2 + direction as usize;
         let copies = self.links[link].push(now, length as u32, number, &mut self.lost);
         self.buffers.fill(number, length, copies);
-        self.forget_lost();
         self.arm(link);
+        copies
     }
 
-    fn forget_lost(&mut self) {
+    /// Lets go of what the links have lost; `each` learns whose buffers those were.
+    pub(crate) fn forget_lost(&mut self, mut each: impl FnMut(u32)) {
         for lost in self.lost.drain(..) {
             self.buffers.done(lost.token);
+            each(lost.token);
         }
+    }
+
+    /// Takes what is due off the links. Each packet is to be given to [`Lanes::copy_out`], and
+    /// [`Lanes::forget_lost`] is due.
+    pub(crate) fn draw(&mut self, now: Nanos, into: &mut Vec<Drawn>) {
+        while let Some(next) = self.next_due().filter(|next| *next <= now) {
+            let Some(Reverse((_, link))) = self.due.pop() else { break };
+            let link = link as usize;
+            self.armed[link] = Nanos::NEVER;
+            let direction = Direction::BOTH[link % 2];
+            while let Some(delivery) = self.links[link].pop(now.max(next), &mut self.lost) {
+                into.push(Drawn { direction, delivery });
+            }
+            self.arm(link);
+        }
+    }
+
+    /// Appends the packet's bytes, and lets go of its buffer; says how many they are.
+    pub(crate) fn copy_out(&mut self, drawn: &Drawn, into: &mut Vec<u8>) -> usize {
+        let Delivery { token, corrupt, .. } = drawn.delivery;
+        let (start, packet) = (into.len(), self.buffers.packet(token));
+        into.extend_from_slice(packet);
+        if let Some(bit) = corrupt {
+            flip(&mut into[start..], bit);
+        }
+        self.buffers.done(token);
+        into.len() - start
     }
 
     /// Sees to it that the link is looked at when it next has something.
@@ -182,7 +232,7 @@ impl Lanes {
                 self.buffers.done(delivery.token);
                 written?;
             }
-            self.forget_lost();
+            self.forget_lost(|_| {});
             self.arm(link);
         }
         Ok(())

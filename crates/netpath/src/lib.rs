@@ -9,6 +9,7 @@
 mod buffers;
 mod check;
 mod clock;
+mod common;
 mod device;
 mod forward;
 mod lanes;
@@ -22,6 +23,7 @@ mod trouble;
 mod warden;
 
 pub use check::{CheckLine, check};
+pub use common::{CommonLanes, LanesShare};
 pub use lanes::{LaneClients, Lanes};
 pub use namespace::{Namespace, become_able};
 pub use packets::{PacketDevice, PacketKind};

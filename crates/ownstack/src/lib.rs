@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 mod depth;
+mod links;
 mod port;
 mod raw;
 mod shared;
@@ -19,12 +20,11 @@ pub use socket::OwnSocket;
 pub use xdp::{Mac, XdpAsk, XdpHook, XdpTrouble};
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use links::Links;
 use netpath::Lanes;
-use port::{BATCH, PacketPort};
+use port::PacketPort;
 use reactor::monotonic;
-use rustix::io::Errno;
 use sample::{FailureClass, SocketFacts, StackFacts};
-use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,8 +34,6 @@ use wan::Direction;
 
 /// Packets that are written without waiting for the turn's end.
 const PENDING_MAX: usize = 32;
-/// Longer than any packet of a device that carries real ones.
-const REAL_MAX: usize = 2_048;
 /// How often packets that changed nothing for the worker may come before it gets its turn.
 const IDLE_TURNS: u32 = 4;
 /// Look, and do not wait.
@@ -47,12 +45,12 @@ pub struct OwnStack {
     port: PacketPort,
     /// The emulated links that all packets go through, where there are some. The device then carries
     /// real packets, without virtio headers.
-    lanes: Option<Lanes>,
+    links: Option<Links>,
     shared: Arc<OwnNetwork>,
     now: Nanos,
     spin_span: Nanos,
     /// How long before a packet on a link is due the worker spins instead of sleeping.
-    lanes_spin: Nanos,
+    links_spin: Nanos,
     spun: Nanos,
 }
 
@@ -66,13 +64,13 @@ impl OwnStack {
     pub(crate) fn new(
         stack: TcpStack,
         port: PacketPort,
-        lanes: Option<Lanes>,
+        links: Option<Links>,
         shared: Arc<OwnNetwork>,
         spin_span: Nanos,
     ) -> OwnStack {
         let (now, spun) = (monotonic(), Nanos::ZERO);
-        let lanes_spin = lanes.as_ref().map_or(Nanos::ZERO, |_| Lanes::spin());
-        OwnStack { stack, port, lanes, shared, now, spin_span, lanes_spin, spun }
+        let links_spin = links.as_ref().map_or(Nanos::ZERO, |_| Lanes::spin());
+        OwnStack { stack, port, links, shared, now, spin_span, links_spin, spun }
     }
 
     /// The first of the addresses that connections come from.
@@ -87,7 +85,7 @@ impl OwnStack {
 
     /// Hands over what is to be sent. What the device does not take is lost, as on any link.
     fn flush(&mut self) {
-        if self.lanes.is_some() {
+        if self.links.is_some() {
             return self.carry();
         }
         self.port.send(self.stack.outgoing().packets());
@@ -97,28 +95,14 @@ impl OwnStack {
     /// Puts what is to be sent on its links, and hands over what is due on any of them, until nothing
     /// more comes of that.
     fn carry(&mut self) {
-        let OwnStack { lanes: Some(lanes), stack, port, .. } = self else { return };
+        let OwnStack { links: Some(links), stack, port, .. } = self else { return };
         loop {
-            let mut now = monotonic();
-            for packet in stack.outgoing().packets() {
-                match lanes.take() {
-                    None => lanes.overflow(),
-                    Some(number) => {
-                        lanes.room(number)[..packet.len()].copy_from_slice(packet);
-                        lanes.put(now, Direction::Up, number, packet.len());
-                    }
-                }
-            }
+            links.send(monotonic(), stack.outgoing().packets());
             stack.sent();
-            let done: Result<(), Infallible> =
-                lanes.hand_over(&mut now, monotonic, |now, direction, packet| {
-                    match direction {
-                        Direction::Up => port.write(packet),
-                        Direction::Down => stack.deliver(now, packet, false),
-                    }
-                    Ok(())
-                });
-            let Ok(()) = done;
+            links.hand_over(|now, direction, packet| match direction {
+                Direction::Up => port.write(packet),
+                Direction::Down => stack.deliver(now, packet, false),
+            });
             if stack.outgoing().is_empty() {
                 return;
             }
@@ -127,40 +111,11 @@ impl OwnStack {
 
     /// Takes packets in.
     fn receive(&mut self) {
-        if self.lanes.is_some() {
-            return self.receive_onto_links();
+        let OwnStack { port, stack, now, links, .. } = self;
+        if let Some(links) = links {
+            return links.receive(|room| port.read(room));
         }
-        let OwnStack { port, stack, now, .. } = self;
         port.receive(|packet, checked| stack.deliver(*now, packet, checked));
-    }
-
-    /// The same where there are emulated links: each packet begins its way at the instant of its
-    /// reading.
-    fn receive_onto_links(&mut self) {
-        let Some(lanes) = &mut self.lanes else { return };
-        let mut aside = [0; REAL_MAX];
-        for _ in 0..BATCH {
-            let number = lanes.take();
-            // what has no room is taken off all the same, or the device's queue would lose in its place
-            let room = match number {
-                Some(number) => lanes.room(number),
-                None => &mut aside[..],
-            };
-            match (self.port.read(room), number) {
-                (Ok(length), Some(number)) => {
-                    lanes.put(monotonic(), Direction::Down, number, length);
-                }
-                (Ok(_), None) => lanes.overflow(),
-                (Err(error), number) => {
-                    if let Some(number) = number {
-                        lanes.give_back(number);
-                    }
-                    if error != Errno::INTR {
-                        return;
-                    }
-                }
-            }
-        }
     }
 
     fn gather(&mut self, ready: &mut Vec<Ready>) {
@@ -177,7 +132,7 @@ impl OwnStack {
     /// One look at everything: what is to go out, what came, what is due. Where packets go in batches
     /// and none has come it waits for one, `span` at most.
     fn turn(&mut self, span: Option<Duration>, ready: &mut Vec<Ready>) {
-        if self.lanes.is_none() {
+        if self.links.is_none() {
             self.port.exchange(self.stack.outgoing().packets(), span);
             self.stack.sent();
         }
@@ -190,14 +145,14 @@ impl OwnStack {
 
     /// When the next packet on a link is due.
     fn carried_at(&mut self) -> Nanos {
-        self.lanes.as_mut().and_then(Lanes::next_due).unwrap_or(Nanos::NEVER)
+        self.links.as_mut().and_then(Links::next_due).unwrap_or(Nanos::NEVER)
     }
 
     /// Time was spun away.
     fn spent(&mut self, span: Nanos) {
         self.spun += span;
-        if let Some(lanes) = &mut self.lanes {
-            lanes.rested(Nanos::ZERO, span);
+        if let Some(links) = &mut self.links {
+            links.rested(Nanos::ZERO, span);
         }
     }
 
@@ -225,11 +180,11 @@ impl OwnStack {
         }
         self.flush();
         let carried = self.carried_at();
-        let due = wake.min(self.stack.next_due()).min(early(carried, self.lanes_spin));
+        let due = wake.min(self.stack.next_due()).min(early(carried, self.links_spin));
         if due > self.now {
             self.sleep(due);
             self.turn(NOW, ready);
-        } else if carried <= self.now + self.lanes_spin {
+        } else if carried <= self.now + self.links_spin {
             // a packet of a link is due that soon: a turn of the loop is the spinning
             let start = self.now;
             self.turn(NOW, ready);
@@ -242,8 +197,8 @@ impl OwnStack {
     /// Sleeps until a packet comes or `until`.
     fn sleep(&mut self, until: Nanos) {
         self.port.sleep(span_until(until));
-        if let Some(lanes) = &mut self.lanes {
-            lanes.rested(monotonic() - self.now, Nanos::ZERO);
+        if let Some(links) = &mut self.links {
+            links.rested(monotonic() - self.now, Nanos::ZERO);
         }
     }
 }
@@ -346,7 +301,7 @@ impl Drop for OwnStack {
         self.flush();
         // what the device refused is told with a look
         self.port.exchange(std::iter::empty(), NOW);
-        let carried = self.lanes.take().map(|mut lanes| lanes.tell(monotonic()));
+        let carried = self.links.take().map(|mut links| links.tell(monotonic()));
         let (refused, missed) = self.port.lost();
         let counts = StackFacts { refused, missed, ..self.stack.counts() };
         self.shared.add(counts, carried);

@@ -29,7 +29,7 @@ pub(crate) struct PacketPort {
 #[derive(Debug)]
 enum PortSource {
     Tun(TunQueue),
-    Xdp(LentLink),
+    Xdp(Box<LentLink>),
 }
 
 /// A TUN device's queue.
@@ -37,7 +37,7 @@ enum PortSource {
 struct TunQueue {
     queue: OwnedFd,
     buffer: Vec<u8>,
-    ring: Option<PacketRing>,
+    ring: Option<Box<PacketRing>>,
 }
 
 /// The one link of a device by AF_XDP; whoever has it gives it back in the end.
@@ -77,12 +77,16 @@ impl PacketPort {
     /// The kernel has none, or does not allow it.
     pub(crate) fn in_batches(queue: OwnedFd) -> io::Result<PacketPort> {
         let ring = Some(PacketRing::open(&queue)?);
-        Ok(PacketPort::of(PortSource::Tun(TunQueue { queue, buffer: vec![0; BUFFER], ring })))
+        Ok(PacketPort::of(PortSource::Tun(TunQueue {
+            queue,
+            buffer: vec![0; BUFFER],
+            ring: ring.map(Box::new),
+        })))
     }
 
     /// Packets by AF_XDP.
     pub(crate) fn by_xdp(link: LentLink) -> PacketPort {
-        PacketPort::of(PortSource::Xdp(link))
+        PacketPort::of(PortSource::Xdp(Box::new(link)))
     }
 
     fn of(source: PortSource) -> PacketPort {

@@ -2,15 +2,16 @@
 //! what all have counted.
 
 use crate::OwnStack;
+use crate::links::Links;
 use crate::port::{LentLink, PacketPort};
 use crate::uring;
 use crate::xdp::{XdpAsk, XdpFacts, XdpHook, XdpLink, XdpTrouble};
-use netpath::{LaneClients, Lanes, PacketDevice, PacketKind, PathTrouble, Tally};
+use netpath::{CommonLanes, LaneClients, Lanes, PacketDevice, PacketKind, PathTrouble, Tally};
 use reactor::monotonic;
 use rustix::fd::OwnedFd;
 use sample::{PathFacts, StackFacts};
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::{fmt, io};
 use tcp::{Checksums, Sources, TcpSettings, TcpStack};
 use units::{Nanos, Seed};
@@ -100,8 +101,8 @@ fn reason(error: &io::Error) -> String {
 #[derive(Clone, Debug, PartialEq)]
 pub struct InsidePaths {
     pub population: Population,
-    /// Clients with an address and links of their own; a multiple of the workers, so that each client
-    /// belongs to one of them.
+    /// Clients with links of their own: one that all workers are, or a multiple of the workers, so that each
+    /// client belongs to one of them and has an address.
     pub clients: u32,
 }
 
@@ -116,6 +117,8 @@ pub struct OwnNetwork {
     /// Row of each client's kind.
     dealt: Vec<u32>,
     told: Mutex<NetworkSays>,
+    /// The links that the workers have in common, as long as one of them is there.
+    common: Mutex<Weak<CommonLanes>>,
 }
 
 /// The devices.
@@ -170,7 +173,8 @@ impl OwnNetwork {
         let clients = ask.paths.as_ref().map_or(0, |paths| paths.clients);
         let dealt = ask.paths.as_ref().map(|paths| paths.population.deal(clients, Seed(ask.seed)));
         let dealt = dealt.unwrap_or_default();
-        Ok(Arc::new(OwnNetwork { ground, parts, ask, handover, dealt, told: Mutex::default() }))
+        let (told, common) = Default::default();
+        Ok(Arc::new(OwnNetwork { ground, parts, ask, handover, dealt, told, common }))
     }
 
     /// Sees that packets to a server have somewhere to go, where it is we who have to know.
@@ -231,6 +235,7 @@ impl OwnNetwork {
     fn addresses(&self, part: &AddressPart, id: u32) -> u32 {
         match &self.ask.paths {
             None => part.addresses,
+            Some(_) if self.has_common_links() => 1,
             Some(_) => self.clients_of(id).count() as u32,
         }
     }
@@ -291,17 +296,34 @@ impl OwnNetwork {
         };
         let (settings, checksums) = self.ground.manner();
         let stack = TcpStack::new(settings, sources, checksums, Seed(self.ask.seed));
-        let lanes = self.ask.paths.as_ref().map(|paths| {
-            let clients = LaneClients {
-                first: part.first,
-                kinds: self.clients_of(id).collect(),
-                numbers: (u64::from(id), self.parts.len() as u64),
-                paths: paths.population.parts.iter().map(|part| part.path.clone()).collect(),
-            };
-            Lanes::new(clients, seed, monotonic())
-        });
+        let links = self.ask.paths.as_ref().map(|paths| self.links(paths, part.first, id, seed));
         self.lock().seed = seed;
-        Ok(OwnStack::new(stack, port, lanes, self.clone(), spin))
+        Ok(OwnStack::new(stack, port, links, self.clone(), spin))
+    }
+
+    /// The links of a worker whose addresses begin with `first`.
+    fn links(&self, paths: &InsidePaths, first: Ipv4Addr, id: u32, seed: u64) -> Links {
+        let (workers, common) = (self.parts.len() as u32, self.has_common_links());
+        let mine = LaneClients {
+            first,
+            kinds: if common { self.dealt.clone() } else { self.clients_of(id).collect() },
+            numbers: (u64::from(if common { 0 } else { id }), u64::from(workers)),
+            paths: paths.population.parts.iter().map(|part| part.path.clone()).collect(),
+        };
+        let now = monotonic();
+        if !common {
+            return Links::Alone(Lanes::new(mine, seed, now));
+        }
+        let mut standing = self.common.lock().unwrap_or_else(PoisonError::into_inner);
+        let links =
+            standing.upgrade().unwrap_or_else(|| CommonLanes::new(mine, workers, seed, now));
+        *standing = Arc::downgrade(&links);
+        Links::Common { share: links.share(id, now), address: first }
+    }
+
+    /// Whether several workers are one client, behind one pair of links.
+    fn has_common_links(&self) -> bool {
+        self.ask.paths.as_ref().is_some_and(|paths| paths.clients == 1) && self.parts.len() > 1
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, NetworkSays> {

@@ -1,7 +1,7 @@
 //! What a segment does to a connection (RFC 9293 section 3.10.7, with the rules of RFC 5961 against
 //! forged ones and of RFC 7323 against old ones).
 
-use crate::connection::{Cold, Context, Tcb, TcpState, bit};
+use crate::connection::{Cold, Context, Tcb, TcpState, VARIES_BY, bit};
 use crate::packet::{Head, flag};
 use crate::seq::{before, later, not_after};
 use crate::settings::{FIRST_WINDOW, MSS_MIN, MSS_UNSAID, ONE_BY_ONE};
@@ -89,7 +89,6 @@ impl Tcb {
         self.rcv_nxt = head.seq.wrapping_add(1);
         self.snd_una = head.ack;
         self.snd_wnd = u32::from(head.window);
-        self.snd_wl1 = head.seq;
         let theirs = head.mss.unwrap_or(MSS_UNSAID).max(MSS_MIN);
         self.mss = theirs.min(settings.mss()).min(c.path_mss);
         self.set(bit::SACK, settings.sack && head.sack_permitted);
@@ -109,11 +108,12 @@ impl Tcb {
         let timed = self.cold.as_mut().and_then(|cold| cold.timed.take());
         if let Some(cold) = &mut self.cold {
             (cold.announced, cold.snd_max, cold.recover) = (edge, nxt, nxt);
+            (cold.snd_wl1, cold.usage.end) = (head.seq, nxt);
             (cold.resend_at, cold.tries, cold.probes) = (Nanos::NEVER, 0, 0);
             cold.watch_at = watch.map_or(Nanos::NEVER, |after| now + after);
         }
         match timed {
-            Some((_, at)) => self.measure(now - at),
+            Some((_, at)) => self.measure(now - at, true, c),
             None => self.measure_by_stamps(head, c),
         }
         self.send_ack(c);
@@ -223,32 +223,44 @@ impl Tcb {
         {
             let millis = c.stamp.wrapping_sub(echo);
             if u64::from(millis) * 1_000 < u64::from(SAMPLE_MAX) {
-                self.measure(Nanos::from_millis(u64::from(millis)));
+                self.measure(Nanos::from_millis(u64::from(millis)), false, c);
             }
         }
     }
 
-    /// One round trip (RFC 6298 section 2).
-    fn measure(&mut self, span: Nanos) {
+    /// One round trip (RFC 6298 section 2). Time stamps give many samples a round trip: by each of them the
+    /// deviation may rise, by the `timed` one alone it falls, and no further than to the least margin of the
+    /// timeout. Linux keeps the largest deviation of a round trip to that end.
+    fn measure(&mut self, span: Nanos, timed: bool, c: &Context<'_>) {
         let sample = (span.0 / 1_000).clamp(1, u64::from(SAMPLE_MAX)) as u32;
         if self.srtt == 0 {
-            (self.srtt, self.rttvar) = (sample, sample / 2);
-        } else {
-            let off = self.srtt.abs_diff(sample);
-            self.rttvar = ((3 * u64::from(self.rttvar) + u64::from(off)) / 4) as u32;
-            self.srtt = ((7 * u64::from(self.srtt) + u64::from(sample)) / 8).max(1) as u32;
+            self.srtt = sample;
+            return self.vary(u64::from(sample / 2));
         }
+        let off = u64::from(self.srtt.abs_diff(sample));
+        self.srtt = ((7 * u64::from(self.srtt) + u64::from(sample)) / 8).max(1) as u32;
+        let varied = u64::from(self.rttvar) * u64::from(VARIES_BY);
+        if timed || off > varied {
+            let off = off.max(c.settings.rto_margin.0 / 4_000).min(off.max(varied));
+            self.vary((3 * varied + off) / 4);
+        }
+    }
+
+    /// Keeps what round trips vary by, microseconds.
+    fn vary(&mut self, by: u64) {
+        self.rttvar = by.div_ceil(u64::from(VARIES_BY)).min(u64::from(u16::MAX)) as u16;
     }
 
     fn acknowledged(&mut self, head: &Head, payload: usize, c: &mut Context<'_>) -> FromSegment {
         let mut told = FromSegment::default();
         let old_window = self.snd_wnd;
-        let newer = before(self.snd_una, head.ack)
-            || before(self.snd_wl1, head.seq)
-            || self.snd_wl1 == head.seq;
+        let latest = self.cold.as_ref().map_or(self.rcv_nxt, |cold| cold.snd_wl1);
+        let newer = before(self.snd_una, head.ack) || not_after(latest, head.seq);
         if newer && not_after(self.snd_una, head.ack) {
             self.snd_wnd = u32::from(head.window) << self.shift_in();
-            self.snd_wl1 = head.seq;
+            if let Some(cold) = &mut self.cold {
+                cold.snd_wl1 = head.seq;
+            }
         }
         if self.has(bit::ECN) && head.has(flag::ECE) && !self.has(bit::CWR_DUE) {
             self.congested(c);
@@ -283,6 +295,9 @@ impl Tcb {
         }
         if self.state != TcpState::Done {
             self.probe_answered(head.ack, twice, nothing);
+            if self.cold.as_ref().is_some_and(|cold| !cold.again.is_empty()) {
+                self.find_lost_again(c.now);
+            }
             self.suspect(c);
             self.output(c);
         }
@@ -303,7 +318,7 @@ impl Tcb {
     /// Notes what the peer has beyond a hole; true when that is news.
     fn note_sacks(&mut self, head: &Head) -> bool {
         let Some(cold) = &mut self.cold else { return false };
-        if self.flags & bit::SACK == 0 {
+        if self.flags & bit::SACK == 0 || head.sack_count == 0 {
             return false;
         }
         let una = later(self.snd_una, head.ack);
@@ -320,11 +335,17 @@ impl Tcb {
     /// New bytes are acknowledged.
     fn advance(&mut self, head: &Head, told: &mut FromSegment, c: &mut Context<'_>) {
         let acked = head.ack.wrapping_sub(self.snd_una);
-        let (segment, under_way) = (self.segment(), self.snd_nxt.wrapping_sub(self.snd_una));
-        let full = under_way.saturating_add(segment) >= u32::from(self.cwnd) * segment
-            || self.cwnd < self.ssthresh && 2 * under_way >= u32::from(self.cwnd) * segment;
+        let segment = self.segment();
         let room = c.settings.send_max as usize;
         let Some(cold) = &mut self.cold else { return };
+        if let Some((from, _)) = cold.sacked.as_slice().first()
+            && not_after(*from, head.ack)
+            && not_after(cold.recover, self.snd_una)
+            && cold.probe.is_none()
+        {
+            // what was missing came late, for it was not sent again
+            self.flags |= bit::REORDERS;
+        }
         let bytes = (acked as usize).min(cold.send.len());
         let fin_acked = acked as usize > cold.send.len();
         cold.send.drain(..bytes);
@@ -357,10 +378,10 @@ impl Tcb {
             told.writable = true;
         }
         match timed {
-            Some((_, at)) => self.measure(c.now - at),
+            Some((_, at)) => self.measure(c.now - at, true, c),
             None => self.measure_by_stamps(head, c),
         }
-        if !again && full {
+        if !again && self.is_window_used() {
             self.grow(acked, segment);
         }
         if fin_acked && self.has(bit::FIN_SENT) {
@@ -376,12 +397,11 @@ impl Tcb {
             self.cwnd = self.cwnd.saturating_add(more.min(0xffff) as u16);
             return;
         }
-        let Some(cold) = &mut self.cold else { return };
-        cold.credit += segments;
-        if cold.credit >= u32::from(self.cwnd) {
-            cold.credit -= u32::from(self.cwnd);
-            self.cwnd = self.cwnd.saturating_add(1);
-        }
+        let credit = u32::from(self.credit) + segments;
+        let grows = credit >= u32::from(self.cwnd);
+        let left = if grows { credit - u32::from(self.cwnd) } else { credit };
+        self.credit = left.min(u32::from(u16::MAX)) as u16;
+        self.cwnd = self.cwnd.saturating_add(u16::from(grows));
     }
 
     fn fin_acknowledged(&mut self, c: &mut Context<'_>) {

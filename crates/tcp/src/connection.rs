@@ -44,6 +44,8 @@ pub(crate) mod bit {
     pub(crate) const SYN_AGAIN: u16 = 1 << 10;
     /// Our own end of the stream was told.
     pub(crate) const BLOCKED: u16 = 1 << 11;
+    /// A later segment came before an earlier one that was not lost: what is missing is given time.
+    pub(crate) const REORDERS: u16 = 1 << 12;
 }
 
 /// What a connection at rest is: 64 bytes.
@@ -55,11 +57,8 @@ pub(crate) struct Tcb {
     pub(crate) rcv_nxt: u32,
     /// The peer's window, bytes.
     pub(crate) snd_wnd: u32,
-    /// The segment by which it was last set.
-    pub(crate) snd_wl1: u32,
     /// Microseconds; 0 before the first sample.
     pub(crate) srtt: u32,
-    pub(crate) rttvar: u32,
     pub(crate) ts_recent: u32,
     /// Our receive buffer, bytes.
     pub(crate) rcv_size: u32,
@@ -67,6 +66,14 @@ pub(crate) struct Tcb {
     /// Segments.
     pub(crate) cwnd: u16,
     pub(crate) ssthresh: u16,
+    /// Segments acknowledged since the window last grew (congestion avoidance).
+    pub(crate) credit: u16,
+    /// How far round trips are from `srtt`, in [`VARIES_BY`]; 0 before the first sample.
+    pub(crate) rttvar: u16,
+    /// When data was last sent, in [`ticks`].
+    pub(crate) sent_at: u16,
+    /// When the congestion window was last used to the full, in [`ticks`].
+    pub(crate) full_at: u16,
     pub(crate) port: u16,
     /// The peer, by its place in the stack's list.
     pub(crate) peer: u16,
@@ -102,6 +109,9 @@ pub(crate) struct Cold {
     pub(crate) announced: u32,
     /// Everything before was sent at least once.
     pub(crate) snd_max: u32,
+    /// The segment by which the peer's window was last set.
+    pub(crate) snd_wl1: u32,
+    pub(crate) usage: WindowUsage,
     pub(crate) sacked: Ranges,
     pub(crate) duplicates: u16,
     pub(crate) recovering: bool,
@@ -109,12 +119,14 @@ pub(crate) struct Cold {
     pub(crate) recover: u32,
     /// Everything before was sent again in this recovery.
     pub(crate) resent: u32,
+    /// What was sent again in this recovery and is under way, in the order of sending.
+    pub(crate) again: Vec<SentAgain>,
+    /// What of it was lost again, to be sent before all else.
+    pub(crate) lost_again: VecDeque<(u32, u32)>,
     /// What is not acknowledged before this was sent so long ago that it counts as lost (RFC 8985).
     pub(crate) overdue: u32,
     /// The probe of the tail that is under way (RFC 8985 section 7).
     pub(crate) probe: Option<TailProbe>,
-    /// Segments acknowledged since the window last grew (congestion avoidance).
-    pub(crate) credit: u32,
     /// The segment that is being timed: where it ends and when it was sent.
     pub(crate) timed: Option<(u32, Nanos)>,
     pub(crate) resend_at: Nanos,
@@ -129,6 +141,43 @@ pub(crate) struct Cold {
     pub(crate) probes: u8,
     pub(crate) urgent: Option<u32>,
     pub(crate) failed: Option<FailureClass>,
+}
+
+/// How far the congestion window is used: one that is not says nothing of the path (RFC 7661), so that it
+/// does not grow, and falls after a while. As Linux has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WindowUsage {
+    /// What is said here holds until this is acknowledged.
+    pub(crate) end: u32,
+    /// Most bytes that were under way at once.
+    pub(crate) most: u32,
+    /// There was more to be sent than the window let through.
+    pub(crate) full: bool,
+    /// Most bytes that were under way since the window was last full.
+    pub(crate) used: u32,
+}
+
+/// Microseconds: what `rttvar` is counted in, which reaches to four seconds by that.
+pub(crate) const VARIES_BY: u32 = 64;
+
+/// Our clock of time stamps, which counts milliseconds, in steps of 16 ms: it goes round in 17 minutes.
+pub(crate) fn ticks(stamp: u32) -> u16 {
+    (stamp >> 4) as u16
+}
+
+/// Milliseconds from then to now, as far as [`ticks`] tells.
+pub(crate) fn since(then: u16, stamp: u32) -> u64 {
+    u64::from(ticks(stamp).wrapping_sub(then)) << 4
+}
+
+/// A segment that was sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SentAgain {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// Where everything ended that was sent until then.
+    pub(crate) max: u32,
+    pub(crate) at: Nanos,
 }
 
 /// A segment that asks for an acknowledgement of the tail.
@@ -157,14 +206,17 @@ impl Cold {
             fin_at: None,
             announced: 0,
             snd_max: 0,
+            snd_wl1: 0,
+            usage: WindowUsage::default(),
             sacked: Ranges::default(),
             duplicates: 0,
             recovering: false,
             recover: 0,
             resent: 0,
+            again: Vec::new(),
+            lost_again: VecDeque::new(),
             overdue: 0,
             probe: None,
-            credit: 0,
             timed: None,
             resend_at: Nanos::NEVER,
             probe_at: Nanos::NEVER,
@@ -233,14 +285,16 @@ impl Tcb {
             snd_nxt: iss.wrapping_add(1),
             rcv_nxt: 0,
             snd_wnd: 0,
-            snd_wl1: 0,
             srtt: 0,
-            rttvar: 0,
             ts_recent: 0,
             rcv_size: FIRST_WINDOW.min(c.settings.receive_max),
             address: end.address,
             cwnd: c.settings.initial_window.max(1),
             ssthresh: u16::MAX,
+            credit: 0,
+            rttvar: 0,
+            sent_at: ticks(c.stamp),
+            full_at: ticks(c.stamp),
             port: end.port,
             peer,
             mss: c.settings.mss(),
@@ -280,12 +334,14 @@ impl Tcb {
 
     /// The cold part; made when there is none.
     pub(crate) fn warm(&mut self, c: &mut Context<'_>) -> &mut Cold {
-        let (una, nxt, edge) =
-            (self.snd_una, self.snd_nxt, self.rcv_nxt.wrapping_add(self.rcv_size));
+        let (una, nxt, theirs) = (self.snd_una, self.snd_nxt, self.rcv_nxt);
+        let edge = theirs.wrapping_add(self.rcv_size);
         self.cold.get_or_insert_with(|| {
             let mut cold = c.spare.pop().unwrap_or_else(|| Box::new(Cold::new()));
             (cold.announced, cold.snd_max, cold.recover, cold.resent) = (edge, nxt, una, una);
-            cold.overdue = una;
+            // a connection at rest has taken in everything before
+            (cold.overdue, cold.snd_wl1) = (una, theirs);
+            cold.usage.end = una;
             cold
         })
     }
@@ -332,6 +388,7 @@ impl Tcb {
             self.set(bit::BLOCKED, true);
         }
         if taken > 0 {
+            self.restart_after_idle(c);
             self.output(c);
         }
         self.cool(c);

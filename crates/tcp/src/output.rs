@@ -1,7 +1,9 @@
 //! What a connection sends: data within both windows, what was lost again, acknowledgements; and its
 //! timers (RFC 5681, 6298, 6582, 6675, 8985).
 
-use crate::connection::{Cold, Context, TailProbe, Tcb, TcpState, bit};
+use crate::connection::{
+    Cold, Context, SentAgain, TailProbe, Tcb, TcpState, VARIES_BY, bit, since, ticks,
+};
 use crate::packet::{Head, flag};
 use crate::seq::{before, later, not_after};
 use crate::settings::{KEEP_ALIVE_PROBES, MSS_MIN};
@@ -97,8 +99,79 @@ impl Tcb {
         if self.cold.as_ref().is_some_and(|cold| cold.recovering) {
             while self.room() >= self.segment() && self.resend_next(c) {}
         }
-        while self.send_next(c) {}
+        if before(self.snd_nxt, self.end()) || self.has(bit::FIN_DUE) {
+            while self.send_next(c) {}
+            self.note_usage(c);
+        }
         self.arm(c);
+    }
+
+    /// Whether the congestion window was used to the full lately, or to the half where it still doubles.
+    pub(crate) fn is_window_used(&self) -> bool {
+        let Some(cold) = &self.cold else { return false };
+        let window = u32::from(self.cwnd) * self.segment();
+        cold.usage.full || self.cwnd < self.ssthresh && window < cold.usage.most.saturating_mul(2)
+    }
+
+    /// What could be sent was: notes how far that uses the congestion window.
+    fn note_usage(&mut self, c: &Context<'_>) {
+        let (una, nxt, segment) = (self.snd_una, self.snd_nxt, self.segment());
+        let out = nxt.wrapping_sub(una);
+        // what the peer has is seldom so much that it has to be looked at
+        let full = out + segment > u32::from(self.cwnd) * segment && self.room() < segment;
+        let Some(cold) = &mut self.cold else { return };
+        let usage = &mut cold.usage;
+        if full || not_after(usage.end, una) || !usage.full && out > usage.most {
+            (usage.full, usage.most, usage.end) = (full, out, nxt);
+        }
+        if self.cwnd > c.settings.initial_window {
+            usage.used = usage.used.max(out);
+            self.forgo_unused(c);
+        }
+    }
+
+    /// Lets a window that was not full for as long as a timeout fall half the way to what is used of it.
+    fn forgo_unused(&mut self, c: &Context<'_>) {
+        if self.is_window_used() {
+            if let Some(cold) = &mut self.cold {
+                cold.usage.used = 0;
+            }
+            self.full_at = ticks(c.stamp);
+            return;
+        }
+        let (rto, segment) = (self.rto(c).0 / 1_000_000, self.segment());
+        let (kept, cwnd) = (self.kept_threshold(), self.cwnd);
+        let Some(cold) = &mut self.cold else { return };
+        if since(self.full_at, c.stamp) < rto || cold.recovering {
+            return;
+        }
+        let used = cold.usage.used.div_ceil(segment).min(u32::from(u16::MAX)) as u16;
+        let used = used.max(c.settings.initial_window);
+        cold.usage.used = 0;
+        self.full_at = ticks(c.stamp);
+        if used < cwnd {
+            (self.ssthresh, self.cwnd) = (kept, cwnd.midpoint(used));
+        }
+    }
+
+    /// The threshold that remembers most of a window which is given up unused (RFC 2861 section 3.2).
+    fn kept_threshold(&self) -> u16 {
+        self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4)
+    }
+
+    /// After a pause as long as a timeout nothing tells what the path bears: half for each of them, down
+    /// to the initial window (RFC 5681 section 4.1, with RFC 2861's halving, as Linux has it).
+    pub(crate) fn restart_after_idle(&mut self, c: &Context<'_>) {
+        let first = c.settings.initial_window.max(1);
+        if self.cwnd <= first || self.snd_una != self.snd_nxt {
+            return;
+        }
+        let rto = (self.rto(c).0 / 1_000_000).max(1);
+        let halvings = since(self.sent_at, c.stamp) / rto;
+        if halvings > 0 {
+            self.ssthresh = self.kept_threshold();
+            self.cwnd = self.cwnd.checked_shr(halvings.min(16) as u32).unwrap_or(0).max(first);
+        }
     }
 
     /// Bytes that the congestion window has room for.
@@ -132,11 +205,12 @@ impl Tcb {
     fn unsent_lost(&self, cold: &Cold) -> u32 {
         let edge = self.lost_before(cold);
         let from = later(cold.resent, self.snd_una);
+        let again = cold.lost_again.iter().map(|(from, to)| to.wrapping_sub(*from)).sum();
         if !before(from, edge) {
-            return 0;
+            return again;
         }
         let sacked = cold.sacked.sum_from(from).saturating_sub(cold.sacked.sum_from(edge));
-        edge.wrapping_sub(from).saturating_sub(sacked)
+        edge.wrapping_sub(from).saturating_sub(sacked) + again
     }
 
     /// What is not acknowledged before this counts as lost (RFC 6675 section 4, IsLost); the first
@@ -145,6 +219,12 @@ impl Tcb {
         let one = self.segment();
         let first = later(self.snd_una.wrapping_add(one), self.snd_una);
         let first = if before(self.snd_nxt, first) { self.snd_nxt } else { first };
+        if let (false, Some((from, _))) =
+            (self.has(bit::REORDERS), cold.sacked.as_slice().last().filter(|_| cold.recovering))
+        {
+            // it was sent before something that has arrived (RFC 8985 section 6.2 step 4)
+            return later(first, *from);
+        }
         let mut above = 0;
         for (from, to) in cold.sacked.as_slice().iter().rev() {
             above += to.wrapping_sub(*from);
@@ -157,6 +237,12 @@ impl Tcb {
 
     /// Sends the next segment that counts as lost; false when there is none.
     fn resend_next(&mut self, c: &mut Context<'_>) -> bool {
+        if let Some((from, to)) = self.cold.as_mut().and_then(|cold| cold.lost_again.pop_front()) {
+            // a FIN that stands alone has no data
+            let data = self.end().wrapping_sub(from).min(to.wrapping_sub(from));
+            self.send_again(from, to, if before(from, self.end()) { data } else { 0 }, c);
+            return true;
+        }
         let (una, segment, end) = (self.snd_una, self.segment(), self.end());
         let Some(cold) = &self.cold else { return false };
         let mut at = later(cold.resent, una);
@@ -169,16 +255,59 @@ impl Tcb {
         let gap = cold.sacked.next_after(at).map_or(segment, |next| next.wrapping_sub(at));
         let sent = self.snd_nxt;
         let length = segment.min(gap).min(end.wrapping_sub(at)).min(sent.wrapping_sub(at));
-        self.emit(at, if before(at, end) { length } else { 0 }, c);
+        let past = at.wrapping_add(length.max(1));
+        self.send_again(at, past, if before(at, end) { length } else { 0 }, c);
         if let Some(cold) = &mut self.cold {
-            cold.resent = at.wrapping_add(length.max(1));
+            cold.resent = past;
         }
         true
     }
 
+    /// Sends `length` bytes from `from` on again, and notes when.
+    fn send_again(&mut self, from: u32, to: u32, length: u32, c: &mut Context<'_>) {
+        self.emit(from, length, c);
+        if let Some(cold) = &mut self.cold {
+            cold.again.push(SentAgain { from, to, max: cold.snd_max, at: c.now });
+        }
+    }
+
+    /// What was sent again is lost again when something that was sent later has arrived (RFC 8985 section
+    /// 6.2, which tells by instants what the order of sending tells here).
+    pub(crate) fn find_lost_again(&mut self, now: Nanos) {
+        let (una, half) = (self.snd_una, Nanos::from_micros(u64::from(self.srtt / 2)));
+        let Some(cold) = &mut self.cold else { return };
+        let Cold { again, lost_again, sacked, .. } = &mut **cold;
+        let came = |sent: &SentAgain| {
+            not_after(sent.to, una)
+                || sacked.end_of(sent.from).is_some_and(|end| not_after(sent.to, end))
+        };
+        // what was acknowledged that soon is not the one that was sent again
+        if again.iter().any(|sent| came(sent) && now < sent.at + half) {
+            self.flags |= bit::REORDERS;
+        }
+        let latest = again.iter().rposition(|sent| came(sent) && now >= sent.at + half);
+        let highest = sacked.as_slice().last().map_or(una, |(_, to)| *to);
+        let mut row = 0;
+        again.retain(|sent| {
+            row += 1;
+            let overtaken = latest.is_some_and(|latest| row <= latest) || before(sent.max, highest);
+            if came(sent) {
+                return false;
+            }
+            if overtaken {
+                lost_again.push_back((sent.from, sent.to));
+            }
+            !overtaken
+        });
+        lost_again.retain_mut(|(from, to)| {
+            *from = later(*from, una);
+            before(una, *to) && sacked.end_of(*from).is_none_or(|end| before(end, *to))
+        });
+    }
+
     /// Sends the next segment from `snd_nxt` on; false when nothing may go.
     fn send_next(&mut self, c: &mut Context<'_>) -> bool {
-        let (end, segment, room) = (self.end(), self.segment(), self.room());
+        let (end, segment) = (self.end(), self.segment());
         let Some(cold) = &self.cold else { return false };
         // after a timeout: what the peer has is passed over
         while let Some(past) = cold.sacked.end_of(self.snd_nxt) {
@@ -193,6 +322,7 @@ impl Tcb {
             }
             return false;
         }
+        let room = self.room();
         let open = self.snd_una.wrapping_add(self.snd_wnd);
         let allowed = if before(self.snd_nxt, open) { open.wrapping_sub(self.snd_nxt) } else { 0 };
         let left = end.wrapping_sub(self.snd_nxt);
@@ -254,6 +384,7 @@ impl Tcb {
             self.set(bit::CWR_DUE, false);
         }
         self.snd_nxt = later(self.snd_nxt, to);
+        self.sent_at = ticks(c.stamp);
         if fin && !self.has(bit::FIN_SENT) {
             self.set(bit::FIN_SENT, true);
             self.state = match self.state {
@@ -281,11 +412,12 @@ impl Tcb {
     /// something came past a hole, a quarter of a round trip is left to reordering (RFC 8985 sections 6
     /// and 7.2, with Linux' allowances).
     fn arm_probe(&mut self, c: &Context<'_>) {
-        let (una, under_way) = (self.snd_una, self.snd_nxt.wrapping_sub(self.snd_una));
+        let under_way = self.snd_nxt.wrapping_sub(self.snd_una);
         let (segment, srtt) = (self.segment(), Nanos::from_micros(u64::from(self.srtt)));
         let allowed = c.settings.rack && self.has(bit::SACK) && self.srtt > 0;
         let Some(cold) = &mut self.cold else { return };
-        let holds = cold.sacked.sum_from(una) > 0;
+        // what lies before the first missing byte was cut off
+        let holds = !cold.sacked.as_slice().is_empty();
         if !allowed || under_way == 0 || cold.recovering || cold.tries > 0 {
             cold.probe_at = Nanos::NEVER;
         } else if holds {
@@ -362,7 +494,8 @@ impl Tcb {
         let base = if self.srtt == 0 {
             settings.rto_first
         } else {
-            let margin = Nanos::from_micros(4 * u64::from(self.rttvar)).max(settings.rto_margin);
+            let margin = Nanos::from_micros(u64::from(self.rttvar) * u64::from(4 * VARIES_BY))
+                .max(settings.rto_margin);
             Nanos::from_micros(u64::from(self.srtt)) + margin
         };
         let tries = self.cold.as_ref().map_or(0, |cold| cold.tries);
@@ -398,8 +531,7 @@ impl Tcb {
             TcpState::SynSent => c.settings.syn_retries,
             _ => c.settings.data_retries,
         };
-        let (segment, end, under_way) =
-            (self.segment(), self.end(), self.snd_nxt.wrapping_sub(self.snd_una));
+        let (end, under_way) = (self.end(), self.snd_nxt.wrapping_sub(self.snd_una));
         let Some(cold) = &mut self.cold else { return };
         cold.resend_at = Nanos::NEVER;
         if cold.tries >= most {
@@ -430,10 +562,12 @@ impl Tcb {
             }
             (cold.duplicates, cold.recovering, cold.recover) = (0, false, cold.snd_max);
             (cold.probe, cold.probe_at, cold.overdue) = (None, Nanos::NEVER, self.snd_una);
-            (cold.credit, cold.timed) = (0, None);
+            cold.timed = None;
+            cold.again.clear();
+            cold.lost_again.clear();
+            self.credit = 0;
             if cold.tries == 1 {
-                let half = (under_way / segment / 2).clamp(2, u32::from(u16::MAX));
-                self.ssthresh = half as u16;
+                self.ssthresh = (self.cwnd / 2).max(2);
             }
             self.cwnd = 1;
             self.snd_nxt = self.snd_una;
@@ -490,16 +624,19 @@ impl Tcb {
             return;
         }
         (cold.recovering, cold.recover, cold.resent) = (true, cold.snd_max, una);
+        cold.again.clear();
+        cold.lost_again.clear();
         c.counts.recoveries += 1;
         self.shrink();
         // the first goes at once, whatever is under way
         self.resend_next(c);
     }
 
-    /// Half of what is under way from now on (RFC 5681 section 3.1).
+    /// Half of the window from now on. RFC 5681 section 3.1 takes half of what is under way, which at the
+    /// tail of an upload is next to nothing; the window is one that was used (RFC 7661 section 4.3), and
+    /// Linux takes half of that.
     pub(crate) fn shrink(&mut self) {
-        let under_way = self.snd_nxt.wrapping_sub(self.snd_una) / self.segment();
-        self.ssthresh = (under_way / 2).clamp(2, u32::from(u16::MAX)) as u16;
+        self.ssthresh = (self.cwnd / 2).max(2);
         self.cwnd = self.ssthresh;
     }
 

@@ -29,15 +29,14 @@ pub(crate) fn wanted(plan: &Plan) -> bool {
     plan.driver.stack.is_own()
 }
 
-/// How many workers a plan can have over our own TCP, at most `workers`. One link is one thread's, so
-/// are the queues of a device by AF_XDP, and each client belongs to one thread.
+/// How many workers a plan can have over our own TCP, at most `workers`. The queues of a device by AF_XDP
+/// are one thread's, so are the links of a client; the one link of `--path` is that of all threads.
 pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
     if !wanted(plan) {
         return workers;
     }
     match plan.client_count() {
         _ if plan.driver.stack.xdp().is_some() => 1,
-        0 if plan.connection.path.is_some() => 1,
         0 => workers,
         clients => (1..=workers).rev().find(|count| clients.is_multiple_of(*count)).unwrap_or(1),
     }

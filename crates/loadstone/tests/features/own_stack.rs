@@ -154,6 +154,29 @@ fn a_path_inside_delays_and_loses_as_it_is_asked_to() {
     assert!(report["first_call"]["took_s"].as_f64().expect("a number") >= 0.060);
 }
 
+/// 40 responses of 20,000 bytes take 1.6 s over a link of 4 Mbit/s, and half of that over two of them.
+#[test]
+fn the_link_of_a_path_is_that_of_all_threads() {
+    let site = Site::start(&[]);
+    if !to_be_had(&site) {
+        return;
+    }
+    let words = ["--stack", "own", "--path", "rtt=10ms, rate=4M", "--threads", "2", "-c", "4"];
+    let report =
+        measured(&[&words[..], &["-n", "40", &site.url("/bytes/20000")]].concat(), &[0, 4]);
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 40);
+    assert_eq!(whole(&report, "/client/threads"), 2);
+    let span = number(&report, "/elapsed_s");
+    assert!(span >= 1.6, "{span} s");
+    let way = |way: &str, what: &str| whole(&report, &format!("/path/kinds/0/{way}/{what}"));
+    assert_eq!(whole(&report, "/path/kinds/0/clients"), 1);
+    assert_eq!(way("up", "arrived"), whole(&report, "/stack/sent"));
+    // what the server sent last may be on the link still
+    let (came, left) = (way("down", "delivered"), whole(&report, "/stack/received"));
+    assert_eq!(came, left);
+    assert_eq!(whole(&report, "/path/overflowed") + whole(&report, "/path/foreign"), 0);
+}
+
 #[test]
 fn clients_inside_have_paths_of_their_own() {
     let site = Site::start(&[]);

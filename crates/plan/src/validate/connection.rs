@@ -270,13 +270,6 @@ fn check_stack(plan: &Plan, problems: &mut Problems) {
     }
     let (connection, version) = (&plan.connection, plan.request.version);
     check_xdp(plan, problems);
-    let threads = plan.driver.threads.unwrap_or(1);
-    problems.add_if(
-        plan.driver.stack.xdp().is_none() && connection.path.is_some() && threads > 1,
-        "--threads",
-        "--stack own and --path have one link for all connections, which is one thread's; give \
-         --threads 1, or --clients with a link for each user",
-    );
     for (given, other, why) in [
         (connection.unix.is_some(), "--unix", "a Unix socket has no packets"),
         (!connection.bind.is_empty(), "--bind", "its connections have addresses of their own"),

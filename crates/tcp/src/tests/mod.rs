@@ -1,7 +1,9 @@
 use crate as tcp;
 
 mod any;
+mod losses;
 mod scripts;
+mod uploads;
 mod world;
 
 /// The fuzzer's finds, and what it starts from.

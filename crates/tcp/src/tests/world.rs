@@ -10,14 +10,14 @@ use std::collections::BinaryHeap;
 use std::net::Ipv4Addr;
 use units::{Nanos, Purpose, Seed, Stream};
 
-const SERVER: End = End { address: Ipv4Addr::new(10, 0, 0, 2), port: 80 };
+pub(super) const SERVER: End = End { address: Ipv4Addr::new(10, 0, 0, 2), port: 80 };
 
 /// The peer.
-struct Host {
-    connection: Option<Tcb>,
+pub(super) struct Host {
+    pub(super) connection: Option<Tcb>,
     syn_ack: Head,
     settings: TcpSettings,
-    out: Outbox,
+    pub(super) out: Outbox,
     spare: Spares,
     counts: StackFacts,
     challenges: u32,
@@ -25,7 +25,26 @@ struct Host {
 }
 
 impl Host {
-    fn with<T>(
+    pub(super) fn new(settings: TcpSettings) -> Host {
+        Host {
+            connection: None,
+            syn_ack: Head::default(),
+            settings,
+            out: Outbox::new(Checksums::Ours),
+            spare: Vec::new(),
+            counts: StackFacts::default(),
+            challenges: u32::MAX,
+            client: SERVER,
+        }
+    }
+
+    /// When it has something to do.
+    pub(super) fn deadline(&self) -> Nanos {
+        let cold = self.connection.as_ref().and_then(|host| host.cold.as_ref());
+        cold.map_or(Nanos::NEVER, |cold| cold.deadline())
+    }
+
+    pub(super) fn with<T>(
         &mut self,
         now: Nanos,
         act: impl FnOnce(&mut Tcb, &mut Context<'_>) -> T,
@@ -44,7 +63,7 @@ impl Host {
         self.connection.as_mut().map(|connection| act(connection, &mut context))
     }
 
-    fn arrive(&mut self, now: Nanos, flow: Flow, head: &Head, payload: &[u8], iss: u32) {
+    pub(super) fn arrive(&mut self, now: Nanos, flow: Flow, head: &Head, payload: &[u8], iss: u32) {
         if head.has(flag::SYN) {
             self.client = flow.from;
             if self.connection.is_none() {
@@ -85,7 +104,7 @@ impl Host {
         new.release(&mut self.spare);
         new.state = TcpState::Established;
         (new.snd_una, new.rcv_nxt) = (iss.wrapping_add(1), syn.seq.wrapping_add(1));
-        (new.snd_wnd, new.snd_wl1) = (u32::from(syn.window), syn.seq);
+        new.snd_wnd = u32::from(syn.window);
         new.set(bit::SACK, self.settings.sack);
         new.set(bit::STAMPS, self.settings.stamps);
         new.ts_recent = syn.stamps.map_or(0, |stamps| stamps.0);
@@ -126,16 +145,7 @@ impl World {
             port_last: 50_000,
         };
         let client = TcpStack::new(settings.clone(), sources, Checksums::Ours, Seed(seed));
-        let host = Host {
-            connection: None,
-            syn_ack: Head::default(),
-            settings,
-            out: Outbox::new(Checksums::Ours),
-            spare: Vec::new(),
-            counts: StackFacts::default(),
-            challenges: u32::MAX,
-            client: SERVER,
-        };
+        let host = Host::new(settings);
         let draw = Seed(seed).stream(Purpose::Simulation, 1);
         let (now, flying) = (Nanos::from_secs(1), BinaryHeap::new());
         World { client, host, now, flying, number: 0, draw, bad }
@@ -165,8 +175,7 @@ impl World {
     /// Lets time pass until the next thing happens; false when nothing ever will.
     fn step(&mut self) -> bool {
         self.launch();
-        let cold = self.host.connection.as_ref().and_then(|host| host.cold.as_ref());
-        let timer = cold.map_or(Nanos::NEVER, |cold| cold.deadline()).min(self.client.next_due());
+        let timer = self.host.deadline().min(self.client.next_due());
         let packet = self.flying.peek().map_or(Nanos::NEVER, |Reverse(row)| row.0);
         let next = timer.min(packet);
         if next == Nanos::NEVER {

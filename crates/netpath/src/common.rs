@@ -1,0 +1,319 @@
+//! One path whose links several workers have in common, each with connections of its own: whoever puts a
+//! packet on it gets it back when it is due, and hands it over itself.
+//!
+//! A lock is held while packets are put on the links and taken off: some hundred nanoseconds each, and no
+//! system call. Who sleeps needs no waking by the others: what another one does can make a packet on the
+//! links later, and never earlier.
+
+use crate::lanes::{Drawn, LaneClients, Lanes};
+use crate::tally::Tally;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use units::Nanos;
+use wan::Direction;
+
+/// The two links of a path of one client, for as many workers as there are.
+#[derive(Debug)]
+pub struct CommonLanes {
+    state: Mutex<CommonState>,
+    kinds: usize,
+}
+
+#[derive(Debug)]
+struct CommonState {
+    lanes: Lanes,
+    /// By the number of a buffer: the worker whose packet is in it.
+    owners: Vec<u32>,
+    workers: Vec<WorkerShare>,
+    /// The latest instant that the links were told: they are never told an earlier one.
+    latest: Nanos,
+    drawn: Vec<Drawn>,
+}
+
+/// What there is of one worker's.
+#[derive(Debug, Default)]
+struct WorkerShare {
+    /// Packets and copies on the links.
+    on_links: u64,
+    /// Taken off them, to be handed over.
+    due: Vec<Drawn>,
+}
+
+/// One worker's access to common links.
+#[derive(Debug)]
+pub struct LanesShare {
+    common: Arc<CommonLanes>,
+    worker: u32,
+    tally: Tally,
+    since: Nanos,
+    taken: Vec<TakenPacket>,
+    bytes: Vec<u8>,
+}
+
+/// A packet that is to be handed over; its bytes lie behind those of the one before.
+#[derive(Clone, Copy, Debug)]
+struct TakenPacket {
+    due: Nanos,
+    direction: Direction,
+    length: usize,
+}
+
+/// The only client's number.
+const CLIENT: usize = 0;
+
+impl CommonLanes {
+    /// Links on which nothing is yet, for workers 0 to `workers` - 1. `clients` has one client.
+    pub fn new(clients: LaneClients, workers: u32, seed: u64, now: Nanos) -> Arc<CommonLanes> {
+        let kinds = clients.paths.len();
+        let state = CommonState {
+            lanes: Lanes::new(clients, seed, now),
+            owners: Vec::new(),
+            workers: (0..workers).map(|_| WorkerShare::default()).collect(),
+            latest: now,
+            drawn: Vec::new(),
+        };
+        Arc::new(CommonLanes { state: Mutex::new(state), kinds })
+    }
+
+    /// The access of worker `worker`, which has one at a time.
+    pub fn share(self: &Arc<Self>, worker: u32, now: Nanos) -> LanesShare {
+        LanesShare {
+            common: self.clone(),
+            worker,
+            tally: Tally::new(self.kinds),
+            since: now,
+            taken: Vec::new(),
+            bytes: Vec::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CommonState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CommonState {
+    /// The links' own time, which never falls.
+    fn at(&mut self, now: Nanos) -> Nanos {
+        self.latest = self.latest.max(now);
+        self.latest
+    }
+
+    fn put(&mut self, now: Nanos, worker: u32, direction: Direction, packet: &[u8]) {
+        let now = self.at(now);
+        let Some(number) = self.lanes.take() else { return self.lanes.overflow() };
+        let row = number as usize;
+        if self.owners.len() <= row {
+            self.owners.resize(row + 1, 0);
+        }
+        self.owners[row] = worker;
+        self.lanes.room(number)[..packet.len()].copy_from_slice(packet);
+        let copies = self.lanes.put_on(now, CLIENT, direction, number, packet.len());
+        self.workers[worker as usize].on_links += u64::from(copies);
+        self.forget_lost();
+    }
+
+    fn forget_lost(&mut self) {
+        let CommonState { lanes, owners, workers, .. } = self;
+        lanes.forget_lost(|number| workers[owners[number as usize] as usize].on_links -= 1);
+    }
+
+    /// Takes what is due off the links, whosever it is.
+    fn draw(&mut self, now: Nanos) {
+        let now = self.at(now);
+        self.lanes.draw(now, &mut self.drawn);
+        for drawn in self.drawn.drain(..) {
+            let owner = self.owners[drawn.delivery.token as usize];
+            let waiting = &mut self.workers[owner as usize];
+            waiting.on_links -= 1;
+            waiting.due.push(drawn);
+        }
+        self.forget_lost();
+    }
+}
+
+impl LanesShare {
+    /// Puts packets on the link in this direction.
+    pub fn put<'a>(
+        &mut self,
+        now: Nanos,
+        direction: Direction,
+        packets: impl Iterator<Item = &'a [u8]>,
+    ) {
+        let mut state = self.common.lock();
+        packets.for_each(|packet| state.put(now, self.worker, direction, packet));
+    }
+
+    /// A packet came that is none of this worker's.
+    pub fn foreign(&mut self) {
+        self.tally.foreign += 1;
+    }
+
+    /// Hands everything of this worker's that is due to `write`, with the instant. `clock` is read again
+    /// for each packet, and when nothing is due any more.
+    pub fn hand_over(
+        &mut self,
+        now: &mut Nanos,
+        clock: impl Fn() -> Nanos,
+        mut write: impl FnMut(Nanos, Direction, &[u8]),
+    ) {
+        while self.take(*now) {
+            let mut rest = &self.bytes[..];
+            for packet in self.taken.drain(..) {
+                let (bytes, behind) = rest.split_at(packet.length);
+                rest = behind;
+                *now = clock();
+                self.tally.late(*now - packet.due);
+                write(*now, packet.direction, bytes);
+            }
+        }
+    }
+
+    /// Takes what is due and this worker's into its own memory; false when there is nothing.
+    fn take(&mut self, now: Nanos) -> bool {
+        self.bytes.clear();
+        let mut state = self.common.lock();
+        state.draw(now);
+        let CommonState { lanes, workers, .. } = &mut *state;
+        for drawn in workers[self.worker as usize].due.drain(..) {
+            let length = lanes.copy_out(&drawn, &mut self.bytes);
+            let (due, direction) = (drawn.delivery.due, drawn.direction);
+            self.taken.push(TakenPacket { due, direction, length });
+        }
+        !self.taken.is_empty()
+    }
+
+    /// When this worker is to look again; `None`: nothing of its own is under way.
+    pub fn next_due(&mut self) -> Option<Nanos> {
+        let mut state = self.common.lock();
+        let WorkerShare { on_links, due } = &state.workers[self.worker as usize];
+        match (due.first().map(|drawn| drawn.delivery.due), *on_links) {
+            (Some(due), _) => Some(due),
+            (None, 0) => None,
+            // of whichever worker the first is
+            (None, _) => state.lanes.next_due(),
+        }
+    }
+
+    /// Time that this worker slept, and that it spun before due instants.
+    pub fn rested(&mut self, slept: Nanos, spun: Nanos) {
+        self.tally.slept += slept;
+        self.tally.spun += spun;
+    }
+
+    /// The counts since the last telling: what this worker did, and what the links did for whichever worker
+    /// and nobody has told yet.
+    pub fn tell(&mut self, now: Nanos) -> Tally {
+        let mut tally = std::mem::replace(&mut self.tally, Tally::new(self.common.kinds));
+        tally.span = now - self.since;
+        self.since = now;
+        let mut links = self.common.lock().lanes.tell(now);
+        links.span = Nanos::ZERO;
+        tally.add(&links);
+        tally
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::net::Ipv4Addr;
+    use wan::{NoTraces, Population};
+
+    fn links(path: &str, workers: u32) -> Arc<CommonLanes> {
+        let population = Population::parse(&format!("[{path}]:100%"), &NoTraces);
+        let paths = population.expect("a path").parts.into_iter().map(|part| part.path).collect();
+        let first = Ipv4Addr::new(10, 0, 0, 1);
+        let clients = LaneClients { first, kinds: vec![0], numbers: (0, 1), paths };
+        CommonLanes::new(clients, workers, 5, Nanos::ZERO)
+    }
+
+    /// Each worker gets its own packets back, and what all of them get is the rate of one link: 12 Mbit/s
+    /// are a packet of 1,500 bytes a millisecond.
+    #[test]
+    fn what_workers_get_over_common_links_adds_up_to_one_rate() {
+        for workers in [1, 2, 5_u8] {
+            let common = links("rtt=10ms, rate=12M, queue=100p", workers.into());
+            let mut shares: Vec<LanesShare> =
+                (0..workers).map(|row| common.share(row.into(), Nanos::ZERO)).collect();
+            let mut got = vec![0_u64; usize::from(workers)];
+            for millis in 0..1_000 {
+                let now = Nanos::from_millis(millis);
+                for (row, share) in shares.iter_mut().enumerate() {
+                    // each offers as much as the link carries
+                    let packet = vec![row as u8; 1_500];
+                    share.put(now, Direction::Down, std::iter::once(&packet[..]));
+                    let mut at = now;
+                    share.hand_over(
+                        &mut at,
+                        || now,
+                        |_, direction, bytes| {
+                            assert_eq!((direction, bytes.len()), (Direction::Down, 1_500));
+                            assert!(bytes.iter().all(|byte| usize::from(*byte) == row));
+                            got[row] += 1;
+                        },
+                    );
+                }
+            }
+            let sum: u64 = got.iter().sum();
+            assert!((990..=1_000).contains(&sum), "{workers} workers: {got:?}");
+            let counts = shares.iter_mut().map(|share| share.tell(Nanos::SECOND));
+            let counts = counts.reduce(|mut sum, one| {
+                sum.add(&one);
+                sum
+            });
+            let counts = counts.expect("there is a worker");
+            let [_, down] = counts.kinds[0];
+            assert_eq!((down.arrived, down.delivered), (1_000 * u64::from(workers), sum));
+            assert_eq!(counts.span, Nanos(Nanos::SECOND.0 * u64::from(workers)));
+        }
+    }
+
+    /// The losses are those of one link, in the order in which packets come to it.
+    #[test]
+    fn which_packets_are_lost_does_not_depend_on_who_puts_them() {
+        let fates = |workers: u32| {
+            let common = links("rtt=10ms, loss=30%", workers);
+            let mut shares: Vec<LanesShare> =
+                (0..workers).map(|row| common.share(row, Nanos::ZERO)).collect();
+            let mut text = String::new();
+            for number in 0..60_u64 {
+                let share = &mut shares[(number % u64::from(workers)) as usize];
+                let mut now = Nanos::from_millis(10 * number);
+                share.put(now, Direction::Up, std::iter::once(&[9; 40][..]));
+                now += Nanos::from_millis(5);
+                let (at, mut came) = (now, false);
+                share.hand_over(&mut now, || at, |_, _, _| came = true);
+                text += if came { "." } else { "x" };
+            }
+            text
+        };
+        assert_eq!(fates(1), fates(3));
+        assert!(fates(1).contains('x'));
+    }
+
+    /// Whoever looks first takes off what is due, and leaves the others' to them; who has nothing under way
+    /// need not wake.
+    #[test]
+    fn a_worker_sleeps_until_something_of_its_own_may_be_due() {
+        let common = links("rtt=10ms", 3);
+        let mut shares: Vec<LanesShare> =
+            (0..3).map(|row| common.share(row, Nanos::ZERO)).collect();
+        let [first, second, third] = &mut shares[..] else { panic!("there are three") };
+        let millis = Nanos::from_millis;
+        first.put(millis(1), Direction::Up, std::iter::once(&[1; 40][..]));
+        second.put(millis(2), Direction::Up, std::iter::once(&[2; 40][..]));
+        assert_eq!((first.next_due(), second.next_due()), (Some(millis(6)), Some(millis(6))));
+        assert_eq!(third.next_due(), None);
+        let mut now = millis(8);
+        let none = Cell::new(true);
+        third.hand_over(&mut now, || millis(8), |_, _, _| none.set(false));
+        first.hand_over(&mut now, || millis(8), |_, _, bytes| assert_eq!(bytes, [1; 40]));
+        assert!(none.get());
+        assert_eq!((first.next_due(), second.next_due()), (None, Some(millis(7))));
+        second.hand_over(&mut now, || millis(9), |_, _, bytes| assert_eq!(bytes, [2; 40]));
+        assert_eq!(second.next_due(), None);
+        // late by the instant of handing over, not of taking off
+        assert_eq!(second.tell(millis(10)).late.max() / 100_000, 20);
+    }
+}

@@ -1,0 +1,184 @@
+//! What a recovery sends again and when, and what becomes of the congestion window: segments by script.
+
+use super::scripts::{A, FULL, Stage};
+use crate::TcpSettings;
+
+/// A connection with a round trip of 20 ms.
+fn stage() -> Stage {
+    let mut stage = Stage::open(TcpSettings::default());
+    stage.pass(20);
+    stage.answer_syn();
+    stage.sent();
+    stage
+}
+
+/// Where segment `number` begins.
+fn at(number: usize) -> u32 {
+    1 + (number * FULL) as u32
+}
+
+impl Stage {
+    /// The peer has everything before segment `ack`, and those of `ranges`.
+    fn peer_has(&mut self, ack: usize, ranges: &[(usize, usize)]) {
+        let mut head = self.head(A, 1, at(ack));
+        for (row, (from, to)) in ranges.iter().enumerate() {
+            let numbers = [from, to].map(|number| self.ours.wrapping_add(at(*number)));
+            head.sacks[row] = (numbers[0], numbers[1]);
+        }
+        head.sack_count = ranges.len() as u8;
+        self.inject(head, b"");
+    }
+
+    /// The numbers of the segments that were sent.
+    fn segments(&mut self) -> Vec<u32> {
+        let ours = self.ours;
+        let heads = self.sent_heads();
+        heads.iter().map(|(_, head, _)| (head.seq.wrapping_sub(ours) - 1) / FULL as u32).collect()
+    }
+
+    /// Writes so many segments, which arrive; says how many went out at once.
+    fn burst(&mut self, count: usize, before: usize) -> usize {
+        self.write(count * FULL);
+        let first = self.segments().len();
+        let mut sent = first;
+        while sent < count {
+            self.pass(20);
+            self.peer_has(before + sent, &[]);
+            sent += self.segments().len();
+        }
+        self.pass(20);
+        self.peer_has(before + count, &[]);
+        first
+    }
+}
+
+/// In a recovery what was sent before something that has arrived is lost, with however little beyond it.
+#[test]
+fn all_holes_of_a_round_trip_are_mended_in_the_next() {
+    let mut stage = stage();
+    stage.write(10 * FULL);
+    assert_eq!(stage.segments().len(), 10);
+    stage.pass(20);
+    stage.peer_has(1, &[(2, 5)]);
+    assert_eq!(stage.segments(), [1]);
+    // one segment beyond this hole
+    stage.peer_has(1, &[(2, 8), (9, 10)]);
+    assert_eq!(stage.segments(), [8]);
+    stage.pass(20);
+    stage.peer_has(10, &[]);
+    let counts = stage.stack.counts();
+    assert_eq!((counts.recoveries, counts.timeouts, counts.retransmitted), (1, 0, 2));
+}
+
+/// Segment 1 is lost twice. That shows when segment 8, which was sent again later, has arrived.
+#[test]
+fn what_is_lost_again_is_sent_again_without_a_timeout() {
+    let mut stage = stage();
+    stage.write(10 * FULL);
+    stage.sent();
+    stage.pass(20);
+    stage.peer_has(1, &[(2, 8), (9, 10)]);
+    assert_eq!(stage.segments(), [1, 8]);
+    stage.pass(20);
+    stage.peer_has(1, &[(2, 10)]);
+    assert_eq!(stage.segments(), [1]);
+    stage.pass(20);
+    stage.peer_has(10, &[]);
+    let counts = stage.stack.counts();
+    assert_eq!((counts.recoveries, counts.timeouts, counts.retransmitted), (1, 0, 3));
+    // new data that was sent behind it tells as well
+    let mut stage = self::stage();
+    stage.write(20 * FULL);
+    assert_eq!(stage.segments().len(), 10);
+    stage.pass(20);
+    stage.peer_has(1, &[(2, 10)]);
+    assert_eq!(stage.segments(), [1, 10, 11, 12, 13]);
+    stage.pass(20);
+    stage.peer_has(1, &[(2, 11)]);
+    assert_eq!(stage.segments()[0], 1);
+    assert_eq!(stage.stack.counts().timeouts, 0);
+}
+
+/// On a path that reorders, little beyond a hole is no sign of a loss any more.
+#[test]
+fn a_path_that_reorders_gets_time() {
+    let mut stage = stage();
+    stage.write(10 * FULL);
+    stage.sent();
+    stage.pass(20);
+    stage.peer_has(1, &[(2, 3)]);
+    stage.peer_has(10, &[]);
+    assert_eq!(stage.stack.counts().retransmitted, 0);
+    stage.write(10 * FULL);
+    stage.sent();
+    stage.pass(20);
+    stage.peer_has(11, &[(12, 15)]);
+    assert_eq!(stage.segments(), [11]);
+    stage.peer_has(11, &[(12, 18), (19, 20)]);
+    assert_eq!(stage.segments(), []);
+    stage.peer_has(20, &[]);
+    assert_eq!(stage.stack.counts().retransmitted, 1);
+}
+
+/// The window counts that was used, not what of it is under way when the loss shows: at the end of an
+/// upload that is next to nothing.
+#[test]
+fn a_loss_at_the_end_of_an_upload_costs_half_the_window() {
+    let mut stage = stage();
+    assert_eq!(stage.burst(20, 0), 10);
+    assert_eq!(stage.burst(20, 20), 20);
+    stage.write(20 * FULL);
+    stage.sent();
+    stage.pass(20);
+    stage.peer_has(56, &[(57, 60)]);
+    assert_eq!(stage.segments(), [56]);
+    stage.pass(20);
+    stage.peer_has(60, &[]);
+    // slow start had doubled what was used: 40, of which half is left
+    assert_eq!(stage.burst(30, 60), 20);
+}
+
+/// RFC 7661's case, by RFC 2861's rule, as Linux has it: a window that was not full for as long as a timeout
+/// falls half the way to what is used, and one that rested is halved for each timeout.
+#[test]
+fn a_window_that_is_not_used_falls() {
+    let mut stage = stage();
+    stage.burst(20, 0);
+    stage.burst(20, 20);
+    let mut sent = 40;
+    for _ in 0..8 {
+        stage.burst(12, sent);
+        stage.pass(20);
+        sent += 12;
+    }
+    let first = stage.burst(40, sent);
+    assert!((20..30).contains(&first), "{first} of 40 or so, 12 of which were used");
+    sent += 40;
+    stage.pass(10_000);
+    assert_eq!(stage.burst(40, sent), 10);
+}
+
+/// What was counted towards the window's growth outlasts a rest: 48 segments in three calls let a window of 10
+/// grow to 11, 12, 13 and 14.
+#[test]
+fn rest_forgets_nothing_of_the_window() {
+    let mut stage = stage();
+    stage.burst(20, 0);
+    stage.write(10 * FULL);
+    stage.sent();
+    stage.pass(20);
+    stage.peer_has(21, &[(22, 30)]);
+    assert_eq!(stage.segments(), [21]);
+    stage.pass(20);
+    stage.peer_has(30, &[]);
+    for call in 0..3 {
+        stage.write(16 * FULL);
+        assert_eq!(stage.segments().len(), [10, 11, 12][call]);
+        stage.pass(20);
+        for segment in 1..=16 {
+            stage.peer_has(30 + call * 16 + segment, &[]);
+            stage.sent();
+        }
+    }
+    assert_eq!(stage.burst(20, 78), 14);
+}
