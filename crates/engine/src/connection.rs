@@ -89,7 +89,8 @@ impl Conn {
             assigned: 0,
             served: 0,
             unflushed: 0,
-            calls: VecDeque::new(),
+            // by itself it would make room for four, of which most connections need one
+            calls: VecDeque::with_capacity(1),
             speaker: Speaker::new(protocol, keeps_heads, headless),
             transport: Transport::default(),
             early: Early::default(),

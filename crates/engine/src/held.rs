@@ -19,6 +19,34 @@ enum Standing {
     Over,
 }
 
+/// A [`Standing`] in eight bytes, of which there may be a million.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct HeldLine(Nanos);
+
+impl HeldLine {
+    /// `Nanos::NEVER` is no instant, and nothing stands since the one before it.
+    const OVER: Nanos = Nanos::NEVER;
+    const PENDING: Nanos = Nanos(Nanos::NEVER.0 - 1);
+
+    fn standing(self) -> Standing {
+        match self.0 {
+            HeldLine::PENDING => Standing::Pending,
+            HeldLine::OVER => Standing::Over,
+            since => Standing::Open(since),
+        }
+    }
+}
+
+impl From<Standing> for HeldLine {
+    fn from(standing: Standing) -> HeldLine {
+        HeldLine(match standing {
+            Standing::Pending => HeldLine::PENDING,
+            Standing::Open(since) => since,
+            Standing::Over => HeldLine::OVER,
+        })
+    }
+}
+
 /// A driver with connections held beside the worker's: these have the slots from 0 on, the worker's
 /// come behind them.
 #[derive(Debug)]
@@ -28,7 +56,7 @@ pub struct HeldBeside<I> {
     peers: Vec<Peer>,
     nodelay: bool,
     /// One for each that was opened.
-    lines: Vec<Standing>,
+    lines: Vec<HeldLine>,
     pending: u32,
     since: Nanos,
     facts: HeldFacts,
@@ -66,6 +94,10 @@ impl<I: Io> HeldBeside<I> {
         }
     }
 
+    fn standing(&self, slot: Slot) -> Option<Standing> {
+        self.lines.get(slot as usize).map(|line| line.standing())
+    }
+
     fn open_more(&mut self) {
         while (self.lines.len() as u32) < self.count && self.pending < PENDING_MAX {
             let slot = self.lines.len() as Slot;
@@ -75,11 +107,11 @@ impl<I: Io> HeldBeside<I> {
             let peer = &self.peers[self.lines.len() % self.peers.len()];
             let options = OpenOptions { nodelay: self.nodelay, ..OpenOptions::default() };
             if self.io.open(slot, peer, &options).is_err() {
-                self.lines.push(Standing::Over);
+                self.lines.push(Standing::Over.into());
                 self.facts.failed += 1;
                 continue;
             }
-            self.lines.push(Standing::Pending);
+            self.lines.push(Standing::Pending.into());
             self.pending += 1;
             self.settle(slot);
         }
@@ -92,7 +124,7 @@ impl<I: Io> HeldBeside<I> {
             Ok(_) => {
                 let now = self.io.now();
                 self.pending -= 1;
-                self.lines[slot as usize] = Standing::Open(now);
+                self.lines[slot as usize] = Standing::Open(now).into();
                 self.facts.stood += 1;
                 self.facts.open += 1;
                 self.facts.peak = self.facts.peak.max(self.facts.open);
@@ -101,16 +133,16 @@ impl<I: Io> HeldBeside<I> {
             Err(IoError::Failed(_)) => {
                 self.pending -= 1;
                 self.facts.failed += 1;
-                self.lines[slot as usize] = Standing::Over;
+                self.lines[slot as usize] = Standing::Over.into();
                 self.io.close(slot, Close::Reset);
             }
         }
     }
 
     fn hear(&mut self, event: Ready) {
-        let Some(Standing::Pending) = self.lines.get(event.slot as usize) else {
+        if self.standing(event.slot) != Some(Standing::Pending) {
             return self.listen(event);
-        };
+        }
         self.settle(event.slot);
         if event.readable || event.ended {
             self.listen(event);
@@ -119,9 +151,7 @@ impl<I: Io> HeldBeside<I> {
 
     /// Takes in what the server says on one that nobody has asked anything on.
     fn listen(&mut self, event: Ready) {
-        let Some(Standing::Open(since)) = self.lines.get(event.slot as usize).copied() else {
-            return;
-        };
+        let Some(Standing::Open(since)) = self.standing(event.slot) else { return };
         let mut scratch = [0; SCRATCH];
         let in_order = loop {
             match self.io.read(event.slot, &mut scratch) {
@@ -138,7 +168,7 @@ impl<I: Io> HeldBeside<I> {
         }
         self.facts.open -= 1;
         self.ages.push(self.io.now() - since);
-        self.lines[event.slot as usize] = Standing::Over;
+        self.lines[event.slot as usize] = Standing::Over.into();
         self.io.close(event.slot, Close::Orderly);
     }
 }

@@ -113,6 +113,8 @@ const RESTING_MAX: usize = 1 << 20;
 /// Packets of [`TcpStack::abandon`]: those of 300,000 connections would take more memory than the
 /// connections did.
 const RESETS_AT_ONCE: usize = 256;
+/// Room for so many timers is kept, whether they are there or not.
+const TIMERS_KEPT: usize = 4_096;
 /// Servers that one stack talks to.
 const PEERS_MAX: usize = 1 << 15;
 
@@ -631,6 +633,16 @@ impl TcpStack {
             if was_whole && row.connection.state == TcpState::Done {
                 self.tell(index, FromSegment { readable: true, writable: true, ended: true });
             }
+        }
+        self.slim_timers();
+    }
+
+    /// Gives back the memory of timers that are no more: a connection that stands had one for its SYN, and at
+    /// rest has none.
+    fn slim_timers(&mut self) {
+        let (held, room) = (self.timers.len(), self.timers.capacity());
+        if room > TIMERS_KEPT && held < room / 8 {
+            self.timers.shrink_to(2 * held);
         }
     }
 

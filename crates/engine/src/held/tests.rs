@@ -118,3 +118,12 @@ fn what_the_server_ends_is_counted_with_its_age() {
     );
     assert_eq!(held.io.closed, [3, 0, 2]);
 }
+
+/// A million idle connections are eight megabytes here.
+#[test]
+fn a_held_connection_takes_eight_bytes() {
+    assert_eq!(size_of::<HeldLine>(), 8);
+    for standing in [Standing::Pending, Standing::Over, Standing::Open(Nanos::ZERO)] {
+        assert_eq!(HeldLine::from(standing).standing(), standing);
+    }
+}
