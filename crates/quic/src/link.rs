@@ -360,7 +360,10 @@ impl QuicLink {
             | PieceKind::Packet
             | PieceKind::Limit
             | PieceKind::Port
-            | PieceKind::Frame => {}
+            | PieceKind::Frame
+            | PieceKind::Shake
+            | PieceKind::Hello
+            | PieceKind::Deed => {}
         }
     }
 

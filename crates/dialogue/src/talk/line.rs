@@ -116,7 +116,8 @@ impl Conversation {
                 Spoken::Http1 => Replies::new(&script.methods),
                 Spoken::Http2 | Spoken::Http2Raw => Replies::http2(),
                 Spoken::Http3 | Spoken::Datagrams => {
-                    Replies::http3(script.follow_up.as_deref().and_then(http3::stream_of))
+                    let follow_up = script.follow_up.as_deref().and_then(http3::stream_of);
+                    Replies::http3(follow_up, http3::table_permitted(&script.steps))
                 }
             },
             before_follow_up: None,
@@ -339,7 +340,7 @@ impl Conversation {
             }
         }
         let bare = self.script.spoken == Spoken::Datagrams;
-        let by_hand = self.script.is_by_hand();
+        let by_hand = self.script.by_hand();
         let options = OpenOptions { bare, by_hand, ..self.script.options.clone() };
         if let Err(error) = io.open(slot, &self.script.peer, &options) {
             let class = match error {
@@ -676,7 +677,8 @@ impl Conversation {
         }
         let Some(frames) = &mut self.replies.frames else { return };
         let owed = frames.owed();
-        if self.script.spoken == Spoken::Http2 {
+        // over HTTP/3 the steps say whether anything is owed
+        if matches!(self.script.spoken, Spoken::Http2 | Spoken::Http3) {
             self.plain.extend(owed);
         }
     }
