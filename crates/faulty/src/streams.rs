@@ -22,11 +22,9 @@ const CONTROL_STREAM: u64 = 3;
 const CONTROL_BEGINS: [u8; 6] = [0, 4, 3, 1, 0x50, 0];
 /// Bytes of the table that it permits.
 const TABLE: u64 = 4_096;
-/// The stream on which entries and sections are acknowledged, and its type.
-const DECODER_STREAM: u64 = 7;
+/// Our next stream in one direction, and the type of the one on which entries and sections are acknowledged.
+const NEXT_STREAM: u64 = 7;
 const DECODER: u8 = 3;
-/// That on which instructions for a table of ours go.
-const ENCODER_STREAM: u64 = 11;
 const TABLE_CAPACITY: u64 = 1;
 const BLOCKED_STREAMS: u64 = 7;
 
@@ -117,8 +115,11 @@ pub(super) struct QuicStreams {
     control: ControlSeen,
     table: DynamicTable,
     own_table: OwnTable,
-    /// The stream of acknowledgements is open.
-    acknowledges: bool,
+    /// The stream of acknowledgements, and that of instructions for our own table, once they are open; streams are
+    /// opened in their order.
+    decoder_stream: Option<u64>,
+    encoder_stream: Option<u64>,
+    next_stream: u64,
     out: Vec<u8>,
     over: bool,
     pub(super) dead: bool,
@@ -143,7 +144,9 @@ impl QuicStreams {
                 false => TABLE,
             }),
             own_table: OwnTable::default(),
-            acknowledges: false,
+            decoder_stream: None,
+            encoder_stream: None,
+            next_stream: NEXT_STREAM,
             out: Vec::new(),
             over: false,
             dead: false,
@@ -405,17 +408,23 @@ impl QuicStreams {
     /// Instructions for our own table.
     fn instruct(&mut self, said: &[u8]) {
         if !said.is_empty() {
-            streams::put_data(&mut self.out, ENCODER_STREAM, said, false);
+            let stream = self.encoder_stream.unwrap_or(self.next_stream);
+            if self.encoder_stream.replace(stream).is_none() {
+                self.next_stream += 4;
+            }
+            streams::put_data(&mut self.out, stream, said, false);
         }
     }
 
     fn acknowledge(&mut self, first: u8, prefix: u32, number: u64) {
         let mut said = Vec::new();
-        if !std::mem::replace(&mut self.acknowledges, true) {
+        let stream = self.decoder_stream.unwrap_or(self.next_stream);
+        if self.decoder_stream.replace(stream).is_none() {
+            self.next_stream += 4;
             said.push(DECODER);
         }
         hpack::integer(first, prefix, number, &mut said);
-        streams::put_data(&mut self.out, DECODER_STREAM, &said, false);
+        streams::put_data(&mut self.out, stream, &said, false);
     }
 
     /// What a stream of this type is for; those that there is one of may not come again.

@@ -4,7 +4,7 @@
 use crate::http2::FrameSeen;
 use crate::talk::Move;
 use conduit::streams::{
-    self, DEEDS, FRAMES, HEAD, LIMITS, PACKET_OPTIONS, PieceKind, SHAKE_OPTIONS,
+    self, DEEDS, EARLY, FRAMES, HEAD, LIMITS, PACKET_OPTIONS, PieceKind, SHAKE_OPTIONS,
 };
 use units::quoted;
 
@@ -69,6 +69,11 @@ pub fn handshake(steps: &[Move]) -> Option<Vec<u8>> {
         }
     }
     by_hand
+}
+
+/// Something is said in early data on such a connection, for which a ticket is needed.
+pub(crate) fn is_early(handshake: &[u8]) -> bool {
+    handshake.first_chunk::<2>().is_some_and(|bits| u16::from_be_bytes(*bits) & EARLY != 0)
 }
 
 /// What only a connection made by hand carries.
@@ -194,6 +199,11 @@ mod tests {
     fn packets_are_described() {
         let made = packet("reserved+twice", b"\x01").unwrap();
         assert_eq!(made[HEAD..], [0, 2 | 16, 1]);
+        let early = handshake(&[Move::Send(shake("early+hold", b"").unwrap())]).unwrap();
+        let other = handshake(&[Move::Send(shake("hold", b"\x0a\x01\x15").unwrap())]).unwrap();
+        assert!(is_early(&early) && !is_early(&other) && other.ends_with(b"\x0a\x01\x15"));
+        assert_eq!(handshake(&[Move::Send(made.clone())]), Some(Vec::new()));
+        assert_eq!(handshake(&[Move::Send(write::opening())]), None);
         assert_eq!(packet("big", b"").unwrap_err(), "\"big\" is no option of a packet");
         assert_eq!(limit("stream-beyond", 4).unwrap()[HEAD..], 1_u64.to_be_bytes());
         assert_eq!(limit("sky", 4).unwrap_err(), "\"sky\" is no limit of QUIC");

@@ -312,7 +312,11 @@ impl Conversation {
             self.script.start = at.max(now + Nanos(1));
             return;
         }
-        match governor.admit(now, &self.script.peer, self.script.probe) {
+        let by_hand = self.script.by_hand();
+        // it may have a ticket fetched before
+        let others = u64::from(by_hand.as_deref().is_some_and(http3::packets::is_early));
+        let (peer, probe) = (&self.script.peer, self.script.probe);
+        match governor.admit_behind(now, peer, probe, others) {
             Admission::Now => self.admitted = true,
             // its time begins when it may
             Admission::At(at) => {
@@ -340,7 +344,6 @@ impl Conversation {
             }
         }
         let bare = self.script.spoken == Spoken::Datagrams;
-        let by_hand = self.script.by_hand();
         let options = OpenOptions { bare, by_hand, ..self.script.options.clone() };
         if let Err(error) = io.open(slot, &self.script.peer, &options) {
             let class = match error {
