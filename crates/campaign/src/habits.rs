@@ -64,6 +64,19 @@ pub(super) fn follow_up(target: &TestTarget, stream: u64) -> Vec<u8> {
     }
 }
 
+/// A valid GET of the probed page in early data (0-RTT), on a connection by hand.
+pub(super) fn early_request(target: &TestTarget) -> Vec<u8> {
+    let shake = http3::packets::shake("early", b"").unwrap_or_default();
+    [shake, http3::write::opening(), plain_frame(target, "")].concat()
+}
+
+/// A frame of QUIC with this name came, or what is told like one.
+pub(super) fn is_heard(talk: &Talk, name: &str) -> bool {
+    let row = http3::packets::named(name);
+    let frames = talk.replies.frames.as_ref();
+    row.zip(frames).is_some_and(|(row, seen)| http3::packets::is_heard(&seen.frames, row))
+}
+
 /// What the probed page can do: of a plain answer and of an answer to a range.
 pub(super) fn offers(plain: &Talk, ranged: &Talk) -> Vec<Need> {
     let mut found = Vec::new();

@@ -331,6 +331,7 @@ impl Runner<'_> {
         self.validators = habits::validators(&plain);
         self.table = habits::table_of(&plain);
         has.extend((self.table >= habits::TABLE_MIN).then_some(Need::Table));
+        has.extend(self.early());
         result.post_trouble = self.post_trouble();
         if self.target.takes_bodies && result.post_trouble.is_none() {
             has.push(Need::Post);
@@ -356,6 +357,22 @@ impl Runner<'_> {
             has.push(Need::Starve);
         }
         has
+    }
+
+    /// What the server does with early data, where a case wants to know.
+    fn early(&mut self) -> Vec<Need> {
+        let early = [Need::EarlyTicket, Need::EarlyData];
+        let asked = self.cases.iter().flat_map(|case| &case.needs).any(|need| early.contains(need));
+        if !asked || !self.target.spoken.is_http3() || self.is_stopped() {
+            return Vec::new();
+        }
+        let talk = self.ask(&habits::early_request(self.target));
+        let heard = |name| habits::is_heard(&talk, name);
+        match (heard("no-ticket"), heard("early-accepted"), heard("early-rejected")) {
+            (false, true, _) => early.to_vec(),
+            (false, false, true) => early[..1].to_vec(),
+            _ => Vec::new(),
+        }
     }
 
     /// Carries cases out until the last, a wish to end, or the loss of the server.

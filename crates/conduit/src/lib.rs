@@ -67,8 +67,9 @@ pub struct OpenOptions {
     pub user: Option<u64>,
     /// Of QUIC: no connection is made; what is said and read is datagrams, as [`streams`] has them.
     pub bare: bool,
-    /// Of QUIC: the connection is made by hand, so that packets of the worker's making can go among its own.
-    pub by_hand: bool,
+    /// Of QUIC: the connection is made by hand, so that packets of the worker's making can go among its own. What is
+    /// odd about its handshake is as [`streams::PieceKind::Shake`] has it; nothing is where it is empty.
+    pub by_hand: Option<Vec<u8>>,
 }
 
 /// How a connection is to be closed.

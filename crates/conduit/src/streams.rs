@@ -42,7 +42,7 @@ pub enum PieceKind {
     /// From the driver, where no connection is made: a datagram that it sent, as far as it is kept; its stream is
     /// the size of the whole.
     Sent = 8,
-    /// To the driver, of a connection that is made by hand: a packet of it. The payload is a byte of
+    /// To the driver, of a connection that is made by hand: a packet of it. The payload is two bytes of
     /// [`PACKET_OPTIONS`], and frames (RFC 9000 section 19), which need not be ones that a client may send.
     Packet = 9,
     /// To the driver, the same: a packet that touches one of the server's limits. The payload is its place among
@@ -53,10 +53,61 @@ pub enum PieceKind {
     /// From the driver, the same: a frame of QUIC that came. Its stream is the frame's type, or one of the
     /// numbers of [`FRAMES`] that are none; the payload is what follows the type.
     Frame = 12,
+    /// To the driver, the same: how hands are shaken. It is known before the connection is opened, by
+    /// [`crate::OpenOptions::by_hand`], and does nothing where it is said. The payload is two bytes of
+    /// [`SHAKE_OPTIONS`], and transport parameters that go behind the usual ones.
+    Shake = 13,
+    /// To the driver, the same: bytes of our ClientHello in Initial packets, from the one whose place is the stream to
+    /// the one before the payload's.
+    Hello = 14,
+    /// To the driver, the same: something is done. The payload is its place among [`DEEDS`] as a code.
+    Deed = 15,
 }
 
+/// How hands are shaken, by name.
+pub const SHAKE_OPTIONS: [(&str, u16); 8] = [
+    // a session is resumed, and what is said goes out before the handshake is over (RFC 9001 section 4.6)
+    ("early", EARLY),
+    // our last words of the handshake are held back until `finish`; what is said goes out from then on
+    ("hold", HOLD),
+    // what is said goes out at once, behind our ClientHello
+    ("first", FIRST),
+    // the same, and the ClientHello is not sent of itself
+    ("mute", MUTE),
+    // what comes is passed over until `again`
+    ("replay", REPLAY),
+    // the last byte of our Finished is another one
+    ("spoiled", SPOILED),
+    // no protocol is offered by ALPN
+    ("no-alpn", NO_ALPN),
+    // without initial_source_connection_id (RFC 9000 section 7.3)
+    ("unnamed", UNNAMED),
+];
+pub const EARLY: u16 = 1;
+pub const HOLD: u16 = 2;
+pub const FIRST: u16 = 4;
+pub const MUTE: u16 = 8;
+pub const REPLAY: u16 = 16;
+pub const SPOILED: u16 = 32;
+pub const NO_ALPN: u16 = 64;
+pub const UNNAMED: u16 = 128;
+
+/// What is done by a connection that is made by hand.
+pub const DEEDS: [&str; 3] = [
+    // the last words of the handshake go out
+    "finish",
+    // everything from here on is protected with the next keys (RFC 9001 section 6.1)
+    "update",
+    // everything that was said is said once more, from another port and to another connection identifier, as if by
+    // somebody who has recorded it: the same ClientHello, the same requests. It goes on as the connection.
+    "again",
+];
+pub const FINISH: u64 = 0;
+pub const UPDATE: u64 = 1;
+pub const AGAIN: u64 = 2;
+
 /// What is odd about a packet of a connection that is made by hand, by name.
-pub const PACKET_OPTIONS: [(&str, u8); 7] = [
+pub const PACKET_OPTIONS: [(&str, u16); 12] = [
     // the reserved bits of its header are set (RFC 9000 section 17.3.1)
     ("reserved", RESERVED),
     // its last byte is another one: nobody can decrypt it
@@ -71,12 +122,26 @@ pub const PACKET_OPTIONS: [(&str, u8); 7] = [
     ("handshake", IN_HANDSHAKE),
     // with a key that was never agreed on, and the bit that says so (RFC 9001 section 6)
     ("phase", PHASE),
+    // in an Initial packet, in a 0-RTT packet (sections 17.2.2 and 17.2.3)
+    ("initial", IN_INITIAL),
+    ("early", IN_EARLY),
+    // with the keys from before the last change of them, though its number is behind it (RFC 9001 section 6.4)
+    ("old", OLD),
+    // made now, and sent behind the first packet of the next keys
+    ("late", LATE),
+    // of an Initial packet: with a token that no server gave us (section 8.1.2)
+    ("token", WITH_TOKEN),
 ];
-pub const UNFIXED: u8 = 1;
-pub const STRANGER: u8 = 8;
-pub const TWICE: u8 = 16;
-pub const IN_HANDSHAKE: u8 = 32;
-pub const PHASE: u8 = 64;
+pub const UNFIXED: u16 = 1;
+pub const STRANGER: u16 = 8;
+pub const TWICE: u16 = 16;
+pub const IN_HANDSHAKE: u16 = 32;
+pub const PHASE: u16 = 64;
+pub const IN_INITIAL: u16 = 128;
+pub const IN_EARLY: u16 = 256;
+pub const OLD: u16 = 512;
+pub const LATE: u16 = 1024;
+pub const WITH_TOKEN: u16 = 2048;
 
 /// Limits of the server's (RFC 9000 sections 4.1 and 4.6), and what is sent about them.
 pub const LIMITS: [&str; 6] = [
@@ -92,7 +157,7 @@ pub const LIMITS: [&str; 6] = [
 ];
 
 /// Frames of QUIC that are told by name, and what else is told like one.
-pub const FRAMES: [(&str, u64); 9] = [
+pub const FRAMES: [(&str, u64); 22] = [
     ("NEW_TOKEN", 0x07),
     ("NEW_CONNECTION_ID", 0x18),
     ("RETIRE_CONNECTION_ID", 0x19),
@@ -105,13 +170,47 @@ pub const FRAMES: [(&str, u64); 9] = [
     ("unlimited", UNLIMITED),
     // the server does not want its clients to move (section 18.2), and so we did not
     ("unmoved", UNMOVED),
+    // the server has given no ticket that permits early data (RFC 9001 section 4.6.1)
+    ("no-ticket", NO_TICKET),
+    // it has read what we said early, or passed over it, so that it was said again
+    ("early-accepted", EARLY_ACCEPTED),
+    ("early-rejected", EARLY_REJECTED),
+    // something of a response came while our last words of the handshake were held back
+    ("before-finished", BEFORE_FINISHED),
+    // a packet with the next keys came
+    ("key-update", KEY_UPDATE),
+    // limits are higher than those that were remembered for early data, or lower
+    ("raised", RAISED),
+    ("reduced", REDUCED),
+    // told by who reads: the server's table of QPACK is used, has a capacity above what was permitted, or cannot be what
+    // its instructions want; a section refers to what is not in it; more streams could wait for it than was
+    // permitted; an entry was thrown out that might still be needed
+    ("table-used", TABLE_USED),
+    ("table-capacity", TABLE_CAPACITY),
+    ("table-instruction", TABLE_INSTRUCTION),
+    ("table-reference", TABLE_REFERENCE),
+    ("table-blocked", TABLE_BLOCKED),
+    ("table-evicted", TABLE_EVICTED),
 ];
 pub const RESET_SEEN: u64 = 1 << 62;
 pub const UNLIMITED: u64 = RESET_SEEN + 1;
 pub const UNMOVED: u64 = RESET_SEEN + 2;
+pub const NO_TICKET: u64 = RESET_SEEN + 3;
+pub const EARLY_ACCEPTED: u64 = RESET_SEEN + 4;
+pub const EARLY_REJECTED: u64 = RESET_SEEN + 5;
+pub const BEFORE_FINISHED: u64 = RESET_SEEN + 6;
+pub const KEY_UPDATE: u64 = RESET_SEEN + 7;
+pub const RAISED: u64 = RESET_SEEN + 8;
+pub const REDUCED: u64 = RESET_SEEN + 9;
+pub const TABLE_USED: u64 = RESET_SEEN + 10;
+pub const TABLE_CAPACITY: u64 = RESET_SEEN + 11;
+pub const TABLE_INSTRUCTION: u64 = RESET_SEEN + 12;
+pub const TABLE_REFERENCE: u64 = RESET_SEEN + 13;
+pub const TABLE_BLOCKED: u64 = RESET_SEEN + 14;
+pub const TABLE_EVICTED: u64 = RESET_SEEN + 15;
 
 /// What is odd about an Initial packet, by name, and the bits of its description.
-pub const INITIAL_OPTIONS: [(&str, u8); 5] = [
+pub const INITIAL_OPTIONS: [(&str, u16); 5] = [
     // a ClientHello, in as many datagrams as it needs
     ("hello", HELLO),
     // the reserved bits of its header are set (section 17.2)
@@ -123,11 +222,11 @@ pub const INITIAL_OPTIONS: [(&str, u8); 5] = [
     // the destination has an identifier of four bytes, where eight are the least (section 7.2)
     ("short", SHORT_ID),
 ];
-pub const HELLO: u8 = 1;
-pub const RESERVED: u8 = 2;
-pub const BROKEN: u8 = 4;
-pub const TOKEN: u8 = 8;
-pub const SHORT_ID: u8 = 16;
+pub const HELLO: u16 = 1;
+pub const RESERVED: u16 = 2;
+pub const BROKEN: u16 = 4;
+pub const TOKEN: u16 = 8;
+pub const SHORT_ID: u16 = 16;
 
 /// What codes of QUIC itself (RFC 9000 section 20.1) have beside those of the protocol above: codes have 62
 /// bits.
@@ -170,6 +269,9 @@ impl Head {
             10 => PieceKind::Limit,
             11 => PieceKind::Port,
             12 => PieceKind::Frame,
+            13 => PieceKind::Shake,
+            14 => PieceKind::Hello,
+            15 => PieceKind::Deed,
             _ => return None,
         };
         let [.., a, b, c, d, e, f, g, h] = *bytes;
@@ -313,6 +415,6 @@ mod tests {
 
     #[test]
     fn what_is_no_piece_is_an_error() {
-        assert_eq!(Cutter::default().open(&[13; HEAD]), Err(NoPiece));
+        assert_eq!(Cutter::default().open(&[16; HEAD]), Err(NoPiece));
     }
 }

@@ -342,6 +342,12 @@ impl Governor {
     /// Whether a connection may be opened now; with [`Admission::Now`] it counts as open until
     /// [`Governor::closed`].
     pub fn admit(&mut self, now: Nanos, peer: &Peer, probe: bool) -> Admission {
+        self.admit_behind(now, peer, probe, 0)
+    }
+
+    /// The same of a connection before which others are opened and closed again: so many.
+    pub fn admit_behind(&mut self, now: Nanos, peer: &Peer, probe: bool, others: u64) -> Admission {
+        let mut opens = 1 + others;
         self.began.get_or_insert(now);
         self.look(now);
         if let Some(address) = &peer.address()
@@ -360,16 +366,18 @@ impl Governor {
                 return Admission::At(now + ASK_AGAIN);
             }
             let kept = if probe { 0 } else { PROBES_OPENED.min(bounds.opens_max / 2) };
-            if self.opens.room(now) <= kept {
-                return Admission::At(self.opens.free_at(kept + 1));
+            // where fewer are permitted than it needs, it takes all of them
+            opens = opens.min(bounds.opens_max.saturating_sub(kept).max(1));
+            if self.opens.room(now) < kept + opens {
+                return Admission::At(self.opens.free_at(kept + opens));
             }
             if !probe && self.case_ends == CaseTime::NotBegun {
                 self.case_ends = CaseTime::Ends(now + bounds.case_max.max(self.case_least));
             }
         }
-        self.opens.take(now, 1);
+        self.opens.take(now, opens);
         self.open += 1;
-        self.spent.connections += 1;
+        self.spent.connections += 1 + others;
         Admission::Now
     }
 

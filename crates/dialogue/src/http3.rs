@@ -42,10 +42,32 @@ const QUIC_CODES: [&str; 17] = [
     "NO_VIABLE_PATH",
 ];
 
-/// The code of QUIC with this name, as it is kept.
+/// Alerts of TLS by number (RFC 8446 section 6), which are codes from [`ALERTS_BEGIN`] on (RFC 9001 section 4.8).
+const ALERTS: [(&str, u32); 15] = [
+    ("unexpected_message", 10),
+    ("bad_record_mac", 20),
+    ("handshake_failure", 40),
+    ("bad_certificate", 42),
+    ("illegal_parameter", 47),
+    ("decode_error", 50),
+    ("decrypt_error", 51),
+    ("protocol_version", 70),
+    ("internal_error", 80),
+    ("missing_extension", 109),
+    ("unsupported_extension", 110),
+    ("unrecognized_name", 112),
+    ("unknown_psk_identity", 115),
+    ("certificate_required", 116),
+    ("no_application_protocol", 120),
+];
+const ALERTS_BEGIN: u32 = 0x100;
+
+/// The code of QUIC with this name, or of an alert of TLS, as it is kept.
 pub fn quic_code(name: &str) -> Option<u32> {
-    let row = QUIC_CODES.iter().position(|known| *known == name)?;
-    u32::try_from(row).ok().map(|code| code | OF_QUIC)
+    let row = QUIC_CODES.iter().position(|known| *known == name);
+    let code = row.and_then(|row| u32::try_from(row).ok());
+    let alert = || ALERTS.iter().find(|(known, _)| *known == name);
+    code.or_else(|| alert().map(|(_, number)| number + ALERTS_BEGIN)).map(|code| code | OF_QUIC)
 }
 
 /// The name of a code of HTTP/3 or of QUIC, as it is kept.
@@ -54,9 +76,11 @@ pub fn code_name(kept: u32) -> String {
         return http3_code_name(u64::from(kept));
     }
     let code = kept & !OF_QUIC;
-    let known = QUIC_CODES.get(code as usize);
-    // from 0x100 on it is an alert of TLS
-    known.map_or_else(|| format!("QUIC {code:#x}"), |name| (*name).to_owned())
+    if let Some(name) = QUIC_CODES.get(code as usize) {
+        return (*name).to_owned();
+    }
+    let known = ALERTS.iter().find(|(_, number)| number + ALERTS_BEGIN == code);
+    known.map_or_else(|| format!("QUIC {code:#x}"), |(name, _)| format!("TLS {name}"))
 }
 
 /// Types of frames (RFC 9114 section 7.2).
@@ -123,7 +147,7 @@ fn heads(bytes: &[u8]) -> impl Iterator<Item = Head> {
 }
 
 /// The bits of options whose names are joined by `+`, or `none`. `what`: of what they are options.
-fn option_bits(names: &str, known: &[(&str, u8)], what: &str) -> Result<u8, String> {
+fn option_bits(names: &str, known: &[(&str, u16)], what: &str) -> Result<u16, String> {
     names.split('+').filter(|name| *name != "none").try_fold(0, |all, name| {
         let found = known.iter().find(|(one, _)| *one == name).map(|(_, bit)| all | bit);
         found.ok_or_else(|| format!("{} is no option of {what}", quoted(name)))
@@ -140,6 +164,58 @@ pub fn settings(payload: &[u8]) -> Vec<(u64, u64)> {
         rest = &rest[first + second..];
     }
     found
+}
+
+/// What our SETTINGS permit the server's table of QPACK (RFC 9204 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TablePermit {
+    /// Bytes of it.
+    pub capacity: u64,
+    /// Streams that may wait for entries.
+    pub blocked: u64,
+    /// What comes is acknowledged, on the stream of our decoder.
+    pub acknowledges: bool,
+}
+
+const TABLE_CAPACITY: u64 = 1;
+const BLOCKED_STREAMS: u64 = 7;
+
+/// What these steps permit: by the SETTINGS that their control stream begins with. What comes is acknowledged where they
+/// permit a table and open the stream for that.
+pub fn table_permitted(steps: &[Move]) -> TablePermit {
+    let mut permit = TablePermit::default();
+    for step in steps {
+        let Move::Send(bytes) = step else { continue };
+        let Some(ranges) = pieces(bytes) else { continue };
+        for range in ranges {
+            let piece = &bytes[range];
+            let Some(head) = piece.first_chunk::<HEAD>().and_then(Head::from_bytes) else {
+                continue;
+            };
+            let said = &piece[HEAD..];
+            match (head.kind, head.stream) {
+                (PieceKind::Data, CONTROL_STREAM)
+                    if said.starts_with(&[CONTROL as u8, SETTINGS as u8]) =>
+                {
+                    let Some((length, used)) = varint::get(&said[2..]) else { continue };
+                    let end = said.len().min(
+                        usize::try_from(length).unwrap_or(usize::MAX).saturating_add(2 + used),
+                    );
+                    for (id, value) in settings(&said[2 + used..end]) {
+                        match id {
+                            TABLE_CAPACITY => permit.capacity = value,
+                            BLOCKED_STREAMS => permit.blocked = value,
+                            _ => {}
+                        }
+                    }
+                }
+                (PieceKind::Data, DECODER_STREAM) => permit.acknowledges = true,
+                _ => {}
+            }
+        }
+    }
+    permit.acknowledges &= permit.capacity > 0;
+    permit
 }
 
 /// Where each of these pieces stands; `None`: they are none, or not whole.

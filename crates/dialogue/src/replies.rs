@@ -2,6 +2,7 @@
 //! ones, and bytes that are no answer. Reads what a well-behaved client would refuse, and says what it was.
 
 use crate::http2::{FrameReader, FrameSeen, Got};
+use crate::http3::TablePermit;
 use sha2::{Digest, Sha256};
 
 /// Bytes of one head that are read; a longer one is junk.
@@ -107,8 +108,10 @@ impl Replies {
 
     /// What comes is read as pieces of the streams of HTTP/3.
     /// `follow_up`: the stream of the request that follows.
-    pub fn http3(follow_up: Option<u64>) -> Replies {
-        Replies { frames: Some(Box::new(FrameReader::http3(follow_up))), ..Replies::new(&[]) }
+    /// `permit`: what the server's table of QPACK may be.
+    pub fn http3(follow_up: Option<u64>, permit: TablePermit) -> Replies {
+        let reader = FrameReader::http3(follow_up, permit);
+        Replies { frames: Some(Box::new(reader)), ..Replies::new(&[]) }
     }
 
     /// What was read before, as it was kept; nothing further is read.

@@ -74,9 +74,10 @@ impl TalkScript {
         }
     }
 
-    /// Packets of our own making go among those of its connection.
-    pub(crate) fn is_by_hand(&self) -> bool {
-        self.spoken == Spoken::Http3 && self.steps.iter().any(crate::http3::packets::is_said)
+    /// How hands are shaken where packets of our own making go among those of its connection.
+    pub(crate) fn by_hand(&self) -> Option<Vec<u8>> {
+        let over_quic = self.spoken == Spoken::Http3;
+        over_quic.then(|| crate::http3::packets::handshake(&self.steps)).flatten()
     }
 
     /// It is held segment by segment, past all sockets.

@@ -39,6 +39,9 @@
 //! | `{packet OPTIONS TEXT}` | a packet with these frames of QUIC; `none`, or what is odd about it |
 //! | `{limit NAME STREAM}` | frames that touch one of the server's limits |
 //! | `{port}` | what follows goes out from another local port |
+//! | `{shake OPTIONS TEXT}` | how the handshake is odd, or `none`; transport parameters behind the usual ones |
+//! | `{hello FROM TO}` | bytes of our ClientHello, from one place to before another |
+//! | `{finish}` `{update}` `{again}` | our last words of the handshake; the next keys; everything once more, as another connection |
 
 mod frames;
 mod streams;

@@ -81,7 +81,7 @@ pub fn open_options(plan: &Plan, turn: u64) -> OpenOptions {
         early: plan.tls.early_data,
         user: None,
         bare: false,
-        by_hand: false,
+        by_hand: None,
     }
 }
 

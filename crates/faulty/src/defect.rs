@@ -19,9 +19,9 @@ pub enum DefectKind {
     Frames,
     /// Frames and streams of HTTP/3: Q.
     Streams,
-    /// Tables of QPACK.
+    /// Tables of QPACK.
     Tables,
-    /// Packets of QUIC among those of a connection.
+    /// Packets of QUIC among those of a connection, and its handshake.
     Packets,
     /// What shows itself only to who builds on what he found: F-15.
     Mutation,
@@ -226,6 +226,7 @@ defects! {
         DiesOfLongFrame "dies-of-long-frame" "a frame of HTTP/2 that says more than 40,000 bytes ends the server; it is back after 500 ms",
         KeepsResetStreams "keeps-reset-streams" "a stream of HTTP/2 that a client resets counts for ever among the hundred of its connection",
         MixesTables "mixes-tables" "the fields that HPACK keeps are lost between two header blocks",
+        ServesConnect "serves-connect" "CONNECT is served over HTTP/2 like any other method",
     }
     Streams {
         DiesOfDataFirst "dies-of-data-first" "DATA before HEADERS on a stream of HTTP/3 ends the server; it is back after 500 ms",
@@ -235,12 +236,21 @@ defects! {
     Tables {
         GrowsTables "grows-tables" "the table of QPACK may be of any capacity, whatever the SETTINGS say",
         PassesOverInstructions "passes-over-instructions" "an instruction for the table of QPACK that cannot be is passed over",
+        OverfillsTables "overfills-tables" "its own table of QPACK has one byte more than its client permits",
+        RefersBeyondTables "refers-beyond-tables" "its responses refer to an entry of QPACK's table that is not there",
+        BlocksReaders "blocks-readers" "its responses refer to QPACK's table on more streams than may wait for it",
+        EvictsReferenced "evicts-referenced" "an entry leaves its own table of QPACK while responses refer to it that nobody has acknowledged",
     }
     Packets {
         PassesOverForbidden "passes-over-forbidden" "HANDSHAKE_DONE and NEW_TOKEN of a client are passed over",
         TakesAnyAck "takes-any-ack" "an acknowledgement of a packet that was never sent is passed over",
         KeepsNoWindow "keeps-no-window" "bytes behind the first 1,000,000 of a stream are passed over, whatever its window is",
         AnswersNoChallenge "answers-no-challenge" "PATH_CHALLENGE has no answer",
+        ServesEarly "serves-early" "requests in early data of HTTP/3 are served before the handshake is over, whatever they ask for",
+        TakesAnyHandshakeFrame "takes-any-handshake-frame" "frames that Handshake packets cannot hold are passed over",
+        FollowsNoKeyUpdate "follows-no-key-update" "packets with new keys of QUIC are dropped",
+        PassesOverAlerts "passes-over-alerts" "an error of TLS in the handshake of QUIC is passed over",
+        TakesAnyParameter "takes-any-parameter" "transport parameters that cannot be are passed over",
     }
     Segments {
         StandsStillUnread "stands-still-unread" "a client that takes nothing of a response keeps everybody waiting, for 10 s at most",

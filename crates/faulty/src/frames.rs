@@ -321,7 +321,11 @@ impl Frames {
         if self.streams.len() + self.lost >= STREAMS_MAX {
             return Err(Breach::Stream(stream, REFUSED_STREAM));
         }
-        let asked = asked(&fields).ok_or(Breach::Stream(stream, PROTOCOL_ERROR))?;
+        // there is no tunnel, whose request would have no :path (RFC 9113 section 8.5)
+        let tunnel = |asked: &Http2Request| asked.method == b"CONNECT";
+        let serves = self.defects.contains(&Defect::ServesConnect);
+        let asked = asked(&fields).filter(|asked| serves || !tunnel(asked));
+        let asked = asked.ok_or(Breach::Stream(stream, PROTOCOL_ERROR))?;
         let window = self.initial;
         self.streams.insert(stream, OpenStream { asked, got: 0, ended: ends, window, rest: None });
         self.serve(stream)

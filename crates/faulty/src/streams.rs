@@ -1,6 +1,7 @@
 //! The range over HTTP/3 (RFC 9114), as pieces of streams: one connection, correct but for its switches.
 
 mod frame;
+mod own_table;
 
 use super::frames::request::{Http2Request, asked};
 use super::{Act, Defect, Defects, page};
@@ -8,6 +9,7 @@ use conduit::streams::{self, Cutter, Head, PieceKind};
 use frame::{FrameBuffer, Met};
 use hpack::Field;
 use http3::{DynamicTable, TableSection, varint};
+use own_table::OwnTable;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Requests of one connection at once.
@@ -20,9 +22,11 @@ const CONTROL_STREAM: u64 = 3;
 const CONTROL_BEGINS: [u8; 6] = [0, 4, 3, 1, 0x50, 0];
 /// Bytes of the table that it permits.
 const TABLE: u64 = 4_096;
-/// The stream on which entries and sections are acknowledged, and its type.
-const DECODER_STREAM: u64 = 7;
+/// Our next stream in one direction, and the type of the one on which entries and sections are acknowledged.
+const NEXT_STREAM: u64 = 7;
 const DECODER: u8 = 3;
+const TABLE_CAPACITY: u64 = 1;
+const BLOCKED_STREAMS: u64 = 7;
 
 const DATA: u64 = 0;
 const HEADERS: u64 = 1;
@@ -110,8 +114,12 @@ pub(super) struct QuicStreams {
     one_way: BTreeMap<u64, OneWay>,
     control: ControlSeen,
     table: DynamicTable,
-    /// The stream of acknowledgements is open.
-    acknowledges: bool,
+    own_table: OwnTable,
+    /// The stream of acknowledgements, and that of instructions for our own table, once they are open; streams are
+    /// opened in their order.
+    decoder_stream: Option<u64>,
+    encoder_stream: Option<u64>,
+    next_stream: u64,
     out: Vec<u8>,
     over: bool,
     pub(super) dead: bool,
@@ -135,7 +143,10 @@ impl QuicStreams {
                 true => u64::from(u32::MAX),
                 false => TABLE,
             }),
-            acknowledges: false,
+            own_table: OwnTable::default(),
+            decoder_stream: None,
+            encoder_stream: None,
+            next_stream: NEXT_STREAM,
             out: Vec::new(),
             over: false,
             dead: false,
@@ -298,7 +309,7 @@ impl QuicStreams {
         let failed = QuicBreach::Connection(DECOMPRESSION_FAILED);
         let fields = match self.table.section(section, FIELDS_BYTES) {
             Ok(TableSection::Fields(fields, refers)) => {
-                open.referred += u32::from(refers);
+                open.referred += u32::from(refers.is_some());
                 fields
             }
             Ok(TableSection::Waits(_)) if self.has(Defect::HangsOnInsertCount) => {
@@ -316,6 +327,8 @@ impl QuicStreams {
         let named =
             |(name, value): &Field| (name == b":authority" || name == b"host") && !value.is_empty();
         let asked = asked(&fields).filter(|_| fields.iter().any(named));
+        // there is no tunnel, whose request would have no :path (RFC 9114 section 4.4)
+        let asked = asked.filter(|asked| asked.method != b"CONNECT");
         open.asked = Some(asked.ok_or(QuicBreach::Stream(MESSAGE_ERROR))?);
         Ok(())
     }
@@ -335,14 +348,18 @@ impl QuicStreams {
         let found = asked.path == page::PATH.as_bytes() || asked.path == page::POST.as_bytes();
         let body = if found { page::PAGE.as_bytes() } else { b"" };
         let status: &[u8] = if found { b"200" } else { b"404" };
-        let mut section = vec![0, 0];
+        let (begin, refers) = self.own_table.refer(id, &self.defects);
+        let mut section = begin.to_vec();
         put_field(b":status", status, &mut section);
         put_field(b"content-length", body.len().to_string().as_bytes(), &mut section);
+        section.extend(refers);
         let mut said = frame(HEADERS, &section);
         if asked.method != b"HEAD" && !body.is_empty() {
             said.extend(frame(DATA, body));
         }
         streams::put_data(&mut self.out, id, &said, true);
+        let renewed = self.own_table.renew(&self.defects);
+        self.instruct(&renewed);
         self.end(id);
         Ok(())
     }
@@ -364,7 +381,7 @@ impl QuicStreams {
                 }
             }
             Some(OneWayPurpose::Encoder) => self.encoder(&mut one.bytes)?,
-            Some(OneWayPurpose::Decoder) => decoder(&mut one.bytes)?,
+            Some(OneWayPurpose::Decoder) => self.own_table.hear(&mut one.bytes)?,
             Some(OneWayPurpose::Unknown) => one.bytes.clear(),
             None => {}
         }
@@ -388,13 +405,26 @@ impl QuicStreams {
         }
     }
 
+    /// Instructions for our own table.
+    fn instruct(&mut self, said: &[u8]) {
+        if !said.is_empty() {
+            let stream = self.encoder_stream.unwrap_or(self.next_stream);
+            if self.encoder_stream.replace(stream).is_none() {
+                self.next_stream += 4;
+            }
+            streams::put_data(&mut self.out, stream, said, false);
+        }
+    }
+
     fn acknowledge(&mut self, first: u8, prefix: u32, number: u64) {
         let mut said = Vec::new();
-        if !std::mem::replace(&mut self.acknowledges, true) {
+        let stream = self.decoder_stream.unwrap_or(self.next_stream);
+        if self.decoder_stream.replace(stream).is_none() {
+            self.next_stream += 4;
             said.push(DECODER);
         }
         hpack::integer(first, prefix, number, &mut said);
-        streams::put_data(&mut self.out, DECODER_STREAM, &said, false);
+        streams::put_data(&mut self.out, stream, &said, false);
     }
 
     /// What a stream of this type is for; those that there is one of may not come again.
@@ -427,7 +457,13 @@ impl QuicStreams {
             return Err(QuicBreach::Connection(code));
         }
         match kind {
-            SETTINGS => settings(&payload),
+            SETTINGS => {
+                let (capacity, blocked) = settings(&payload)?;
+                (self.own_table.capacity, self.own_table.blocked) = (capacity, blocked);
+                let begun = self.own_table.begin(&self.defects);
+                self.instruct(&begun);
+                Ok(())
+            }
             GOAWAY => {
                 let id = only(&payload)?;
                 let before = self.control.goaway.replace(id);
@@ -457,34 +493,19 @@ fn only(payload: &[u8]) -> Result<u64, QuicBreach> {
     whole.map(|(number, _)| number).ok_or(QuicBreach::Connection(FRAME_ERROR))
 }
 
-fn settings(payload: &[u8]) -> Checked {
-    let (mut rest, mut seen) = (payload, BTreeSet::new());
+/// What they permit a table of ours: bytes, and streams that may wait.
+fn settings(payload: &[u8]) -> Result<(u64, u64), QuicBreach> {
+    let (mut rest, mut seen) = (payload, BTreeMap::new());
     while !rest.is_empty() {
         let broken = || QuicBreach::Connection(FRAME_ERROR);
         let (setting, length) = varint::get(rest).ok_or_else(broken)?;
-        let (_, value) = varint::get(&rest[length..]).ok_or_else(broken)?;
-        rest = &rest[length + value..];
-        rule(!HTTP2_SETTINGS.contains(&setting) && seen.insert(setting), SETTINGS_ERROR)?;
+        let (value, used) = varint::get(&rest[length..]).ok_or_else(broken)?;
+        rest = &rest[length + used..];
+        let new = seen.insert(setting, value).is_none();
+        rule(!HTTP2_SETTINGS.contains(&setting) && new, SETTINGS_ERROR)?;
     }
-    Ok(())
-}
-
-/// Nothing of ours refers to a table, so there is nothing to acknowledge; streams may be cancelled (section
-/// 4.4.2).
-fn decoder(bytes: &mut Vec<u8>) -> Checked {
-    while let Some(first) = bytes.first() {
-        rule(first >> 6 == 0b01, DECODER_STREAM_ERROR)?;
-        let rest = if first & 0x3f == 0x3f {
-            let Some(last) = bytes[1..].iter().position(|byte| byte & 0x80 == 0) else {
-                return rule(bytes.len() < 10, DECODER_STREAM_ERROR);
-            };
-            last + 2
-        } else {
-            1
-        };
-        bytes.drain(..rest);
-    }
-    Ok(())
+    let of = |setting| seen.get(&setting).copied().unwrap_or(0);
+    Ok((of(TABLE_CAPACITY), of(BLOCKED_STREAMS)))
 }
 
 fn frame(kind: u64, payload: &[u8]) -> Vec<u8> {

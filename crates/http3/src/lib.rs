@@ -18,7 +18,7 @@ mod stream;
 pub mod varint;
 mod violation;
 
-pub use qpack::{DynamicTable, Malformed, TableSection, read_section};
+pub use qpack::{DynamicTable, Malformed, TableSection, TableUse, USES_MAX, read_section};
 pub use request::Coded;
 pub use session::{Fed, GoneStream, Part, Session};
 pub use stream::StreamFacts;

@@ -5,7 +5,7 @@
 mod dynamic;
 mod table;
 
-pub use dynamic::{DynamicTable, Malformed, TableSection};
+pub use dynamic::{DynamicTable, Malformed, TableSection, TableUse, USES_MAX};
 
 use hpack::huffman;
 use table::STATIC;

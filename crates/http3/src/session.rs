@@ -297,6 +297,9 @@ impl Session {
             | PieceKind::Packet
             | PieceKind::Limit
             | PieceKind::Port
+            | PieceKind::Shake
+            | PieceKind::Hello
+            | PieceKind::Deed
             | PieceKind::Frame => {}
         }
         Ok(())

@@ -7,6 +7,8 @@ use reactor::Reactor;
 /// What one worker needs to make QUIC connections.
 pub(crate) struct Carrier {
     handshakes: ::quic::Handshakes,
+    /// Makes those of connections by hand, which only a torture has.
+    by_hand: Option<::quic::session::HandSessions>,
     /// Makes those of users who resume their own sessions alone.
     users: Option<tls::Factory>,
     limits: Limits,
@@ -27,7 +29,7 @@ pub(crate) fn carrier(plan: &Plan, client: &tls::Client) -> Option<Carrier> {
     });
     spoken.then(|| {
         let factory = client.factory();
-        Carrier { handshakes: factory.quic(), users: Some(factory), limits, moves }
+        Carrier { handshakes: factory.quic(), by_hand: None, users: Some(factory), limits, moves }
     })
 }
 
@@ -44,8 +46,9 @@ pub(crate) type Quic = ::quic::Quic<Reactor>;
 impl Carrier {
     /// With the handshakes of a factory that offers HTTP/3.
     pub(crate) fn of_factory(factory: &tls::Factory) -> Option<Carrier> {
+        let by_hand = Some(factory.quic_by_hand());
         let handshakes = factory.quic();
-        Some(Carrier { handshakes, users: None, limits: wide(), moves: None })
+        Some(Carrier { handshakes, by_hand, users: None, limits: wide(), moves: None })
     }
 
     /// For single exchanges, whose windows are wide. `client` offers HTTP/3.
@@ -54,9 +57,13 @@ impl Carrier {
     }
 
     pub(crate) fn over(self, io: Reactor) -> Quic {
-        let Carrier { handshakes, users, limits, moves } = self;
+        let Carrier { handshakes, by_hand, users, limits, moves } = self;
         let quic = ::quic::Quic::new(io, reactor::instant(), handshakes, &limits, None);
         let quic = quic.moving(moves);
+        let quic = match by_hand {
+            Some(sessions) => quic.by_hand(sessions),
+            None => quic,
+        };
         match users {
             Some(mut users) => quic.with_users(Box::new(move |user| users.quic_of(user))),
             None => quic,

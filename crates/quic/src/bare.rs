@@ -3,7 +3,9 @@
 //! for. What comes back is handed on unread, but for a CONNECTION_CLOSE that Initial packets carry.
 
 use crate::Handshakes;
-use crate::hand::packet::{self, NUMBER_LEN, NumberSpace, PacketForm, PacketHead, TAG_LEN};
+use crate::hand::packet::{
+    self, CarrierForm, NUMBER_LEN, NumberSpace, PacketForm, PacketHead, TAG_LEN,
+};
 use bytes::BytesMut;
 use conduit::streams::{
     self, BROKEN, Cutter, HELLO, PieceKind, RESERVED, SHORT_ID, TOKEN, TRANSPORT,
@@ -162,6 +164,7 @@ impl Bare {
     /// The datagrams of an Initial that is described like this.
     fn initials(&mut self, described: &[u8]) -> Vec<Vec<u8>> {
         let [high, low, options, ref frames @ ..] = *described else { return Vec::new() };
+        let options = u16::from(options);
         let size = usize::from(u16::from_be_bytes([high, low]));
         let mut made = Vec::new();
         let (mut frames, mut offset) = (frames.to_vec(), 0);
@@ -184,18 +187,18 @@ impl Bare {
         }
     }
 
-    fn destination(&self, options: u8) -> &[u8] {
+    fn destination(&self, options: u16) -> &[u8] {
         if options & SHORT_ID == 0 { &self.to[..] } else { &self.to[..SHORT_LEN] }
     }
 
     /// Bytes of the header of an Initial (RFC 9000 section 17.2.2), with its packet number.
-    fn head_len(&self, options: u8) -> usize {
+    fn head_len(&self, options: u16) -> usize {
         let token = if options & TOKEN == 0 { 0 } else { INVENTED.len() };
         let ids = self.destination(options).len() + self.from.len();
         1 + 4 + 2 + ids + 1 + token + 2 + NUMBER_LEN
     }
 
-    fn initial(&mut self, size: usize, options: u8, frames: &[u8]) -> Vec<u8> {
+    fn initial(&mut self, size: usize, options: u16, frames: &[u8]) -> Vec<u8> {
         let keys = if options & SHORT_ID == 0 { &self.keys } else { &self.short };
         let token: &[u8] = if options & TOKEN == 0 { b"" } else { INVENTED };
         let (to, from, number) = (self.destination(options), &self.from[..], self.numbers);
@@ -203,8 +206,9 @@ impl Bare {
         let least = self.head_len(options) + TAG_LEN + keys.header.local.sample_size();
         // the others mean other things there
         let odd = options & (RESERVED | BROKEN);
-        let packet = PacketHead { level: NumberSpace::Initial, to, from, token, number, odd }
-            .sealed(keys, frames, size.max(least));
+        let local = (&*keys.header.local, &*keys.packet.local);
+        let packet = PacketHead { form: CarrierForm::Initial, to, from, token, number, odd }
+            .sealed(local, frames, size.max(least));
         self.numbers += 1;
         packet
     }
@@ -231,8 +235,9 @@ fn opened(keys: &Keys, bytes: &mut [u8]) -> Option<(BytesMut, usize)> {
     if bytes[0] & 0x40 == 0 || parts.kind != PacketForm::Of(NumberSpace::Initial) {
         return None;
     }
-    let (_, frames) = packet::opened(keys, &mut bytes[..parts.end], parts.number_at, None)?;
-    Some((frames, parts.end))
+    let header = &*keys.header.remote;
+    let packet = packet::unmasked(header, &mut bytes[..parts.end], parts.number_at, None)?;
+    Some((packet.frames(&*keys.packet.remote)?, parts.end))
 }
 
 /// Bytes that a server may send to a connection that never stands, and streams that it may open.
@@ -240,10 +245,16 @@ const WINDOW: u64 = 65_535;
 const UNI_MAX: u64 = 16;
 
 /// What no server gave us.
-const INVENTED: &[u8] = b"a token of loadstone's invention";
+pub(crate) const INVENTED: &[u8] = b"a token of loadstone's invention";
 
 /// What a client has to say of itself, and that the server may open its control stream and more.
-pub(crate) fn parameters(from: &ConnectionId, window: u64) -> Option<TransportParameters> {
+fn parameters(from: &ConnectionId, window: u64) -> Option<TransportParameters> {
+    let text = parameter_bytes(Some(from), window);
+    TransportParameters::read(Side::Server, &mut text.as_slice()).ok()
+}
+
+/// The same as it goes into a ClientHello; `from`: what we call ourselves, where that is said.
+pub(crate) fn parameter_bytes(from: Option<&ConnectionId>, window: u64) -> Vec<u8> {
     // initial_max_data, initial_max_stream_data for three kinds, initial_max_streams_uni,
     // initial_source_connection_id (RFC 9000 section 18.2)
     let mut text = Vec::new();
@@ -253,9 +264,11 @@ pub(crate) fn parameters(from: &ConnectionId, window: u64) -> Option<TransportPa
         text.extend_from_slice(&[id, number.len() as u8]);
         text.extend(number);
     }
-    text.extend_from_slice(&[0x0f, from.len() as u8]);
-    text.extend_from_slice(from);
-    TransportParameters::read(Side::Server, &mut text.as_slice()).ok()
+    if let Some(from) = from {
+        text.extend_from_slice(&[0x0f, from.len() as u8]);
+        text.extend_from_slice(from);
+    }
+    text
 }
 
 /// The code of the first CONNECTION_CLOSE among these frames of an Initial packet.

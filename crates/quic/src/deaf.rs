@@ -24,12 +24,27 @@ pub struct Deafness {
     pub windows: bool,
     /// PATH_CHALLENGE.
     pub challenges: bool,
+    /// Frames that Handshake packets cannot hold.
+    pub handshakes: bool,
+    /// Packets with new keys.
+    pub keys: bool,
+    /// Errors of TLS.
+    pub alerts: bool,
+    /// Transport parameters that cannot be.
+    pub parameters: bool,
 }
 
 /// Numbers from here on are nobody's, and bytes behind them beyond the windows of a server.
 const BEYOND: u64 = 1_000_000;
 
 impl Deafness {
+    /// The same of a Handshake packet.
+    fn concerns_handshake(self, frames: &[u8]) -> bool {
+        // PADDING, PING, ACK, CRYPTO, CONNECTION_CLOSE (RFC 9000 section 12.5)
+        let usual = [0, 1, 2, 3, 6, 0x1c];
+        self.handshakes && number(frames).is_some_and(|(kind, _)| !usual.contains(&kind))
+    }
+
     /// The frame that these begin with is passed over, and those behind it.
     fn concerns(self, frames: &[u8]) -> bool {
         let Some((kind, used)) = number(frames) else { return false };
@@ -56,12 +71,12 @@ pub fn deaf(inner: Arc<dyn ServerConfig>, to: Deafness) -> Arc<dyn ServerConfig>
     Arc::new(Deaf { inner, to })
 }
 
-struct Deaf<T> {
+struct Deaf {
     to: Deafness,
-    inner: T,
+    inner: Arc<dyn ServerConfig>,
 }
 
-impl ServerConfig for Deaf<Arc<dyn ServerConfig>> {
+impl ServerConfig for Deaf {
     fn initial_keys(&self, version: u32, to: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
         self.inner.initial_keys(version, to)
     }
@@ -76,7 +91,7 @@ impl ServerConfig for Deaf<Arc<dyn ServerConfig>> {
         params: &TransportParameters,
     ) -> Box<dyn Session> {
         let inner = Arc::clone(&self.inner).start_session(version, params);
-        Box::new(DeafSession { to: self.to, inner, keys: 0 })
+        Box::new(DeafSession { to: self.to, inner, keys: 0, heard: Vec::new() })
     }
 }
 
@@ -85,6 +100,8 @@ struct DeafSession {
     inner: Box<dyn Session>,
     /// Keys that were given: first those of the handshake, then those of everything behind it.
     keys: u32,
+    /// What the client has said, where its transport parameters are of interest.
+    heard: Vec<u8>,
 }
 
 impl Session for DeafSession {
@@ -101,7 +118,8 @@ impl Session for DeafSession {
     }
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        self.inner.early_crypto()
+        let (header, packet) = self.inner.early_crypto()?;
+        Some((header, heard_by(self.to, packet, DeafIn::Data)))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
@@ -113,24 +131,36 @@ impl Session for DeafSession {
     }
 
     fn read_handshake(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
-        self.inner.read_handshake(bytes)
+        if self.to.parameters && self.heard.len() < HEARD_MAX {
+            self.heard.extend_from_slice(bytes);
+        }
+        match self.inner.read_handshake(bytes) {
+            Err(_) if self.to.alerts => Ok(false),
+            read => read,
+        }
     }
 
     fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
-        self.inner.transport_parameters()
+        let read = self.inner.transport_parameters();
+        if read.is_ok() || !self.to.parameters {
+            return read;
+        }
+        let sound = parameters_in(&self.heard).map(sound).unwrap_or_default();
+        Ok(Some(TransportParameters::read(Side::Server, &mut sound.as_slice())?))
     }
 
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
         let Keys { header, packet } = self.inner.write_handshake(out)?;
         self.keys += 1;
         let KeyPair { local, remote } = packet;
-        let remote = if self.keys == 2 { heard_by(self.to, remote) } else { remote };
+        let place = if self.keys == 2 { DeafIn::Data } else { DeafIn::Handshake };
+        let remote = heard_by(self.to, remote, place);
         Some(Keys { header, packet: KeyPair { local, remote } })
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
         let KeyPair { local, remote } = self.inner.next_1rtt_keys()?;
-        Some(KeyPair { local, remote: heard_by(self.to, remote) })
+        Some(KeyPair { local, remote: heard_by(self.to, remote, DeafIn::NewKeys) })
     }
 
     fn is_valid_retry(&self, first_to: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {
@@ -147,11 +177,75 @@ impl Session for DeafSession {
     }
 }
 
-fn heard_by(to: Deafness, inner: Box<dyn PacketKey>) -> Box<dyn PacketKey> {
-    Box::new(Deaf { to, inner })
+/// Bytes of a ClientHello that are kept.
+const HEARD_MAX: usize = 16 << 10;
+/// The extension with transport parameters (RFC 9001 section 8.2).
+const PARAMETERS: u16 = 0x39;
+
+/// The transport parameters of a ClientHello (RFC 8446 section 4.1.2); `None`: it has none, or is not whole.
+fn parameters_in(hello: &[u8]) -> Option<&[u8]> {
+    // message head, version, random
+    let mut rest = hello.get(4 + 2 + 32..)?;
+    let mut take = |length_bytes: usize| {
+        let length =
+            rest.get(..length_bytes)?.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+        let taken = rest.get(length_bytes..length_bytes + length)?;
+        rest = &rest[length_bytes + length..];
+        Some(taken)
+    };
+    // session, suites, compression
+    for length_bytes in [1, 2, 1] {
+        take(length_bytes)?;
+    }
+    let mut extensions = take(2)?;
+    loop {
+        let kind = u16::from_be_bytes(*extensions.first_chunk::<2>()?);
+        let length = usize::from(u16::from_be_bytes(*extensions.get(2..)?.first_chunk::<2>()?));
+        let content = extensions.get(4..4 + length)?;
+        if kind == PARAMETERS {
+            return Some(content);
+        }
+        extensions = &extensions[4 + length..];
+    }
 }
 
-impl PacketKey for Deaf<Box<dyn PacketKey>> {
+/// Those of them that every client of ours says, once each (RFC 9000 section 18.2).
+fn sound(mut parameters: &[u8]) -> Vec<u8> {
+    let (mut out, mut seen) = (Vec::new(), Vec::new());
+    while let Some((id, first)) = number(parameters)
+        && let Some((length, second)) = number(&parameters[first..])
+    {
+        let end =
+            usize::try_from(length).ok().and_then(|length| length.checked_add(first + second));
+        let Some(end) = end.filter(|end| *end <= parameters.len()) else { break };
+        if matches!(id, 4..=7 | 9 | 0x0f) && !seen.contains(&id) {
+            seen.push(id);
+            out.extend_from_slice(&parameters[..end]);
+        }
+        parameters = &parameters[end..];
+    }
+    out
+}
+
+/// Whose packets are heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DeafIn {
+    Handshake,
+    Data,
+    NewKeys,
+}
+
+struct DeafKey {
+    to: Deafness,
+    place: DeafIn,
+    inner: Box<dyn PacketKey>,
+}
+
+fn heard_by(to: Deafness, inner: Box<dyn PacketKey>, place: DeafIn) -> Box<dyn PacketKey> {
+    Box::new(DeafKey { to, place, inner })
+}
+
+impl PacketKey for DeafKey {
     fn encrypt(&self, packet: u64, bytes: &mut [u8], header_len: usize) {
         self.inner.encrypt(packet, bytes, header_len);
     }
@@ -162,8 +256,15 @@ impl PacketKey for Deaf<Box<dyn PacketKey>> {
         header: &[u8],
         payload: &mut BytesMut,
     ) -> Result<(), CryptoError> {
+        if self.place == DeafIn::NewKeys && self.to.keys {
+            return Err(CryptoError);
+        }
         self.inner.decrypt(packet, header, payload)?;
-        if self.to.concerns(payload) {
+        let concerned = match self.place {
+            DeafIn::Handshake => self.to.concerns_handshake(payload),
+            DeafIn::Data | DeafIn::NewKeys => self.to.concerns(payload),
+        };
+        if concerned && !payload.is_empty() {
             payload.fill(0);
             payload[0] = 1;
         }
@@ -190,7 +291,8 @@ mod tests {
     #[test]
     fn only_what_is_named_is_passed_over() {
         let none = Deafness::default();
-        let all = Deafness { forbidden: true, acks: true, windows: true, challenges: true };
+        let (forbidden, acks, windows, challenges) = (true, true, true, true);
+        let all = Deafness { forbidden, acks, windows, challenges, ..none };
         let far = [0x80, 0x0f, 0x42, 0x40];
         let ack = [&[2][..], &far, &[0, 0, 0]].concat();
         let stream = [&[0x0e, 12][..], &far, &[1, b'x']].concat();
@@ -200,5 +302,24 @@ mod tests {
         for frames in [&[][..], &[0x01], &[2, 5, 0, 0, 0], &[0x0e, 12, 5, 1, b'x'], &[0x0e]] {
             assert!(!all.concerns(frames), "{frames:?}");
         }
+    }
+
+    #[test]
+    fn parameters_are_found_in_a_client_hello_and_sifted() {
+        let text = [4, 1, 9, 0x0a, 1, 21, 4, 1, 7, 0x0f, 2, 1, 2, 5, 9];
+        let extensions = [&[0, 0x10, 0, 1, 7][..], &[0, 0x39, 0, text.len() as u8], &text].concat();
+        let hello = [
+            &[1, 0, 0, 0][..],
+            &[3; 34],
+            &[2, 8, 8],
+            &[0, 2, 0x13, 1],
+            &[1, 0],
+            &[0, extensions.len() as u8],
+            &extensions,
+        ]
+        .concat();
+        assert_eq!(parameters_in(&hello), Some(&text[..]));
+        assert_eq!(sound(&text), [4, 1, 9, 0x0f, 2, 1, 2]);
+        (0..hello.len()).for_each(|end| assert_eq!(parameters_in(&hello[..end]), None, "{end}"));
     }
 }

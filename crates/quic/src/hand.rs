@@ -7,24 +7,29 @@
 //! wants in a packet goes out as it is, once.
 
 mod frames;
+mod keys;
 mod limits;
 pub(crate) mod packet;
+mod shake;
 mod space;
 
-use crate::Handshakes;
-use crate::bare::{VERSION, parameters, put_number};
+pub(crate) use shake::Shake;
+
+use crate::bare::{parameter_bytes, put_number};
+use crate::session::HandSessions;
 use conduit::IoError;
 use conduit::streams::{
-    self, Cutter, IN_HANDSHAKE, PHASE, PieceKind, RESET_SEEN, STRANGER, TRANSPORT, TWICE, UNMOVED,
+    self, Cutter, EARLY, NO_ALPN, NO_TICKET, PieceKind, RESET_SEEN, TRANSPORT, UNMOVED, UNNAMED,
 };
+use keys::{EarlyKeys, Phases};
 use limits::Limits;
-use packet::{ID_LEN, NumberSpace, PacketForm, PacketHead, opened, parts};
+use packet::{ID_LEN, NumberSpace, PacketForm, parts};
 use quinn_proto::crypto::Session;
 use quinn_proto::{ConnectionId, ConnectionIdGenerator, RandomConnectionIdGenerator, Side};
 use sample::FailureClass;
+use shake::Shaking;
 use space::{InFlight, InOrder, Space};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use units::Nanos;
 
 /// A datagram with an Initial packet, or one that validates a path, has so many bytes at least (RFC 9000 sections
@@ -37,8 +42,12 @@ const AGAIN: Nanos = Nanos::from_millis(300);
 const TRIES: u32 = 6;
 /// Bytes that the server may send: so many that it never waits.
 const WINDOW: u64 = (1 << 30) - 1;
+/// Packets that wait for keys at most; a conversation before its handshake is over is a short one.
+const POSTPONED_MAX: usize = 1_024;
 /// H3_NO_ERROR.
 const NO_ERROR: u64 = 0x100;
+/// Of QUIC's own codes (RFC 9000 section 20.1).
+const APPLICATION_ERROR: u8 = 0x0c;
 /// Bytes of the token behind a stateless reset (RFC 9000 section 10.3).
 const TOKEN_LEN: usize = 16;
 
@@ -75,8 +84,14 @@ pub(crate) struct Hand {
     came: BTreeMap<u64, InOrder>,
     /// What the server's windows hold back, in order.
     waiting: VecDeque<(u64, Vec<u8>, bool)>,
-    /// Frames that go into the next packet.
+    /// Frames that go into the next packet, and those that wait until there are keys for them.
     ready: Vec<Vec<u8>>,
+    postponed: Vec<Vec<u8>>,
+    shaking: Shaking,
+    /// Those of 0-RTT packets, until there are others, and from then on for packets of the worker's making.
+    early: Option<EarlyKeys>,
+    spent: Option<EarlyKeys>,
+    phases: Phases,
     /// The handshake is confirmed: that was told.
     stands: bool,
     closing: Option<u64>,
@@ -92,12 +107,20 @@ pub(crate) struct Hand {
 }
 
 impl Hand {
-    /// `None`: the server can have no certificate for this name.
-    pub(crate) fn new(handshakes: &Handshakes, name: &str, now: Nanos) -> Option<Hand> {
+    /// `resuming`: with a ticket where there is one, and those that come are kept. `None`: the server can have no
+    /// certificate for this name.
+    pub(crate) fn new(
+        sessions: &HandSessions,
+        name: &str,
+        shake: Shake,
+        resuming: bool,
+        now: Nanos,
+    ) -> Option<Hand> {
         let first_to = RandomConnectionIdGenerator::new(ID_LEN).generate_cid();
         let from = RandomConnectionIdGenerator::new(ID_LEN).generate_cid();
-        let said = parameters(&from, WINDOW)?;
-        let session = Arc::clone(handshakes).start_session(VERSION, name, &said).ok()?;
+        let mut said = parameter_bytes((!shake.is(UNNAMED)).then_some(&from), WINDOW);
+        said.extend_from_slice(&shake.parameters);
+        let session = sessions.start(name, said, (resuming, !shake.is(NO_ALPN)))?;
         let mut hand = Hand {
             session,
             spaces: <[Space; 3]>::default(),
@@ -113,6 +136,11 @@ impl Hand {
             came: BTreeMap::new(),
             waiting: VecDeque::new(),
             ready: Vec::new(),
+            postponed: Vec::new(),
+            shaking: Shaking::of(shake),
+            early: None,
+            spent: None,
+            phases: Phases::default(),
             stands: false,
             closing: None,
             cutter: Cutter::default(),
@@ -127,16 +155,24 @@ impl Hand {
         };
         hand.spaces[0].keys = Some(hand.session.initial_keys(&first_to, Side::Client));
         hand.shake_hands();
+        if hand.shaking.shake.is(EARLY) {
+            hand.begin_early();
+        }
         Some(hand)
+    }
+
+    /// What the server permitted the last time holds until it says more (RFC 9000 section 7.4.1).
+    fn begin_early(&mut self) {
+        self.early = self.session.early_crypto();
+        match (&self.early, self.session.transport_parameters()) {
+            (Some(_), Ok(Some(known))) => self.limits = Limits::of(&known),
+            _ => self.tell(NO_TICKET, &[]),
+        }
     }
 
     /// What is to go out next.
     pub(crate) fn next_out(&mut self) -> Option<HandOut> {
         self.out.pop_front()
-    }
-
-    pub(crate) fn stands(&self) -> bool {
-        self.stands
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -150,7 +186,7 @@ impl Hand {
 
     /// When there is something to do though nothing comes.
     pub(crate) fn due(&self) -> Nanos {
-        if self.over.is_some() {
+        if self.over.is_some() || self.shaking.passes_over {
             return Nanos::NEVER;
         }
         let flights = self.spaces.iter().flat_map(|space| space.flight.values());
@@ -176,15 +212,25 @@ impl Hand {
         self.tries += 1;
         self.heard_at = now;
         let mut said = false;
+        let speaks = self.speaks();
         for level in NumberSpace::ALL {
-            let lost = std::mem::take(&mut self.spaces[level as usize].flight);
+            let space = &mut self.spaces[level as usize];
+            if level == NumberSpace::Data && !speaks {
+                // what was lost goes out with what is held back
+                space.flight.values_mut().for_each(|one| one.at = now);
+                continue;
+            }
+            let lost = std::mem::take(&mut space.flight);
             for (_, one) in lost {
                 said = true;
                 self.send(level, &one.frames, true);
             }
         }
         if !said {
-            let known = |level: &NumberSpace| self.spaces[*level as usize].keys.is_some();
+            let known = |level: &NumberSpace| {
+                let held = *level == NumberSpace::Data && self.shaking.holds();
+                self.spaces[*level as usize].keys.is_some() && !held
+            };
             if let Some(level) = NumberSpace::ALL.into_iter().rev().find(known) {
                 self.send(level, &[0x01], false);
             }
@@ -200,14 +246,22 @@ impl Hand {
         self.over.get_or_insert(Err(class));
     }
 
-    /// Says goodbye.
+    /// Says goodbye, in packets that the server can read.
     pub(crate) fn close(&mut self) {
-        if self.over.is_none() && self.stands {
+        if self.over.is_some() {
+            return;
+        }
+        let known = |level: NumberSpace| self.spaces[level as usize].keys.is_some();
+        if known(NumberSpace::Data) && !self.shaking.holds() {
             let mut frame = vec![0x1d];
             put_number(&mut frame, self.closing.unwrap_or(NO_ERROR));
             frame.push(0);
-            self.send(NumberSpace::Data, &frame, false);
+            return self.send(NumberSpace::Data, &frame, false);
         }
+        // before the handshake is over an end of HTTP's has no other name (RFC 9000 section 10.2.3)
+        let handshake = known(NumberSpace::Handshake);
+        let level = if handshake { NumberSpace::Handshake } else { NumberSpace::Initial };
+        self.send(level, &[0x1c, APPLICATION_ERROR, 0, 0], false);
     }
 }
 
@@ -216,13 +270,14 @@ impl Hand {
     /// Takes pieces.
     ///
     /// # Errors
-    /// `WouldBlock` before the handshake is confirmed, `Failed` where the connection is no more.
+    /// `WouldBlock` before the handshake is confirmed, or as far as the worker wanted to be before it; `Failed` where
+    /// the connection is no more.
     pub(crate) fn write(&mut self, bytes: &[u8], now: Nanos) -> Result<(), IoError> {
         self.now = now;
         match self.over {
             Some(Err(class)) => return Err(IoError::Failed(class)),
             Some(Ok(())) => return Err(IoError::Failed(FailureClass::ClosedEarly)),
-            None if !self.stands => return Err(IoError::WouldBlock),
+            None if !self.takes() => return Err(IoError::WouldBlock),
             None => {}
         }
         let mut at = 0;
@@ -258,8 +313,8 @@ impl Hand {
             }
             PieceKind::Packet => {
                 self.flush();
-                if let [odd, frames @ ..] = &payload[..] {
-                    self.say_packet(*odd, frames);
+                if let [high, low, frames @ ..] = &payload[..] {
+                    self.say_packet(u16::from_be_bytes([*high, *low]), frames);
                 }
             }
             PieceKind::Limit => {
@@ -273,10 +328,16 @@ impl Hand {
                 }
             }
             PieceKind::Port => self.change_port(),
+            PieceKind::Hello => {
+                self.flush();
+                self.say_hello(head.stream, code);
+            }
+            PieceKind::Deed => self.perform(code),
             PieceKind::Opened
             | PieceKind::Allowed
             | PieceKind::Initial
             | PieceKind::Sent
+            | PieceKind::Shake
             | PieceKind::Frame => {}
         }
     }
@@ -314,22 +375,6 @@ impl Hand {
             self.put(stream, bytes, last);
             self.waiting = others;
         }
-    }
-
-    /// A packet of the worker's making.
-    fn say_packet(&mut self, odd: u8, frames: &[u8]) {
-        let level =
-            if odd & IN_HANDSHAKE == 0 { NumberSpace::Data } else { NumberSpace::Handshake };
-        let mut packet = self.sealed(level, frames, odd, 0);
-        if odd & PHASE != 0 {
-            // the key is as wrong as the bit says that it is new: nobody can open it
-            let body = packet.len().saturating_sub(packet::TAG_LEN);
-            packet[body..].iter_mut().for_each(|byte| *byte ^= 0x5a);
-        }
-        if odd & TWICE != 0 {
-            self.out.push_back(HandOut::Datagram(packet.clone()));
-        }
-        self.out.push_back(HandOut::Datagram(packet));
     }
 
     /// Goes on from another port, under another identifier where the server gave one (RFC 9000 section 9.5).
@@ -378,7 +423,7 @@ impl Hand {
     /// Takes a datagram.
     pub(crate) fn take(&mut self, now: Nanos, datagram: &[u8]) {
         (self.now, self.heard_at) = (now, now);
-        if self.over.is_some() {
+        if self.over.is_some() || self.shaking.passes_over {
             return;
         }
         let (mut rest, mut understood) = (datagram.to_vec(), false);
@@ -397,8 +442,14 @@ impl Hand {
         }
         self.put_waiting();
         self.flush();
+        self.say_postponed();
+        let held = self.shaking.holds();
         for level in NumberSpace::ALL {
             let space = &mut self.spaces[level as usize];
+            // what the server could not read is not said
+            if level == NumberSpace::Data && held {
+                continue;
+            }
             if std::mem::take(&mut space.owes)
                 && let Some(ack) = space.ack()
             {
@@ -413,9 +464,7 @@ impl Hand {
         parts: &packet::PacketParts,
         bytes: &mut [u8],
     ) -> bool {
-        let space = &mut self.spaces[level as usize];
-        let (largest, Some(keys)) = (space.largest(), &space.keys) else { return false };
-        let Some((number, frames)) = opened(keys, bytes, parts.number_at, largest) else {
+        let Some((number, frames)) = self.opened(level, bytes, parts.number_at) else {
             return false;
         };
         if level == NumberSpace::Initial && !self.named {
@@ -444,6 +493,11 @@ impl Hand {
             for (_, one) in std::mem::take(&mut space.flight) {
                 self.send(NumberSpace::Initial, &one.frames, true);
             }
+            // it has passed over what was said early
+            let early = std::mem::take(&mut self.spaces[NumberSpace::Data as usize].flight);
+            for (_, one) in early {
+                self.send(NumberSpace::Data, &one.frames, true);
+            }
         }
         valid
     }
@@ -452,39 +506,6 @@ impl Hand {
     fn is_reset(&self, datagram: &[u8]) -> bool {
         let begin = datagram.len().saturating_sub(TOKEN_LEN);
         self.reset_tokens.iter().any(|token| *token == datagram[begin..])
-    }
-
-    /// Says what TLS has to say, and takes the keys that it gives.
-    fn shake_hands(&mut self) {
-        loop {
-            let known = |level: &NumberSpace| self.spaces[*level as usize].keys.is_some();
-            let level =
-                NumberSpace::ALL.into_iter().rev().find(known).unwrap_or(NumberSpace::Initial);
-            let mut said = Vec::new();
-            let keys = self.session.write_handshake(&mut said);
-            let begin = self.spaces[level as usize].crypto_said;
-            for (row, part) in said.chunks(FRAMES_MAX - 16).enumerate() {
-                let offset = begin + (row * (FRAMES_MAX - 16)) as u64;
-                self.send(level, &frames::crypto(offset, part), true);
-            }
-            self.spaces[level as usize].crypto_said += said.len() as u64;
-            match (keys, level) {
-                (Some(keys), NumberSpace::Initial) => self.spaces[1].keys = Some(keys),
-                (Some(keys), _) => {
-                    self.spaces[2].keys = Some(keys);
-                    self.read_parameters();
-                }
-                (None, _) if said.is_empty() => return,
-                (None, _) => {}
-            }
-        }
-    }
-
-    fn read_parameters(&mut self) {
-        if let Ok(Some(known)) = self.session.transport_parameters() {
-            self.limits = Limits::of(&known);
-            self.reset_tokens.extend(self.limits.reset_token.clone());
-        }
     }
 
     fn confirm(&mut self) {
@@ -517,12 +538,27 @@ impl Hand {
         }
     }
 
+    /// Frames for which there were no keys.
+    fn say_postponed(&mut self) {
+        if self.speaks() {
+            for frames in std::mem::take(&mut self.postponed) {
+                self.send(NumberSpace::Data, &frames, true);
+            }
+        }
+    }
+
     /// A packet of ours. `kept`: it is sent again where it is not acknowledged.
     fn send(&mut self, level: NumberSpace, frames: &[u8], kept: bool) {
+        if level == NumberSpace::Data && !self.speaks() {
+            if kept && self.postponed.len() < POSTPONED_MAX {
+                self.postponed.push(frames.to_vec());
+            }
+            return;
+        }
         let path = matches!(frames.first(), Some(0x1a | 0x1b));
         let least = if level == NumberSpace::Initial || path { SIZE } else { 0 };
         let number = self.spaces[level as usize].next;
-        let packet = self.sealed(level, frames, 0, least);
+        let packet = self.sealed((level, self.form(level)), frames, 0, least);
         if packet.is_empty() {
             return;
         }
@@ -531,15 +567,5 @@ impl Hand {
             self.spaces[level as usize].flight.insert(number, one);
         }
         self.out.push_back(HandOut::Datagram(packet));
-    }
-
-    fn sealed(&mut self, level: NumberSpace, frames: &[u8], odd: u8, least: usize) -> Vec<u8> {
-        let stranger = [0x5a; ID_LEN];
-        let to = if odd & STRANGER == 0 { &self.to[..] } else { &stranger };
-        let space = &mut self.spaces[level as usize];
-        let Some(keys) = &space.keys else { return Vec::new() };
-        let (number, token) = (space.next, &self.token[..]);
-        space.next += 1;
-        PacketHead { level, to, from: &self.from, token, number, odd }.sealed(keys, frames, least)
     }
 }

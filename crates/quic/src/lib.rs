@@ -18,6 +18,7 @@ mod hand;
 mod link;
 mod loss;
 mod migration;
+pub mod session;
 mod transport;
 
 pub use migration::Moves;
@@ -26,10 +27,11 @@ pub use transport::Limits;
 use bare::Bare;
 use clock::Clock;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
-use hand::{Hand, HandOut};
+use hand::{Hand, HandOut, Shake};
 use link::{Debt, QuicLink};
 use quinn_proto::{ClientConfig, DatagramEvent, Endpoint, EndpointConfig, crypto};
 use sample::{FailureClass, QuicEnd, SocketFacts};
+use session::HandSessions;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
@@ -42,6 +44,9 @@ pub type Handshakes = Arc<dyn crypto::ClientConfig>;
 
 /// Who makes the handshakes of a user, by its number.
 pub type UserHandshakes = Box<dyn FnMut(u64) -> Handshakes>;
+
+/// What a server is given to send a ticket.
+const TICKET: Nanos = Nanos::SECOND;
 
 /// Bytes of datagrams read at once.
 const DATAGRAMS_SIZE: usize = 64 << 10;
@@ -57,6 +62,7 @@ pub struct Quic<I> {
     of_users: Option<UserHandshakes>,
     transport: Arc<quinn_proto::TransportConfig>,
     handshakes: Handshakes,
+    by_hand: Option<HandSessions>,
     lanes: Vec<Lane>,
     alarms: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
     /// What the worker is to be told at once.
@@ -90,6 +96,9 @@ struct Lane {
 struct ByHand {
     hand: Hand,
     remote: SocketAddr,
+    name: String,
+    /// The connection is one that only has a ticket given, until then; behind it comes the one that was asked for.
+    fetches: Option<(Shake, Nanos)>,
     options: OpenOptions,
     armed: Nanos,
     /// The worker was told that it stands, and that it is over.
@@ -122,6 +131,7 @@ impl<I: Io> Quic<I> {
             of_users: None,
             transport,
             handshakes: tls,
+            by_hand: None,
             lanes: Vec::new(),
             alarms: BinaryHeap::new(),
             news: Vec::new(),
@@ -142,6 +152,12 @@ impl<I: Io> Quic<I> {
     pub fn with_users(mut self, of_users: UserHandshakes) -> Quic<I> {
         self.of_users = Some(of_users);
         self
+    }
+
+    /// Connections may be made by hand, with these sessions of TLS.
+    #[must_use]
+    pub fn by_hand(self, sessions: HandSessions) -> Quic<I> {
+        Quic { by_hand: Some(sessions), ..self }
     }
 
     /// What is below.
@@ -198,22 +214,63 @@ impl<I: Io> Quic<I> {
         options: &OpenOptions,
     ) -> Result<(), IoError> {
         let now = self.io.now();
-        let hand = Hand::new(&self.handshakes, name, now);
-        let hand = hand.ok_or(IoError::Failed(FailureClass::Tls))?;
-        let (options, armed, told) = (options.clone(), Nanos::NEVER, (false, false));
-        self.lane(slot).hand = Some(Box::new(ByHand { hand, remote, options, armed, told }));
+        let refused = IoError::Failed(FailureClass::Tls);
+        let sessions = self.by_hand.as_ref().ok_or(refused)?;
+        let shake = Shake::of(options.by_hand.as_deref().unwrap_or_default());
+        let early = shake.is_early();
+        let fetches = (early && !sessions.has_ticket(name)).then(|| (shake.clone(), now + TICKET));
+        let shake = if fetches.is_some() { Shake::default() } else { shake };
+        let hand = Hand::new(sessions, name, shake, early, now).ok_or(refused)?;
+        self.lane(slot).hand = Some(Box::new(ByHand {
+            hand,
+            remote,
+            name: name.to_owned(),
+            fetches,
+            options: options.clone(),
+            armed: Nanos::NEVER,
+            told: (false, false),
+        }));
         self.advance_hand(slot);
         Ok(())
     }
 
+    /// Begins the connection that was asked for, once there is a ticket for it or none comes.
+    fn begin_early(&mut self, slot: Slot) {
+        let now = self.io.now();
+        let Quic { lanes, io, by_hand, .. } = self;
+        let (Some(one), Some(sessions)) = (lanes[slot as usize].hand.as_deref_mut(), by_hand)
+        else {
+            return;
+        };
+        let Some((_, until)) = one.fetches else { return };
+        if !sessions.has_ticket(&one.name) && !one.hand.is_over() && now < until {
+            return;
+        }
+        one.hand.close();
+        while let Some(HandOut::Datagram(datagram)) = one.hand.next_out() {
+            // what the socket has no room for is lost, as on any path
+            io.write(slot, &datagram).ok();
+        }
+        let shake = one.fetches.take().map(|(shake, _)| shake).unwrap_or_default();
+        let anew = OpenOptions { port: None, ..one.options.clone() };
+        let opened = io.open(slot, &Peer::Udp(one.remote), &anew);
+        if let Some(hand) = Hand::new(sessions, &one.name, shake, true, now) {
+            (one.hand, one.told) = (hand, (false, false));
+        }
+        if let Err(IoError::Failed(class)) = opened {
+            one.hand.lose_path(class);
+        }
+    }
+
     /// Sends what a connection by hand has to send, and says what there is to be read.
     fn advance_hand(&mut self, slot: Slot) {
+        self.begin_early(slot);
         let Quic { lanes, io, news, alarms, .. } = self;
         let lane = &mut lanes[slot as usize];
         let (generation, Some(by_hand)) = (lane.generation, lane.hand.as_deref_mut()) else {
             return;
         };
-        let ByHand { hand, remote, options, armed, told } = by_hand;
+        let ByHand { hand, remote, options, armed, told, fetches, .. } = by_hand;
         while let Some(out) = hand.next_out() {
             let done = match out {
                 // what the socket has no room for is lost, as on any path
@@ -227,12 +284,14 @@ impl<I: Io> Quic<I> {
                 hand.lose_path(class);
             }
         }
-        let (stands, over) = (hand.stands(), hand.is_over());
-        let writable = (stands, over) != std::mem::replace(told, (stands, over));
-        if writable || hand.waiting() > 0 {
+        // of a connection that fetches a ticket nobody hears
+        let state = (hand.takes(), hand.is_over());
+        let over = state.1;
+        let writable = fetches.is_none() && state != std::mem::replace(told, state);
+        if writable || hand.waiting() > 0 && fetches.is_none() {
             news.push((Ready { slot, readable: true, writable, ended: over }, generation));
         }
-        let due = hand.due();
+        let due = fetches.as_ref().map_or(hand.due(), |(_, until)| hand.due().min(*until));
         if due < *armed {
             *armed = due;
             alarms.push(Reverse((due, slot, generation)));
@@ -246,6 +305,9 @@ impl<I: Io> Quic<I> {
         let (generation, Some(by_hand)) = (lane.generation, lane.hand.as_deref_mut()) else {
             return Err(IoError::WouldBlock);
         };
+        if by_hand.fetches.is_some() {
+            return Err(IoError::WouldBlock);
+        }
         let read = by_hand.hand.read(buffer);
         if matches!(read, Ok(count) if count > 0) {
             // a short read is taken for the last one
@@ -418,7 +480,7 @@ impl<I: Io> Io for Quic<I> {
                 }
             };
         }
-        if options.by_hand {
+        if options.by_hand.is_some() {
             let made = self.connect_by_hand(slot, *address, name, options);
             return made.inspect_err(|_| self.io.close(slot, Close::Orderly));
         }
@@ -439,6 +501,9 @@ impl<I: Io> Io for Quic<I> {
         }
         let by_hand = self.lanes.get_mut(slot as usize).and_then(|lane| lane.hand.as_mut());
         if let Some(by_hand) = by_hand {
+            if by_hand.fetches.is_some() {
+                return Err(IoError::WouldBlock);
+            }
             by_hand.hand.write(bytes, self.io.now())?;
             self.advance_hand(slot);
             return Ok(bytes.len());

@@ -392,7 +392,10 @@ impl QuicLink {
             | PieceKind::Packet
             | PieceKind::Limit
             | PieceKind::Port
-            | PieceKind::Frame => {}
+            | PieceKind::Frame
+            | PieceKind::Shake
+            | PieceKind::Hello
+            | PieceKind::Deed => {}
         }
     }
 

@@ -10,6 +10,7 @@ use dialogue::talk::{Carried, Conversations, Director, Lull, play};
 use engine::{Endpoint as Place, Setup, Worker, drive, endpoint_key};
 use plan::Plan;
 use quic::deaf::{Deafness, deaf};
+use quic::session::{HandSessions, SessionWords};
 use quic::{Limits, Moves, Quic};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
@@ -61,6 +62,8 @@ pub enum EarlyDoor {
     /// Its tickets do not allow any.
     Shut,
     Open,
+    /// The same, and it reads what comes with a ticket as often as that comes (RFC 8446 section 8).
+    Repeating,
     /// Requests that come early are answered with 425 (RFC 8470 section 5.2).
     TooEarly,
     /// Its tickets allow it, and it knows no session when a client comes back.
@@ -137,7 +140,7 @@ pub fn execute_quic(plan: Plan, pond: Pond, origin: Instant) -> QuicOutcome {
     setup.logging.calls = true;
     setup.logging.ends = true;
     let setup = Arc::new(setup);
-    let (client, server) = handshakes(pond.early);
+    let (client, _, server) = handshakes(pond.early);
     let water = Water::new(pond, start, origin, server);
     let seed = Some([7; 32]);
     let moves = setup.plan.connection.migrate.map(|when| match when {
@@ -169,9 +172,10 @@ impl std::fmt::Debug for Bay {
 impl Bay {
     /// `origin` as for [`execute_quic`].
     pub fn new(pond: Pond, origin: Instant) -> Bay {
-        let (client, server) = handshakes(pond.early);
+        let (client, by_hand, server) = handshakes(pond.early);
         let water = Water::new(pond, Nanos::from_secs(1_000), origin, server);
         let quic = Quic::new(water, origin, client, &Limits::default(), Some([7; 32]));
+        let quic = quic.by_hand(by_hand);
         Bay { quic, governor: Governor::unbounded(), carried: Carried::default() }
     }
 
@@ -230,7 +234,7 @@ fn places(plan: &Plan) -> Vec<Place> {
 const SERVER: &str = "10.0.0.2:443";
 
 /// Both sides of TLS, with a certificate of their own.
-fn handshakes(early: EarlyDoor) -> (quic::Handshakes, Arc<QuicServerConfig>) {
+fn handshakes(early: EarlyDoor) -> (quic::Handshakes, HandSessions, Arc<QuicServerConfig>) {
     let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned()]).expect("a certificate");
     let certificate = made.cert.der().clone();
     let key = rustls_pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
@@ -254,13 +258,25 @@ fn handshakes(early: EarlyDoor) -> (quic::Handshakes, Arc<QuicServerConfig>) {
     server.alpn_protocols = vec![b"h3".to_vec()];
     // for QUIC it is all or nothing (RFC 9001 section 4.6.1)
     server.max_early_data_size = if early == EarlyDoor::Shut { 0 } else { u32::MAX };
-    if early == EarlyDoor::Forgetful {
-        server.session_storage = Arc::new(Forgets);
+    match early {
+        EarlyDoor::Forgetful => server.session_storage = Arc::new(Forgets),
+        EarlyDoor::Repeating => {
+            server.session_storage = Arc::new(Repeats(server.session_storage.clone()));
+        }
+        EarlyDoor::Shut | EarlyDoor::Open | EarlyDoor::TooEarly => {}
     }
+    let by_hand = HandSessions::new(&client, WORDS);
     let client = QuicClientConfig::try_from(client).expect("a suite for QUIC");
     let server = QuicServerConfig::try_from(server).expect("a suite for QUIC");
-    (Arc::new(client), Arc::new(server))
+    (Arc::new(client), by_hand, Arc::new(server))
 }
+
+/// Nobody asks what was agreed on.
+const WORDS: SessionWords = SessionWords {
+    name: |name| rustls_pki_types::ServerName::try_from(name.to_owned()).ok(),
+    facts: |_| None,
+    why: |error| error.to_string(),
+};
 
 /// Takes sessions and knows none.
 #[derive(Debug)]
@@ -277,6 +293,28 @@ impl rustls::server::StoresServerSessions for Forgets {
 
     fn take(&self, _key: &[u8]) -> Option<Vec<u8>> {
         None
+    }
+
+    fn can_cache(&self) -> bool {
+        true
+    }
+}
+
+/// A ticket can be used more than once.
+#[derive(Debug)]
+struct Repeats(Arc<dyn rustls::server::StoresServerSessions>);
+
+impl rustls::server::StoresServerSessions for Repeats {
+    fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
+        self.0.put(key, value)
+    }
+
+    fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.0.get(key)
+    }
+
+    fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.0.get(key)
     }
 
     fn can_cache(&self) -> bool {
@@ -509,8 +547,16 @@ impl Host {
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
-                let accepted = self.endpoint.accept(incoming, now, &mut out, None);
-                let (handle, connection) = accepted.expect("a client of ours is welcome");
+                let (handle, connection) = match self.endpoint.accept(incoming, now, &mut out, None)
+                {
+                    Ok(accepted) => accepted,
+                    // its first packet breaks the rules
+                    Err(refused) => {
+                        let said = refused.response.map(|transmit| out[..transmit.size].to_vec());
+                        self.aside.extend(said.map(|said| (client, said)));
+                        return;
+                    }
+                };
                 let rows = BTreeMap::new();
                 let guest = Guest { connection, rows, calls: 0, control: None };
                 self.guests.insert(handle, guest);

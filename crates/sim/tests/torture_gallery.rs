@@ -31,19 +31,24 @@ const GALLERY: [(Defect, &str); 8] = [
 ];
 
 /// The same of a server that speaks HTTP/2.
-const FRAMES: [(Defect, &str); 3] = [
+const FRAMES: [(Defect, &str); 4] = [
     (Defect::DiesOfLongFrame, "a crash by the length of a frame"),
     (Defect::KeepsResetStreams, "streams that are never forgotten"),
     (Defect::MixesTables, "tables of fields that are mixed up"),
+    (Defect::ServesConnect, "CONNECT that is taken for a page's request"),
 ];
 
 /// The same of a server that speaks HTTP/3.
-const STREAMS: [(Defect, &str); 5] = [
+const STREAMS: [(Defect, &str); 9] = [
     (Defect::DiesOfDataFirst, "a crash by content before a header section"),
     (Defect::KeepsCancelledStreams, "requests given up that are never forgotten"),
     (Defect::HangsOnInsertCount, "workers that wait for entries of a table for ever"),
     (Defect::GrowsTables, "a table that grows as a client likes"),
     (Defect::PassesOverInstructions, "a table that parts from the client's"),
+    (Defect::OverfillsTables, "a table of its own that is too large"),
+    (Defect::RefersBeyondTables, "responses that refer to no entry"),
+    (Defect::BlocksReaders, "responses that wait for entries against the client's will"),
+    (Defect::EvictsReferenced, "entries that are gone while somebody needs them"),
 ];
 
 fn settings() -> Settings {

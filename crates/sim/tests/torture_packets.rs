@@ -9,7 +9,7 @@ use dialogue::http2::Spoken;
 use dialogue::http3::{packets, write};
 use dialogue::talk::{Move, TalkEnd, TalkScript};
 use quic::deaf::Deafness;
-use sim::quic::{Bay, Pond, Way};
+use sim::quic::{Bay, EarlyDoor, Pond, Way};
 use sim::torture::target_over_quic;
 use sim::{Queue, Service};
 use std::time::Instant;
@@ -23,8 +23,16 @@ use units::Nanos;
 fn cases() -> Vec<Case> {
     let mut cases = catalogue::cases().unwrap();
     let number = |case: &Case| case.id.trim_start_matches("Q-").parse::<u32>().unwrap_or(0);
-    cases.retain(|case| case.group() == 'Q' && (71..90).contains(&number(case)));
-    assert!(cases.len() >= 12, "{}", cases.len());
+    let by_hand = |number| (54..59).contains(&number) || (71..90).contains(&number);
+    cases.retain(|case| case.group() == 'Q' && by_hand(number(case)));
+    assert!(cases.len() >= 23, "{}", cases.len());
+    cases
+}
+
+fn named(ids: &[&str]) -> Vec<Case> {
+    let mut cases = cases();
+    cases.retain(|case| ids.contains(&case.id.as_str()));
+    assert_eq!(cases.len(), ids.len(), "{ids:?}");
     cases
 }
 
@@ -62,6 +70,37 @@ fn a_right_server_has_no_finding_behind_the_handshake() {
     assert_eq!(result.cases.len(), cases.len());
 }
 
+/// What becomes of requests in early data where they may be repeated: they are served, asked for again, or passed over.
+#[test]
+fn early_data_is_read_with_care_or_not_at_all() {
+    let cases = named(&["Q-83", "Q-84", "Q-85", "Q-86"]);
+    for early in [EarlyDoor::TooEarly, EarlyDoor::Forgetful] {
+        let result = against(Pond { early, ..pond() }, &cases);
+        assert_eq!(findings(&result), Vec::<String>::new(), "{early:?}");
+        let skipped = result.cases.iter().filter(|case| case.skipped.is_some()).count();
+        assert_eq!(skipped, if early == EarlyDoor::Forgetful { 3 } else { 0 }, "{early:?}");
+    }
+    let shut = against(pond(), &cases);
+    let told: Vec<_> = shut.cases.iter().filter_map(|case| case.skipped.clone()).collect();
+    assert_eq!(told.len(), 4);
+    assert!(told[0].contains("no ticket that permits early data"), "{told:?}");
+}
+
+/// It serves a POST in early data, and again when it is recorded and repeated; a GET may be.
+#[test]
+fn a_server_that_repeats_a_post_is_found() {
+    let cases = named(&["Q-83", "Q-84"]);
+    let once = findings(&against(Pond { early: EarlyDoor::Open, ..pond() }, &cases));
+    assert_eq!(once.len(), 1, "{once:#?}");
+    let result = against(Pond { early: EarlyDoor::Repeating, ..pond() }, &cases);
+    let found = findings(&result);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found.iter().all(|line| line.starts_with("Q-84 a POST")), "{found:#?}");
+    let again = result.cases[0].exchanges.iter().find(|one| one.name.contains("recorded")).unwrap();
+    assert_eq!(again.judgement.outcome, TestOutcome::Alternative, "{:?}", again.judgement);
+    assert!(again.judgement.seen.contains("early-accepted"), "{:?}", again.judgement);
+}
+
 /// What is planted, and the case that finds it.
 #[test]
 fn what_a_server_passes_over_is_found() {
@@ -70,11 +109,18 @@ fn what_a_server_passes_over_is_found() {
         (Deafness { forbidden: true, ..none }, "Q-72", "HANDSHAKE_DONE: the connection stands"),
         (Deafness { windows: true, ..none }, "Q-75", "one byte more than a stream may have"),
         (Deafness { challenges: true, ..none }, "Q-71", "PATH_CHALLENGE: the connection stands"),
+        (Deafness { forbidden: true, ..none }, "Q-85", "HANDSHAKE_DONE: early-accepted, the"),
+        (Deafness { windows: true, ..none }, "Q-86", "one byte more than a stream may have"),
+        (Deafness { handshakes: true, ..none }, "Q-55", "STREAM in a Handshake packet: the conn"),
+        (Deafness { keys: true, ..none }, "Q-87", "between two halves of a request"),
+        (Deafness { alerts: true, ..none }, "Q-56", "a Finished that is wrong"),
+        (Deafness { parameters: true, ..none }, "Q-57", "ack_delay_exponent of 21: the conn"),
     ];
     for (deaf_to, case, told) in planted {
         let mut cases = cases();
         cases.retain(|one| one.id == case);
-        let found = findings(&against(Pond { deaf_to, ..pond() }, &cases));
+        let early = EarlyDoor::Open;
+        let found = findings(&against(Pond { deaf_to, early, ..pond() }, &cases));
         assert!(found.iter().any(|line| line.contains(told)), "{case}: {found:#?}");
     }
 }

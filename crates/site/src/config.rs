@@ -39,7 +39,7 @@ impl Http3 {
 /// What becomes of requests over HTTP/3 that come before the handshake is over (0-RTT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyData {
-    /// They are served.
+    /// They are served; those whose method is not safe, once the handshake is over (RFC 8470 section 3).
     Accept,
     /// Tickets allow them, but no session is remembered, as by a server that was started anew: the client
     /// has to send them again.

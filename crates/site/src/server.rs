@@ -10,7 +10,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use crate::config::Engine;
+use crate::config::{EarlyData, Engine};
 use crate::counters::Counters;
 use crate::lateness::LatenessLog;
 use crate::listen::Listener;
@@ -47,7 +47,10 @@ impl Site {
         let (listener, address) = Listener::bind(&config.listen, config.backlog())?;
         let mut quic = match (&config.http3, &address) {
             (Some(wanted), Address::Tcp(address)) => {
-                Some(proper::QuicListener::bind(*address, wanted, config.early_data)?)
+                // the range reads early data, once the handshake is over
+                let early = config.range.as_ref().map(|_| EarlyData::Accept);
+                let early = config.early_data.or(early);
+                Some(proper::QuicListener::bind(*address, wanted, early)?)
             }
             _ => None,
         };

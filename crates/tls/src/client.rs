@@ -110,17 +110,29 @@ impl Factory {
 
     /// Handshakes as [`Factory::quic`] makes them, of a user with tickets of its own.
     #[cfg(feature = "quic")]
-    pub fn quic_of(&mut self, user: u64) -> Arc<dyn quinn_proto::crypto::ClientConfig> {
-        Arc::new(crate::quic::Handshakes::new(self.config_of(user)))
+    pub fn quic_of(&mut self, user: u64) -> quic::Handshakes {
+        quic::session::handshakes(self.config_of(user), QUIC_WORDS)
     }
 
-    /// Handshakes for QUIC, with the same settings and the same store of tickets: TLS 1.3 alone
-    /// (RFC 9001 section 4.2).
+    /// Handshakes for QUIC, with the same settings and the same store of tickets.
     #[cfg(feature = "quic")]
-    pub fn quic(&self) -> Arc<dyn quinn_proto::crypto::ClientConfig> {
-        Arc::new(crate::quic::Handshakes::new(self.config.clone()))
+    pub fn quic(&self) -> quic::Handshakes {
+        quic::session::handshakes(self.config.clone(), QUIC_WORDS)
+    }
+
+    /// The same of connections that are made by hand, which resume sessions of their own where they want to.
+    #[cfg(feature = "quic")]
+    pub fn quic_by_hand(&self) -> quic::session::HandSessions {
+        quic::session::HandSessions::new(&self.config, QUIC_WORDS)
     }
 }
+
+#[cfg(feature = "quic")]
+const QUIC_WORDS: quic::session::SessionWords = quic::session::SessionWords {
+    name: |typed| parse_name(typed).ok(),
+    facts: crate::session::facts_of_state,
+    why: |error| crate::error::session_error(error).text,
+};
 
 impl TlsFactory for Factory {
     fn session(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {

@@ -13,8 +13,6 @@ mod key_bits;
 mod names;
 mod open;
 mod pem;
-#[cfg(feature = "quic")]
-mod quic;
 mod roots;
 mod session;
 mod tickets;

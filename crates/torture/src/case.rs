@@ -159,10 +159,13 @@ pub enum Need {
     Device,
     /// The server permits a dynamic table of QPACK.
     Table,
+    /// It gives tickets that permit early data (0-RTT); it reads what is said early.
+    EarlyTicket,
+    EarlyData,
 }
 
 impl Need {
-    pub const ALL: [Need; 15] = [
+    pub const ALL: [Need; 17] = [
         Need::Post,
         Need::Reading,
         Need::Echo,
@@ -178,6 +181,8 @@ impl Need {
         Need::Soak,
         Need::Device,
         Need::Table,
+        Need::EarlyTicket,
+        Need::EarlyData,
     ];
 
     pub fn id(self) -> &'static str {
@@ -197,6 +202,8 @@ impl Need {
             Need::Soak => "soak",
             Need::Device => "device",
             Need::Table => "qpack-table",
+            Need::EarlyTicket => "early-ticket",
+            Need::EarlyData => "early-data",
         }
     }
 
@@ -218,6 +225,8 @@ impl Need {
             Need::Table => {
                 "the server permits no dynamic table (SETTINGS_QPACK_MAX_TABLE_CAPACITY)"
             }
+            Need::EarlyTicket => "the server gives no ticket that permits early data (0-RTT)",
+            Need::EarlyData => "the server reads no early data (0-RTT)",
             Need::Device => "no network device for segments of our own is there",
             Need::Starve => {
                 "no commands that starve the server and relieve it are given (--starve-command CMD, --relieve-command CMD)"

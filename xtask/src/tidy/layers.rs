@@ -54,7 +54,7 @@ const PLACES: &[Place] = &[
     // faulty: its reader says whether a conforming server would wait for the rest of a request
     only("campaign", 3, &["conduit", "stats", "dialogue", "torture", "faulty"]),
     only("reactor", 4, &["conduit"]),
-    only("tls", 4, &["conduit"]),
+    only("tls", 4, &["conduit", "quic"]),
     only("lua", 4, &["conduit", "wire", "workload"]),
     only("host", 4, &[]),
     only("netpath", 4, &["wan"]),

@@ -208,10 +208,10 @@ impl FramesSaid {
 }
 
 /// Bytes of a packet's piece by which it is seen what its first frame is: head, options, type.
-const OPENED: usize = streams::HEAD + 2;
+const OPENED: usize = streams::HEAD + 3;
 
 fn is_packet(piece: Head) -> bool {
-    piece.kind == PieceKind::Packet && piece.length >= 2
+    piece.kind == PieceKind::Packet && piece.length >= 3
 }
 
 impl PiecesSaid {
@@ -251,7 +251,7 @@ impl PiecesSaid {
                 self.highest = Some(piece.stream);
             }
             // a packet that begins with STREAM may hold a request
-            let opens = matches!(head.get(streams::HEAD + 1), Some(0x08..=0x0f));
+            let opens = matches!(head.get(streams::HEAD + 2), Some(0x08..=0x0f));
             if opens && !charge(false, free) {
                 return at;
             }

@@ -89,6 +89,18 @@ fn new_connections_keep_to_the_rate_and_leave_room_for_probes() {
 }
 
 #[test]
+fn connections_that_fetch_something_before_count_too() {
+    let mut one = governor(narrow());
+    let early = |one: &mut Governor, at| one.admit_behind(ms(at), &peer(), false, 1);
+    assert_eq!(early(&mut one, 100), Admission::Now);
+    assert_eq!(one.admit(ms(200), &peer(), false), Admission::Now);
+    assert_eq!(one.admit(ms(300), &peer(), false), Admission::At(ms(1_100)));
+    assert_eq!(early(&mut one, 1_100), Admission::Now);
+    assert_eq!(early(&mut one, 1_150), Admission::At(ms(2_100)));
+    assert_eq!(one.spent().connections, 5);
+}
+
+#[test]
 fn open_connections_are_counted_until_they_are_closed() {
     let mut one = governor(Bounds { connections_max: 8, ..wide() });
     for _ in 0..4 {

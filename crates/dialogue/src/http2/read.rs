@@ -1,13 +1,14 @@
 //! Frames, read as they come: what a polite client would refuse is read too, as far as it can be.
 
 mod streams;
+mod table;
 
 use super::block::{self, response};
 use super::{
     ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, GOAWAY, HEADERS, KINDS, OCTETS,
     PADDED, PING, PRIORITIZED, RST_STREAM, SETTINGS, write,
 };
-use crate::http3::{OVER_QUIC, code_name, datagrams, packets};
+use crate::http3::{OVER_QUIC, TablePermit, code_name, datagrams, packets};
 use crate::replies::{ANSWERS_MAX, HEAD_MAX, Response};
 use hpack::Decoder;
 use sample::http2_code_name;
@@ -77,7 +78,7 @@ impl std::fmt::Display for FrameSeen {
         let FrameSeen { kind, flags, stream, length, .. } = self;
         match (*kind, self.code()) {
             (datagrams::CAME, _) if self.is_over_quic() => f.write_str(&datagrams::told(self)),
-            (packets::FRAME, _) if self.is_over_quic() => f.write_str(packets::name(*flags)),
+            (packets::FRAME, _) if self.is_over_quic() => f.write_str(packets::told(*flags)),
             (RST_STREAM | GOAWAY, Some(code)) if self.is_over_quic() => {
                 write!(f, "{} {}", self.quic_name(), code_name(code))
             }
@@ -147,8 +148,9 @@ impl Default for FrameReader {
 impl FrameReader {
     /// A reader of HTTP/3; the response on the stream of the request that follows is kept as that of
     /// [`FOLLOW_UP`](super::FOLLOW_UP).
-    pub fn http3(follow_up: Option<u64>) -> FrameReader {
-        let read = streams::StreamsRead::new(follow_up);
+    /// `permit`: what the server's table of QPACK may be.
+    pub fn http3(follow_up: Option<u64>, permit: TablePermit) -> FrameReader {
+        let read = streams::StreamsRead::new(follow_up, permit);
         FrameReader { streams: Some(Box::new(read)), ..FrameReader::default() }
     }
 

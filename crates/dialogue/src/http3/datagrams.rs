@@ -30,7 +30,7 @@ pub fn datagram(bytes: &[u8]) -> Vec<u8> {
 pub fn initial(size: u16, options: &str, frames: &[u8]) -> Result<Vec<u8>, String> {
     let bits = super::option_bits(options, &INITIAL_OPTIONS, "an Initial")?;
     let mut out = Vec::new();
-    let payload = [&size.to_be_bytes()[..], &[bits], frames].concat();
+    let payload = [&size.to_be_bytes()[..], &bits.to_be_bytes()[1..], frames].concat();
     streams::put(&mut out, PieceKind::Initial, 0, &payload);
     Ok(out)
 }

@@ -3,7 +3,9 @@
 
 use crate::http2::FrameSeen;
 use crate::talk::Move;
-use conduit::streams::{self, FRAMES, LIMITS, PACKET_OPTIONS, PieceKind};
+use conduit::streams::{
+    self, DEEDS, EARLY, FRAMES, HEAD, LIMITS, PACKET_OPTIONS, PieceKind, SHAKE_OPTIONS,
+};
 use units::quoted;
 
 /// A kept frame of QUIC, whose flags are its row among [`FRAMES`].
@@ -16,10 +18,73 @@ pub const FRAME: u8 = 0x73;
 pub fn packet(options: &str, frames: &[u8]) -> Result<Vec<u8>, String> {
     let bits = super::option_bits(options, &PACKET_OPTIONS, "a packet")?;
     let mut out = Vec::new();
-    let payload = [&[bits], frames].concat();
+    let payload = [&bits.to_be_bytes(), frames].concat();
     streams::put(&mut out, PieceKind::Packet, 0, &payload);
     Ok(out)
 }
+
+/// How hands are shaken. `options`: names of [`SHAKE_OPTIONS`], joined by `+`, or `none`; `parameters`: transport
+/// parameters behind the usual ones.
+///
+/// # Errors
+/// An option that is none.
+pub fn shake(options: &str, parameters: &[u8]) -> Result<Vec<u8>, String> {
+    let bits = super::option_bits(options, &SHAKE_OPTIONS, "a handshake")?;
+    let mut out = Vec::new();
+    let payload = [&bits.to_be_bytes(), parameters].concat();
+    streams::put(&mut out, PieceKind::Shake, 0, &payload);
+    Ok(out)
+}
+
+/// Bytes of our ClientHello, from one place to before another.
+pub fn hello(from: u64, to: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    streams::put_code(&mut out, PieceKind::Hello, from, Some(to));
+    out
+}
+
+/// Something that the connection does, by its name among [`DEEDS`]; `None`: it is none of them.
+pub fn deed(name: &str) -> Option<Vec<u8>> {
+    let row = DEEDS.iter().position(|known| *known == name)?;
+    let mut out = Vec::new();
+    streams::put_code(&mut out, PieceKind::Deed, 0, Some(row as u64));
+    Some(out)
+}
+
+/// How hands are shaken on the connection of these steps, as the driver has it; `None`: it need not be made by hand.
+pub fn handshake(steps: &[Move]) -> Option<Vec<u8>> {
+    let mut by_hand = None;
+    for step in steps {
+        let Move::Send(bytes) = step else { continue };
+        let mut rest = &bytes[..];
+        while let Some(head) = rest.first_chunk::<HEAD>().and_then(streams::Head::from_bytes) {
+            let end = HEAD.saturating_add(head.length as usize).min(rest.len());
+            if head.kind == PieceKind::Shake {
+                return Some(rest[HEAD..end].to_vec());
+            }
+            if KINDS.contains(&head.kind) {
+                by_hand = Some(Vec::new());
+            }
+            rest = &rest[end..];
+        }
+    }
+    by_hand
+}
+
+/// Something is said in early data on such a connection, for which a ticket is needed.
+pub(crate) fn is_early(handshake: &[u8]) -> bool {
+    handshake.first_chunk::<2>().is_some_and(|bits| u16::from_be_bytes(*bits) & EARLY != 0)
+}
+
+/// What only a connection made by hand carries.
+const KINDS: [PieceKind; 6] = [
+    PieceKind::Packet,
+    PieceKind::Limit,
+    PieceKind::Port,
+    PieceKind::Shake,
+    PieceKind::Hello,
+    PieceKind::Deed,
+];
 
 /// What touches one of the server's [`LIMITS`].
 ///
@@ -42,8 +107,7 @@ pub fn port() -> Vec<u8> {
 
 /// The step says something that only a connection made by hand carries.
 pub fn is_said(step: &Move) -> bool {
-    let kinds = [PieceKind::Packet, PieceKind::Limit, PieceKind::Port];
-    matches!(step, Move::Send(bytes) if super::heads(bytes).any(|head| kinds.contains(&head.kind)))
+    matches!(step, Move::Send(bytes) if super::heads(bytes).any(|head| KINDS.contains(&head.kind)))
 }
 
 /// The row of a frame among [`FRAMES`]; `None`: nobody asks for it.
@@ -60,6 +124,40 @@ pub fn named(name: &str) -> Option<u8> {
 /// The name of a frame by its row.
 pub(crate) fn name(row: u8) -> &'static str {
     FRAMES.get(usize::from(row)).map_or("a frame", |(name, _)| name)
+}
+
+/// What is wrong with the server's table of QPACK, by its name among [`FRAMES`]: a sentence, and the text that says so.
+const TABLE_FAULTS: [(&str, &str); 5] = [
+    ("table-capacity", "its table has a capacity that we do not permit (RFC 9204 section 4.3.1)"),
+    (
+        "table-instruction",
+        "an instruction that its table cannot take (RFC 9204 sections 3.2.2 and 4.3)",
+    ),
+    (
+        "table-reference",
+        "a section refers to what is not in the table (RFC 9204 sections 2.2.1 and 4.5.1)",
+    ),
+    (
+        "table-blocked",
+        "more streams could wait for its table than we permit (RFC 9204 section 2.1.2)",
+    ),
+    (
+        "table-evicted",
+        "an entry left its table that could still be needed (RFC 9204 section 2.1.1)",
+    ),
+];
+
+/// A frame by its row, as it is told.
+pub(crate) fn told(row: u8) -> &'static str {
+    let name = name(row);
+    let fault = TABLE_FAULTS.iter().find(|(fault, _)| *fault == name);
+    fault.map_or(name, |(_, told)| told)
+}
+
+/// Nothing is wrong with the server's table of QPACK.
+pub fn is_table_sound(frames: &[FrameSeen]) -> bool {
+    let mut rows = TABLE_FAULTS.iter().filter_map(|(name, _)| named(name));
+    !rows.any(|row| is_heard(frames, row))
 }
 
 /// This frame came.
@@ -80,9 +178,9 @@ pub fn is_echoed(frames: &[FrameSeen], bytes: &[u8]) -> bool {
         .any(|frame| frame.payload == bytes)
 }
 
-/// The options of a packet, as a case has them.
-pub(super) fn options(bits: u8) -> String {
-    let set = PACKET_OPTIONS.iter().filter(|(_, bit)| bits & bit != 0);
+/// The options of a packet or of a handshake, as a case has them.
+pub(super) fn options(bits: u16, known: &[(&str, u16)]) -> String {
+    let set = known.iter().filter(|(_, bit)| bits & bit != 0);
     let names: Vec<&str> = set.map(|(name, _)| *name).collect();
     if names.is_empty() { String::new() } else { format!(", {}", names.join(", ")) }
 }
@@ -96,12 +194,16 @@ pub(super) fn limit_name(row: u64) -> &'static str {
 mod tests {
     use super::*;
     use crate::http3::write;
-    use conduit::streams::HEAD;
 
     #[test]
     fn packets_are_described() {
         let made = packet("reserved+twice", b"\x01").unwrap();
-        assert_eq!(made[HEAD..], [2 | 16, 1]);
+        assert_eq!(made[HEAD..], [0, 2 | 16, 1]);
+        let early = handshake(&[Move::Send(shake("early+hold", b"").unwrap())]).unwrap();
+        let other = handshake(&[Move::Send(shake("hold", b"\x0a\x01\x15").unwrap())]).unwrap();
+        assert!(is_early(&early) && !is_early(&other) && other.ends_with(b"\x0a\x01\x15"));
+        assert_eq!(handshake(&[Move::Send(made.clone())]), Some(Vec::new()));
+        assert_eq!(handshake(&[Move::Send(write::opening())]), None);
         assert_eq!(packet("big", b"").unwrap_err(), "\"big\" is no option of a packet");
         assert_eq!(limit("stream-beyond", 4).unwrap()[HEAD..], 1_u64.to_be_bytes());
         assert_eq!(limit("sky", 4).unwrap_err(), "\"sky\" is no limit of QUIC");

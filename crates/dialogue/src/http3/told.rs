@@ -1,7 +1,7 @@
 //! Pieces of streams as people can read them.
 
 use super::packets;
-use conduit::streams::{self, HEAD, Head, PieceKind};
+use conduit::streams::{self, DEEDS, HEAD, Head, PACKET_OPTIONS, PieceKind, SHAKE_OPTIONS};
 use sample::http3_code_name;
 
 /// What the pieces say, one after the other, each with as many bytes of its payload as `shown` gives back; `None`:
@@ -37,16 +37,36 @@ fn piece(head: Head, payload: &[u8], shown: &impl Fn(&[u8]) -> String) -> Option
         // what our own side of QUIC says is nobody's words
         PieceKind::Opened | PieceKind::Allowed | PieceKind::Sent | PieceKind::Frame => return None,
         PieceKind::Packet => {
-            let odd = payload.first().copied().unwrap_or(0);
-            let frames = payload.get(1..).unwrap_or_default();
-            format!("packet{}: {}", packets::options(odd), shown(frames))
+            let (odd, frames) = described(payload);
+            format!("packet{}: {}", packets::options(odd, &PACKET_OPTIONS), shown(frames))
         }
         PieceKind::Limit => {
             let row = streams::code(payload).unwrap_or(u64::MAX);
             format!("stream {stream}: {}", packets::limit_name(row))
         }
         PieceKind::Port => "another local port".to_owned(),
+        PieceKind::Shake => {
+            let (options, parameters) = described(payload);
+            let with = if parameters.is_empty() { "" } else { ", transport parameters: " };
+            let told = packets::options(options, &SHAKE_OPTIONS);
+            format!("handshake{told}{with}{}", shown(parameters))
+        }
+        PieceKind::Hello => {
+            let end = streams::code(payload).unwrap_or(0);
+            format!("ClientHello from byte {stream} to before {end}")
+        }
+        PieceKind::Deed => {
+            let row = streams::code(payload).and_then(|row| usize::try_from(row).ok());
+            let name = row.and_then(|row| DEEDS.get(row)).copied().unwrap_or("nothing");
+            name.to_owned()
+        }
     })
+}
+
+/// Two bytes of options, and what follows them.
+fn described(payload: &[u8]) -> (u16, &[u8]) {
+    let options = payload.first_chunk::<2>().map_or(0, |bits| u16::from_be_bytes(*bits));
+    (options, payload.get(2..).unwrap_or_default())
 }
 
 fn size(payload: &[u8]) -> u16 {

@@ -116,7 +116,8 @@ impl Conversation {
                 Spoken::Http1 => Replies::new(&script.methods),
                 Spoken::Http2 | Spoken::Http2Raw => Replies::http2(),
                 Spoken::Http3 | Spoken::Datagrams => {
-                    Replies::http3(script.follow_up.as_deref().and_then(http3::stream_of))
+                    let follow_up = script.follow_up.as_deref().and_then(http3::stream_of);
+                    Replies::http3(follow_up, http3::table_permitted(&script.steps))
                 }
             },
             before_follow_up: None,
@@ -311,7 +312,11 @@ impl Conversation {
             self.script.start = at.max(now + Nanos(1));
             return;
         }
-        match governor.admit(now, &self.script.peer, self.script.probe) {
+        let by_hand = self.script.by_hand();
+        // it may have a ticket fetched before
+        let others = u64::from(by_hand.as_deref().is_some_and(http3::packets::is_early));
+        let (peer, probe) = (&self.script.peer, self.script.probe);
+        match governor.admit_behind(now, peer, probe, others) {
             Admission::Now => self.admitted = true,
             // its time begins when it may
             Admission::At(at) => {
@@ -339,7 +344,6 @@ impl Conversation {
             }
         }
         let bare = self.script.spoken == Spoken::Datagrams;
-        let by_hand = self.script.is_by_hand();
         let options = OpenOptions { bare, by_hand, ..self.script.options.clone() };
         if let Err(error) = io.open(slot, &self.script.peer, &options) {
             let class = match error {
@@ -676,7 +680,8 @@ impl Conversation {
         }
         let Some(frames) = &mut self.replies.frames else { return };
         let owed = frames.owed();
-        if self.script.spoken == Spoken::Http2 {
+        // over HTTP/3 the steps say whether anything is owed
+        if matches!(self.script.spoken, Spoken::Http2 | Spoken::Http3) {
             self.plain.extend(owed);
         }
     }

@@ -91,6 +91,15 @@ fn expand_packets(name: &str, argument: &str, values: &Values) -> Result<Option<
             packets::limit(name, if stream.is_empty() { 0 } else { number(stream)? })?
         }
         "port" => packets::port(),
+        "shake" => {
+            let (options, parameters) = two(argument);
+            packets::shake(options, &expanded(parameters, values)?)?
+        }
+        "hello" => {
+            let (from, to) = two(argument);
+            packets::hello(number(from)?, number(to)?)
+        }
+        _ if argument.is_empty() => return Ok(packets::deed(name)),
         _ => return Ok(None),
     }))
 }
@@ -195,6 +204,8 @@ mod tests {
             ("{line a}", "\"a\" is not NAME=VALUE"),
             ("{packet odd }", "\"odd\" is no option of a packet"),
             ("{limit sky 4}", "\"sky\" is no limit of QUIC"),
+            ("{shake late }", "\"late\" is no option of a handshake"),
+            ("{hello 0 x}", "\"x\" is no number of a stream or a frame"),
         ] {
             assert_eq!(made(text), Err(said.to_owned()), "{text}");
         }

@@ -13,13 +13,30 @@ type TableField = (Vec<u8>, Vec<u8>);
 
 /// The peer's instruction or section cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+pub enum Malformed {
+    /// A capacity above what it may be (section 4.3.1).
+    Capacity,
+    /// Anything else.
+    Other,
+}
+
+/// What a section needs of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableUse {
+    /// So many entries have to be inserted before it can be read.
+    pub required: u64,
+    /// The entries that it refers to, by their numbers among all that were ever inserted, [`USES_MAX`] at most.
+    pub entries: Vec<u64>,
+}
+
+/// References of one section that are told.
+pub const USES_MAX: usize = 1_024;
 
 /// A field section that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableSection {
-    /// Its fields, and whether it refers to the table.
-    Fields(Vec<(Vec<u8>, Vec<u8>)>, bool),
+    /// Its fields, and what it refers to in the table, if it does.
+    Fields(Vec<(Vec<u8>, Vec<u8>)>, Option<TableUse>),
     /// It waits until so many entries were inserted.
     Waits(u64),
 }
@@ -42,6 +59,7 @@ pub struct DynamicTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TableStop {
     Short,
+    Capacity,
     Bad,
 }
 
@@ -49,6 +67,15 @@ impl DynamicTable {
     /// A table of at most so many bytes.
     pub fn new(capacity_max: u64) -> DynamicTable {
         DynamicTable { capacity_max, ..DynamicTable::default() }
+    }
+
+    /// Entries that were ever inserted, and of these the first that is still there.
+    pub fn inserted(&self) -> u64 {
+        self.inserted
+    }
+
+    pub fn oldest(&self) -> u64 {
+        self.inserted - self.entries.len() as u64
     }
 
     /// Takes bytes of the peer's encoder stream; gives back how many entries they inserted.
@@ -68,7 +95,8 @@ impl DynamicTable {
                     self.bytes = rest.to_vec();
                     return Ok(self.inserted - before);
                 }
-                Err(TableStop::Bad) => return Err(Malformed),
+                Err(TableStop::Capacity) => return Err(Malformed::Capacity),
+                Err(TableStop::Bad) => return Err(Malformed::Other),
             }
         }
     }
@@ -91,7 +119,7 @@ impl DynamicTable {
         } else if first & 0b0010_0000 != 0 {
             let capacity = input.number(5)?;
             if capacity > self.capacity_max {
-                return Err(TableStop::Bad);
+                return Err(TableStop::Capacity);
             }
             self.capacity = capacity;
             self.shrink(0);
@@ -133,7 +161,7 @@ impl DynamicTable {
     /// # Errors
     /// What is a connection error QPACK_DECOMPRESSION_FAILED (section 2.2).
     pub fn section(&self, section: &[u8], list_max: u32) -> Result<TableSection, Malformed> {
-        self.read(section, u64::from(list_max)).map_err(|_| Malformed)
+        self.read(section, u64::from(list_max)).map_err(|_| Malformed::Other)
     }
 
     fn read(&self, section: &[u8], list_max: u64) -> Result<TableSection, TableStop> {
@@ -149,15 +177,18 @@ impl DynamicTable {
             return Ok(TableSection::Waits(required));
         }
         let (mut fields, mut list) = (Vec::new(), 0);
+        let mut entries = Vec::new();
         while !input.rest.is_empty() {
-            let field = self.field(&mut input, required, base, list_max)?;
+            let (field, entry) = self.field(&mut input, required, base, list_max)?;
+            entries.extend(entry.filter(|_| entries.len() < USES_MAX));
             list += size_of(&field);
             if list > list_max {
                 return Err(TableStop::Bad);
             }
             fields.push(field);
         }
-        Ok(TableSection::Fields(fields, required > 0))
+        let used = (required > 0).then_some(TableUse { required, entries });
+        Ok(TableSection::Fields(fields, used))
     }
 
     /// The insert count as it is written (section 4.5.1.1).
@@ -178,39 +209,55 @@ impl DynamicTable {
         if required == 0 { Err(TableStop::Bad) } else { Ok(required) }
     }
 
-    /// One field line (section 4.5).
+    /// One field line (section 4.5), and the entry that it refers to.
     fn field(
         &self,
         input: &mut TableInput<'_>,
         required: u64,
         base: u64,
         most: u64,
-    ) -> Result<TableField, TableStop> {
+    ) -> Result<(TableField, Option<u64>), TableStop> {
         let first = *input.rest.first().ok_or(TableStop::Short)?;
         let behind = |index: u64| self.absolute(base.checked_add(index), required);
         let before = |index: u64| self.absolute(base.checked_sub(index + 1), required);
         if first & 0b1000_0000 != 0 {
             let (index, fixed) = (input.number(6)?, first & 0b0100_0000 != 0);
-            return if fixed { of_static(index) } else { before(index).cloned() };
+            if fixed {
+                return Ok((of_static(index)?, None));
+            }
+            let (number, entry) = before(index)?;
+            return Ok((entry.clone(), Some(number)));
         }
         if first & 0b1111_0000 == 0b0001_0000 {
-            return behind(input.number(4)?).cloned();
+            let (number, entry) = behind(input.number(4)?)?;
+            return Ok((entry.clone(), Some(number)));
         }
-        let name = if first & 0b0100_0000 != 0 {
+        let (name, number) = if first & 0b0100_0000 != 0 {
             let (index, fixed) = (input.number(4)?, first & 0b0001_0000 != 0);
-            if fixed { of_static(index)?.0 } else { before(index)?.0.clone() }
+            if fixed {
+                (of_static(index)?.0, None)
+            } else {
+                let (number, entry) = before(index)?;
+                (entry.0.clone(), Some(number))
+            }
         } else if first & 0b0010_0000 != 0 {
-            input.string(3, most)?
+            (input.string(3, most)?, None)
         } else {
-            behind(input.number(3)?)?.0.clone()
+            let (number, entry) = behind(input.number(3)?)?;
+            (entry.0.clone(), Some(number))
         };
-        Ok((name, input.string(7, most)?))
+        Ok(((name, input.string(7, most)?), number))
     }
 
     /// An entry by its number among all that were ever inserted, the first of which is 0.
-    fn absolute(&self, number: Option<u64>, required: u64) -> Result<&TableField, TableStop> {
+    fn absolute(
+        &self,
+        number: Option<u64>,
+        required: u64,
+    ) -> Result<(u64, &TableField), TableStop> {
         let number = number.filter(|number| *number < required).ok_or(TableStop::Bad)?;
-        self.newest(self.inserted - 1 - number).ok_or(TableStop::Bad)
+        let entry = self.newest(self.inserted - 1 - number).ok_or(TableStop::Bad)?;
+        Ok((number, entry))
     }
 }
 
@@ -329,6 +376,15 @@ mod tests {
         ] {
             assert_eq!(fields(&table, section), None, "{what}");
         }
+        let used = |section: &[u8]| match table.section(section, 1_000) {
+            Ok(TableSection::Fields(_, used)) => used,
+            _ => None,
+        };
+        let needs =
+            |required, entries: &[u64]| Some(TableUse { required, entries: entries.to_vec() });
+        assert_eq!(used(b"\x03\0\x80\x81"), needs(2, &[1, 0]));
+        assert_eq!(used(b"\x03\x81\0\x01x\xc1"), needs(2, &[0]));
+        assert_eq!(used(b"\0\0\xc1"), None);
         let mut small = table.clone();
         small.instruct(b"\x3f\x09").unwrap();
         assert_eq!(fields(&small, b"\x03\0\x81"), None, "evicted");
@@ -347,7 +403,9 @@ mod tests {
             (b"\x3f\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "a number without an end"),
             (b"\x3f\xbd\x01\x41a\x7f\xff\xff\x03", "a value larger than the table"),
         ] {
-            assert_eq!(DynamicTable::new(220).instruct(bytes), Err(Malformed), "{what}");
+            let told =
+                if what == "above the capacity" { Malformed::Capacity } else { Malformed::Other };
+            assert_eq!(DynamicTable::new(220).instruct(bytes), Err(told), "{what}");
         }
     }
 

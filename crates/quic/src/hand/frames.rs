@@ -190,6 +190,9 @@ impl Hand {
         let over = came.is_over();
         came.put(offset, bytes, kind & 1 != 0);
         let (new, ends) = (came.take(), came.is_over() && !over);
+        if stream & 3 == 0 && !new.is_empty() {
+            self.hear_response();
+        }
         if !new.is_empty() || ends {
             streams::put_data(&mut self.inbox, stream, &new, ends);
         }

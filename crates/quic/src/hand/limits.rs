@@ -49,6 +49,11 @@ impl Limits {
         }
     }
 
+    /// Those that a server may not lower once it has read early data (RFC 9000 section 7.4.1).
+    pub(super) fn remembered(&self) -> [u64; 5] {
+        [self.data, self.stream_data, self.one_way_data, self.streams, self.one_way]
+    }
+
     pub(super) fn raise_data(&mut self, most: u64) {
         self.data = self.data.max(most);
     }

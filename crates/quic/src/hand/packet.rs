@@ -3,7 +3,7 @@
 use crate::bare::{VERSION, number, put_number};
 use bytes::BytesMut;
 use conduit::streams::{BROKEN, PHASE, RESERVED, UNFIXED};
-use quinn_proto::crypto::Keys;
+use quinn_proto::crypto::{HeaderKey, PacketKey};
 
 /// Bytes of our packet numbers, so many that none can be taken for another; and of the tag behind what is protected.
 pub(crate) const NUMBER_LEN: usize = 4;
@@ -27,14 +27,25 @@ impl NumberSpace {
         [NumberSpace::Initial, NumberSpace::Handshake, NumberSpace::Data];
 }
 
+/// Packets that carry frames (section 17.2 and 17.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CarrierForm {
+    Initial,
+    /// 0-RTT.
+    Early,
+    Handshake,
+    /// With a short header; true: the bit of its key phase is set.
+    Short(bool),
+}
+
 /// What the header of a packet of ours says, and what is odd about it.
 pub(crate) struct PacketHead<'h> {
-    pub(crate) level: NumberSpace,
+    pub(crate) form: CarrierForm,
     pub(crate) to: &'h [u8],
     pub(crate) from: &'h [u8],
     pub(crate) token: &'h [u8],
     pub(crate) number: u64,
-    pub(crate) odd: u8,
+    pub(crate) odd: u16,
 }
 
 impl PacketHead<'_> {
@@ -43,18 +54,22 @@ impl PacketHead<'_> {
         let bits = NUMBER_LEN as u8 - 1;
         let fixed = if self.odd & UNFIXED == 0 { 0x40 } else { 0 };
         let reserved = |bits: u8| if self.odd & RESERVED == 0 { 0 } else { bits };
-        if self.level == NumberSpace::Data {
-            let phase = if self.odd & PHASE == 0 { 0 } else { 0b100 };
-            return [&[fixed | reserved(0b1_1000) | phase | bits], self.to].concat();
-        }
-        let kind = if self.level == NumberSpace::Initial { 0 } else { 0b10_0000 };
+        let kind = match self.form {
+            CarrierForm::Short(phase) => {
+                let phase = if phase == (self.odd & PHASE == 0) { 0b100 } else { 0 };
+                return [&[fixed | reserved(0b1_1000) | phase | bits], self.to].concat();
+            }
+            CarrierForm::Initial => 0,
+            CarrierForm::Early => 0b01_0000,
+            CarrierForm::Handshake => 0b10_0000,
+        };
         let mut out = vec![0x80 | fixed | kind | reserved(0b1100) | bits];
         out.extend_from_slice(&VERSION.to_be_bytes());
         for id in [self.to, self.from] {
             out.push(id.len() as u8);
             out.extend_from_slice(id);
         }
-        if self.level == NumberSpace::Initial {
+        if self.form == CarrierForm::Initial {
             put_number(&mut out, self.token.len() as u64);
             out.extend_from_slice(self.token);
         }
@@ -62,9 +77,14 @@ impl PacketHead<'_> {
     }
 
     /// The packet, of so many bytes at least.
-    pub(crate) fn sealed(&self, keys: &Keys, frames: &[u8], least: usize) -> Vec<u8> {
+    pub(crate) fn sealed(
+        &self,
+        (header, body): (&dyn HeaderKey, &dyn PacketKey),
+        frames: &[u8],
+        least: usize,
+    ) -> Vec<u8> {
         let mut packet = self.begin();
-        let long = self.level != NumberSpace::Data;
+        let long = !matches!(self.form, CarrierForm::Short(_));
         let head_len = packet.len() + if long { 2 } else { 0 } + NUMBER_LEN;
         let padded = least.saturating_sub(head_len + TAG_LEN).max(frames.len());
         if long {
@@ -74,8 +94,8 @@ impl PacketHead<'_> {
         packet.extend_from_slice(&(self.number as u32).to_be_bytes());
         packet.extend_from_slice(frames);
         packet.resize(head_len + padded + TAG_LEN, 0);
-        keys.packet.local.encrypt(self.number, &mut packet, head_len);
-        keys.header.local.encrypt(head_len - NUMBER_LEN, &mut packet);
+        body.encrypt(self.number, &mut packet, head_len);
+        header.encrypt(head_len - NUMBER_LEN, &mut packet);
         if self.odd & BROKEN != 0
             && let Some(last) = packet.last_mut()
         {
@@ -137,26 +157,45 @@ pub(crate) fn parts(bytes: &[u8]) -> Option<PacketParts> {
     (end <= bytes.len()).then_some(PacketParts { kind, from, number_at, end })
 }
 
-/// The packet number and the frames of a packet; `largest`: the highest number that has come.
-pub(crate) fn opened(
-    keys: &Keys,
-    packet: &mut [u8],
+/// A packet without the protection of its header.
+pub(crate) struct BarePacket<'p> {
+    pub(crate) number: u64,
+    head: &'p [u8],
+    body: &'p [u8],
+}
+
+impl BarePacket<'_> {
+    /// The bit of a short header that names the keys (RFC 9001 section 6).
+    pub(crate) fn phase(&self) -> bool {
+        self.head.first().is_some_and(|first| first & 0b100 != 0)
+    }
+
+    /// Its frames; `None`: it is protected with another key.
+    pub(crate) fn frames(&self, key: &dyn PacketKey) -> Option<BytesMut> {
+        let mut frames = BytesMut::from(self.body);
+        key.decrypt(self.number, self.head, &mut frames).ok()?;
+        Some(frames)
+    }
+}
+
+/// The packet with its number; `largest`: the highest number that has come.
+pub(crate) fn unmasked<'p>(
+    key: &dyn HeaderKey,
+    packet: &'p mut [u8],
     number_at: usize,
     largest: Option<u64>,
-) -> Option<(u64, BytesMut)> {
+) -> Option<BarePacket<'p>> {
     // the sample stands where a number of four bytes would end (RFC 9001 section 5.4.2)
-    if packet.len() < number_at + 4 + keys.header.remote.sample_size() {
+    if packet.len() < number_at + 4 + key.sample_size() {
         return None;
     }
-    keys.header.remote.decrypt(number_at, packet);
+    key.decrypt(number_at, packet);
     let length = usize::from(packet[0] & 3) + 1;
     let digits = &packet[number_at..number_at + length];
     let low = digits.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
     let number = expanded(low, 8 * length as u32, largest.map_or(0, |largest| largest + 1));
     let (head, body) = packet.split_at(number_at + length);
-    let mut body = BytesMut::from(body);
-    keys.packet.remote.decrypt(number, head, &mut body).ok()?;
-    Some((number, body))
+    Some(BarePacket { number, head, body })
 }
 
 /// The number with these low bits that is next to what was expected (RFC 9000 appendix A.3).

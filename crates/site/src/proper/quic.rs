@@ -3,7 +3,6 @@
 
 mod range;
 
-use std::cell::Cell;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::rc::Rc;
@@ -142,15 +141,14 @@ pub(super) async fn accept(quic: Option<QuicListener>, common: &Common, counters
 /// Serves one connection to its end; what breaks the protocol h3 tells the client itself.
 async fn converse(incoming: quinn::Incoming, visit: Dealings, early: Option<EarlyData>) {
     let Ok(connecting) = incoming.accept() else { return };
-    let shaken = Rc::new(Cell::new(early.is_none()));
+    let (over, shaken) = tokio::sync::watch::channel(early.is_none());
     let connection = match early {
         None => connecting.await.ok(),
         // a server can always speak before its handshake is over
-        Some(_) => connecting.into_0rtt().ok().map(|(connection, over)| {
-            let shaken = Rc::clone(&shaken);
+        Some(_) => connecting.into_0rtt().ok().map(|(connection, whole)| {
             tokio::task::spawn_local(async move {
-                over.await;
-                shaken.set(true);
+                whole.await;
+                over.send_replace(true);
             });
             connection
         }),
@@ -162,10 +160,15 @@ async fn converse(incoming: quinn::Incoming, visit: Dealings, early: Option<Earl
     };
     while let Ok(Some(asked)) = connection.accept().await {
         let visit = visit.clone();
-        let too_early = early == Some(EarlyData::TooEarly) && !shaken.get();
+        let (mut shaken, is_early) = (shaken.clone(), !*shaken.borrow());
         tokio::task::spawn_local(async move {
             if let Ok((request, stream)) = asked.resolve_request().await {
-                if too_early {
+                // whoever has recorded it could have it carried out again (RFC 8470 section 3)
+                let waits = early == Some(EarlyData::Accept) && !request.method().is_safe();
+                if is_early && waits && shaken.wait_for(|over| *over).await.is_err() {
+                    return;
+                }
+                if is_early && early == Some(EarlyData::TooEarly) {
                     refuse_early(stream).await.ok();
                     return;
                 }

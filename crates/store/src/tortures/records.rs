@@ -81,6 +81,7 @@ named! {
     RequirementLevel { Must = "MUST", Should = "SHOULD", May = "MAY", Opinion = "opinion" }
     Risk {
         Smuggling = "smuggling", Intermediaries = "intermediaries", Cost = "cost", Service = "service",
+        Replay = "replay",
     }
     WaiverState {
         Used = "used", Expired = "expired", Unneeded = "unneeded", Exceeded = "exceeded",

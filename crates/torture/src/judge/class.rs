@@ -44,8 +44,10 @@ use units::{Nanos, quoted};
 /// | `threefold` | the same: at most three times the bytes that were sent came back |
 /// | `one-beyond` | the same: so many, and one datagram that began before they were used up |
 /// | `smaller` | the same: what came back is smaller than what was sent |
+/// | `sound-table` | HTTP/3: nothing is wrong with the server's table of QPACK |
 /// | `negotiated` | the same: Version Negotiation came, for the connection that was asked for |
-/// | `heard:NAME` | packets of QUIC: a frame with this name came, `stateless-reset`, or there was nothing to be done: `unlimited`, `unmoved` |
+/// | `heard:NAME` | packets of QUIC: a frame with this name came, `stateless-reset`, what became of early data (`early-accepted`), or there was nothing to be done: `unlimited`, `unmoved` |
+/// | `not-heard:NAME` | the same: it did not |
 /// | `echoed:TEXT` | the same: PATH_RESPONSE came with these eight bytes |
 /// | `saw:KIND,…` | the steps that waited for a segment saw these, in order: `syn-ack`, `ack`, `data`, `fin`, `rst`, `nothing` |
 /// | `prompt` | the first word of the server came within a second of being asked |
@@ -79,6 +81,7 @@ enum Word {
     Saw(Vec<PacketKind>),
     /// A frame of QUIC by its row; the bytes of PATH_RESPONSE.
     Heard(u8),
+    NotHeard(u8),
     Echoed(String),
     Plain(fn(&Talk, &Plain) -> bool),
 }
@@ -113,7 +116,7 @@ impl Mask {
 type Plainly = (&'static str, fn(&Talk, &Plain) -> bool);
 
 /// Words without an argument.
-const WORDS: [Plainly; 26] = [
+const WORDS: [Plainly; 27] = [
     ("goaway", |talk, _| http2::named(talk)),
     ("reject", rejected),
     ("answered", |talk, _| first(talk).is_some()),
@@ -137,6 +140,7 @@ const WORDS: [Plainly; 26] = [
     ("threefold", |talk, _| http2::at_most(talk, 3)),
     ("one-beyond", |talk, _| http2::at_most_before_last(talk, 3)),
     ("smaller", |talk, _| http2::smaller(talk)),
+    ("sound-table", |talk, _| http2::sound_table(talk)),
     ("negotiated", |talk, _| http2::negotiated(talk)),
     ("http2", |talk, _| super::speaks_http2(talk)),
     ("anything", |_, _| true),
@@ -192,6 +196,7 @@ fn word(text: &str) -> Result<Word, String> {
             Word::Saw(argument.split(',').map(kind).collect::<Result<Vec<PacketKind>, String>>()?)
         }
         "heard" => Word::Heard(packets::named(argument).ok_or_else(wrong)?),
+        "not-heard" => Word::NotHeard(packets::named(argument).ok_or_else(wrong)?),
         "echoed" if argument.len() == 8 => Word::Echoed(argument.to_owned()),
         "all" => Word::All(mask(argument)?),
         "not" => Word::Not(mask(argument)?),
@@ -217,6 +222,7 @@ impl Word {
             Word::FirstData(most) => http2::first_data(talk).is_none_or(|first| first <= *most),
             Word::Saw(kinds) => saw(talk) == *kinds,
             Word::Heard(row) => http2::heard(talk, *row),
+            Word::NotHeard(row) => !http2::heard(talk, *row),
             Word::Echoed(text) => http2::echoed(talk, text),
             Word::Reset(codes) => http2::reset(talk, codes),
             Word::Has(name) => own.first().is_some_and(|answer| answer.has_field(name)),

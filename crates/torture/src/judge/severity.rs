@@ -52,10 +52,13 @@ pub enum Risk {
     Cost,
     /// Requests that are valid, in whatever pieces they arrive, are not served.
     Service,
+    /// A request is carried out as often as somebody who has recorded it says it again.
+    Replay,
 }
 
 impl Risk {
-    pub const ALL: [Risk; 4] = [Risk::Smuggling, Risk::Intermediaries, Risk::Cost, Risk::Service];
+    pub const ALL: [Risk; 5] =
+        [Risk::Smuggling, Risk::Intermediaries, Risk::Cost, Risk::Service, Risk::Replay];
 
     pub fn id(self) -> &'static str {
         match self {
@@ -63,6 +66,7 @@ impl Risk {
             Risk::Intermediaries => "intermediaries",
             Risk::Cost => "cost",
             Risk::Service => "service",
+            Risk::Replay => "replay",
         }
     }
 
@@ -77,6 +81,7 @@ impl Risk {
             Risk::Intermediaries => MISLED,
             Risk::Cost => COSTLY,
             Risk::Service => UNSERVED,
+            Risk::Replay => REPEATED,
         }
     }
 }
@@ -103,6 +108,10 @@ const COSTLY: Weight = Weight {
 const UNSERVED: Weight = Weight {
     severity: Severity::High,
     reason: "valid requests are not served when they arrive in other pieces",
+};
+const REPEATED: Weight = Weight {
+    severity: Severity::High,
+    reason: "whoever records a request has it carried out again, in the name of who sent it",
 };
 const DEAD: Weight = Weight {
     severity: Severity::Critical,

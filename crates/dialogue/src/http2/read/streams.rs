@@ -3,8 +3,11 @@
 //! is GOAWAY, and bit 31 of the stream says that it was HTTP/3.
 
 use super::super::{DATA, FOLLOW_UP, GOAWAY, HEADERS, RST_STREAM, SETTINGS};
+use super::table::{SectionRead, ServerTable};
 use super::{DATA_KEPT, FrameReader, FrameSeen, Got, PAYLOAD_KEPT, block};
-use crate::http3::{self, OF_QUIC, OVER_QUIC, datagrams, packets};
+use crate::http3::{
+    self, DECODER_STREAM, OF_QUIC, OVER_QUIC, TablePermit, datagrams, packets, write,
+};
 use crate::replies::{ANSWERS_MAX, HEAD_MAX};
 use ::http3::varint;
 use conduit::streams::{self, Cutter, Head, PieceKind, TRANSPORT};
@@ -28,6 +31,7 @@ pub(super) struct StreamsRead {
     /// A datagram under way.
     datagram: Vec<u8>,
     streams: BTreeMap<u64, StreamRead>,
+    table: ServerTable,
 }
 
 /// What has come on one stream and is not read yet.
@@ -38,6 +42,10 @@ struct StreamRead {
     content: u64,
     /// Of a stream in one direction: its type, once it has come.
     kind: Option<u64>,
+    /// Its next section waits for entries of a table.
+    waits: bool,
+    /// Nothing more will come.
+    ends: bool,
 }
 
 /// The number by which a stream is kept: the one of the request that follows is that of HTTP/2.
@@ -55,8 +63,9 @@ fn kept_code(code: u64) -> u32 {
 }
 
 impl StreamsRead {
-    pub(super) fn new(follow_up: Option<u64>) -> StreamsRead {
-        StreamsRead { follow_up, ..StreamsRead::default() }
+    pub(super) fn new(follow_up: Option<u64>, permit: TablePermit) -> StreamsRead {
+        let table = ServerTable::new(permit);
+        StreamsRead { follow_up, table, ..StreamsRead::default() }
     }
 }
 
@@ -132,6 +141,9 @@ impl FrameReader {
             | PieceKind::Packet
             | PieceKind::Limit
             | PieceKind::Port
+            | PieceKind::Shake
+            | PieceKind::Hello
+            | PieceKind::Deed
             | PieceKind::Frame => return,
         };
         let code = kept_code(code).to_be_bytes();
@@ -151,39 +163,90 @@ impl FrameReader {
         if read.streams.len() >= STREAMS_MAX && !read.streams.contains_key(&head.stream) {
             return Ok(());
         }
-        let stream = read.streams.entry(head.stream).or_default();
+        let mut stream = read.streams.remove(&head.stream).unwrap_or_default();
         stream.buffer.extend_from_slice(bytes);
+        stream.ends |= ends;
         // streams in one direction are the server's own: of these, frames are on the control stream alone
-        if head.stream & 2 != 0 {
-            if stream.kind.is_none() {
-                let Some((kind, length)) = varint::get(&stream.buffer) else { return Ok(()) };
-                stream.kind = Some(kind);
-                stream.buffer.drain(..length);
-            }
-            if stream.kind != Some(http3::CONTROL) {
-                stream.buffer.clear();
+        if head.stream & 2 != 0 && stream.kind.is_none() {
+            let Some((kind, length)) = varint::get(&stream.buffer) else {
+                read.streams.insert(head.stream, stream);
                 return Ok(());
-            }
+            };
+            stream.kind = Some(kind);
+            stream.buffer.drain(..length);
         }
-        let is_request = head.stream & 2 == 0;
-        let number = kept(head.stream, read.follow_up);
-        while let Some(used) = self.next_on(number, stream, is_request, got)? {
+        let result = match stream.kind {
+            Some(http3::ENCODER) if head.stream & 2 != 0 => {
+                read.table.instruct(&std::mem::take(&mut stream.buffer));
+                self.go_on_waiting(read, got)
+            }
+            Some(kind) if head.stream & 2 != 0 && kind != http3::CONTROL => {
+                stream.buffer.clear();
+                Ok(())
+            }
+            _ => self.read_frames(read, head.stream, &mut stream, got),
+        };
+        read.streams.insert(head.stream, stream);
+        self.settle_table(read);
+        result
+    }
+
+    /// Reads what there is of a stream's frames.
+    fn read_frames(
+        &mut self,
+        read: &mut StreamsRead,
+        id: u64,
+        stream: &mut StreamRead,
+        got: &mut Got<'_>,
+    ) -> Result<(), String> {
+        let is_request = id & 2 == 0;
+        let number = kept(id, read.follow_up);
+        while let Some(used) = self.next_on((id, number), stream, &mut read.table, got)? {
             stream.buffer.drain(..used);
         }
-        if ends && is_request {
+        if stream.ends && !stream.waits && is_request {
             self.complete(number, got);
         }
         Ok(())
     }
 
+    /// Sections that waited for entries, and what came behind them.
+    fn go_on_waiting(&mut self, read: &mut StreamsRead, got: &mut Got<'_>) -> Result<(), String> {
+        let waiting: Vec<u64> =
+            read.streams.iter().filter(|(_, one)| one.waits).map(|(id, _)| *id).collect();
+        for id in waiting {
+            let Some(mut stream) = read.streams.remove(&id) else { continue };
+            stream.waits = false;
+            let result = self.read_frames(read, id, &mut stream, got);
+            read.streams.insert(id, stream);
+            result?;
+        }
+        Ok(())
+    }
+
+    /// Tells what is to be told of the server's table, and owes what is to be said of it.
+    fn settle_table(&mut self, read: &mut StreamsRead) {
+        for what in read.table.news() {
+            self.take_quic_frame(what, &[]);
+        }
+        let owed = read.table.owed();
+        if !owed.is_empty() {
+            self.owed.extend(write::on(DECODER_STREAM, &owed, false));
+        }
+    }
+
     /// Reads one frame, or what there is of one of DATA; `None` where nothing is whole.
     fn next_on(
         &mut self,
-        number: u32,
+        (id, number): (u64, u32),
         stream: &mut StreamRead,
-        is_request: bool,
+        table: &mut ServerTable,
         got: &mut Got<'_>,
     ) -> Result<Option<usize>, String> {
+        let is_request = id & 2 == 0;
+        if stream.waits {
+            return Ok(None);
+        }
         if stream.content > 0 {
             let count =
                 stream.buffer.len().min(usize::try_from(stream.content).unwrap_or(usize::MAX));
@@ -208,6 +271,14 @@ impl FrameReader {
         let Some(payload) = stream.buffer.get(head..head + length as usize) else {
             return Ok(None);
         };
+        let section = match kind == http3::HEADERS && is_request {
+            true => Some(table.section(id, payload)),
+            false => None,
+        };
+        if matches!(section, Some(SectionRead::Waits)) {
+            stream.waits = true;
+            return Ok(None);
+        }
         let kept_kind = match kind {
             http3::HEADERS => HEADERS,
             http3::SETTINGS => SETTINGS,
@@ -215,8 +286,10 @@ impl FrameReader {
             other => u8::try_from(other).unwrap_or(u8::MAX),
         };
         self.note_frame(kept_kind, number, length, &payload[..payload.len().min(PAYLOAD_KEPT)]);
-        if kind == http3::HEADERS && is_request {
-            self.fields(number, payload, got)?;
+        match section {
+            Some(SectionRead::Fields(fields)) => self.fields(number, &fields, got)?,
+            Some(_) => return Err("a field section that cannot be read".to_owned()),
+            None => {}
         }
         self.goodbye |= kind == http3::GOAWAY && !is_request;
         Ok(Some(head + length as usize))
@@ -228,13 +301,16 @@ impl FrameReader {
         self.note(FrameSeen { kind, flags: 0, stream, length, payload });
     }
 
-    fn fields(&mut self, stream: u32, section: &[u8], got: &mut Got<'_>) -> Result<(), String> {
-        let fields = ::http3::read_section(section, HEAD_MAX as u32);
-        let fields = fields.ok_or("a field section that cannot be read")?;
+    fn fields(
+        &mut self,
+        stream: u32,
+        fields: &[(Vec<u8>, Vec<u8>)],
+        got: &mut Got<'_>,
+    ) -> Result<(), String> {
         if got.answers.iter().any(|answer| answer.stream == stream) {
             return Ok(());
         }
-        let answer = block::response(stream, "3", &fields).ok_or("a response without a status")?;
+        let answer = block::response(stream, "3", fields).ok_or("a response without a status")?;
         if (100..200).contains(&answer.status) {
             got.interim.push(answer.status);
         } else if got.answers.len() < ANSWERS_MAX {

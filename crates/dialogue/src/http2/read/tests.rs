@@ -116,12 +116,13 @@ fn pieces_of_streams_are_read() {
         (0x105, "CONNECTION_CLOSE H3_FRAME_UNEXPECTED"),
         (0x200, "CONNECTION_CLOSE QPACK_DECOMPRESSION_FAILED"),
         (TRANSPORT | 0xa, "CONNECTION_CLOSE PROTOCOL_VIOLATION"),
-        (TRANSPORT | 0x178, "CONNECTION_CLOSE QUIC 0x178"),
+        (TRANSPORT | 0x178, "CONNECTION_CLOSE TLS no_application_protocol"),
+        (TRANSPORT | 0x1ff, "CONNECTION_CLOSE QUIC 0x1ff"),
     ] {
         let mut all = bytes.clone();
         put_code(&mut all, PieceKind::Close, 0, Some(code));
         for size in [1, 5, all.len()] {
-            let mut replies = Replies::http3(Some(16));
+            let mut replies = Replies::http3(Some(16), TablePermit::default());
             all.chunks(size).for_each(|piece| replies.take(piece));
             assert_eq!(replies.junk, None, "pieces of {size} bytes");
             let [answer] = &replies.answers[..] else { panic!("{:?}", replies.answers) };

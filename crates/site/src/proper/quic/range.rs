@@ -48,6 +48,7 @@ pub(in crate::proper) async fn serve(listener: QuicListener, defects: &Defects) 
         changed: changed.clone(),
     }));
     spawn_local(keep_time(range.clone(), changed));
+    let early = defects.contains(&Defect::ServesEarly);
     while let Some(incoming) = endpoint.accept().await {
         let mut own = range.borrow_mut();
         own.connections += 1;
@@ -59,7 +60,7 @@ pub(in crate::proper) async fn serve(listener: QuicListener, defects: &Defects) 
         let (outbox, acts) = mpsc::unbounded_channel();
         own.outboxes.insert(id, outbox);
         drop(own);
-        spawn_local(converse(incoming, id, range.clone(), acts));
+        spawn_local(converse(incoming, early, id, range.clone(), acts));
     }
 }
 
@@ -71,6 +72,10 @@ fn deafness(defects: &Defects) -> Deafness {
         acks: has(Defect::TakesAnyAck),
         windows: has(Defect::KeepsNoWindow),
         challenges: has(Defect::AnswersNoChallenge),
+        handshakes: has(Defect::TakesAnyHandshakeFrame),
+        keys: has(Defect::FollowsNoKeyUpdate),
+        alerts: has(Defect::PassesOverAlerts),
+        parameters: has(Defect::TakesAnyParameter),
     }
 }
 
@@ -111,14 +116,24 @@ impl QuicRange {
     }
 }
 
+/// The connection, once its handshake is over; `early`: before that.
+async fn shaken(incoming: quinn::Incoming, early: bool) -> Option<Connection> {
+    if early {
+        // a server can always speak before its handshake is over
+        return incoming.accept().ok()?.into_0rtt().ok().map(|(connection, _)| connection);
+    }
+    incoming.await.ok()
+}
+
 /// One connection to its end.
 async fn converse(
     incoming: quinn::Incoming,
+    early: bool,
     id: u64,
     range: Shared,
     acts: mpsc::UnboundedReceiver<Act>,
 ) {
-    if let Ok(connection) = incoming.await {
+    if let Some(connection) = shaken(incoming, early).await {
         let halves = Rc::new(RefCell::new(Halves::default()));
         let writer = Writer {
             connection: connection.clone(),

@@ -105,6 +105,10 @@ pub(super) fn echoed(talk: &Talk, text: &str) -> bool {
     packets::is_echoed(frames(talk), text.as_bytes())
 }
 
+pub(super) fn sound_table(talk: &Talk) -> bool {
+    packets::is_table_sound(frames(talk))
+}
+
 pub(super) fn negotiated(talk: &Talk) -> bool {
     datagrams::negotiated(frames(talk))
 }

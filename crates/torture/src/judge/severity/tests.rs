@@ -109,6 +109,6 @@ fn a_risk_that_nobody_knows_is_named_with_its_line() {
     let told = read_case("x.toml", text).unwrap_err();
     assert_eq!(
         told,
-        "x.toml: line 5: \"dire\" is no risk: smuggling, intermediaries, cost, service are"
+        "x.toml: line 5: \"dire\" is no risk: smuggling, intermediaries, cost, service, replay are"
     );
 }

@@ -1,0 +1,228 @@
+//! The handshake of a connection by hand: our ClientHello, early data, and last words that may be held back.
+
+use super::packet::NumberSpace;
+use super::{FRAMES_MAX, Hand, HandOut, Limits, frames};
+use conduit::streams::{
+    AGAIN, BEFORE_FINISHED, EARLY, EARLY_ACCEPTED, EARLY_REJECTED, FINISH, FIRST, HOLD, MUTE,
+    RAISED, REDUCED, REPLAY, SPOILED, UPDATE,
+};
+use quinn_proto::{ConnectionIdGenerator, RandomConnectionIdGenerator, Side};
+
+/// Bytes of a frame of CRYPTO beside what it carries.
+const CRYPTO_HEAD: usize = 16;
+
+/// How hands are shaken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shake {
+    options: u16,
+    /// Transport parameters behind the usual ones.
+    pub(super) parameters: Vec<u8>,
+}
+
+impl Shake {
+    /// As [`conduit::streams::PieceKind::Shake`] has it.
+    pub(crate) fn of(described: &[u8]) -> Shake {
+        let [high, low, parameters @ ..] = described else { return Shake::default() };
+        Shake { options: u16::from_be_bytes([*high, *low]), parameters: parameters.to_vec() }
+    }
+
+    pub(super) fn is(&self, option: u16) -> bool {
+        self.options & option != 0
+    }
+
+    pub(crate) fn is_early(&self) -> bool {
+        self.is(EARLY)
+    }
+}
+
+/// Where the handshake stands that a worker has a say in.
+#[derive(Debug, Default)]
+pub(super) struct Shaking {
+    pub(super) shake: Shake,
+    /// Our ClientHello.
+    hello: Vec<u8>,
+    /// Our last words, where they are ready and held back.
+    held: Option<Vec<u8>>,
+    /// The worker has let them go.
+    finished: bool,
+    /// What comes is passed over.
+    pub(super) passes_over: bool,
+    /// That something of a response came was told.
+    told: bool,
+}
+
+impl Shaking {
+    pub(super) fn of(shake: Shake) -> Shaking {
+        let passes_over = shake.is(REPLAY);
+        Shaking { shake, passes_over, ..Shaking::default() }
+    }
+
+    pub(super) fn holds(&self) -> bool {
+        self.held.is_some()
+    }
+}
+
+impl Hand {
+    /// The worker may say something.
+    pub(crate) fn takes(&self) -> bool {
+        let shake = &self.shaking.shake;
+        self.stands
+            || shake.is(FIRST | MUTE)
+            || shake.is(EARLY) && self.early.is_some()
+            || self.shaking.holds()
+    }
+
+    /// Frames in 1-RTT packets can be read by the server once it has heard our last words, and those in 0-RTT packets
+    /// before.
+    pub(super) fn speaks(&self) -> bool {
+        let held = self.shaking.holds();
+        self.spaces[NumberSpace::Data as usize].keys.is_some() && !held || self.early.is_some()
+    }
+
+    /// Says what TLS has to say, and takes the keys that it gives.
+    pub(super) fn shake_hands(&mut self) {
+        loop {
+            let known = |level: &NumberSpace| self.spaces[*level as usize].keys.is_some();
+            let level =
+                NumberSpace::ALL.into_iter().rev().find(known).unwrap_or(NumberSpace::Initial);
+            let mut said = Vec::new();
+            let keys = self.session.write_handshake(&mut said);
+            let spoke = !said.is_empty();
+            self.say_words(level, said);
+            match (keys, level) {
+                (Some(keys), NumberSpace::Initial) => self.spaces[1].keys = Some(keys),
+                (Some(keys), _) => {
+                    self.spaces[2].keys = Some(keys);
+                    self.read_parameters();
+                    self.settle_early();
+                }
+                (None, _) if !spoke => return,
+                (None, _) => {}
+            }
+        }
+    }
+
+    fn say_words(&mut self, level: NumberSpace, mut said: Vec<u8>) {
+        let shake = &self.shaking.shake;
+        if said.is_empty() {
+            return;
+        }
+        if level == NumberSpace::Initial && self.shaking.hello.is_empty() {
+            self.shaking.hello.clone_from(&said);
+            if shake.is(MUTE) {
+                self.spaces[0].crypto_said += said.len() as u64;
+                return;
+            }
+        }
+        if level == NumberSpace::Handshake {
+            if shake.is(SPOILED)
+                && let Some(last) = said.last_mut()
+            {
+                *last ^= 1;
+            }
+            if shake.is(HOLD) && !self.shaking.finished {
+                self.shaking.held.get_or_insert_default().extend(said);
+                return;
+            }
+        }
+        self.say_crypto(level, &said);
+    }
+
+    fn say_crypto(&mut self, level: NumberSpace, said: &[u8]) {
+        let begin = self.spaces[level as usize].crypto_said;
+        self.say_crypto_at(level, begin, said);
+        self.spaces[level as usize].crypto_said += said.len() as u64;
+    }
+
+    fn say_crypto_at(&mut self, level: NumberSpace, begin: u64, said: &[u8]) {
+        for (row, part) in said.chunks(FRAMES_MAX - CRYPTO_HEAD).enumerate() {
+            let offset = begin + (row * (FRAMES_MAX - CRYPTO_HEAD)) as u64;
+            self.send(level, &frames::crypto(offset, part), true);
+        }
+    }
+
+    /// Some bytes of our ClientHello.
+    pub(super) fn say_hello(&mut self, from: u64, to: u64) {
+        let length = self.shaking.hello.len();
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(length);
+        let (from, to) = (place(from), place(to));
+        if from < to {
+            let part = self.shaking.hello[from..to].to_vec();
+            self.say_crypto_at(NumberSpace::Initial, from as u64, &part);
+        }
+    }
+
+    fn read_parameters(&mut self) {
+        if let Ok(Some(known)) = self.session.transport_parameters() {
+            let before = std::mem::replace(&mut self.limits, Limits::of(&known));
+            self.reset_tokens.extend(self.limits.reset_token.clone());
+            if self.early.is_some() && self.session.early_data_accepted() == Some(true) {
+                let pairs = before.remembered().into_iter().zip(self.limits.remembered());
+                let (mut raised, mut reduced) = (false, false);
+                for (old, new) in pairs {
+                    raised |= new > old;
+                    reduced |= new < old;
+                }
+                for (found, what) in [(raised, RAISED), (reduced, REDUCED)] {
+                    if found {
+                        self.tell(what, &[]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The server has said whether it reads what was said early: what it does not read is said again.
+    fn settle_early(&mut self) {
+        if self.early.is_none() {
+            return;
+        }
+        self.spent = self.early.take();
+        if self.session.early_data_accepted() == Some(true) {
+            return self.tell(EARLY_ACCEPTED, &[]);
+        }
+        self.tell(EARLY_REJECTED, &[]);
+        let lost = std::mem::take(&mut self.spaces[NumberSpace::Data as usize].flight);
+        self.ready.extend(lost.into_values().map(|one| one.frames));
+    }
+
+    /// A response has come, or a part of it.
+    pub(super) fn hear_response(&mut self) {
+        if self.shaking.holds() && !std::mem::replace(&mut self.shaking.told, true) {
+            self.tell(BEFORE_FINISHED, &[]);
+        }
+    }
+
+    /// Does what the worker wants, by its place among [`conduit::streams::DEEDS`].
+    pub(super) fn perform(&mut self, deed: u64) {
+        self.flush();
+        match deed {
+            FINISH => {
+                self.shaking.finished = true;
+                if let Some(said) = self.shaking.held.take() {
+                    self.say_crypto(NumberSpace::Handshake, &said);
+                }
+                self.say_postponed();
+            }
+            UPDATE => self.change_keys(),
+            AGAIN => self.say_again(),
+            _ => {}
+        }
+    }
+
+    /// Everything so far, as if to another connection. What answers the first is not heard.
+    fn say_again(&mut self) {
+        let first_to = RandomConnectionIdGenerator::new(super::ID_LEN).generate_cid();
+        self.spaces[0].keys = Some(self.session.initial_keys(&first_to, Side::Client));
+        (self.to, self.first_to, self.named) = (first_to.to_vec(), first_to, false);
+        self.token.clear();
+        self.out.push_back(HandOut::Port);
+        for level in [NumberSpace::Initial, NumberSpace::Data] {
+            let said = std::mem::take(&mut self.spaces[level as usize].flight);
+            for one in said.into_values() {
+                self.send(level, &one.frames, true);
+            }
+        }
+        self.shaking.passes_over = false;
+    }
+}
