@@ -64,7 +64,7 @@ pub(crate) const ADDRESSES: [(&str, AddressOrder); 2] =
     [("in-turn", AddressOrder::InTurn), ("first", AddressOrder::FirstThatAnswers)];
 pub(crate) const TLS_VERSIONS: [(&str, TlsVersions); 3] =
     [("any", TlsVersions::Any), ("1.2", TlsVersions::Tls12), ("1.3", TlsVersions::Tls13)];
-const GAPS: [(&str, Gaps); 3] =
+pub(crate) const GAPS: [(&str, Gaps); 3] =
     [("constant", Gaps::Constant), ("poisson", Gaps::Poisson), ("uniform", Gaps::Uniform)];
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub enum StageUnit {
 
 impl StageUnit {
     /// What these stages count, well formed or not.
-    pub(crate) fn of(text: &str) -> StageUnit {
+    pub fn of(text: &str) -> StageUnit {
         if text.contains('/') { StageUnit::PerSecond } else { StageUnit::Users }
     }
 }

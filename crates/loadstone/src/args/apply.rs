@@ -6,11 +6,11 @@ use super::recorded::of_curl;
 use super::run::*;
 use super::{Outputs, UsageError, parse};
 use crate::script;
+use plan::options::Setting;
 use plan::representative::parse_representative;
-use plan::{
-    Arrivals, FileSource, Gaps, HttpVersion, Load, Location, Order, Plan, ScriptPlan, SessionPlan,
-    TargetPlan, Think,
-};
+use plan::rules::show_think;
+use plan::stages::StageUnit;
+use plan::{FileSource, HttpVersion, Load, Location, Order, Plan, ScriptPlan, TargetPlan};
 use std::path::Path;
 use url::Url;
 
@@ -30,7 +30,7 @@ impl CommonArgs {
     /// # Errors
     /// As [`RunArgs::into_plan`].
     pub(super) fn into_plan(
-        self,
+        mut self,
         target: Option<&str>,
         script_args: Vec<String>,
         files: &dyn FileSource,
@@ -41,13 +41,13 @@ impl CommonArgs {
         let outputs = self.output.outputs(base.name, self.given.has("percentiles"));
         outputs.check()?;
         let mut plan = base.plan;
-        apply_workload(&self.given, &self.load, &mut plan, base.from_file)?;
+        self.given.apply_workload(&mut plan, base.from_file)?;
         // weights in a list mean nothing but to be drawn by
         if self.given.has("urls") && plan.has_weights() && plan.sequence.is_empty() {
             plan.order = Order::Random;
         }
         self.given.apply_script(&mut plan, script_args, files)?;
-        self.load.apply(&mut plan)?;
+        self.given.settle_load(&plan)?;
         self.given.apply(&mut plan, files)?;
         self.given.settle_method(&mut plan, base.from_file);
         self.given.check_streams(&plan)?;
@@ -61,37 +61,6 @@ impl CommonArgs {
         }
         Ok((plan, outputs))
     }
-}
-
-/// What a model asks for, in place of the URL alone.
-fn apply_workload(
-    given: &GivenOptions,
-    load: &LoadArgs,
-    plan: &mut Plan,
-    from_file: bool,
-) -> Result<(), UsageError> {
-    let Some(model) = given.text("workload") else { return Ok(()) };
-    let model = parse_representative(model)?;
-    let open = load.rate.is_some() || load.stages.is_some();
-    if open && model.is_of_users() {
-        return Err(UsageError::new(
-            "--workload simulates users who wait for their pages and cannot go with --rate or \
-             --stages; drop one (`loadstone workload sequence` makes a list for --urls, which goes with --rate)",
-        ));
-    }
-    if model.has_rate() && (open || load.connections.is_some()) {
-        return Err(UsageError::new(
-            "--workload s-client-like has a rate of its own, sockets / timeout, and -c, --rate and --stages \
-             say another one; drop them (a ramp has rates too: there, write --close --connect-timeout 500ms)",
-        ));
-    }
-    let base = plan.targets.first().map(|target| target.url.clone());
-    let (Some(base), false) = (base, from_file) else {
-        return Err(UsageError::new("--workload needs the URL of a server, not a plan; give it"));
-    };
-    let seed = load.seed.unwrap_or(plan.seed);
-    let made = model.apply(plan, &base, seed);
-    made.map_err(|why| UsageError::new(format!("--workload: {why}")))
 }
 
 /// What the options change.
@@ -298,139 +267,116 @@ impl GivenOptions {
     }
 }
 
-impl LoadArgs {
-    fn apply(&self, plan: &mut Plan) -> Result<(), UsageError> {
-        set(&mut plan.seed, self.seed);
+/// What chooses the load and shapes it; the last five belong to an open one.
+const LOAD_OPTIONS: &[&str] = &[
+    "connections",
+    "rate",
+    "stages",
+    "think",
+    "session",
+    "arrivals",
+    "burst",
+    "connections-max",
+    "queue-max",
+];
+
+impl GivenOptions {
+    /// What a model asks for, in place of the URL alone.
+    fn apply_workload(&self, plan: &mut Plan, from_file: bool) -> Result<(), UsageError> {
+        let Some(model) = self.text("workload") else { return Ok(()) };
+        let model = parse_representative(model)?;
+        let open = self.first_of(&["rate", "stages"]).is_some();
+        if open && model.is_of_users() {
+            return Err(UsageError::new(
+                "--workload simulates users who wait for their pages and cannot go with --rate or \
+                 --stages; drop one (`loadstone workload sequence` makes a list for --urls, which goes with --rate)",
+            ));
+        }
+        if model.has_rate() && (open || self.has("connections")) {
+            return Err(UsageError::new(
+                "--workload s-client-like has a rate of its own, sockets / timeout, and -c, --rate and --stages \
+                 say another one; drop them (a ramp has rates too: there, write --close --connect-timeout 500ms)",
+            ));
+        }
+        let base = plan.targets.first().map(|target| target.url.clone());
+        let (Some(base), false) = (base, from_file) else {
+            return Err(UsageError::new(
+                "--workload needs the URL of a server, not a plan; give it",
+            ));
+        };
+        let seed = self.count("seed").unwrap_or(plan.seed);
+        let made = model.apply(plan, &base, seed);
+        made.map_err(|why| UsageError::new(format!("--workload: {why}")))
+    }
+
+    /// What options of the load say together, and of the load that the plan has.
+    fn settle_load(&mut self, plan: &Plan) -> Result<(), UsageError> {
         if !plan.scenarios.is_empty() {
             return self.refuse_beside_scenarios();
         }
-        if self.rate.is_some() && self.connections.is_some() {
+        let (users, rate) = (self.has("connections"), self.has("rate"));
+        if rate && users {
             return Err(UsageError::new(
                 "-c and --rate contradict each other: with -c users wait for responses, with \
                  --rate calls do not wait; drop one (to bound the connections of an open load \
                  give --connections-max)",
             ));
         }
-        if self.connections.is_some() || self.rate.is_some() {
-            if self.stages.is_some() {
+        if (users || rate) && self.has("stages") {
+            return Err(UsageError::new(
+                "--stages sets the number of users or calls over time, and so do -c and --rate; \
+                 drop one of them",
+            ));
+        }
+        let is_open = matches!(plan.load, Load::Open { .. });
+        let becomes_open = match self.text("stages").map(StageUnit::of) {
+            Some(unit) => unit == StageUnit::PerSecond,
+            None => rate || (is_open && !users),
+        };
+        if !becomes_open {
+            return self.refuse_open_options();
+        }
+        match &plan.load {
+            Load::Open { session: Some(_), .. } => {}
+            _ if self.has("think") && !self.has("session") => {
                 return Err(UsageError::new(
-                    "--stages sets the number of users or calls over time, and so do -c and --rate; \
-                     drop one of them",
+                    "--think with --rate needs --session N: single calls have no user with a think time; \
+                     add --session, or give -c instead of --rate",
                 ));
             }
-            plan.stages = None;
+            // users who turn into sessions go on thinking
+            Load::Closed { think, .. } if rate && self.has("session") => {
+                self.or("think", &show_think(*think));
+            }
+            _ => {}
         }
-        if let Some(stages) = &self.stages {
-            plan.set_stages(stages.clone());
-        }
-        let old = &plan.load;
-        let think = self.think.unwrap_or(match old {
-            Load::Closed { think, .. } => *think,
-            Load::Open { session: Some(session), .. } => session.think,
-            Load::Open { .. } => Think::None,
-        });
-        let stays_closed = matches!(old, Load::Closed { .. }) && self.rate.is_none();
-        if self.connections.is_some() || stays_closed {
-            self.refuse_open_options()?;
-            let (default, session) = match old {
-                Load::Closed { users, session, .. } => (*users, session.clone()),
-                Load::Open { .. } => (0, None),
-            };
-            let users = self.connections.unwrap_or(default);
-            plan.load = Load::Closed { users, think, session };
-            return Ok(());
-        }
-        plan.load = self.open(old, think)?;
         Ok(())
     }
 
     /// Each scenario has a load of its own.
     fn refuse_beside_scenarios(&self) -> Result<(), UsageError> {
-        for (given, option) in [
-            (self.connections.is_some(), "-c"),
-            (self.rate.is_some(), "--rate"),
-            (self.stages.is_some(), "--stages"),
-            (self.think.is_some(), "--think"),
-            (self.session.is_some(), "--session"),
-            (self.arrivals.is_some(), "--arrivals"),
-            (self.burst.is_some(), "--burst"),
-            (self.connections_max.is_some(), "--connections-max"),
-            (self.queue_max.is_some(), "--queue-max"),
-        ] {
-            if given {
-                return Err(UsageError::new(format!(
-                    "the plan has scenarios, each with its own load, and {option} applies to one \
-                     load: change it in the plan"
-                )));
-            }
-        }
-        Ok(())
+        let Some(option) = self.first_of(LOAD_OPTIONS) else { return Ok(()) };
+        let option = label(option);
+        Err(UsageError::new(format!(
+            "the plan has scenarios, each with its own load, and {option} applies to one \
+             load: change it in the plan"
+        )))
     }
 
     fn refuse_open_options(&self) -> Result<(), UsageError> {
-        for (given, option) in [
-            (self.session.is_some(), "--session"),
-            (self.arrivals.is_some(), "--arrivals"),
-            (self.burst.is_some(), "--burst"),
-            (self.connections_max.is_some(), "--connections-max"),
-            (self.queue_max.is_some(), "--queue-max"),
-        ] {
-            if given && self.connections.is_some() {
-                return Err(UsageError::new(format!(
-                    "-c and {option} contradict each other: {option} belongs to an open load; \
-                     give --rate instead of -c, or drop {option}"
-                )));
-            }
-            if given {
-                return Err(UsageError::new(format!(
-                    "{option} belongs to an open load; add --rate, or drop {option}"
-                )));
-            }
-        }
-        Ok(())
+        let Some(option) = self.first_of(&LOAD_OPTIONS[4..]).map(label) else { return Ok(()) };
+        Err(UsageError::new(match self.has("connections") {
+            true => format!(
+                "-c and {option} contradict each other: {option} belongs to an open load; \
+                 give --rate instead of -c, or drop {option}"
+            ),
+            false => format!("{option} belongs to an open load; add --rate, or drop {option}"),
+        }))
     }
+}
 
-    /// An open load: that of a plan file with changes, or a new one at `--rate`.
-    fn open(&self, old: &Load, think: Think) -> Result<Load, UsageError> {
-        // Without --rate the old load is an open one, and its rates stand.
-        let rates = self.rate.map(|span| (span.from, span.to));
-        let (mut arrivals, old_session, mut connections_max, mut queue_max) = match old {
-            Load::Open { arrivals, session, connections_max, queue_max } => {
-                (arrivals.clone(), session.as_ref(), *connections_max, *queue_max)
-            }
-            Load::Closed { .. } => {
-                let (from, to) = rates.expect("a closed load turns open by --rate only");
-                (Arrivals { to, ..Arrivals::constant(from) }, None, None, None)
-            }
-        };
-        if let Some((from, to)) = rates {
-            (arrivals.from, arrivals.to, arrivals.at) = (from, to, None);
-        }
-        set(
-            &mut arrivals.gaps,
-            self.arrivals.map(|name| match name {
-                GapsName::Constant => Gaps::Constant,
-                GapsName::Poisson => Gaps::Poisson,
-                GapsName::Uniform => Gaps::Uniform,
-            }),
-        );
-        set(&mut arrivals.burst, self.burst);
-        set_some(&mut connections_max, self.connections_max);
-        set_some(&mut queue_max, self.queue_max);
-        let calls = self.session.or(old_session.map(|session| session.calls));
-        if calls.is_none() && self.think.is_some() {
-            return Err(UsageError::new(
-                "--think with --rate needs --session N: single calls have no user with a think time; \
-                 add --session, or give -c instead of --rate",
-            ));
-        }
-        let session = calls.map(|calls| SessionPlan {
-            calls,
-            think,
-            ..old_session.cloned().unwrap_or_else(|| SessionPlan::of(calls, think))
-        });
-        Ok(Load::Open { arrivals, session, connections_max, queue_max })
-    }
+fn label(option: &str) -> String {
+    plan::options::named(option).map_or_else(String::new, Setting::label)
 }
 
 /// Streams of a connection where calls fall due by a rate: what RFC 9113 section 6.5.2 recommends a
@@ -516,17 +462,5 @@ impl OutputArgs {
             print_plan: self.print_plan,
             store: self.store.store,
         }
-    }
-}
-
-fn set<T>(slot: &mut T, typed: Option<T>) {
-    if let Some(value) = typed {
-        *slot = value;
-    }
-}
-
-fn set_some<T>(slot: &mut Option<T>, typed: Option<T>) {
-    if typed.is_some() {
-        *slot = typed;
     }
 }

@@ -27,7 +27,7 @@ impl GivenOptions {
     }
 
     /// The value of an option that counts something.
-    pub(super) fn count(&self, name: &str) -> Option<u32> {
+    pub(super) fn count<T: TryFrom<u64>>(&self, name: &str) -> Option<T> {
         parse::count(self.text(name)?).ok()
     }
 

@@ -16,8 +16,8 @@ option's place in a [plan](plans.md): `connection.calls` is `calls` in the table
 The program writes this page out of its own table of options (`cargo xtask bless`).
 ";
 
-/// The page that explains a part of help, where its options are not in the table.
-const PAGES: &[(&str, &str)] = &[("Load", "open-and-closed"), ("Output", "reading-the-report")];
+/// The page that explains the options that are not in the table: those of the output.
+const OUTPUT_PAGE: &str = "reading-the-report";
 
 /// A line of a table: in a cell, `|` ends it.
 fn line(cells: [String; 5]) -> String {
@@ -60,18 +60,17 @@ fn key(row: &Setting) -> String {
     }
 }
 
-fn option_line(arg: &Arg, name: &str, part: &str) -> String {
+fn option_line(arg: &Arg, name: &str) -> String {
     let row = plan::options::named(name);
     let short = arg.get_short().map_or(String::new(), |letter| format!("`-{letter}`, "));
     let value = arg.get_value_names().filter(|_| arg.get_action().takes_values());
     let value = value.map_or(String::new(), |names| format!(" {}", names[0]));
-    let page = PAGES.iter().find(|(known, _)| part.starts_with(known)).map_or("", |it| it.1);
     line([
         format!("{short}`--{name}{value}`"),
         arg.get_help().map(ToString::to_string).unwrap_or_default(),
         row.map(key).unwrap_or_default(),
         row.map(bounds).unwrap_or_default(),
-        link(row.map_or(page, |row| row.page)),
+        link(row.map_or(OUTPUT_PAGE, |row| row.page)),
     ])
 }
 
@@ -88,7 +87,7 @@ fn page() -> String {
     let mut parts: Vec<(&str, String)> = Vec::new();
     for arg in run.get_arguments().filter(|arg| !arg.is_positional()) {
         let (Some(name), Some(part)) = (arg.get_long(), arg.get_help_heading()) else { continue };
-        let line = option_line(arg, name, part);
+        let line = option_line(arg, name);
         match parts.iter_mut().find(|(known, _)| *known == part) {
             Some((_, lines)) => lines.push_str(&line),
             None => parts.push((part, part_head(part) + &line)),

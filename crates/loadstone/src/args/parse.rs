@@ -38,7 +38,7 @@ pub(super) fn name_of(version: HttpVersion) -> &'static str {
 }
 
 /// What is typed behind `--http`.
-const VERSIONS: [(&str, HttpVersion); 5] = [
+pub(super) const VERSIONS: [(&str, HttpVersion); 5] = [
     ("1.0", HttpVersion::Http10),
     ("1.1", HttpVersion::Http11),
     ("2", HttpVersion::Http2),

@@ -10,7 +10,7 @@ use plan::rules::show_span;
 use plan::{FileSource, Plan};
 use stats::Objective;
 use stats::curve::{Axis, SearchConfig};
-use units::{Nanos, Rate};
+use units::Nanos;
 
 /// Step the load up: where is the knee, what is the capacity, and what comes after?
 ///
@@ -123,6 +123,7 @@ pub(crate) struct RampTarget {
 }
 
 const FROM_RATE: f64 = 10.0;
+const USERS_FROM: f64 = 1.0;
 /// No automatic rate goes beyond what a plan takes.
 const TO_RATE: f64 = 1e7;
 const TO_USERS: f64 = 100_000.0;
@@ -165,20 +166,20 @@ impl RampArgs {
 
     /// Options of `run` that a ramp decides itself.
     fn refuse(&self) -> Result<(), UsageError> {
-        let CommonArgs { load, output, given } = &self.common;
+        let CommonArgs { output, given } = &self.common;
         let reads = given.stdin_readers() > 0;
         let many = self.targets.len() > 1;
         let steps = &self.steps;
         for (wrong, text) in [
             (
-                load.rate.is_some() && steps.vary.is_none(),
+                given.has("rate") && steps.vary.is_none(),
                 "--rate: a ramp sets the rate of each step; give --from and --to",
             ),
             (
-                load.connections.is_some() && steps.vary.is_none(),
+                given.has("connections") && steps.vary.is_none(),
                 "-c: a ramp sets the users of each step; give --population with --from and --to",
             ),
-            (load.stages.is_some(), "--stages: each step of a ramp has one load; leave it out"),
+            (given.has("stages"), "--stages: each step of a ramp has one load; leave it out"),
             (given.has("duration"), "-d: each step of a ramp lasts --hold; give that"),
             (given.has("requests"), "-n: the steps of a ramp end by time; give --hold"),
             (given.has("bytes-max"), "--bytes-max: the steps of a ramp end by time; give --hold"),
@@ -210,7 +211,7 @@ impl RampArgs {
                 "--hold is 0, which leaves no time to measure; give 1s or more",
             ),
             (
-                given.count("repeat") == Some(0),
+                given.count("repeat") == Some(0_u32),
                 "--repeat is 0, so nothing would run; give 1 or more",
             ),
         ] {
@@ -275,14 +276,16 @@ impl RampArgs {
     /// What `run` would have been told, at the highest load.
     fn one_run(&self) -> Result<CommonArgs, UsageError> {
         let mut one = self.common.clone();
-        let (from, to) = if self.steps.vary.is_none() { self.ends()? } else { (0.0, None) };
-        if self.steps.vary.is_some() {
-            // the load is that of the options of `run`
-        } else if self.steps.population {
-            one.load.connections = Some(to.unwrap_or(from) as u32);
-        } else {
-            let rate = Rate(to.unwrap_or(from));
-            one.load.rate = Some(units::RateSpan { from: rate, to: rate });
+        // where the path is varied, the load is that of the options of `run`
+        if self.steps.vary.is_none() {
+            self.ends()?;
+            let (option, least) = if self.steps.population {
+                ("connections", USERS_FROM)
+            } else {
+                ("rate", FROM_RATE)
+            };
+            let typed = self.steps.to.as_ref().or(self.steps.from.as_ref());
+            one.given.put(option, &typed.map_or(least.to_string(), String::clone));
         }
         one.given.put("duration", &show_span(self.steps.hold.unwrap_or(HOLD)));
         one.given.leave_out(&["repeat"]);
@@ -296,7 +299,7 @@ impl RampArgs {
         let from = self.steps.load("--from", self.steps.from.as_deref())?;
         let to = self.steps.load("--to", self.steps.to.as_deref())?;
         let from = from.unwrap_or(match (self.steps.population, to) {
-            (true, _) => 1.0,
+            (true, _) => USERS_FROM,
             // ten loads up to a low one begin below the default
             (false, Some(to)) => FROM_RATE.min(to / LEVELS_DEFAULT),
             (false, None) => FROM_RATE,

@@ -4,11 +4,8 @@
 use super::Sink;
 use super::options::GivenOptions;
 use super::parse;
-use clap::{Args, ValueEnum};
-use plan::stages::Stages;
-use plan::{Think, rules};
+use clap::Args;
 use std::path::PathBuf;
-use units::RateSpan;
 
 /// Load a server and measure it
 ///
@@ -36,56 +33,11 @@ pub(crate) struct RunArgs {
 /// All that `run` shares with the commands that are made of runs.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct CommonArgs {
-    #[command(flatten)]
-    pub(super) load: LoadArgs,
     /// Those of the table of options, `plan::options`.
     #[command(flatten)]
     pub(super) given: GivenOptions,
     #[command(flatten)]
     pub(super) output: OutputArgs,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum GapsName {
-    Constant,
-    Poisson,
-    Uniform,
-}
-
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Load")]
-pub(super) struct LoadArgs {
-    /// Closed load: number of users [default: 10]
-    #[arg(short = 'c', long, value_parser = parse::count::<u32>, value_name = "N")]
-    pub(super) connections: Option<u32>,
-    /// Open load: calls (or sessions) per second; a range is a ramp: 100..2000/s
-    #[arg(long, value_name = "RATE", value_parser = units::parse_rate_span)]
-    pub(super) rate: Option<RateSpan>,
-    /// Users over time: '30s:0..100, 2m:100, 10s:0'; with /s, calls per second over time
-    #[arg(long, value_name = "STAGES", value_parser = plan::stages::parse_stages)]
-    pub(super) stages: Option<Stages>,
-    /// Think time after each response: 500ms, 1s..3s or exp:2s
-    #[arg(long, value_name = "TIME", value_parser = rules::parse_think)]
-    pub(super) think: Option<Think>,
-    /// With --rate: sessions of N calls arrive instead of single calls
-    #[arg(long, value_parser = parse::count::<u32>, value_name = "N")]
-    pub(super) session: Option<u32>,
-    /// With --rate: distribution of the gaps between arrivals [default: constant]
-    #[arg(long, value_name = "LAW", hide_short_help = true)]
-    pub(super) arrivals: Option<GapsName>,
-    /// With --rate: N arrivals at a time
-    #[arg(long, value_parser = parse::count::<u32>, value_name = "N", hide_short_help = true)]
-    pub(super) burst: Option<u32>,
-    /// With --rate: maximum number of open connections [default: what descriptors and ports allow]
-    #[arg(long, value_parser = parse::count::<u32>, value_name = "N", hide_short_help = true)]
-    pub(super) connections_max: Option<u32>,
-    /// With --rate: maximum number of calls waiting for a connection; further calls are dropped
-    /// [default: the arrivals of one timeout]
-    #[arg(long, value_parser = parse::count::<u64>, value_name = "N", hide_short_help = true)]
-    pub(super) queue_max: Option<u64>,
-    /// Seed for everything random [default: 1]
-    #[arg(long, value_parser = parse::count::<u64>, value_name = "N", hide_short_help = true)]
-    pub(super) seed: Option<u64>,
 }
 
 #[derive(Args, Clone, Debug, Default)]

@@ -18,7 +18,7 @@ fn files() -> Texts {
         think = '1s'\nconnections_max = 9\n[stop]\nduration = '7s'\nrequests = 70\n\
         [measure]\nslo = ['p99<1s']\n";
     let bodied = b"version = 1\nurl = 'h'\n[request]\nmethod = 'PUT'\nbody_file = 'b.bin'\n";
-    let files: [(&str, &[u8]); 12] = [
+    let files: [(&str, &[u8]); 13] = [
         ("list.txt", b"http://a/\nhttp://b/\n"),
         ("weights.txt", b"http://a/\nhttp://b/ weight=2\n"),
         ("paths.txt", b"/a\nPUT /b body=x\n/c body=y\n"),
@@ -28,6 +28,10 @@ fn files() -> Texts {
         ("x.pem", b"-----BEGIN-----"),
         ("closed.toml", b"version = 1\nurl = 'h'\n[load]\nusers = 33\nthink = '2s'\n"),
         ("open.toml", open),
+        (
+            "sessions.toml",
+            b"version = 1\nurl = 'h'\n[load]\nusers = 3\nsession = 4\nretry = true\n",
+        ),
         ("plans/bodied.toml", bodied),
         ("plans/b.bin", b"beside the plan"),
         ("bad.toml", b"version = 1\nurl = 'h'\n[stop]\nduration = 'soon'\n"),
@@ -411,6 +415,58 @@ const VALUES: &[(&str, &str)] = &[
     ("otlp", "http://h"),
     ("sut", "1"),
 ];
+
+/// What is printed of options beside a file is a file that gives the same plan without them.
+#[test]
+fn a_printed_plan_gives_the_same_plan() {
+    let lines = "closed.toml --rate 5..9/s --session 2 --arrivals poisson --burst 3 -d 9s -n 7
+        open.toml -c 4 --think 1s..3s --warmup 2s -d 9s
+        open.toml --stages '5s:0..9/s, 5s:9/s' --queue-max 3
+        sessions.toml --think 2s --http 2 --streams 4
+        plans/bodied.toml -H 'A: b' --user a:b --aws-sigv4 aws:amz:r:s --follow
+        --urls weights.txt --slo p99<1s --fold /a/{n}
+        --urls list.txt --once --bytes-max 1G
+        --workload surge-like:users=20,connections=2 --seed 4 h
+        h --body-file b.bin --digest a:b --expect-status 2xx --clients 'dsl:60%,3g:40%'";
+    for line in lines.lines() {
+        let words = split(line);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let (plan, _) = typed(&words).unwrap_or_else(|error| panic!("{line}: {error}"));
+        let printed = to_toml(&plan, Secrets::Shown);
+        assert_eq!(plan::from_toml(&printed, &plan::NoFiles).as_ref(), Ok(&plan), "{line}");
+    }
+}
+
+/// The think time of sessions is theirs, whoever sets it.
+#[test]
+fn users_with_sessions_think_as_the_option_says() {
+    let (plan, _) = typed(&["sessions.toml", "--think", "2s"]).unwrap();
+    let think = plan::Think::Fixed(units::Nanos::from_secs(2));
+    assert_eq!(plan.load.session().map(|session| session.think), Some(think));
+}
+
+/// A ramp sets the rate, and what shapes arrivals beside it stays.
+#[test]
+fn a_ramp_keeps_what_shapes_its_arrivals() {
+    let argv = ["loadstone", "ramp", "--burst", "2", "--to", "20/m", URL];
+    let Command::Ramp(ramp) = Cli::try_parse_from(argv).unwrap().command else { unreachable!() };
+    let task = ramp.into_task(&files()).unwrap();
+    let plan::Load::Open { arrivals, .. } = &task.targets[0].plan.load else { panic!() };
+    assert_eq!((arrivals.burst, arrivals.from), (2, units::Rate(20.0 / 60.0)));
+}
+
+/// `--http` names versions for `compare` too; each name is one that the plan's own row takes.
+#[test]
+fn versions_have_one_name() {
+    let row = plan::options::named("http").unwrap();
+    let inputs = plan::options::Inputs { files: &plan::NoFiles, traces: &wan::NoTraces };
+    for (name, version) in parse::VERSIONS {
+        assert_eq!(row.check(name, inputs), Ok(()));
+        assert_eq!(typed(&["https://h/", "--http", name]).unwrap().0.request.version, version);
+    }
+    let refused = row.check("", inputs).unwrap_err().0;
+    assert_eq!(refused.matches(", ").count() + 1, parse::VERSIONS.len(), "{refused}");
+}
 
 /// No option is parsed and ignored: each one changes the plan or an output.
 #[test]

@@ -2,7 +2,8 @@
 
 use super::read::{Table, given_twice};
 use super::scalar::Scalar;
-use crate::options::{Given, Inputs, KeyValue, Setting, Shape, keys_of};
+use crate::options::{Given, Inputs, KeyValue, Setting, Shape, keys_of, rows_of};
+use crate::stages::StageUnit;
 use crate::{FileSource, Plan, Secrets, options};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -12,7 +13,7 @@ use units::{ParseError, quoted};
 use wan::{Trace, TraceSource};
 
 /// Tables that are read and printed by their rows.
-pub(crate) const TABLES: [&str; 10] = [
+pub(crate) const TABLES: [&str; 11] = [
     "connection",
     "http2",
     "tls",
@@ -23,6 +24,7 @@ pub(crate) const TABLES: [&str; 10] = [
     "request",
     "",
     "stop",
+    "load",
 ];
 pub(super) const CONNECTION: usize = 0;
 pub(super) const HTTP2: usize = 1;
@@ -35,6 +37,7 @@ pub(super) const REQUEST: usize = 7;
 /// Outside of all tables.
 pub(super) const TOP: usize = 8;
 pub(super) const STOP: usize = 9;
+pub(super) const LOAD: usize = 10;
 
 /// What the table [`TABLES`]`[TABLE]` of a file holds, in its order.
 #[derive(Clone, Debug, Default)]
@@ -46,12 +49,11 @@ impl<const TABLE: usize> Keys<TABLE> {
     /// # Errors
     /// A value that is not in its grammar, with its key.
     pub(super) fn read(mut self, plan: &mut Plan, inputs: Inputs<'_>) -> Result<(), ParseError> {
-        if self.has("pipeline") && self.has("streams") {
-            let why = "it is pipeline by its name in HTTP/2: give one of them";
-            return Err(Table(TABLES[TABLE]).fault("streams", why));
+        if let Some((key, why)) = self.contradiction() {
+            return Err(Table(TABLES[TABLE]).fault(key, why));
         }
         let mut all = Vec::new();
-        for row in keys_of(TABLES[TABLE]) {
+        for row in rows_of(TABLES[TABLE]) {
             let key = row.key().1;
             let ending = |name: &str| {
                 let ending = name.strip_prefix(key)?;
@@ -69,6 +71,34 @@ impl<const TABLE: usize> Keys<TABLE> {
             let key = format!("{}{}", given.row.key().1, given.ending);
             Table(TABLES[TABLE]).fault(&key, why)
         })
+    }
+
+    /// Keys that do not go together: with the one that is said to be wrong.
+    fn contradiction(&self) -> Option<(&'static str, &'static str)> {
+        let has = |key| self.has(key);
+        let staged = self.one("stages").and_then(|text| text.typed());
+        let other = staged.is_some_and(|text| match StageUnit::of(&text) {
+            StageUnit::Users => has("rate"),
+            StageUnit::PerSecond => has("users"),
+        });
+        let found = [
+            (
+                has("pipeline") && has("streams"),
+                "streams",
+                "it is pipeline by its name in HTTP/2: give one of them",
+            ),
+            (
+                other,
+                "stages",
+                "they are of users and rate is not, or the other way round; drop one",
+            ),
+            (
+                has("users") && (has("rate") || has("at")),
+                "users",
+                "a load has either users or a rate; drop one",
+            ),
+        ];
+        found.into_iter().find(|it| it.0).map(|(_, key, why)| (key, why))
     }
 
     pub(super) fn show(plan: &Plan, secrets: Secrets) -> Keys<TABLE> {

@@ -5,15 +5,12 @@ use super::keys::{Keys, PlanTraces, REQUEST, TOP};
 use super::scalar::Scalar;
 use super::scenarios::read_scenarios;
 use super::shape::*;
-use super::{GAPS, MASK, VERSION};
-use crate::check::node::pick;
+use super::{MASK, VERSION};
 use crate::options::field::read_content;
 use crate::options::grammar::whole;
 use crate::options::{Inputs, KeyValue};
 use crate::*;
-use std::sync::Arc;
-use units::{Nanos, ParseError, Rate, quoted};
-use units::{parse_duration, parse_rate, parse_rate_span};
+use units::{ParseError, quoted};
 
 /// The plan of a file's text. Keys that are absent stand as `run` has them; files that it names are
 /// read through `files`.
@@ -103,13 +100,12 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
         // a user has cookies, unless the plan says otherwise
         plan.request.cookies = true;
     }
-    let top = Table("");
-    top.set("seed", file.seed, &mut plan.seed, whole)?;
     plan.sequence = file.sequence.unwrap_or_default();
     let connection = file.connection.unwrap_or_default();
     let traces = PlanTraces::read(connection.texts("traces"), files)?;
     let inputs = Inputs { files, traces: &traces };
-    Keys::<TOP>::of([("order", file.order.map(Scalar::Text))]).read(&mut plan, inputs)?;
+    let top = [("seed", file.seed), ("order", file.order.map(Scalar::Text))];
+    Keys::<TOP>::of(top).read(&mut plan, inputs)?;
     read_request(file.request.unwrap_or_default(), &mut plan, login, inputs)?;
     read_sources(file.script, file.specweb99, &mut plan, files)?;
     connection.read(&mut plan, inputs)?;
@@ -123,16 +119,11 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
         let why = "each scenario has a load of its own: drop [load], or make a scenario of it";
         return Err(Table("").fault("load", why));
     }
-    let load = file.load.unwrap_or_default();
-    let stages = read_stages(&load)?;
-    read_load(load, &mut plan.load)?;
+    file.load.unwrap_or_default().read(&mut plan, inputs)?;
     let stop = file.stop.unwrap_or_default();
     let timed = stop.has("duration");
-    if let Some(stages) = stages {
-        plan.set_stages(stages);
-    }
     stop.read(&mut plan, inputs)?;
-    read_scenarios(file.scenario.unwrap_or_default(), &mut plan, timed)?;
+    read_scenarios(file.scenario.unwrap_or_default(), &mut plan, timed, inputs)?;
     plan.settle_journeys();
     plan.settle_clients();
     plan.settle_objectives();
@@ -187,17 +178,6 @@ impl Table {
         let read = |typed: String| read(&typed).map_err(|error| self.fault(key, error));
         *slot = given.typed().map(read).transpose()?;
         Ok(())
-    }
-
-    /// One of a few names.
-    fn pick<T: Copy>(
-        self,
-        key: &str,
-        given: Option<Scalar>,
-        slot: &mut T,
-        names: &[(&str, T)],
-    ) -> Result<(), ParseError> {
-        self.set(key, given, slot, |text| pick(text, names))
     }
 
     /// Bytes given as text, as base64 or by a file's name; of the three keys one at most.
@@ -356,176 +336,6 @@ fn read_specweb99(file: Specweb99Table) -> Result<Specweb99Plan, ParseError> {
     table.set("directories", file.directories, &mut directories, whole)?;
     table.set("files_seed", file.files_seed, &mut files_seed, whole)?;
     Ok(Specweb99Plan { directories: u32::try_from(directories).unwrap_or(u32::MAX), files_seed })
-}
-
-/// The load over time. It says itself whether users or arrivals are meant, so that nothing else has to.
-pub(super) fn read_stages(load: &LoadTable) -> Result<Option<stages::Stages>, ParseError> {
-    let Some(text) = &load.stages else { return Ok(None) };
-    let table = Table("load");
-    let read = stages::parse_stages(text).map_err(|error| table.fault("stages", error))?;
-    let other = match read.unit {
-        stages::StageUnit::Users => load.rate.is_some(),
-        stages::StageUnit::PerSecond => load.users.is_some(),
-    };
-    if other {
-        let why = "they are of users and rate is not, or the other way round; drop one";
-        return Err(table.fault("stages", why));
-    }
-    Ok(Some(read))
-}
-
-pub(super) fn read_load(load: LoadTable, slot: &mut Load) -> Result<(), ParseError> {
-    let table = Table("load");
-    let unit = load.stages.as_deref().map(stages::StageUnit::of);
-    let staged = unit == Some(stages::StageUnit::PerSecond);
-    if load.rate.is_none() && load.at.is_none() && !staged {
-        return read_closed(table, load, slot);
-    }
-    if load.users.is_some() {
-        return Err(table.fault("users", "a load has either users or a rate; drop one"));
-    }
-    let mut arrivals = match (&load.rate, &load.at) {
-        (Some(rate), _) => read_rates(table, rate.clone(), load.rate_to.clone())?,
-        // stages say the rate themselves
-        (None, at) => Arrivals::constant(rate_of_trace(at.iter().flatten().count())),
-    };
-    arrivals.at = load.at.as_deref().map(|at| read_trace(table, at)).transpose()?;
-    let gaps = load.arrivals.clone().map(Scalar::Text);
-    table.pick("arrivals", gaps, &mut arrivals.gaps, &GAPS)?;
-    table.set("burst", load.burst.clone(), &mut arrivals.burst, whole)?;
-    let (mut connections_max, mut queue_max) = (None, None);
-    table.set_or_off(
-        "connections_max",
-        load.connections_max.clone(),
-        &mut connections_max,
-        whole,
-    )?;
-    table.set_or_off("queue_max", load.queue_max.clone(), &mut queue_max, whole)?;
-    let (session, think) = read_session(table, load)?;
-    if session.is_none() && think.is_some_and(|think| think != Think::None) {
-        return Err(table
-            .fault("think", "with a rate, think needs session: single calls have no think time"));
-    }
-    *slot = Load::Open { arrivals, session, connections_max, queue_max };
-    Ok(())
-}
-
-fn read_closed(table: Table, load: LoadTable, slot: &mut Load) -> Result<(), ParseError> {
-    for (key, given) in [
-        ("rate_to", load.rate_to.is_some()),
-        ("arrivals", load.arrivals.is_some()),
-        ("burst", load.burst.is_some()),
-        ("connections_max", load.connections_max.is_some()),
-        ("queue_max", load.queue_max.is_some()),
-    ] {
-        if given {
-            return Err(table.fault(key, "it needs rate; without one the load is a closed loop"));
-        }
-    }
-    let mut users = 10;
-    table.set("users", load.users.clone(), &mut users, whole)?;
-    let (session, think) = read_session(table, load)?;
-    let think = if session.is_some() { None } else { think };
-    *slot = Load::Closed { users, think: think.unwrap_or(Think::None), session };
-    Ok(())
-}
-
-/// What sessions do, where there are any, and the think time.
-fn read_session(
-    table: Table,
-    load: LoadTable,
-) -> Result<(Option<SessionPlan>, Option<Think>), ParseError> {
-    let think = load.think.as_deref().map(rules::parse_think).transpose();
-    let think = think.map_err(|error| table.fault("think", error))?;
-    let mut calls = None;
-    table.set_or_off("session", load.session, &mut calls, whole)?;
-    let Some(calls) = calls else {
-        for (key, given) in [
-            ("visits", load.visits.is_some_and(|visits| !visits.is_empty())),
-            ("parallel", load.parallel.is_some_and(|most| most != Scalar::Off)),
-            ("lead", load.lead == Some(true)),
-            ("one_connection", load.one_connection == Some(true)),
-            ("retry", load.retry == Some(true)),
-            ("lengths", load.lengths.is_some_and(|lengths| !lengths.is_empty())),
-            ("own_order", load.own_order == Some(true)),
-            ("pace", load.pace.is_some_and(|pace| pace != Scalar::Off)),
-            ("pace_at", load.pace_at.is_some()),
-        ] {
-            if given {
-                return Err(table.fault(key, "it needs session: give the calls of one"));
-            }
-        }
-        return Ok((None, think));
-    };
-    let mut session = SessionPlan::of(calls, think.unwrap_or(Think::None));
-    for visit in load.visits.unwrap_or_default() {
-        let visit = rules::parse_visit(&visit).map_err(|error| table.fault("visits", error))?;
-        session.visits.push(visit);
-    }
-    table.set_or_off("parallel", load.parallel, &mut session.parallel, whole)?;
-    session.lead = load.lead.unwrap_or(false);
-    session.one_connection = load.one_connection.unwrap_or(false);
-    session.retry = load.retry.unwrap_or(false);
-    session.lengths = load.lengths.unwrap_or_default();
-    session.own_order = load.own_order.unwrap_or(false);
-    session.pace = read_pace(table, load.pace, load.pace_at.as_deref())?;
-    Ok((Some(session), think))
-}
-
-/// When the calls of a session fall due, where the clock says it.
-fn read_pace(
-    table: Table,
-    rate: Option<Scalar>,
-    at: Option<&[String]>,
-) -> Result<Option<Pace>, ParseError> {
-    let rate = rate.filter(|rate| *rate != Scalar::Off);
-    let each = rate.map(|rate| exact_rate(table, "pace", &rate)).transpose()?;
-    match (each, at) {
-        (Some(_), Some(_)) => Err(table.fault("pace", "give a rate or pace_at, not both")),
-        (Some(each), None) => Ok(Some(Pace::Every(each))),
-        (None, Some(at)) => Ok(Some(Pace::At(read_trace(table, at)?))),
-        (None, None) => Ok(None),
-    }
-}
-
-fn read_trace(table: Table, at: &[String]) -> Result<Arc<[Nanos]>, ParseError> {
-    let instants: Result<Vec<Nanos>, _> = at.iter().map(|text| parse_duration(text)).collect();
-    instants.map(Into::into).map_err(|error| table.fault("at", error))
-}
-
-/// A trace alone names no rate; this one bounds the queue at the trace itself.
-fn rate_of_trace(count: usize) -> Rate {
-    Rate((count as f64).max(1.0))
-}
-
-fn read_rates(table: Table, rate: Scalar, to: Option<Scalar>) -> Result<Arrivals, ParseError> {
-    let span = match &rate {
-        Scalar::Text(text) => parse_rate_span(text).map_err(|error| table.fault("rate", error))?,
-        number => {
-            let from = exact_rate(table, "rate", number)?;
-            units::RateSpan { from, to: from }
-        }
-    };
-    let to = match to {
-        None => span.to,
-        Some(_) if span.from != span.to => {
-            return Err(table.fault("rate_to", "rate names two rates already; drop one"));
-        }
-        Some(to) => exact_rate(table, "rate_to", &to)?,
-    };
-    Ok(Arrivals { to, ..Arrivals::constant(span.from) })
-}
-
-/// A number of TOML's is the rate itself; only a text goes through the decimal grammar.
-fn exact_rate(table: Table, key: &str, given: &Scalar) -> Result<Rate, ParseError> {
-    match given {
-        Scalar::Number(number) if *number > 0.0 && number.is_finite() => Ok(Rate(*number)),
-        other => {
-            let mut rate = Rate(0.0);
-            table.set(key, Some(other.clone()), &mut rate, parse_rate)?;
-            Ok(rate)
-        }
-    }
 }
 
 const FILE_BYTES_MAX: usize = 1 << 30;

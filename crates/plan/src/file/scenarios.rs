@@ -1,12 +1,13 @@
 //! `[[scenario]]`: several loads at once, to a plan and back.
 
-use super::read::{Table, read_load, read_stages};
+use super::keys::Keys;
+use super::read::Table;
 use super::scalar::Scalar;
 use super::shape::ScenarioTable;
-use super::write::{load_table, span};
+use super::write::span;
+use crate::options::Inputs;
 use crate::scenario::{SCENARIOS_MAX, ScenarioPlan};
-use crate::stages::show_stages;
-use crate::{Load, Plan, Think};
+use crate::{Plan, Secrets};
 use units::{Nanos, ParseError, parse_duration, quoted};
 
 /// Reads the scenarios of a plan whose targets and journeys are known. The first one's load becomes the
@@ -15,6 +16,7 @@ pub(super) fn read_scenarios(
     tables: Vec<ScenarioTable>,
     plan: &mut Plan,
     timed: bool,
+    inputs: Inputs<'_>,
 ) -> Result<(), ParseError> {
     if tables.len() > SCENARIOS_MAX {
         let why = format!("there are {}, and {SCENARIOS_MAX} at most", tables.len());
@@ -22,7 +24,7 @@ pub(super) fn read_scenarios(
     }
     for (row, table) in tables.into_iter().enumerate() {
         let at = |error: ParseError| ParseError(format!("scenario {}: {}", row + 1, error.0));
-        let scenario = read_scenario(table, plan).map_err(at)?;
+        let scenario = read_scenario(table, plan, inputs).map_err(at)?;
         if plan.scenarios.iter().any(|known| known.name == scenario.name) {
             let why = format!("two of them are called {}", quoted(&scenario.name));
             return Err(Table("").fault("scenario", why));
@@ -37,7 +39,11 @@ pub(super) fn read_scenarios(
     Ok(())
 }
 
-fn read_scenario(table: ScenarioTable, plan: &Plan) -> Result<ScenarioPlan, ParseError> {
+fn read_scenario(
+    table: ScenarioTable,
+    plan: &Plan,
+    inputs: Inputs<'_>,
+) -> Result<ScenarioPlan, ParseError> {
     let place = Table("scenario");
     let name = table.name.filter(|name| !name.trim().is_empty());
     let name = name.ok_or_else(|| place.fault("name", "it is missing"))?;
@@ -47,12 +53,8 @@ fn read_scenario(table: ScenarioTable, plan: &Plan) -> Result<ScenarioPlan, Pars
     let given = table.load.ok_or_else(|| {
         place.fault("load", "it is missing: load = { users = 5 }, or { rate = \"5/s\" }")
     })?;
-    let stages = read_stages(&given)?;
-    let mut load = Load::Closed { users: 10, think: Think::None, session: None };
-    read_load(given, &mut load)?;
-    if let Some(stages) = &stages {
-        load = stages.load(&load);
-    }
+    let mut own = Plan::for_targets(Vec::new());
+    given.read(&mut own, inputs)?;
     let parts = match (&plan.journeys, table.journeys, table.targets) {
         (Some(_), _, Some(_)) => {
             return Err(place.fault("targets", "a plan with journeys has those: write journeys"));
@@ -70,6 +72,7 @@ fn read_scenario(table: ScenarioTable, plan: &Plan) -> Result<ScenarioPlan, Pars
             rows(place, "targets", named, &known)?
         }
     };
+    let Plan { load, stages, .. } = own;
     Ok(ScenarioPlan { name, load, stages, start, duration, parts })
 }
 
@@ -112,14 +115,14 @@ pub(super) fn scenario_table(plan: &Plan, scenario: &ScenarioPlan) -> ScenarioTa
     let named = (scenario.parts != every)
         .then(|| scenario.parts.iter().filter_map(name).collect::<Vec<String>>());
     let (journeys, targets) = if plan.journeys.is_some() { (named, None) } else { (None, named) };
-    let mut load = load_table(&scenario.load);
-    load.stages = scenario.stages.as_ref().map(show_stages);
+    let (load, stages) = (scenario.load.clone(), scenario.stages.clone());
+    let own = Plan { load, stages, ..Plan::for_targets(Vec::new()) };
     ScenarioTable {
         name: Some(scenario.name.clone()),
         start: Some(span(scenario.start)),
         duration: Scalar::or_off(scenario.duration, span),
         journeys,
         targets,
-        load: Some(load),
+        load: Some(Keys::show(&own, Secrets::Shown)),
     }
 }

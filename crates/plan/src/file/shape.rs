@@ -1,6 +1,8 @@
 //! The tables of the file, in the order in which they are printed. A key that is absent is `None`.
 
-use super::keys::{CONNECTION, DRIVER, EXPECT, HTTP2, Keys, MEASURE, REQUEST, STOP, TIMEOUTS, TLS};
+use super::keys::{
+    CONNECTION, DRIVER, EXPECT, HTTP2, Keys, LOAD, MEASURE, REQUEST, STOP, TIMEOUTS, TLS,
+};
 use super::scalar::Scalar;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +42,7 @@ tables! {
         connection: Keys<CONNECTION>,
         http2: Keys<HTTP2>,
         tls: Keys<TLS>,
-        load: LoadTable,
+        load: Keys<LOAD>,
         /// Several loads at once, in place of `load`.
         scenario: Vec<ScenarioTable>,
         stop: Keys<STOP>,
@@ -84,36 +86,6 @@ tables! {
         files_seed: Scalar,
     }
 
-    /// With `users` a closed loop, with `rate` an open one.
-    LoadTable {
-        users: Scalar,
-        rate: Scalar,
-        rate_to: Scalar,
-        /// `30s:0..100, 2m:100`: users, or with /s arrivals, over time.
-        stages: String,
-        arrivals: String,
-        burst: Scalar,
-        /// A trace of due instants, in place of a rate.
-        at: Vec<String>,
-        session: Scalar,
-        think: String,
-        /// `0,1 2s; 2`: rows of the targets in groups, with think times behind them.
-        visits: Vec<String>,
-        /// Calls of a group under way at once at most.
-        parallel: Scalar,
-        lead: bool,
-        one_connection: bool,
-        retry: bool,
-        /// Calls of the sessions, in turn.
-        lengths: Vec<u32>,
-        own_order: bool,
-        /// A rate within each session, or the instants themselves.
-        pace: Scalar,
-        pace_at: Vec<String>,
-        connections_max: Scalar,
-        queue_max: Scalar,
-    }
-
     ScenarioTable {
         name: String,
         start: Scalar,
@@ -121,6 +93,6 @@ tables! {
         /// Names of journeys, or of targets; without them all.
         journeys: Vec<String>,
         targets: Vec<String>,
-        load: LoadTable,
+        load: Keys<LOAD>,
     }
 }

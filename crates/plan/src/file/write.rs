@@ -4,14 +4,13 @@ use super::keys::{Keys, TOP};
 use super::scalar::Scalar;
 use super::scenarios::scenario_table;
 use super::shape::*;
-use super::{GAPS, MASK, Secrets, VERSION};
-use super::{is_secret_header, name_of};
+use super::{MASK, Secrets, VERSION, is_secret_header};
 use crate::options::KeyValue;
 use crate::options::field::show_content;
 use crate::options::grammar::show_header;
-use crate::rules::{show_span, show_think, show_visit};
+use crate::rules::show_span;
 use crate::*;
-use units::{Nanos, Rate, parse_rate};
+use units::Nanos;
 
 /// The plan as a file that [`from_toml`] reads back: every field by name.
 pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
@@ -24,7 +23,7 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
     let top = Keys::<TOP>::show(plan, secrets);
     let file = PlanFile {
         version: Some(VERSION),
-        seed: Some(Scalar::whole(plan.seed)),
+        seed: top.one("seed"),
         order: top.one("order").and_then(|order| order.typed()),
         sequence: Some(plan.sequence.clone()),
         url: plan.journeys.as_ref().map(|journeys| journeys.base.as_str().to_owned()),
@@ -38,10 +37,7 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
         connection: Some(Keys::show(plan, secrets)),
         http2: says_http2.then(|| Keys::show(plan, secrets)),
         tls: Some(Keys::show(plan, secrets)),
-        load: plan.scenarios.is_empty().then(|| LoadTable {
-            stages: plan.stages.as_ref().map(stages::show_stages),
-            ..load_table(&plan.load)
-        }),
+        load: plan.scenarios.is_empty().then(|| Keys::show(plan, secrets)),
         scenario: Some(plan.scenarios.iter().map(|one| scenario_table(plan, one)).collect())
             .filter(|all: &Vec<ScenarioTable>| !all.is_empty()),
         stop: Some(Keys::show(plan, secrets)),
@@ -118,64 +114,8 @@ fn script_table(script: &ScriptPlan) -> ScriptTable {
     }
 }
 
-pub(super) fn load_table(load: &Load) -> LoadTable {
-    match load {
-        Load::Closed { users, think, session } => LoadTable {
-            users: Some(Scalar::whole((*users).into())),
-            think: Some(show_think(session.as_ref().map_or(*think, |session| session.think))),
-            ..session_keys(session.as_ref())
-        },
-        Load::Open { arrivals, session, connections_max, queue_max } => LoadTable {
-            rate: Some(rate(arrivals.from)),
-            rate_to: Some(rate(arrivals.to)),
-            arrivals: Some(name_of(&GAPS, &arrivals.gaps)),
-            burst: Some(Scalar::whole(arrivals.burst.into())),
-            at: arrivals.at.as_ref().map(|at| at.iter().map(|span| show_span(*span)).collect()),
-            connections_max: Scalar::or_off(*connections_max, |max| Scalar::whole(max.into())),
-            queue_max: Scalar::or_off(*queue_max, Scalar::whole),
-            ..session_keys(session.as_ref())
-        },
-    }
-}
-
-/// The keys of a session; all but the first are absent where there is none.
-fn session_keys(session: Option<&SessionPlan>) -> LoadTable {
-    LoadTable {
-        session: Scalar::or_off(session, |session| Scalar::whole(session.calls.into())),
-        think: session.map(|session| show_think(session.think)),
-        visits: session.map(|session| session.visits.iter().map(show_visit).collect()),
-        parallel: session
-            .and_then(|session| session.parallel)
-            .map(|most| Scalar::whole(most.into())),
-        lead: session.map(|session| session.lead),
-        one_connection: session.map(|session| session.one_connection),
-        retry: session.map(|session| session.retry),
-        lengths: session.map(|session| session.lengths.clone()),
-        own_order: session.map(|session| session.own_order),
-        pace: match session.map(|session| session.pace.as_ref()) {
-            Some(Some(Pace::Every(each))) => Some(rate(*each)),
-            Some(_) => Some(Scalar::Off),
-            None => None,
-        },
-        pace_at: match session.and_then(|session| session.pace.as_ref()) {
-            Some(Pace::At(at)) => Some(at.iter().map(|span| show_span(*span)).collect()),
-            _ => None,
-        },
-        ..LoadTable::default()
-    }
-}
-
 pub(super) fn span(span: Nanos) -> Scalar {
     Scalar::Text(show_span(span))
-}
-
-/// As typed where that is exact, as a number otherwise.
-fn rate(rate: Rate) -> Scalar {
-    let text = format!("{}/s", rate.0);
-    match parse_rate(&text) {
-        Ok(read) if read == rate => Scalar::Text(text),
-        _ => Scalar::Number(rate.0),
-    }
 }
 
 /// Text under the key itself, other bytes as base64 under their own key.

@@ -3,17 +3,18 @@
 use super::field::{KeyValue, Shape};
 use crate::check::node::pick;
 use crate::file::{
-    ADDRESSES, FAMILIES, HTTP_VERSIONS, MASK, ORDERS, Scalar, TLS_VERSIONS, is_secret_header,
+    ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, Scalar, TLS_VERSIONS, is_secret_header,
     name_of,
 };
 use crate::fold::{self, Fold};
 use crate::{
-    AbortRule, AddressFamily, AddressOrder, BodyRule, HttpVersion, Migrate, Order, Priority,
-    ResolveRule, Secrets, SourcePrefix, StackChoice, Streaming, TlsVersions, Verify, rules, verify,
+    AbortRule, AddressFamily, AddressOrder, BodyRule, Gaps, HttpVersion, Migrate, Order, Priority,
+    ResolveRule, Secrets, SourcePrefix, StackChoice, Streaming, Think, TlsVersions, Verify, Visit,
+    rules, verify,
 };
 use std::net::IpAddr;
 use std::path::PathBuf;
-use units::{Nanos, ParseError, quoted};
+use units::{Nanos, ParseError, Rate, RateSpan, quoted};
 use wan::TraceSource;
 
 /// How values of a type are written.
@@ -21,6 +22,8 @@ pub(crate) struct Grammar<T: 'static> {
     pub(super) shape: Shape,
     /// As it is typed; files of traces are found by their names.
     pub(super) read: fn(&str, &dyn TraceSource) -> Result<T, ParseError>,
+    /// From a number of the file that need not go through the decimal grammar of texts.
+    pub(super) exact: fn(f64) -> Option<T>,
     /// A list from the items that the file has of it.
     pub(super) items: fn(&[Scalar]) -> Result<T, ParseError>,
     pub(super) show: fn(&T, Secrets) -> KeyValue,
@@ -30,7 +33,8 @@ const fn one<T>(
     read: fn(&str, &dyn TraceSource) -> Result<T, ParseError>,
     show: fn(&T, Secrets) -> KeyValue,
 ) -> Grammar<T> {
-    Grammar { shape: Shape::One, read, items: |_| unreachable!("a value and no list"), show }
+    let items = |_: &[Scalar]| unreachable!("a value and no list");
+    Grammar { shape: Shape::One, read, exact: |_| None, items, show }
 }
 
 const fn list<T>(
@@ -38,7 +42,7 @@ const fn list<T>(
     items: fn(&[Scalar]) -> Result<Vec<T>, ParseError>,
     show: fn(&Vec<T>, Secrets) -> KeyValue,
 ) -> Grammar<Vec<T>> {
-    Grammar { shape: Shape::List, read, items, show }
+    Grammar { shape: Shape::List, read, exact: |_| None, items, show }
 }
 
 fn text(value: impl Into<String>) -> KeyValue {
@@ -50,7 +54,7 @@ fn number(value: u64) -> KeyValue {
 }
 
 /// The items of a list, each as it is typed.
-fn each<T>(
+pub(super) fn each<T>(
     items: &[Scalar],
     read: impl Fn(&str) -> Result<T, ParseError>,
 ) -> Result<Vec<T>, ParseError> {
@@ -124,6 +128,7 @@ pub(super) const NAMES: Grammar<Vec<String>> = list(
     |items| each(items, |text| Ok(text.to_owned())),
     |all, _| texts(all, String::clone),
 );
+/// Whole numbers; what is typed are cores.
 pub(super) const CORES: Grammar<Vec<u32>> = list(
     |text, _| rules::parse_cpus(text),
     |items| each(items, whole),
@@ -154,6 +159,26 @@ pub(super) const STATUSES: Grammar<Vec<(u16, u16)>> = list(
 pub(super) const LENGTH: Grammar<u64> = one(|text, _| units::parse_size(text), |it, _| number(*it));
 pub(super) const BODY_RULE: Grammar<BodyRule> =
     one(|text, _| rules::parse_body_rule(text), |rule, _| text(rules::show_body_rule(rule)));
+pub(super) const THINK_TIME: Grammar<Think> = Grammar {
+    shape: Shape::Text,
+    ..one(|text, _| rules::parse_think(text), |it, _| text(rules::show_think(*it)))
+};
+pub(super) const LAW: Grammar<Gaps> = Grammar {
+    shape: Shape::Text,
+    ..one(|text, _| pick(text, &GAPS), |it, _| text(name_of(&GAPS, it)))
+};
+pub(super) const VISITS: Grammar<Vec<Visit>> = list(
+    |text, _| rules::parse_visit(text).map(|visit| vec![visit]),
+    |items| each(items, rules::parse_visit),
+    |all, _| texts(all, rules::show_visit),
+);
+/// As a text where that is exact, as a number otherwise.
+pub(super) const EXACT_RATE: Grammar<Rate> =
+    Grammar { exact: exact_rate, ..one(|text, _| units::parse_rate(text), |it, _| show_rate(*it)) };
+pub(super) const RATE_SPAN: Grammar<RateSpan> = Grammar {
+    exact: |number| exact_rate(number).map(|rate| RateSpan { from: rate, to: rate }),
+    ..one(|text, _| units::parse_rate_span(text), |span, _| show_rate(span.from))
+};
 pub(super) const ABORT_RULE: Grammar<AbortRule> =
     one(|text, _| rules::parse_abort_rule(text), |rule, _| text(&rule.text));
 pub(super) const VERIFY: Grammar<Verify> =
@@ -200,6 +225,20 @@ pub(super) const PRIORITY: Grammar<i32> = one(
 pub(crate) fn show_header((name, value): &(String, String), secrets: Secrets) -> String {
     let masked = secrets == Secrets::Masked && is_secret_header(name);
     format!("{name}: {}", if masked { MASK } else { value })
+}
+
+fn exact_rate(number: f64) -> Option<Rate> {
+    (number > 0.0 && number.is_finite()).then_some(Rate(number))
+}
+
+fn show_rate(rate: Rate) -> KeyValue {
+    let text = format!("{}/s", rate.0);
+    let exact = units::parse_rate(&text) == Ok(rate);
+    KeyValue::One(if exact { Scalar::Text(text) } else { Scalar::Number(rate.0) })
+}
+
+pub(super) fn show_instants(at: &[Nanos]) -> KeyValue {
+    texts(at, |span| rules::show_span(*span))
 }
 
 fn show_statuses(&(from, to): &(u16, u16)) -> Scalar {

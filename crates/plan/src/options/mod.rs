@@ -3,8 +3,7 @@
 //! From the rows follow the command line with its help and completions (the program makes clap's
 //! arguments of them), what an option that was given does to the plan, both directions of the plan file,
 //! the bounds of values, and the page of options in the guide. Rules between two options are functions
-//! in [`validate`](crate::validate). Loads and ends are not in the table yet: they stand in the program's
-//! arguments and in [`file`](crate::to_toml) by hand.
+//! in [`validate`](crate::validate).
 
 mod connection;
 pub(crate) mod field;
@@ -172,6 +171,7 @@ impl Setting {
 /// All rows, in the order of help.
 pub fn all() -> impl Iterator<Item = &'static Setting> {
     [
+        load::LOADS,
         load::ENDS,
         request::SOURCES,
         request::SETTINGS,
@@ -195,9 +195,14 @@ pub fn put_typed(
     typed: &[(&'static str, String)],
     inputs: Inputs<'_>,
 ) -> Result<(), (&'static str, ParseError)> {
-    let given = typed.iter().map(|(name, text)| {
-        let row = named(name).expect("an option of the table");
-        Given { row, ending: row.field.typed, value: KeyValue::One(Scalar::text(text)) }
+    // in the order of the table, whatever theirs is
+    let given = all().filter(|row| !row.name.is_empty()).flat_map(|row| {
+        let texts = typed.iter().filter(|(name, _)| *name == row.name).map(|(_, text)| text);
+        texts.map(move |text| Given {
+            row,
+            ending: row.field.typed,
+            value: KeyValue::One(Scalar::text(text)),
+        })
     });
     put(plan, given.collect(), inputs).map_err(|(refused, why)| (refused.row.name, why))
 }
@@ -244,8 +249,8 @@ pub fn named(name: &str) -> Option<&'static Setting> {
     all().find(|row| row.name == name)
 }
 
-/// The rows of a table of the plan file, one for each key, in the order in which keys are printed.
-pub(crate) fn keys_of(table: &str) -> Vec<&'static Setting> {
+/// The rows of a table of the plan file, one for each key, in the order in which they are read.
+pub(crate) fn rows_of(table: &str) -> Vec<&'static Setting> {
     let mut rows: Vec<&Setting> = Vec::new();
     for row in all().filter(|row| row.key().0 == table && !row.field.key.is_empty()) {
         // `--close` is another way to say `--calls 1`
@@ -253,6 +258,12 @@ pub(crate) fn keys_of(table: &str) -> Vec<&'static Setting> {
             rows.push(row);
         }
     }
+    rows
+}
+
+/// The same in the order in which keys are printed.
+pub(crate) fn keys_of(table: &str) -> Vec<&'static Setting> {
+    let mut rows = rows_of(table);
     let first = PRINTED_FIRST.iter().find(|(known, _)| *known == table).map_or("", |it| it.1);
     let place = |key: &str| first.split(' ').position(|known| known == key).unwrap_or(usize::MAX);
     rows.sort_by_key(|row| place(row.key().1));
@@ -268,6 +279,11 @@ pub(crate) fn faults(plan: &Plan, table: &str) -> Vec<(String, String)> {
 /// Tables whose keys were printed in another order before there was this table of options; keys that are
 /// not named follow in its order. It stays, so that kept plans can be compared with new ones line by line.
 const PRINTED_FIRST: &[(&str, &str)] = &[
+    (
+        "load",
+        "users rate rate_to stages arrivals burst at session think visits parallel lead one_connection \
+         retry lengths own_order pace pace_at",
+    ),
     ("request", "method http headers body user bearer digest aws_sigv4"),
     (
         "connection",

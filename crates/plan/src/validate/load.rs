@@ -17,15 +17,15 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
 }
 
 fn check_load(plan: &Plan, problems: &mut Problems) {
+    problems.add_faults(plan, "load");
     match &plan.load {
-        Load::Closed { users, think, session } => {
-            check_users(*users, problems);
+        Load::Closed { think, session, .. } => {
             check_think(*think, problems);
             if let Some(session) = session {
                 check_session(plan, session, problems);
             }
         }
-        Load::Open { arrivals, session, connections_max, .. } => {
+        Load::Open { arrivals, session, .. } => {
             check_arrivals(plan, arrivals, problems);
             if let Some(session) = session {
                 check_session(plan, session, problems);
@@ -36,11 +36,6 @@ fn check_load(plan: &Plan, problems: &mut Problems) {
                      --session N to send the calls of a session in groups, or use -c",
                 );
             }
-            problems.add_if(
-                *connections_max == Some(0),
-                "--connections-max",
-                "--connections-max is 0, so nothing could be sent; give 1 or more",
-            );
         }
     }
     check_stages(plan, problems);
@@ -66,22 +61,8 @@ fn check_sequence(plan: &Plan, problems: &mut Problems) {
     problems.add_if(plan.sequence.len() > TRACE_MAX, "sequence", "sequence has over 10000000 rows");
 }
 
-fn check_users(users: u32, problems: &mut Problems) {
-    problems.add_if(
-        users == 0,
-        "-c",
-        "-c is 0: a closed loop needs a user to make calls; give -c 1 or more",
-    );
-    if users > USERS_MAX {
-        let text = format!(
-            "-c {users} is more than {USERS_MAX} users; spread such a load over several machines"
-        );
-        problems.add("-c", text);
-    }
-}
-
 fn check_arrivals(plan: &Plan, arrivals: &Arrivals, problems: &mut Problems) {
-    let &Arrivals { from, to, burst, .. } = arrivals;
+    let &Arrivals { from, to, .. } = arrivals;
     for rate in [from, to] {
         if !(rate.0 > 0.0 && rate.0.is_finite()) {
             problems.add("--rate", format!("--rate is {}/s; it must be above zero", rate.0));
@@ -105,12 +86,6 @@ fn check_arrivals(plan: &Plan, arrivals: &Arrivals, problems: &mut Problems) {
     if let Some(at) = &arrivals.at {
         check_trace(plan, at, problems);
     }
-    problems.add_if(burst == 0, "--burst", "--burst is 0; give 1 or more arrivals at a time");
-    problems.add_if(
-        burst > BURST_MAX,
-        "--burst",
-        "--burst is above 1000000 arrivals at a time; raise --rate instead",
-    );
 }
 
 fn check_stages(plan: &Plan, problems: &mut Problems) {
@@ -190,11 +165,6 @@ fn check_visits(plan: &Plan, session: &SessionPlan, problems: &mut Problems) {
 }
 
 fn check_session(plan: &Plan, session: &SessionPlan, problems: &mut Problems) {
-    problems.add_if(
-        session.calls == 0,
-        "--session",
-        "--session is 0: a session makes a call at least; give 1 or more",
-    );
     if let Some(group) = plan.connection.group
         && session.calls > 0
         && group > session.calls
@@ -332,9 +302,7 @@ fn check_warm_up(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-const USERS_MAX: u32 = 1_000_000;
 const RATE_MAX: Rate = Rate(10_000_000.0);
-const BURST_MAX: u32 = 1_000_000;
 /// Calls a second of one session: one in a million seconds.
 const PACE_MIN: f64 = 1e-6;
 const TRACE_MAX: usize = 10_000_000;
