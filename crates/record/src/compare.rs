@@ -10,7 +10,7 @@ mod published;
 mod sentences;
 
 pub use amount::{amount, interval, unsigned};
-pub use assemble::{Comparison, SideFigures, assemble, put_together};
+pub use assemble::{Comparison, OF_A_BLOCK, SideFigures, assemble, put_together};
 pub use bounds::FailIf;
 pub use plans::{Scope, plan_differences};
 pub use protocols::{ProtocolRecord, protocols};

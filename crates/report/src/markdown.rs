@@ -1,8 +1,7 @@
 //! Results as Markdown, for a pull request or a ticket: a table, the verdict, what limits the server.
 //! Whatever somebody else wrote is escaped, so that it is text there too.
 
-use crate::compare::{COMMAND_CHARS_MAX, sides_in_words};
-use crate::figures::FigureKind;
+use crate::compare::{COMMAND_CHARS_MAX, shown, sides_in_words};
 use crate::many::Named;
 use crate::ramp::{RampRecord, prose};
 use crate::{Finding, Headline, RunRecord, RunTimes, figures, words};
@@ -168,9 +167,6 @@ pub fn markdown_of_compare(report: &CompareRecord) -> String {
 }
 
 fn difference(one: &DifferenceRecord) -> Vec<String> {
-    let kind = figures::RUN_FIGURES.iter().find(|(figure, ..)| *figure == one.figure);
-    let kind = kind.map_or(FigureKind::Time, |(.., kind)| *kind);
-    let shown = |value: f64| if value.is_finite() { kind.show(value) } else { "-".to_owned() };
     let word = match one.judgement {
         Judgement::Better => "better",
         Judgement::Worse => "worse",
@@ -179,8 +175,8 @@ fn difference(one: &DifferenceRecord) -> Vec<String> {
     };
     vec![
         one.figure.clone(),
-        shown(one.before),
-        shown(one.after),
+        shown(one, one.before),
+        shown(one, one.after),
         amount(one.change, one.points()),
         interval(one),
         word.to_owned(),

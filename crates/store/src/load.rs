@@ -1,8 +1,9 @@
 //! A stored result as the record that it was stored as; or, of one that never finished, what is known of it.
 
+use crate::hists::StoredHists;
 use crate::partial::{self, Begun, LiveTrial};
 use crate::rows::{self, AGENTS, LIVE, RUN, SIDES, STEP, parse};
-use crate::tree::{Damage, Pack};
+use crate::tree::{Damage, Pack, field, object};
 use crate::{ResultKind, RunId, Store, StoreError, alive};
 use record::compare::CompareRecord;
 use record::ramp::RampRecord;
@@ -10,7 +11,7 @@ use record::run::RunRecord;
 use rusqlite::{OptionalExtension, params};
 use sample::AgentNow;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// A result as it was stored.
 #[derive(Clone, Debug)]
@@ -119,18 +120,19 @@ impl Store {
             let alive = alive::is_alive(&writer);
             return self.torture(id, &body, (state != "finished").then_some(alive));
         }
-        let mut nothing = crate::hists::StoredHists::default();
+        let nothing = &mut StoredHists::default();
+        let known = object(&body).map_err(damaged)?;
         let environment = parse(&environment).map_err(damaged)?;
         let begun = Begun {
             alive: alive::is_alive(&writer),
             name,
-            plan: Pack::unpack(&Value::String(plan.clone()), &mut nothing).map_err(damaged)?,
+            plan: Pack::unpack(&Value::String(plan.clone()), nothing).map_err(damaged)?,
             plan_toml: plan,
-            environment: Pack::unpack(&environment, &mut nothing).map_err(damaged)?,
+            environment: Pack::unpack(&environment, nothing).map_err(damaged)?,
             started_unix_s: started_unix_s.unwrap_or(f64::NAN),
-            labels: field(&body, "labels").map_err(damaged)?,
-            commands: field(&body, "commands").map_err(damaged)?,
-            axis: field(&body, "axis").map_err(damaged)?,
+            labels: field(known, "labels", nothing).map_err(damaged)?,
+            commands: field(known, "commands", nothing).map_err(damaged)?,
+            axis: field(known, "axis", nothing).map_err(damaged)?,
         };
         self.unfinished(id, begun)
     }
@@ -190,7 +192,8 @@ impl Store {
             |row| row.get::<_, String>(0),
         );
         let Some(body) = self.told(row.optional())? else { return Ok(Vec::new()) };
-        let read = parse(&body).and_then(|body| field(&body, AGENTS));
+        let read = parse(&body)
+            .and_then(|body| field(object(&body)?, AGENTS, &mut StoredHists::default()));
         read.map_err(|damage| self.damaged(id.number, damage))
     }
 
@@ -237,10 +240,4 @@ fn last(wanted: &str) -> Option<Option<u32>> {
         "" => Some(Some(0)),
         rest => rest.strip_prefix('~').map(|back| back.parse().ok()),
     }
-}
-
-fn field<T: Pack>(tree: &Value, name: &str) -> Result<T, Damage> {
-    let nothing = Map::new();
-    let map = tree.as_object().unwrap_or(&nothing);
-    crate::tree::field(map, name, &mut crate::hists::StoredHists::default())
 }

@@ -1,7 +1,7 @@
 //! What is known of a result that never finished: its program was killed, or is still at work.
 
 use plan::{Load, Plan};
-use record::compare::{CompareRecord, Comparison, LETTERS, assemble};
+use record::compare::{CompareRecord, Comparison, LETTERS, OF_A_BLOCK, assemble};
 use record::ramp::{RampRecord, RampReport, RampStepRecord};
 use record::run::{Driver, RunRecord, RunReport, SloResult, merged};
 use sample::Environment;
@@ -154,9 +154,6 @@ pub(crate) fn ramp(begun: Begun, steps: Vec<RampStepRecord>) -> RampRecord {
     };
     RampRecord { steps, ..RampRecord::of(&without_steps) }
 }
-
-/// Runs of either side in one block of a comparison.
-const OF_A_BLOCK: usize = 2;
 
 /// A comparison whose runs so far are known: its whole blocks, compared. Half a block would favour a
 /// side.

@@ -269,6 +269,8 @@ fn a_store_from_before_takes_tortures_too() {
     drop(file);
     let mut store = Store::open(&place).unwrap();
     assert!(store.notes[0].contains("was brought from schema 1 to 3"), "{:?}", store.notes);
+    // it is a record already
+    assert!(store.notes[1].contains("result 1 could not be read and stays as it was"));
     let stored = tortures::mixed();
     let id = store.begin_torture(&stored, "").unwrap();
     store.finish_torture(&id, &stored).unwrap();

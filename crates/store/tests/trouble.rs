@@ -356,3 +356,25 @@ fn one_damaged_row_is_listed_as_damaged_among_the_others() {
         assert_eq!(states[1].progress, Progress::Running, "{spoilt} is whole again");
     }
 }
+
+#[test]
+fn an_earlier_result_that_cannot_be_read_stays_and_is_named() {
+    let (_folder, path, place) = folder();
+    let mut store = Store::open(&place).unwrap();
+    begin(&mut store, "spoilt");
+    begin(&mut store, "other");
+    drop(store);
+    let file = Connection::open(&path).unwrap();
+    let spoilt = "INSERT INTO trial (result, part, position, body) \
+        VALUES (1, 'run', 0, '{\"run\": {\"name\": 7}}'); \
+        UPDATE result SET state = 'finished' WHERE number = 1; PRAGMA user_version = 2";
+    file.execute_batch(spoilt).unwrap();
+    let mut store = Store::open(&place).unwrap();
+    let note = "result 1 could not be read and stays as it was: name: not a text";
+    assert_eq!(store.notes.split_off(1), [note]);
+    assert_eq!(names(&store), ["other", "spoilt"]);
+    assert!(matches!(store.load("run-1"), Err(StoreError::Damaged { .. })));
+    let body = file.query_row("SELECT body FROM trial", [], |row| row.get::<_, String>(0));
+    assert_eq!(body.unwrap(), "{\"run\": {\"name\": 7}}");
+    assert!(Store::open(&place).unwrap().notes.is_empty(), "it is brought over once");
+}

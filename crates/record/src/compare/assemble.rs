@@ -18,7 +18,7 @@ use units::{Purpose, Seed};
 const RESAMPLES: u32 = 10_000;
 
 /// Runs of either side in one block.
-const OF_A_BLOCK: usize = 2;
+pub const OF_A_BLOCK: usize = 2;
 
 /// Two sets of runs to be compared, or more of which each is held against the first.
 #[derive(Clone, Debug, Default)]

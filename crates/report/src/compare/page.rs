@@ -3,8 +3,8 @@
 
 use super::protocols::protocols;
 use super::text::family;
-use super::{COMMAND_CHARS_MAX, sides_in_words};
-use crate::figures::{FigureKind, RUN_FIGURES};
+use super::{COMMAND_CHARS_MAX, p_value, shown, sides_in_words};
+use crate::figures::RUN_FIGURES;
 use crate::html::axis::{Scale, WIDTH, coordinate};
 use crate::html::chart::{Dash, Tone};
 use crate::html::charts::{Distribution, by_quantile, few_samples};
@@ -335,14 +335,6 @@ fn table(contrast: Contrast<'_>) -> Markup {
 }
 
 fn table_row(one: &DifferenceRecord) -> Markup {
-    let kind = RUN_FIGURES.iter().find(|(figure, ..)| *figure == one.figure);
-    let kind = kind.map_or(FigureKind::Time, |(.., kind)| *kind);
-    let shown = |value: f64| if value.is_finite() { kind.show(value) } else { "-".to_owned() };
-    let p = match one.p_value {
-        p if !p.is_finite() => "-".to_owned(),
-        p if p < 0.001 => "<0.001".to_owned(),
-        p => format!("{p:.3}"),
-    };
     let noise = match one.noise.is_finite() {
         true => format!("±{}", amount(one.noise.abs(), one.points()).trim_start_matches('+')),
         false => "-".to_owned(),
@@ -353,8 +345,8 @@ fn table_row(one: &DifferenceRecord) -> Markup {
     };
     html! {
         tr {
-            td { (one.figure) } td { (shown(one.before)) } td { (shown(one.after)) }
-            td { (amount(one.change, one.points())) } td { (interval(one)) } td { (p) }
+            td { (one.figure) } td { (shown(one, one.before)) } td { (shown(one, one.after)) }
+            td { (amount(one.change, one.points())) } td { (interval(one)) } td { (p_value(one)) }
             td { (noise) } td { (effect) }
             @match one.judgement {
                 Judgement::Better => { td class="met word" { "better" } }

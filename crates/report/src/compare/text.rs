@@ -1,7 +1,7 @@
 //! The comparison for people at a terminal: at most 80 columns, the answer first.
 
+use super::{p_value, shown};
 use crate::Style;
-use crate::figures::{FigureKind, RUN_FIGURES};
 use crate::text::ascii;
 use crate::text::layout::Page;
 use crate::words::{self, counted, printable};
@@ -116,17 +116,6 @@ fn noise_floor(contrast: Contrast<'_>) -> String {
 }
 
 fn row(one: &DifferenceRecord) -> Vec<String> {
-    let kind = RUN_FIGURES.iter().find(|(figure, ..)| *figure == one.figure);
-    let kind = kind.map_or(FigureKind::Time, |(_, _, kind)| *kind);
-    let show = |value: f64| match value.is_finite() {
-        true => kind.show(value),
-        false => "-".to_owned(),
-    };
-    let p = match one.p_value {
-        p if !p.is_finite() => "-".to_owned(),
-        p if p < 0.001 => "<0.001".to_owned(),
-        p => format!("{p:.3}"),
-    };
     let word = match one.judgement {
         Judgement::Better => "better",
         Judgement::Worse => "worse",
@@ -134,11 +123,11 @@ fn row(one: &DifferenceRecord) -> Vec<String> {
     };
     vec![
         one.figure.clone(),
-        show(one.before),
-        show(one.after),
+        shown(one, one.before),
+        shown(one, one.after),
         cell(&amount(one.change, one.points())),
         cell(&interval(one)),
-        p,
+        p_value(one),
         word.to_owned(),
     ]
 }
