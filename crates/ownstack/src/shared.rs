@@ -2,7 +2,7 @@
 //! what all have counted.
 
 use crate::OwnStack;
-use crate::port::{LentLink, PacketPort};
+use crate::port::{LentLink, LinkHome, PacketPort};
 use crate::uring;
 use crate::xdp::{XdpAsk, XdpFacts, XdpHook, XdpLink, XdpTrouble};
 use netpath::{LaneClients, Lanes, PacketDevice, PacketKind, PathTrouble, Tally};
@@ -130,7 +130,7 @@ enum Ground {
 #[derive(Debug)]
 struct XdpGround {
     facts: XdpFacts,
-    link: Arc<Mutex<Option<XdpLink>>>,
+    link: Arc<LinkHome>,
 }
 
 /// Where the connections of a worker come from.
@@ -161,7 +161,7 @@ impl OwnNetwork {
                 let link = XdpLink::open(xdp).map_err(NetworkTrouble::Xdp)?;
                 let facts = link.facts.clone();
                 let handover = Handover::Xdp(facts.hook);
-                let link = Arc::new(Mutex::new(Some(link)));
+                let link = Arc::new(Mutex::new(Some(Box::new(link))));
                 (Ground::Xdp(XdpGround { facts, link }), handover)
             }
             None => (Ground::Tun(devices(&ask).map_err(NetworkTrouble::Path)?), Handover::of(&ask)),

@@ -254,7 +254,7 @@ mod tests {
         let out = attribute(RTA_OIF, &7_u32.to_ne_bytes());
         let said = [
             read_route(&answer(1, &[out.clone(), via])),
-            read_route(&answer(1, &[out.clone()])),
+            read_route(&answer(1, std::slice::from_ref(&out))),
             read_route(&answer(RTN_LOCAL, &[out])),
             read_route(&answer(1, &[attribute(RTA_GATEWAY, &[10])])),
         ];
