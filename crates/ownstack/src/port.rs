@@ -40,16 +40,19 @@ struct TunQueue {
     ring: Option<Box<PacketRing>>,
 }
 
+/// Where a link is while nobody has it.
+pub(crate) type LinkHome = Mutex<Option<Box<XdpLink>>>;
+
 /// The one link of a device by AF_XDP; whoever has it gives it back in the end.
 #[derive(Debug)]
 pub(crate) struct LentLink {
-    link: Option<XdpLink>,
-    home: Arc<Mutex<Option<XdpLink>>>,
+    link: Option<Box<XdpLink>>,
+    home: Arc<LinkHome>,
 }
 
 impl LentLink {
     /// `None` while somebody else has it.
-    pub(crate) fn take(home: &Arc<Mutex<Option<XdpLink>>>) -> Option<LentLink> {
+    pub(crate) fn take(home: &Arc<LinkHome>) -> Option<LentLink> {
         let link = home.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         Some(LentLink { link: Some(link), home: home.clone() })
     }
@@ -76,12 +79,8 @@ impl PacketPort {
     /// # Errors
     /// The kernel has none, or does not allow it.
     pub(crate) fn in_batches(queue: OwnedFd) -> io::Result<PacketPort> {
-        let ring = Some(PacketRing::open(&queue)?);
-        Ok(PacketPort::of(PortSource::Tun(TunQueue {
-            queue,
-            buffer: vec![0; BUFFER],
-            ring: ring.map(Box::new),
-        })))
+        let ring = Some(Box::new(PacketRing::open(&queue)?));
+        Ok(PacketPort::of(PortSource::Tun(TunQueue { queue, buffer: vec![0; BUFFER], ring })))
     }
 
     /// Packets by AF_XDP.

@@ -3,7 +3,7 @@
 
 use crate::OwnStack;
 use crate::links::Links;
-use crate::port::{LentLink, PacketPort};
+use crate::port::{LentLink, LinkHome, PacketPort};
 use crate::uring;
 use crate::xdp::{XdpAsk, XdpFacts, XdpHook, XdpLink, XdpTrouble};
 use netpath::{CommonLanes, LaneClients, Lanes, PacketDevice, PacketKind, PathTrouble, Tally};
@@ -133,7 +133,7 @@ enum Ground {
 #[derive(Debug)]
 struct XdpGround {
     facts: XdpFacts,
-    link: Arc<Mutex<Option<XdpLink>>>,
+    link: Arc<LinkHome>,
 }
 
 /// Where the connections of a worker come from.
@@ -164,7 +164,7 @@ impl OwnNetwork {
                 let link = XdpLink::open(xdp).map_err(NetworkTrouble::Xdp)?;
                 let facts = link.facts.clone();
                 let handover = Handover::Xdp(facts.hook);
-                let link = Arc::new(Mutex::new(Some(link)));
+                let link = Arc::new(Mutex::new(Some(Box::new(link))));
                 (Ground::Xdp(XdpGround { facts, link }), handover)
             }
             None => (Ground::Tun(devices(&ask).map_err(NetworkTrouble::Path)?), Handover::of(&ask)),

@@ -338,7 +338,15 @@ fn bad_situations_are_told() {
             "t0 is no device of Ethernet; way out: ",
         ),
         (
-            "ip link set ls0 down",
+            "ip link set ls0 mtu 500",
+            "",
+            "own:xdp=ls0",
+            "10.80.0.128/26",
+            &near,
+            "packets of ls0 have no more than 500 bytes, and our own TCP needs 576; way out: ",
+        ),
+        (
+            "ip link set ls0 mtu 1500 down",
             "",
             "own:xdp=ls0",
             "10.80.0.128/26",

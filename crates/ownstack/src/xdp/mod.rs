@@ -31,6 +31,8 @@ use units::Nanos;
 const FIRST_ROOM: Room = Room { receive: 4_096, send: 4_096 };
 /// Those of the others, which only receive.
 const OTHER_ROOM: Room = Room { receive: 2_048, send: 64 };
+/// The least that TCP counts on (RFC 9293 section 3.7.1), with its heads.
+const MTU_MIN: u32 = 576;
 /// Queues of one device at most: each is looked at in every turn.
 const QUEUES_MAX: u32 = 64;
 /// What a former owner still holds for some milliseconds is tried for again.
@@ -93,6 +95,8 @@ pub(crate) struct XdpLink {
     answers: Vec<[u8; 42]>,
     refused: u64,
     missed: u64,
+    /// The device is no more.
+    gone: bool,
 }
 
 /// What a link is.
@@ -146,6 +150,7 @@ impl XdpLink {
             answers: Vec::new(),
             refused: 0,
             missed: 0,
+            gone: false,
         };
         link.settle_in()?;
         Ok(link)
@@ -307,7 +312,7 @@ impl XdpLink {
     }
 
     /// Sleeps until a packet has come, `span` at most.
-    pub(crate) fn sleep(&self, span: Option<Duration>) {
+    pub(crate) fn sleep(&mut self, span: Option<Duration>) {
         let waits = self.queues[0].has_waiting();
         let span =
             if waits { Some(span.map_or(SEND_AGAIN, |it| it.min(SEND_AGAIN))) } else { span };
@@ -315,10 +320,13 @@ impl XdpLink {
             tv_sec: span.as_secs() as i64,
             tv_nsec: span.subsec_nanos().into(),
         });
+        // a device that is gone is told at once, again and again
+        let queues = if self.gone { &[][..] } else { &self.queues };
         let mut wanted: Vec<PollFd<'_>> =
-            self.queues.iter().map(|queue| PollFd::new(queue, PollFlags::IN)).collect();
-        // interrupted, or a device that is gone: the next turn tells
+            queues.iter().map(|queue| PollFd::new(queue, PollFlags::IN)).collect();
+        // interrupted: the next turn tells
         poll(&mut wanted, span.as_ref()).ok();
+        self.gone |= wanted.iter().any(|queue| queue.revents().contains(PollFlags::ERR));
     }
 
     /// Packets that the device did not take, and those that came and found no room, since this was last
@@ -357,6 +365,9 @@ fn look(device: &str) -> Result<LinkFacts, XdpTrouble> {
     }
     if !link.is_up {
         return Err(XdpTrouble::Down { device: name() });
+    }
+    if link.mtu < MTU_MIN {
+        return Err(XdpTrouble::SmallMtu { device: name(), mtu: link.mtu });
     }
     Ok(link)
 }

@@ -51,6 +51,11 @@ pub enum XdpTrouble {
         mtu: u32,
         most: u32,
     },
+    /// Packets of the device are shorter than any TCP is sure of.
+    SmallMtu {
+        device: String,
+        mtu: u32,
+    },
     /// The prefix is somebody's on this host.
     Prefix(PathTrouble),
     /// An address of ours is somebody's on the link.
@@ -158,12 +163,18 @@ impl XdpTrouble {
             ),
             XdpTrouble::Mode { device, mode, error } => write!(
                 f,
-                "{device} does not take programs of XDP in {mode} mode ({error}); way out: leave mode= out"
+                "{device} does not take programs of XDP in {mode} mode ({error}); way out: another \
+                 mode=, or Linux 5.9 or later"
             ),
             XdpTrouble::Mtu { device, mtu, most } => write!(
                 f,
                 "packets of {device} have up to {mtu} bytes, and this kernel takes in no more than {most} \
                  (Linux 6.6 takes any); way out: `ip link set {device} mtu {most}`"
+            ),
+            XdpTrouble::SmallMtu { device, mtu } => write!(
+                f,
+                "packets of {device} have no more than {mtu} bytes, and our own TCP needs 576; way out: `ip \
+                 link set {device} mtu 1500`"
             ),
             _ => Ok(()),
         }
