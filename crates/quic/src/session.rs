@@ -34,15 +34,15 @@ pub struct SessionWords {
 
 /// Handshakes with these settings: TLS 1.3 alone (RFC 9001 section 4.2).
 pub fn handshakes(config: Arc<ClientConfig>, words: SessionWords) -> Handshakes {
-    Arc::new(Sessions { config, words })
+    Arc::new(TlsHandshakes { config, words })
 }
 
-struct Sessions {
+struct TlsHandshakes {
     config: Arc<ClientConfig>,
     words: SessionWords,
 }
 
-impl crypto::ClientConfig for Sessions {
+impl crypto::ClientConfig for TlsHandshakes {
     fn start_session(
         self: Arc<Self>,
         version: u32,
