@@ -46,7 +46,7 @@ pub type Handshakes = Arc<dyn crypto::ClientConfig>;
 pub type UserHandshakes = Box<dyn FnMut(u64) -> Handshakes>;
 
 /// What a server is given to send a ticket.
-const TICKET: Nanos = Nanos::SECOND;
+const TICKET: Nanos = Nanos::from_secs(3);
 
 /// Bytes of datagrams read at once.
 const DATAGRAMS_SIZE: usize = 64 << 10;

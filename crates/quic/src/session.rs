@@ -34,15 +34,15 @@ pub struct SessionWords {
 
 /// Handshakes with these settings: TLS 1.3 alone (RFC 9001 section 4.2).
 pub fn handshakes(config: Arc<ClientConfig>, words: SessionWords) -> Handshakes {
-    Arc::new(TakenSessions { config, words })
+    Arc::new(TlsHandshakes { config, words })
 }
 
-struct TakenSessions {
+struct TlsHandshakes {
     config: Arc<ClientConfig>,
     words: SessionWords,
 }
 
-impl crypto::ClientConfig for TakenSessions {
+impl crypto::ClientConfig for TlsHandshakes {
     fn start_session(
         self: Arc<Self>,
         version: u32,
