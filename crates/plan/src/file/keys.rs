@@ -67,8 +67,8 @@ impl<const TABLE: usize> Keys<TABLE> {
                 return Err(Table(TABLES[TABLE]).fault(key, given_twice(key)));
             }
         }
-        options::put(plan, all, inputs).map_err(|(given, why)| {
-            let key = format!("{}{}", given.row.key().1, given.ending);
+        options::put(plan, all, inputs).map_err(|(row, ending, why)| {
+            let key = format!("{}{ending}", row.key().1);
             Table(TABLES[TABLE]).fault(&key, why)
         })
     }

@@ -168,7 +168,7 @@ impl Setting {
     }
 }
 
-/// All rows, in the order of help.
+/// All rows, in the order of help, in which they are read too.
 pub fn all() -> impl Iterator<Item = &'static Setting> {
     [
         load::LOADS,
@@ -204,7 +204,7 @@ pub fn put_typed(
             value: KeyValue::One(Scalar::text(text)),
         })
     });
-    put(plan, given.collect(), inputs).map_err(|(refused, why)| (refused.row.name, why))
+    put(plan, given.collect(), inputs).map_err(|(row, _, why)| (row.name, why))
 }
 
 /// What was given for a row, under its key with this ending.
@@ -226,15 +226,17 @@ impl Given {
 }
 
 /// Puts what was given into the plan. An end of the run that is given replaces those that stood there.
+///
+/// # Errors
+/// The first value that its row refuses: the row, the ending of its key, and why.
 pub(crate) fn put(
     plan: &mut Plan,
     given: Vec<Given>,
     inputs: Inputs<'_>,
-) -> Result<(), (Given, ParseError)> {
+) -> Result<(), (&'static Setting, &'static str, ParseError)> {
     let ends = given.iter().any(Given::ends_run);
-    let put = |plan: &mut Plan, given: Given| {
-        let read = (given.row.field.read)(plan, given.ending, given.value.clone(), inputs);
-        read.map_err(|why| (given, why))
+    let put = |plan: &mut Plan, Given { row, ending, value }| {
+        (row.field.read)(plan, ending, value, inputs).map_err(|why| (row, ending, why))
     };
     let (late, first): (Vec<Given>, Vec<Given>) = given.into_iter().partition(|it| it.row.late);
     first.into_iter().try_for_each(|it| put(plan, it))?;
