@@ -287,77 +287,59 @@ fn a_host_that_is_met_on_the_way_is_asked_for() {
     in_network(&wire.holders[1], move || drop(server));
 }
 
+/// What is done here and there before, the device, the prefix, the URL (empty: the site's), and what is said.
+const BAD: &[[&str; 6]] = &[
+    ["", "", "none0", "10.80.0.128/26", "", "there is no network device none0"],
+    ["", "", "lo", "10.80.0.128/26", "", "lo is the loopback, whose packets never"],
+    ["", "", "ls0", "10.80.0.0/26", "", "10.80.0.1 is an address of this host"],
+    [
+        "",
+        "",
+        "ls0",
+        "10.80.0.128/26",
+        "http://10.80.0.1:9/",
+        "10.80.0.1 is an address of this host, and",
+    ],
+    ["", "", "ls0", "10.80.0.128/26", "http://10.80.0.9:9/", "10.80.0.9 does not answer"],
+    [
+        "",
+        "ip addr add 10.80.0.140/24 dev ls1",
+        "ls0",
+        "10.80.0.128/26",
+        "",
+        "10.80.0.140 is in use on the link of ls0: ",
+    ],
+    [
+        "ip tuntap add t0 mode tun; ip link set t0 up",
+        "",
+        "t0",
+        "10.80.0.128/26",
+        "",
+        "t0 is no device of Ethernet; way out: ",
+    ],
+    [
+        "ip link set ls0 mtu 500",
+        "",
+        "ls0",
+        "10.80.0.128/26",
+        "",
+        "packets of ls0 have no more than 500 bytes, and our own TCP needs 576; way out: ",
+    ],
+    ["ip link set ls0 mtu 1500 down", "", "ls0", "10.80.0.128/26", "", "ls0 is down; way out: "],
+];
+
 /// One sentence each, exit code 2, and the device as before.
 #[test]
 fn bad_situations_are_told() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
     let near = wire.url("/hw");
-    let taken = "ip addr add 10.80.0.140/24 dev ls1";
-    let ours = "http://10.80.0.1:9/";
-    for (here, there, stack, sources, url, said) in [
-        (
-            "",
-            "",
-            "own:xdp=none0",
-            "10.80.0.128/26",
-            near.as_str(),
-            "there is no network device none0",
-        ),
-        ("", "", "own:xdp=lo", "10.80.0.128/26", &near, "lo is the loopback, whose packets never"),
-        ("", "", "own:xdp=ls0", "10.80.0.0/26", &near, "10.80.0.1 is an address of this host"),
-        (
-            "",
-            "",
-            "own:xdp=ls0",
-            "10.80.0.128/26",
-            ours,
-            "10.80.0.1 is an address of this host, and",
-        ),
-        (
-            "",
-            "",
-            "own:xdp=ls0",
-            "10.80.0.128/26",
-            "http://10.80.0.9:9/",
-            "10.80.0.9 does not answer",
-        ),
-        (
-            "",
-            taken,
-            "own:xdp=ls0",
-            "10.80.0.128/26",
-            &near,
-            "10.80.0.140 is in use on the link of ls0: ",
-        ),
-        (
-            "ip tuntap add t0 mode tun; ip link set t0 up",
-            "",
-            "own:xdp=t0",
-            "10.80.0.128/26",
-            &near,
-            "t0 is no device of Ethernet; way out: ",
-        ),
-        (
-            "ip link set ls0 mtu 500",
-            "",
-            "own:xdp=ls0",
-            "10.80.0.128/26",
-            &near,
-            "packets of ls0 have no more than 500 bytes, and our own TCP needs 576; way out: ",
-        ),
-        (
-            "ip link set ls0 mtu 1500 down",
-            "",
-            "own:xdp=ls0",
-            "10.80.0.128/26",
-            &near,
-            "ls0 is down; way out: ",
-        ),
-    ] {
+    for [here, there, device, sources, url, said] in BAD {
         wire.here(here);
         wire.there(there);
-        let ran =
-            finish(wire.command(&["--stack", stack, "--sources", sources, "-n", "1", url]), b"");
+        let url = if url.is_empty() { &near } else { *url };
+        let stack = format!("own:xdp={device}");
+        let words = ["--stack", &stack, "--sources", sources, "-n", "1", url];
+        let ran = finish(wire.command(&words), b"");
         assert_eq!(ran.code, 2, "{said}\n{ran:#?}");
         assert!(
             ran.stderr.contains(said) && ran.stderr.contains("; way out: "),
