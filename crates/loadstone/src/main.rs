@@ -62,6 +62,9 @@ fn main() -> ExitCode {
     }
     let code = dispatch(cli.command).unwrap_or_else(|failure| {
         say(&failure.text);
+        if let Some(hint) = args::meant_as_value(&failure.text, &argv) {
+            say(&hint);
+        }
         failure.code
     });
     let code = if signals::leaving() { Code::Interrupted } else { code };

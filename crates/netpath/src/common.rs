@@ -23,7 +23,7 @@ struct CommonState {
     lanes: Lanes,
     /// By the number of a buffer: the worker whose packet is in it.
     owners: Vec<u32>,
-    workers: Vec<WorkerShare>,
+    workers: Vec<WorkerPackets>,
     /// The latest instant that the links were told: they are never told an earlier one.
     latest: Nanos,
     drawn: Vec<Drawn>,
@@ -31,7 +31,7 @@ struct CommonState {
 
 /// What there is of one worker's.
 #[derive(Debug, Default)]
-struct WorkerShare {
+struct WorkerPackets {
     /// Packets and copies on the links.
     on_links: u64,
     /// Taken off them, to be handed over.
@@ -67,7 +67,7 @@ impl CommonLanes {
         let state = CommonState {
             lanes: Lanes::new(clients, seed, now),
             owners: Vec::new(),
-            workers: (0..workers).map(|_| WorkerShare::default()).collect(),
+            workers: (0..workers).map(|_| WorkerPackets::default()).collect(),
             latest: now,
             drawn: Vec::new(),
         };
@@ -185,7 +185,7 @@ impl LanesShare {
     /// When this worker is to look again; `None`: nothing of its own is under way.
     pub fn next_due(&mut self) -> Option<Nanos> {
         let mut state = self.common.lock();
-        let WorkerShare { on_links, due } = &state.workers[self.worker as usize];
+        let WorkerPackets { on_links, due } = &state.workers[self.worker as usize];
         match (due.first().map(|drawn| drawn.delivery.due), *on_links) {
             (Some(due), _) => Some(due),
             (None, 0) => None,

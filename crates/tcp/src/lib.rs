@@ -2,8 +2,9 @@
 //! reads no clock. One [`TcpStack`] holds the connections of one worker; a connection at rest takes
 //! some 120 bytes of it, whatever there is of them.
 //!
-//! RFC 9293 with 1191 (path MTU), 2018, 2883 and 6675 (selective acknowledgements), 3042, 3168
-//! (ECN), 5681, 6582, 6928 (congestion control: NewReno), 5961 (forged segments), 6191 (TIME-WAIT),
+//! RFC 9293 with 1191 (path MTU), 2018, 2883 and 6675 (selective acknowledgements), 8985 (what is
+//! lost, by the order of sending), 3042, 3168 (ECN), 2861, 5681, 6582, 6928, 7661 (congestion control:
+//! NewReno over a window that was used), 5961 (forged segments), 6191 (TIME-WAIT),
 //! 6298 (timers), 6528 (initial sequence numbers), 7323 (window scale, time stamps). IPv4.
 #![forbid(unsafe_code)]
 

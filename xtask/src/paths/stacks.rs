@@ -2,7 +2,8 @@
 //! median time of a call, and what was sent again.
 //!
 //! Our own TCP has NewReno. The kernel's client is in a network namespace of its own, which has the host's
-//! default, and the server is where the command is. For a server with Reno:
+//! default (`sysctl net.ipv4.tcp_congestion_control=reno` there makes uploads comparable), and the server is
+//! where the command is. For a server with Reno:
 //!
 //! ```sh
 //! unshare -n sh -c 'ip link set lo up && echo reno > /proc/sys/net/ipv4/tcp_congestion_control &&

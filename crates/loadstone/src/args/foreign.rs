@@ -19,6 +19,39 @@ pub(crate) fn hint(error: &clap::Error, argv: &[OsString]) -> Option<String> {
     one_hyphen(command, words)
         .or_else(|| unknown(command, error))
         .or_else(|| own_letter(command, error, words))
+        .or_else(|| Some(value_apart(command, words).filter(|_| is_surplus(error))?.1))
+}
+
+/// What to say of a command line of which `said` was said: that a word in it was meant as an option's value.
+pub(crate) fn meant_as_value(said: &str, argv: &[OsString]) -> Option<String> {
+    let words: Vec<String> =
+        argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let (command, words) = words.split_first()?;
+    let (word, hint) = value_apart(command, words)?;
+    said.contains(&word).then_some(hint)
+}
+
+fn is_surplus(error: &clap::Error) -> bool {
+    error.kind() == ErrorKind::UnknownArgument
+}
+
+/// The word behind an option whose value, which may be left out, has to stand behind an equals sign; and the
+/// sentence on it. A URL behind such an option is one.
+fn value_apart(command: &str, words: &[String]) -> Option<(String, String)> {
+    let cli = Cli::command();
+    let options = cli.find_subcommand(command)?;
+    let apart = |option: &str| {
+        let long = option.strip_prefix("--")?;
+        options
+            .get_arguments()
+            .find(|one| one.get_long() == Some(long) && one.is_require_equals_set())
+    };
+    let two = words.windows(2).find(|two| {
+        !two[1].starts_with('-') && !two[1].contains("://") && apart(&two[0]).is_some()
+    })?;
+    let (option, word) = (&two[0], &two[1]);
+    let hint = format!("{option} takes its value behind an equals sign: write {option}={word}");
+    Some((word.clone(), hint))
 }
 
 /// `-duration=5s` would be read as `-d uration=5s`, and `-header` as `-h`.

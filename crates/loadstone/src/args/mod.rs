@@ -47,7 +47,7 @@ pub(crate) use fleet::{
     FleetAgentArgs, FleetArgs, FleetCommand, FleetCredsArgs, FleetLocalArgs, FleetManagerArgs,
     FleetOperatorArgs, FleetTask, FleetWatchArgs, HostBudget, OnLoss,
 };
-pub(crate) use foreign::hint;
+pub(crate) use foreign::{hint, meant_as_value};
 pub(crate) use netpath::{NetpathArgs, NetpathCommand};
 pub(crate) use outputs::Outputs;
 pub(crate) use pages::{completions, man_page};

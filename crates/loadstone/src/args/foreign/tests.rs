@@ -131,3 +131,19 @@ fn what_is_offered_instead_exists() {
         }
     }
 }
+
+/// With a URL the value is one word too many, without one it is taken for the URL.
+#[test]
+fn a_value_that_needs_an_equals_sign_is_told_so() {
+    let set = "surge-like:files=200";
+    let said = format!("--verify takes its value behind an equals sign: write --verify={set}");
+    let words = ["run", "--verify", set, "http://h/"];
+    assert_eq!(hint_of(&words), Some(said.clone()));
+    assert_eq!(hint_of(&["run", "http://h/", "--verify", set, "-n", "1"]), Some(said.clone()));
+    // the second URL is another matter
+    assert_eq!(hint_of(&["run", "--verify", "http://h/", "http://i/"]), None);
+    let argv = ["loadstone", "run", "--verify", set].map(OsString::from);
+    let why = format!("\"{set}\" is not a URL: invalid port number");
+    assert_eq!(meant_as_value(&why, &argv), Some(said));
+    assert_eq!(meant_as_value("no server answers", &argv), None);
+}
