@@ -142,7 +142,7 @@ impl Setting {
         self.field.adds
     }
 
-    /// Whether the option takes such a value; a file that it names is read by [`Setting::set`] alone.
+    /// Whether the option takes such a value; a file that it names is read by what puts the value into a plan.
     ///
     /// # Errors
     /// What is not in the grammar of its values.
