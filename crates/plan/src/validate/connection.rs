@@ -294,7 +294,8 @@ fn check_xdp(plan: &Plan, problems: &mut Problems) {
     let device = &xdp.device;
     if plan.driver.sources.is_none() {
         let text = format!(
-            "--stack own:xdp={device} needs --sources PREFIX: addresses that nobody on the network has, such              as a free part of {device}'s own network, or a prefix that the server has a route to over it"
+            "--stack own:xdp={device} needs --sources PREFIX: addresses that nobody on the network has, such \
+             as a free part of {device}'s own network, or a prefix that the server has a route to over it"
         );
         problems.add("--sources", text);
     }
