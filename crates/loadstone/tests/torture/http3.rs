@@ -44,11 +44,17 @@ fn planted((switch, only, severity): (&str, &str, &str)) {
     let found = cases.iter().find(|case| text(case, "/severity") == severity);
     assert!(found.is_some(), "{switch}: nothing {severity} in {document:#}");
     let failures = parent.path().join(&names(parent.path())[0]).join("failures");
-    let kept = names(&failures).into_iter().find(|name| name.starts_with(only));
-    let kept = failures.join(kept.unwrap_or_else(|| panic!("{switch}: nothing kept of {only}")));
-    let kept = kept.to_str().unwrap();
-    assert_eq!(replayed(switch, kept), (1, 3, 3), "{switch}");
-    assert_eq!(replayed("none", kept), (0, 0, 3), "{switch}");
+    let kept: Vec<String> =
+        names(&failures).into_iter().filter(|name| name.starts_with(only)).collect();
+    // how some of the failed conversations go depends on how busy the machine is; one of them does not
+    let again = kept.iter().map(|name| failures.join(name)).find(|kept| {
+        let kept = kept.to_str().unwrap();
+        replayed(switch, kept) == (1, 3, 3) && replayed("none", kept) == (0, 0, 3)
+    });
+    assert!(
+        again.is_some(),
+        "{switch}: nothing of {kept:?} fails three times of three when it is replayed"
+    );
 }
 
 /// Sent to a server of its own: the exit code, and how many of how many tries failed.
