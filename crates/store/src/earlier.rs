@@ -1,6 +1,7 @@
 //! Results as versions before schema 3 stored them: each part of a report by its name. They are read once, when
 //! their store is brought up to date, and stored anew as records. A name once given stays.
 
+use crate::alive;
 use crate::hists::StoredHists;
 use crate::rows::{
     AGENTS, LIVE, SIDES, TrialPlace, histograms, insert_trial, parse, printed, put, real, seconds,
@@ -129,15 +130,24 @@ struct Read {
     body: Option<String>,
 }
 
+/// A result that a process of an earlier version is still writing.
+pub(crate) fn still_written(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    let mut statement =
+        connection.prepare("SELECT number, writer FROM result WHERE state <> 'finished'")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let unfinished: Vec<(i64, String)> = rows.collect::<Result<_, _>>()?;
+    Ok(unfinished.into_iter().find(|(_, writer)| alive::is_alive(writer)).map(|(number, _)| number))
+}
+
 /// Stores every result anew as its record. One that cannot be read stays as it is: its number, and why.
 pub(crate) fn bring_over(connection: &Connection) -> rusqlite::Result<Vec<(i64, String)>> {
     let mut left = Vec::new();
-    let results: Vec<(i64, String, bool)> = connection
-        .prepare("SELECT number, kind, state = 'finished' FROM result ORDER BY number")?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+    let results: Vec<i64> = connection
+        .prepare("SELECT number FROM result ORDER BY number")?
+        .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
-    for (number, kind, finished) in results {
-        match read(connection, number, &kind, finished) {
+    for number in results {
+        match read(connection, number) {
             Ok(found) => found.store(connection, number)?,
             // the disk, not what stands on it
             Err(Unread::Sql(error)) if error.sqlite_error_code().is_some() => return Err(error),
@@ -162,10 +172,11 @@ impl Read {
     }
 }
 
-fn read(connection: &Connection, result: i64, kind: &str, finished: bool) -> Result<Read, Unread> {
+fn read(connection: &Connection, result: i64) -> Result<Read, Unread> {
     let nothing = &mut StoredHists::default();
-    let body = "SELECT body FROM result WHERE number = ?1";
-    let body: String = connection.query_row(body, [result], |row| row.get(0))?;
+    let whole = "SELECT kind, state = 'finished', body FROM result WHERE number = ?1";
+    let (kind, finished, body): (String, bool, String) =
+        connection.query_row(whole, [result], |row| row.try_into())?;
     let mut body = parse(&body)?;
     let labels: Vec<String> = field(object(&body)?, "labels", nothing)?;
     let mut found = Read::default();
@@ -177,14 +188,16 @@ fn read(connection: &Connection, result: i64, kind: &str, finished: bool) -> Res
         .query_map(params![result, LIVE, AGENTS], |row| row.try_into())?
         .collect::<Result<_, _>>()?;
     for (trial, part, position, body) in rows {
-        let position = position.max(0) as usize;
+        let Ok(position) = usize::try_from(position) else {
+            return Err(Damage::new("a measurement's position is below zero").into());
+        };
         let (record, run) = self::trial(connection, (result, trial), &body, position, &labels)?;
         found.trials.push((part, position, record, run));
     }
     if !finished {
         return Ok(found);
     }
-    match kind {
+    match kind.as_str() {
         "ramp" => {
             put_lists(connection, &mut body, result, None)?;
             found.body = Some(printed(&RampRecord::of(&RampReport::unpack(&body, nothing)?)));

@@ -1,7 +1,7 @@
 //! The results store: every run, ramp, comparison and torture in one SQLite file, written while it is
 //! measured, so that whatever ends the program loses the running second at most.
 //!
-//! What is stored loads again as the very report that was stored: all outputs made of it are the
+//! What is stored loads again as the very record that was stored: all outputs made of it are the
 //! same, byte by byte. Secrets never arrive here: plans are written with them masked, and the
 //! caller masks the command line. Layer 4: files, a thread that writes, the process table (to tell a
 //! running result from one whose program was killed); it reads no clock and opens no socket.

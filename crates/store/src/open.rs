@@ -1,8 +1,8 @@
 //! Opening a store, whatever state its file is in. No file is ever destroyed: what cannot be used is
 //! kept under another name, what is not ours is left alone.
 
-use crate::schema::{self, APPLICATION_ID, STEPS};
-use crate::{StoreError, StorePlace};
+use crate::schema::{self, APPLICATION_ID, OF_RECORDS, STEPS};
+use crate::{StoreError, StorePlace, earlier};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read};
@@ -152,11 +152,22 @@ impl Store {
         match self.recognise(steps) {
             Ok(()) => self.check()?,
             Err(StoreError::Older { version, known, .. }) => {
-                if version > 0 {
-                    self.keep_copy(version, known)?;
-                }
+                self.refuse_while_written(version)?;
+                let copy = (version > 0).then(|| self.keep_copy(version)).transpose()?;
                 let done = schema::bring_up_to_date(&mut self.connection, steps);
-                self.notes.extend(self.told(done)?.into_iter().map(|(number, why)| {
+                let left = self.told(done).inspect_err(|_| {
+                    // tried again at the next opening, which makes a copy of its own
+                    copy.iter().for_each(|copy| drop(fs::remove_file(copy)));
+                })?;
+                self.notes.extend(copy.map(|copy| {
+                    format!(
+                        "the results store {} was brought from schema {version} to {known}; as it \
+                         was, it is kept as {}",
+                        self.path.display(),
+                        copy.display()
+                    )
+                }));
+                self.notes.extend(left.into_iter().map(|(number, why)| {
                     format!("result {number} could not be read and stays as it was: {why}")
                 }));
             }
@@ -189,17 +200,26 @@ impl Store {
     }
 
     /// A whole copy beside the store, before its tables are changed.
-    fn keep_copy(&mut self, version: i64, known: i64) -> Result<(), StoreError> {
+    fn keep_copy(&self, version: i64) -> Result<PathBuf, StoreError> {
         let copy = free_name(&self.path, &format!("schema-{version}"))?;
         let name = copy.to_string_lossy().into_owned();
-        self.told(self.connection.execute("VACUUM INTO ?1", [name]))?;
-        self.notes.push(format!(
-            "the results store {} was brought from schema {version} to {known}; as it was, it is kept \
-             as {}",
-            self.path.display(),
-            copy.display()
-        ));
-        Ok(())
+        let done = self.connection.execute("VACUUM INTO ?1", [name]);
+        self.told(done).inspect_err(|_| drop(fs::remove_file(&copy)))?;
+        Ok(copy)
+    }
+
+    /// What an earlier version still writes would be in its form, in a store of ours.
+    fn refuse_while_written(&self, version: i64) -> Result<(), StoreError> {
+        if !(1..OF_RECORDS).contains(&version) {
+            return Ok(());
+        }
+        let written = self.told(earlier::still_written(&self.connection))?;
+        let Some(number) = written else { return Ok(()) };
+        let why = format!(
+            "an earlier loadstone still writes result {number} in it, and its schema is to be raised; \
+             wait for the end of that"
+        );
+        Err(StoreError::Refused { path: self.path.clone(), why })
     }
 
     /// A result of SQLite's as one of ours.

@@ -1,6 +1,6 @@
-//! Reports as trees of JSON, without loss: what has a name is an object, histograms are kept apart
-//! under the path they stand at. Every field is named once, in [`crate::records`], and a record that
-//! is not complete does not compile.
+//! Trees of JSON, without loss: what has a name is an object, histograms are kept apart under the path
+//! they stand at. What still runs, the figures of lists, tortures and results of earlier versions are such
+//! trees; a list of fields that is not complete does not compile.
 
 use crate::hists::{Shelf, StoredHists};
 use serde_json::{Map, Value};

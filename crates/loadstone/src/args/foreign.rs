@@ -27,12 +27,16 @@ pub(crate) fn meant_as_value(said: &str, argv: &[OsString]) -> Option<String> {
     let words: Vec<String> =
         argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let (command, words) = words.split_first()?;
+    let words = words.split(|word| word == "--").next().unwrap_or_default();
     let (word, hint) = value_apart(command, words)?;
-    said.contains(&word).then_some(hint)
+    said.contains(&format!("{} is not a URL", units::quoted(&word))).then_some(hint)
 }
 
+/// There is a word too many, which is no option.
 fn is_surplus(error: &clap::Error) -> bool {
+    let word = error.get(ContextKind::InvalidArg);
     error.kind() == ErrorKind::UnknownArgument
+        && matches!(word, Some(ContextValue::String(word)) if !word.starts_with('-'))
 }
 
 /// The word behind an option whose value, which may be left out, has to stand behind an equals sign; and the

@@ -150,6 +150,8 @@ impl RampArgs {
             let course = self.course(&plan, vary.as_ref())?;
             if let Some(vary) = &vary {
                 plan.connection.path = Some(vary.at(vary.levels[0])?);
+                // a path has rules of its own
+                plan::validate(&plan).map_err(UsageError::from)?;
             }
             let label = label.unwrap_or_else(|| results.name.clone());
             if targets.iter().any(|known: &RampTarget| known.label == label) {

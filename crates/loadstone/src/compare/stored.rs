@@ -3,6 +3,7 @@
 use crate::args::{StoredTask, UsageError, differing_plans};
 use crate::exit::{Code, Failure};
 use crate::run::{keeping::wanted, output};
+use crate::runs::noted;
 use record::compare::{Comparison, Scope, assemble, plan_differences};
 use record::run::RunRecord;
 use stats::compare::RUNS_MIN;
@@ -12,6 +13,7 @@ pub(super) fn compare(task: StoredTask) -> Result<Code, Failure> {
     output::check(&task.outputs)?;
     let place = wanted(task.outputs.store.as_ref()).unwrap_or_default();
     let store = Store::open_to_read(&place).map_err(|error| Failure::usage(error.to_string()))?;
+    let store = noted(store);
     let [before, after] = &task.sets;
     let runs = vec![load(&store, before)?, load(&store, after)?];
     let differ = differences(&runs);

@@ -42,8 +42,8 @@ pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
     }
 }
 
-/// The devices of a plan, where its connections are to be of our own TCP. Addresses that it cannot
-/// reach are taken off the endpoints.
+/// The devices of a plan, where its connections are to be of our own TCP. Addresses that are not of IPv4
+/// are taken off the endpoints; of those of an endpoint one has to be in reach.
 ///
 /// # Errors
 /// An endpoint without an IPv4 address; what this machine or this user cannot do.

@@ -8,7 +8,7 @@ use crate::rules::parse_think;
 use crate::stages::{parse_stages, show_stages};
 use crate::{Arrivals, Load, Pace, Plan, SessionPlan, Think};
 use std::sync::Arc;
-use units::{Nanos, ParseError, Rate, RateSpan, parse_duration, parse_rate, parse_rate_span};
+use units::{Nanos, ParseError, Rate, RateSpan, parse_duration, parse_rate_span};
 
 const LOAD: Setting = Setting { heading: "Load", page: "open-and-closed", ..SETTING };
 const OPEN: Setting = Setting { shown: is_open, ..LOAD };
@@ -215,7 +215,6 @@ const CALLS: PlanField = PlanField {
 
 /// When the calls of a session fall due: at a rate, or at these instants.
 const PACE: PlanField = PlanField {
-    check: |text, _| parse_rate(text).map(drop),
     read: |plan, _, value, inputs| {
         let mut each = None;
         off::read(&EXACT_RATE, &mut each, value.clone(), inputs)?;

@@ -15,7 +15,7 @@ mod rest;
 pub(crate) use field::{KeyValue, PlanField, Shape};
 
 use crate::file::Scalar;
-use crate::{FileSource, Plan, Secrets};
+use crate::{FileSource, Order, Plan, Secrets};
 use units::ParseError;
 use wan::TraceSource;
 
@@ -243,7 +243,14 @@ pub(crate) fn put(
     if ends {
         (plan.stop.duration, plan.stop.requests, plan.stop.bytes) = (None, None, None);
     }
-    late.into_iter().try_for_each(|it| put(plan, it))
+    late.into_iter().try_for_each(|it| put(plan, it))?;
+    // stages say how long a run takes that nothing else ends
+    let stop = &mut plan.stop;
+    if (stop.duration, stop.requests, stop.bytes) == (None, None, None) && plan.order != Order::Once
+    {
+        stop.duration = plan.stages.as_ref().and_then(crate::stages::span_of);
+    }
+    Ok(())
 }
 
 /// The row of an option.

@@ -301,14 +301,16 @@ fn check_xdp(plan: &Plan, problems: &mut Problems) {
     }
     if let Some(threads) = plan.driver.threads.filter(|threads| *threads > 1) {
         let text = format!(
-            "--threads {threads}: a response comes by a queue of {device} that nobody here can choose, so that              one thread has all queues; give --threads 1"
+            "--threads {threads}: a response comes by a queue of {device} that nobody here can choose, so that \
+             one thread has all queues; give --threads 1"
         );
         problems.add("--threads", text);
     }
     problems.add_if(
         plan.connection.path.is_some() || plan.connection.clients.is_some(),
         "--stack",
-        "--path and --clients are emulated over TUN devices, and own:xdp goes over a real link; give --stack          own, or leave them out",
+        "--path, --clients and --vary are emulated over TUN devices, and own:xdp goes over a real link; give --stack \
+         own, or leave them out",
     );
 }
 

@@ -146,4 +146,8 @@ fn a_value_that_needs_an_equals_sign_is_told_so() {
     let why = format!("\"{set}\" is not a URL: invalid port number");
     assert_eq!(meant_as_value(&why, &argv), Some(said));
     assert_eq!(meant_as_value("no server answers", &argv), None);
+    // a target and a plan may stand there
+    let argv = ["loadstone", "run", "--follow", "127.0.0.1:9"].map(OsString::from);
+    assert_eq!(meant_as_value("no connection to http://127.0.0.1:9/", &argv), None);
+    assert_eq!(hint_of(&["run", "--verify", "host:80", "--bogus"]), None);
 }
