@@ -295,7 +295,8 @@ impl Tcb {
         }
         if self.state != TcpState::Done {
             self.probe_answered(head.ack, twice, nothing);
-            if self.cold.as_ref().is_some_and(|cold| !cold.again.is_empty()) {
+            let again = |cold: &Cold| !cold.again.is_empty() || !cold.lost_again.is_empty();
+            if self.cold.as_deref().is_some_and(again) {
                 self.find_lost_again(c.now);
             }
             self.suspect(c);

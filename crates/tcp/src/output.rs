@@ -651,6 +651,8 @@ impl Tcb {
         if let Some(cold) = &mut self.cold {
             (cold.timed, cold.recovering, cold.duplicates) = (None, false, 0);
             cold.resend_at = Nanos::NEVER;
+            cold.again.clear();
+            cold.lost_again.clear();
         }
         self.output(c);
     }

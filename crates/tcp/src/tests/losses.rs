@@ -182,3 +182,28 @@ fn rest_forgets_nothing_of_the_window() {
     }
     assert_eq!(stage.burst(20, 78), 14);
 }
+
+/// What was lost again and arrived after all is not sent a third time, though nothing waits to be looked at.
+#[test]
+fn what_arrived_is_not_sent_again() {
+    let mut stage = stage();
+    stage.write(14 * FULL);
+    assert_eq!(stage.segments().len(), 10);
+    let ack = |stage: &mut Stage, ack: u32, ranges: &[(u32, u32)]| {
+        let mut head = stage.head(A, 1, ack);
+        for (row, (from, to)) in ranges.iter().enumerate() {
+            head.sacks[row] = (stage.ours.wrapping_add(*from), stage.ours.wrapping_add(*to));
+        }
+        head.sack_count = ranges.len() as u8;
+        stage.inject(head, b"");
+    };
+    stage.pass(20);
+    ack(&mut stage, 1, &[(11, at(4)), (at(4) + 10, at(6)), (at(6) + 10, at(8) - 100)]);
+    stage.segments();
+    stage.pass(20);
+    ack(&mut stage, 1, &[(11, at(4)), (at(4) + 10, at(8) - 100)]);
+    stage.segments();
+    stage.pass(1);
+    ack(&mut stage, at(4), &[(at(4) + 10, at(8))]);
+    assert!(!stage.segments().contains(&0), "the first segment was acknowledged");
+}
