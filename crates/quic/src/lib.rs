@@ -349,7 +349,11 @@ impl<I: Io> Quic<I> {
         let now = self.io.now();
         let lane = &mut self.lanes[slot as usize];
         let (generation, Some(link)) = (lane.generation, lane.link.as_deref_mut()) else { return };
+        let stood = !link.has_ended();
         link.send(&mut self.io, slot, self.clock.instant(now), &mut self.out);
+        if stood && link.has_ended() {
+            self.news.push((Ready { slot, readable: true, writable: true, ended: true }, generation));
+        }
         let alarm = link.next_alarm(&self.clock, now);
         if let Some(at) = alarm {
             self.alarms.push(Reverse((at, slot, generation)));

@@ -77,12 +77,6 @@ impl Http2 {
 
     fn feed(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<usize, Fault> {
         let fed = self.session.feed(input);
-        // replies wait for the end of what has come, if no request takes them along before
-        if let Ok(fed) = &fed
-            && fed.consumed < input.len()
-        {
-            return Ok(fed.consumed);
-        }
         self.session.drain(out);
         let why = match fed {
             Ok(fed) => match self.session.violation() {
