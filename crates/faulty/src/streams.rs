@@ -348,8 +348,7 @@ impl QuicStreams {
         let found = asked.path == page::PATH.as_bytes() || asked.path == page::POST.as_bytes();
         let body = if found { page::PAGE.as_bytes() } else { b"" };
         let status: &[u8] = if found { b"200" } else { b"404" };
-        let (begin, refers) = self.own_table.refer(id, &self.defects);
-        let mut section = begin.to_vec();
+        let (mut section, refers) = self.own_table.refer(id, &self.defects);
         put_field(b":status", status, &mut section);
         put_field(b"content-length", body.len().to_string().as_bytes(), &mut section);
         section.extend(refers);

@@ -525,8 +525,12 @@ impl Hand {
 
     /// Frames that are ready go out, as many in one packet as it takes.
     fn flush(&mut self) {
+        // a PATH_RESPONSE is sent once (RFC 9000 section 13.3), in a datagram of its own that is full
+        let (answers, rest): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.ready).into_iter().partition(|frame| frame[0] == 0x1b);
+        answers.iter().for_each(|frame| self.send(NumberSpace::Data, frame, false));
         let mut packet = Vec::new();
-        for frame in std::mem::take(&mut self.ready) {
+        for frame in rest {
             if packet.len() + frame.len() > FRAMES_MAX {
                 self.send(NumberSpace::Data, &packet, true);
                 packet.clear();

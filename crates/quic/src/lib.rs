@@ -352,7 +352,8 @@ impl<I: Io> Quic<I> {
         let stood = !link.has_ended();
         link.send(&mut self.io, slot, self.clock.instant(now), &mut self.out);
         if stood && link.has_ended() {
-            self.news.push((Ready { slot, readable: true, writable: true, ended: true }, generation));
+            self.news
+                .push((Ready { slot, readable: true, writable: true, ended: true }, generation));
         }
         let alarm = link.next_alarm(&self.clock, now);
         if let Some(at) = alarm {

@@ -250,8 +250,10 @@ impl Conversation {
             return;
         }
         if self.stage == LinePhase::Connecting {
-            if self.script.spoken.is_http3() {
-                // QUIC shakes hands in datagrams that are read before the connection stands
+            // QUIC shakes hands in datagrams that are read before the connection stands; where early data
+            // can be said it is said before
+            let waits = matches!(io.write(slot, &[]), Err(IoError::WouldBlock));
+            if self.script.spoken.is_http3() && waits {
                 self.listen(io, slot, governor);
             }
             if self.stage == LinePhase::Over {

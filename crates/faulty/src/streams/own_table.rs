@@ -4,7 +4,7 @@
 use super::{Checked, DECODER_STREAM_ERROR, Defect, Defects, rule};
 use std::collections::BTreeMap;
 
-/// The field of the entry, which takes 53 bytes (section 3.2.1).
+/// The field of the entry, which takes 51 bytes (section 3.2.1).
 const NAME: &[u8] = b"x-range";
 const VALUE: &[u8] = b"firing-range";
 const SIZE: u64 = (NAME.len() + VALUE.len()) as u64 + 32;
@@ -53,20 +53,23 @@ impl OwnTable {
     }
 
     /// What a response's section on this stream begins with, and the line that refers to the entry.
-    pub(super) fn refer(&mut self, stream: u64, defects: &Defects) -> ([u8; 2], Vec<u8>) {
+    pub(super) fn refer(&mut self, stream: u64, defects: &Defects) -> (Vec<u8>, Vec<u8>) {
         let at_risk = self.open.values().filter(|needs| needs.iter().any(|one| *one > self.known));
         let may_wait = (at_risk.count() as u64) < self.blocked;
         let permitted =
             self.known == self.inserted || may_wait || defects.contains(&Defect::BlocksReaders);
         if self.inserted == 0 || !permitted {
-            return ([0, 0], Vec::new());
+            return (vec![0, 0], Vec::new());
         }
         self.open.entry(stream).or_default().push(self.inserted);
         // the count modulo twice the entries that fit (section 4.5.1.1)
         let full = 2 * (self.capacity / 32);
-        let required = (self.inserted % full.max(1)) as u8 + 1;
+        let required = self.inserted % full.max(1) + 1;
         let beyond = u8::from(defects.contains(&Defect::RefersBeyondTables));
-        ([required, 0], vec![0b1000_0000 | beyond])
+        let mut begin = Vec::new();
+        hpack::integer(0, 8, required, &mut begin);
+        begin.push(0);
+        (begin, vec![0b1000_0000 | beyond])
     }
 
     /// Instructions behind a response: another entry, where nobody needs the one before it.

@@ -8,8 +8,9 @@ use units::Nanos;
 /// Numbers that are remembered, and ranges of them that one ACK has.
 const NUMBERS_MAX: usize = 1_024;
 const RANGES_MAX: usize = 32;
-/// Bytes of one stream that may wait for those before them.
+/// Bytes of one stream that may wait for those before them; each piece counts for as much as it takes besides.
 const HELD_MAX: usize = 16 << 20;
+const PIECE: usize = 64;
 
 /// Frames that are not acknowledged.
 #[derive(Clone, Debug)]
@@ -91,12 +92,14 @@ impl InOrder {
             self.end = Some(offset + bytes.len() as u64);
         }
         let known = self.parts.get(&offset).map_or(0, Vec::len);
-        let over = self.held + bytes.len() > HELD_MAX;
+        let over = self.held + bytes.len() + PIECE > HELD_MAX;
         if offset + bytes.len() as u64 <= self.next || known >= bytes.len() || over {
             return;
         }
+        if self.parts.insert(offset, bytes.to_vec()).is_none() {
+            self.held += PIECE;
+        }
         self.held += bytes.len() - known;
-        self.parts.insert(offset, bytes.to_vec());
     }
 
     /// What is in order now.
@@ -107,7 +110,7 @@ impl InOrder {
                 self.parts.insert(offset, bytes);
                 break;
             }
-            self.held -= bytes.len();
+            self.held -= bytes.len() + PIECE;
             let old = usize::try_from(self.next - offset).unwrap_or(usize::MAX);
             if let Some(new) = bytes.get(old..) {
                 self.next += new.len() as u64;

@@ -175,7 +175,16 @@ impl FrameReader {
             stream.kind = Some(kind);
             stream.buffer.drain(..length);
         }
+        // no entries come, and it goes on all the same
+        let too_long = stream.waits && stream.buffer.len() > HEAD_MAX;
         let result = match stream.kind {
+            _ if too_long => {
+                stream = StreamRead::default();
+                Err(format!(
+                    "stream {} waits for entries, and more follows than is kept",
+                    head.stream
+                ))
+            }
             Some(http3::ENCODER) if head.stream & 2 != 0 => {
                 read.table.instruct(&std::mem::take(&mut stream.buffer));
                 self.go_on_waiting(read, got)

@@ -90,6 +90,10 @@ impl ServerTable {
     /// Entries that were there before and are no more (section 2.1.1).
     fn look_at_evicted(&mut self, before: u64) {
         let now = self.table.oldest();
+        // one byte of a peer's evicts an entry: it is looked at until there is something to tell
+        if now == before || self.told.contains(&TABLE_EVICTED) {
+            return;
+        }
         let refers = |used: &TableUse| used.entries.iter().any(|one| (before..now).contains(one));
         let unknown = now > before && now > self.known;
         if unknown || now > before && self.open.values().flatten().any(refers) {
