@@ -4,7 +4,7 @@ mod recorded;
 
 use crate::args::{BenchmarkName, ReportArgs, Sink};
 use crate::exit::{Code, Failure};
-use crate::{files, run, runs};
+use crate::{files, run};
 use faces::webstone::Benchmark;
 use record::check::CheckRecord;
 use record::compare::CompareRecord;
@@ -69,7 +69,7 @@ fn load(args: &ReportArgs) -> Result<Vec<(String, Stored)>, Failure> {
         }
         if usual.is_none() {
             let place = run::keeping::wanted(args.store.store.as_ref()).unwrap_or_default();
-            usual = Some(runs::noted(Store::open_to_read(&place).map_err(unreadable)?));
+            usual = Some(run::keeping::noted(Store::open_to_read(&place).map_err(unreadable)?));
         }
         if let Some(store) = &usual {
             stored.push((name.clone(), store.load(name).map_err(unreadable)?));
@@ -90,7 +90,7 @@ fn exported(name: &str) -> Option<&Path> {
 /// Everything in a file, the oldest first.
 fn all_of(file: &Path) -> Result<Vec<(String, Stored)>, Failure> {
     let place = StorePlace::File(file.to_owned());
-    let store = runs::noted(Store::open_to_read(&place).map_err(unreadable)?);
+    let store = run::keeping::noted(Store::open_to_read(&place).map_err(unreadable)?);
     let mut entries = store.list(&Filter::default()).map_err(unreadable)?;
     entries.sort_by(|a, b| a.started_unix_s.total_cmp(&b.started_unix_s));
     if entries.is_empty() {

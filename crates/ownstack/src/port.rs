@@ -84,7 +84,9 @@ impl PacketPort {
     }
 
     /// Packets by AF_XDP.
-    pub(crate) fn by_xdp(link: LentLink) -> PacketPort {
+    pub(crate) fn by_xdp(mut link: LentLink) -> PacketPort {
+        // what was lost before is not of this run
+        link.link().lost();
         PacketPort::of(PortSource::Xdp(Box::new(link)))
     }
 

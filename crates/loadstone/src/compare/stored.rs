@@ -2,8 +2,8 @@
 
 use crate::args::{StoredTask, UsageError, differing_plans};
 use crate::exit::{Code, Failure};
-use crate::run::{keeping::wanted, output};
-use crate::runs::noted;
+use crate::run::keeping::{noted, wanted};
+use crate::run::output;
 use record::compare::{Comparison, Scope, assemble, plan_differences};
 use record::run::RunRecord;
 use stats::compare::RUNS_MIN;

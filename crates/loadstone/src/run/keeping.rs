@@ -18,6 +18,12 @@ use torture::result::CaseResult;
 /// Names the place of the store where no `--store` does.
 const STORE_VARIABLE: &str = "LOADSTONE_STORE";
 
+/// What the opening of a store did is said.
+pub(crate) fn noted(store: Store) -> Store {
+    store.notes.iter().for_each(|note| crate::say(note));
+    store
+}
+
 /// The place that was asked for, by the option or by the environment, in this order.
 pub(crate) fn wanted(option: Option<&StorePlace>) -> Option<StorePlace> {
     let variable = || std::env::var(STORE_VARIABLE).ok().filter(|text| !text.is_empty());

@@ -11,7 +11,7 @@ use ownstack::{
 };
 use plan::{Plan, StackChoice, XdpMode};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// What the report calls the driver. How the packets of a fleet's agents went is not known here.
 pub(crate) fn name(plan: &Plan, network: Option<&OwnNetwork>) -> &'static str {
@@ -154,8 +154,20 @@ fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
     NetworkAsk { workers, seed: plan.seed, paths, prefix, batches, xdp }
 }
 
+/// The device by AF_XDP that stands: its queues are one's, and two targets that are loaded in turns share it.
+static STANDING: Mutex<Weak<OwnNetwork>> = Mutex::new(Weak::new());
+
 fn stand(asked: NetworkAsk) -> Result<Arc<OwnNetwork>> {
-    OwnNetwork::open(asked).map_err(explained)
+    if asked.xdp.is_none() {
+        return OwnNetwork::open(asked).map_err(explained);
+    }
+    let mut standing = STANDING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(network) = standing.upgrade().filter(|network| fits(network.ask(), &asked)) {
+        return Ok(network);
+    }
+    let network = OwnNetwork::open(asked).map_err(explained)?;
+    *standing = Arc::downgrade(&network);
+    Ok(network)
 }
 
 fn explained(trouble: NetworkTrouble) -> anyhow::Error {

@@ -42,20 +42,16 @@ impl From<StoreError> for Failure {
 
 /// The store of an option, of the environment or the default one, to look at.
 pub(crate) fn to_read(option: &StoreArgs) -> Result<Store, Failure> {
-    Ok(noted(Store::open_to_read(&keeping::wanted(option.store.as_ref()).unwrap_or_default())?))
-}
-
-/// What its opening did is said.
-pub(crate) fn noted(store: Store) -> Store {
-    store.notes.iter().for_each(|note| crate::say(note));
-    store
+    Ok(keeping::noted(Store::open_to_read(
+        &keeping::wanted(option.store.as_ref()).unwrap_or_default(),
+    )?))
 }
 
 /// The same, to change what is in it: it must be there.
 fn to_change(option: &StoreArgs) -> Result<Store, Failure> {
     let place = keeping::wanted(option.store.as_ref()).unwrap_or_default();
-    drop(noted(Store::open_to_read(&place)?));
-    Ok(noted(Store::open(&place)?))
+    drop(keeping::noted(Store::open_to_read(&place)?));
+    Ok(keeping::noted(Store::open(&place)?))
 }
 
 fn said(text: &str) -> Result<Code, Failure> {

@@ -383,3 +383,29 @@ fn what_af_xdp_needs_is_told() {
         "{ran:#?}"
     );
 }
+
+/// Both sides of a comparison stand at once, and the device's queues are one's.
+#[test]
+fn two_targets_share_the_device() {
+    let Some(wire) = Wire::lay("") else { return };
+    let mut command = behind(&["nsenter", &Wire::net(&wire.holders[0]), "--"]);
+    command.args(["compare", &wire.url("/hw"), &wire.url("/bytes/100"), "--stack", "own:xdp=ls0"]);
+    command.args([
+        "--sources",
+        "10.80.0.128/26",
+        "-n",
+        "20",
+        "-c",
+        "2",
+        "--blocks",
+        "5",
+        "--json",
+        "-",
+    ]);
+    let ran = finish(command, b"");
+    assert!([0, 4].contains(&ran.code), "{ran:#?}");
+    let document = ran.json();
+    for side in ["before", "after"] {
+        assert_eq!(document[side]["runs"].as_array().map(Vec::len), Some(10), "{side}");
+    }
+}

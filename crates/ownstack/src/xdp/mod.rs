@@ -225,7 +225,10 @@ impl XdpLink {
             self.queues[0].flush();
             // it is asked again in time
             self.sleep(Some(span_until(end.min(now + arp::ASK_AGAIN))));
-            self.receive(ANSWERS_MAX, |_, _| {});
+            if let Some((address, by)) = self.receive(ANSWERS_MAX, |_, _| {}) {
+                let device = self.facts.device.clone();
+                return Err(XdpTrouble::TakenOnLink { address, by, device });
+            }
         }
     }
 
