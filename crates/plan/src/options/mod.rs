@@ -235,6 +235,7 @@ pub(crate) fn put(
     inputs: Inputs<'_>,
 ) -> Result<(), (&'static Setting, &'static str, ParseError)> {
     let ends = given.iter().any(Given::ends_run);
+    let has_duration = given.iter().any(|it| it.row.field.key == "stop.duration");
     let put = |plan: &mut Plan, Given { row, ending, value }| {
         (row.field.read)(plan, ending, value, inputs).map_err(|why| (row, ending, why))
     };
@@ -246,8 +247,8 @@ pub(crate) fn put(
     late.into_iter().try_for_each(|it| put(plan, it))?;
     // stages say how long a run takes that nothing else ends
     let stop = &mut plan.stop;
-    if (stop.duration, stop.requests, stop.bytes) == (None, None, None) && plan.order != Order::Once
-    {
+    let endless = (stop.duration, stop.requests, stop.bytes) == (None, None, None);
+    if endless && !has_duration && plan.order != Order::Once {
         stop.duration = plan.stages.as_ref().and_then(crate::stages::span_of);
     }
     Ok(())

@@ -309,7 +309,7 @@ fn check_xdp(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.connection.path.is_some() || plan.connection.clients.is_some(),
         "--stack",
-        "--path, --clients and --vary are emulated over TUN devices, and own:xdp goes over a real link; give --stack \
+        "--path and --clients are emulated over TUN devices, as --vary is, and own:xdp goes over a real link; give --stack \
          own, or leave them out",
     );
 }
