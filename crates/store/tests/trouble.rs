@@ -369,6 +369,14 @@ fn an_earlier_result_that_cannot_be_read_stays_and_is_named() {
         VALUES (1, 'run', 0, '{\"run\": {\"name\": 7}}'); \
         UPDATE result SET state = 'finished' WHERE number = 1; PRAGMA user_version = 2";
     file.execute_batch(spoilt).unwrap();
+    // this process still writes the other one
+    let refused = Store::open(&place).unwrap_err();
+    assert!(matches!(refused, StoreError::Refused { .. }), "{refused:?}");
+    assert!(
+        refused.to_string().contains("an earlier loadstone still writes result 2"),
+        "{refused}"
+    );
+    file.execute("UPDATE result SET writer = '' WHERE number = 2", []).unwrap();
     let mut store = Store::open(&place).unwrap();
     let note = "result 1 could not be read and stays as it was: name: not a text";
     assert_eq!(store.notes.split_off(1), [note]);

@@ -385,5 +385,5 @@ proptest! {
 fn stages_say_how_long_a_run_takes_that_nothing_else_ends() {
     let text = "version = 1\nurl = 'h'\n[load]\nstages = '10s:5'\n[stop]\nrequests = false\n";
     let plan = from_toml(text, &NoFiles).unwrap();
-    assert_eq!(plan.stop.duration, Some(units::Nanos::from_secs(10)));
+    assert_eq!(plan.stop.duration, Some(Nanos::from_secs(10)));
 }
