@@ -86,22 +86,27 @@ command_of() { # table tool
   depth16/bare) CMD=("$LOOP" epoll-et "$ADDR" "$REQ" "$SECS" --conns "$CONNS" --depth 16) ;;
   depth16/h2load) CMD=(h2load --h1 -m16 -t1 -c"$CONNS" -D"$SECS" "$u") ;;
   depth16/loadstone) CMD=("${ls[@]}" -d "${SECS}s" --pipeline 16 "$u") ;;
+  depth16/loadstone-batches) CMD=("${ls[@]}" -d "${SECS}s" --pipeline 16 --stack kernel:batches "$u") ;;
+  depth16/bare-uring) CMD=("$LOOP" uring-m "$ADDR" "$REQ" "$SECS" --conns "$CONNS" --depth 16) ;;
   close/bare) CMD=("$LOOP" close "$ADDR" "$REQ" 2 --conns "$CONNS") ;;
   close/wrk) CMD=(wrk -t1 -c"$CONNS" -d2s -H 'Connection: close' "$u") ;;
   close/ab) CMD=(ab -q -c "$CONNS" -n "$CLOSEN" "$u") ;;
   close/oha) CMD=(oha --no-tui --worker-threads 1 --disable-keepalive -c "$CONNS" -n "$CLOSEN" "$u") ;;
   close/loadstone) CMD=("${ls[@]}" -d 2s --calls 1 "$u") ;;
+  close/loadstone-batches) CMD=("${ls[@]}" -d 2s --calls 1 --stack kernel:batches "$u") ;;
   close/own) CMD=("${ls[@]}" -d 2s --calls 1 --stack own "$u") ;;
   close/own-batches) CMD=("${ls[@]}" -d 2s --calls 1 --stack own:batches "$u") ;;
   tls/oha) CMD=(oha --no-tui --worker-threads 1 --insecure -c "$CONNS" -z "${SECS}s" "$u") ;;
   tls/loadstone) CMD=("${ls[@]}" -d "${SECS}s" --insecure "$u") ;;
   */bare) CMD=("$LOOP" epoll-et "$ADDR" "$REQ" "$SECS" --conns "$CONNS") ;;
+  */bare-uring) CMD=("$LOOP" uring-m "$ADDR" "$REQ" "$SECS" --conns "$CONNS") ;;
   */wrk) CMD=(wrk -t1 -c"$CONNS" -d"${SECS}s" "$u") ;;
   */h2load) CMD=(h2load --h1 -t1 -c"$CONNS" -D"$SECS" "$u") ;;
   */ab) CMD=(ab -q -k -c "$CONNS" -t "$SECS" -n 2000000 "$u") ;;
   */httperf) CMD=(httperf --hog --server 127.0.0.1 --port "$hp" --uri "$REQ" --num-conns "$CONNS" --rate 10000 --num-calls $((SECS * 1600))) ;;
   */oha) CMD=(oha --no-tui --worker-threads 1 -c "$CONNS" -z "${SECS}s" "$u") ;;
   */loadstone) CMD=("${ls[@]}" -d "${SECS}s" "$u") ;;
+  */loadstone-batches) CMD=("${ls[@]}" -d "${SECS}s" --stack kernel:batches "$u") ;;
   */own) CMD=("${ls[@]}" -d "${SECS}s" --stack own "$u") ;;
   */own-batches) CMD=("${ls[@]}" -d "${SECS}s" --stack own:batches "$u") ;;
   *) note "no command for $1 $2"; return 1 ;;
@@ -317,7 +322,7 @@ site() {
 bulk() {
   local CONNS=8 REQ=/megabyte
   head -c 1000000 /dev/zero | tr '\0' x >"$WEB/megabyte"
-  rounds bulk wrk loadstone own own-batches
+  rounds bulk wrk loadstone loadstone-batches own own-batches
 }
 
 main() {
@@ -336,14 +341,14 @@ main() {
   for table in "$@"; do
     NULLPID=$null_pid NULLPORT=$null_port
     case $table in
-    keepalive) at_null; rounds keepalive bare wrk h2load oha loadstone own own-batches ;;
-    many) at_null; CONNS=5000 rounds many bare wrk loadstone own own-batches ;;
-    one) at_null; CONNS=1 rounds one bare wrk loadstone own own-batches ;;
-    nginx) at_nginx; rounds nginx bare httperf wrk ab oha loadstone own ;;
-    close) at_nginx; rounds close bare wrk ab oha loadstone own own-batches ;;
+    keepalive) at_null; rounds keepalive bare bare-uring wrk h2load oha loadstone loadstone-batches own own-batches ;;
+    many) at_null; CONNS=5000 rounds many bare wrk loadstone loadstone-batches own own-batches ;;
+    one) at_null; CONNS=1 rounds one bare wrk loadstone loadstone-batches own own-batches ;;
+    nginx) at_nginx; rounds nginx bare httperf wrk ab oha loadstone loadstone-batches own ;;
+    close) at_nginx; rounds close bare wrk ab oha loadstone loadstone-batches own own-batches ;;
     bulk) at_nginx; bulk ;;
     tls) at_nginx; rounds tls wrk ab h2load oha loadstone ;;
-    depth16) at_null; rounds depth16 bare h2load loadstone ;;
+    depth16) at_null; rounds depth16 bare bare-uring h2load loadstone loadstone-batches ;;
     syscalls) at_null; syscalls syscalls-null; at_nginx; syscalls syscalls-nginx ;;
     memory) memory ;;
     pace) pace ;;

@@ -78,22 +78,8 @@ impl Handover {
         }
         match uring::probe() {
             Ok(()) => Handover::Batches,
-            Err(error) => Handover::Fallback(reason(&error)),
+            Err(error) => Handover::Fallback(reactor::why_no_ring(&error, "Linux 6.7")),
         }
-    }
-}
-
-/// Why packets do not go in batches.
-fn reason(error: &io::Error) -> String {
-    use io::ErrorKind;
-    match error.kind() {
-        ErrorKind::PermissionDenied => "this machine does not allow io_uring (the setting \
-                                        kernel.io_uring_disabled, or the profile of a container)"
-            .to_owned(),
-        ErrorKind::Unsupported | ErrorKind::InvalidInput => {
-            "this kernel's io_uring does not do that; Linux 6.7 does".to_owned()
-        }
-        _ => format!("io_uring does not start: {error}"),
     }
 }
 
@@ -402,20 +388,4 @@ fn queue(devices: &[PacketDevice], id: u32) -> io::Result<OwnedFd> {
 
 fn no_device() -> io::Error {
     io::Error::other("there is no network device for this worker")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn why_packets_go_one_by_one_is_said() {
-        let said = |number| reason(&io::Error::from_raw_os_error(number));
-        // EPERM: a profile or the setting; ENOSYS: compiled without; EINVAL: older flags; EMFILE
-        assert!(said(1).starts_with("this machine does not allow io_uring (the setting kernel."));
-        for number in [38, 22] {
-            assert_eq!(said(number), "this kernel's io_uring does not do that; Linux 6.7 does");
-        }
-        assert!(said(24).starts_with("io_uring does not start: Too many open files"));
-    }
 }

@@ -4,13 +4,11 @@
 
 use crate::depth::Depth;
 use io_uring::squeue::{Entry, Flags};
-use io_uring::types::{BufRingEntry, CancelBuilder, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode};
+use reactor::BufferRing;
 use rustix::fd::{AsFd, AsRawFd};
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 /// Room for packets that have come; a power of two. A buffer that was never used takes no memory.
@@ -18,7 +16,6 @@ const BUFFERS: usize = crate::port::BATCH;
 /// A virtio header and the longest packet. An odd number of cache lines, so that the first lines of
 /// the buffers, all that short packets need, do not share a few sets of the cache.
 const BUFFER: usize = 1_025 * 64;
-const PAGE: usize = 4_096;
 
 /// Requests that are handed over at once.
 const SUBMITTED_MAX: u32 = 256;
@@ -30,96 +27,6 @@ const TRIES: u32 = 16;
 /// What a completion belongs to.
 const READ: u64 = 1;
 const WRITE: u64 = 2;
-
-/// The buffers, and the ring by which the kernel is told which of them it may fill.
-struct BufferPool {
-    bytes: Region,
-    entries: Region,
-    /// Which buffers the kernel has.
-    posted: [bool; BUFFERS],
-    /// How many buffers were ever given to the kernel, as the kernel counts.
-    tail: u16,
-}
-
-/// Memory that is zero at first.
-struct Region {
-    start: NonNull<u8>,
-    layout: Layout,
-}
-
-impl Region {
-    /// `align`: with more than what every allocation has, all of it is written to at once.
-    fn new(length: usize, align: usize) -> Region {
-        let layout = Layout::from_size_align(length, align).expect("a small power of two");
-        // SAFETY: the layout's size is not 0
-        let start = unsafe { alloc_zeroed(layout) };
-        Region { start: NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout)), layout }
-    }
-}
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout, and nobody has it any more: `PacketRing` lets go of
-        // a region only when the kernel has no request open that could use it
-        unsafe { dealloc(self.start.as_ptr(), self.layout) }
-    }
-}
-
-impl BufferPool {
-    fn new() -> BufferPool {
-        let bytes = Region::new(BUFFERS * BUFFER, 1);
-        let entries = Region::new(BUFFERS * size_of::<BufRingEntry>(), PAGE);
-        BufferPool { bytes, entries, posted: [false; BUFFERS], tail: 0 }
-    }
-
-    /// Gives a buffer to the kernel; [`BufferPool::publish`] tells.
-    fn post(&mut self, id: u16) {
-        let posted = &mut self.posted[usize::from(id)];
-        assert!(!*posted, "a buffer belongs to the kernel or to us");
-        *posted = true;
-        let row = usize::from(self.tail) % BUFFERS;
-        // SAFETY: the region has an entry for each buffer, aligned to a page; the kernel reads none from
-        // the tail on, which is where this one is. The address lies in the other region.
-        unsafe {
-            let entry = self.entries.start.cast::<BufRingEntry>().add(row).as_ptr();
-            let start = self.bytes.start.add(usize::from(id) * BUFFER);
-            (*entry).set_addr(start.as_ptr() as u64);
-            (*entry).set_len(BUFFER as u32);
-            (*entry).set_bid(id);
-        }
-        self.tail = self.tail.wrapping_add(1);
-    }
-
-    fn publish(&mut self) {
-        // SAFETY: the tail's place is in the first entry, at an even address, and only we write it
-        let tail = unsafe {
-            let base = self.entries.start.cast::<BufRingEntry>().as_ptr();
-            AtomicU16::from_ptr(BufRingEntry::tail(base).cast_mut())
-        };
-        tail.store(self.tail, Ordering::Release);
-    }
-
-    /// The kernel has given a buffer back.
-    fn back(&mut self, id: u16) {
-        let posted = &mut self.posted[usize::from(id)];
-        assert!(*posted, "the kernel gives back what it was given");
-        *posted = false;
-    }
-
-    /// What stands in a buffer that is ours.
-    fn packet(&self, id: u16, length: usize) -> &[u8] {
-        assert!(
-            !self.posted[usize::from(id)] && length <= BUFFER,
-            "the packet is in a buffer of ours"
-        );
-        // SAFETY: the buffer lies in the region, whose bytes were all set at its making, and is not with
-        // the kernel; giving it away needs the pool exclusively
-        unsafe {
-            let start = self.bytes.start.add(usize::from(id) * BUFFER);
-            std::slice::from_raw_parts(start.as_ptr(), length)
-        }
-    }
-}
 
 /// Whether to look for packets that have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +41,7 @@ enum AfterSend {
 /// A device's packets by io_uring. It belongs to the thread that made it.
 pub(crate) struct PacketRing {
     ring: IoUring,
-    pool: Option<BufferPool>,
+    pool: Option<BufferRing>,
     depth: Depth,
     /// Buffers that the kernel does not have, the warmest last.
     free: Vec<u16>,
@@ -194,10 +101,10 @@ impl PacketRing {
     /// As [`probe`].
     pub(crate) fn open(queue: impl AsFd) -> io::Result<PacketRing> {
         let ring = build()?;
-        let pool = BufferPool::new();
+        let pool = BufferRing::new(BUFFERS as u16, BUFFER);
         ring.submitter().register_files(&[queue.as_fd().as_raw_fd()])?;
-        let entries = pool.entries.start.as_ptr() as u64;
-        // SAFETY: the region has so many entries, and is let go of only when no request is open
+        let entries = pool.entries();
+        // SAFETY: it has so many entries, and is let go of only when no request is open
         unsafe {
             ring.submitter().register_buf_ring_with_flags(entries, BUFFERS as u16, 0, 0)?;
         }
@@ -255,7 +162,7 @@ impl PacketRing {
         let (mut packets, mut bytes) = (0, 0);
         for (id, length) in self.arrived.drain(..) {
             let length = length as usize;
-            each(pool.packet(id, length));
+            each(pool.bytes(id, length));
             self.free.push(id);
             packets += 1;
             bytes += length;

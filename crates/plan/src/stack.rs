@@ -13,6 +13,8 @@ pub enum StackChoice {
     Auto,
     /// The kernel's sockets.
     Kernel,
+    /// The same by io_uring, where the kernel can do that.
+    KernelBatches,
     /// Our own, over a TUN device, with a system call for each packet.
     Own,
     /// The same with packets in batches, where the kernel can do that.
@@ -24,7 +26,7 @@ pub enum StackChoice {
 impl StackChoice {
     /// Whether it is our own TCP.
     pub fn is_own(&self) -> bool {
-        !matches!(self, StackChoice::Auto | StackChoice::Kernel)
+        !matches!(self, StackChoice::Auto | StackChoice::Kernel | StackChoice::KernelBatches)
     }
 
     /// The device of AF_XDP, where its packets go by that.
@@ -57,9 +59,10 @@ pub enum XdpMode {
     Generic,
 }
 
-const STACKS: [(&str, StackChoice); 4] = [
+const STACKS: [(&str, StackChoice); 5] = [
     ("auto", StackChoice::Auto),
     ("kernel", StackChoice::Kernel),
+    ("kernel:batches", StackChoice::KernelBatches),
     ("own", StackChoice::Own),
     ("own:batches", StackChoice::OwnBatches),
 ];
@@ -68,13 +71,13 @@ const MODES: [(&str, XdpMode); 3] =
 /// The longest name that Linux gives a device.
 const NAME_MAX: usize = 15;
 
-/// `kernel`, `own`, `own:batches`, `own:xdp=eth0,gateway=10.0.0.1,mode=native`, `auto`.
+/// `kernel`, `kernel:batches`, `own`, `own:batches`, `own:xdp=eth0,gateway=10.0.0.1,mode=native`, `auto`.
 ///
 /// # Errors
 /// Another word; a device without a name, a part that is not understood.
 pub(crate) fn parse_stack(text: &str) -> Result<StackChoice, ParseError> {
     let bad = |why: &str| {
-        let example = "write kernel, own, own:batches, own:xdp=eth0 or auto";
+        let example = "write kernel, kernel:batches, own, own:batches, own:xdp=eth0 or auto";
         ParseError(format!("{} is no stack: {why}; {example}", quoted(text)))
     };
     let word = text.trim();
@@ -141,6 +144,7 @@ mod tests {
         for text in [
             "auto",
             "kernel",
+            "kernel:batches",
             "own",
             "own:batches",
             "own:xdp=eth0",

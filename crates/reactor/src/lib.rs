@@ -1,18 +1,23 @@
-//! The readiness loop of one worker: edge-triggered epoll, sockets of streams and of datagrams, the
-//! monotonic clock. Layer 4. Keeps the contract of [`conduit::Io`]; knows no HTTP.
+//! The loops of one worker: edge-triggered epoll, sockets of streams and of datagrams, the
+//! monotonic clock; or streams by io_uring ([`RingReactor`]). Layer 4. Keeps the contract of
+//! [`conduit::Io`]; knows no HTTP.
 //!
 //! What it costs: a connection is registered once, after its first write, so that a call on an open
 //! connection is two system calls (write, read) and a share of one `epoll_wait`. Waiting until an
 //! instant sleeps to shortly before it and spins the rest, because a timer alone is some 50 µs late.
 #![deny(unsafe_code)]
 
+mod buffers;
 mod clock;
 mod connect;
 mod failure;
 mod raw;
+mod ring;
 
+pub use buffers::BufferRing;
 pub use clock::{instant, monotonic, sharpen_timers};
 pub use connect::connect_tcp;
+pub use ring::{RingReactor, probe as probe_ring, why_no_ring};
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};

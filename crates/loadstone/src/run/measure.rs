@@ -76,7 +76,7 @@ pub(crate) fn measure(
     let ahead = (start - reactor::monotonic()).as_secs_f64();
     let started_unix_s = crate::wall_clock::unix_seconds() + ahead;
     let tls = prepared.tls.as_ref();
-    let ways = Ways { route, own };
+    let ways = Ways { route, own, sockets: prepared.sockets };
     let finished = execute(&setup, tls, &prepared.cores, casts, ways, &mut *observer);
     let sut = sut.map(sut::Watch::end);
     let closed = observer.close();

@@ -17,6 +17,7 @@ pub(crate) mod peak;
 pub(crate) mod placement;
 pub(crate) mod prepare;
 pub(crate) mod scripted;
+mod sockets;
 mod specweb99;
 pub(crate) mod threads;
 pub(crate) mod trial;
@@ -427,7 +428,7 @@ fn driver(
 ) -> report::Driver {
     report::Driver {
         io: {
-            let io = own_stack::name(plan, prepared.own.as_deref());
+            let io = own_stack::name(plan, prepared.own.as_deref(), prepared.sockets);
             match host::cpu::scheduling() {
                 Some(policy) => format!("{io}, {policy}"),
                 None => io.into(),

@@ -4,6 +4,7 @@
 use super::elsewhere::Elsewhere;
 use super::own_stack;
 use super::path::EmulatedPath;
+use super::sockets::{self, SocketLoop};
 use anyhow::{Context, Result, bail};
 use conduit::Peer;
 use engine::{Endpoint, Share, connect_request, endpoint_key};
@@ -40,6 +41,8 @@ pub(crate) struct Prepared {
     pub(crate) fleet: Option<Arc<dyn Elsewhere>>,
     /// The device of our own TCP, where connections are of it.
     pub(crate) own: Option<Arc<OwnNetwork>>,
+    /// How the kernel's sockets are read and written.
+    pub(crate) sockets: SocketLoop,
     /// What the setup of journeys captured, and its cookies.
     pub(crate) given: std::collections::BTreeMap<String, String>,
     pub(crate) jar: workload::Jar,
@@ -114,6 +117,9 @@ impl Prepared {
     pub(crate) fn stand(&mut self, plan: &Plan) -> Result<()> {
         self.route = EmulatedPath::open(plan, self)?;
         self.own = own_stack::open(plan, self)?;
+        let (sockets, note) = sockets::choose(plan);
+        self.sockets = sockets;
+        self.notes.extend(note);
         Ok(())
     }
 
@@ -147,6 +153,7 @@ impl Prepared {
             notes: Vec::new(),
             route: None,
             own: None,
+            sockets: sockets::choose(plan).0,
             ..self.clone()
         };
         // in a fleet each agent has its own

@@ -2,6 +2,7 @@
 //! merges, watches for signals and shows the live line.
 
 use super::path::EmulatedPath;
+use super::sockets::SocketLoop;
 use crate::signals;
 use anyhow::Context;
 use conduit::Io;
@@ -11,7 +12,7 @@ use engine::{
 };
 use host::cpu::ThreadTime;
 use ownstack::OwnNetwork;
-use reactor::Reactor;
+use reactor::{Reactor, RingReactor};
 use sample::{AgentNow, CallRecord, Ends, HeldFacts};
 use stats::{Measurement, Second, Snapshot};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -233,6 +234,7 @@ pub(crate) trait Watcher {
 pub(crate) struct Ways<'a> {
     pub(crate) route: Option<&'a Arc<EmulatedPath>>,
     pub(crate) own: Option<&'a Arc<OwnNetwork>>,
+    pub(crate) sockets: SocketLoop,
 }
 
 /// Runs a prepared plan to its end. `cores`: one for each worker, or empty for no binding;
@@ -329,7 +331,7 @@ fn start_worker(
     let core = (!cores.is_empty()).then(|| cores[id as usize % cores.len()]);
     let (nice, spin, seed) = (plan.driver.nice, plan.driver.spin, plan.seed);
     let tls = tls.cloned();
-    let (route, own) = (ways.route.cloned(), ways.own.cloned());
+    let (route, own, sockets) = (ways.route.cloned(), ways.own.cloned(), ways.sockets);
     let held = seats.first().and_then(|seat| part_held(&seat.setup, id));
     let body = move || {
         reactor::sharpen_timers();
@@ -347,7 +349,7 @@ fn start_worker(
         link.before = ThreadTime::now();
         let mut workers: Vec<Worker> =
             seats.into_iter().map(|seat| seat.worker(id, tls.as_ref())).collect();
-        let ground = Ground { id, seed, spin, carrier, own, held };
+        let ground = Ground { id, seed, spin, carrier, own, sockets, held };
         match workers.as_mut_slice() {
             [worker] => ground.drive(worker, &mut link),
             _ => ground.drive(&mut Crew::new(id, workers), &mut link),
@@ -387,14 +389,18 @@ struct Ground {
     spin: Nanos,
     carrier: Option<crate::over_quic::Carrier>,
     own: Option<Arc<OwnNetwork>>,
+    sockets: SocketLoop,
     held: Option<(u32, Vec<conduit::Peer>)>,
 }
 
 impl Ground {
     fn drive(self, driven: &mut impl Driven, link: &mut ThreadLink) -> std::io::Result<()> {
-        let Ground { id, seed, spin, carrier, own, held } = self;
+        let Ground { id, seed, spin, carrier, own, sockets, held } = self;
         match (carrier, own) {
             (_, Some(own)) => run_over(own.worker(id, seed, spin)?, held, driven, link),
+            (None, None) if sockets == SocketLoop::Ring => {
+                run_over(RingReactor::new(spin)?, held, driven, link);
+            }
             (None, None) => run_over(Reactor::new(spin)?, held, driven, link),
             (Some(carrier), None) => {
                 drive(driven, &mut carrier.over(Reactor::new(spin)?), link);

@@ -12,6 +12,7 @@ mod http2;
 #[cfg(feature = "h3")]
 mod http3;
 mod journeys;
+mod kernel_batches;
 mod load;
 mod netpath;
 mod norm;

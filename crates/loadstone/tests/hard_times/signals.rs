@@ -58,6 +58,43 @@ fn calls_under_way_are_abandoned() {
     assert_eq!(outcomes(&json), [5, 0, 0, 0, 0, 5]);
 }
 
+/// Uploads that nobody reads, half of each with the sockets: either way of writing them is given up at once.
+#[test]
+fn uploads_under_way_are_abandoned() {
+    for stack in ["kernel", "kernel:batches"] {
+        let (tell, told) = channel();
+        let server = Scripted::start(move |mut stream, index| {
+            let mut buffer = [0; 4096];
+            if index > 0 {
+                // not a byte is read
+                stream.peek(&mut buffer).ok();
+                tell.send(stream).ok();
+                return;
+            }
+            let mut tail = Vec::new();
+            while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                tail.extend_from_slice(&buffer[..count]);
+                tail.drain(..tail.len().saturating_sub(4));
+                if tail == b"last" {
+                    use std::io::Write;
+                    stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").ok();
+                }
+            }
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let body = "x".repeat(9_000_000) + "last";
+        let file = crate::support::keep(folder.path(), "body", &body);
+        let url = server.url("/");
+        let load = ["-c", "5", "-d", "10m", "--body-file", &file, "--stack", stack];
+        let running = Running::start(&[&["run", "--json", "-"][..], &load, &[&url]].concat());
+        let held: Vec<_> = (0..5).map(|_| told.recv_timeout(WALL_MAX).unwrap()).collect();
+        running.signal(Signal::INT);
+        let json = running.end().expect(&[130, 4]).json();
+        assert_eq!(outcomes(&json), [5, 0, 0, 0, 0, 5], "{stack}");
+        drop(held);
+    }
+}
+
 #[test]
 fn a_signal_during_the_first_call_ends_it() {
     let (tell, told) = channel();

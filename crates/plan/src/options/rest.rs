@@ -153,7 +153,7 @@ pub(super) static MACHINE: &[Setting] = &[
     Setting { value: "TIME", field: field!(at driver.spin, DURATION), page: "plans",
         bounds: &[most(1.0, "is above 1s; it is how long before a due instant the loop may burn its core, 100us by default")],
         help: "Busy waiting before a due instant, at most so long", ..DRIVER },
-    Setting { name: "stack", value: "kernel|own|own:batches|own:xdp=DEVICE|auto", page: "own-stack",
+    Setting { name: "stack", value: "kernel|kernel:batches|own|own:batches|own:xdp=DEVICE|auto", page: "own-stack",
         field: field!(at driver.stack, STACK),
         help: "TCP of the connections: the kernel's, or own, in this process over a TUN device, or over DEVICE by AF_XDP (needs root) [default: auto, the kernel's]", ..DRIVER },
     Setting { name: "sources", value: "PREFIX", page: "own-stack", field: field!(off driver.sources, SOURCES),

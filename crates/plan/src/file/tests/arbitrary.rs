@@ -344,6 +344,7 @@ fn driver() -> impl Strategy<Value = DriverPlan> {
     let stack = prop_oneof![
         Just(StackChoice::Auto),
         Just(StackChoice::Kernel),
+        Just(StackChoice::KernelBatches),
         Just(StackChoice::Own),
         Just(StackChoice::OwnBatches),
         xdp(),

@@ -1,0 +1,96 @@
+//! How the kernel's sockets of a run are read and written: by readiness, or by io_uring where that was
+//! asked for and is to be had.
+
+use plan::{HttpVersion, Plan, StackChoice};
+use std::io;
+
+/// The loop of a worker over sockets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SocketLoop {
+    #[default]
+    Epoll,
+    Ring,
+}
+
+impl SocketLoop {
+    /// What the report calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            SocketLoop::Epoll => "epoll",
+            SocketLoop::Ring => "kernel TCP by io_uring",
+        }
+    }
+}
+
+/// The loop that the plan's connections have on this machine; and why it is not the one that was asked
+/// for, as a sentence.
+pub(crate) fn choose(plan: &Plan) -> (SocketLoop, Option<String>) {
+    choose_where(plan, reactor::probe_ring)
+}
+
+/// `probe`: whether io_uring is to be had.
+fn choose_where(
+    plan: &Plan,
+    probe: impl FnOnce() -> io::Result<()>,
+) -> (SocketLoop, Option<String>) {
+    if plan.driver.stack != StackChoice::KernelBatches {
+        return (SocketLoop::Epoll, None);
+    }
+    let because = |reason: &str| {
+        let note = format!("--stack kernel:batches: sockets go one by one, by epoll: {reason}");
+        (SocketLoop::Epoll, Some(note))
+    };
+    if plan.request.version == HttpVersion::Http3 {
+        return because("HTTP/3 goes over UDP");
+    }
+    match probe() {
+        Ok(()) => (SocketLoop::Ring, None),
+        Err(error) => because(&reactor::why_no_ring(&error, "Linux 6.1")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(version: HttpVersion, refusal: Option<io::Error>) -> (SocketLoop, Option<String>) {
+        let url = "http://127.0.0.1:1/".parse().expect("a URL");
+        let mut plan = Plan::for_url(url);
+        plan.driver.stack = StackChoice::KernelBatches;
+        plan.request.version = version;
+        choose_where(&plan, || refusal.map_or(Ok(()), Err))
+    }
+
+    #[test]
+    fn what_is_not_to_be_had_is_told_with_its_reason() {
+        let first = HttpVersion::Http11;
+        assert_eq!(chosen(first, None), (SocketLoop::Ring, None));
+        let told = |version, refusal| {
+            let (way, note) = chosen(version, refusal);
+            assert_eq!(way, SocketLoop::Epoll);
+            let note = note.unwrap_or_default();
+            let way = "--stack kernel:batches: sockets go one by one, by epoll: ";
+            note.strip_prefix(way).map(str::to_owned).ok_or(note)
+        };
+        let errno = |number| Some(io::Error::from_raw_os_error(number));
+        assert_eq!(
+            told(first, errno(1)).as_deref(),
+            Ok("this machine does not allow io_uring (the setting kernel.io_uring_disabled, or the \
+                profile of a container)")
+        );
+        assert_eq!(
+            told(first, errno(22)).as_deref(),
+            Ok("this kernel's io_uring does not do that; Linux 6.1 does")
+        );
+        // a kernel without io_uring, or a profile that hides it
+        assert_eq!(
+            told(first, errno(38)).as_deref(),
+            Ok("this kernel's io_uring does not do that; Linux 6.1 does")
+        );
+        assert_eq!(
+            told(first, errno(24)).as_deref(),
+            Ok("io_uring does not start: Too many open files (os error 24)")
+        );
+        assert_eq!(told(HttpVersion::Http3, None).as_deref(), Ok("HTTP/3 goes over UDP"));
+    }
+}

@@ -1,0 +1,137 @@
+//! Memory that the kernel fills while a request of io_uring is open, and the ring by which it is told
+//! what it may fill.
+#![allow(unsafe_code, reason = "memory that the kernel reads and writes while a request is open")]
+
+use io_uring::types::BufRingEntry;
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+const PAGE: usize = 4_096;
+
+/// Memory that is zero at first.
+pub(crate) struct Region {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: the memory belongs to it alone
+unsafe impl Send for Region {}
+
+impl Region {
+    /// `align`: with more than what every allocation has, all of it is written to at once.
+    pub(crate) fn new(length: usize, align: usize) -> Region {
+        let layout = Layout::from_size_align(length, align).expect("a small power of two");
+        assert!(length > 0, "an allocation has a size");
+        // SAFETY: the layout's size is not 0
+        let start = unsafe { alloc_zeroed(layout) };
+        Region { start: NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout)), layout }
+    }
+
+    /// Where the bytes from `at` on are.
+    pub(crate) fn place(&self, at: usize) -> *mut u8 {
+        assert!(at <= self.layout.size(), "the place is within the region");
+        // SAFETY: it lies within the allocation, or just behind it
+        unsafe { self.start.as_ptr().add(at) }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.layout.size()
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated with this layout, and nobody has it any more: whoever has a ring
+        // lets go of a region only when the kernel has no request open that could use it
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+/// Provided buffers of one size (IORING_REGISTER_PBUF_RING, Linux 5.19). Each belongs to the kernel or
+/// to us.
+///
+/// Whoever registers [`BufferRing::entries`] keeps it until no request of that ring of io_uring is open.
+pub struct BufferRing {
+    bytes: Region,
+    entries: Region,
+    /// Bytes of a buffer.
+    size: usize,
+    /// Which buffers the kernel has.
+    posted: Box<[bool]>,
+    /// How many buffers were ever given to the kernel, as the kernel counts.
+    tail: u16,
+}
+
+impl std::fmt::Debug for BufferRing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BufferRing").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+impl BufferRing {
+    /// `count`: a power of two; all of them are ours at first. A buffer that was never used takes no
+    /// memory.
+    pub fn new(count: u16, size: usize) -> BufferRing {
+        assert!(count.is_power_of_two(), "the kernel takes powers of two");
+        let count = usize::from(count);
+        let bytes = Region::new(count * size, 1);
+        let entries = Region::new(count * size_of::<BufRingEntry>(), PAGE);
+        BufferRing { bytes, entries, size, posted: vec![false; count].into_boxed_slice(), tail: 0 }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u16 {
+        self.posted.len() as u16
+    }
+
+    /// The address of the ring's entries, for the kernel.
+    pub fn entries(&self) -> u64 {
+        self.entries.place(0) as u64
+    }
+
+    /// Gives a buffer to the kernel; [`BufferRing::publish`] tells.
+    pub fn post(&mut self, id: u16) {
+        let posted = &mut self.posted[usize::from(id)];
+        assert!(!*posted, "a buffer belongs to the kernel or to us");
+        *posted = true;
+        let row = usize::from(self.tail) & (self.posted.len() - 1);
+        // SAFETY: the region has an entry for each buffer, aligned to a page; the kernel reads none from
+        // the tail on, which is where this one is. The address lies in the other region.
+        unsafe {
+            let entry = self.entries.place(0).cast::<BufRingEntry>().add(row);
+            (*entry).set_addr(self.bytes.place(usize::from(id) * self.size) as u64);
+            (*entry).set_len(self.size as u32);
+            (*entry).set_bid(id);
+        }
+        self.tail = self.tail.wrapping_add(1);
+    }
+
+    /// The kernel may use what was posted.
+    pub fn publish(&mut self) {
+        // SAFETY: the tail's place is in the first entry, at an even address, and only we write it
+        let tail = unsafe {
+            let base = self.entries.place(0).cast::<BufRingEntry>();
+            AtomicU16::from_ptr(BufRingEntry::tail(base).cast_mut())
+        };
+        tail.store(self.tail, Ordering::Release);
+    }
+
+    /// The kernel has given a buffer back.
+    pub fn back(&mut self, id: u16) {
+        let posted = &mut self.posted[usize::from(id)];
+        assert!(*posted, "the kernel gives back what it was given");
+        *posted = false;
+    }
+
+    /// The first bytes of a buffer that is ours.
+    pub fn bytes(&self, id: u16, length: usize) -> &[u8] {
+        assert!(
+            !self.posted[usize::from(id)] && length <= self.size,
+            "the bytes are in a buffer of ours"
+        );
+        // SAFETY: the buffer lies in the region, whose bytes were all set at its making, and is not with
+        // the kernel; giving it away needs this exclusively
+        unsafe { std::slice::from_raw_parts(self.bytes.place(usize::from(id) * self.size), length) }
+    }
+}
