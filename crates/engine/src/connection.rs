@@ -1,4 +1,8 @@
 //! One connection of a worker: where it stands, what is outstanding on it, when it must move.
+//!
+//! Between its calls a connection is [`Conn`] alone. What only calls under way need stands in [`Work`],
+//! which it has from a list of its pool and gives back, so that thousands of connections whose users
+//! think have room for as many calls as there are.
 
 use crate::call::{Call, NOBODY};
 use crate::intake::Intake;
@@ -39,99 +43,186 @@ struct Early {
 
 #[derive(Debug)]
 pub(crate) struct Conn {
-    state: ConnState,
+    work: Option<Box<Work>>,
+    opened: Nanos,
+    /// When requests could go out; for the record.
+    established: Nanos,
+    /// Its entry among the deadlines; `NEVER`: it has none.
+    armed: Nanos,
+    /// Time with a call outstanding, for conformity: the connection's life less its think time.
+    busy: Nanos,
+    received: u64,
     /// Counts openings of this slot.
     generation: u32,
     endpoint: u32,
     /// Row of the endpoint's addresses.
-    address: usize,
+    address: u32,
     /// The user it belongs to, or [`NOBODY`].
     user: u32,
     /// Calls put on it so far, and responses had from it.
     assigned: u32,
     served: u32,
-    /// Calls put on it since bytes last went out: nothing can have been answered of these.
-    unflushed: u32,
-    calls: VecDeque<Call>,
-    speaker: Speaker,
-    transport: Transport,
-    early: Early,
-    /// Reads the proxy's response to CONNECT, until the tunnel stands.
-    tunnel: Option<Box<AnswerReader>>,
-    opened: Nanos,
-    /// When requests could go out, and why none can any more; for the record.
-    established: Nanos,
+    state: ConnState,
+    /// Why no request can go out any more; for the record.
     broken: Option<FailureClass>,
     /// The server ended it, or said that it would.
     by_server: bool,
+}
+
+/// What a connection works with: what is outstanding, what is to be sent, what was read of a response.
+/// Of one that speaks HTTP/1 without TLS nothing of it outlives its calls.
+#[derive(Debug)]
+pub(crate) struct Work {
+    calls: VecDeque<Call>,
+    speaker: Speaker,
+    transport: Transport,
+    /// Calls put on it since bytes last went out: nothing can have been answered of these.
+    unflushed: u32,
+    early: Early,
+    /// Reads the proxy's response to CONNECT, until the tunnel stands.
+    tunnel: Option<Box<AnswerReader>>,
     /// When `connect` had returned, then when the transport stood.
     connected: Nanos,
     /// Connect and TLS time, until the first call takes them into its sample.
     setup: Option<(Nanos, Option<Nanos>)>,
     /// When bytes last came in, or were last waited for from now on.
     progress: Nanos,
-    /// Its entry among the deadlines; `NEVER`: it has none.
-    armed: Nanos,
-    /// Time with a call outstanding, for conformity: the connection's life less its think time.
     busy_since: Nanos,
-    busy: Nanos,
-    received: u64,
+}
+
+/// A connection that has just been given one more call to carry.
+#[derive(Debug)]
+pub(crate) struct Employed<'a> {
+    /// Where the call is to be put.
+    pub(crate) work: &'a mut Work,
+    /// Calls put on the connection so far, with this one.
+    pub(crate) assigned: u32,
+    pub(crate) open: bool,
+}
+
+impl Work {
+    pub(crate) fn new(protocol: Protocol, keeps_heads: bool, headless: bool) -> Work {
+        Work {
+            // by itself it would make room for four, of which most connections need one
+            calls: VecDeque::with_capacity(1),
+            speaker: Speaker::new(protocol, keeps_heads, headless),
+            transport: Transport::default(),
+            unflushed: 0,
+            early: Early::default(),
+            tunnel: None,
+            connected: Nanos::ZERO,
+            setup: None,
+            progress: Nanos::ZERO,
+            busy_since: Nanos::ZERO,
+        }
+    }
+
+    /// Makes it ready for a connection; buffers keep their memory. `direct`: the protocol has the
+    /// transport to itself, without TLS or tunnel.
+    fn renew(&mut self, direct: bool, depth: u32) {
+        self.calls.clear();
+        self.unflushed = 0;
+        (self.setup, self.tunnel) = (None, None);
+        self.early = Early::default();
+        self.transport.renew(direct);
+        self.speaker.start(self.transport.plaintext());
+        self.calls.reserve_exact(depth as usize);
+    }
+
+    /// Nothing is in it that the next call of its connection would need.
+    fn is_over(&self) -> bool {
+        self.calls.is_empty()
+            && self.setup.is_none()
+            && self.transport.is_plain()
+            && self.speaker.forgets()
+    }
+
+    #[inline(always)]
+    fn take(&mut self, call: usize) -> Option<Call> {
+        if call > 0 {
+            self.bring_to_front(call);
+        }
+        // always from the front, so that the compiler need not copy the call on its way
+        self.calls.pop_front()
+    }
+
+    /// The calls before it keep their order behind it.
+    #[cold]
+    fn bring_to_front(&mut self, call: usize) {
+        if let Some(call) = self.calls.remove(call) {
+            self.calls.push_front(call);
+        }
+    }
+
+    /// The connection is closed, or at rest.
+    pub(crate) fn clear(&mut self) {
+        self.transport.close();
+        self.tunnel = None;
+    }
 }
 
 impl Conn {
-    pub(crate) fn new(protocol: Protocol, keeps_heads: bool, headless: bool) -> Conn {
+    pub(crate) fn new() -> Conn {
         Conn {
-            state: ConnState::Closed,
+            work: None,
+            opened: Nanos::ZERO,
+            established: Nanos::ZERO,
+            armed: Nanos::NEVER,
+            busy: Nanos::ZERO,
+            received: 0,
             generation: 0,
             endpoint: 0,
             address: 0,
             user: NOBODY,
             assigned: 0,
             served: 0,
-            unflushed: 0,
-            // by itself it would make room for four, of which most connections need one
-            calls: VecDeque::with_capacity(1),
-            speaker: Speaker::new(protocol, keeps_heads, headless),
-            transport: Transport::default(),
-            early: Early::default(),
-            tunnel: None,
-            opened: Nanos::ZERO,
-            established: Nanos::ZERO,
+            state: ConnState::Closed,
             broken: None,
             by_server: false,
-            connected: Nanos::ZERO,
-            setup: None,
-            progress: Nanos::ZERO,
-            armed: Nanos::NEVER,
-            busy_since: Nanos::ZERO,
-            busy: Nanos::ZERO,
-            received: 0,
         }
     }
 
-    /// Makes the slot ready for a new connection, which `connect` was called for at `now`; buffers
-    /// keep their memory. `direct`: the protocol has the transport to itself, without TLS or tunnel.
+    /// Makes the slot ready for a new connection, which `connect` was called for at `now`.
     pub(crate) fn renew(&mut self, endpoint: u32, address: usize, user: u32, now: Nanos) {
         self.state = ConnState::Connecting;
         self.generation = self.generation.wrapping_add(1);
-        (self.endpoint, self.address, self.user) = (endpoint, address, user);
-        (self.assigned, self.served, self.unflushed) = (0, 0, 0);
-        self.calls.clear();
-        (self.setup, self.tunnel) = (None, None);
-        self.early = Early::default();
+        (self.endpoint, self.address, self.user) = (endpoint, address as u32, user);
+        (self.assigned, self.served) = (0, 0);
         (self.established, self.broken, self.by_server) = (Nanos::ZERO, None, false);
-        (self.opened, self.connected, self.progress) = (now, now, now);
-        self.armed = Nanos::NEVER;
-        (self.busy_since, self.busy, self.received) = (now, Nanos::ZERO, 0);
+        (self.opened, self.armed) = (now, Nanos::NEVER);
+        (self.busy, self.received) = (Nanos::ZERO, 0);
     }
 
     /// `connect` has returned, at `now`. `direct`: the protocol has the transport to itself, without
     /// TLS or tunnel. At most `depth` calls will be outstanding.
-    pub(crate) fn begin(&mut self, direct: bool, depth: u32, now: Nanos) {
-        self.transport.renew(direct);
-        self.speaker.start(self.transport.plaintext());
-        self.calls.reserve_exact(depth as usize);
-        self.connected = now;
+    pub(crate) fn begin(&mut self, mut work: Box<Work>, direct: bool, depth: u32, now: Nanos) {
+        work.renew(direct, depth);
+        (work.connected, work.progress, work.busy_since) = (now, self.opened, self.opened);
+        self.work = Some(work);
+    }
+
+    /// One more call is put on it. Where it was at rest it goes on with the work that `take` gives; at
+    /// most `depth` calls will be outstanding.
+    #[inline(always)]
+    pub(crate) fn employ(&mut self, take: impl FnOnce() -> Box<Work>, depth: u32) -> Employed<'_> {
+        self.assigned += 1;
+        let work = self.work.get_or_insert_with(|| {
+            let mut work = take();
+            work.renew(true, depth);
+            work
+        });
+        Employed { work, assigned: self.assigned, open: self.state == ConnState::Open }
+    }
+
+    /// What it needs no longer, if it is at rest.
+    pub(crate) fn rest(&mut self) -> Option<Box<Work>> {
+        let over = self.is_open() && self.work.as_ref().is_some_and(|work| work.is_over());
+        if over { self.work.take() } else { None }
+    }
+
+    /// The connection is closed: what it worked with.
+    pub(crate) fn take_work(&mut self) -> Option<Box<Work>> {
+        self.work.take()
     }
 
     #[inline]
@@ -166,7 +257,7 @@ impl Conn {
     }
 
     pub(crate) fn address(&self) -> usize {
-        self.address
+        self.address as usize
     }
 
     #[inline]
@@ -181,7 +272,7 @@ impl Conn {
 
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
-        self.calls.is_empty()
+        self.work.as_ref().is_none_or(|work| work.calls.is_empty())
     }
 
     /// It has carried as many calls as one connection is to carry.
@@ -192,14 +283,15 @@ impl Conn {
     /// Whether one more call may be put on it.
     #[inline]
     pub(crate) fn takes(&self, depth: u32, calls_max: u32) -> bool {
+        let fits = |work: &Work| (work.calls.len() as u32) < work.speaker.capacity(depth);
         self.state != ConnState::Closed
-            && (self.calls.len() as u32) < self.speaker.capacity(depth)
+            && self.work.as_deref().is_none_or(fits)
             && self.assigned < calls_max
     }
 }
 
 /// Calls going out.
-impl Conn {
+impl Work {
     /// Writes a call's request; gives back its bytes.
     #[inline]
     pub(crate) fn ask(&mut self, request: &Request<'_>) -> u64 {
@@ -217,16 +309,9 @@ impl Conn {
         (said, (out.len() - before) as u64)
     }
 
-    /// Whether the next call is the last that it carries.
-    #[inline]
-    pub(crate) fn is_last(&self, calls_max: u32) -> bool {
-        self.assigned + 1 >= calls_max
-    }
-
     /// The call whose request was just written is outstanding from now on.
     #[inline(always)]
     pub(crate) fn put(&mut self, call: Call, now: Nanos) {
-        self.assigned += 1;
         if self.calls.is_empty() {
             self.busy_since = now;
             self.progress = now;
@@ -234,16 +319,20 @@ impl Conn {
         self.unflushed += 1;
         self.calls.push_back(call);
     }
+}
 
+/// Bytes going out.
+impl Conn {
     /// Bytes wait for the socket.
     #[inline]
     pub(crate) fn wants_to_write(&self) -> bool {
-        self.state != ConnState::Closed && self.transport.has_unsent()
+        self.state != ConnState::Closed
+            && self.work.as_ref().is_some_and(|work| work.transport.has_unsent())
     }
 
     /// Bytes wait for the socket or for TLS.
     pub(crate) fn has_output(&self) -> bool {
-        self.transport.has_output()
+        self.work.as_ref().is_some_and(|work| work.transport.has_output())
     }
 
     /// Writes out what waits, as far as the socket takes it. True: these were its first bytes, so
@@ -258,20 +347,22 @@ impl Conn {
         slot: Slot,
         now: Nanos,
     ) -> Result<bool, IoError> {
-        if self.is_open() {
-            self.transport.release();
-        } else if self.early.allowed {
+        let Some(work) = &mut self.work else { return Ok(false) };
+        let open = self.state == ConnState::Open;
+        if open {
+            work.transport.release();
+        } else if work.early.allowed {
             return self.flush_early(io, slot, now);
         }
-        let Flushed::Taken { resumed, whole } = self.transport.flush(io, slot)? else {
+        let Flushed::Taken { resumed, whole } = work.transport.flush(io, slot)? else {
             return Ok(false);
         };
-        if self.is_open() {
-            self.unflushed = 0;
+        if open {
+            work.unflushed = 0;
         }
         if resumed
             && whole
-            && let Some(call) = self.calls.back_mut()
+            && let Some(call) = work.calls.back_mut()
         {
             call.written = now;
         }
@@ -283,33 +374,38 @@ impl Conn {
 impl Conn {
     /// Requests may go out with the first flight of a handshake.
     pub(crate) fn allow_early(&mut self, allowed: bool) {
-        self.early.allowed = allowed;
+        if let Some(work) = &mut self.work {
+            work.early.allowed = allowed;
+        }
     }
 
     /// As [`Conn::flush`], with the requests that are there, if the session can have them early.
     #[cold]
     fn flush_early<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) -> Result<bool, IoError> {
-        if self.transport.release_early() {
-            self.early.released = self.calls.len() as u32;
+        let Some(work) = self.work.as_deref_mut() else { return Ok(false) };
+        let Work { transport, early, calls, unflushed, .. } = work;
+        if transport.release_early() {
+            early.released = calls.len() as u32;
         }
-        let Flushed::Taken { .. } = self.transport.flush(io, slot)? else { return Ok(false) };
-        let before = self.early.calls as usize;
-        self.early.calls = self.early.released;
-        for call in self.calls.iter_mut().take(self.early.calls as usize).skip(before) {
+        let Flushed::Taken { .. } = transport.flush(io, slot)? else { return Ok(false) };
+        let before = early.calls as usize;
+        early.calls = early.released;
+        for call in calls.iter_mut().take(early.calls as usize).skip(before) {
             call.sent = now;
         }
-        self.unflushed = self.calls.len() as u32 - self.early.calls;
+        *unflushed = calls.len() as u32 - early.calls;
         Ok(self.state == ConnState::Connecting)
     }
 
     /// What went out early on a connection of TCP; `None`: nothing did.
     #[inline]
     pub(crate) fn early(&self) -> Option<EarlyFacts> {
-        let sent = u64::from(self.early.calls);
+        let work = self.work.as_ref()?;
+        let sent = u64::from(work.early.calls);
         if sent == 0 {
             return None;
         }
-        let read = self.transport.early_read();
+        let read = work.transport.early_read();
         let of = |what| if read == Some(what) { sent } else { 0 };
         Some(EarlyFacts { sent, accepted: of(true), rejected: of(false), too_early: 0 })
     }
@@ -319,25 +415,30 @@ impl Conn {
 impl Conn {
     /// Sends CONNECT to a proxy, ahead of everything else.
     pub(crate) fn send_connect(&mut self, request: &[u8]) {
-        self.transport.send_bare(request);
+        if let Some(work) = &mut self.work {
+            work.transport.send_bare(request);
+        }
     }
 
     pub(crate) fn start_tls(&mut self, session: Box<dyn TlsSession>) {
-        self.transport.start_tls(session);
+        if let Some(work) = &mut self.work {
+            work.transport.start_tls(session);
+        }
     }
 
     /// The transport stands: its first bytes were taken at `now`. Gives back when it came to stand;
     /// `tunnelled`: a proxy was asked for a tunnel.
     pub(crate) fn connect(&mut self, tunnelled: bool, now: Nanos) -> Nanos {
+        let Some(work) = &mut self.work else { return now };
         // taken with the first flush: `connect` had done it all; later: it is done now
-        let at = self.connected.max(now);
-        (self.connected, self.progress) = (at, at);
+        let at = work.connected.max(now);
+        (work.connected, work.progress) = (at, at);
         if tunnelled {
             self.state = ConnState::Tunnel;
             let mut reader = Box::new(AnswerReader::new(false));
             reader.start(Asked::Connect);
-            self.tunnel = Some(reader);
-        } else if self.transport.is_encrypted() {
+            work.tunnel = Some(reader);
+        } else if work.transport.is_encrypted() {
             self.state = ConnState::Handshake;
         }
         at
@@ -348,7 +449,8 @@ impl Conn {
     /// # Errors
     /// The proxy refuses, or says what it should not.
     pub(crate) fn hear_proxy(&mut self, bytes: &[u8], now: Nanos) -> Result<bool, FailureClass> {
-        let Some(reader) = &mut self.tunnel else { return Err(FailureClass::Proxy) };
+        let Some(work) = &mut self.work else { return Err(FailureClass::Proxy) };
+        let Some(reader) = &mut work.tunnel else { return Err(FailureClass::Proxy) };
         // once for each connection: nothing is gained by a cache
         let advance = reader.advance(&mut HeadCache::new(), bytes);
         let advance = advance.map_err(|_| FailureClass::Proxy)?;
@@ -358,31 +460,32 @@ impl Conn {
         if !(200..300).contains(&reader.facts().status) || advance.consumed < bytes.len() {
             return Err(FailureClass::Proxy);
         }
-        self.tunnel = None;
-        self.connected = now;
+        work.tunnel = None;
+        work.connected = now;
         self.state = ConnState::Handshake;
         Ok(true)
     }
 
     /// TLS agreed on another protocol than the one that the connection is to speak.
     pub(crate) fn is_misled(&self, facts: Option<&TlsFacts>) -> bool {
-        let demanded = self.speaker.demanded();
+        let demanded = self.work.as_ref().and_then(|work| work.speaker.demanded());
         demanded.is_some_and(|name| facts.is_none_or(|facts| facts.alpn != name))
     }
 
     pub(crate) fn is_multiplexed(&self) -> bool {
-        self.speaker.is_multiplexed()
+        self.work.as_ref().is_some_and(|work| work.speaker.is_multiplexed())
     }
 
     /// The peer has gone away, and nothing is outstanding.
     pub(crate) fn is_left(&self) -> bool {
-        self.is_open() && self.speaker.is_over()
+        self.is_open() && self.work.as_ref().is_some_and(|work| work.speaker.is_over())
     }
 
     /// Counts what went out at `now` of requests that had to wait for room, or for a stream.
     pub(crate) fn credit_late(&mut self, now: Nanos) {
-        while let Some(call) = self.speaker.take_opened() {
-            if let Some(call) = self.calls.get_mut(call) {
+        let Some(work) = &mut self.work else { return };
+        while let Some(call) = work.speaker.take_opened() {
+            if let Some(call) = work.calls.get_mut(call) {
                 // its wait ends now, unless its connection was not there before
                 if call.issued >= self.established {
                     (call.admitted, call.issued) = (now, now);
@@ -390,8 +493,8 @@ impl Conn {
                 call.sent = now;
             }
         }
-        while let Some(late) = self.speaker.take_late() {
-            if let Some(call) = self.calls.get_mut(late.place) {
+        while let Some(late) = work.speaker.take_late() {
+            if let Some(call) = work.calls.get_mut(late.place) {
                 call.bytes_sent += late.bytes;
                 if late.begins {
                     call.sent = now;
@@ -403,46 +506,45 @@ impl Conn {
     /// A call of its user waits here, though the peer allows no further stream now: the protocol
     /// holds it back until one is free.
     pub(crate) fn holds_back(&self, calls_max: u32) -> bool {
+        let holds = |speaker: &Speaker| speaker.is_multiplexed() && speaker.capacity(u32::MAX) > 0;
         self.state != ConnState::Closed
-            && self.speaker.is_multiplexed()
-            && self.speaker.capacity(u32::MAX) > 0
+            && self.work.as_ref().is_some_and(|work| holds(&work.speaker))
             && self.assigned < calls_max
     }
 
     /// What was counted of the protocol itself.
+    #[inline]
     pub(crate) fn take_protocol_facts(&mut self) -> Option<ProtocolFacts> {
-        self.speaker.take_facts()
+        self.work.as_mut().filter(|work| !work.speaker.forgets())?.speaker.take_facts()
     }
 
     /// Ciphertext in, plaintext out.
     pub(crate) fn decrypt(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), TlsError> {
-        self.transport.decrypt(bytes, plain)
+        let Some(work) = &mut self.work else { return Ok(()) };
+        work.transport.decrypt(bytes, plain)
     }
 
     /// TLS has just agreed: what it took, and on what.
     pub(crate) fn take_handshake(&self, now: Nanos) -> Option<(Nanos, Option<TlsFacts>)> {
-        let over = self.state == ConnState::Handshake && !self.transport.is_handshaking();
-        over.then(|| (now - self.connected, self.transport.tls_facts()))
+        let work = self.work.as_ref()?;
+        let over = self.state == ConnState::Handshake && !work.transport.is_handshaking();
+        over.then(|| (now - work.connected, work.transport.tls_facts()))
     }
 
     /// The peer ended the stream inside TLS.
     pub(crate) fn is_tls_closed(&self) -> bool {
-        self.transport.is_tls_closed()
-    }
-
-    #[inline]
-    pub(crate) fn is_encrypted(&self) -> bool {
-        self.transport.is_encrypted()
+        self.work.as_ref().is_some_and(|work| work.transport.is_tls_closed())
     }
 
     /// Requests can go out from `now` on; gives back what connecting took.
     pub(crate) fn establish(&mut self, tls: Option<Nanos>, now: Nanos) -> Nanos {
         self.state = ConnState::Open;
-        self.unflushed = if tls.is_some() { self.unflushed } else { 0 };
-        let connect = self.connected - self.opened;
-        self.setup = Some((connect, tls));
         self.established = now;
-        for call in self.calls.iter_mut().skip(self.early.calls as usize) {
+        let Some(work) = self.work.as_deref_mut() else { return Nanos::ZERO };
+        work.unflushed = if tls.is_some() { work.unflushed } else { 0 };
+        let connect = work.connected - self.opened;
+        work.setup = Some((connect, tls));
+        for call in work.calls.iter_mut().skip(work.early.calls as usize) {
             call.sent = now;
         }
         connect
@@ -451,16 +553,19 @@ impl Conn {
     /// Connect and TLS time, once.
     #[inline]
     pub(crate) fn take_setup_times(&mut self) -> Option<(Nanos, Option<Nanos>)> {
-        self.setup.take()
+        self.work.as_mut()?.setup.take()
     }
 }
 
 /// Responses coming in.
 impl Conn {
-    /// Bytes came off the transport.
+    /// Bytes came off the transport. Gives back where the connection stands, and whether they are
+    /// encrypted.
     #[inline]
-    pub(crate) fn touch(&mut self, now: Nanos) {
-        self.progress = now;
+    pub(crate) fn touch(&mut self, now: Nanos) -> (ConnState, bool) {
+        let Some(work) = &mut self.work else { return (self.state, false) };
+        work.progress = now;
+        (self.state, work.transport.is_encrypted())
     }
 
     /// Takes plaintext in where responses come in order: a piece of the oldest call's. Its first byte
@@ -472,11 +577,14 @@ impl Conn {
         input: &[u8],
         now: Nanos,
     ) -> Result<Advance, Fault> {
-        let Speaker::Http1(http1) = &mut self.speaker else { return Err(Fault::Unasked) };
-        if self.calls.len() <= self.unflushed as usize {
+        let Some(Work { speaker, calls, unflushed, .. }) = self.work.as_deref_mut() else {
+            return Err(Fault::Unasked);
+        };
+        let Speaker::Http1(http1) = speaker else { return Err(Fault::Unasked) };
+        if calls.len() <= *unflushed as usize {
             return Err(Fault::Unasked);
         }
-        let Some(call) = self.calls.front_mut() else { return Err(Fault::Unasked) };
+        let Some(call) = calls.front_mut() else { return Err(Fault::Unasked) };
         if call.first_byte.is_zero() {
             call.first_byte = now;
         }
@@ -485,10 +593,11 @@ impl Conn {
 
     /// Takes plaintext in, one event's worth; the call's first byte is stamped.
     pub(crate) fn hear(&mut self, input: &[u8], now: Nanos) -> Result<Heard, Fault> {
-        let out = self.transport.plaintext();
-        let heard = self.speaker.hear(input, out);
+        let Some(work) = &mut self.work else { return Err(Fault::Unasked) };
+        let out = work.transport.plaintext();
+        let heard = work.speaker.hear(input, out);
         if let Ok(Heard { event: Event::Response { call, .. }, .. }) = &heard
-            && let Some(call) = self.calls.get_mut(*call)
+            && let Some(call) = work.calls.get_mut(*call)
             && call.first_byte.is_zero()
         {
             call.first_byte = now;
@@ -501,8 +610,9 @@ impl Conn {
     /// # Errors
     /// What that means to the oldest call.
     pub(crate) fn hear_end(&mut self) -> Result<(), FailureClass> {
+        let Some(work) = &mut self.work else { return Err(FailureClass::ClosedEarly) };
         match self.state {
-            ConnState::Open => self.speaker.hear_end(),
+            ConnState::Open => work.speaker.hear_end(),
             ConnState::Tunnel => Err(FailureClass::Proxy),
             ConnState::Handshake => Err(FailureClass::Tls),
             ConnState::Closed | ConnState::Connecting => Err(FailureClass::ClosedEarly),
@@ -512,31 +622,41 @@ impl Conn {
     /// Facts, head and timings of the response that is done.
     #[inline]
     pub(crate) fn facts(&self) -> AnswerFacts {
-        self.speaker.facts()
+        self.work.as_ref().map_or_else(AnswerFacts::default, |work| work.speaker.facts())
     }
 
-    pub(crate) fn speaker(&self) -> &Speaker {
-        &self.speaker
+    /// The bytes of its head, where heads are kept; of one under way, what is there.
+    pub(crate) fn head(&self) -> &[u8] {
+        self.work.as_ref().map_or(&[], |work| work.speaker.head())
+    }
+
+    /// Who speaks, while calls are under way.
+    pub(crate) fn speaker(&self) -> Option<&Speaker> {
+        self.work.as_ref().map(|work| &work.speaker)
     }
 
     pub(crate) fn call(&self, call: usize) -> Option<&Call> {
-        self.calls.get(call)
+        self.work.as_ref()?.calls.get(call)
+    }
+
+    fn call_mut(&mut self, call: usize) -> Option<&mut Call> {
+        self.work.as_mut()?.calls.get_mut(call)
     }
 
     /// Takes away what is gathered of the call's response; [`Conn::give_intake`] gives it back.
     pub(crate) fn take_intake(&mut self, call: usize) -> Option<Box<Intake>> {
-        self.calls.get_mut(call)?.intake.take()
+        self.call_mut(call)?.intake.take()
     }
 
     pub(crate) fn give_intake(&mut self, call: usize, intake: Option<Box<Intake>>) {
-        if let Some(call) = self.calls.get_mut(call) {
+        if let Some(call) = self.call_mut(call) {
             call.intake = intake;
         }
     }
 
     /// One of a call's several responses is there. True when more are to come on this connection.
     pub(crate) fn take_one_of_many(&mut self, call: usize, facts: &AnswerFacts) -> bool {
-        let Some(call) = self.calls.get_mut(call) else { return false };
+        let Some(call) = self.call_mut(call) else { return false };
         if call.responses_due <= 1 || !facts.persistent {
             return false;
         }
@@ -548,37 +668,21 @@ impl Conn {
     /// The call has its whole response, and leaves. `received`: bytes that count for conformity.
     #[inline(always)]
     pub(crate) fn take_served(&mut self, call: usize, received: u64, now: Nanos) -> Option<Call> {
-        let taken = self.take(call);
+        let work = self.work.as_mut()?;
+        let taken = work.take(call);
         self.served += u32::from(taken.is_some());
         self.received += received;
-        if self.calls.is_empty() {
-            self.busy += now - self.busy_since;
+        if work.calls.is_empty() {
+            self.busy += now - work.busy_since;
         }
         // as it came off the list: a call is long, and each unwrapping would copy it
         taken
     }
 
-    #[inline(always)]
-    fn take(&mut self, call: usize) -> Option<Call> {
-        if call > 0 {
-            self.bring_to_front(call);
-        }
-        // always from the front, so that the compiler need not copy the call on its way
-        self.calls.pop_front()
-    }
-
-    /// The calls before it keep their order behind it.
-    #[cold]
-    fn bring_to_front(&mut self, call: usize) {
-        if let Some(call) = self.calls.remove(call) {
-            self.calls.push_front(call);
-        }
-    }
-
     /// The server closes it after the response that is done, or it has carried all it is to carry.
     #[inline]
     pub(crate) fn is_over(&mut self, persistent: bool, calls_max: u32) -> bool {
-        let used_up = self.calls.is_empty() && self.assigned >= calls_max;
+        let used_up = self.assigned >= calls_max && self.is_idle();
         if !persistent {
             self.by_server = !used_up;
         }
@@ -599,7 +703,7 @@ impl Conn {
 
     /// The oldest call has waited in vain for its response's first byte.
     pub(crate) fn is_unanswered(&self) -> bool {
-        self.calls.front().is_some_and(|call| call.first_byte.is_zero())
+        self.call(0).is_some_and(|call| call.first_byte.is_zero())
     }
 
     /// It has answered at least one call.
@@ -610,10 +714,10 @@ impl Conn {
     /// Takes off the call that a break of the connection hits: the oldest. What has come of its
     /// response came over the wire all the same.
     pub(crate) fn take_hit(&mut self) -> Option<Call> {
-        let mut call = self.calls.pop_front()?;
-        if self.is_open()
-            && let Some(facts) = self.speaker.partial(0)
-        {
+        let open = self.is_open();
+        let work = self.work.as_mut()?;
+        let mut call = work.calls.pop_front()?;
+        if open && let Some(facts) = work.speaker.partial(0) {
             call.add(&facts, facts.body_bytes);
         }
         Some(call)
@@ -621,43 +725,44 @@ impl Conn {
 
     /// Where responses come in any order, a break hits every call whose response has begun.
     pub(crate) fn take_begun(&mut self) -> Vec<Call> {
-        let mut hit = Vec::new();
-        if self.speaker.is_multiplexed() {
-            let (begun, rest) =
-                self.calls.drain(..).partition::<Vec<_>, _>(|call| !call.first_byte.is_zero());
-            hit = begun;
-            self.calls.extend(rest);
-        }
-        hit
+        let Some(work) = self.work.as_mut().filter(|work| work.speaker.is_multiplexed()) else {
+            return Vec::new();
+        };
+        let (begun, rest) =
+            work.calls.drain(..).partition::<Vec<_>, _>(|call| !call.first_byte.is_zero());
+        work.calls.extend(rest);
+        begun
     }
 
     /// Takes a call off that the peer has refused or given up.
     pub(crate) fn take_failed(&mut self, call: usize, now: Nanos) -> Option<Call> {
-        let taken = self.take(call)?;
-        if self.calls.is_empty() {
-            self.busy += now - self.busy_since;
+        let work = self.work.as_mut()?;
+        let taken = work.take(call)?;
+        if work.calls.is_empty() {
+            self.busy += now - work.busy_since;
         }
         Some(taken)
     }
 
     /// Gives the call up. `Some(true)`: the connection goes on without it.
     pub(crate) fn withdraw(&mut self, call: usize, now: Nanos) -> Option<(Call, bool)> {
-        let goes_on = self.is_open() && self.speaker.withdraw(call, self.transport.plaintext());
-        if goes_on {
+        let open = self.is_open();
+        let Work { speaker, transport, .. } = self.work.as_deref_mut()?;
+        if open && speaker.withdraw(call, transport.plaintext()) {
             return self.take_failed(call, now).map(|call| (call, true));
         }
-        self.take(call).map(|call| (call, false))
+        self.work.as_mut()?.take(call).map(|call| (call, false))
     }
 
     /// The calls that are still outstanding, all of them.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Call> + '_ {
-        self.calls.drain(..)
+        self.work.iter_mut().flat_map(|work| work.calls.drain(..))
     }
 
     /// What it looks like at its end; busy until `now` where calls are outstanding.
     pub(crate) fn life(&mut self, now: Nanos) -> ConnectionLife {
-        if !self.calls.is_empty() {
-            self.busy += now - self.busy_since;
+        if let Some(work) = self.work.as_ref().filter(|work| !work.calls.is_empty()) {
+            self.busy += now - work.busy_since;
         }
         ConnectionLife {
             answers: self.served,
@@ -689,12 +794,13 @@ impl Conn {
 
     /// Says goodbye in TLS, where there is any.
     pub(crate) fn say_goodbye<I: Io>(&mut self, io: &mut I, slot: Slot) {
-        self.transport.say_goodbye(io, slot);
+        if let Some(work) = &mut self.work {
+            work.transport.say_goodbye(io, slot);
+        }
     }
 
     pub(crate) fn close(&mut self) {
         self.state = ConnState::Closed;
-        self.transport.close();
     }
 }
 
@@ -703,51 +809,27 @@ impl Conn {
     /// The next instant at which something must have happened; `NEVER` when nothing is awaited.
     #[inline]
     pub(crate) fn deadline(&self, limits: &Timeouts) -> Nanos {
-        let Some(call) = self.calls.front() else { return Nanos::NEVER };
+        let Some(work) = &self.work else { return Nanos::NEVER };
+        let Some(call) = work.calls.front() else { return Nanos::NEVER };
         if self.state < ConnState::Open {
             return (call.intended + limits.call).min(self.opened + limits.connect);
         }
-        let mut at = self.deadline_of(call, limits);
-        if self.speaker.is_multiplexed() {
-            at = at.min(self.deadline_of_streams(limits));
-        }
-        at
-    }
-
-    /// Each call has deadlines of its own. Where there is an entry already, it is for the earliest of
-    /// those that were there: only the newest call can be in more of a hurry, and a look at all
-    /// would cost each call as many.
-    fn deadline_of_streams(&self, limits: &Timeouts) -> Nanos {
-        let looked_at = if self.armed == Nanos::NEVER { self.calls.len() } else { 1 };
-        let newest = self.calls.iter().rev().take(looked_at);
-        newest.map(|call| self.deadline_of(call, limits)).min().unwrap_or(Nanos::NEVER)
-    }
-
-    /// Of a call whose response may come now.
-    #[inline]
-    fn deadline_of(&self, call: &Call, limits: &Timeouts) -> Nanos {
-        let mut at = call.intended + limits.call;
-        if let Some(limit) = limits.first_byte
-            && call.first_byte.is_zero()
-            && !call.sent.is_zero()
-        {
-            at = at.min(call.sent.max(self.progress) + limit);
-        }
-        let awaited = limits.answer.filter(|_| call.first_byte.is_zero());
-        if let Some(limit) = awaited.or(limits.progress) {
-            at = at.min(self.progress.max(call.sent) + limit);
+        let mut at = work.deadline_of(call, limits);
+        if work.speaker.is_multiplexed() {
+            at = at.min(work.deadline_of_streams(self.armed, limits));
         }
         at
     }
 
     /// The call whose deadline has passed, and what it waited for.
     pub(crate) fn expired(&self, limits: &Timeouts, now: Nanos) -> Option<(usize, FailureClass)> {
-        let over = |call: &Call| self.deadline_of(call, limits) <= now;
+        let work = self.work.as_ref()?;
+        let over = |call: &Call| work.deadline_of(call, limits) <= now;
         let row = match self.state {
-            ConnState::Open => self.calls.iter().position(over)?,
+            ConnState::Open => work.calls.iter().position(over)?,
             _ => 0,
         };
-        let call = self.calls.get(row)?;
+        let call = work.calls.get(row)?;
         let class = if call.intended + limits.call <= now {
             FailureClass::ClientTimeout
         } else if self.state < ConnState::Open {
@@ -758,6 +840,12 @@ impl Conn {
             FailureClass::ProgressTimeout
         };
         Some((row, class))
+    }
+
+    /// When its entry among the deadlines comes up; `NEVER`: it has none.
+    #[inline]
+    pub(crate) fn armed(&self) -> Nanos {
+        self.armed
     }
 
     /// Sets the instant of its entry among the deadlines, if it needs an earlier one than it has.
@@ -778,5 +866,33 @@ impl Conn {
             self.armed = Nanos::NEVER;
         }
         current
+    }
+}
+
+impl Work {
+    /// Each call has deadlines of its own. Where there is an entry already, at `armed`, it is for the
+    /// earliest of those that were there: only the newest call can be in more of a hurry, and a look at
+    /// all would cost each call as many.
+    fn deadline_of_streams(&self, armed: Nanos, limits: &Timeouts) -> Nanos {
+        let looked_at = if armed == Nanos::NEVER { self.calls.len() } else { 1 };
+        let newest = self.calls.iter().rev().take(looked_at);
+        newest.map(|call| self.deadline_of(call, limits)).min().unwrap_or(Nanos::NEVER)
+    }
+
+    /// Of a call whose response may come now.
+    #[inline]
+    fn deadline_of(&self, call: &Call, limits: &Timeouts) -> Nanos {
+        let mut at = call.intended + limits.call;
+        if let Some(limit) = limits.first_byte
+            && call.first_byte.is_zero()
+            && !call.sent.is_zero()
+        {
+            at = at.min(call.sent.max(self.progress) + limit);
+        }
+        let awaited = limits.answer.filter(|_| call.first_byte.is_zero());
+        if let Some(limit) = awaited.or(limits.progress) {
+            at = at.min(self.progress.max(call.sent) + limit);
+        }
+        at
     }
 }

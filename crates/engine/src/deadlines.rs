@@ -7,7 +7,7 @@
 use conduit::Slot;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use units::Nanos;
+use units::{Nanos, room_for_more};
 
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
@@ -23,8 +23,17 @@ pub(crate) struct Alarm {
 }
 
 impl Deadlines {
+    #[inline]
     pub(crate) fn push(&mut self, at: Nanos, slot: Slot, generation: u32) {
+        if self.heap.len() == self.heap.capacity() {
+            self.grow();
+        }
         self.heap.push(Reverse((at, slot, generation)));
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.heap.reserve_exact(room_for_more(self.heap.len()));
     }
 
     pub(crate) fn next(&self) -> Nanos {

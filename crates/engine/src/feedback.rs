@@ -449,7 +449,8 @@ impl Feedback {
         if !person.active || person.outstanding + person.thinking > 0 {
             return None;
         }
-        let (first, mut conns) = (person.conn.take(), std::mem::take(&mut person.more));
+        let more = person.belongings.as_mut().map(|own| std::mem::take(&mut own.more));
+        let (first, mut conns) = (person.conn.take(), more.unwrap_or_default());
         let mut session = None;
         if let Source::Open(open) = &mut self.source {
             open.session_over(now);
@@ -509,7 +510,7 @@ impl Feedback {
 
     /// The user's further connections.
     pub(crate) fn further_connections_of(&mut self, user: u32) -> &[Slot] {
-        self.people.user(user).map_or(&[], |person| &person.more)
+        self.people.user(user).map_or(&[], |person| person.more())
     }
 
     /// A connection was opened for the user; `several`: beside those that there are.
@@ -517,7 +518,7 @@ impl Feedback {
         if let Some(person) = self.people.user(user) {
             person.connections += 1;
             match person.conn {
-                Some(_) if several => person.more.push(slot),
+                Some(_) if several => person.own().more.push(slot),
                 _ => person.conn = Some(slot),
             }
         }
@@ -535,33 +536,33 @@ impl Feedback {
         let Some(person) = self.people.user(user).filter(|person| person.outstanding == 0) else {
             return Vec::new();
         };
-        person.conn.iter().chain(&person.more).copied().collect()
+        person.conn.iter().chain(person.more()).copied().collect()
     }
 
     /// The user's connection is no more.
     pub(crate) fn lose_connection(&mut self, user: u32, slot: Slot) {
         let Some(person) = self.people.user(user) else { return };
         if person.conn == Some(slot) {
-            person.conn = person.more.pop();
+            person.conn = person.belongings.as_mut().and_then(|own| own.more.pop());
             self.source.connection_over(person);
-        } else {
-            person.more.retain(|other| *other != slot);
+        } else if let Some(own) = &mut person.belongings {
+            own.more.retain(|other| *other != slot);
         }
     }
 
     /// The value of the Cookie field that the user sends to `url`.
     pub(crate) fn cookie(&self, user: u32, template: &Template) -> Option<String> {
-        let person = self.people.users.get(user as usize)?;
-        match &person.cookie {
+        let own = self.people.users.get(user as usize)?.belongings.as_ref()?;
+        match &own.cookie {
             Some(last) => Some(last.to_string()),
-            None => person.jar.as_ref().filter(|jar| jar.is_used())?.header(template.url()),
+            None => own.jar.as_ref().filter(|jar| jar.is_used())?.header(template.url()),
         }
     }
 
     /// What the user, or all that are nobody in particular, knows of the server's challenge.
     pub(crate) fn login_of(&mut self, user: u32) -> &mut KnownChallenge {
         match self.people.users.get_mut(user as usize) {
-            Some(person) => &mut person.login,
+            Some(person) => &mut person.own().login,
             None => &mut self.login,
         }
     }
@@ -572,8 +573,8 @@ impl Feedback {
         let Some(person) = self.people.user(user) else { return };
         if last_alone && let Some(value) = fields::set_cookies(head).last() {
             let pair = value.split(|byte| *byte == b';').next().unwrap_or_default();
-            person.cookie = Some(String::from_utf8_lossy(pair).trim().into());
-        } else if let Some(jar) = &mut person.jar {
+            person.own().cookie = Some(String::from_utf8_lossy(pair).trim().into());
+        } else if let Some(jar) = person.belongings.as_mut().and_then(|own| own.jar.as_mut()) {
             for value in fields::set_cookies(head) {
                 jar.absorb(from.url(), value);
             }

@@ -2,16 +2,15 @@
 //! have moved, and where new ones go to. Knows calls only as what waits or is outstanding.
 
 use crate::call::{Call, NOBODY};
-use crate::connection::Conn;
+use crate::connection::{Conn, Employed, Work};
 use crate::deadlines::Deadlines;
 use crate::setup::{Endpoint, Setup, open_options};
 use conduit::{Close, Io, IoError, Peer, Slot, TlsFactory, TlsSession};
 use plan::AddressOrder;
 use sample::FailureClass;
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use std::sync::Arc;
-use units::Nanos;
+use units::{Nanos, room_for_more};
 
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -20,6 +19,12 @@ pub(crate) struct Pool {
     limits: PoolLimits,
     slots: Vec<PoolSlot>,
     free: Vec<Slot>,
+    /// What connections at rest and closed ones have given back.
+    #[expect(
+        clippy::vec_box,
+        reason = "a connection holds its work in a box, which goes back as it is"
+    )]
+    spare: Vec<Box<Work>>,
     open_count: u32,
     opened_count: u64,
     opens_this_turn: u32,
@@ -53,9 +58,16 @@ struct PoolSlot {
     dirty: bool,
     /// It stands in its endpoint's list of connections that can take a call.
     listed: bool,
-    /// The address that it has of its client, where clients have any.
-    client: Option<IpAddr>,
+    /// The client whose address it has, or [`NOBODY`].
+    client: u32,
 }
+
+/// What a connection of plain HTTP/1 holds between its calls (docs/guide/own-stack.md).
+const _: () = assert!(size_of::<PoolSlot>() <= 88);
+
+/// Spare boxes that are kept: those of a moment in which all connections had calls would take more
+/// memory than all connections at rest.
+const SPARE_MAX: usize = 1_024;
 
 #[derive(Debug)]
 struct EndpointState {
@@ -80,6 +92,8 @@ struct PoolLimits {
     calls: u32,
     /// Connections that one user may have.
     per_user: u32,
+    /// How long after its due instant a call has its deadline, where nothing else bounds it; else zero.
+    call: Nanos,
 }
 
 /// The factory, with a Debug that says nothing of keys.
@@ -104,12 +118,16 @@ impl PoolLimits {
         };
         let together =
             crate::source::lanes(setup).max(connection.pipeline).max(setup.widest_group());
+        let limits = &setup.plan.timeouts;
+        let others =
+            [limits.first_byte, limits.progress, limits.answer].iter().any(Option::is_some);
         PoolLimits {
             connections: u32::try_from(connections).unwrap_or(u32::MAX),
             queue,
             depth: connection.depth.unwrap_or(u32::MAX).min(together),
             calls: connection.calls.unwrap_or(u32::MAX),
             per_user: connection.per_user,
+            call: if others { Nanos::ZERO } else { limits.call },
         }
     }
 }
@@ -139,6 +157,7 @@ impl Pool {
             limits: PoolLimits::of(setup, worker),
             slots: Vec::new(),
             free: Vec::new(),
+            spare: Vec::new(),
             open_count: 0,
             opened_count: 0,
             opens_this_turn: 0,
@@ -225,12 +244,12 @@ impl Pool {
     /// only a connection from that address will do.
     pub(crate) fn listed_for(&mut self, endpoint: u32, id: Option<u64>) -> Option<Slot> {
         let Some(crowd) = &self.setup.crowd else { return self.listed(endpoint) };
-        let client = crowd.address(id?);
+        let client = crowd.client(id?);
         let mut ready = self.endpoints[endpoint as usize].ready.iter().rev();
         let fits = |slot: Slot, generation: u32| {
             let entry = &self.slots[slot as usize];
             let conn = &entry.conn;
-            entry.client == Some(client)
+            entry.client == client
                 && conn.generation() == generation
                 && conn.user() == NOBODY
                 && conn.takes(self.limits.depth, self.limits.calls)
@@ -345,7 +364,10 @@ impl Pool {
 
     /// Takes the calls off a connection that cannot answer them any more.
     pub(crate) fn strand(&mut self, slot: Slot) {
-        self.stranded.extend(self.slots[slot as usize].conn.drain());
+        let conn = &mut self.slots[slot as usize].conn;
+        if !conn.is_idle() {
+            self.stranded.extend(conn.drain());
+        }
     }
 
     pub(crate) fn strand_call(&mut self, call: Call) {
@@ -382,6 +404,15 @@ impl Pool {
             }
         }
         None
+    }
+
+    /// As [`Pool::arm`], when a call that was due at `intended` was just put on the connection: nearly
+    /// always there is an entry that comes up before this call's deadline, for the calls before it.
+    #[inline]
+    pub(crate) fn arm_for(&mut self, slot: Slot, intended: Nanos) {
+        if self.slots[slot as usize].conn.armed() > intended + self.limits.call {
+            self.arm(slot);
+        }
     }
 
     /// Makes sure that the connection is looked at by its deadline.
@@ -448,30 +479,56 @@ impl Pool {
         };
         let mut options = open_options(plan, turn);
         options.early &= !late;
+        let mut client = NOBODY;
         if let Some(crowd) = &self.setup.crowd {
-            options.bind = Some(crowd.address(id.unwrap_or(turn)));
+            client = crowd.client(id.unwrap_or(turn));
+            options.bind = Some(crowd.address(client));
         }
         options.user = id.filter(|_| plan.tls.user_sessions);
-        let client = self.setup.crowd.as_ref().and(options.bind);
         if let Err(error) = io.open(slot, peer.unwrap_or(&end.peers[address]), &options) {
             self.free.push(slot);
             return Err(class_of(error));
         }
+        let direct = end.tunnel.is_none() && end.tls_name.is_none();
+        let work = work(&mut self.spare, &self.setup, self.keeps_heads);
         let entry = &mut self.slots[slot as usize];
         (entry.dirty, entry.listed, entry.client) = (false, false, client);
         entry.conn.renew(endpoint, address, user, now);
+        entry.conn.begin(work, direct, self.limits.depth, io.now());
         entry.conn.allow_early(options.early);
-        let direct = end.tunnel.is_none() && end.tls_name.is_none();
-        entry.conn.begin(direct, self.limits.depth, io.now());
         self.open_count += 1;
         Ok(slot)
     }
 
     fn add_slot(&mut self) -> Slot {
-        let headless = self.setup.logging.headless;
-        let conn = Conn::new(self.setup.protocol, self.keeps_heads, headless);
-        self.slots.push(PoolSlot { conn, dirty: false, listed: false, client: None });
+        let conn = Conn::new();
+        if self.slots.len() == self.slots.capacity() {
+            self.slots.reserve_exact(room_for_more(self.slots.len()));
+        }
+        self.slots.push(PoolSlot { conn, dirty: false, listed: false, client: NOBODY });
         self.slots.len() as Slot - 1
+    }
+
+    /// A call is about to be put on the connection, which may have been at rest.
+    #[inline(always)]
+    pub(crate) fn employ(&mut self, slot: Slot) -> Employed<'_> {
+        let Pool { slots, spare, setup, keeps_heads, limits, .. } = self;
+        let take = || work(spare, setup, *keeps_heads);
+        slots[slot as usize].conn.employ(take, limits.depth)
+    }
+
+    /// The connection may have no call under way: then it needs little until it has one again.
+    pub(crate) fn rest(&mut self, slot: Slot) {
+        if let Some(work) = self.slots[slot as usize].conn.rest() {
+            self.give_back(work);
+        }
+    }
+
+    fn give_back(&mut self, mut work: Box<Work>) {
+        work.clear();
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(work);
+        }
     }
 
     /// A TLS session for a connection to `name`; `user`: whose sessions it resumes, where each has its
@@ -497,6 +554,9 @@ impl Pool {
         io.close(slot, how);
         self.open_count -= 1;
         self.free.push(slot);
+        if let Some(work) = self.slots[slot as usize].conn.take_work() {
+            self.give_back(work);
+        }
     }
 }
 
@@ -536,6 +596,17 @@ impl Pool {
         place.address = place.address.max(address + 1);
         true
     }
+}
+
+/// For a connection to work with.
+#[inline(never)]
+#[expect(
+    clippy::vec_box,
+    reason = "a connection holds its work in a box, which goes back as it is"
+)]
+fn work(spare: &mut Vec<Box<Work>>, setup: &Setup, keeps_heads: bool) -> Box<Work> {
+    let new = || Box::new(Work::new(setup.protocol, keeps_heads, setup.logging.headless));
+    spare.pop().unwrap_or_else(new)
 }
 
 pub(crate) fn class_of(error: IoError) -> FailureClass {

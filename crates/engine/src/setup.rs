@@ -51,16 +51,18 @@ pub struct Crowd {
 
 impl Crowd {
     /// User or session `id` is this client.
-    fn client(&self, id: u64) -> usize {
-        (id % self.kinds.len().max(1) as u64) as usize
+    pub(crate) fn client(&self, id: u64) -> u32 {
+        (id % self.kinds.len().max(1) as u64) as u32
     }
 
+    /// Of user or session `id`.
     pub(crate) fn kind(&self, id: u64) -> u32 {
-        self.kinds.get(self.client(id)).copied().unwrap_or(0)
+        self.kinds.get(self.client(id) as usize).copied().unwrap_or(0)
     }
 
-    pub(crate) fn address(&self, id: u64) -> IpAddr {
-        let (client, networks) = (self.client(id), self.firsts.len().max(1));
+    /// Of a client.
+    pub(crate) fn address(&self, client: u32) -> IpAddr {
+        let (client, networks) = (client as usize, self.firsts.len().max(1));
         let first = self.firsts.get(client % networks).copied();
         let first = u32::from(first.unwrap_or(Ipv4Addr::UNSPECIFIED));
         Ipv4Addr::from(first.wrapping_add((client / networks) as u32)).into()

@@ -10,7 +10,7 @@ use sample::{Arrival, SessionRecord};
 use schedule::{ArrivalSpec, Levels, Schedule, ScheduleEnd, Share};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use units::Nanos;
+use units::{Nanos, room_for_more};
 use workload::Jar;
 
 /// Someone whose calls follow one another: a user of a closed loop, or a session.
@@ -19,18 +19,13 @@ pub(crate) struct User {
     /// Number across all workers: names the user's random streams.
     pub(crate) id: u64,
     pub(crate) conn: Option<Slot>,
-    /// Further connections, where one user may have several.
-    pub(crate) more: Vec<Slot>,
     pub(crate) outstanding: u32,
     /// Entries in the heap of thinkers.
     pub(crate) thinking: u32,
     /// Calls left; `u32::MAX` where only the run's end limits them.
     pub(crate) left: u32,
     pub(crate) turns: u64,
-    pub(crate) jar: Option<Box<Jar>>,
-    /// The cookie set last, where that one alone is sent.
-    pub(crate) cookie: Option<Box<str>>,
-    pub(crate) login: KnownChallenge,
+    pub(crate) belongings: Option<Box<Belongings>>,
     /// A session with a failed call.
     pub(crate) failed: bool,
     pub(crate) active: bool,
@@ -43,7 +38,32 @@ pub(crate) struct User {
     pub(crate) fallen: u64,
 }
 
+/// What a user thinking takes, without connection and belongings (docs/guide/own-stack.md); its entry in the
+/// heap of thinkers comes to it.
+const _: () = assert!(size_of::<User>() <= 80);
+
+/// What only users of some plans have.
+#[derive(Debug, Default)]
+pub(crate) struct Belongings {
+    /// Further connections, where one user may have several.
+    pub(crate) more: Vec<Slot>,
+    pub(crate) jar: Option<Box<Jar>>,
+    /// The cookie set last, where that one alone is sent.
+    pub(crate) cookie: Option<Box<str>>,
+    pub(crate) login: KnownChallenge,
+}
+
 impl User {
+    /// The same, to put something in.
+    pub(crate) fn own(&mut self) -> &mut Belongings {
+        self.belongings.get_or_insert_default()
+    }
+
+    /// Further connections.
+    pub(crate) fn more(&self) -> &[Slot] {
+        self.belongings.as_ref().map_or(&[], |own| &own.more)
+    }
+
     pub(crate) fn record(&self, now: Nanos) -> SessionRecord {
         SessionRecord {
             index: self.id,
@@ -324,14 +344,11 @@ impl People {
         let user = User {
             id,
             conn: None,
-            more: Vec::new(),
             outstanding: 0,
             thinking: 0,
             left,
             turns: 0,
-            jar: cookies.then(Box::default),
-            cookie: None,
-            login: None,
+            belongings: cookies.then(with_jar),
             failed: false,
             active: true,
             started: Nanos::ZERO,
@@ -345,6 +362,9 @@ impl People {
             self.users[row as usize] = user;
             return row;
         }
+        if self.users.len() == self.users.capacity() {
+            self.users.reserve_exact(room_for_more(self.users.len()));
+        }
         self.users.push(user);
         self.users.len() as u32 - 1
     }
@@ -354,7 +374,9 @@ impl People {
         let user = &mut self.users[row as usize];
         if user.active {
             user.active = false;
-            user.jar = None;
+            if let Some(own) = &mut user.belongings {
+                own.jar = None;
+            }
             self.active -= 1;
             self.free.push(row);
         }
@@ -375,6 +397,9 @@ impl People {
     /// `count` calls of the user fall due at `at`.
     pub(crate) fn think(&mut self, at: Nanos, row: u32, count: u32) {
         self.users[row as usize].thinking += 1;
+        if self.thinking.len() == self.thinking.capacity() {
+            self.thinking.reserve_exact(room_for_more(self.thinking.len()));
+        }
         self.thinking.push(Reverse((at, row, count)));
     }
 
@@ -499,6 +524,10 @@ impl Source {
             user.left = 0;
         }
     }
+}
+
+fn with_jar() -> Box<Belongings> {
+    Box::new(Belongings { jar: Some(Box::default()), ..Belongings::default() })
 }
 
 /// How many calls of one user go out at once.

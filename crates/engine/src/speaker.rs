@@ -262,6 +262,13 @@ impl Speaker {
         }
     }
 
+    /// Nothing is counted of it, and with nothing outstanding there is nothing that it would have to
+    /// remember for the next call.
+    #[inline]
+    pub(crate) fn forgets(&self) -> bool {
+        matches!(self, Speaker::Http1(_))
+    }
+
     /// What was counted of the protocol itself; counting begins anew.
     pub(crate) fn take_facts(&mut self) -> Option<ProtocolFacts> {
         match self {

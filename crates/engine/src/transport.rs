@@ -15,6 +15,9 @@ pub(crate) struct Transport {
     direct: bool,
 }
 
+/// A buffer that has grown beyond this is given back when nobody works with it.
+const BUFFER_KEPT_MAX: usize = 16 << 10;
+
 /// What became of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flushed {
@@ -68,6 +71,11 @@ impl Transport {
     /// Bytes wait for the socket or for TLS.
     pub(crate) fn has_output(&self) -> bool {
         !self.held.is_empty() || self.has_unsent()
+    }
+
+    /// Nothing waits and nothing will be encrypted: of what is here only the memory is of use.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.direct && !self.has_output()
     }
 
     /// Encrypts what was held back. Without TLS it stays where it is.
@@ -155,8 +163,15 @@ impl Transport {
         }
     }
 
-    /// The connection is closed: keys go, buffers keep their memory.
+    /// The connection is closed, or at rest: keys go, and buffers of large requests; others keep their
+    /// memory.
     pub(crate) fn close(&mut self) {
         self.tls = None;
+        if self.out.capacity() > BUFFER_KEPT_MAX {
+            self.out = Vec::new();
+        }
+        if self.held.capacity() > BUFFER_KEPT_MAX {
+            self.held = Vec::new();
+        }
     }
 }

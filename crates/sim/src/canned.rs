@@ -229,22 +229,40 @@ pub fn canned_worker(
     per_connection: Option<u32>,
     answer: CannedResponse,
 ) -> (engine::Worker, Canned) {
-    let mut plan = crate::plan_for("http://127.0.0.1:18080/hw");
-    plan.load = plan::Load::Closed { users: 64, think: plan::Think::None, session: None };
-    plan.stop.duration = None;
-    plan.stop.requests = Some(calls);
+    let mut plan = closed_plan(64, plan::Think::None, calls);
     plan.connection.pipeline = pipeline;
     plan.connection.calls = per_connection;
-    let start = Nanos::from_secs(1_000);
-    let endpoints = crate::run::endpoints_of(&plan);
-    let setup = engine::Setup::new(plan, endpoints, 1, start).expect("the constants are valid");
-    let template = setup.targets.template(0);
-    let length = if per_connection == Some(1) { template.last.len() } else { template.bytes.len() };
     let answer = match answer {
         CannedResponse::Plain => PLAIN,
         CannedResponse::Numbered => NUMBERED,
         CannedResponse::Timed => TIMED,
     };
-    let io = Canned::new(answer, length, 64, start);
+    worker_of(plan, answer, 64)
+}
+
+/// A worker whose `users` users each think for `pause` behind each of the `calls` calls, and its world.
+///
+/// # Panics
+/// As [`calls_against`].
+pub fn canned_thinkers(users: u32, pause: Nanos, calls: u64) -> (engine::Worker, Canned) {
+    worker_of(closed_plan(users, plan::Think::Fixed(pause), calls), PLAIN, users as usize)
+}
+
+fn closed_plan(users: u32, think: plan::Think, calls: u64) -> plan::Plan {
+    let mut plan = crate::plan_for("http://127.0.0.1:18080/hw");
+    plan.load = plan::Load::Closed { users, think, session: None };
+    plan.stop.duration = None;
+    plan.stop.requests = Some(calls);
+    plan
+}
+
+fn worker_of(plan: plan::Plan, answer: &[u8], slots: usize) -> (engine::Worker, Canned) {
+    let alone = plan.connection.calls == Some(1);
+    let start = Nanos::from_secs(1_000);
+    let endpoints = crate::run::endpoints_of(&plan);
+    let setup = engine::Setup::new(plan, endpoints, 1, start).expect("the constants are valid");
+    let template = setup.targets.template(0);
+    let length = if alone { template.last.len() } else { template.bytes.len() };
+    let io = Canned::new(answer, length, slots, start);
     (engine::Worker::new(std::sync::Arc::new(setup), 0, None), io)
 }

@@ -8,9 +8,9 @@ use crate::settings::TcpSettings;
 use sample::{FailureClass, SocketFacts, StackFacts};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::net::Ipv4Addr;
-use units::{Nanos, Purpose, Seed};
+use units::{Nanos, Purpose, Seed, room_for_more};
 
 /// The addresses and ports that connections come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ pub struct TcpStack {
     free: Vec<u32>,
     /// By the owner's slot: the row.
     slots: Vec<u32>,
-    table: HashMap<u64, u32, BuildHasherDefault<Mixer>>,
+    table: HashMap<TableKey, u32, BuildHasherDefault<Mixer>>,
     resting: HashMap<u64, Lingering, BuildHasherDefault<Mixer>>,
     rest_order: VecDeque<(Nanos, u64)>,
     timers: BinaryHeap<Reverse<(Nanos, u32)>>,
@@ -147,6 +147,25 @@ pub struct TcpStack {
 /// The end as the key of a table.
 fn key(end: End) -> u64 {
     u64::from(end.address.to_bits()) << 16 | u64::from(end.port)
+}
+
+/// As [`key`], in halves: with its row it takes 12 bytes of the table, where it would take 16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TableKey([u32; 2]);
+
+const _: () = assert!(size_of::<(TableKey, u32)>() == 12);
+
+impl TableKey {
+    fn of(end: End) -> TableKey {
+        TableKey([end.address.to_bits(), u32::from(end.port)])
+    }
+}
+
+impl Hash for TableKey {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let TableKey([address, port]) = *self;
+        hasher.write_u64(u64::from(address) << 16 | u64::from(port));
+    }
 }
 
 /// Mixes keys that we chose ourselves.
@@ -256,15 +275,22 @@ impl TcpStack {
                 index
             }
             None => {
+                if self.rows.len() == self.rows.capacity() {
+                    self.rows.reserve_exact(room_for_more(self.rows.len()));
+                }
                 self.rows.push(row);
                 self.rows.len() as u32 - 1
             }
         };
         if self.slots.len() <= slot as usize {
+            let more = slot as usize + 1 - self.slots.len();
+            if self.slots.capacity() <= slot as usize {
+                self.slots.reserve_exact(more.max(room_for_more(self.slots.len())));
+            }
             self.slots.resize(slot as usize + 1, NOBODY);
         }
         self.slots[slot as usize] = index;
-        self.table.insert(key(end), index);
+        self.table.insert(TableKey::of(end), index);
         self.schedule(index);
         Ok(())
     }
@@ -288,7 +314,7 @@ impl TcpStack {
             }
             let rests = self.resting.get(&key(end));
             let rested = rests.is_none_or(|rest| rest.stamps && now - rest.since >= REUSE_AFTER);
-            if rested && !self.table.contains_key(&key(end)) {
+            if rested && !self.table.contains_key(&TableKey::of(end)) {
                 return Some(end);
             }
         }
@@ -362,7 +388,7 @@ impl TcpStack {
         connection.state = TcpState::Done;
         connection.release(&mut self.spare);
         self.rows[index as usize].scheduled = Nanos::NEVER;
-        self.table.remove(&key(end));
+        self.table.remove(&TableKey::of(end));
         self.free.push(index);
         if let Some(rest) = rest {
             self.rest(end, rest);
@@ -519,7 +545,7 @@ impl TcpStack {
 
     /// Whose a quoted packet of ours is; a forger does not know its sequence number.
     fn quoted(&self, ours: &Flow, seq: u32) -> Option<u32> {
-        let index = *self.table.get(&key(ours.from))?;
+        let index = *self.table.get(&TableKey::of(ours.from))?;
         let connection = &self.rows[index as usize].connection;
         let under_way = match &connection.cold {
             Some(cold) => not_after(connection.snd_una, seq) && before(seq, cold.snd_max),
@@ -534,7 +560,7 @@ impl TcpStack {
             return;
         }
         self.refill(now);
-        match self.table.get(&key(flow.to)).copied() {
+        match self.table.get(&TableKey::of(flow.to)).copied() {
             Some(index) if self.is_peer(index, flow.from) => {
                 let told =
                     self.with(now, index, |connection, c| connection.arrive(head, payload, c));
@@ -697,7 +723,7 @@ impl TcpStack {
             + self.slots.capacity() * size_of::<u32>()
             + self.free.capacity() * size_of::<u32>()
             // a bucket of the table has its key, its value and one byte
-            + self.table.capacity() * 8 / 7 * (size_of::<(u64, u32)>() + 1)
+            + self.table.capacity() * 8 / 7 * (size_of::<(TableKey, u32)>() + 1)
             + self.timers.capacity() * size_of::<(Nanos, u32)>()
     }
 }

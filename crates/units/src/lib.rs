@@ -3,12 +3,14 @@
 #![forbid(unsafe_code)]
 
 mod hex;
+mod memory;
 mod nanos;
 mod parse;
 mod seed;
 pub mod show;
 
 pub use hex::hex;
+pub use memory::room_for_more;
 pub use nanos::Nanos;
 pub use parse::{
     DURATION_MAX, ParseError, Rate, RateSpan, parse_count, parse_duration, parse_listen,

@@ -134,10 +134,26 @@ impl Worker {
         let warm_up = self.journal.in_warm_up(now);
         match self.feedback.follow(ended, warm_up, now) {
             Next::Now(count) => self.emit(io, user, count, now, now),
-            Next::Later(at) => self.edges.add_due(at),
+            Next::Later(at) => {
+                self.edges.add_due(at);
+                self.rest_connections(user);
+            }
             Next::Rests(back) => self.rest(io, user, back, now),
             Next::Again => self.edges.set_due(Nanos::ZERO),
-            Next::Nothing => self.retire_if_idle(io, user, now),
+            Next::Nothing => {
+                self.rest_connections(user);
+                self.retire_if_idle(io, user, now);
+            }
+        }
+    }
+
+    /// A user's connections give back what they need no longer, as far as nothing is under way on them.
+    fn rest_connections(&mut self, user: u32) {
+        if let Some(slot) = self.feedback.connection_of(user) {
+            self.pool.rest(slot);
+        }
+        for slot in self.feedback.further_connections_of(user) {
+            self.pool.rest(*slot);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::call::{Call, End, NOBODY};
+use crate::connection::Employed;
 use crate::feedback::DroppedPart;
 use crate::pool::Opener;
 use crate::proof;
@@ -173,10 +174,10 @@ impl Worker {
             self.take_scripted(&mut call);
         }
         let calls_max = self.pool.calls_max();
-        let conn = self.pool.conn_mut(slot);
+        let Employed { work, assigned, open } = self.pool.employ(slot);
         let written = if by_script && !self.proves {
             let feedback = &mut self.feedback;
-            let (said, written) = conn.ask_as_written(|out| feedback.scripted_request(out));
+            let (said, written) = work.ask_as_written(|out| feedback.scripted_request(out));
             (call.asked, call.responses_due) = said;
             written
         } else {
@@ -191,16 +192,17 @@ impl Worker {
             };
             let cookies = self.setup.plan.request.cookies;
             let cookie = if cookies { self.feedback.cookie(call.user, template) } else { None };
-            let last = conn.is_last(calls_max);
-            conn.ask(&Request { template, last, cookie: cookie.as_deref() })
+            let last = assigned >= calls_max;
+            work.ask(&Request { template, last, cookie: cookie.as_deref() })
         };
         call.bytes_sent += written;
-        if conn.is_open() {
+        if open {
             call.sent = now;
         }
-        conn.put(call, now);
+        let intended = call.intended;
+        work.put(call, now);
         self.pool.mark_dirty(slot);
-        self.pool.arm(slot);
+        self.pool.arm_for(slot, intended);
     }
 
     /// A request of the script's that is to be proved, and to be sent again as it is with the answer to a
@@ -267,5 +269,6 @@ impl Worker {
             self.assign(slot, call, now);
         }
         self.pool.list(slot);
+        self.pool.rest(slot);
     }
 }

@@ -43,7 +43,7 @@ impl Worker {
                 if self.setup.body.streams() {
                     expect_events(&self.setup, conn, row, &mut intake);
                 }
-                let encoding = fields::content_encoding(conn.speaker().head());
+                let encoding = fields::content_encoding(conn.head());
                 intake.inspect(&self.setup.body, encoding, body, last);
             }
         }
@@ -64,10 +64,11 @@ impl Worker {
         }
         let conn = self.pool.conn_mut(slot);
         let Some(mut intake) = conn.take_intake(row) else { return };
-        let head = conn.speaker().head();
+        let head = conn.head();
         let end = head.iter().position(|byte| *byte == b'\r').unwrap_or(head.len());
         intake.keep(&head[..end]);
-        intake.keep(format!(" {}", conn.speaker().stream_id()).as_bytes());
+        let stream = conn.speaker().map_or(0, |speaker| speaker.stream_id());
+        intake.keep(format!(" {stream}").as_bytes());
         intake.keep(&head[end..]);
         conn.give_intake(row, Some(intake));
     }
@@ -188,7 +189,7 @@ impl Worker {
     fn attend_to(&mut self, slot: Slot, row: usize, facts: &AnswerFacts, now: Nanos) -> bool {
         let conn = self.pool.conn_mut(slot);
         let mut intake = conn.take_intake(row);
-        let head = conn.speaker().head();
+        let head = conn.head();
         if !self.feedback.is_scripted() {
             self.feedback.keep_for_guide(head, |body| {
                 if let Some(intake) = &mut intake {
@@ -223,8 +224,10 @@ impl Worker {
     #[inline(never)]
     fn count_timings(&mut self, slot: Slot, row: usize) {
         let conn = self.pool.conn(slot);
-        if conn.call(row).is_some_and(|call| !self.journal.in_warm_up(call.intended)) {
-            conn.speaker().count_timings(&mut self.journal);
+        if conn.call(row).is_some_and(|call| !self.journal.in_warm_up(call.intended))
+            && let Some(speaker) = conn.speaker()
+        {
+            speaker.count_timings(&mut self.journal);
         }
     }
 
@@ -303,7 +306,7 @@ impl Worker {
         status: u16,
     ) -> Result<Option<Template>, FailureClass> {
         let setup = &*self.setup;
-        let head = self.pool.conn(slot).speaker().head();
+        let head = self.pool.conn(slot).head();
         let from = own.unwrap_or_else(|| setup.targets.template(target));
         self.feedback.take_cookies(user, from, head);
         if setup.plan.request.follow_max == 0 {
@@ -342,7 +345,7 @@ impl Worker {
             return true;
         }
         let challenged = self.proves && status == 401 && {
-            let head = self.pool.conn(slot).speaker().head();
+            let head = self.pool.conn(slot).head();
             proof::take_challenge(&self.setup, &mut self.feedback, call, head)
         };
         call.logins += u8::from(challenged);
@@ -475,7 +478,8 @@ pub(super) struct Came<'a> {
 /// page or of a redirect on the way are none.
 fn expect_events(setup: &Setup, conn: &Conn, row: usize, intake: &mut Intake) {
     let Some(call) = conn.call(row) else { return };
-    let status = conn.speaker().partial(row).map_or_else(|| conn.facts().status, |it| it.status);
+    let partial = conn.speaker().and_then(|speaker| speaker.partial(row));
+    let status = partial.map_or_else(|| conn.facts().status, |it| it.status);
     if (200..300).contains(&status)
         && let Some(form) = setup.stream(call.target)
     {

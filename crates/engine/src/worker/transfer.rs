@@ -101,9 +101,9 @@ impl Worker {
     #[inline]
     fn receive<I: Io>(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
         let conn = self.pool.conn_mut(slot);
-        conn.touch(now);
-        match conn.state() {
-            ConnState::Open if !conn.is_encrypted() => self.hear(io, slot, bytes, now),
+        let (state, encrypted) = conn.touch(now);
+        match state {
+            ConnState::Open if !encrypted => self.hear(io, slot, bytes, now),
             ConnState::Open | ConnState::Handshake => self.receive_tls(io, slot, bytes, now),
             ConnState::Tunnel => self.receive_tunnel(io, slot, bytes, now),
             // bytes before our first write went out: a server that speaks first is no HTTP server

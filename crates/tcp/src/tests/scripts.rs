@@ -653,7 +653,7 @@ fn a_connection_at_rest_takes_less_than_256_bytes() {
     let before = each(&stack);
     stack.tick(now + Nanos::from_secs(2));
     let after = each(&stack);
-    assert!(after + 8 <= 144 && after + 16 <= before, "{before} and {after} bytes a connection");
+    assert!(after + 8 <= 132 && after + 16 <= before, "{before} and {after} bytes a connection");
     let (mut resets, mut from) = (0, Some(0));
     while let Some(row) = from {
         from = stack.abandon(now, row);
