@@ -157,7 +157,7 @@ pub const LIMITS: [&str; 6] = [
 ];
 
 /// Frames of QUIC that are told by name, and what else is told like one.
-pub const FRAMES: [(&str, u64); 22] = [
+pub const FRAMES: [(&str, u64); 25] = [
     ("NEW_TOKEN", 0x07),
     ("NEW_CONNECTION_ID", 0x18),
     ("RETIRE_CONNECTION_ID", 0x19),
@@ -191,6 +191,11 @@ pub const FRAMES: [(&str, u64); 22] = [
     ("table-reference", TABLE_REFERENCE),
     ("table-blocked", TABLE_BLOCKED),
     ("table-evicted", TABLE_EVICTED),
+    // the same: a section that cannot be decoded, and one that is larger than is read
+    ("section-coding", SECTION_CODING),
+    ("section-large", SECTION_LARGE),
+    // the server sent more than our windows, or on more streams than we, permit (RFC 9000 sections 4.1 and 4.6)
+    ("beyond-limits", BEYOND_LIMITS),
 ];
 pub const RESET_SEEN: u64 = 1 << 62;
 pub const UNLIMITED: u64 = RESET_SEEN + 1;
@@ -208,6 +213,9 @@ pub const TABLE_INSTRUCTION: u64 = RESET_SEEN + 12;
 pub const TABLE_REFERENCE: u64 = RESET_SEEN + 13;
 pub const TABLE_BLOCKED: u64 = RESET_SEEN + 14;
 pub const TABLE_EVICTED: u64 = RESET_SEEN + 15;
+pub const SECTION_CODING: u64 = RESET_SEEN + 16;
+pub const SECTION_LARGE: u64 = RESET_SEEN + 17;
+pub const BEYOND_LIMITS: u64 = RESET_SEEN + 18;
 
 /// What is odd about an Initial packet, by name, and the bits of its description.
 pub const INITIAL_OPTIONS: [(&str, u16); 5] = [

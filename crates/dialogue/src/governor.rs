@@ -345,7 +345,7 @@ impl Governor {
         self.admit_behind(now, peer, probe, 0)
     }
 
-    /// The same of a connection before which others are opened and closed again: so many.
+    /// The same of a connection in whose place others are open before or after it: so many.
     pub fn admit_behind(&mut self, now: Nanos, peer: &Peer, probe: bool, others: u64) -> Admission {
         let mut opens = 1 + others;
         self.began.get_or_insert(now);

@@ -163,6 +163,8 @@ impl Replies {
         let Some(frames) = &mut self.frames else { return };
         let mut got = Got { interim: &mut self.interim, answers: &mut self.answers };
         if let Err(why) = frames.take(&mut self.buffer, &mut got) {
+            // what cannot be read of a stream is off the buffer already: the reason stands without it
+            self.junk.get_or_insert_with(|| (why.clone(), Vec::new()));
             self.lose(&why);
         }
     }
@@ -502,6 +504,21 @@ mod tests {
         ];
         for (methods, input, ended, expected) in table {
             assert_eq!(read(&methods, &input, ended), expected, "{input:?}");
+        }
+    }
+
+    #[test]
+    fn why_nothing_more_can_be_read_of_streams_is_kept() {
+        use crate::http3::{HEADERS, write};
+        let section = |bytes: &[u8]| write::on(0, &write::frame(HEADERS, bytes), false);
+        for (said, why) in [
+            (section(b"\0\0\x51\x0bxy"), "a field section that cannot be decoded"),
+            (section(b"\x02\0\x80"), "a field section that refers to what is not in the table"),
+            (section(b"\0\0\x51\x01/"), "a response without a status"),
+        ] {
+            let mut replies = Replies::http3(None, TablePermit::default());
+            replies.take(&said);
+            assert_eq!(replies.junk, Some((why.to_owned(), Vec::new())));
         }
     }
 

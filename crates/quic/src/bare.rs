@@ -6,6 +6,7 @@ use crate::Handshakes;
 use crate::hand::packet::{
     self, CarrierForm, NUMBER_LEN, NumberSpace, PacketForm, PacketHead, TAG_LEN,
 };
+use crate::inbox::Inbox;
 use bytes::BytesMut;
 use conduit::streams::{
     self, BROKEN, Cutter, HELLO, PieceKind, RESERVED, SHORT_ID, TOKEN, TRANSPORT,
@@ -42,8 +43,7 @@ pub(crate) struct Bare {
     numbers: u64,
     cutter: Cutter,
     payload: Vec<u8>,
-    inbox: Vec<u8>,
-    at: usize,
+    inbox: Inbox,
     failed: Option<FailureClass>,
 }
 
@@ -68,15 +68,14 @@ impl Bare {
             numbers: 0,
             cutter: Cutter::default(),
             payload: Vec::new(),
-            inbox: Vec::new(),
-            at: 0,
+            inbox: Inbox::default(),
             failed: None,
         })
     }
 
     /// Bytes that wait for the worker.
     pub(crate) fn waits(&self) -> bool {
-        self.at < self.inbox.len()
+        self.inbox.waiting() > 0
     }
 
     /// Takes what the worker says.
@@ -120,7 +119,7 @@ impl Bare {
 
     fn sent(&mut self, datagram: &[u8]) {
         let kept = &datagram[..datagram.len().min(SENT_KEPT)];
-        streams::put(&mut self.inbox, PieceKind::Sent, datagram.len() as u64, kept);
+        streams::put(self.inbox.pieces(), PieceKind::Sent, datagram.len() as u64, kept);
     }
 
     pub(crate) fn read(
@@ -140,20 +139,13 @@ impl Bare {
                 }
             };
             for datagram in scratch[..count].chunks(each.max(1)) {
-                streams::put(&mut self.inbox, PieceKind::Datagram, 0, datagram);
+                streams::put(self.inbox.pieces(), PieceKind::Datagram, 0, datagram);
                 if let Some(code) = self.close_in(datagram) {
-                    streams::put_code(&mut self.inbox, PieceKind::Close, 0, Some(code));
+                    streams::put_code(self.inbox.pieces(), PieceKind::Close, 0, Some(code));
                 }
             }
         }
-        let rest = &self.inbox[self.at..];
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        self.at += count;
-        if self.at == self.inbox.len() {
-            self.inbox.clear();
-            self.at = 0;
-        }
+        let count = self.inbox.read(buffer);
         match (count, self.failed) {
             (0, Some(class)) => Err(IoError::Failed(class)),
             (0, None) => Err(IoError::WouldBlock),
@@ -242,7 +234,7 @@ fn opened(keys: &Keys, bytes: &mut [u8]) -> Option<(BytesMut, usize)> {
 
 /// Bytes that a server may send to a connection that never stands, and streams that it may open.
 const WINDOW: u64 = 65_535;
-const UNI_MAX: u64 = 16;
+pub(crate) const UNI_MAX: u64 = 16;
 
 /// What no server gave us.
 pub(crate) const INVENTED: &[u8] = b"a token of loadstone's invention";

@@ -16,6 +16,7 @@ mod space;
 pub(crate) use shake::Shake;
 
 use crate::bare::{parameter_bytes, put_number};
+use crate::inbox::Inbox;
 use crate::session::HandSessions;
 use conduit::IoError;
 use conduit::streams::{
@@ -82,6 +83,9 @@ pub(crate) struct Hand {
     /// Of each stream of ours the next byte; of each of theirs what came.
     said: BTreeMap<u64, u64>,
     came: BTreeMap<u64, InOrder>,
+    /// Bytes of our window that are used, and those that wait for bytes before them, of all streams.
+    window_used: u64,
+    held: usize,
     /// What the server's windows hold back, in order.
     waiting: VecDeque<(u64, Vec<u8>, bool)>,
     /// Frames that go into the next packet, and those that wait until there are keys for them.
@@ -97,8 +101,7 @@ pub(crate) struct Hand {
     closing: Option<u64>,
     cutter: Cutter,
     payload: Vec<u8>,
-    inbox: Vec<u8>,
-    inbox_at: usize,
+    inbox: Inbox,
     over: Option<Result<(), FailureClass>>,
     out: VecDeque<HandOut>,
     tries: u32,
@@ -134,6 +137,8 @@ impl Hand {
             limits: Limits::default(),
             said: BTreeMap::new(),
             came: BTreeMap::new(),
+            window_used: 0,
+            held: 0,
             waiting: VecDeque::new(),
             ready: Vec::new(),
             postponed: Vec::new(),
@@ -145,8 +150,7 @@ impl Hand {
             closing: None,
             cutter: Cutter::default(),
             payload: Vec::new(),
-            inbox: Vec::new(),
-            inbox_at: 0,
+            inbox: Inbox::default(),
             over: None,
             out: VecDeque::new(),
             tries: 0,
@@ -181,7 +185,7 @@ impl Hand {
 
     /// Bytes that wait for the worker.
     pub(crate) fn waiting(&self) -> usize {
-        self.inbox.len() - self.inbox_at
+        self.inbox.waiting()
     }
 
     /// When there is something to do though nothing comes.
@@ -397,14 +401,7 @@ impl Hand {
     /// # Errors
     /// There is nothing now, or the connection is no more.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
-        let rest = &self.inbox[self.inbox_at..];
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        self.inbox_at += count;
-        if self.inbox_at == self.inbox.len() {
-            self.inbox.clear();
-            self.inbox_at = 0;
-        }
+        let count = self.inbox.read(buffer);
         match (count, self.over) {
             (0, Some(Ok(()))) => Ok(0),
             (0, Some(Err(class))) => Err(IoError::Failed(class)),
@@ -414,7 +411,7 @@ impl Hand {
     }
 
     fn tell(&mut self, kind: u64, content: &[u8]) {
-        streams::put(&mut self.inbox, PieceKind::Frame, kind, content);
+        streams::put(self.inbox.pieces(), PieceKind::Frame, kind, content);
     }
 }
 
@@ -513,12 +510,12 @@ impl Hand {
             self.spaces[0].flight.clear();
             self.spaces[1].flight.clear();
             let allowed = Some(self.limits.streams);
-            streams::put_code(&mut self.inbox, PieceKind::Allowed, 0, allowed);
+            streams::put_code(self.inbox.pieces(), PieceKind::Allowed, 0, allowed);
         }
     }
 
     fn closed(&mut self, code: u64) {
-        streams::put_code(&mut self.inbox, PieceKind::Close, 0, Some(code));
+        streams::put_code(self.inbox.pieces(), PieceKind::Close, 0, Some(code));
         let orderly = matches!(code, 0 | NO_ERROR) || code == TRANSPORT;
         self.over = Some(if orderly { Ok(()) } else { Err(FailureClass::Protocol) });
     }

@@ -15,6 +15,7 @@ mod clock;
 pub mod deaf;
 mod early;
 mod hand;
+mod inbox;
 mod link;
 mod loss;
 mod migration;
@@ -50,6 +51,8 @@ const TICKET: Nanos = Nanos::from_secs(3);
 
 /// Bytes of datagrams read at once.
 const DATAGRAMS_SIZE: usize = 64 << 10;
+/// Reads of datagrams for a connection by hand before its worker has a turn, whatever comes.
+const READS_MAX: usize = 256;
 
 /// QUIC connections of one worker.
 pub struct Quic<I> {
@@ -317,13 +320,23 @@ impl<I: Io> Quic<I> {
         read
     }
 
-    /// Datagrams of a connection by hand, off its socket, as far as `gather` would.
+    /// Datagrams of a connection by hand, off its socket, as far as `gather` would, and [`READS_MAX`] times at most:
+    /// most of what comes is nothing to the worker, and would keep it from its turn for ever.
     fn gather_by_hand(&mut self, slot: Slot, enough: usize) {
         let mut buffer = std::mem::take(&mut self.datagrams);
-        while let Some(ByHand { hand, .. }) = self.lanes[slot as usize].hand.as_deref_mut() {
+        for round in 0..=READS_MAX {
+            let lane = &mut self.lanes[slot as usize];
+            let Some(ByHand { hand, fetches, .. }) = lane.hand.as_deref_mut() else { break };
             if hand.waiting() >= enough || hand.is_over() {
                 break;
             }
+            if round == READS_MAX {
+                // a socket says once that there is something to read
+                let ready = Ready { slot, readable: true, writable: false, ended: false };
+                self.news.push((ready, lane.generation));
+                break;
+            }
+            let fetched = fetches.is_some();
             match self.io.receive(slot, &mut buffer) {
                 Ok((count, each)) => {
                     let now = self.io.now();
@@ -338,6 +351,11 @@ impl<I: Io> Quic<I> {
                 }
             }
             self.advance_hand(slot);
+            let next = self.lanes[slot as usize].hand.as_ref();
+            if fetched && next.is_some_and(|one| one.fetches.is_none()) {
+                // the connection that was asked for has begun: its early data is said before anything is heard
+                break;
+            }
         }
         self.datagrams = buffer;
     }

@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::early::Early;
+use crate::inbox::Inbox;
 use crate::loss::Loss;
 use crate::migration::{Migration, Moves};
 use crate::transport::{number_of_parameter, parameter};
@@ -40,9 +41,8 @@ pub(crate) struct QuicLink {
     handle: ConnectionHandle,
     connection: Connection,
     remote: SocketAddr,
-    /// Pieces for the worker, of which `inbox_at` bytes are read.
-    inbox: Vec<u8>,
-    inbox_at: usize,
+    /// Pieces for the worker.
+    inbox: Inbox,
     /// The handshake is over; and the worker has written since.
     stands: bool,
     greeted: bool,
@@ -122,8 +122,7 @@ impl QuicLink {
             handle,
             connection,
             remote,
-            inbox: Vec::new(),
-            inbox_at: 0,
+            inbox: Inbox::default(),
             stands: false,
             greeted: false,
             loss: None,
@@ -152,7 +151,7 @@ impl QuicLink {
 
     /// Bytes that wait for the worker.
     pub(crate) fn waiting(&self) -> usize {
-        self.inbox.len() - self.inbox_at
+        self.inbox.waiting()
     }
 
     /// The socket did not take all datagrams.
@@ -345,7 +344,7 @@ impl QuicLink {
                 self.give_up(number, code);
                 continue;
             }
-            streams::put_code(&mut self.inbox, PieceKind::Opened, number, None);
+            streams::put_code(self.inbox.pieces(), PieceKind::Opened, number, None);
             self.held.insert(number, held);
             self.write_held(number);
         }
@@ -423,19 +422,12 @@ impl QuicLink {
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
         // what a server says with its last handshake message comes after the worker's first write
         let hold = self.stands && !self.greeted && self.loss.is_none();
-        let rest = &self.inbox[self.inbox_at..];
-        let count = if hold { 0 } else { rest.len().min(buffer.len()) };
+        let count = if hold { 0 } else { self.inbox.read(buffer) };
         if count == 0 {
             return match &self.loss {
                 Some(loss) => loss.said(0),
                 None => Err(IoError::WouldBlock),
             };
-        }
-        buffer[..count].copy_from_slice(&rest[..count]);
-        self.inbox_at += count;
-        if self.inbox_at == self.inbox.len() {
-            self.inbox.clear();
-            self.inbox_at = 0;
         }
         Ok(count)
     }
@@ -445,7 +437,7 @@ impl QuicLink {
 impl QuicLink {
     /// Takes what the library has to say.
     pub(crate) fn pump(&mut self, endpoint: &mut Endpoint, now: Nanos) -> News {
-        let (before, ended) = (self.inbox.len(), self.has_ended());
+        let (before, ended) = (self.inbox.waiting(), self.has_ended());
         let mut told = News::default();
         loop {
             while let Some(event) = self.connection.poll_endpoint_events() {
@@ -459,14 +451,14 @@ impl QuicLink {
                     self.stand(now);
                     told.writable = true;
                     let allowed = allowed(&self.connection);
-                    streams::put_code(&mut self.inbox, PieceKind::Allowed, 0, Some(allowed));
+                    streams::put_code(self.inbox.pieces(), PieceKind::Allowed, 0, Some(allowed));
                 }
                 Event::ConnectionLost { reason } => {
                     let stood = self.stands;
                     if self.loss.is_none() {
                         self.loss = Some(Loss::of(&reason, stood));
                         if let Some(code) = Loss::code_of(&reason) {
-                            streams::put_code(&mut self.inbox, PieceKind::Close, 0, Some(code));
+                            streams::put_code(self.inbox.pieces(), PieceKind::Close, 0, Some(code));
                         }
                     }
                 }
@@ -477,7 +469,7 @@ impl QuicLink {
         }
         let lost = self.has_ended() && !ended;
         told.writable |= lost;
-        told.readable = lost || told.writable || self.inbox.len() > before;
+        told.readable = lost || told.writable || self.inbox.waiting() > before;
         told
     }
 
@@ -525,7 +517,7 @@ impl QuicLink {
                 self.held.remove(&number);
                 self.connection.send_stream(*id).reset(*error_code).ok();
                 let code = Some(error_code.into_inner());
-                streams::put_code(&mut self.inbox, PieceKind::Stop, number, code);
+                streams::put_code(self.inbox.pieces(), PieceKind::Stop, number, code);
             }
             StreamEvent::Available { dir } => self.open_waiting(*dir),
             StreamEvent::Finished { .. } => {}
@@ -541,15 +533,15 @@ impl QuicLink {
         loop {
             match chunks.next(CHUNK_MAX) {
                 Ok(Some(chunk)) => {
-                    newest = Some(self.inbox.len());
-                    streams::put_data(&mut self.inbox, number, &chunk.bytes, false);
+                    newest = Some(self.inbox.pieces().len());
+                    streams::put_data(self.inbox.pieces(), number, &chunk.bytes, false);
                 }
                 Ok(None) => {
                     over = true;
                     match newest {
                         // the piece before was the last one
-                        Some(at) => self.inbox[at + 1] = 1,
-                        None => streams::put_data(&mut self.inbox, number, &[], true),
+                        Some(at) => self.inbox.pieces()[at + 1] = 1,
+                        None => streams::put_data(self.inbox.pieces(), number, &[], true),
                     }
                     break;
                 }
@@ -557,7 +549,7 @@ impl QuicLink {
                 Err(ReadError::Reset(code)) => {
                     over = true;
                     let code = Some(code.into_inner());
-                    streams::put_code(&mut self.inbox, PieceKind::Reset, number, code);
+                    streams::put_code(self.inbox.pieces(), PieceKind::Reset, number, code);
                     break;
                 }
             }

@@ -3,7 +3,7 @@
 //! first. So a GET, a POST and half a head count one each; so many pipelined GETs as there are.
 
 use crate::http2::{FRAME_HEAD, HEADERS, PREFACE, Spoken};
-use conduit::streams::{self, Head, PieceKind};
+use conduit::streams::{self, AGAIN, Head, PieceKind};
 
 /// Methods that change what a server keeps.
 const WRITING: [&[u8]; 3] = [b"PUT", b"DELETE", b"PATCH"];
@@ -40,6 +40,8 @@ struct PiecesSaid {
     head: Vec<u8>,
     /// The highest stream of a request so far.
     highest: Option<u64>,
+    /// Requests so far.
+    requests: u64,
 }
 
 /// Where the bytes stand among frames that are said.
@@ -209,16 +211,52 @@ impl FramesSaid {
 
 /// Bytes of a packet's piece by which it is seen what its first frame is: head, options, type.
 const OPENED: usize = streams::HEAD + 3;
+/// Bytes of a piece with a code.
+const CODED: usize = streams::HEAD + 8;
 
 fn is_packet(piece: Head) -> bool {
     piece.kind == PieceKind::Packet && piece.length >= 3
+}
+
+fn is_deed(piece: Head) -> bool {
+    piece.kind == PieceKind::Deed && piece.length >= 8
 }
 
 impl PiecesSaid {
     /// Bytes of the piece's beginning that have to be there.
     fn wanted(&self) -> usize {
         let head = self.head.first_chunk::<{ streams::HEAD }>().and_then(Head::from_bytes);
-        if head.is_some_and(is_packet) { OPENED } else { streams::HEAD }
+        match head {
+            Some(piece) if is_packet(piece) => OPENED,
+            Some(piece) if is_deed(piece) => CODED,
+            _ => streams::HEAD,
+        }
+    }
+
+    /// What these bytes begin, a whole head and what else is [wanted](Self::wanted), is charged for; false: it may not go
+    /// out yet.
+    fn charge(&mut self, piece: Head, begun: &[u8], free: &mut u64) -> bool {
+        let is_request = piece.kind == PieceKind::Data && piece.stream.is_multiple_of(4);
+        if is_request && self.highest.is_none_or(|highest| piece.stream > highest) {
+            if !charge(self.highest.is_none(), free) {
+                return false;
+            }
+            self.highest = Some(piece.stream);
+            self.requests += 1;
+        }
+        // a packet that begins with STREAM may hold a request
+        if is_packet(piece) && matches!(begun[OPENED - 1], 0x08..=0x0f) {
+            if !charge(false, free) {
+                return false;
+            }
+            self.requests += 1;
+        }
+        // everything is said once more
+        if is_deed(piece) && streams::code(&begun[streams::HEAD..]) == Some(AGAIN) {
+            let Some(left) = free.checked_sub(self.requests) else { return false };
+            *free = left;
+        }
+        true
     }
 
     /// As [`FramesSaid::pass`]: each stream in both directions is a request.
@@ -239,20 +277,12 @@ impl PiecesSaid {
                 continue;
             };
             let Some(piece) = Head::from_bytes(whole) else { return bytes.len() };
-            if is_packet(piece) && head.len() < OPENED {
+            let short = is_packet(piece) && head.len() < OPENED;
+            if short || is_deed(piece) && head.len() < CODED {
                 (self.head, at) = (head, at + count);
                 continue;
             }
-            let is_request = piece.kind == PieceKind::Data && piece.stream.is_multiple_of(4);
-            if is_request && self.highest.is_none_or(|highest| piece.stream > highest) {
-                if !charge(self.highest.is_none(), free) {
-                    return at;
-                }
-                self.highest = Some(piece.stream);
-            }
-            // a packet that begins with STREAM may hold a request
-            let opens = matches!(head.get(streams::HEAD + 2), Some(0x08..=0x0f));
-            if opens && !charge(false, free) {
+            if !self.charge(piece, &head, free) {
                 return at;
             }
             self.left = piece.length as usize + streams::HEAD - head.len();
@@ -353,6 +383,32 @@ mod tests {
             }
             // one that every connection has, and two packets
             assert_eq!(asked, 3, "pieces of {size} bytes");
+        }
+    }
+
+    #[test]
+    fn what_is_said_again_is_asked_for_again() {
+        use crate::http3::packets::deed;
+        use crate::http3::write;
+        let ask = |stream| write::request(stream, b"x");
+        let again = deed("again").unwrap();
+        let said = [ask(0), ask(4), again.clone(), deed("finish").unwrap(), again].concat();
+        for size in [1, 7, said.len()] {
+            let mut requests = Requests::of(Spoken::Http3);
+            let (mut at, mut asked) = (0, Vec::new());
+            while at < said.len() {
+                let end = said.len().min(at + size);
+                match requests.leave(&said[at..end], false) {
+                    Leave::Bytes(count) => at += count,
+                    Leave::Ask => {
+                        asked.push(at);
+                        requests.grant();
+                    }
+                    Leave::Writes => panic!("no method is read"),
+                }
+            }
+            // two, and both twice more
+            assert_eq!(asked.len(), 6, "pieces of {size} bytes: {asked:?}");
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::http2::FrameSeen;
 use crate::talk::Move;
 use conduit::streams::{
-    self, DEEDS, EARLY, FRAMES, HEAD, LIMITS, PACKET_OPTIONS, PieceKind, SHAKE_OPTIONS,
+    self, AGAIN, DEEDS, EARLY, FRAMES, HEAD, LIMITS, PACKET_OPTIONS, PieceKind, SHAKE_OPTIONS,
 };
 use units::quoted;
 
@@ -76,6 +76,25 @@ pub(crate) fn is_early(handshake: &[u8]) -> bool {
     handshake.first_chunk::<2>().is_some_and(|bits| u16::from_be_bytes(*bits) & EARLY != 0)
 }
 
+/// How often everything is said again on the connection of these steps, as another one.
+pub(crate) fn times_again(steps: &[Move]) -> u64 {
+    let said = steps.iter().filter_map(|step| match step {
+        Move::Send(bytes) => Some(bytes),
+        _ => None,
+    });
+    let mut times = 0;
+    for bytes in said {
+        let mut rest = &bytes[..];
+        while let Some(head) = rest.first_chunk::<HEAD>().and_then(streams::Head::from_bytes) {
+            let end = HEAD.saturating_add(head.length as usize).min(rest.len());
+            let deed = streams::code(&rest[HEAD..end]);
+            times += u64::from(head.kind == PieceKind::Deed && deed == Some(AGAIN));
+            rest = &rest[end..];
+        }
+    }
+    times
+}
+
 /// What only a connection made by hand carries.
 const KINDS: [PieceKind; 6] = [
     PieceKind::Packet,
@@ -127,7 +146,7 @@ pub(crate) fn name(row: u8) -> &'static str {
 }
 
 /// What is wrong with the server's table of QPACK, by its name among [`FRAMES`]: a sentence, and the text that says so.
-const TABLE_FAULTS: [(&str, &str); 5] = [
+const TABLE_FAULTS: [(&str, &str); 6] = [
     ("table-capacity", "its table has a capacity that we do not permit (RFC 9204 section 4.3.1)"),
     (
         "table-instruction",
@@ -145,12 +164,19 @@ const TABLE_FAULTS: [(&str, &str); 5] = [
         "table-evicted",
         "an entry left its table that could still be needed (RFC 9204 section 2.1.1)",
     ),
+    ("section-coding", "a section that cannot be decoded (RFC 9204 sections 2.2 and 4.5)"),
+];
+
+/// What else is told in a sentence.
+const TOLD: [(&str, &str); 2] = [
+    ("section-large", "a section of more than 256 KiB of fields, which is not read"),
+    ("beyond-limits", "it sent more than was permitted (RFC 9000 sections 4.1 and 4.6)"),
 ];
 
 /// A frame by its row, as it is told.
 pub(crate) fn told(row: u8) -> &'static str {
     let name = name(row);
-    let fault = TABLE_FAULTS.iter().find(|(fault, _)| *fault == name);
+    let fault = TABLE_FAULTS.iter().chain(&TOLD).find(|(fault, _)| *fault == name);
     fault.map_or(name, |(_, told)| told)
 }
 
@@ -202,6 +228,8 @@ mod tests {
         let early = handshake(&[Move::Send(shake("early+hold", b"").unwrap())]).unwrap();
         let other = handshake(&[Move::Send(shake("hold", b"\x0a\x01\x15").unwrap())]).unwrap();
         assert!(is_early(&early) && !is_early(&other) && other.ends_with(b"\x0a\x01\x15"));
+        let twice = [deed("again").unwrap(), deed("finish").unwrap(), deed("again").unwrap()];
+        assert_eq!(times_again(&[Move::Send(twice.concat()), Move::Close]), 2);
         assert_eq!(handshake(&[Move::Send(made.clone())]), Some(Vec::new()));
         assert_eq!(handshake(&[Move::Send(write::opening())]), None);
         assert_eq!(packet("big", b"").unwrap_err(), "\"big\" is no option of a packet");

@@ -260,7 +260,12 @@ impl Conversation {
                 return;
             }
             match io.write(slot, &[]) {
-                Ok(_) => self.stands(io.now()),
+                Ok(_) => {
+                    self.stands(io.now());
+                    // early data is said before the server's flight is read, which ends the time for it: on a busy
+                    // machine that flight may be there already
+                    self.go_on(io, slot, governor);
+                }
                 Err(IoError::WouldBlock) => return,
                 Err(IoError::Failed(class)) => {
                     return self.finish(TalkEnd::Unconnected(class), io.now());
@@ -315,8 +320,11 @@ impl Conversation {
             return;
         }
         let by_hand = self.script.by_hand();
-        // it may have a ticket fetched before
-        let others = u64::from(by_hand.as_deref().is_some_and(http3::packets::is_early));
+        // it may have a ticket fetched before, and be said again as others
+        let others = by_hand.as_deref().map_or(0, |handshake| {
+            let fetched = u64::from(http3::packets::is_early(handshake));
+            fetched + http3::packets::times_again(&self.script.steps)
+        });
         let (peer, probe) = (&self.script.peer, self.script.probe);
         match governor.admit_behind(now, peer, probe, others) {
             Admission::Now => self.admitted = true,

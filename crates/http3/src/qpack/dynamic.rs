@@ -16,6 +16,10 @@ type TableField = (Vec<u8>, Vec<u8>);
 pub enum Malformed {
     /// A capacity above what it may be (section 4.3.1).
     Capacity,
+    /// A section refers to what is not in the table (sections 2.2.1 and 4.5.1).
+    Reference,
+    /// The list of a section is larger than is read.
+    TooLarge,
     /// Anything else.
     Other,
 }
@@ -60,6 +64,9 @@ pub struct DynamicTable {
 enum TableStop {
     Short,
     Capacity,
+    /// What it refers to is not there.
+    Missing,
+    TooLarge,
     Bad,
 }
 
@@ -96,7 +103,9 @@ impl DynamicTable {
                     return Ok(self.inserted - before);
                 }
                 Err(TableStop::Capacity) => return Err(Malformed::Capacity),
-                Err(TableStop::Bad) => return Err(Malformed::Other),
+                Err(TableStop::Missing | TableStop::TooLarge | TableStop::Bad) => {
+                    return Err(Malformed::Other);
+                }
             }
         }
     }
@@ -159,9 +168,13 @@ impl DynamicTable {
     /// Reads a field section, of which a list of `list_max` bytes at most is taken.
     ///
     /// # Errors
-    /// What is a connection error QPACK_DECOMPRESSION_FAILED (section 2.2).
+    /// What is a connection error QPACK_DECOMPRESSION_FAILED (section 2.2), or a list that is larger.
     pub fn section(&self, section: &[u8], list_max: u32) -> Result<TableSection, Malformed> {
-        self.read(section, u64::from(list_max)).map_err(|_| Malformed::Other)
+        self.read(section, u64::from(list_max)).map_err(|stop| match stop {
+            TableStop::Missing => Malformed::Reference,
+            TableStop::TooLarge => Malformed::TooLarge,
+            TableStop::Short | TableStop::Capacity | TableStop::Bad => Malformed::Other,
+        })
     }
 
     fn read(&self, section: &[u8], list_max: u64) -> Result<TableSection, TableStop> {
@@ -170,7 +183,7 @@ impl DynamicTable {
         let below = input.rest.first().is_some_and(|byte| byte & 0x80 != 0);
         let delta = input.number(7)?;
         let base = match below {
-            true => required.checked_sub(delta + 1).ok_or(TableStop::Bad)?,
+            true => required.checked_sub(delta + 1).ok_or(TableStop::Missing)?,
             false => required + delta,
         };
         if required > self.inserted {
@@ -183,7 +196,7 @@ impl DynamicTable {
             entries.extend(entry.filter(|_| entries.len() < USES_MAX));
             list += size_of(&field);
             if list > list_max {
-                return Err(TableStop::Bad);
+                return Err(TableStop::TooLarge);
             }
             fields.push(field);
         }
@@ -198,15 +211,15 @@ impl DynamicTable {
         }
         let full = 2 * (self.capacity_max / FIELD_OVERHEAD);
         if encoded > full {
-            return Err(TableStop::Bad);
+            return Err(TableStop::Missing);
         }
         let most = self.inserted + full / 2;
         let wrapped = most / full * full;
         let mut required = wrapped + encoded - 1;
         if required > most {
-            required = required.checked_sub(full).ok_or(TableStop::Bad)?;
+            required = required.checked_sub(full).ok_or(TableStop::Missing)?;
         }
-        if required == 0 { Err(TableStop::Bad) } else { Ok(required) }
+        if required == 0 { Err(TableStop::Missing) } else { Ok(required) }
     }
 
     /// One field line (section 4.5), and the entry that it refers to.
@@ -255,8 +268,8 @@ impl DynamicTable {
         number: Option<u64>,
         required: u64,
     ) -> Result<(u64, &TableField), TableStop> {
-        let number = number.filter(|number| *number < required).ok_or(TableStop::Bad)?;
-        let entry = self.newest(self.inserted - 1 - number).ok_or(TableStop::Bad)?;
+        let number = number.filter(|number| *number < required).ok_or(TableStop::Missing)?;
+        let entry = self.newest(self.inserted - 1 - number).ok_or(TableStop::Missing)?;
         Ok((number, entry))
     }
 }
@@ -302,7 +315,8 @@ impl TableInput<'_> {
         let coded = self.rest.first().is_some_and(|byte| byte >> bits & 1 == 1);
         let length = self.number(bits)?;
         if length > most {
-            return Err(TableStop::Bad);
+            let there = length <= self.rest.len() as u64;
+            return Err(if there { TableStop::TooLarge } else { TableStop::Bad });
         }
         let length = usize::try_from(length).map_err(|_| TableStop::Bad)?;
         let (text, rest) = self.rest.split_at_checked(length).ok_or(TableStop::Short)?;
@@ -312,8 +326,11 @@ impl TableInput<'_> {
         }
         let mut plain = Vec::new();
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        huffman::decode(text, most, &mut plain).ok_or(TableStop::Bad)?;
-        Ok(plain)
+        match huffman::decode(text, most, &mut plain) {
+            Some(_) => Ok(plain),
+            None if plain.len() > most => Err(TableStop::TooLarge),
+            None => Err(TableStop::Bad),
+        }
     }
 }
 
@@ -366,15 +383,22 @@ mod tests {
         assert_eq!(fields(&table, b"\x03\0\x40\x01x").unwrap(), "c=x");
         assert_eq!(fields(&table, b"\x03\x81\0\x01x").unwrap(), "a=x");
         assert_eq!(fields(&table, b"\x04\0\x80").unwrap(), "waits for 3");
-        for (section, what) in [
-            (&b"\x03\0\x82"[..], "before the first"),
-            (b"\x02\0\x10", "behind what it says that it needs"),
-            (b"\0\0\x80", "it needs nothing"),
-            (b"\x02\x85\x80", "a base below 0"),
-            (b"\x3f\0\x80", "an insert count that cannot be"),
-            (b"\x03", "cut"),
+        let (reference, other) = (Malformed::Reference, Malformed::Other);
+        let long = [&b"\0\0\x27\x00"[..], &b"x".repeat(2)].concat();
+        let large = [&b"\0\0\x21x\x7f\xff\x07"[..], &b"v".repeat(1_150)].concat();
+        for (section, why, what) in [
+            (&b"\x03\0\x82"[..], reference, "before the first"),
+            (b"\x02\0\x10", reference, "behind what it says that it needs"),
+            (b"\0\0\x80", reference, "it needs nothing"),
+            (b"\x02\x85\x80", reference, "a base below 0"),
+            (b"\x3f\0\x80", reference, "an insert count that cannot be"),
+            (b"\x03", other, "cut"),
+            (&long, other, "a name that is cut"),
+            (b"\0\0\xff\x40", other, "beyond the static table"),
+            (b"\0\0\x21x\x81\xff\xff", other, "Huffman's code that ends in nothing"),
+            (&large, Malformed::TooLarge, "a list that is larger than is read"),
         ] {
-            assert_eq!(fields(&table, section), None, "{what}");
+            assert_eq!(table.section(section, 1_000), Err(why), "{what}");
         }
         let used = |section: &[u8]| match table.section(section, 1_000) {
             Ok(TableSection::Fields(_, used)) => used,

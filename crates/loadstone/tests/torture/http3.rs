@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// The switch, the case of a default run that finds it, and how grave it is. What takes minutes, as it waits for
 /// workers that do not come back, is sought by simulations.
-const PLANTED: [(&str, &str, &str); 7] = [
+const PLANTED: [(&str, &str, &str); 8] = [
     ("dies-of-data-first", "Q-10", "high"),
     ("keeps-cancelled-streams", "Q-41", "high"),
     ("grows-tables", "Q-34", "medium"),
@@ -17,6 +17,7 @@ const PLANTED: [(&str, &str, &str); 7] = [
     ("answers-no-challenge", "Q-71", "high"),
     ("takes-any-parameter", "Q-57", "low"),
     ("evicts-referenced", "Q-35", "medium"),
+    ("serves-early", "Q-84", "high"),
 ];
 
 fn tortured(url: &str, more: &[&str]) -> super::support::Ran {

@@ -1,14 +1,23 @@
 //! Frames of QUIC (RFC 9000 section 19): ours written, theirs taken.
 
 use super::packet::NumberSpace;
-use super::{GivenId, Hand};
-use crate::bare::{number, put_number};
-use conduit::streams::{self, PieceKind, TRANSPORT};
+use super::{GivenId, Hand, WINDOW};
+use crate::bare::{UNI_MAX, number, put_number};
+use conduit::streams::{self, BEYOND_LIMITS, PieceKind, TRANSPORT};
+use sample::FailureClass;
 
 /// Streams of the server's that are read at most.
 const STREAMS_MAX: usize = 20_000;
 /// Identifiers and tokens that are remembered.
 const GIVEN_MAX: usize = 64;
+/// Bytes of all streams and of the handshake that may wait for those before them.
+const HELD_MAX: usize = 64 << 20;
+
+/// Of QUIC's own codes (RFC 9000 section 20.1).
+const INTERNAL_ERROR: u8 = 0x01;
+const FLOW_CONTROL_ERROR: u8 = 0x03;
+const STREAM_LIMIT_ERROR: u8 = 0x04;
+const STREAM_STATE_ERROR: u8 = 0x05;
 
 /// A frame that is nothing but numbers.
 pub(super) fn of_numbers(kind: u8, numbers: &[u64]) -> Vec<u8> {
@@ -77,11 +86,11 @@ impl Hand {
             0x02 | 0x03 => self.take_ack(level, kind, from)?,
             0x04 => {
                 let (stream, code, _) = (from.number()?, from.number()?, from.number()?);
-                streams::put_code(&mut self.inbox, PieceKind::Reset, stream, Some(code));
+                streams::put_code(self.inbox.pieces(), PieceKind::Reset, stream, Some(code));
             }
             0x05 => {
                 let (stream, code) = (from.number()?, from.number()?);
-                streams::put_code(&mut self.inbox, PieceKind::Stop, stream, Some(code));
+                streams::put_code(self.inbox.pieces(), PieceKind::Stop, stream, Some(code));
             }
             0x06 => {
                 let offset = from.number()?;
@@ -168,14 +177,17 @@ impl Hand {
 
     fn take_crypto(&mut self, level: NumberSpace, offset: u64, bytes: &[u8]) {
         let crypto = &mut self.spaces[level as usize].crypto;
+        let before = crypto.held();
         crypto.put(offset, bytes, false);
         let said = crypto.take();
-        if said.is_empty() {
+        let after = crypto.held();
+        self.count_held(before, after);
+        if said.is_empty() || self.over.is_some() {
             return;
         }
         match self.session.read_handshake(&said) {
             Ok(_) => self.shake_hands(),
-            Err(_) => self.over = Some(Err(sample::FailureClass::Tls)),
+            Err(_) => self.over = Some(Err(FailureClass::Tls)),
         }
     }
 
@@ -186,16 +198,124 @@ impl Hand {
         if self.came.len() >= STREAMS_MAX && !self.came.contains_key(&stream) {
             return Some(());
         }
+        let wrong = match stream & 3 {
+            // none of these may be opened by a server: streams for requests are ours
+            1 => Some(STREAM_LIMIT_ERROR),
+            2 => Some(STREAM_STATE_ERROR),
+            3 if stream >> 2 >= UNI_MAX => Some(STREAM_LIMIT_ERROR),
+            _ => None,
+        };
+        if let Some(code) = wrong {
+            self.refuse(code);
+            return Some(());
+        }
         let came = self.came.entry(stream).or_default();
-        let over = came.is_over();
+        let (over, held, highest) = (came.is_over(), came.held(), came.highest());
         came.put(offset, bytes, kind & 1 != 0);
         let (new, ends) = (came.take(), came.is_over() && !over);
+        let (after, used) = (came.held(), came.highest());
+        self.window_used += used - highest;
+        if used > WINDOW || self.window_used > WINDOW {
+            self.refuse(FLOW_CONTROL_ERROR);
+            return Some(());
+        }
+        self.count_held(held, after);
         if stream & 3 == 0 && !new.is_empty() {
             self.hear_response();
         }
         if !new.is_empty() || ends {
-            streams::put_data(&mut self.inbox, stream, &new, ends);
+            streams::put_data(self.inbox.pieces(), stream, &new, ends);
         }
         Some(())
+    }
+
+    /// The server has sent what we did not permit (RFC 9000 sections 4.1, 4.6 and 19.8).
+    fn refuse(&mut self, code: u8) {
+        self.tell(BEYOND_LIMITS, &[]);
+        self.end_with(code, FailureClass::Protocol);
+    }
+
+    /// What a stream holds back has changed. More than we keep in all ends the connection: what was acknowledged and
+    /// thrown away would never come again.
+    fn count_held(&mut self, before: usize, after: usize) {
+        self.held = self.held + after - before;
+        if self.held > HELD_MAX {
+            self.end_with(INTERNAL_ERROR, FailureClass::OtherIo);
+        }
+    }
+
+    fn end_with(&mut self, code: u8, class: FailureClass) {
+        self.send(NumberSpace::Data, &[0x1c, code, 0, 0], false);
+        self.over.get_or_insert(Err(class));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hand::Shake;
+    use crate::session::{HandSessions, SessionWords};
+    use conduit::streams::HEAD;
+    use rustls::{ClientConfig, RootCertStore};
+    use std::sync::Arc;
+    use units::Nanos;
+
+    fn hand() -> Hand {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_root_certificates(RootCertStore::empty())
+            .with_no_client_auth();
+        let words = SessionWords {
+            name: |name| name.to_owned().try_into().ok(),
+            facts: |_| None,
+            why: ToString::to_string,
+        };
+        let sessions = HandSessions::new(&config, words);
+        Hand::new(&sessions, "localhost", Shake::default(), false, Nanos::ZERO).unwrap()
+    }
+
+    #[test]
+    fn a_server_that_sends_more_than_is_permitted_is_told_of() {
+        let window = |id, at| vec![stream(id, at, b"x", false)];
+        let both = [window(3, WINDOW / 2), window(7, WINDOW / 2)].concat();
+        let table = [
+            (window(3, WINDOW - 1), false, "the last byte of a window"),
+            (window(3, WINDOW), true, "the first behind it"),
+            (both, true, "two streams that are too much together"),
+            (window(63, 0), false, "the last stream in one direction"),
+            (window(67, 0), true, "the first behind it"),
+            (window(1, 0), true, "a request of the server's"),
+            (window(2, 0), true, "our own stream in one direction"),
+        ];
+        for (frames, refused, what) in table {
+            let mut hand = hand();
+            for frame in frames {
+                hand.take_frames(NumberSpace::Data, &frame);
+            }
+            let expected = refused.then_some(Err(FailureClass::Protocol));
+            assert_eq!(hand.over, expected, "{what}");
+            let mut head = [0; HEAD];
+            let told = hand.inbox.read(&mut head) == HEAD
+                && streams::Head::from_bytes(&head)
+                    .is_some_and(|head| head.stream == BEYOND_LIMITS);
+            assert_eq!(told, refused, "{what}");
+        }
+    }
+
+    #[test]
+    fn what_waits_for_bytes_before_it_is_bounded_over_all_streams() {
+        let mut hand = hand();
+        let part = vec![b'x'; 1 << 20];
+        let pieces = (0..).map(|row| stream(3 + 4 * (row % 8), 1 + (row << 20), &part, false));
+        let taken = pieces
+            .take(200)
+            .take_while(|frame| {
+                hand.take_frames(NumberSpace::Data, frame);
+                hand.over.is_none()
+            })
+            .count();
+        assert_eq!((taken, hand.over), (63, Some(Err(FailureClass::OtherIo))));
     }
 }

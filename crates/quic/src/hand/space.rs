@@ -8,8 +8,7 @@ use units::Nanos;
 /// Numbers that are remembered, and ranges of them that one ACK has.
 const NUMBERS_MAX: usize = 1_024;
 const RANGES_MAX: usize = 32;
-/// Bytes of one stream that may wait for those before them; each piece counts for as much as it takes besides.
-const HELD_MAX: usize = 16 << 20;
+/// What a piece that waits takes besides its bytes.
 const PIECE: usize = 64;
 
 /// Frames that are not acknowledged.
@@ -83,17 +82,21 @@ pub(super) struct InOrder {
     next: u64,
     parts: BTreeMap<u64, Vec<u8>>,
     held: usize,
+    /// The byte behind the last that came, in whatever order.
+    highest: u64,
     end: Option<u64>,
 }
 
 impl InOrder {
     pub(super) fn put(&mut self, offset: u64, bytes: &[u8], last: bool) {
+        // numbers have 62 bits
+        let end = offset + bytes.len() as u64;
         if last {
-            self.end = Some(offset + bytes.len() as u64);
+            self.end = Some(end);
         }
+        self.highest = self.highest.max(end);
         let known = self.parts.get(&offset).map_or(0, Vec::len);
-        let over = self.held + bytes.len() + PIECE > HELD_MAX;
-        if offset + bytes.len() as u64 <= self.next || known >= bytes.len() || over {
+        if end <= self.next || known >= bytes.len() {
             return;
         }
         if self.parts.insert(offset, bytes.to_vec()).is_none() {
@@ -118,6 +121,16 @@ impl InOrder {
             }
         }
         out
+    }
+
+    /// Bytes that wait for those before them; each piece counts for as much as it takes besides.
+    pub(super) fn held(&self) -> usize {
+        self.held
+    }
+
+    /// So many bytes of the stream's window are used.
+    pub(super) fn highest(&self) -> u64 {
+        self.highest
     }
 
     /// All of it was taken.
@@ -156,6 +169,10 @@ mod tests {
         assert_eq!(arrivals.take(), b"hello");
         assert!(arrivals.is_over());
         arrivals.put(0, b"hello", true);
-        assert_eq!((arrivals.take(), arrivals.held), (Vec::new(), 0));
+        assert_eq!((arrivals.take(), arrivals.held()), (Vec::new(), 0));
+        arrivals.put(70, b"x", false);
+        arrivals.put(5, b"!", false);
+        assert_eq!((arrivals.highest(), arrivals.held()), (71, 2 + 2 * PIECE));
+        assert_eq!((arrivals.take(), arrivals.held()), (b"!".to_vec(), 1 + PIECE));
     }
 }

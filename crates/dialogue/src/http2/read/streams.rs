@@ -297,8 +297,8 @@ impl FrameReader {
         self.note_frame(kept_kind, number, length, &payload[..payload.len().min(PAYLOAD_KEPT)]);
         match section {
             Some(SectionRead::Fields(fields)) => self.fields(number, &fields, got)?,
-            Some(_) => return Err("a field section that cannot be read".to_owned()),
-            None => {}
+            Some(SectionRead::Unreadable(why)) => return Err(why.to_owned()),
+            Some(SectionRead::Waits) | None => {}
         }
         self.goodbye |= kind == http3::GOAWAY && !is_request;
         Ok(Some(head + length as usize))

@@ -3,7 +3,8 @@
 
 use ::http3::{DynamicTable, Malformed, TableSection, TableUse};
 use conduit::streams::{
-    TABLE_BLOCKED, TABLE_CAPACITY, TABLE_EVICTED, TABLE_INSTRUCTION, TABLE_REFERENCE, TABLE_USED,
+    SECTION_CODING, SECTION_LARGE, TABLE_BLOCKED, TABLE_CAPACITY, TABLE_EVICTED, TABLE_INSTRUCTION,
+    TABLE_REFERENCE, TABLE_USED,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,8 @@ pub(super) enum SectionRead {
     Fields(Vec<(Vec<u8>, Vec<u8>)>),
     /// It waits for entries.
     Waits,
-    Unreadable,
+    /// Why it cannot be read.
+    Unreadable(&'static str),
 }
 
 #[derive(Clone, Debug, Default)]
@@ -104,7 +106,9 @@ impl ServerTable {
     /// Reads a section of this stream.
     pub(super) fn section(&mut self, stream: u64, section: &[u8]) -> SectionRead {
         match self.table.section(section, HEAD_MAX as u32) {
-            Ok(TableSection::Waits(_)) if self.broken => SectionRead::Unreadable,
+            Ok(TableSection::Waits(_)) if self.broken => {
+                SectionRead::Unreadable("a field section that waits for a table that is broken")
+            }
             Ok(TableSection::Waits(required)) => {
                 self.waiting.insert(stream);
                 let used = TableUse { required, entries: Vec::new() };
@@ -120,10 +124,19 @@ impl ServerTable {
                 }
                 SectionRead::Fields(fields)
             }
-            Err(_) => {
+            Err(why) => {
                 self.waiting.remove(&stream);
-                self.tell(TABLE_REFERENCE);
-                SectionRead::Unreadable
+                let (what, words) = match why {
+                    Malformed::Reference => {
+                        (TABLE_REFERENCE, "a field section that refers to what is not in the table")
+                    }
+                    Malformed::TooLarge => (SECTION_LARGE, "fields of more than 256 KiB"),
+                    Malformed::Capacity | Malformed::Other => {
+                        (SECTION_CODING, "a field section that cannot be decoded")
+                    }
+                };
+                self.tell(what);
+                SectionRead::Unreadable(words)
             }
         }
     }
@@ -203,6 +216,11 @@ mod tests {
         of("a copy of nothing", (100, 1, true), &[(None, b"\x3f\x31\0")], &[TABLE_INSTRUCTION]);
         let missing: &[u8] = b"\x02\0\x81";
         of("no such entry", (100, 1, true), &[begin, (Some(0), missing)], &[TABLE_REFERENCE]);
+        let (cut, refers): (&[u8], &[u8]) = (b"\0\0\x51\x0bxy", b"\x02\0\x80");
+        of("a value that is cut", (0, 0, true), &[(Some(0), cut)], &[SECTION_CODING]);
+        of("no table, and a reference", (0, 0, true), &[(Some(0), refers)], &[TABLE_REFERENCE]);
+        let large = [&b"\0\0\x51\x7f\x81\xff\x0f"[..], &b"v".repeat(HEAD_MAX)].concat();
+        of("more than is read", (0, 0, true), &[(Some(0), &large)], &[SECTION_LARGE]);
     }
 
     #[test]
