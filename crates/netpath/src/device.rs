@@ -1,14 +1,13 @@
 //! TUN devices: one end of a path each. A device lives in the namespace in which its file was
 //! opened, and goes with it.
 
-use crate::raw;
+use crate::{netlink, raw, retry};
 use crate::trouble::PathTrouble;
 use rustix::fs::{Mode, OFlags, open};
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
 
 /// Largest packet.
 pub(crate) const MTU: usize = 1_500;
@@ -16,10 +15,6 @@ pub(crate) const MTU: usize = 1_500;
 /// Packets that may wait for the forwarder: with the kernel's 500, of 5,000 connections opened at
 /// once 4,000 lost their SYN-ACK there.
 const QUEUE_LENGTH: u32 = 10_000;
-
-/// A device whose former owner has just died is busy for some milliseconds.
-const BUSY_TRIES: u32 = 100;
-const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// One end.
 #[derive(Debug)]
@@ -40,16 +35,9 @@ impl Tun {
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = open("/dev/net/tun", flags, Mode::empty());
         let file = file.map_err(|error| PathTrouble::Device(error.into()))?;
-        let mut tries = 0;
-        let name = loop {
-            match raw::make_tun(file.as_fd(), name, more) {
-                Err(error) if error.raw_os_error() == Some(libc::EBUSY) && tries < BUSY_TRIES => {
-                    tries += 1;
-                    std::thread::sleep(BUSY_PAUSE);
-                }
-                made => break made.map_err(PathTrouble::Host)?,
-            }
-        };
+        let busy = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
+        let name = retry::while_busy(|| raw::make_tun(file.as_fd(), name, more), busy);
+        let name = name.map_err(PathTrouble::Host)?;
         Ok(Tun { file, name })
     }
 
@@ -105,58 +93,13 @@ pub(crate) fn furnish(tun: &Tun, furniture: &Furniture) -> Result<(), PathTroubl
     let socket = socket.as_fd();
     let set_up = || -> io::Result<()> {
         raw::set_mtu(socket, name, MTU as i32)?;
-        set_queue_length(raw::index(socket, name)?, QUEUE_LENGTH)?;
+        netlink::set_queue_length(raw::index(socket, name)?, QUEUE_LENGTH)?;
         raw::set_address(socket, name, raw::ADDRESS, furniture.address)?;
         raw::set_address(socket, name, raw::NETMASK, Ipv4Addr::BROADCAST)?;
         raw::bring_up(socket, name)?;
         furniture.routes.iter().try_for_each(|(to, mask)| raw::route(socket, name, *to, *mask))
     };
     set_up().map_err(PathTrouble::other(&format!("cannot set up the network device {name}")))
-}
-
-/// By rtnetlink (rtnetlink(7), RTM_SETLINK): the ioctl for it asks for more than a user namespace has.
-fn set_queue_length(index: i32, packets: u32) -> io::Result<()> {
-    const SET_LINK: u16 = 19;
-    const REQUEST_AND_ACKNOWLEDGE: u16 = 1 | 4;
-    const QUEUE_LENGTH_ATTRIBUTE: u16 = 13;
-    const ERROR: u16 = 2;
-    const LENGTH: u32 = 16 + 16 + 8;
-    let kind = rustix::net::AddressFamily::NETLINK;
-    let socket = rustix::net::socket_with(
-        kind,
-        rustix::net::SocketType::RAW,
-        rustix::net::SocketFlags::CLOEXEC,
-        // NETLINK_ROUTE is 0
-        None,
-    )?;
-    let message = [
-        // the head: length, kind, flags, number, sender
-        &LENGTH.to_ne_bytes()[..],
-        &SET_LINK.to_ne_bytes(),
-        &REQUEST_AND_ACKNOWLEDGE.to_ne_bytes(),
-        &1_u32.to_ne_bytes(),
-        &0_u32.to_ne_bytes(),
-        // the link: family and type, index, flags and which of them change
-        &0_u32.to_ne_bytes(),
-        &index.to_ne_bytes(),
-        &0_u64.to_ne_bytes(),
-        // the attribute: length, kind, value
-        &8_u16.to_ne_bytes(),
-        &QUEUE_LENGTH_ATTRIBUTE.to_ne_bytes(),
-        &packets.to_ne_bytes(),
-    ]
-    .concat();
-    rustix::io::write(&socket, &message)?;
-    let mut answer = [0; 256];
-    let length = rustix::io::read(&socket, &mut answer)?;
-    let number = |at: usize| answer[at..at + 4].try_into().map(i32::from_ne_bytes);
-    match (answer[..length].get(4..6), number(16)) {
-        (Some(kind), Ok(0)) if *kind == ERROR.to_ne_bytes() => Ok(()),
-        (Some(kind), Ok(error)) if *kind == ERROR.to_ne_bytes() => {
-            Err(io::Error::from_raw_os_error(-error))
-        }
-        _ => Err(io::Error::other("the kernel's answer is not understood")),
-    }
 }
 
 /// Gives a namespace's loopback its addresses, with netmasks, and brings it up. What lies in such a

@@ -24,7 +24,7 @@ use links::Links;
 use netpath::Lanes;
 use port::PacketPort;
 use reactor::monotonic;
-use sample::{FailureClass, SocketFacts, StackFacts};
+use sample::{FailureClass, SocketFacts};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,7 +88,7 @@ impl OwnStack {
         if self.links.is_some() {
             return self.carry();
         }
-        self.port.send(self.stack.outgoing().packets());
+        self.port.send(self.now, self.stack.outgoing().packets());
         self.stack.sent();
     }
 
@@ -100,7 +100,7 @@ impl OwnStack {
             links.send(monotonic(), stack.outgoing().packets());
             stack.sent();
             links.hand_over(|now, direction, packet| match direction {
-                Direction::Up => port.write(packet),
+                Direction::Up => port.write(now, packet),
                 Direction::Down => stack.deliver(now, packet, false),
             });
             if stack.outgoing().is_empty() {
@@ -115,7 +115,7 @@ impl OwnStack {
         if let Some(links) = links {
             return links.receive(|room| port.read(room));
         }
-        port.receive(|packet, checked| stack.deliver(*now, packet, checked));
+        port.receive(*now, |packet, checked| stack.deliver(*now, packet, checked));
     }
 
     fn gather(&mut self, ready: &mut Vec<Ready>) {
@@ -133,7 +133,7 @@ impl OwnStack {
     /// and none has come it waits for one, `span` at most.
     fn turn(&mut self, span: Option<Duration>, ready: &mut Vec<Ready>) {
         if self.links.is_none() {
-            self.port.exchange(self.stack.outgoing().packets(), span);
+            self.port.exchange(self.now, self.stack.outgoing().packets(), span);
             self.stack.sent();
         }
         self.now = monotonic();
@@ -300,10 +300,10 @@ impl Drop for OwnStack {
     fn drop(&mut self) {
         self.flush();
         // what the device refused is told with a look
-        self.port.exchange(std::iter::empty(), NOW);
+        self.port.exchange(self.now, std::iter::empty(), NOW);
         let carried = self.links.take().map(|mut links| links.tell(monotonic()));
-        let (refused, missed) = self.port.lost();
-        let counts = StackFacts { refused, missed, ..self.stack.counts() };
+        let mut counts = self.stack.counts();
+        counts += self.port.losses();
         self.shared.add(counts, carried);
         let mut from = Some(0);
         while let Some(row) = from {

@@ -6,10 +6,12 @@ use crate::xdp::XdpLink;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use sample::StackFacts;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tcp::VNET_HEAD;
+use units::Nanos;
 
 /// Packets that are read before the worker gets its turn.
 pub(crate) const BATCH: usize = 256;
@@ -20,16 +22,14 @@ const BUFFER: usize = 70_000;
 #[derive(Debug)]
 pub(crate) struct PacketPort {
     source: PortSource,
-    /// Packets that the device did not take.
+    /// Packets that a TUN device did not take.
     refused: u64,
-    /// Packets that came and for which there was no room.
-    missed: u64,
 }
 
 #[derive(Debug)]
 enum PortSource {
     Tun(TunQueue),
-    Xdp(Box<LentLink>),
+    Xdp(LentLink),
 }
 
 /// A TUN device's queue.
@@ -86,12 +86,12 @@ impl PacketPort {
     /// Packets by AF_XDP.
     pub(crate) fn by_xdp(mut link: LentLink) -> PacketPort {
         // what was lost before is not of this run
-        link.link().lost();
-        PacketPort::of(PortSource::Xdp(Box::new(link)))
+        link.link().losses();
+        PacketPort::of(PortSource::Xdp(link))
     }
 
     fn of(source: PortSource) -> PacketPort {
-        PacketPort { source, refused: 0, missed: 0 }
+        PacketPort { source, refused: 0 }
     }
 
     /// Whether [`PacketPort::exchange`] waits as well, by the same system call.
@@ -99,25 +99,25 @@ impl PacketPort {
         matches!(&self.source, PortSource::Tun(tun) if tun.ring.is_some())
     }
 
-    /// Packets that the device did not take, and those that came and for which there was no room.
-    pub(crate) fn lost(&mut self) -> (u64, u64) {
-        if let PortSource::Xdp(lent) = &mut self.source {
-            let (refused, missed) = lent.link().lost();
-            self.refused += refused;
-            self.missed += missed;
+    /// What of packets that got lost at the device is to be counted since this was last asked.
+    pub(crate) fn losses(&mut self) -> StackFacts {
+        match &mut self.source {
+            PortSource::Xdp(lent) => lent.link().losses(),
+            PortSource::Tun(_) => {
+                StackFacts { refused: std::mem::take(&mut self.refused), ..StackFacts::default() }
+            }
         }
-        (self.refused, self.missed)
     }
 
     /// Hands packets over. What the device does not take is lost, as on any link.
-    pub(crate) fn send<'a>(&mut self, packets: impl Iterator<Item = &'a [u8]>) {
+    pub(crate) fn send<'a>(&mut self, now: Nanos, packets: impl Iterator<Item = &'a [u8]>) {
         match &mut self.source {
-            PortSource::Xdp(lent) => lent.link().send(packets),
+            PortSource::Xdp(lent) => lent.link().send(now, packets),
             PortSource::Tun(TunQueue { ring: Some(ring), .. }) => {
                 ring.send(packets);
                 self.settle();
             }
-            PortSource::Tun(_) => packets.for_each(|packet| self.write(packet)),
+            PortSource::Tun(_) => packets.for_each(|packet| self.write(now, packet)),
         }
     }
 
@@ -125,6 +125,7 @@ impl PacketPort {
     /// it may wait for it, `span` at most.
     pub(crate) fn exchange<'a>(
         &mut self,
+        now: Nanos,
         packets: impl Iterator<Item = &'a [u8]>,
         span: Option<Duration>,
     ) {
@@ -133,17 +134,17 @@ impl PacketPort {
                 ring.exchange(packets, span);
                 self.settle();
             }
-            _ => self.send(packets),
+            _ => self.send(now, packets),
         }
     }
 
     /// What has come, [`BATCH`] packets at most. `each` gets a packet, and whether its TCP checksum needs no
     /// look.
-    pub(crate) fn receive(&mut self, mut each: impl FnMut(&[u8], bool)) {
+    pub(crate) fn receive(&mut self, now: Nanos, mut each: impl FnMut(&[u8], bool)) {
         let tun = match &mut self.source {
             PortSource::Tun(tun) => tun,
             PortSource::Xdp(lent) => {
-                lent.link().receive(BATCH, each);
+                lent.link().receive(now, BATCH, each);
                 return;
             }
         };
@@ -177,10 +178,10 @@ impl PacketPort {
     }
 
     /// Hands one packet over, by a call of its own.
-    pub(crate) fn write(&mut self, packet: &[u8]) {
+    pub(crate) fn write(&mut self, now: Nanos, packet: &[u8]) {
         let tun = match &mut self.source {
             PortSource::Tun(tun) => tun,
-            PortSource::Xdp(lent) => return lent.link().send(std::iter::once(packet)),
+            PortSource::Xdp(lent) => return lent.link().send(now, std::iter::once(packet)),
         };
         loop {
             match rustix::io::write(&tun.queue, packet) {

@@ -31,7 +31,7 @@ pub use life::{Death, Ending, Process, ServerState, together};
 pub use path::{PathDirection, PathFacts, PathKind};
 pub use posts::PostFacts;
 pub use remark::{Noticed, Remark};
-pub use stack::StackFacts;
+pub use stack::{AddressConflict, StackFacts};
 use std::any::Any;
 use std::sync::Arc;
 pub use sut::{Fullness, SutRow, SutSeries};

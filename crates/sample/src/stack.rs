@@ -1,5 +1,7 @@
 //! What a TCP of our own did while it measured something.
 
+use std::net::IpAddr;
+
 /// Counts of packets and events, of all workers together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StackFacts {
@@ -28,6 +30,16 @@ pub struct StackFacts {
     pub refused: u64,
     /// Packets that came and for which there was no room.
     pub missed: u64,
+    /// An address that connections came from, and that somebody else had as well.
+    pub conflict: Option<AddressConflict>,
+}
+
+/// Somebody on the link has an address of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressConflict {
+    pub address: IpAddr,
+    /// His address of Ethernet.
+    pub by: [u8; 6],
 }
 
 impl std::ops::AddAssign for StackFacts {
@@ -47,5 +59,6 @@ impl std::ops::AddAssign for StackFacts {
         self.tuples_out += other.tuples_out;
         self.refused += other.refused;
         self.missed += other.missed;
+        self.conflict = self.conflict.or(other.conflict);
     }
 }

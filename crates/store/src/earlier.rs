@@ -2,7 +2,7 @@
 //! their store is brought up to date, and stored anew as records. A name once given stays.
 
 use crate::alive;
-use crate::hists::StoredHists;
+use crate::hists::{Shelf, StoredHists};
 use crate::rows::{
     AGENTS, LIVE, SIDES, TrialPlace, histograms, insert_trial, parse, printed, put, real, seconds,
     take,
@@ -19,7 +19,7 @@ use record::run::{
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
 use sample::{
-    AgentFacts, BudgetFacts, FleetFacts, HeldFacts, PartMove, PostFacts, StackFacts, SutRow,
+    AddressConflict, AgentFacts, BudgetFacts, FleetFacts, HeldFacts, PartMove, PostFacts, StackFacts, SutRow,
     SutSeries,
 };
 use serde_json::{Map, Value};
@@ -62,6 +62,7 @@ record! {
     StackFacts {
         sent, received, retransmitted, syn_retransmitted, timeouts, recoveries, out_of_order,
         duplicate, challenges, resets_sent, resets_received, established, tuples_out, refused, missed,
+        conflict,
     }
     SutSeries { name, cores, memory_max, descriptors_max, accept_queue_max, rows, trouble }
     SutRow {
@@ -102,6 +103,17 @@ named! {
     Purpose {
         Up = "up", Down = "down", Search = "search", Confirm = "confirm", Overload = "overload",
         Recovery = "recovery",
+    }
+}
+
+/// Versions before schema 3 knew of none, and said nothing.
+impl Pack for AddressConflict {
+    fn pack(&self, shelf: &mut Shelf) -> Value {
+        self.address.pack(shelf)
+    }
+
+    fn unpack(_: &Value, _: &mut StoredHists) -> Result<AddressConflict, Damage> {
+        Err(Damage::new("an address that two have, which no earlier version told of"))
     }
 }
 

@@ -5,8 +5,10 @@ use crate::support::{Ran, Scripted, behind, finish, program, text, untested, who
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Two networks with a veth between them: ls0 with 10.80.0.1 here, ls1 with 10.80.0.2 there.
 struct Wire {
@@ -285,6 +287,63 @@ fn a_host_that_is_met_on_the_way_is_asked_for() {
     assert_eq!(whole(&report, "/stack/syn_retransmitted"), 0, "{}", report["stack"]);
     // its end is told to it by a connection
     in_network(&wire.holders[1], move || drop(server));
+}
+
+/// A server in the other network that does something there at the second request: the first is not the run's.
+fn meddling(wire: &Wire, deed: impl Fn(&TcpStream) + Send + Sync + 'static) -> Scripted {
+    in_network(&wire.holders[1], move || {
+        let asked = AtomicU32::new(0);
+        Scripted::on("10.80.0.2:0", move |mut stream, _| {
+            let mut piece = [0; 4_096];
+            while let Ok(1..) = stream.read(&mut piece) {
+                if asked.fetch_add(1, Ordering::Relaxed) == 1 {
+                    deed(&stream);
+                }
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").ok();
+            }
+        })
+    })
+}
+
+/// In the network of the calling thread.
+fn shell(script: &str) {
+    let done = Command::new("sh").args(["-c", script]).status().unwrap();
+    assert!(done.success(), "{script}");
+}
+
+/// Somebody takes an address of ours while the run lasts: the first that had no connection.
+#[test]
+fn an_address_that_somebody_takes_meanwhile_is_told() {
+    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let server = meddling(&wire, |stream| {
+        let ours = stream.peer_addr().unwrap().ip().to_string();
+        let taken = if ours == "10.80.0.140" { "10.80.0.141" } else { "10.80.0.140" };
+        shell(&format!("ip addr add {taken}/24 dev ls1; ip neigh flush dev ls1"));
+        // the question where 10.80.0.1 is comes from there
+        let socket = UdpSocket::bind((taken, 0)).unwrap();
+        socket.send_to(b"?", "10.80.0.1:9").unwrap();
+    });
+    let ran = wire.run(&["-n", "20", "-c", "1", &server.url("/")]);
+    in_network(&wire.holders[1], move || drop(server));
+    let mac = wire.there("ip -br link show ls1");
+    let mac = mac.split_whitespace().nth(2).unwrap();
+    let said = format!("is in use by {mac} as well: what the server sent there");
+    let flat: Vec<&str> = ran.stdout.split_whitespace().collect();
+    assert!(flat.join(" ").contains(&said), "{said}\n{ran:#?}");
+}
+
+/// The wire is cut: what the device then drops is counted.
+#[test]
+fn packets_that_the_device_drops_are_counted() {
+    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let server = meddling(&wire, |_| shell("ip link set ls1 down"));
+    let words = ["--json", "-", "--stack", "own:xdp=ls0", "--sources", "10.80.0.128/26"];
+    let url = server.url("/");
+    let more = ["-n", "1", "-c", "1", "--timeout", "300ms", &url];
+    let ran = finish(wire.command(&[&words[..], &more].concat()), b"");
+    wire.there("ip link set ls1 up");
+    in_network(&wire.holders[1], move || drop(server));
+    assert!(whole(&ran.json(), "/stack/refused") > 0, "{ran:#?}");
 }
 
 /// What is done here and there before, the device, the prefix, the URL (empty: the site's), and what is said.

@@ -5,7 +5,7 @@
 //! It refuses tags of VLANs and IPv6: such frames stay the kernel's.
 
 mod arp;
-mod netlink;
+mod neighbours;
 mod program;
 mod queue;
 mod raw;
@@ -14,15 +14,18 @@ mod trouble;
 pub use arp::Mac;
 pub use trouble::XdpTrouble;
 
-use arp::{LinkFrame, Neighbours, Onward};
-use netlink::{LinkFacts, RouteFacts};
+use crate::span_until;
+use arp::{ArpSide, LinkFrame};
+use neighbours::{Neighbours, Onward, Question};
+use netpath::{LinkFacts, RouteFacts, while_busy};
 use queue::{QueuePlace, QueueTrouble, Room, SINGLE_MAX, XdpQueue};
 use reactor::monotonic;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
+use sample::{AddressConflict, StackFacts};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 use tcp::is_sum_left_out;
 use units::Nanos;
@@ -35,9 +38,6 @@ const OTHER_ROOM: Room = Room { receive: 2_048, send: 64 };
 const MTU_MIN: u32 = 576;
 /// Queues of one device at most: each is looked at in every turn.
 const QUEUES_MAX: u32 = 64;
-/// What a former owner still holds for some milliseconds is tried for again.
-const BUSY_TRIES: u32 = 100;
-const BUSY_PAUSE: Duration = Duration::from_millis(10);
 /// Addresses that are asked for on the link before they are taken, and for how long.
 const PROBED_MAX: u32 = 256;
 const PROBE_SPAN: Nanos = Nanos::from_millis(150);
@@ -90,11 +90,15 @@ pub(crate) struct XdpLink {
     pub(crate) facts: XdpFacts,
     gateway: Option<Ipv4Addr>,
     index: u32,
+    side: ArpSide,
     neighbours: Neighbours,
-    held: Vec<(Ipv4Addr, Vec<u8>)>,
+    /// Packets whose hop has been asked for, with their destinations.
+    held: Vec<(IpAddr, Vec<u8>)>,
     answers: Vec<[u8; 42]>,
     refused: u64,
     missed: u64,
+    /// An address of ours that somebody else has.
+    conflict: Option<AddressConflict>,
     /// The device is no more.
     gone: bool,
 }
@@ -145,11 +149,13 @@ impl XdpLink {
             facts: XdpFacts { device, hook, queues: count, mtu, first, addresses },
             gateway: ask.gateway,
             index: link.index,
-            neighbours: Neighbours::new(Mac(link.mac), first, addresses),
+            side: ArpSide::new(Mac(link.mac), first, addresses),
+            neighbours: Neighbours::default(),
             held: Vec::new(),
             answers: Vec::new(),
             refused: 0,
             missed: 0,
+            conflict: None,
             gone: false,
         };
         link.settle_in()?;
@@ -162,31 +168,34 @@ impl XdpLink {
         let address = |row| Ipv4Addr::from_bits(self.facts.first.to_bits() + row);
         let all: Vec<Ipv4Addr> = (0..probed).map(address).collect();
         for address in &all {
-            let probe = self.neighbours.probe(*address);
-            self.refused += u64::from(!self.queues[0].put(&probe, &[]));
+            self.queues[0].put(&self.side.probe(*address), &[]);
         }
         self.queues[0].flush();
         let end = monotonic() + PROBE_SPAN;
         while monotonic() < end {
-            self.sleep(Some(span_until(end)));
-            if let Some((address, by)) = self.receive(ANSWERS_MAX, |_, _| {}) {
-                let device = self.facts.device.clone();
-                return Err(XdpTrouble::TakenOnLink { address, by, device });
-            }
+            self.sleep(span_until(end));
+            self.receive(monotonic(), ANSWERS_MAX, |_, _| {});
+            self.see_to_conflict()?;
         }
         for address in &all {
-            let announcement = self.neighbours.announcement(*address);
-            self.queues[0].put(&announcement, &[]);
+            self.queues[0].put(&self.side.announcement(*address), &[]);
         }
         self.queues[0].flush();
         Ok(())
+    }
+
+    /// An address that somebody else has, before there is a run.
+    fn see_to_conflict(&mut self) -> Result<(), XdpTrouble> {
+        let Some(AddressConflict { address, by }) = self.conflict.take() else { return Ok(()) };
+        let device = self.facts.device.clone();
+        Err(XdpTrouble::TakenOnLink { address, by: Mac(by), device })
     }
 
     /// The next hop to a server.
     fn hop_to(&self, server: Ipv4Addr) -> Result<Ipv4Addr, XdpTrouble> {
         let what = |error| XdpTrouble::Other(format!("the route to {server}"), error);
         let here =
-            server.is_loopback() || matches!(netlink::route(server, None), Ok(RouteFacts::Local));
+            server.is_loopback() || matches!(netpath::route(server, None), Ok(RouteFacts::Local));
         if here {
             let device = self.facts.device.clone();
             return Err(XdpTrouble::Here { address: server, device });
@@ -194,7 +203,7 @@ impl XdpLink {
         if let Some(gateway) = self.gateway {
             return Ok(gateway);
         }
-        match netlink::route(server, Some(self.index)).map_err(what)? {
+        match netpath::route(server, Some(self.index)).map_err(what)? {
             RouteFacts::By(gateway) => Ok(gateway),
             RouteFacts::OnLink | RouteFacts::Local => Ok(server),
         }
@@ -206,14 +215,14 @@ impl XdpLink {
     /// The server is this host, or the next hop to it does not answer.
     pub(crate) fn reach(&mut self, server: Ipv4Addr) -> Result<(), XdpTrouble> {
         let hop = self.hop_to(server)?;
-        self.neighbours.learn_way(server, hop);
+        self.neighbours.learn_way(monotonic(), server.into(), Some(hop.into()));
         let end = monotonic() + ANSWER_SPAN;
         loop {
             let now = monotonic();
-            match self.neighbours.onward(now, server) {
-                Onward::To(_) => return Ok(()),
-                Onward::Ask(hop) => self.ask(hop),
-                Onward::Wait | Onward::Unknown => {}
+            match self.neighbours.onward(now, server.into()) {
+                Onward::To(..) => return Ok(()),
+                Onward::Ask(question) => self.ask(question),
+                Onward::Wait | Onward::Unknown | Onward::Nowhere => {}
             }
             if now >= end {
                 let facts = &self.facts;
@@ -224,57 +233,56 @@ impl XdpLink {
             }
             self.queues[0].flush();
             // it is asked again in time
-            self.sleep(Some(span_until(end.min(now + arp::ASK_AGAIN))));
-            if let Some((address, by)) = self.receive(ANSWERS_MAX, |_, _| {}) {
-                let device = self.facts.device.clone();
-                return Err(XdpTrouble::TakenOnLink { address, by, device });
-            }
+            self.sleep(span_until(end.min(now + neighbours::ASK_AGAIN)));
+            self.receive(monotonic(), ANSWERS_MAX, |_, _| {});
+            self.see_to_conflict()?;
         }
     }
 
-    fn ask(&mut self, hop: Ipv4Addr) {
-        let question = self.neighbours.question(hop);
-        self.refused += u64::from(!self.queues[0].put(&question, &[]));
+    fn ask(&mut self, question: Question) {
+        if let Some(question) = self.side.question(question) {
+            self.queues[0].put(&question, &[]);
+        }
     }
 
     /// Hands packets over. What has no room is lost, as on any link.
-    pub(crate) fn send<'a>(&mut self, packets: impl Iterator<Item = &'a [u8]>) {
+    pub(crate) fn send<'a>(&mut self, now: Nanos, packets: impl Iterator<Item = &'a [u8]>) {
         for packet in packets {
-            self.put(packet);
+            self.put(now, packet);
         }
         self.queues[0].flush();
     }
 
-    fn put(&mut self, packet: &[u8]) {
+    fn put(&mut self, now: Nanos, packet: &[u8]) {
         let Some(to) = packet.get(16..20).and_then(|to| to.first_chunk()) else { return };
-        let to = Ipv4Addr::from_octets(*to);
-        let mut onward = self.neighbours.onward(monotonic(), to);
+        let server = Ipv4Addr::from_octets(*to);
+        let to = IpAddr::V4(server);
+        let mut onward = self.neighbours.onward(now, to);
         if onward == Onward::Unknown {
             // a server that nobody knew of when the run began
-            if let Ok(hop) = self.hop_to(to) {
-                self.neighbours.learn_way(to, hop);
-            }
-            onward = self.neighbours.onward(monotonic(), to);
+            let hop = self.hop_to(server).ok().map(IpAddr::V4);
+            self.neighbours.learn_way(now, to, hop);
+            onward = self.neighbours.onward(now, to);
         }
         match onward {
-            Onward::To(mac) => {
-                let head = self.neighbours.head_of_packet(mac);
-                self.refused += u64::from(!self.queues[0].put(&head, packet));
+            Onward::To(mac, question) => {
+                self.queues[0].put(&self.side.head_of_packet(mac), packet);
+                question.into_iter().for_each(|question| self.ask(question));
             }
-            Onward::Ask(hop) => {
+            Onward::Ask(question) => {
                 let held = self.held.len();
                 // those of the last question, which went unanswered
                 self.held.retain(|(other, _)| *other != to);
                 self.refused += (held - self.held.len()) as u64;
-                self.ask(hop);
+                self.ask(question);
                 self.hold(to, packet);
             }
             Onward::Wait => self.hold(to, packet),
-            Onward::Unknown => self.refused += 1,
+            Onward::Unknown | Onward::Nowhere => self.refused += 1,
         }
     }
 
-    fn hold(&mut self, to: Ipv4Addr, packet: &[u8]) {
+    fn hold(&mut self, to: IpAddr, packet: &[u8]) {
         if self.held.len() >= HELD_MAX {
             self.refused += 1;
             return;
@@ -283,35 +291,38 @@ impl XdpLink {
     }
 
     /// Takes in what has come, `most` packets of each queue at most. `each` gets a packet, and whether its
-    /// TCP checksum is left out, as between devices of one machine. Gives an address of ours that somebody
-    /// else has.
+    /// TCP checksum is left out, as between devices of one machine.
     pub(crate) fn receive(
         &mut self,
+        now: Nanos,
         most: usize,
         mut each: impl FnMut(&[u8], bool),
-    ) -> Option<(Ipv4Addr, Mac)> {
-        let XdpLink { queues, neighbours, answers, .. } = self;
-        let (mut told, mut taken) = (false, None);
+    ) {
+        let XdpLink { queues, side, neighbours, answers, conflict, .. } = self;
+        let mut told = false;
         for queue in queues.iter_mut() {
-            queue.receive(most, |frame| match neighbours.hear(frame) {
+            queue.receive(most, |frame| match side.hear(frame) {
                 LinkFrame::Packet(packet) => each(packet, is_sum_left_out(packet)),
-                LinkFrame::Asked(answer) if answers.len() < ANSWERS_MAX => answers.push(answer),
-                LinkFrame::Told(_) => told = true,
-                LinkFrame::Taken(address, by) => taken = Some((address, by)),
-                LinkFrame::Asked(_) | LinkFrame::Nothing => {}
+                LinkFrame::Told(who, mac, answer) => {
+                    told |= neighbours.told(now, who.into(), mac);
+                    answers.extend(answer.filter(|_| answers.len() < ANSWERS_MAX));
+                }
+                LinkFrame::Taken(address, by) => {
+                    *conflict = Some(AddressConflict { address: address.into(), by: by.0 });
+                }
+                LinkFrame::Nothing => {}
             });
         }
         if !answers.is_empty() {
             for answer in answers.drain(..) {
-                self.refused += u64::from(!queues[0].put(&answer, &[]));
+                queues[0].put(&answer, &[]);
             }
             queues[0].flush();
         }
         if told && !self.held.is_empty() {
             let held = std::mem::take(&mut self.held);
-            self.send(held.iter().map(|(_, packet)| packet.as_slice()));
+            self.send(now, held.iter().map(|(_, packet)| packet.as_slice()));
         }
-        taken
     }
 
     /// Sleeps until a packet has come, `span` at most.
@@ -332,19 +343,20 @@ impl XdpLink {
         self.gone |= wanted.iter().any(|queue| queue.revents().contains(PollFlags::ERR));
     }
 
-    /// Packets that the device did not take, and those that came and found no room, since this was last
-    /// asked.
-    pub(crate) fn lost(&mut self) -> (u64, u64) {
+    /// Packets that the device did not take, those that came and found no room, and an address of ours that
+    /// somebody else has, since this was last asked.
+    pub(crate) fn losses(&mut self) -> StackFacts {
+        let refused: u64 = self.queues.iter_mut().map(XdpQueue::refused).sum();
         let missed: u64 = self.queues.iter().map(XdpQueue::missed).sum();
         let since = missed.saturating_sub(self.missed);
         self.missed = missed;
-        (std::mem::take(&mut self.refused), since)
+        StackFacts {
+            refused: refused + std::mem::take(&mut self.refused),
+            missed: since,
+            conflict: self.conflict.take(),
+            ..StackFacts::default()
+        }
     }
-}
-
-/// From now until then.
-fn span_until(instant: Nanos) -> Duration {
-    Duration::from_nanos((instant - monotonic()).0)
 }
 
 fn number_of(map: &OwnedFd) -> i32 {
@@ -355,7 +367,7 @@ fn number_of(map: &OwnedFd) -> i32 {
 /// What is known of a device that can be used.
 fn look(device: &str) -> Result<LinkFacts, XdpTrouble> {
     let name = || device.to_owned();
-    let link = netlink::link(device).map_err(|error| match error.raw_os_error() {
+    let link = netpath::link(device).map_err(|error| match error.raw_os_error() {
         // a name that no device can have is refused before it is looked for
         Some(libc::ENODEV | libc::EINVAL | libc::ERANGE) => XdpTrouble::NoDevice { device: name() },
         _ => XdpTrouble::Other(format!("the device {device}"), error),
@@ -386,7 +398,7 @@ fn by_bpf(error: io::Error) -> XdpTrouble {
 /// Binds a socket to each queue of a device; whether packets of several frames are to be had.
 fn bind_all(device: &str, index: u32) -> Result<(Vec<XdpQueue>, bool), XdpTrouble> {
     let bind = |queue, room, in_parts| {
-        again(
+        while_busy(
             || XdpQueue::open(QueuePlace { device: index, queue, in_parts }, room),
             |trouble| matches!(trouble, QueueTrouble::Bind(Errno::BUSY)),
         )
@@ -419,18 +431,11 @@ fn attach(
     program: &OwnedFd,
     in_parts: bool,
 ) -> Result<(OwnedFd, XdpHook), XdpTrouble> {
-    let hooks: &[XdpHook] = match ask.hook {
-        Some(XdpHook::Native) => &[XdpHook::Native],
-        Some(XdpHook::Generic) => &[XdpHook::Generic],
-        // a veth's driver would take the segmentation from its peer, and has a short queue
-        None if link.kind == "veth" && in_parts => &[XdpHook::Generic, XdpHook::Native],
-        None => &[XdpHook::Native, XdpHook::Generic],
-    };
     let device = || ask.device.clone();
     let mut trouble = None;
-    for hook in hooks {
+    for hook in hooks(ask, link, in_parts)? {
         let native = *hook == XdpHook::Native;
-        let attached = again(
+        let attached = while_busy(
             || raw::attach(program.as_fd(), link.index, native),
             |error| error.raw_os_error() == Some(libc::EBUSY),
         );
@@ -446,16 +451,57 @@ fn attach(
     Err(trouble.expect("at least one way was tried"))
 }
 
-/// Tries again for a second what is `busy`, because its former owner has just gone.
-fn again<T, E>(
-    mut attempt: impl FnMut() -> Result<T, E>,
-    busy: impl Fn(&E) -> bool,
-) -> Result<T, E> {
-    for _ in 1..BUSY_TRIES {
-        match attempt() {
-            Err(error) if busy(&error) => std::thread::sleep(BUSY_PAUSE),
-            done => return done,
+/// The modes to be tried, the best first. In generic mode what the device or a peer of its has put together
+/// comes whole, with up to 64 KiB, which takes several frames.
+fn hooks(
+    ask: &XdpAsk,
+    link: &LinkFacts,
+    in_parts: bool,
+) -> Result<&'static [XdpHook], XdpTrouble> {
+    Ok(match ask.hook {
+        Some(XdpHook::Native) => &[XdpHook::Native],
+        Some(XdpHook::Generic) if in_parts => &[XdpHook::Generic],
+        Some(XdpHook::Generic) => {
+            return Err(XdpTrouble::GenericInParts { device: ask.device.clone() });
         }
+        None if !in_parts => &[XdpHook::Native],
+        // a veth's driver would take the segmentation from its peer, and has a short queue
+        None if link.kind == "veth" => &[XdpHook::Generic, XdpHook::Native],
+        None => &[XdpHook::Native, XdpHook::Generic],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_generic_mode_without_packets_of_several_frames() {
+        let said = |kind: &str, hook, in_parts| {
+            let ask = XdpAsk {
+                device: "eth0".to_owned(),
+                gateway: None,
+                hook,
+                prefix: (Ipv4Addr::new(10, 9, 0, 0), 24),
+            };
+            let (mtu, mac, kind) = (1_500, [2; 6], kind.to_owned());
+            let (is_loopback, is_ethernet, is_up) = (false, true, true);
+            let link = LinkFacts { index: 3, is_loopback, is_ethernet, is_up, mtu, mac, kind };
+            match hooks(&ask, &link, in_parts) {
+                Ok(hooks) => hooks.iter().map(|hook| hook.name()).collect::<Vec<_>>().join(", "),
+                Err(trouble) => trouble.to_string(),
+            }
+        };
+        assert_eq!(said("veth", None, true), "generic, native");
+        assert_eq!(said("", None, true), "native, generic");
+        assert_eq!(said("veth", None, false), "native");
+        assert_eq!(said("", None, false), "native");
+        assert_eq!(said("veth", Some(XdpHook::Native), false), "native");
+        assert_eq!(said("veth", Some(XdpHook::Generic), true), "generic");
+        assert_eq!(
+            said("veth", Some(XdpHook::Generic), false),
+            "in generic mode packets come to eth0 as its peer or its driver has put them together, with up to \
+             64 KiB, which this kernel does not hand over (Linux 6.6 does); way out: mode=native"
+        );
     }
-    attempt()
 }

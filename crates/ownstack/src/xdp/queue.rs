@@ -10,8 +10,7 @@ use rustix::net::xdp::{
     XdpUmemRegFlags,
 };
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
-    sockopt,
+    AddressFamily, SendFlags, SocketFlags, SocketType, bind, send, socket_with, sockopt,
 };
 use std::io;
 use std::sync::Arc;
@@ -64,6 +63,8 @@ pub(crate) struct XdpQueue {
     /// The parts of a packet whose last one has not come.
     parts: Vec<u8>,
     in_parts: bool,
+    /// Packets that were not taken.
+    refused: u64,
 }
 
 impl XdpQueue {
@@ -94,6 +95,7 @@ impl XdpQueue {
             first_sent: room.receive,
             parts: Vec::new(),
             in_parts: place.in_parts,
+            refused: 0,
             socket,
         };
         for frame in 0..room.receive {
@@ -108,7 +110,8 @@ impl XdpQueue {
     }
 
     fn bind(&self, place: QueuePlace) -> Result<(), QueueTrouble> {
-        let mut flags = SocketAddrXdpFlags::XDP_COPY | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
+        // without XDP_USE_NEED_WAKEUP: in copy mode each packet that is to go out needs a call all the same
+        let mut flags = SocketAddrXdpFlags::XDP_COPY;
         if place.in_parts {
             flags |= SocketAddrXdpFlags::XDP_USE_SG;
         }
@@ -143,10 +146,6 @@ impl XdpQueue {
         }
         self.came.release();
         self.fill.publish();
-        if self.fill.wants_wakeup() {
-            let mut nothing = [0; 0];
-            recv(&self.socket, &mut nothing, RecvFlags::DONTWAIT).ok();
-        }
         packets
     }
 
@@ -162,23 +161,17 @@ impl XdpQueue {
         self.done.release();
     }
 
-    /// Makes a frame of Ethernet ready to go out; [`XdpQueue::flush`] sends it. False where there is no
-    /// room for it.
-    pub(crate) fn put(&mut self, head: &[u8], packet: &[u8]) -> bool {
+    /// Makes a frame of Ethernet ready to go out; [`XdpQueue::flush`] sends it. What there is no room for is
+    /// counted as refused.
+    pub(crate) fn put(&mut self, head: &[u8], packet: &[u8]) {
         let parts = (head.len() + packet.len()).div_ceil(FRAME);
-        if parts > 1 && !self.in_parts {
-            return false;
-        }
-        if self.free.len() < parts || (self.going.room() as usize) < parts {
-            self.flush();
-            self.reclaim();
-            if self.free.len() < parts || (self.going.room() as usize) < parts {
-                return false;
-            }
+        if parts > 1 && !self.in_parts || !self.has_room(parts) {
+            self.refused += 1;
+            return;
         }
         let (mut before, mut rest) = (head, packet);
         loop {
-            let Some(frame) = self.free.pop() else { return false };
+            let Some(frame) = self.free.pop() else { return };
             let room = self.frames.room(frame);
             let (front, back) = room.split_at_mut(before.len());
             front.copy_from_slice(before);
@@ -190,10 +183,24 @@ impl XdpQueue {
             let addr = self.frames.lend(frame);
             self.going.put(XdpDesc { addr, len: length as u32, options });
             if !more {
-                return true;
+                return;
             }
             (before, rest) = (&[], later);
         }
+    }
+
+    /// Whether so many frames can go out, where need be after others did.
+    fn has_room(&mut self, parts: usize) -> bool {
+        for tried in [false, true] {
+            if self.free.len() >= parts && self.going.room() as usize >= parts {
+                return true;
+            }
+            if !tried {
+                self.flush();
+                self.reclaim();
+            }
+        }
+        false
     }
 
     /// Sends what is ready. In copy mode nothing else makes the kernel send, and it takes some at a time;
@@ -201,10 +208,12 @@ impl XdpQueue {
     pub(crate) fn flush(&mut self) {
         self.going.publish();
         let (mut tries, mut before) = (0, self.going.waiting());
-        while before > 0 && tries < TRIES && self.going.wants_wakeup() {
+        while before > 0 && tries < TRIES {
             match send(&self.socket, &[], SendFlags::DONTWAIT) {
                 // no room with the device, of the ring of what is done, or of memory: again
-                Ok(_) | Err(Errno::AGAIN | Errno::BUSY | Errno::NOBUFS | Errno::INTR) => {}
+                Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {}
+                // the device has dropped a packet, and the next call goes on behind it
+                Err(Errno::BUSY) => self.refused += 1,
                 // the device is gone or down: what waits is sent when it is up again
                 Err(_) => break,
             }
@@ -218,6 +227,11 @@ impl XdpQueue {
     /// Whether there is something to be sent that the kernel has not taken.
     pub(crate) fn has_waiting(&self) -> bool {
         self.going.waiting() > 0
+    }
+
+    /// Packets that were not taken, since this was last asked.
+    pub(crate) fn refused(&mut self) -> u64 {
+        std::mem::take(&mut self.refused)
     }
 
     /// Packets that came and found no room, so far.

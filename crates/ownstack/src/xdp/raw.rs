@@ -54,7 +54,7 @@ impl Mapping {
         self.start.as_ptr() as u64
     }
 
-    /// A position or the flags of a ring.
+    /// A position of a ring.
     fn number(&self, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4) && offset + 4 <= self.length, "a ring's own number");
         // SAFETY: it lies in the mapping, aligned, and is touched by us and the kernel atomically alone
@@ -82,8 +82,6 @@ pub(crate) struct Places {
     producer: usize,
     consumer: usize,
     entries: usize,
-    /// Kernels before 5.4 have no flags.
-    flags: Option<usize>,
 }
 
 impl From<XdpRingOffset> for Places {
@@ -92,7 +90,6 @@ impl From<XdpRingOffset> for Places {
             producer: said.producer as usize,
             consumer: said.consumer as usize,
             entries: said.desc as usize,
-            flags: said.flags.map(|at| at as usize),
         }
     }
 }
@@ -126,11 +123,6 @@ impl<T: RingEntry> RingEnd<T> {
         let row = (position & (self.size - 1)) as usize;
         // SAFETY: all entries lie in the mapping, as `new` has seen to
         unsafe { self.mapping.start.add(self.places.entries).cast::<T>().add(row) }
-    }
-
-    fn wants_wakeup(&self) -> bool {
-        let flags = self.places.flags.map(|at| self.mapping.number(at).load(Ordering::Relaxed));
-        flags.is_some_and(|flags| flags & libc::XDP_RING_NEED_WAKEUP != 0)
     }
 }
 
@@ -177,11 +169,6 @@ impl<T: RingEntry> Producer<T> {
     pub(crate) fn publish(&mut self) {
         let producer = self.ring.mapping.number(self.ring.places.producer);
         producer.store(self.put, Ordering::Release);
-    }
-
-    /// Whether the kernel has to be told by a system call.
-    pub(crate) fn wants_wakeup(&self) -> bool {
-        self.ring.wants_wakeup()
     }
 }
 
@@ -407,7 +394,7 @@ pub(crate) fn attach(program: BorrowedFd<'_>, device: u32, native: bool) -> io::
 pub(crate) mod tests {
     use super::*;
 
-    const PLACES: Places = Places { producer: 0, consumer: 64, entries: 192, flags: Some(128) };
+    const PLACES: Places = Places { producer: 0, consumer: 64, entries: 128 };
 
     /// Both ends of a ring, one of which plays the kernel.
     pub(crate) fn both_ends<T: RingEntry>(size: u32) -> (Producer<T>, Consumer<T>) {
@@ -456,16 +443,6 @@ pub(crate) mod tests {
             assert_eq!(consumer.take(), None);
             consumer.release();
         }
-    }
-
-    #[test]
-    fn a_kernel_that_sleeps_asks_to_be_woken() {
-        let (producer, _) = both_ends::<u64>(2);
-        assert!(!producer.wants_wakeup());
-        producer.ring.mapping.number(128).store(1, Ordering::Relaxed);
-        assert!(producer.wants_wakeup());
-        let old = Places { flags: None, ..PLACES };
-        assert!(!Producer::<u64>::new(producer.ring.mapping.clone(), old, 2).wants_wakeup());
     }
 
     #[test]

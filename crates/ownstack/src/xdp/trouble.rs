@@ -4,7 +4,7 @@ use super::arp::Mac;
 use netpath::PathTrouble;
 use std::fmt;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// What is in the way of packets by AF_XDP.
 #[derive(Debug)]
@@ -45,6 +45,10 @@ pub enum XdpTrouble {
         mode: &'static str,
         error: io::Error,
     },
+    /// Generic mode, and the kernel cannot put a packet into several frames.
+    GenericInParts {
+        device: String,
+    },
     /// The kernel cannot put a packet of the device into several frames, and one is too short.
     Mtu {
         device: String,
@@ -60,7 +64,7 @@ pub enum XdpTrouble {
     Prefix(PathTrouble),
     /// An address of ours is somebody's on the link.
     TakenOnLink {
-        address: Ipv4Addr,
+        address: IpAddr,
         by: Mac,
         device: String,
     },
@@ -165,6 +169,12 @@ impl XdpTrouble {
                 f,
                 "{device} does not take programs of XDP in {mode} mode ({error}); way out: another \
                  mode=, or Linux 5.9 or later"
+            ),
+            XdpTrouble::GenericInParts { device } => write!(
+                f,
+                "in generic mode packets come to {device} as its peer or its driver has put them together, \
+                 with up to 64 KiB, which this kernel does not hand over (Linux 6.6 does); way out: \
+                 mode=native"
             ),
             XdpTrouble::Mtu { device, mtu, most } => write!(
                 f,

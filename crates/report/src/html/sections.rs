@@ -2,7 +2,7 @@
 
 use super::charts;
 use super::page::Plots;
-use crate::facts;
+use crate::{facts, stack};
 use crate::{Finding, RunRecord, RunTimes, figures, words};
 use maud::{Markup, html};
 use record::run::{ConductRecord, EnvironmentRecord, RunHist, VerdictRecord};
@@ -447,7 +447,8 @@ pub(crate) fn details(report: &RunRecord) -> Markup {
     let (plan, toml) = (report.plan.plan(), report.plan.toml());
     let mut facts = facts::facts(report);
     let score = report.score().map(|score| ("Score", score.sentence()));
-    facts.splice(0..0, score);
+    let conflict = report.stack.as_ref().and_then(stack::conflict);
+    facts.splice(0..0, score.into_iter().chain(conflict.map(|text| ("Addresses", text))));
     // the client has a section of its own
     facts.retain(|(label, _)| !matches!(*label, "Client" | ""));
     facts.extend(facts::warm_up(report).map(|text| ("Warm-up", text)));

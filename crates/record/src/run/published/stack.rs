@@ -4,7 +4,7 @@ use sample::StackFacts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StackRecord {
     /// Packets.
     pub sent: u64,
@@ -35,6 +35,16 @@ pub struct StackRecord {
     /// Packets that came and for which there was no room, where that is known.
     #[serde(default)]
     pub missed: u64,
+    /// An address that connections came from and somebody else had as well; there is one where that was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<ConflictRecord>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConflictRecord {
+    pub address: String,
+    /// The other's address of Ethernet.
+    pub by: String,
 }
 
 impl StackRecord {
@@ -55,6 +65,10 @@ impl StackRecord {
             tuples_out: facts.tuples_out,
             refused: facts.refused,
             missed: facts.missed,
+            conflict: facts.conflict.map(|conflict| ConflictRecord {
+                address: conflict.address.to_string(),
+                by: conflict.by.map(|byte| format!("{byte:02x}")).join(":"),
+            }),
         }
     }
 }

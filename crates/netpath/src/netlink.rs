@@ -1,4 +1,5 @@
-//! What the kernel says of a device and of the way to an address (rtnetlink(7)).
+//! What the kernel says of a device and of the way to an address, and how long a device's queue is to be
+//! (rtnetlink(7)).
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
@@ -6,21 +7,23 @@ use std::net::Ipv4Addr;
 
 /// A device of the calling thread's network.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LinkFacts {
-    pub(crate) index: u32,
-    pub(crate) is_loopback: bool,
-    pub(crate) is_ethernet: bool,
-    pub(crate) is_up: bool,
-    pub(crate) mtu: u32,
+pub struct LinkFacts {
+    /// Its number.
+    pub index: u32,
+    pub is_loopback: bool,
+    pub is_ethernet: bool,
+    pub is_up: bool,
+    /// Bytes of its largest packet.
+    pub mtu: u32,
     /// Its own address.
-    pub(crate) mac: [u8; 6],
+    pub mac: [u8; 6],
     /// What drives it where that is no hardware: "veth".
-    pub(crate) kind: String,
+    pub kind: String,
 }
 
 /// Where packets to an address go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RouteFacts {
+pub enum RouteFacts {
     /// They stay here.
     Local,
     By(Ipv4Addr),
@@ -30,10 +33,12 @@ pub(crate) enum RouteFacts {
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
+const RTM_SETLINK: u16 = 19;
 const RTM_NEWROUTE: u16 = 24;
 const RTM_GETROUTE: u16 = 26;
 const NLMSG_ERROR: u16 = 2;
 const NLM_F_REQUEST: u16 = 1;
+const NLM_F_ACK: u16 = 4;
 const HEAD: usize = 16;
 /// Bytes of `struct ifinfomsg` and of `struct rtmsg`.
 const LINK_HEAD: usize = 16;
@@ -44,6 +49,7 @@ const ANSWER_MAX: usize = 64 * 1_024;
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
+const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
 const ARPHRD_ETHER: u16 = 1;
@@ -58,10 +64,10 @@ const RTN_LOCAL: u8 = 2;
 ///
 /// # Errors
 /// The kernel's: `ENODEV` where there is none of this name.
-pub(crate) fn link(name: &str) -> io::Result<LinkFacts> {
+pub fn link(name: &str) -> io::Result<LinkFacts> {
     let text = [name.as_bytes(), &[0]].concat();
     let body = [&[0; LINK_HEAD][..], &attribute(IFLA_IFNAME, &text)].concat();
-    let answer = ask(RTM_GETLINK, &body)?;
+    let answer = ask(RTM_GETLINK, 0, &body)?;
     read_link(&answer).ok_or_else(strange)
 }
 
@@ -69,7 +75,7 @@ pub(crate) fn link(name: &str) -> io::Result<LinkFacts> {
 ///
 /// # Errors
 /// The kernel's: there is no route.
-pub(crate) fn route(address: Ipv4Addr, device: Option<u32>) -> io::Result<RouteFacts> {
+pub fn route(address: Ipv4Addr, device: Option<u32>) -> io::Result<RouteFacts> {
     // family, bits of the destination, and what is 0
     let mut body = vec![libc::AF_INET as u8, 32];
     body.resize(ROUTE_HEAD, 0);
@@ -77,34 +83,46 @@ pub(crate) fn route(address: Ipv4Addr, device: Option<u32>) -> io::Result<RouteF
     if let Some(device) = device {
         body.extend(attribute(RTA_OIF, &device.to_ne_bytes()));
     }
-    let answer = ask(RTM_GETROUTE, &body)?;
+    let answer = ask(RTM_GETROUTE, 0, &body)?;
     read_route(&answer).ok_or_else(strange)
+}
+
+/// Packets that may wait in a device's queue. The ioctl for it asks for more than a user namespace has.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn set_queue_length(device: i32, packets: u32) -> io::Result<()> {
+    // family and type, number, flags and which of them change
+    let head = [&[0; 4][..], &device.to_ne_bytes(), &[0; 8]].concat();
+    let body = [head, attribute(IFLA_TXQLEN, &packets.to_ne_bytes())].concat();
+    // an error that is 0 acknowledges it
+    ask(RTM_SETLINK, NLM_F_ACK, &body).map(|_| ())
 }
 
 fn strange() -> io::Error {
     io::Error::other("the kernel's answer is not understood")
 }
 
-fn ask(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
-    let (family, flags) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
+fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+    let family = AddressFamily::NETLINK;
     // no protocol is NETLINK_ROUTE, which is 0
-    let socket = socket_with(family, SocketType::RAW, flags, None)?;
-    rustix::io::write(&socket, &message(kind, body))?;
+    let socket = socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    rustix::io::write(&socket, &message(kind, flags, body))?;
     let mut answer = vec![0; ANSWER_MAX];
     let length = rustix::io::read(&socket, &mut answer[..])?;
     answer.truncate(length);
     match refusal(&answer) {
+        Some(0) | None => Ok(answer),
         Some(error) => Err(io::Error::from_raw_os_error(error)),
-        None => Ok(answer),
     }
 }
 
-fn message(kind: u16, body: &[u8]) -> Vec<u8> {
+fn message(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
     let length = (HEAD + body.len()) as u32;
     [
         &length.to_ne_bytes()[..],
         &kind.to_ne_bytes(),
-        &NLM_F_REQUEST.to_ne_bytes(),
+        &(NLM_F_REQUEST | flags).to_ne_bytes(),
         // number, sender
         &1_u32.to_ne_bytes(),
         &0_u32.to_ne_bytes(),
@@ -129,7 +147,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The number of the error that an answer is.
+/// The number of the error that an answer is; 0 acknowledges.
 fn refusal(answer: &[u8]) -> Option<i32> {
     if half(answer, 4)? != NLMSG_ERROR {
         return None;
@@ -206,7 +224,7 @@ mod tests {
             &flags.to_ne_bytes(),
             &[0; 4],
         ];
-        message(RTM_NEWLINK, &[head.concat(), attributes.concat()].concat())
+        message(RTM_NEWLINK, 0, &[head.concat(), attributes.concat()].concat())
     }
 
     #[test]
@@ -248,7 +266,7 @@ mod tests {
         let answer = |kind: u8, attributes: &[Vec<u8>]| {
             let mut body = vec![2, 32, 0, 0, 0, 0, 0, kind, 0, 0, 0, 0];
             body.extend(attributes.concat());
-            message(RTM_NEWROUTE, &body)
+            message(RTM_NEWROUTE, 0, &body)
         };
         let via = attribute(RTA_GATEWAY, &[10, 0, 0, 1]);
         let out = attribute(RTA_OIF, &7_u32.to_ne_bytes());
@@ -260,7 +278,7 @@ mod tests {
         ];
         let by = RouteFacts::By(Ipv4Addr::new(10, 0, 0, 1));
         assert_eq!(said, [Some(by), Some(RouteFacts::OnLink), Some(RouteFacts::Local), None]);
-        let error = message(NLMSG_ERROR, &(-19_i32).to_ne_bytes());
+        let error = message(NLMSG_ERROR, 0, &(-19_i32).to_ne_bytes());
         assert_eq!((refusal(&error), read_route(&error)), (Some(19), None));
     }
 

@@ -1,0 +1,23 @@
+//! What a former owner still holds for some milliseconds after its end.
+
+use std::time::Duration;
+
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Tries again for a second what is `busy`, because its former owner has just gone.
+///
+/// # Errors
+/// Those of the attempt: the last one where all were `busy`.
+pub fn while_busy<T, E>(
+    mut attempt: impl FnMut() -> Result<T, E>,
+    busy: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    for _ in 1..TRIES {
+        match attempt() {
+            Err(error) if busy(&error) => std::thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+    attempt()
+}

@@ -1,0 +1,238 @@
+//! By which hop packets go to an address, and where that hop is on the link. Without I/O and without a clock.
+
+use super::arp::Mac;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use units::Nanos;
+
+/// Next hops and destinations that are remembered.
+const REMEMBERED_MAX: usize = 1 << 15;
+/// A hop that does not answer is asked again after so long.
+pub(crate) const ASK_AGAIN: Nanos = Nanos::from_secs(1);
+/// What a hop has said is true for so long, then it is asked whether it still is. A kernel waits for 15 to
+/// 45 s, and hears the announcements of those that move, which are not ours to take from it.
+const FRESH: Nanos = Nanos::from_secs(5);
+/// So long a destination counts as one without a way.
+const NO_WAY: Nanos = Nanos::from_secs(1);
+
+/// What a hop is to be asked: where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Question {
+    pub(crate) hop: IpAddr,
+    /// Where it was: only who is there is asked.
+    pub(crate) at: Option<Mac>,
+}
+
+/// How packets to an address go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Onward {
+    /// There, and this is to be asked as well.
+    To(Mac, Option<Question>),
+    /// A hop is to be asked first.
+    Ask(Question),
+    /// It has been asked.
+    Wait,
+    /// Nobody has said by which hop.
+    Unknown,
+    /// By none.
+    Nowhere,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    By(IpAddr),
+    NoneSince(Nanos),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    mac: Option<Mac>,
+    /// When it said so.
+    heard: Nanos,
+    /// When it was last asked, and how often since it was heard.
+    asked: Nanos,
+    questions: u32,
+}
+
+/// The hops that our packets go by.
+#[derive(Debug, Default)]
+pub(crate) struct Neighbours {
+    hops: HashMap<IpAddr, Hop>,
+    /// By destination.
+    ways: HashMap<IpAddr, Way>,
+    /// Not before then those without a way are looked through again.
+    tidy_at: Nanos,
+    /// The last destination, where its hop is, and until when that needs no look: nearly all packets go to
+    /// a few.
+    last: Option<(IpAddr, Mac, Nanos)>,
+}
+
+impl Neighbours {
+    /// Packets to `destination` go by way of `hop`, or, at `now`, by none.
+    pub(crate) fn learn_way(&mut self, now: Nanos, destination: IpAddr, hop: Option<IpAddr>) {
+        if self.has_room(now) {
+            self.ways.insert(destination, hop.map_or(Way::NoneSince(now), Way::By));
+        }
+    }
+
+    /// Whether one more destination can be remembered, where need be in place of those that had no way.
+    fn has_room(&mut self, now: Nanos) -> bool {
+        if self.ways.len() >= REMEMBERED_MAX && now >= self.tidy_at {
+            self.tidy_at = now + NO_WAY;
+            self.ways.retain(|_, way| !way.is_over(now));
+        }
+        self.ways.len() < REMEMBERED_MAX
+    }
+
+    /// How packets to `destination` go. A question is given once in [`ASK_AGAIN`].
+    pub(crate) fn onward(&mut self, now: Nanos, destination: IpAddr) -> Onward {
+        if let Some((address, mac, until)) = self.last
+            && address == destination
+            && now < until
+        {
+            return Onward::To(mac, None);
+        }
+        let hop = match self.ways.get(&destination).copied() {
+            Some(Way::By(hop)) => hop,
+            Some(way) if !way.is_over(now) => return Onward::Nowhere,
+            None if !self.has_room(now) => return Onward::Nowhere,
+            Some(_) | None => return Onward::Unknown,
+        };
+        let fresh = Hop { mac: None, heard: now, asked: Nanos::ZERO, questions: 0 };
+        let state = self.hops.entry(hop).or_insert(fresh);
+        let good_until = state.good_until();
+        if let Some(mac) = state.mac
+            && now < good_until
+        {
+            self.last = Some((destination, mac, good_until));
+            return Onward::To(mac, None);
+        }
+        if state.mac.is_none() && state.questions > 0 && now < good_until {
+            return Onward::Wait;
+        }
+        // who has moved does not hear what goes to where it was
+        let at = state.mac.filter(|_| state.questions == 0);
+        (state.asked, state.questions) = (now, state.questions.saturating_add(1));
+        let question = Question { hop, at };
+        state.mac.map_or(Onward::Ask(question), |mac| Onward::To(mac, Some(question)))
+    }
+
+    /// Somebody says where he is; whether he is a hop of ours.
+    pub(crate) fn told(&mut self, now: Nanos, who: IpAddr, mac: Mac) -> bool {
+        let Some(hop) = self.hops.get_mut(&who) else { return false };
+        *hop = Hop { mac: Some(mac), heard: now, asked: now, questions: 0 };
+        self.last = None;
+        true
+    }
+}
+
+impl Hop {
+    /// Until when there is no question.
+    fn good_until(&self) -> Nanos {
+        if self.questions > 0 { self.asked + ASK_AGAIN } else { self.heard + FRESH }
+    }
+}
+
+impl Way {
+    /// A way that is none may be one by now.
+    fn is_over(&self, now: Nanos) -> bool {
+        matches!(self, Way::NoneSince(then) if now - *then >= NO_WAY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    const THERE: Mac = Mac([2, 0, 0, 0, 0, 9]);
+    const ELSEWHERE: Mac = Mac([2, 0, 0, 0, 0, 8]);
+    const GATEWAY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+    const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 7));
+
+    /// What is to be done with packets to the server at these instants, ms.
+    fn said(we: &mut Neighbours, instants: &[u64]) -> String {
+        let mut said = String::new();
+        for instant in instants {
+            let way = match we.onward(Nanos::from_millis(*instant), SERVER) {
+                Onward::To(mac, None) => format!("to {mac}"),
+                Onward::To(mac, Some(Question { hop, at: Some(at) })) => {
+                    format!("to {mac}, and {at} is asked for {hop}")
+                }
+                Onward::To(mac, Some(Question { hop, at: None })) => {
+                    format!("to {mac}, and all are asked for {hop}")
+                }
+                Onward::Ask(Question { hop, at: None }) => format!("all are asked for {hop}"),
+                other => format!("{other:?}"),
+            };
+            said += &format!("{instant}: {way}\n");
+        }
+        said
+    }
+
+    #[test]
+    fn a_hop_is_asked_once_a_second_until_it_tells() {
+        let mut we = Neighbours::default();
+        assert_eq!(said(&mut we, &[0]), "0: Unknown\n");
+        we.learn_way(Nanos::ZERO, SERVER, Some(GATEWAY));
+        assert_eq!(
+            said(&mut we, &[0, 10, 999, 1_000, 1_500]),
+            "0: all are asked for 192.0.2.1\n10: Wait\n999: Wait\n\
+             1000: all are asked for 192.0.2.1\n1500: Wait\n"
+        );
+        assert!(we.told(Nanos::from_millis(1_600), GATEWAY, THERE));
+        assert_eq!(said(&mut we, &[1_600]), "1600: to 02:00:00:00:00:09\n");
+    }
+
+    #[test]
+    fn what_was_told_long_ago_is_asked_again_and_one_that_moved_is_followed() {
+        let mut we = Neighbours::default();
+        we.learn_way(Nanos::ZERO, SERVER, Some(GATEWAY));
+        we.onward(Nanos::ZERO, SERVER);
+        we.told(Nanos::ZERO, GATEWAY, THERE);
+        assert_eq!(
+            said(&mut we, &[0, 4_999, 5_000, 5_001, 6_000, 6_999, 7_000]),
+            "0: to 02:00:00:00:00:09\n\
+             4999: to 02:00:00:00:00:09\n\
+             5000: to 02:00:00:00:00:09, and 02:00:00:00:00:09 is asked for 192.0.2.1\n\
+             5001: to 02:00:00:00:00:09\n\
+             6000: to 02:00:00:00:00:09, and all are asked for 192.0.2.1\n\
+             6999: to 02:00:00:00:00:09\n\
+             7000: to 02:00:00:00:00:09, and all are asked for 192.0.2.1\n"
+        );
+        assert!(we.told(Nanos::from_millis(7_001), GATEWAY, ELSEWHERE));
+        assert_eq!(
+            said(&mut we, &[7_002, 12_000, 12_001]),
+            "7002: to 02:00:00:00:00:08\n\
+             12000: to 02:00:00:00:00:08\n\
+             12001: to 02:00:00:00:00:08, and 02:00:00:00:00:08 is asked for 192.0.2.1\n"
+        );
+    }
+
+    #[test]
+    fn a_destination_without_a_way_is_remembered_for_a_second() {
+        let mut we = Neighbours::default();
+        we.learn_way(Nanos::from_millis(100), SERVER, None);
+        assert_eq!(
+            said(&mut we, &[100, 1_099, 1_100]),
+            "100: Nowhere\n1099: Nowhere\n1100: Unknown\n"
+        );
+    }
+
+    #[test]
+    fn no_stranger_fills_the_memory() {
+        let mut we = Neighbours::default();
+        let address = |number: u32| IpAddr::V4(Ipv4Addr::from_bits(number));
+        for number in 0..100_000 {
+            assert!(!we.told(Nanos::ZERO, address(number + 0x0b00_0000), THERE));
+            we.learn_way(Nanos::ZERO, address(number), (number % 2 == 0).then_some(GATEWAY));
+        }
+        assert_eq!((we.hops.len(), we.ways.len()), (0, REMEMBERED_MAX));
+        let (later, new) = (Nanos::from_secs(2), address(200_000));
+        assert_eq!(we.onward(Nanos::from_millis(900), new), Onward::Nowhere);
+        // those without a way make room
+        assert_eq!(we.onward(later, new), Onward::Unknown);
+        we.learn_way(later, new, Some(GATEWAY));
+        assert_eq!(we.ways.len(), REMEMBERED_MAX / 2 + 1);
+    }
+}
