@@ -407,10 +407,11 @@ impl People {
     /// given the user's row.
     pub(crate) fn put_off(&mut self, mut span: impl FnMut(u32) -> Nanos) {
         // sorted from the last to the first, as what stands in the heap is reversed
-        let entries = std::mem::take(&mut self.thinking).into_sorted_vec();
-        for Reverse((at, row, count)) in entries.into_iter().rev() {
-            self.thinking.push(Reverse((at + span(row), row, count)));
+        let mut entries = std::mem::take(&mut self.thinking).into_sorted_vec();
+        for Reverse((at, row, _)) in entries.iter_mut().rev() {
+            *at += span(*row);
         }
+        self.thinking = entries.into();
     }
 
     pub(crate) fn next_due(&self) -> Nanos {

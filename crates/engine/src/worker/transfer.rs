@@ -130,11 +130,12 @@ impl Worker {
             }
             self.established(slot, Some(took), now);
         }
+        let generation = self.pool.conn(slot).generation();
         if fed.is_ok() && self.pool.conn(slot).has_output() {
             self.flush(io, slot, now);
         }
-        let generation = self.pool.conn(slot).generation();
-        if !plain.is_empty() {
+        // a write that failed has ended the connection, and the slot may have another one by now
+        if !plain.is_empty() && self.pool.conn(slot).is_still(generation) {
             self.hear(io, slot, &plain, now);
         }
         self.plain = plain;
