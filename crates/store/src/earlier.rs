@@ -7,11 +7,11 @@ mod tortures;
 use self::tortures::Tortured;
 use crate::alive;
 use crate::hists::StoredHists;
+use crate::parts::{self, insert_over, insert_parts};
 use crate::rows::{
     AGENTS, BESIDE, LIVE, SIDES, TrialPlace, histograms, insert_trial, parse, printed, put, real,
     seconds, take,
 };
-use crate::tortures::{body as body_of_torture, insert_over, insert_parts};
 use crate::tree::{Damage, Unpack, earlier_named, earlier_record, field, object};
 use record::compare::{
     BoundRecord, CompareRecord, Comparison, DifferenceRecord, ProtocolRecord, SideFigures,
@@ -19,7 +19,7 @@ use record::compare::{
 };
 use record::ramp::{RampRecord, RampReport, RampStep, RampStepRecord};
 use record::run::{
-    Driver, DummyRun, Finding, FirstCall, Resolved, RunRecord, RunReport, SloResult,
+    Driver, DummyRun, Finding, FirstCall, Resolved, RunRecord, RunReport, SloResult, VerdictRecord,
 };
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -87,8 +87,8 @@ earlier_record! {
     }
     RampStep { label, purpose, repeat, point, settled_s, run }
     RampReport {
-        name, axis, labels, plan, plan_toml, started_unix_s, environment, steps, curves, verdict,
-        ended_early, findings,
+        name, axis, labels, plan, plan_toml, started_unix_s, environment, steps, curves, ended_early,
+        findings,
     }
     ProtocolRecord {
         version, calls_per_s, response_p50_s, response_p99_s, first_byte_p50_s, connections_per_run,
@@ -219,12 +219,15 @@ fn read(connection: &Connection, result: i64, version: i64) -> Result<Read, Unre
             };
             let torture = tortures::read(connection, result, (&body, finished), beside)?;
             let (Tortured::Whole(record) | Tortured::Cut(record, _)) = &torture;
-            found.body = Some(body_of_torture(record));
+            found.body = Some(parts::body(record));
             found.torture = Some(torture);
         }
         "ramp" if finished => {
             put_lists(connection, &mut body, result, None)?;
-            found.body = Some(printed(&RampRecord::of(&RampReport::unpack(&body, nothing)?)));
+            let verdict: Verdict = field(object(&body)?, "verdict", nothing)?;
+            let verdict = VerdictRecord::of(&verdict);
+            let ramp = RampRecord::of(&RampReport::unpack(&body, nothing)?);
+            found.body = Some(printed(&RampRecord { verdict, ..ramp }));
         }
         "compare" if finished => {
             let side = |part: &&str| {

@@ -165,18 +165,21 @@ fn run(
         audit.borrow_mut().end(&report.result, code as u8);
     }
     // the store comes first: what it has is whole, whatever becomes of the files
-    let kept = match torture.is_tested() {
-        true => keeping.finish_torture(&torture, args.outputs.quiet),
-        false => {
-            keeping.discard();
-            Ok(())
-        }
-    };
+    let kept = keep(keeping, &torture, args.outputs.quiet);
     outputs::write(&args.outputs, &torture).and(recorded).and(felt).and(kept)?;
     if let Some(facts) = report.path.as_ref().filter(|_| !args.outputs.quiet) {
         crate::netpath_command::tell(facts).iter().for_each(|line| crate::say(line));
     }
     Ok(code)
+}
+
+/// Finishes the result in the store; one in which no case was carried out leaves nothing there.
+fn keep(keeping: Keeping, torture: &TortureRecord, quiet: bool) -> Result<(), Failure> {
+    if torture.is_tested() {
+        return keeping.finish_torture(torture, quiet);
+    }
+    keeping.discard();
+    Ok(())
 }
 
 /// How long each case usually takes.
