@@ -1,4 +1,4 @@
-//! `loadstone demo`: the main job on nothing but itself.
+//! `loadstone demo`: a run against the built-in site.
 
 use crate::args::DemoArgs;
 use crate::child::SiteProcess;

@@ -8,7 +8,7 @@ use crate::{files, run};
 use faces::webstone::Benchmark;
 use record::check::CheckRecord;
 use record::compare::CompareRecord;
-use record::torture::Torture;
+use record::torture::TortureRecord;
 use report::ramp::RampRecord;
 use report::{Named, RunRecord, Style};
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) enum ShownResults {
     Runs(Vec<(String, RunRecord)>),
     Ramps(Vec<(String, RampRecord)>),
     Comparison(Box<CompareRecord>),
-    Torture(Box<Torture>),
+    Torture(Box<TortureRecord>),
     Check(Box<CheckRecord>),
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn of_one_kind(stored: Vec<(String, Stored)>) -> Result<ShownResults,
     }
     Ok(match (comparisons.pop(), tortures.pop()) {
         (Some(compare), _) => ShownResults::Comparison(compare),
-        (None, Some(torture)) => ShownResults::Torture(Box::new(torture.record())),
+        (None, Some(torture)) => ShownResults::Torture(torture),
         (None, None) if ramps.is_empty() => ShownResults::Runs(runs),
         (None, None) => ShownResults::Ramps(ramps),
     })
@@ -163,10 +163,11 @@ fn one_picture(wanted: ShownResults, args: &ReportArgs) -> Result<ShownResults, 
     }
     if let ShownResults::Torture(torture) = &wanted
         && args.csv.is_some()
-        && torture.is_bare()
+        && !torture.has_probes()
     {
         return Err(Failure::usage(
-            "--csv: the JSON of a torture does not contain its probes; name a result of the store",
+            "--csv: the JSON of an earlier version does not contain the probes of a torture; name a \
+             result of the store",
         ));
     }
     if count > 1 && args.csv.is_some() {
@@ -295,7 +296,7 @@ impl ShownResults {
                 ramps.iter().map(|(_, ramp)| report::ramp::csv(ramp)).collect()
             }
             ShownResults::Comparison(compare) => report::compare::csv(compare),
-            ShownResults::Torture(torture) => report::torture::probes_csv(&torture.details.probes),
+            ShownResults::Torture(torture) => report::torture::probes_csv(&torture.probe_series),
             ShownResults::Check(_) => String::new(),
         }
     }

@@ -1,8 +1,8 @@
 //! TUN devices: one end of a path each. A device lives in the namespace in which its file was
 //! opened, and goes with it.
 
-use crate::{netlink, raw, retry};
 use crate::trouble::PathTrouble;
+use crate::{netlink, raw, retry};
 use rustix::fs::{Mode, OFlags, open};
 use std::fs::File;
 use std::io;

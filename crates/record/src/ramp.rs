@@ -2,13 +2,13 @@
 
 mod figures;
 mod published;
+mod verdict;
 
 pub use published::*;
 
 use crate::run::{Finding, RunReport};
 use plan::Plan;
 use sample::Environment;
-use stats::Verdict;
 use stats::curve::{Axis, Curve, Point, Purpose};
 
 /// A finished ramp, of one target or of several in one session.
@@ -29,8 +29,6 @@ pub struct RampReport {
     pub steps: Vec<RampStep>,
     /// One for each label.
     pub curves: Vec<Curve>,
-    /// Of the ramp as a whole: the verdicts of the steps that were used.
-    pub verdict: Verdict,
     /// Why it ended before its last step: interrupted, the target died at step 7 of 20.
     pub ended_early: Option<String>,
     pub findings: Vec<Finding>,

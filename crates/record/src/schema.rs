@@ -24,25 +24,25 @@ pub struct Published {
     pub text: String,
 }
 
-/// Every record's schema (JSON Schema, draft 2020-12). That of a ramp, which holds whole runs,
-/// refers to the schema of a run; the others stand alone.
+/// Every record's schema (JSON Schema, draft 2020-12). Those of a ramp and of a torture, which hold whole
+/// runs, refer to the schema of a run; the others stand alone.
 pub fn published() -> Vec<Published> {
     let run = of::<run::RunRecord>(run::SCHEMA);
     let mut ramp = of::<ramp::RampRecord>(ramp::SCHEMA);
-    refer(&mut ramp, &run);
+    let mut torture = of::<torture::TortureRecord>(torture::SCHEMA);
+    [&mut ramp, &mut torture].into_iter().for_each(|other| refer(other, &run));
     let others = [
         of::<compare::CompareRecord>(compare::SCHEMA),
         of::<check::CheckRecord>(check::SCHEMA),
         of::<survey::SurveyRecord>(survey::SCHEMA),
         of::<fit::FitRecord>(fit::SCHEMA),
-        of::<torture::TortureRecord>(torture::SCHEMA),
         of::<torture::chain::ChainRecord>(torture::chain::SCHEMA),
         of::<torture::diff::DiffRecord>(torture::diff::SCHEMA),
         of::<torture::rejudged::RejudgedRecord>(torture::rejudged::SCHEMA),
         of::<torture::replay::ReplayRecord>(torture::replay::SCHEMA),
         of::<runs::RunsRecord>(runs::SCHEMA),
     ];
-    [run, ramp].iter().chain(&others).map(file).collect()
+    [run, ramp, torture].iter().chain(&others).map(file).collect()
 }
 
 /// The schema named `name`: `loadstone.run/1`.

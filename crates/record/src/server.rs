@@ -200,7 +200,9 @@ impl Observed {
             errors,
             refused: count(&FailureClass::Refused),
             broken: BROKEN.iter().map(count).sum(),
-            missed: missed_expectations(run.plan, run.measurement),
+            missed: missed_expectations(run.plan, |class| {
+                run.measurement.total.failures.get(&class).copied().unwrap_or(0)
+            }),
             tail: tail(run.measurement),
             silence: silence(run.measurement),
         }
@@ -379,7 +381,7 @@ fn wrong_statuses(run: &Inputs<'_>) -> Vec<(u16, u64)> {
 
 /// Calls that failed on what the plan expects in so many words. A status of 400 or above without
 /// such a word is a failure, and nobody's expectation.
-pub fn missed_expectations(plan: &Plan, measurement: &Measurement) -> u64 {
+pub(crate) fn missed_expectations(plan: &Plan, failed: impl Fn(FailureClass) -> u64) -> u64 {
     let expect = &plan.expect;
     let asked = [
         (FailureClass::Status, !expect.status.is_empty()),
@@ -388,9 +390,7 @@ pub fn missed_expectations(plan: &Plan, measurement: &Measurement) -> u64 {
         (FailureClass::Differs, expect.verify.is_some()),
         (FailureClass::OtherTarget, expect.verify.is_some()),
     ];
-    let failures = &measurement.total.failures;
-    let missed = asked.iter().filter(|(_, asked)| *asked);
-    missed.filter_map(|(class, _)| failures.get(class)).sum()
+    asked.into_iter().filter(|(_, asked)| *asked).map(|(class, _)| failed(class)).sum()
 }
 
 /// The first objective that is missed whatever the client's lateness, and by how much.

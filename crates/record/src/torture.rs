@@ -1,13 +1,15 @@
-//! `loadstone.torture/1`: the result of a torture. Every key is always present; times are in seconds;
-//! bytes are escaped as in a string of C. [`Details`] stand beside the record: what charts and CSV
-//! need, and the published JSON does not have.
+//! `loadstone.torture/1`: the result of a torture, whole: whatever shows it needs nothing else. Times are in
+//! seconds; bytes are escaped as in a string of C. Every key is always present, but for what a probe may not have.
 
 mod bytes;
 mod case;
 pub mod chain;
+mod cost;
 pub mod diff;
 pub(crate) mod ids;
 mod load;
+mod over;
+mod probe;
 pub mod rejudged;
 pub mod replay;
 mod report;
@@ -20,50 +22,24 @@ pub use case::{
     PauseRecord, Recovery, ShrunkRecord,
 };
 pub use load::{IntervalRecord, LoadRecord, LoadedCase};
+pub use over::OverCase;
+pub use probe::{ProbeCounts, ProbeOutcomes, ProbeRecord};
 pub use report::{Beside, Report, found};
-pub use server::{DeathRecord, ProcessRecord, ServerCaseRecord, ServerRecord, StateRecord};
+pub use server::{
+    DeathRecord, MomentRecord, ProcessRecord, ServerCaseRecord, ServerRecord, StateRecord,
+};
 pub use waivers::{Applied, Day, Waiver, WaiverState};
 
-use crate::run::PathRecord;
+use crate::run::{EnvironmentRecord, PathRecord};
 use crate::{document, timestamp};
-use sample::{Environment, PathFacts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-use torture::beside::Felt;
-use torture::cost::{self, Cost};
-use torture::judge::{Severity, TestOutcome};
-use torture::result::{Baseline, Measure, Probe, ProbeKind, RunResult, Seen, ServerSeen};
+use torture::judge::{Plain, Severity, TestOutcome};
+use torture::result::{Baseline, RunResult};
 use torture::safety::Class;
 
 /// The schema that is written, and the only one that is read.
 pub const SCHEMA: &str = "loadstone.torture/1";
-
-/// A record, and what stands beside it.
-#[derive(Clone, Debug)]
-pub struct Torture {
-    pub record: TortureRecord,
-    /// Empty where only the record is known.
-    pub details: Details,
-}
-
-/// What charts, CSV and explanations need beside the record.
-#[derive(Clone, Debug, Default)]
-pub struct Details {
-    /// The machine that tested.
-    pub environment: Option<Environment>,
-    /// Why each case matters, by its id.
-    pub reasons: BTreeMap<String, String>,
-    /// Each probe of the server's health, in the order in which they ended.
-    pub probes: Vec<Probe>,
-    /// The server at each moment at which it was observed.
-    pub server: Option<ServerSeen>,
-    /// The server before each case, by the id of the case.
-    pub before: BTreeMap<String, StateRecord>,
-    /// Two plain requests had different bodies: only the status of the probed page was compared.
-    pub page_changes: bool,
-}
 
 /// The result of a torture. Bytes are escaped as in a string of C.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -94,6 +70,9 @@ pub struct TortureRecord {
     /// Of the program that wrote it.
     #[serde(default)]
     pub version: String,
+    /// The machine that tested; null in results of versions that did not write it.
+    #[serde(default)]
+    pub environment: Option<EnvironmentRecord>,
     /// Cases that count against the server: findings that are not waived.
     #[serde(default)]
     pub findings: u64,
@@ -135,6 +114,9 @@ pub struct TortureRecord {
     /// figures are those of a run's path.
     #[serde(default)]
     pub path: Option<PathRecord>,
+    /// Each probe of the server's health, in the order in which they ended.
+    #[serde(default)]
+    pub probe_series: Vec<ProbeRecord>,
 }
 
 /// What failed a run of a version that knew no severities was every finding.
@@ -147,6 +129,9 @@ fn failing() -> Severity {
 pub struct PlainPage {
     pub status: u16,
     pub body_bytes: u64,
+    /// Two plain requests had different bodies: of the page only the status was compared.
+    #[serde(default)]
+    pub changes: bool,
 }
 
 /// Something that a server may do either way.
@@ -167,22 +152,6 @@ pub struct BaselineRecord {
     pub p99_s: f64,
 }
 
-/// Probes by their outcome: on connections of their own, and on one that is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ProbeCounts {
-    pub new: ProbeOutcomes,
-    pub keep: ProbeOutcomes,
-}
-
-/// Probes of one kind; those that our own machine could not send are left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ProbeOutcomes {
-    pub correct: u64,
-    /// 503 or 429, well-formed, in time.
-    pub shed: u64,
-    pub lost: u64,
-}
-
 /// How many connections in one state keep every slot of the server busy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostRecord {
@@ -197,27 +166,6 @@ pub struct CostRecord {
     pub connections_per_s: Option<f64>,
 }
 
-/// What a record is made from.
-#[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
-    /// The URL as typed.
-    pub target: &'a str,
-    pub addresses: &'a [IpAddr],
-    pub class: Class,
-    /// In seconds since 1970-01-01 UTC.
-    pub started_unix_s: f64,
-    pub seed: u64,
-    /// Findings as grave as this fail the run.
-    pub fail_on: Severity,
-    pub environment: &'a Environment,
-    pub result: &'a RunResult,
-    pub waivers: &'a [Applied],
-    /// What the background load observed, and its own `loadstone.run/1`.
-    pub load: Option<(&'a Felt, &'a serde_json::Value)>,
-    /// What the emulated path did that the cases went through.
-    pub path: Option<&'a PathFacts>,
-}
-
 /// Reads a record from JSON. Keys that a newer version added are ignored; keys that an older version
 /// did not have are empty.
 ///
@@ -227,77 +175,58 @@ pub fn read(text: &str) -> Result<TortureRecord, String> {
     document::read(text, SCHEMA, "loadstone torture --json")
 }
 
-impl Torture {
-    /// The record of a torture and what stands beside it.
-    pub fn of(source: &Source<'_>) -> Torture {
-        Torture { record: TortureRecord::of(source), details: Details::of(source) }
-    }
-
-    /// Whether only the record is known.
-    pub fn is_bare(&self) -> bool {
-        self.details.environment.is_none()
-    }
-
-    /// A record without details.
-    pub fn bare(record: TortureRecord) -> Torture {
-        Torture { record, details: Details::default() }
-    }
-}
-
-impl Details {
-    fn of(source: &Source<'_>) -> Details {
-        let result = source.result;
-        let before = |case: &torture::result::CaseResult| {
-            let before = StateRecord::of(&case.server.as_ref()?.before);
-            Some((case.case.id.clone(), before))
-        };
-        let reason =
-            |case: &torture::result::CaseResult| (case.case.id.clone(), case.case.why.clone());
-        Details {
-            environment: Some(source.environment.clone()),
-            reasons: result.cases.iter().map(reason).collect(),
-            probes: result.probes.clone(),
-            server: result.server.clone(),
-            before: result.cases.iter().filter_map(before).collect(),
-            page_changes: result.plain.status > 0 && result.plain.digest.is_none(),
-        }
-    }
-}
-
 impl TortureRecord {
-    fn of(source: &Source<'_>) -> TortureRecord {
-        let result = source.result;
+    /// What is published of a torture.
+    pub fn of(report: &Report) -> TortureRecord {
+        let result = &report.result;
+        let waivers = &report.waivers;
         let cases: Vec<CaseRecord> =
-            result.cases.iter().map(|case| CaseRecord::of(case, source.waivers)).collect();
+            result.cases.iter().map(|case| CaseRecord::of(case, waivers)).collect();
+        let limits: Vec<LimitRecord> = result.cases.iter().flat_map(LimitRecord::of_case).collect();
+        let is_meter = |id: &str| {
+            result.cases.iter().any(|row| row.case.id == id && cost::is_meter(&row.case))
+        };
         TortureRecord {
             schema: SCHEMA.to_owned(),
-            target: source.target.to_owned(),
-            addresses: source.addresses.iter().map(ToString::to_string).collect(),
-            class: source.class,
-            started: timestamp(source.started_unix_s),
-            started_unix_s: source.started_unix_s,
+            target: report.target.clone(),
+            addresses: report.addresses.iter().map(ToString::to_string).collect(),
+            class: report.class,
+            started: timestamp(report.started_unix_s),
+            started_unix_s: report.started_unix_s,
             elapsed_s: result.took.as_secs_f64(),
             interrupted: result.interrupted,
             ended_early: result.ended_early.clone(),
-            seed: source.seed,
-            fail_on: source.fail_on,
-            version: source.environment.version.clone(),
-            findings: cases.iter().filter(|case| case.counts()).count() as u64,
-            plain: PlainPage { status: result.plain.status, body_bytes: result.plain.body_len },
+            seed: report.seed,
+            fail_on: report.fail_on,
+            version: report.environment.version.clone(),
+            environment: Some(EnvironmentRecord::of(&report.environment)),
+            findings: counted(&cases),
+            plain: PlainPage::of(&result.plain),
             post_trouble: result.post_trouble.clone(),
             habits: habits(result),
             baseline: result.baseline.as_ref().map(BaselineRecord::of),
             probes: ProbeCounts::of(&result.probes),
-            limits: limits(result),
-            costs: cost::costs(result).iter().map(CostRecord::of).collect(),
-            waivers: source.waivers.to_vec(),
+            costs: cost::costs(&limits, result.slots_named, is_meter),
+            limits,
+            waivers: waivers.clone(),
             cases,
             shrunk: result.shrunk.iter().map(ShrunkRecord::of).collect(),
             kept: result.kept.iter().map(KeptRecord::of).collect(),
-            beside: source.load.map(|(felt, run)| LoadRecord::of(felt, run)),
+            beside: report.beside.as_ref().map(LoadRecord::of),
             server: result.server.as_ref().and_then(ServerRecord::of),
-            path: source.path.map(PathRecord::of),
+            path: report.path.as_ref().map(PathRecord::of),
+            probe_series: result.probes.iter().map(ProbeRecord::of).collect(),
         }
+    }
+
+    /// Whether each probe is there: the JSON of earlier versions has no more than their counts.
+    pub fn has_probes(&self) -> bool {
+        self.environment.is_some()
+    }
+
+    /// Whether any finding that counts is grave enough to fail the run.
+    pub fn fails(&self) -> bool {
+        self.cases.iter().any(|case| case.fails(self.fail_on))
     }
 
     /// Cases that count against the server, the worst first: findings that are not waived.
@@ -378,12 +307,15 @@ fn habits(result: &RunResult) -> Vec<HabitRecord> {
     result.habits.seen.iter().map(one).collect()
 }
 
-fn limits(result: &RunResult) -> Vec<LimitRecord> {
-    let of = |case: &torture::result::CaseResult| -> Vec<LimitRecord> {
-        let one = |measure: &Measure| LimitRecord::of(&case.case.id, measure);
-        case.measures.iter().map(one).collect()
-    };
-    result.cases.iter().flat_map(of).collect()
+fn counted(cases: &[CaseRecord]) -> u64 {
+    cases.iter().filter(|case| case.counts()).count() as u64
+}
+
+impl PlainPage {
+    fn of(plain: &Plain) -> PlainPage {
+        let changes = plain.status > 0 && plain.digest.is_none();
+        PlainPage { status: plain.status, body_bytes: plain.body_len, changes }
+    }
 }
 
 impl BaselineRecord {
@@ -393,42 +325,6 @@ impl BaselineRecord {
             failed: base.failed,
             p50_s: base.p50.as_secs_f64(),
             p99_s: base.p99.as_secs_f64(),
-        }
-    }
-}
-
-impl ProbeCounts {
-    fn of(probes: &[Probe]) -> ProbeCounts {
-        let of = |kind: ProbeKind| {
-            let count = |seen: Seen| {
-                let own = |probe: &&Probe| probe.kind == kind && probe.seen == seen && !probe.ours;
-                probes.iter().filter(own).count() as u64
-            };
-            ProbeOutcomes {
-                correct: count(Seen::Correct),
-                shed: count(Seen::Shed),
-                lost: count(Seen::Lost),
-            }
-        };
-        ProbeCounts { new: of(ProbeKind::New), keep: of(ProbeKind::Keep) }
-    }
-}
-
-impl ProbeOutcomes {
-    /// Probes of any outcome.
-    pub fn sum(self) -> u64 {
-        self.correct + self.shed + self.lost
-    }
-}
-
-impl CostRecord {
-    fn of(cost: &Cost<'_>) -> CostRecord {
-        CostRecord {
-            case: cost.case.to_owned(),
-            what: cost.what.to_owned(),
-            slots: cost.slots,
-            deadline_s: cost.deadline_s,
-            connections_per_s: cost.per_second,
         }
     }
 }

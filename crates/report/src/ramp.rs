@@ -12,7 +12,7 @@ pub use answer::{answer, capacity_in_words, knee_in_words, load, steps_sentence}
 pub use csv::csv;
 pub use page::html;
 pub use text::text;
-pub use verdict::{missed, verdict};
+pub use verdict::missed;
 pub(crate) use watched::watched;
 
 pub use record::ramp::{RampRecord, RampReport, RampStep, RampStepRecord};

@@ -36,9 +36,9 @@ pub use text::text;
 pub use crate::words::timestamp;
 pub use record::torture::{Beside, Report, found};
 
-use record::torture::Torture;
+use record::torture::TortureRecord;
 
 /// The record as JSON, indented, with a line feed at its end.
-pub fn json(torture: &Torture) -> String {
-    record::document::printed(&torture.record)
+pub fn json(torture: &TortureRecord) -> String {
+    record::document::printed(torture)
 }

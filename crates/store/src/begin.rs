@@ -6,7 +6,7 @@ use crate::{ResultKind, RunId, Store, StoreError, alive};
 use plan::{Plan, Secrets};
 use rusqlite::{TransactionBehavior, params};
 use sample::Environment;
-use serde_json::{Value, json};
+use serde_json::json;
 use stats::curve::Axis;
 
 /// What a result begins with.
@@ -35,9 +35,10 @@ pub(crate) struct FirstRow<'a> {
     pub(crate) command_line: &'a str,
     /// Secrets masked; empty where no plan was followed.
     pub(crate) plan: &'a str,
-    pub(crate) environment: &'a Value,
+    /// JSON, as the body is.
+    pub(crate) environment: &'a str,
     pub(crate) started_unix_s: f64,
-    pub(crate) body: &'a Value,
+    pub(crate) body: &'a str,
 }
 
 impl Store {
@@ -61,9 +62,9 @@ impl Store {
             name: beginning.name,
             command_line: beginning.command_line,
             plan: &plan::to_toml(beginning.plan, Secrets::Masked),
-            environment: &beginning.environment.pack(shelf),
+            environment: &beginning.environment.pack(shelf).to_string(),
             started_unix_s: beginning.started_unix_s,
-            body: &body,
+            body: &body.to_string(),
         };
         self.begin_row(kind, &row)
     }
@@ -84,9 +85,9 @@ impl Store {
                     row.name,
                     row.command_line,
                     row.plan,
-                    row.environment.to_string(),
+                    row.environment,
                     row.started_unix_s,
-                    row.body.to_string(),
+                    row.body,
                 ],
             )?;
             Ok(transaction.last_insert_rowid())

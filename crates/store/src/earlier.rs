@@ -1,26 +1,31 @@
-//! Results as versions before schema 3 stored them: each part of a report by its name. They are read once, when
-//! their store is brought up to date, and stored anew as records. A name once given stays.
+//! Results as versions before schema 3 stored them, and tortures as those before schema 4: each part of a report by
+//! its name. They are read once, when their store is brought up to date, and stored anew as records. A name once
+//! given stays.
 
+mod tortures;
+
+use self::tortures::Tortured;
 use crate::alive;
-use crate::hists::{Shelf, StoredHists};
+use crate::hists::StoredHists;
+use crate::parts::{self, insert_over, insert_parts};
 use crate::rows::{
-    AGENTS, LIVE, SIDES, TrialPlace, histograms, insert_trial, parse, printed, put, real, seconds,
-    take,
+    AGENTS, BESIDE, LIVE, SIDES, TrialPlace, histograms, insert_trial, parse, printed, put, real,
+    seconds, take,
 };
-use crate::tree::{Damage, Pack, field, named, object, record};
+use crate::tree::{Damage, Unpack, earlier_named, earlier_record, field, object};
 use record::compare::{
     BoundRecord, CompareRecord, Comparison, DifferenceRecord, ProtocolRecord, SideFigures,
     put_together, sentence,
 };
 use record::ramp::{RampRecord, RampReport, RampStep, RampStepRecord};
 use record::run::{
-    Driver, DummyRun, Finding, FirstCall, Resolved, RunRecord, RunReport, SloResult,
+    Driver, DummyRun, Finding, FirstCall, Resolved, RunRecord, RunReport, SloResult, VerdictRecord,
 };
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use sample::{
-    AddressConflict, AgentFacts, BudgetFacts, FleetFacts, HeldFacts, PartMove, PostFacts, StackFacts, SutRow,
-    SutSeries,
+    AddressConflict, AgentFacts, BudgetFacts, FleetFacts, HeldFacts, PartMove, PostFacts,
+    StackFacts, SutRow, SutSeries,
 };
 use serde_json::{Map, Value};
 use stats::compare::Scale;
@@ -29,7 +34,7 @@ use stats::curve::{
 };
 use stats::{Cause, Measurement, Verdict};
 
-record! {
+earlier_record! {
     FleetFacts { server, agents, moved, budgets }
     PartMove { from, to, slots, of, at_s, refused }
     BudgetFacts { host, most_per_s, asked_per_s }
@@ -83,8 +88,8 @@ record! {
     }
     RampStep { label, purpose, repeat, point, settled_s, run }
     RampReport {
-        name, axis, labels, plan, plan_toml, started_unix_s, environment, steps, curves, verdict,
-        ended_early, findings,
+        name, axis, labels, plan, plan_toml, started_unix_s, environment, steps, curves, ended_early,
+        findings,
     }
     ProtocolRecord {
         version, calls_per_s, response_p50_s, response_p99_s, first_byte_p50_s, connections_per_run,
@@ -94,7 +99,7 @@ record! {
     BoundRecord { text, crossed, why }
 }
 
-named! {
+earlier_named! {
     CapacityEnd {
         Bracketed = "bracketed", NeverMissed = "never-missed", NeverMet = "never-met",
         ClientLimited = "client-limited",
@@ -107,11 +112,7 @@ named! {
 }
 
 /// Versions before schema 3 knew of none, and said nothing.
-impl Pack for AddressConflict {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
-        self.address.pack(shelf)
-    }
-
+impl Unpack for AddressConflict {
     fn unpack(_: &Value, _: &mut StoredHists) -> Result<AddressConflict, Damage> {
         Err(Damage::new("an address that two have, which no earlier version told of"))
     }
@@ -140,6 +141,17 @@ impl From<Damage> for Unread {
 struct Read {
     trials: Vec<(String, usize, String, RunRecord)>,
     body: Option<String>,
+    torture: Option<Tortured>,
+}
+
+/// Since this schema a body of a finished result, and of a measurement that is over, is its record.
+const OF_RECORDS: i64 = 3;
+/// Since this schema those of tortures are records too.
+const TORTURES_OF_RECORDS: i64 = 4;
+
+/// Whether a store of this version has results in an earlier form.
+pub(crate) fn is_of(version: i64) -> bool {
+    (1..TORTURES_OF_RECORDS).contains(&version)
 }
 
 /// A result that a process of an earlier version is still writing.
@@ -151,15 +163,18 @@ pub(crate) fn still_written(connection: &Connection) -> rusqlite::Result<Option<
     Ok(unfinished.into_iter().find(|(_, writer)| alive::is_alive(writer)).map(|(number, _)| number))
 }
 
-/// Stores every result anew as its record. One that cannot be read stays as it is: its number, and why.
-pub(crate) fn bring_over(connection: &Connection) -> rusqlite::Result<Vec<(i64, String)>> {
+/// Stores every result of a store of this version that is not its record yet anew as that. One that cannot be read stays as it is: its number, and why.
+pub(crate) fn bring_over(
+    connection: &Connection,
+    version: i64,
+) -> rusqlite::Result<Vec<(i64, String)>> {
     let mut left = Vec::new();
     let results: Vec<i64> = connection
-        .prepare("SELECT number FROM result ORDER BY number")?
-        .query_map([], |row| row.get(0))?
+        .prepare("SELECT number FROM result WHERE ?1 OR kind = 'torture' ORDER BY number")?
+        .query_map([version < OF_RECORDS], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for number in results {
-        match read(connection, number) {
+        match read(connection, number, version) {
             Ok(found) => found.store(connection, number)?,
             // the disk, not what stands on it
             Err(Unread::Sql(error)) if error.sqlite_error_code().is_some() => return Err(error),
@@ -176,6 +191,15 @@ impl Read {
             let place = TrialPlace { part, position: *position };
             insert_trial(connection, result, place, record, run)?;
         }
+        match &self.torture {
+            Some(Tortured::Whole(torture)) => insert_parts(connection, result, torture)?,
+            Some(Tortured::Cut(_, over)) => {
+                for (position, over) in over.iter().enumerate() {
+                    insert_over(connection, result, position, over)?;
+                }
+            }
+            None => {}
+        }
         if let Some(body) = &self.body {
             let update = "UPDATE result SET body = ?2 WHERE number = ?1";
             connection.execute(update, params![result, body])?;
@@ -184,7 +208,7 @@ impl Read {
     }
 }
 
-fn read(connection: &Connection, result: i64) -> Result<Read, Unread> {
+fn read(connection: &Connection, result: i64, version: i64) -> Result<Read, Unread> {
     let nothing = &mut StoredHists::default();
     let whole = "SELECT kind, state = 'finished', body FROM result WHERE number = ?1";
     let (kind, finished, body): (String, bool, String) =
@@ -192,29 +216,28 @@ fn read(connection: &Connection, result: i64) -> Result<Read, Unread> {
     let mut body = parse(&body)?;
     let labels: Vec<String> = field(object(&body)?, "labels", nothing)?;
     let mut found = Read::default();
-    let rows: Vec<(i64, String, i64, String)> = connection
-        .prepare_cached(
-            "SELECT trial, part, position, body FROM trial WHERE result = ?1 AND part NOT IN (?2, ?3) \
-             ORDER BY part, position",
-        )?
-        .query_map(params![result, LIVE, AGENTS], |row| row.try_into())?
-        .collect::<Result<_, _>>()?;
-    for (trial, part, position, body) in rows {
-        let Ok(position) = usize::try_from(position) else {
-            return Err(Damage::new("a measurement's position is below zero").into());
-        };
-        let (record, run) = self::trial(connection, (result, trial), &body, position, &labels)?;
-        found.trials.push((part, position, record, run));
-    }
-    if !finished {
-        return Ok(found);
+    if version < OF_RECORDS {
+        found.trials = trials(connection, result, &labels)?;
     }
     match kind.as_str() {
-        "ramp" => {
-            put_lists(connection, &mut body, result, None)?;
-            found.body = Some(printed(&RampRecord::of(&RampReport::unpack(&body, nothing)?)));
+        "torture" => {
+            let beside = match found.trials.iter().find(|(part, ..)| part == BESIDE) {
+                Some((.., run)) => Some(run.clone()),
+                None => beside(connection, result)?,
+            };
+            let torture = tortures::read(connection, result, (&body, finished), beside)?;
+            let (Tortured::Whole(record) | Tortured::Cut(record, _)) = &torture;
+            found.body = Some(parts::body(record));
+            found.torture = Some(torture);
         }
-        "compare" => {
+        "ramp" if finished => {
+            put_lists(connection, &mut body, result, None)?;
+            let verdict: Verdict = field(object(&body)?, "verdict", nothing)?;
+            let verdict = VerdictRecord::of(&verdict);
+            let ramp = RampRecord::of(&RampReport::unpack(&body, nothing)?);
+            found.body = Some(printed(&RampRecord { verdict, ..ramp }));
+        }
+        "compare" if finished => {
             let side = |part: &&str| {
                 let own = found.trials.iter().filter(|(of, ..)| of == part);
                 own.map(|(.., run)| run.clone()).collect()
@@ -223,6 +246,39 @@ fn read(connection: &Connection, result: i64) -> Result<Read, Unread> {
             found.body = Some(printed(&compare(object(&body)?, labels, runs)?));
         }
         _ => {}
+    }
+    Ok(found)
+}
+
+/// The load that went on beside a torture, as a record already.
+fn beside(connection: &Connection, result: i64) -> Result<Option<RunRecord>, Unread> {
+    let body = "SELECT body FROM trial WHERE result = ?1 AND part = ?2";
+    let body = connection.query_row(body, params![result, BESIDE], |row| row.get::<_, String>(0));
+    let read = |body: String| serde_json::from_str(&body);
+    let run = body.optional()?.map(read).transpose();
+    run.map_err(|error| Damage::new(format!("the load beside it: {error}")).into())
+}
+
+/// The measurements of a result.
+fn trials(
+    connection: &Connection,
+    result: i64,
+    labels: &[String],
+) -> Result<Vec<(String, usize, String, RunRecord)>, Unread> {
+    let rows: Vec<(i64, String, i64, String)> = connection
+        .prepare_cached(
+            "SELECT trial, part, position, body FROM trial WHERE result = ?1 AND part NOT IN (?2, ?3) \
+             ORDER BY part, position",
+        )?
+        .query_map(params![result, LIVE, AGENTS], |row| row.try_into())?
+        .collect::<Result<_, _>>()?;
+    let mut found = Vec::new();
+    for (trial, part, position, body) in rows {
+        let Ok(position) = usize::try_from(position) else {
+            return Err(Damage::new("a measurement's position is below zero").into());
+        };
+        let (record, run) = self::trial(connection, (result, trial), &body, position, labels)?;
+        found.push((part, position, record, run));
     }
     Ok(found)
 }

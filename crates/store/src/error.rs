@@ -38,6 +38,13 @@ pub enum StoreError {
         path: PathBuf,
         why: String,
     },
+    /// A result of which what is stored cannot be read; the store and its other results can.
+    DamagedResult {
+        path: PathBuf,
+        /// Its id, or its number alone where its kind is damaged as well.
+        result: String,
+        why: String,
+    },
     /// Whatever else the file system or SQLite refused.
     Refused {
         path: PathBuf,
@@ -92,6 +99,12 @@ impl fmt::Display for StoreError {
             | StoreError::Refused { path, .. } => {
                 write!(f, "the results store {} {}", path.display(), self.trouble())
             }
+            StoreError::DamagedResult { path, result, why } => write!(
+                f,
+                "result {result} in the results store {} is damaged ({why}): the other results are not \
+                 affected; import it from a copy of the store, if there is one, and delete it here",
+                path.display()
+            ),
             StoreError::Unknown { wanted, why } => {
                 write!(f, "{} is no stored result: {why}", units::quoted(wanted))
             }

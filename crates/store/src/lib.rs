@@ -17,6 +17,7 @@ mod load;
 mod mask;
 mod open;
 mod partial;
+mod parts;
 mod place;
 mod recording;
 mod records;

@@ -2,13 +2,14 @@
 
 use crate::hists::StoredHists;
 use crate::rows::parse;
-use crate::tree::{Damage, Pack, record};
+use crate::tree::{Damage, Unpack, record};
 use crate::{Progress, ResultKind, RunId, Store, StoreError, alive};
 use record::compare::{CompareRecord, Judgement};
 use record::ramp::RampRecord;
 use record::run::{Headline, RunRecord};
 use record::runs::{ListedRecord, LoadSpanRecord, TorturedRecord};
 use record::server::Conduct;
+use record::torture::TortureRecord;
 use rusqlite::Row;
 use serde_json::Value;
 use stats::State;
@@ -183,19 +184,14 @@ impl Summary {
         }
     }
 
-    pub(crate) fn of_torture(report: &record::torture::Report) -> Summary {
-        let result = &report.result;
-        let tested = || result.cases.iter().filter(|case| case.skipped.is_none());
+    pub(crate) fn of_torture(torture: &TortureRecord) -> Summary {
+        let tested = torture.cases.iter().filter(|case| case.skipped.is_none());
         let tortured = Tortured {
-            cases: tested().count() as u64,
-            findings: report.findings().len() as u64,
-            worst: tested().map(|case| case.outcome).max().unwrap_or_default(),
+            cases: torture.tested_count(),
+            findings: torture.findings,
+            worst: tested.map(|case| case.outcome).max().unwrap_or_default(),
         };
-        Summary {
-            interrupted: result.interrupted || result.ended_early.is_some(),
-            tortured: Some(tortured),
-            ..Summary::default()
-        }
+        Summary { interrupted: torture.is_cut(), tortured: Some(tortured), ..Summary::default() }
     }
 }
 
@@ -302,7 +298,7 @@ struct ListFigures {
 
 impl ListFigures {
     fn of(row: &Listed) -> Result<ListFigures, Damage> {
-        fn named<T: Pack>(name: &Option<String>) -> Result<Option<T>, Damage> {
+        fn named<T: Unpack>(name: &Option<String>) -> Result<Option<T>, Damage> {
             let name = name.as_ref().map(|name| Value::String(name.clone()));
             name.map(|name| T::unpack(&name, &mut StoredHists::default())).transpose()
         }

@@ -3,11 +3,12 @@
 use crate::hists::StoredHists;
 use crate::partial::{self, Begun, LiveTrial};
 use crate::rows::{self, AGENTS, LIVE, RUN, SIDES, STEP, parse};
-use crate::tree::{Damage, Pack, field, object};
+use crate::tree::{Damage, Unpack, field, object};
 use crate::{ResultKind, RunId, Store, StoreError, alive};
 use record::compare::CompareRecord;
 use record::ramp::RampRecord;
 use record::run::RunRecord;
+use record::torture::TortureRecord;
 use rusqlite::{OptionalExtension, params};
 use sample::AgentNow;
 use serde::de::DeserializeOwned;
@@ -19,7 +20,7 @@ pub enum Stored {
     Run(Box<RunRecord>),
     Ramp(Box<RampRecord>),
     Compare(Box<CompareRecord>),
-    Torture(Box<record::torture::Report>),
+    Torture(Box<TortureRecord>),
 }
 
 impl Stored {
@@ -76,8 +77,9 @@ impl Store {
     }
 
     pub(crate) fn id_of(&self, (number, kind): (i64, String)) -> Result<RunId, StoreError> {
-        let kind = ResultKind::named(&kind)
-            .ok_or_else(|| self.damaged(number, Damage::new(format!("{kind} is not a kind"))))?;
+        let why = || format!("{} is not a kind of results", units::quoted(&kind));
+        let unknown = || self.damaged_result(number.to_string(), why());
+        let kind = ResultKind::named(&kind).ok_or_else(unknown)?;
         Ok(RunId { number, kind })
     }
 
@@ -111,24 +113,24 @@ impl Store {
             },
         );
         let ([state, writer, name, plan, environment, body], started_unix_s) = self.told(row)?;
-        let damaged = |damage| self.damaged(id.number, damage);
-        if id.kind != ResultKind::Torture && state == "finished" {
+        let alive = alive::is_alive(&writer);
+        if state == "finished" {
             return self.finished(id, &body);
         }
-        let body = parse(&body).map_err(damaged)?;
         if id.kind == ResultKind::Torture {
-            let alive = alive::is_alive(&writer);
-            return self.torture(id, &body, (state != "finished").then_some(alive));
+            return self.torture(id, &body, Some(alive));
         }
+        let damaged = |damage| self.damaged(id, damage);
+        let body = parse(&body).map_err(damaged)?;
         let nothing = &mut StoredHists::default();
         let known = object(&body).map_err(damaged)?;
         let environment = parse(&environment).map_err(damaged)?;
         let begun = Begun {
-            alive: alive::is_alive(&writer),
+            alive,
             name,
-            plan: Pack::unpack(&Value::String(plan.clone()), nothing).map_err(damaged)?,
+            plan: Unpack::unpack(&Value::String(plan.clone()), nothing).map_err(damaged)?,
             plan_toml: plan,
-            environment: Pack::unpack(&environment, nothing).map_err(damaged)?,
+            environment: Unpack::unpack(&environment, nothing).map_err(damaged)?,
             started_unix_s: started_unix_s.unwrap_or(f64::NAN),
             labels: field(known, "labels", nothing).map_err(damaged)?,
             commands: field(known, "commands", nothing).map_err(damaged)?,
@@ -140,7 +142,7 @@ impl Store {
     fn finished(&self, id: &RunId, body: &str) -> Result<Stored, StoreError> {
         Ok(match id.kind {
             ResultKind::Run => {
-                let missing = || self.damaged(id.number, Damage::new("its measurement is missing"));
+                let missing = || self.damaged(id, Damage::new("its measurement is missing"));
                 Stored::Run(Box::new(self.records(id, RUN)?.pop().ok_or_else(missing)?))
             }
             ResultKind::Ramp => {
@@ -149,12 +151,12 @@ impl Store {
                 Stored::Ramp(Box::new(ramp))
             }
             ResultKind::Compare => Stored::Compare(Box::new(self.record(id, body)?)),
-            ResultKind::Torture => unreachable!("a torture is read by rows of its own"),
+            ResultKind::Torture => self.torture(id, body, None)?,
         })
     }
 
     fn unfinished(&self, id: &RunId, begun: Begun) -> Result<Stored, StoreError> {
-        let damaged = |damage| self.damaged(id.number, damage);
+        let damaged = |damage| self.damaged(id, damage);
         let mut live = Vec::new();
         for (trial, position, body) in self.trials(id, LIVE)? {
             let mut found =
@@ -162,7 +164,7 @@ impl Store {
             let total = parse(&body).map_err(damaged)?;
             let seconds = self.told(rows::seconds(&self.connection, trial))?.map_err(damaged)?;
             let seconds = Vec::unpack(&Value::Array(seconds), &mut found).map_err(damaged)?;
-            let total = Pack::unpack(&total, &mut found).map_err(damaged)?;
+            let total = Unpack::unpack(&total, &mut found).map_err(damaged)?;
             live.push(LiveTrial { position, total, seconds });
         }
         Ok(match id.kind {
@@ -175,7 +177,7 @@ impl Store {
                 let sides = sides.map(|part| self.records(id, part)).collect::<Result<_, _>>()?;
                 Stored::Compare(Box::new(partial::compare(begun, sides)))
             }
-            ResultKind::Torture => unreachable!("a torture is read by rows of its own"),
+            ResultKind::Torture => unreachable!("a torture has no measurement that goes on"),
         })
     }
 
@@ -194,7 +196,7 @@ impl Store {
         let Some(body) = self.told(row.optional())? else { return Ok(Vec::new()) };
         let read = parse(&body)
             .and_then(|body| field(object(&body)?, AGENTS, &mut StoredHists::default()));
-        read.map_err(|damage| self.damaged(id.number, damage))
+        read.map_err(|damage| self.damaged(&id, damage))
     }
 
     /// Trials of a part in their order, each with its position and body.
@@ -223,14 +225,20 @@ impl Store {
         self.trials(id, part)?.iter().map(|(.., body)| self.record(id, body)).collect()
     }
 
-    fn record<T: DeserializeOwned>(&self, id: &RunId, body: &str) -> Result<T, StoreError> {
-        serde_json::from_str(body)
-            .map_err(|error| self.damaged(id.number, Damage::new(error.to_string())))
+    pub(crate) fn record<T: DeserializeOwned>(
+        &self,
+        id: &RunId,
+        body: &str,
+    ) -> Result<T, StoreError> {
+        serde_json::from_str(body).map_err(|error| self.damaged(id, Damage::new(error.to_string())))
     }
 
-    pub(crate) fn damaged(&self, number: i64, damage: Damage) -> StoreError {
-        let why = format!("result {number}: {}", damage.0);
-        StoreError::Damaged { path: self.path.clone(), why }
+    pub(crate) fn damaged(&self, id: &RunId, damage: Damage) -> StoreError {
+        self.damaged_result(id.to_string(), damage.0)
+    }
+
+    fn damaged_result(&self, result: String, why: String) -> StoreError {
+        StoreError::DamagedResult { path: self.path.clone(), result, why }
     }
 }
 

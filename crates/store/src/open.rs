@@ -1,7 +1,7 @@
 //! Opening a store, whatever state its file is in. No file is ever destroyed: what cannot be used is
 //! kept under another name, what is not ours is left alone.
 
-use crate::schema::{self, APPLICATION_ID, OF_RECORDS, STEPS};
+use crate::schema::{self, APPLICATION_ID, STEPS};
 use crate::{StoreError, StorePlace, earlier};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::{self, File, OpenOptions};
@@ -210,7 +210,7 @@ impl Store {
 
     /// What an earlier version still writes would be in its form, in a store of ours.
     fn refuse_while_written(&self, version: i64) -> Result<(), StoreError> {
-        if !(1..OF_RECORDS).contains(&version) {
+        if !earlier::is_of(version) {
             return Ok(());
         }
         let written = self.told(earlier::still_written(&self.connection))?;

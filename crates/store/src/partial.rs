@@ -3,7 +3,7 @@
 use plan::{Load, Plan};
 use record::compare::{CompareRecord, Comparison, LETTERS, OF_A_BLOCK, assemble};
 use record::ramp::{RampRecord, RampReport, RampStepRecord};
-use record::run::{Driver, RunRecord, RunReport, SloResult, merged};
+use record::run::{Driver, RunRecord, RunReport, SloResult, VerdictRecord, merged};
 use sample::Environment;
 use stats::curve::{Axis, curve};
 use stats::verdict::{Evidence, judge};
@@ -142,7 +142,6 @@ pub(crate) fn ramp(begun: Begun, steps: Vec<RampStepRecord>) -> RampRecord {
         curves: begun.labels.iter().map(of_label).collect(),
         axis: begun.axis,
         labels: begun.labels,
-        verdict: Verdict { state: state.unwrap_or(State::Degraded), causes: Vec::new() },
         ended_early: Some(why),
         findings: Vec::new(),
         steps: Vec::new(),
@@ -152,7 +151,8 @@ pub(crate) fn ramp(begun: Begun, steps: Vec<RampStepRecord>) -> RampRecord {
         started_unix_s: begun.started_unix_s,
         environment: begun.environment,
     };
-    RampRecord { steps, ..RampRecord::of(&without_steps) }
+    let verdict = VerdictRecord { state: state.unwrap_or(State::Degraded), causes: Vec::new() };
+    RampRecord { steps, verdict, ..RampRecord::of(&without_steps) }
 }
 
 /// A comparison whose runs so far are known: its whole blocks, compared. Half a block would favour a

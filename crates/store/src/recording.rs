@@ -5,13 +5,13 @@ use crate::write::LiveSecond;
 use crate::{Beginning, ResultKind, RunId, Store, StoreError};
 use record::ramp::RampStepRecord;
 use record::run::RunRecord;
+use record::torture::{OverCase, TortureRecord};
 use sample::AgentNow;
 use stats::{Second, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use torture::result::CaseResult;
 
 /// Seconds that may wait for the disk; what comes when so many wait is left out, and counted.
 const QUEUE_MAX: usize = 64;
@@ -36,7 +36,7 @@ enum WriteJob {
     /// A case of a torture that is over.
     Case {
         index: usize,
-        result: Box<CaseResult>,
+        over: Box<OverCase>,
     },
     /// Nothing follows.
     End,
@@ -83,16 +83,16 @@ impl Recording {
         Recording::start(store, id)
     }
 
-    /// Begins a torture; of `report` all that is known before anything is sent.
+    /// Begins a torture; of `torture` all that is known before anything is sent.
     ///
     /// # Errors
     /// See [`StoreError`].
     pub fn begin_torture(
         mut store: Store,
-        report: &record::torture::Report,
+        torture: &TortureRecord,
         command_line: &str,
     ) -> Result<Recording, StoreError> {
-        let id = store.begin_torture(report, command_line)?;
+        let id = store.begin_torture(torture, command_line)?;
         Recording::start(store, id)
     }
 
@@ -131,8 +131,8 @@ impl Recording {
     }
 
     /// A case of a torture that is over. Never waits: the next one is measured already.
-    pub fn case(&self, index: usize, result: &CaseResult) {
-        let job = WriteJob::Case { index, result: Box::new(result.clone()) };
+    pub fn case(&self, index: usize, over: OverCase) {
+        let job = WriteJob::Case { index, over: Box::new(over) };
         if self.queue.jobs.try_send(job).is_err() {
             self.queue.left_out.fetch_add(1, Ordering::Relaxed);
         }
@@ -207,7 +207,7 @@ fn write(store: &mut Store, id: &RunId, inbox: &Receiver<WriteJob>) -> Option<St
             WriteJob::End => break,
             WriteJob::Step { index, step } => store.step(id, index, &step),
             WriteJob::Side { side, index, run } => store.side(id, side, index, &run),
-            WriteJob::Case { index, result } => store.torture_case(id, index, &result),
+            WriteJob::Case { index, over } => store.torture_case(id, index, &over),
             WriteJob::Second { index, known } => {
                 // what has piled up goes in one transaction
                 let mut all = vec![*known];

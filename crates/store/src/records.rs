@@ -1,10 +1,10 @@
 //! Every field of what is kept by name: the count so far of what runs, figures of the list. Whoever adds a field
 //! to one of these types adds its name here; what was stored before it was there loads with what
-//! [`Pack::absent`] says. A name once given stays.
+//! [`Unpack::absent`] says. A name once given stays.
 
 use crate::hists::{Shelf, StoredHists};
-use crate::tree::{Damage, Pack, field, named, object, record};
-use plan::{Plan, Secrets};
+use crate::tree::{Damage, Pack, Unpack, earlier_record, field, named, object, record};
+use plan::Plan;
 use record::compare::Judgement;
 use record::run::Headline;
 use record::server::Conduct;
@@ -22,6 +22,7 @@ use stats::{
     StreamTally, TargetTally, TransactionTally, Verified,
 };
 use std::fmt::Write;
+use torture::judge::TestOutcome;
 
 record! {
     Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, queued, in_flight }
@@ -79,6 +80,10 @@ record! {
         state, throughput_per_s, goodput_per_s, failure_share, mean_s, p50_s, p90_s, p99_s,
         p99_9_s, max_s, conforming,
     }
+    Span { at, low, high }
+}
+
+earlier_record! {
     PathFacts {
         spec, seed, span, kinds, late_p50, late_p99, late_max, busy, spun, overflowed, foreign,
     }
@@ -87,7 +92,6 @@ record! {
         link, arrived, delivered, delivered_bytes, duplicated, corrupted, lost_to_model,
         lost_to_outage, lost_to_queue, lost_to_codel,
     }
-    Span { at, low, high }
 }
 
 named! {
@@ -103,23 +107,15 @@ named! {
     }
 }
 
-/// With its secrets masked, whatever is asked for.
-impl Pack for Plan {
-    fn pack(&self, _: &mut Shelf) -> Value {
-        plan::to_toml(self, Secrets::Masked).into()
-    }
-
+/// Written with its secrets masked.
+impl Unpack for Plan {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let text = value.as_str().ok_or_else(|| Damage::new("not a text"))?;
         plan::from_masked_toml(text).map_err(|error| Damage(error.0))
     }
 }
 
-impl Pack for Objective {
-    fn pack(&self, _: &mut Shelf) -> Value {
-        self.text.as_str().into()
-    }
-
+impl Unpack for Objective {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let text = value.as_str().ok_or_else(|| Damage::new("not a text"))?;
         Objective::parse(text).map_err(|error| Damage(error.0))
@@ -136,7 +132,9 @@ impl Pack for Hist {
         shelf.keep(self);
         Value::String(path)
     }
+}
 
+impl Unpack for Hist {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         match value {
             Value::Null => Ok(Hist::new()),
@@ -155,11 +153,7 @@ impl Pack for Hist {
 /// Enums that are known by an id.
 macro_rules! by_id {
     ($($name:ident: $what:literal)*) => {$(
-        impl Pack for $name {
-            fn pack(&self, _: &mut Shelf) -> Value {
-                self.id().into()
-            }
-
+        impl Unpack for $name {
             fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
                 let known = $name::ALL.iter().find(|one| Some(one.id()) == value.as_str());
                 known.copied().ok_or_else(|| Damage::new(format!(concat!("{} is no ", $what), value)))
@@ -174,12 +168,38 @@ by_id! {
     Confidence: "confidence"
 }
 
+impl Pack for FailureClass {
+    fn pack(&self, _: &mut Shelf) -> Value {
+        self.id().into()
+    }
+}
+
+impl Pack for TestOutcome {
+    fn pack(&self, _: &mut Shelf) -> Value {
+        self.id().into()
+    }
+}
+
+impl Unpack for TestOutcome {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
+        let found =
+            TestOutcome::ALL.into_iter().find(|outcome| Some(outcome.id()) == value.as_str());
+        found.ok_or_else(|| Damage::new(format!("{value} is not an outcome")))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(TestOutcome::default())
+    }
+}
+
 /// Pairs of status and count.
 impl Pack for StatusTally {
     fn pack(&self, shelf: &mut Shelf) -> Value {
         self.seen().collect::<Vec<_>>().pack(shelf)
     }
+}
 
+impl Unpack for StatusTally {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let mut tally = StatusTally::default();
         for (status, count) in Vec::<(u16, u64)>::unpack(value, found)? {
@@ -198,7 +218,9 @@ impl Pack for Spread {
     fn pack(&self, shelf: &mut Shelf) -> Value {
         self.iter().collect::<Vec<_>>().pack(shelf)
     }
+}
 
+impl Unpack for Spread {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         Vec::<(usize, u64)>::unpack(value, found).map(Spread::from_counts)
     }
@@ -219,7 +241,9 @@ impl Pack for ServerTimings {
         put("malformed", self.malformed().pack(shelf));
         Value::Object(map)
     }
+}
 
+impl Unpack for ServerTimings {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let map = object(value)?;
         let named: Vec<(String, Hist)> = field(map, "named", found)?;
@@ -237,7 +261,9 @@ impl Pack for Instants {
     fn pack(&self, _: &mut Shelf) -> Value {
         Value::Null
     }
+}
 
+impl Unpack for Instants {
     fn unpack(_: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         Ok(Instants::default())
     }
@@ -257,7 +283,9 @@ impl Pack for Beats {
         }
         text.into()
     }
+}
 
+impl Unpack for Beats {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let beat = |word: &str| {
             let (done, good) = word.split_once('/')?;

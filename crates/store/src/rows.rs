@@ -8,7 +8,7 @@ use record::run::{Finding, HistogramRecord, RunRecord, SecondRecord, VerdictReco
 use rusqlite::types::{Value as Sql, ValueRef};
 use rusqlite::{Connection, Row, ToSql, params};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -48,27 +48,46 @@ pub(crate) fn insert_trial(
         params![result, place.part, place.position as i64, record],
     )?;
     let trial = connection.last_insert_rowid();
-    insert_seconds(connection, trial, 0, run.series.iter().map(row_of).collect())?;
+    insert_series(connection, trial, &run.series)?;
     if let Some(measured) = &run.measured {
         insert_histograms(connection, trial, &measured.histograms)?;
     }
     insert_lists(connection, result, Some(trial), &run.verdict, &run.findings)
 }
 
-/// A second of a record as one that is packed: what has columns, all else is in the record.
-fn row_of(row: &SecondRecord) -> Value {
-    let ns = |time: Option<f64>| Nanos::from_secs_f64(time.unwrap_or(0.0)).0;
-    let counts = &row.outcomes;
-    json!({
-        "at_s": row.at_s, "span_s": row.span_s, "warm_up": row.warm_up,
-        "counts": {
-            "due": counts.due, "succeeded": counts.succeeded, "failed": counts.failed,
-            "timed_out": counts.timed_out, "dropped": counts.dropped,
-        },
-        "p50": ns(row.response_p50_s), "p90": ns(row.response_p90_s),
-        "p99": ns(row.response_p99_s), "max": ns(row.response_max_s),
-        "bytes_received": row.bytes_received,
-    })
+/// The seconds of a measurement that is over: what has columns, all else is in its record.
+fn insert_series(
+    connection: &Connection,
+    trial: i64,
+    series: &[SecondRecord],
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO second (trial, position, at_s, span_s, warm_up, due, succeeded, failed, timed_out, \
+         dropped, p50_ns, p90_ns, p99_ns, max_ns, bytes_received) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+    )?;
+    let ns = |time: Option<f64>| Nanos::from_secs_f64(time.unwrap_or(0.0)).0 as i64;
+    for (position, row) in (0i64..).zip(series) {
+        let counts = &row.outcomes;
+        statement.execute(params![
+            trial,
+            position,
+            row.at_s,
+            row.span_s,
+            row.warm_up,
+            counts.due as i64,
+            counts.succeeded as i64,
+            counts.failed as i64,
+            counts.timed_out as i64,
+            counts.dropped as i64,
+            ns(row.response_p50_s),
+            ns(row.response_p90_s),
+            ns(row.response_p99_s),
+            ns(row.response_max_s),
+            row.bytes_received as i64,
+        ])?;
+    }
+    Ok(())
 }
 
 /// Causes and findings of a trial, or, without one, of the result itself.

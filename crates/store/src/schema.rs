@@ -8,10 +8,7 @@ pub(crate) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"LdSt");
 
 /// What brings a store of version n to version n + 1; from nothing to the first. A step that was
 /// released is never changed.
-pub(crate) const STEPS: &[&str] = &[FIRST, TORTURES, RECORDS];
-
-/// Since this schema a body of a finished result, and of a measurement that is over, is its record.
-pub(crate) const OF_RECORDS: i64 = 3;
+pub(crate) const STEPS: &[&str] = &[FIRST, TORTURES, RECORDS, PARTS];
 
 const FIRST: &str = "
 CREATE TABLE result (
@@ -132,6 +129,35 @@ CREATE TABLE probe (
 /// No table is another one: what [`earlier::bring_over`] makes of the rows is.
 const RECORDS: &str = "";
 
+/// Of a measurement that is over, the other figures of its seconds stand in its record alone. What
+/// [`earlier::bring_over`] makes of tortures is another one: `more` of their cases and probes is a record.
+const PARTS: &str = "
+CREATE TABLE second_anew (
+    trial INTEGER NOT NULL REFERENCES trial (trial) ON DELETE CASCADE,
+    position INTEGER NOT NULL,
+    at_s REAL,                           -- from the start of the measured phase
+    span_s REAL,
+    warm_up INTEGER NOT NULL,
+    due INTEGER NOT NULL,
+    succeeded INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    timed_out INTEGER NOT NULL,
+    dropped INTEGER NOT NULL,
+    p50_ns INTEGER NOT NULL,             -- response times
+    p90_ns INTEGER NOT NULL,
+    p99_ns INTEGER NOT NULL,
+    max_ns INTEGER NOT NULL,
+    bytes_received INTEGER NOT NULL,
+    more TEXT,                           -- JSON: its other figures; NULL once its record has them
+    PRIMARY KEY (trial, position)
+) STRICT, WITHOUT ROWID;
+INSERT INTO second_anew SELECT trial, position, at_s, span_s, warm_up, due, succeeded, failed,
+    timed_out, dropped, p50_ns, p90_ns, p99_ns, max_ns, bytes_received, nullif(more, '{\"counts\":{}}')
+    FROM second;
+DROP TABLE second;
+ALTER TABLE second_anew RENAME TO second;
+";
+
 /// The version that all steps together make.
 pub(crate) fn latest(steps: &[&str]) -> i64 {
     steps.len() as i64
@@ -158,8 +184,8 @@ pub(crate) fn bring_up_to_date(
     for step in steps.iter().skip(version.max(0) as usize) {
         transaction.execute_batch(step)?;
     }
-    let left = match (1..OF_RECORDS).contains(&version) {
-        true => earlier::bring_over(&transaction)?,
+    let left = match earlier::is_of(version) {
+        true => earlier::bring_over(&transaction, version)?,
         false => Vec::new(),
     };
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;

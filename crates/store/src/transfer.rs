@@ -14,6 +14,8 @@ pub struct Imported {
     pub known: Vec<RunId>,
     /// Tags that another result has here.
     pub tags_left: Vec<String>,
+    /// What the user is to be told of the opening of the other store, as in [`Store::notes`].
+    pub notes: Vec<String>,
 }
 
 impl Store {
@@ -50,15 +52,17 @@ impl Store {
     /// # Errors
     /// A file that is no store, or cannot be read; a store here that cannot be written.
     pub fn import(&mut self, path: &Path) -> Result<Imported, StoreError> {
-        let there = Store::open_to_read(&StorePlace::File(path.to_owned()))?;
+        let mut there = Store::open_to_read(&StorePlace::File(path.to_owned()))?;
         if there.schema()? != self.schema()? {
             return Err(StoreError::Foreign(path.to_owned()));
         }
+        let notes = std::mem::take(&mut there.notes);
         drop(there);
-        self.attached(path, |store| {
+        let imported = self.attached(path, |store| {
             let numbers = store.told(numbers(&store.connection))?;
             store.copy_all(Way { from: "other", to: "main" }, &numbers)
-        })
+        })?;
+        Ok(Imported { notes, ..imported })
     }
 
     /// Names and definitions of everything in the file: of a store of ours, always the same.

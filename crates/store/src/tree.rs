@@ -1,6 +1,6 @@
 //! Trees of JSON, without loss: what has a name is an object, histograms are kept apart under the path
-//! they stand at. What still runs, the figures of lists, tortures and results of earlier versions are such
-//! trees; a list of fields that is not complete does not compile.
+//! they stand at. What still runs and the figures of lists are written as such trees, and results of earlier versions
+//! are read from them; a list of fields that is not complete does not compile.
 
 use crate::hists::{Shelf, StoredHists};
 use serde_json::{Map, Value};
@@ -22,9 +22,13 @@ impl Damage {
     }
 }
 
-/// To a tree and back.
-pub(crate) trait Pack: Sized {
+/// To a tree.
+pub(crate) trait Pack {
     fn pack(&self, shelf: &mut Shelf) -> Value;
+}
+
+/// And from one.
+pub(crate) trait Unpack: Sized {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage>;
     /// What stands for it in a result that was stored before there was such a field.
     fn absent() -> Option<Self> {
@@ -33,7 +37,7 @@ pub(crate) trait Pack: Sized {
 }
 
 /// A field of a record.
-pub(crate) fn field<T: Pack>(
+pub(crate) fn field<T: Unpack>(
     map: &Map<String, Value>,
     name: &str,
     found: &mut StoredHists,
@@ -53,21 +57,10 @@ fn array(value: &Value) -> Result<&Vec<Value>, Damage> {
     value.as_array().ok_or_else(|| Damage::new("not a list"))
 }
 
-/// A record's way to a tree and back; all of its fields must be named.
-macro_rules! record {
+/// A record's way from a tree; all of its fields must be named.
+macro_rules! earlier_record {
     ($($name:ident { $($field:ident),* $(,)? })*) => {$(
-        impl $crate::tree::Pack for $name {
-            fn pack(&self, shelf: &mut $crate::hists::Shelf) -> serde_json::Value {
-                let $name { $($field),* } = self;
-                let mut map = serde_json::Map::new();
-                $(
-                    let name = stringify!($field);
-                    let value = shelf.within(name, |shelf| $field.pack(shelf));
-                    map.insert(name.to_owned(), value);
-                )*
-                serde_json::Value::Object(map)
-            }
-
+        impl $crate::tree::Unpack for $name {
             fn unpack(
                 value: &serde_json::Value,
                 found: &mut $crate::hists::StoredHists,
@@ -84,19 +77,31 @@ macro_rules! record {
     )*};
 }
 
-/// Values that have a stable name; all of them must be given one. The first stands for an absent
-/// one.
-macro_rules! named {
-    ($($name:ident { $first:ident = $first_id:expr, $($value:ident = $id:expr),* $(,)? })*) => {$(
-        impl $crate::tree::Pack for $name {
-            fn pack(&self, _: &mut $crate::hists::Shelf) -> serde_json::Value {
-                let id: &str = match self {
-                    $name::$first => $first_id,
-                    $($name::$value => $id,)*
-                };
-                id.into()
+/// To a tree and back.
+macro_rules! record {
+    ($($name:ident { $($field:ident),* $(,)? })*) => {
+        $crate::tree::earlier_record! { $($name { $($field),* })* }
+        $(
+            impl $crate::tree::Pack for $name {
+                fn pack(&self, shelf: &mut $crate::hists::Shelf) -> serde_json::Value {
+                    let $name { $($field),* } = self;
+                    let mut map = serde_json::Map::new();
+                    $(
+                        let name = stringify!($field);
+                        let value = shelf.within(name, |shelf| $field.pack(shelf));
+                        map.insert(name.to_owned(), value);
+                    )*
+                    serde_json::Value::Object(map)
+                }
             }
+        )*
+    };
+}
 
+/// Values that had a stable name. The first stands for an absent one.
+macro_rules! earlier_named {
+    ($($name:ident { $first:ident = $first_id:expr, $($value:ident = $id:expr),* $(,)? })*) => {$(
+        impl $crate::tree::Unpack for $name {
             fn unpack(
                 value: &serde_json::Value,
                 _: &mut $crate::hists::StoredHists,
@@ -115,7 +120,27 @@ macro_rules! named {
     )*};
 }
 
-pub(crate) use {named, record};
+/// Values that have one; all of them must be given one.
+macro_rules! named {
+    ($($name:ident { $first:ident = $first_id:expr, $($value:ident = $id:expr),* $(,)? })*) => {
+        $crate::tree::earlier_named! {
+            $($name { $first = $first_id, $($value = $id),* })*
+        }
+        $(
+            impl $crate::tree::Pack for $name {
+                fn pack(&self, _: &mut $crate::hists::Shelf) -> serde_json::Value {
+                    let id: &str = match self {
+                        $name::$first => $first_id,
+                        $($name::$value => $id,)*
+                    };
+                    id.into()
+                }
+            }
+        )*
+    };
+}
+
+pub(crate) use {earlier_named, earlier_record, named, record};
 
 macro_rules! whole {
     ($($number:ty),*) => {$(
@@ -123,7 +148,9 @@ macro_rules! whole {
             fn pack(&self, _: &mut Shelf) -> Value {
                 Value::from(*self)
             }
+        }
 
+        impl Unpack for $number {
             fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
                 let whole = value.as_u64().map(i128::from).or(value.as_i64().map(i128::from));
                 let fits = whole.and_then(|number| <$number>::try_from(number).ok());
@@ -143,7 +170,9 @@ impl Pack for u128 {
     fn pack(&self, _: &mut Shelf) -> Value {
         self.to_string().into()
     }
+}
 
+impl Unpack for u128 {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let read = value.as_str().and_then(|text| text.parse().ok());
         read.ok_or_else(|| Damage::new("not a number as text"))
@@ -162,7 +191,9 @@ impl Pack for f64 {
             None => self.to_string().into(),
         }
     }
+}
 
+impl Unpack for f64 {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let text = || value.as_str().and_then(|text| text.parse().ok());
         value.as_f64().or_else(text).ok_or_else(|| Damage::new(format!("{value} is not a number")))
@@ -177,7 +208,9 @@ impl Pack for bool {
     fn pack(&self, _: &mut Shelf) -> Value {
         Value::Bool(*self)
     }
+}
 
+impl Unpack for bool {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         value.as_bool().ok_or_else(|| Damage::new("neither true nor false"))
     }
@@ -191,7 +224,9 @@ impl Pack for String {
     fn pack(&self, _: &mut Shelf) -> Value {
         Value::String(self.clone())
     }
+}
 
+impl Unpack for String {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         value.as_str().map(str::to_owned).ok_or_else(|| Damage::new("not a text"))
     }
@@ -205,7 +240,9 @@ impl Pack for Nanos {
     fn pack(&self, shelf: &mut Shelf) -> Value {
         self.0.pack(shelf)
     }
+}
 
+impl Unpack for Nanos {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         u64::unpack(value, found).map(Nanos)
     }
@@ -215,11 +252,7 @@ impl Pack for Nanos {
     }
 }
 
-impl Pack for IpAddr {
-    fn pack(&self, _: &mut Shelf) -> Value {
-        self.to_string().into()
-    }
-
+impl Unpack for IpAddr {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let read = value.as_str().and_then(|text| text.parse().ok());
         read.ok_or_else(|| Damage::new("not an address"))
@@ -235,7 +268,9 @@ impl<T: Pack> Pack for Option<T> {
             Some(packed) => packed,
         }
     }
+}
 
+impl<T: Unpack> Unpack for Option<T> {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         match value {
             Value::Null => Ok(None),
@@ -259,7 +294,9 @@ impl<T: Pack> Pack for Vec<T> {
         };
         self.iter().enumerate().map(one).collect()
     }
+}
 
+impl<T: Unpack> Unpack for Vec<T> {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let one = |(index, value): (usize, &Value)| {
             T::unpack(value, found).map_err(|damage| damage.within(&index.to_string()))
@@ -278,7 +315,9 @@ impl<A: Pack, B: Pack> Pack for (A, B) {
         let second = shelf.within("1", |shelf| self.1.pack(shelf));
         Value::Array(vec![first, second])
     }
+}
 
+impl<A: Unpack, B: Unpack> Unpack for (A, B) {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         match array(value)?.as_slice() {
             [first, second] => Ok((A::unpack(first, found)?, B::unpack(second, found)?)),
@@ -294,7 +333,9 @@ impl<T: Pack> Pack for [T; 2] {
         };
         self.iter().enumerate().map(one).collect()
     }
+}
 
+impl<T: Unpack> Unpack for [T; 2] {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let both: Vec<T> = Vec::unpack(value, found)?;
         both.try_into().map_err(|_| Damage::new("not two"))
@@ -315,7 +356,9 @@ impl<K: Pack + Ord, V: Pack> Pack for BTreeMap<K, V> {
         };
         self.iter().enumerate().map(pair).collect()
     }
+}
 
+impl<K: Unpack + Ord, V: Unpack> Unpack for BTreeMap<K, V> {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let pairs: Vec<(K, V)> = Vec::unpack(value, found)?;
         Ok(pairs.into_iter().collect())

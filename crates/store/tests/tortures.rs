@@ -20,6 +20,7 @@ use dialogue::governor::Stop;
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, TalkScript};
 use record::torture::waivers::{Applied, Day, Waiver, WaiverState};
+use record::torture::{OverCase, TortureRecord};
 use report::torture::Report;
 use report::{
     Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunRecord, RunReport, SloResult,
@@ -108,7 +109,7 @@ fn all() -> Vec<(&'static str, Report)> {
     ]
 }
 
-fn outputs(report: &Report) -> [(&'static str, String); 6] {
+fn outputs(torture: &TortureRecord) -> [(&'static str, String); 6] {
     let style = report::Style {
         unicode: true,
         color: true,
@@ -118,33 +119,33 @@ fn outputs(report: &Report) -> [(&'static str, String); 6] {
         columns: 0,
     };
     [
-        ("text", torture::text(&report.record(), style)),
-        ("JSON", torture::json(&report.record())),
-        ("JUnit", torture::junit(&report.record())),
-        ("probes", torture::probes_csv(&report.result.probes)),
-        ("Markdown", torture::markdown(&report.record())),
-        ("page", torture::html(&report.record())),
+        ("text", torture::text(torture, style)),
+        ("JSON", torture::json(torture)),
+        ("JUnit", torture::junit(torture)),
+        ("probes", torture::probes_csv(&torture.probe_series)),
+        ("Markdown", torture::markdown(torture)),
+        ("page", torture::html(torture)),
     ]
 }
 
 #[track_caller]
-fn same(name: &str, loaded: &Report, stored: &Report) {
+fn same(name: &str, loaded: &TortureRecord, stored: &TortureRecord) {
     for ((kind, loaded), (_, stored)) in outputs(loaded).iter().zip(&outputs(stored)) {
         assert!(loaded == stored, "the {kind} of {name}:\n{loaded}\nwas\n{stored}");
     }
 }
 
-fn load(store: &Store, wanted: &str) -> Report {
+fn load(store: &Store, wanted: &str) -> TortureRecord {
     match store.load(wanted).unwrap() {
-        Stored::Torture(report) => *report,
+        Stored::Torture(torture) => *torture,
         other => panic!("a {}", other.kind().id()),
     }
 }
 
 /// What is known before anything is sent.
-fn beginning(report: &Report) -> Report {
+fn beginning(report: &Report) -> TortureRecord {
     let (result, beside) = (::torture::result::RunResult::default(), None);
-    Report { result, waivers: Vec::new(), beside, ..report.clone() }
+    Report { result, waivers: Vec::new(), beside, path: None, ..report.clone() }.record()
 }
 
 #[test]
@@ -157,22 +158,19 @@ fn a_torture_loads_as_it_was_stored() {
         assert_eq!(id.to_string(), format!("torture-{number}"));
         // what was written on the way leaves nothing behind
         for index in 0..20 {
-            store.torture_case(&id, index, &stored.result.cases[0]).unwrap();
+            store.torture_case(&id, index, &OverCase::of(&stored.result.cases[0])).unwrap();
         }
-        store.finish_torture(&id, &stored).unwrap();
+        store.finish_torture(&id, &stored.record()).unwrap();
         drop(store);
         let store = Store::open_to_read(&place).unwrap();
         let loaded = load(&store, "last");
-        same(name, &loaded, &stored);
-        let seen = |report: &Report| report.result.server.clone();
-        assert_eq!(seen(&loaded), seen(&stored), "{name}");
-        assert_eq!(loaded.result.cases[0].server, stored.result.cases[0].server, "{name}");
+        same(name, &loaded, &stored.record());
         let entry = store.show("last").unwrap();
         assert_eq!(
             (entry.kind, entry.name.as_str()),
             (ResultKind::Torture, stored.target.as_str())
         );
-        let findings = stored.findings().len() as u64;
+        let findings = stored.record().findings;
         let told = entry.tortured.unwrap();
         assert_eq!(
             (told.findings, told.worst >= judge::TestOutcome::Fail),
@@ -204,19 +202,19 @@ fn of_a_killed_torture_the_cases_that_were_over_are_there() {
     let whole = full();
     let id = store.begin_torture(&beginning(&whole), "").unwrap();
     for (index, case) in whole.result.cases.iter().take(2).enumerate() {
-        store.torture_case(&id, index, case).unwrap();
+        store.torture_case(&id, index, &OverCase::of(case)).unwrap();
     }
     let known = load(&store, "last");
     assert_eq!(store.show("last").unwrap().progress, Progress::Running);
-    assert_eq!(known.result.ended_early.as_deref(), Some("it is still running after 2 cases"));
+    assert_eq!(known.ended_early.as_deref(), Some("it is still running after 2 cases"));
     orphan(&path);
     let known = load(&store, "last");
     assert_eq!(store.show("last").unwrap().progress, Progress::Killed);
-    assert_eq!(known.result.ended_early.as_deref(), Some("its program was killed after 2 cases"));
-    assert!(known.result.interrupted);
-    let ids: Vec<&str> = known.result.cases.iter().map(|case| case.case.id.as_str()).collect();
+    assert_eq!(known.ended_early.as_deref(), Some("its program was killed after 2 cases"));
+    assert!(known.interrupted);
+    let ids: Vec<&str> = known.cases.iter().map(|case| case.id.as_str()).collect();
     assert_eq!(ids, ["F-01", "S-07"]);
-    let text = torture::text(&known.record(), report::Style::default());
+    let text = torture::text(&known, report::Style::default());
     assert!(text.contains("its program was killed after 2 cases"), "{text}");
 }
 
@@ -225,7 +223,7 @@ fn tortures_move_from_store_to_store_and_leave_no_rows_behind() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();
-    let stored = tortures::accompanied();
+    let stored = tortures::accompanied().record();
     let id = store.begin_torture(&stored, "").unwrap();
     store.finish_torture(&id, &stored).unwrap();
     let file = folder.path().join("exported.db");
@@ -268,10 +266,10 @@ fn a_store_from_before_takes_tortures_too() {
     file.execute_batch(before).unwrap();
     drop(file);
     let mut store = Store::open(&place).unwrap();
-    assert!(store.notes[0].contains("was brought from schema 1 to 3"), "{:?}", store.notes);
+    assert!(store.notes[0].contains("was brought from schema 1 to 4"), "{:?}", store.notes);
     // it is a record already
     assert!(store.notes[1].contains("result 1 could not be read and stays as it was"));
-    let stored = tortures::mixed();
+    let stored = tortures::mixed().record();
     let id = store.begin_torture(&stored, "").unwrap();
     store.finish_torture(&id, &stored).unwrap();
     same("beside a run from before", &load(&store, "torture-2"), &stored);
@@ -284,6 +282,7 @@ fn a_damaged_torture_is_said_to_be_and_hides_no_other() {
     let path = folder.path().join("runs.db");
     let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();
     for stored in [tortures::mixed(), tortures::accompanied()] {
+        let stored = stored.record();
         let id = store.begin_torture(&stored, "").unwrap();
         store.finish_torture(&id, &stored).unwrap();
     }
@@ -291,22 +290,20 @@ fn a_damaged_torture_is_said_to_be_and_hides_no_other() {
         let file = Connection::open(&path).unwrap();
         assert!(file.execute(what, []).unwrap() > 0, "{what}");
         let error = store.load("torture-2").unwrap_err();
-        let StoreError::Damaged { why, .. } = error else { panic!("{what}: {error}") };
-        assert!(why.starts_with("result 2: ") && why.contains(part), "{what}: {why}");
+        let said = error.to_string();
+        assert!(said.starts_with("result torture-2 in the results store "), "{what}: {said}");
+        assert!(said.contains(part) && said.contains("delete it here"), "{what}: {said}");
+        assert!(matches!(error, StoreError::DamagedResult { .. }), "{what}: {error:?}");
         assert_eq!(store.list(&Filter::default()).unwrap().len(), 2);
         assert!(matches!(store.load("torture-1").unwrap(), Stored::Torture(_)));
     };
     damaged(
-        "UPDATE torture_case SET outcome = 'odd' WHERE result = 2 AND id = 'S-07'",
-        "not an outcome",
+        "UPDATE torture_case SET more = replace(more, '\"fail\"', '\"odd\"') \
+         WHERE result = 2 AND id = 'S-07'",
+        "\"odd\" is not an outcome",
     );
-    damaged(
-        "UPDATE torture_case SET more = 'no' WHERE result = 2 AND id = 'S-07'",
-        "more of a torture_case",
-    );
-    damaged("DELETE FROM trial WHERE result = 2", "more of a torture_case");
-    damaged("DELETE FROM torture_case WHERE result = 2", "the load beside it is missing");
-    damaged("UPDATE result SET body = '{}' WHERE number = 2", "which server it tested");
+    damaged("UPDATE torture_case SET more = 'no' WHERE result = 2", "torture_case 0: expected");
+    damaged("UPDATE result SET body = '{}' WHERE number = 2", "missing field `schema`");
     let file = Connection::open(&path).unwrap();
     file.execute("UPDATE result SET summary = '{\"tortured\": 7}' WHERE number = 2", []).unwrap();
     assert_eq!(store.show("torture-2").unwrap().progress, Progress::Damaged);

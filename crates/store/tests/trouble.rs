@@ -268,7 +268,11 @@ fn exported_results_are_imported_under_new_names() {
     assert_eq!(other.show("t").unwrap().name, "two");
     assert_eq!(other.show("t").unwrap().progress, Progress::Killed, "nobody writes the copy");
     let again = other.import(&file).unwrap();
-    assert_eq!((again.taken.len(), again.known.len()), (0, 2));
+    assert_eq!((again.taken.len(), again.known.len(), again.notes.len()), (0, 2, 0));
+    // what the opening of an older file does to it is told
+    Connection::open(&file).unwrap().execute_batch("PRAGMA user_version = 3").unwrap();
+    let older = other.import(&file).unwrap();
+    assert!(older.notes[0].contains("was brought from schema 3 to 4"), "{:?}", older.notes);
 
     let mut third = Store::open(&StorePlace::Memory).unwrap();
     for number in 0..5 {
@@ -381,7 +385,7 @@ fn an_earlier_result_that_cannot_be_read_stays_and_is_named() {
     let note = "result 1 could not be read and stays as it was: name: not a text";
     assert_eq!(store.notes.split_off(1), [note]);
     assert_eq!(names(&store), ["other", "spoilt"]);
-    assert!(matches!(store.load("run-1"), Err(StoreError::Damaged { .. })));
+    assert!(matches!(store.load("run-1"), Err(StoreError::DamagedResult { .. })));
     let body = file.query_row("SELECT body FROM trial", [], |row| row.get::<_, String>(0));
     assert_eq!(body.unwrap(), "{\"run\": {\"name\": 7}}");
     assert!(Store::open(&place).unwrap().notes.is_empty(), "it is brought over once");

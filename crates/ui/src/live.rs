@@ -48,15 +48,15 @@ pub(crate) fn event(
             let done = |side: &SideRecord| json!([side.label, show::count(side.runs.len() as u64)]);
             (json!({ "facts": [done(&compare.before), done(&compare.after)] }), 0)
         }
-        Stored::Torture(report) => {
-            let cases = &report.result.cases;
+        Stored::Torture(torture) => {
+            let cases = &torture.cases;
             let skipped = cases.iter().filter(|case| case.skipped.is_some()).count();
             let number = |count: usize| show::count(count as u64);
             let facts = json!([
                 ["cases done", number(cases.len() - skipped)],
                 ["skipped", number(skipped)],
-                ["findings", number(report.findings().len())],
-                ["last", cases.last().map_or_else(String::new, |case| case.case.id.clone())],
+                ["findings", show::count(torture.findings)],
+                ["last", cases.last().map_or_else(String::new, |case| case.id.clone())],
             ]);
             (json!({ "facts": facts }), 0)
         }

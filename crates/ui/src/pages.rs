@@ -55,11 +55,18 @@ pub(crate) fn refusal(refusal: &HttpRefusal) -> Markup {
     page("No", false, &body)
 }
 
+/// Which store a list is of, and what is to be told of its opening.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoreHead<'a> {
+    pub(crate) store: &'a str,
+    pub(crate) notes: &'a [String],
+}
+
 /// The list. `note`: why there is nothing, where that is known.
 pub(crate) fn list(
     entries: &[ListEntry],
     wanted: &ListQuery,
-    store: &str,
+    StoreHead { store, notes }: StoreHead<'_>,
     note: Option<&str>,
 ) -> Markup {
     let filtered = !(wanted.name.is_empty() && wanted.tag.is_empty() && wanted.kind.is_empty());
@@ -67,6 +74,7 @@ pub(crate) fn list(
         main {
             h1 { "Results" }
             p class="soft" { (shown(store)) }
+            @for note in notes { p class="store-note" { (shown(note)) } }
             (filter(wanted, filtered))
             @if entries.is_empty() {
                 p id="nothing" {

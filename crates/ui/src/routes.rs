@@ -2,7 +2,7 @@
 
 use crate::guard::REPORT_POLICY;
 use crate::live;
-use crate::pages::{self, LIST_MAX, ListQuery};
+use crate::pages::{self, LIST_MAX, ListQuery, StoreHead};
 use crate::refusal::HttpRefusal;
 use axum::Router;
 use axum::body::Bytes;
@@ -14,7 +14,7 @@ use axum::routing::{get, post};
 use futures_util::stream::{self, Stream};
 use report::Named;
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use store::{Filter, Progress, ResultKind, RunId, Store, StoreError, StorePlace, Stored};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -28,16 +28,26 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Results that are put side by side at most.
 const SIDE_BY_SIDE_MAX: usize = 8;
 
+/// Notes of the store's openings that are kept.
+const NOTES_MAX: usize = 20;
+
 /// What every handler knows.
 #[derive(Clone, Debug)]
 pub(crate) struct Desk {
     pub(crate) place: StorePlace,
     live: Arc<Semaphore>,
+    /// What the user is to be told of the store's openings: it was brought up to date, or set aside.
+    notes: Arc<Mutex<Vec<String>>>,
 }
 
 impl Desk {
     pub(crate) fn new(place: StorePlace) -> Desk {
-        Desk { place, live: Arc::new(Semaphore::new(LIVE_MAX)) }
+        Desk { place, live: Arc::new(Semaphore::new(LIVE_MAX)), notes: Arc::default() }
+    }
+
+    /// What was to be told of the store's openings so far.
+    fn notes(&self) -> Vec<String> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Does `work` with the store, opened to be read, on a thread that may wait for the disk.
@@ -45,22 +55,30 @@ impl Desk {
         &self,
         work: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, HttpRefusal> {
-        let place = self.place.clone();
-        off_the_loop(move || work(&Store::open_to_read(&place)?)).await
+        let (place, notes) = (self.place.clone(), self.notes.clone());
+        off_the_loop(move || work(&noted(Store::open_to_read(&place)?, &notes))).await
     }
 
     async fn change<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, HttpRefusal> {
-        let place = self.place.clone();
+        let (place, notes) = (self.place.clone(), self.notes.clone());
         // a store that is not there is not to be made by this
         off_the_loop(move || {
-            drop(Store::open_to_read(&place)?);
-            work(&mut Store::open(&place)?)
+            drop(noted(Store::open_to_read(&place)?, &notes));
+            work(&mut noted(Store::open(&place)?, &notes))
         })
         .await
     }
+}
+
+/// Keeps what is to be told of an opening, to be shown above the list.
+fn noted(store: Store, notes: &Mutex<Vec<String>>) -> Store {
+    let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
+    let room = NOTES_MAX.saturating_sub(notes.len());
+    notes.extend(store.notes.iter().take(room).cloned());
+    store
 }
 
 async fn off_the_loop<T: Send + 'static>(
@@ -133,10 +151,18 @@ async fn list(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult
     let file = desk.place.file().map_err(HttpRefusal::from)?;
     let file = file.map_or_else(String::new, |file| file.display().to_string());
     match desk.read(move |store| store.list(&filter)).await {
-        Ok(entries) => Ok(Html(pages::list(&entries, &wanted, &file, None).into_string())),
+        Ok(entries) => {
+            let place = StoreHead { store: &file, notes: &desk.notes() };
+            Ok(Html(pages::list(&entries, &wanted, place, None).into_string()))
+        }
         // a store that will come with the first run is no trouble
         Err(refusal) if refusal.status == StatusCode::NOT_FOUND => {
-            let page = pages::list(&[], &wanted, &file, Some(&refusal.text));
+            let page = pages::list(
+                &[],
+                &wanted,
+                StoreHead { store: &file, notes: &desk.notes() },
+                Some(&refusal.text),
+            );
             Ok(Html(page.into_string()))
         }
         Err(refusal) => Err(refusal),
@@ -166,7 +192,7 @@ async fn result_page(
         Stored::Run(run) => report::html(run),
         Stored::Ramp(ramp) => report::ramp::html(ramp),
         Stored::Compare(compare) => report::compare::html(compare),
-        Stored::Torture(torture) => report::torture::html(&torture.record()),
+        Stored::Torture(torture) => report::torture::html(torture),
     }))
 }
 
@@ -179,7 +205,7 @@ async fn result_json(
         Stored::Run(run) => report::json(run),
         Stored::Ramp(ramp) => report::ramp::json(ramp),
         Stored::Compare(compare) => report::compare::json(compare),
-        Stored::Torture(torture) => report::torture::json(&torture.record()),
+        Stored::Torture(torture) => report::torture::json(torture),
     };
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
@@ -349,4 +375,24 @@ async fn delete(State(desk): State<Desk>, Path(id): Path<String>) -> Result<Redi
     })
     .await?;
     Ok(Redirect::to("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_opening_told_stands_above_the_list() {
+        let notes = Mutex::default();
+        for number in 0..NOTES_MAX + 5 {
+            let mut store = Store::open(&StorePlace::Memory).expect("memory is there");
+            store.notes.push(format!("note <{number}>"));
+            noted(store, &notes);
+        }
+        let notes = notes.into_inner().expect("nobody panicked");
+        assert_eq!(notes.len(), NOTES_MAX);
+        let of = ListQuery { name: String::new(), tag: String::new(), kind: String::new() };
+        let page = pages::list(&[], &of, StoreHead { store: "runs.db", notes: &notes }, None);
+        assert!(page.into_string().contains("note &lt;0&gt;"));
+    }
 }

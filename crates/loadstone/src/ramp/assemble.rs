@@ -1,10 +1,10 @@
-//! From the steps to the report.
+//! From the steps to the record.
 
 use super::lane::Lane;
 use crate::args::{RampTarget, RampTask};
 use crate::run::trial::TrialSession;
 use engine::ramp::Range;
-use report::ramp::{RampReport, RampStep};
+use report::ramp::{RampRecord, RampReport, RampStep};
 use stats::curve::Axis;
 use units::show;
 
@@ -14,7 +14,7 @@ pub(super) fn assemble(
     lanes: Vec<Lane>,
     steps: Vec<RampStep>,
     started_unix_s: f64,
-) -> RampReport {
+) -> RampRecord {
     let (mut curves, mut ended) = (Vec::new(), Vec::new());
     for lane in lanes {
         let (curve, early) = lane.finish();
@@ -24,7 +24,6 @@ pub(super) fn assemble(
     let died: Vec<&str> =
         ended.iter().filter(|(_, died)| *died).map(|(why, _)| why.as_str()).collect();
     let interrupted = crate::signals::caught() > 0;
-    let verdict = report::ramp::verdict(&steps, &curves, &died, interrupted);
     let mut early: Vec<String> = ended.iter().map(|(why, _)| why.clone()).collect();
     if interrupted {
         early.push(format!("interrupted at step {}", steps.len()));
@@ -32,7 +31,7 @@ pub(super) fn assemble(
     let labels = super::labels(task);
     let findings = report::ramp_findings(&steps, &labels, &curves);
     let first = &task.targets[0];
-    RampReport {
+    let report = RampReport {
         name: names(task),
         axis: first.course.axis,
         labels,
@@ -42,10 +41,10 @@ pub(super) fn assemble(
         environment: session.environment.clone(),
         steps,
         curves,
-        verdict,
         ended_early: (!early.is_empty()).then(|| early.join("; ")),
         findings,
-    }
+    };
+    RampRecord::of(&report).judged(&died, interrupted)
 }
 
 fn names(task: &RampTask) -> String {

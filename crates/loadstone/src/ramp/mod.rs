@@ -14,6 +14,7 @@ use crate::run::output;
 use crate::run::trial::{Reached, TrialSession, reach};
 use crate::run::view::{self, View};
 use lane::{Lane, LaneTurn};
+use record::run::VerdictRecord;
 use report::RunReport;
 use report::ramp::{RampRecord, RampStep, RampStepRecord};
 use stats::State;
@@ -66,10 +67,9 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result
             return Err(nothing.err().unwrap_or_else(interrupted));
         }
     };
-    let report = assemble::assemble(&task, &session, lanes, steps, started_unix_s);
-    let record = RampRecord::of(&report);
+    let record = assemble::assemble(&task, &session, lanes, steps, started_unix_s);
     let written = write(&record, &task);
-    if report.steps.is_empty() {
+    if record.steps.is_empty() {
         keeping.discard();
         written?;
     } else {
@@ -154,10 +154,10 @@ fn nobody(
     started_unix_s: f64,
 ) -> Result<Code, Failure> {
     crate::say(&crate::run::no_connection(&run));
-    let mut report = assemble::assemble(task, session, Vec::new(), Vec::new(), started_unix_s);
-    report.verdict = run.verdict;
-    report.ended_early = Some("before the first step".to_owned());
-    write(&RampRecord::of(&report), task)?;
+    let mut ramp = assemble::assemble(task, session, Vec::new(), Vec::new(), started_unix_s);
+    ramp.verdict = VerdictRecord::of(&run.verdict);
+    ramp.ended_early = Some("before the first step".to_owned());
+    write(&ramp, task)?;
     Ok(Code::NoConnection)
 }
 

@@ -4,7 +4,6 @@ use super::ShownResults;
 use crate::args::Disk;
 use crate::exit::Failure;
 use plan::FileSource;
-use record::torture::Torture;
 use record::{check, compare, document, ramp, run, torture};
 use std::fs::File;
 use std::io::Read;
@@ -45,7 +44,7 @@ fn is_json(name: &str) -> bool {
 fn read(name: &str, text: &str) -> Result<ShownResults, String> {
     match document::schema_of(text)?.as_str() {
         torture::SCHEMA => {
-            torture::read(text).map(|record| ShownResults::Torture(Box::new(Torture::bare(record))))
+            torture::read(text).map(|record| ShownResults::Torture(Box::new(record)))
         }
         check::SCHEMA => check::read(text).map(|record| ShownResults::Check(Box::new(record))),
         run::SCHEMA => {

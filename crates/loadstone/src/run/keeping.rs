@@ -7,13 +7,13 @@ use plan::Plan;
 use record::compare::CompareRecord;
 use record::ramp::{RampRecord, RampStepRecord};
 use record::run::RunRecord;
+use record::torture::{OverCase, TortureRecord};
 use sample::{AgentNow, CallRecord, Environment};
 use stats::curve::Axis;
 use stats::{Second, Snapshot};
 use store::{
     Beginning, Recording, RecordingEnd, ResultKind, RunId, Seconds, Store, StoreError, StorePlace,
 };
-use torture::result::CaseResult;
 
 /// Names the place of the store where no `--store` does.
 const STORE_VARIABLE: &str = "LOADSTONE_STORE";
@@ -100,18 +100,18 @@ impl Keeper {
 }
 
 impl Keeper {
-    /// Makes room for a torture; of `report` all that is known before anything is sent. `beside`: the
+    /// Makes room for a torture; of `torture` all that is known before anything is sent. `beside`: the
     /// plan of the load that goes on meanwhile.
     ///
     /// # Errors
     /// As [`Keeper::begin`].
     pub(crate) fn torture(
         self,
-        report: &record::torture::Report,
+        torture: &TortureRecord,
         beside: Option<&Plan>,
     ) -> Result<Keeping, Failure> {
         let command_line = command_line(&Vec::from_iter(beside));
-        self.start(|store| Recording::begin_torture(store, report, &command_line))
+        self.start(|store| Recording::begin_torture(store, torture, &command_line))
     }
 
     fn start(
@@ -193,9 +193,9 @@ impl Keeping {
     }
 
     /// A case of a torture that is over, the `index`th.
-    pub(crate) fn case(&self, index: usize, result: &CaseResult) {
+    pub(crate) fn case(&self, index: usize, over: impl FnOnce() -> OverCase) {
         if let Some(recording) = &self.recording {
-            recording.case(index, result);
+            recording.case(index, over());
         }
     }
 
@@ -203,10 +203,10 @@ impl Keeping {
     /// As [`Keeping::finish_run`].
     pub(crate) fn finish_torture(
         self,
-        report: &record::torture::Report,
+        torture: &TortureRecord,
         quiet: bool,
     ) -> Result<(), Failure> {
-        self.finish(quiet, |store, id| store.finish_torture(id, report))
+        self.finish(quiet, |store, id| store.finish_torture(id, torture))
     }
 
     /// Finishes the result in whatever way `end` does, and says what became of it.

@@ -38,6 +38,7 @@ use measure::{Measured, measure};
 use meters::Meters;
 use plan::{HttpVersion, Load, Plan};
 use prepare::{Prepared, prepare};
+use record::run::{CauseRecord, SloRecord};
 use report::{DummyRun, FirstCall, Headline, RunRecord, RunReport, SloResult};
 use sample::{Environment, FailureClass, FleetFacts};
 use scripted::Stages;
@@ -121,8 +122,9 @@ pub(crate) fn run(
         let (nobody, runs) = (Prepared::default(), vec![interrupted_before()]);
         let keeping = keeper.run(name, &plan, &environment)?;
         let report = assemble(&plan, &nobody, None, runs, &environment, calibration, name);
-        deliver(&report, outputs, keeping)?;
-        return Ok(exit_code(&report));
+        let run = RunRecord::of(&report);
+        deliver(&run, outputs, keeping)?;
+        return Ok(exit_code(&run));
     };
     prepared.sut.clone_from(&outputs.sut);
     prepared.hand_to(fleet);
@@ -133,7 +135,7 @@ pub(crate) fn run(
     if found.unreachable {
         let report = unreachable_report(&plan, &prepared, found, &environment, name);
         crate::say(&no_connection(&report));
-        deliver(&report, outputs, keeper.run(name, &plan, &environment)?)?;
+        deliver(&RunRecord::of(&report), outputs, keeper.run(name, &plan, &environment)?)?;
         return Ok(Code::NoConnection);
     }
     let view = outputs.live.then(|| View::open(&plan, name, None)).transpose()?;
@@ -155,17 +157,17 @@ pub(crate) fn run(
     }
     let call = Some(found.call);
     let report = assemble(&plan, &prepared, call, runs, &environment, calibration, name);
-    deliver(&report, outputs, keeping)?;
+    let run = RunRecord::of(&report);
+    deliver(&run, outputs, keeping)?;
     stages.done()?;
     torn_down?;
-    Ok(exit_code(&report))
+    Ok(exit_code(&run))
 }
 
 /// Writes the report wherever it goes, the store included; every one is tried.
-fn deliver(report: &RunReport, outputs: &Outputs, keeping: Keeping) -> Result<(), Failure> {
-    let record = RunRecord::of(report);
-    let written = output::write(&record, outputs);
-    let kept = keeping.finish_run(&record, outputs.quiet);
+fn deliver(run: &RunRecord, outputs: &Outputs, keeping: Keeping) -> Result<(), Failure> {
+    let written = output::write(run, outputs);
+    let kept = keeping.finish_run(run, outputs.quiet);
     written.and(kept)
 }
 
@@ -536,26 +538,23 @@ pub(crate) fn no_connection(report: &RunReport) -> String {
 }
 
 /// The first that holds; usage, output and connection failures have been told before.
-fn exit_code(report: &RunReport) -> Code {
-    let total = &report.measurement.total;
-    let nobody = total.connections.attempted > 0 && total.connections.established == 0;
-    let failing = server_failed_all(total)
-        || record::server::missed_expectations(&report.plan, &report.measurement) > 0
-        || record::server::Server::of(report).conduct.is_an_end()
-        || report.posts.as_ref().is_some_and(|posts| !posts.agree());
-    let interrupted = report.measurement.interrupted;
-    if nobody && total.counts.succeeded == 0 {
+fn exit_code(run: &RunRecord) -> Code {
+    let nobody = run.connections.attempted > 0 && run.connections.established == 0;
+    let posts = run.bodies.specweb99.as_ref().and_then(|found| found.posts.as_ref());
+    let failing = server_failed_all(run)
+        || run.missed_expectations() > 0
+        || run.server.state.is_an_end()
+        || posts.is_some_and(|posts| !posts.agree());
+    if nobody && run.outcomes.succeeded == 0 {
         Code::NoConnection
     } else if failing {
         // however late this client was: a broken deployment must not read as "repeat it"
-        if interrupted { Code::Interrupted } else { Code::Missed }
-    } else if report.verdict.state == State::Invalid && !missed_for_sure(report) {
+        if run.interrupted { Code::Interrupted } else { Code::Missed }
+    } else if run.verdict.state == State::Invalid && !missed_for_sure(run) {
         Code::Invalid
-    } else if interrupted {
+    } else if run.interrupted {
         Code::Interrupted
-    } else if report.measurement.aborted.is_some()
-        || report.slo.iter().any(|slo| !slo.met && !slo.undecided)
-    {
+    } else if run.aborted.is_some() || run.slo.iter().any(|slo| !slo.met && !slo.undecided) {
         Code::Missed
     } else {
         Code::Done
@@ -564,19 +563,18 @@ fn exit_code(report: &RunReport) -> Code {
 
 /// Whether an objective is missed whatever the client's lateness, and lateness is all that stands
 /// against the run: the answer is known then.
-fn missed_for_sure(report: &RunReport) -> bool {
-    let late =
-        |cause: &Cause| cause.id == CauseId::Slip || !stats::verdict::INVALID.contains(&cause.id);
-    let missed =
-        report.slo.iter().any(|slo| !slo.met && slo.without_lag.is_some() && !slo.undecided);
-    missed && report.verdict.causes.iter().all(late)
+fn missed_for_sure(run: &RunRecord) -> bool {
+    let late = |cause: &CauseRecord| {
+        cause.id == CauseId::Slip || !stats::verdict::INVALID.contains(&cause.id)
+    };
+    let sure = |slo: &SloRecord| !slo.met && slo.figure_without_lag.is_some() && !slo.undecided;
+    run.slo.iter().any(sure) && run.verdict.causes.iter().all(late)
 }
 
 /// Whether the server failed every call that fell due. Where the client dropped or failed some itself,
 /// nobody knows what the server would have done with them.
-fn server_failed_all(total: &stats::Snapshot) -> bool {
-    let of_server = |class: &FailureClass| class.blame() == sample::Blame::Server;
-    total.counts.succeeded + total.counts.dropped == 0
-        && !total.failures.is_empty()
-        && total.failures.keys().all(of_server)
+fn server_failed_all(run: &RunRecord) -> bool {
+    run.outcomes.succeeded + run.outcomes.dropped == 0
+        && !run.failures.is_empty()
+        && run.failures.iter().all(|failure| failure.blame == sample::Blame::Server)
 }

@@ -185,6 +185,7 @@ fn import(file: &Path, option: &StoreArgs) -> Result<Code, Failure> {
     let mut store = Store::open(&place)?;
     store.notes.iter().for_each(|note| crate::say(note));
     let imported = store.import(file)?;
+    imported.notes.iter().for_each(|note| crate::say(note));
     let mut lines =
         vec![format!("{} taken from {}", counted(imported.taken.len()), file.display())];
     let renamed = imported.taken.iter().filter(|(there, here)| there != here);

@@ -46,7 +46,7 @@ fn stored(name: &str, args: &TortureDiff) -> Result<TortureRecord, Failure> {
         ..failure
     })?;
     match store.load(name)? {
-        Stored::Torture(report) => Ok(report.record().record),
+        Stored::Torture(torture) => Ok(*torture),
         other => {
             let kind = other.kind().id();
             Err(Failure::usage(format!("{name} is a {kind}; torture diff compares tortures")))

@@ -5,6 +5,7 @@
 mod failure;
 
 use crate::exit::Failure;
+use ::record::torture::{ProbeRecord, TortureRecord};
 use anyhow::{Context, Result};
 use campaign::{TestTarget, Watcher};
 use dialogue::talk::TalkScript;
@@ -141,9 +142,9 @@ impl Recorder {
     ///
     /// # Errors
     /// What could not be written, now or before.
-    pub(super) fn finish(mut self, report: &Report) -> Result<(), Failure> {
+    pub(super) fn finish(mut self, torture: &TortureRecord) -> Result<(), Failure> {
         let failures = self.kept.iter().map(|kept| kept.folder.clone()).collect();
-        let end = RunEnd::of(&report.record().record, self.executions, failures);
+        let end = RunEnd::of(torture, self.executions, failures);
         let trouble = self.trouble.take();
         let done = match trouble {
             Some(error) => Err(error.context(format!(
@@ -277,7 +278,7 @@ impl Watcher for Recorder {
             let path = recorder.root.join("probes.csv");
             recorder
                 .probes
-                .write_all(probe_line(probe).as_bytes())
+                .write_all(probe_line(&ProbeRecord::of(probe)).as_bytes())
                 .with_context(|| format!("cannot write {}", path.display()))
         });
     }

@@ -43,6 +43,7 @@ use errands::Errands;
 use permit::Permit;
 use progress::Progress;
 use record::torture::waivers::{Day, Waiver};
+use record::torture::{OverCase, TortureRecord};
 use report::torture::Report;
 use std::net::SocketAddr;
 pub(crate) use target::run_id;
@@ -138,7 +139,7 @@ fn run(
         .seeing(seen.map_or_else(|| server::machine(&args.server), |seen| Ok(Some(seen)))?);
     let load = beside::start(planned)?;
     let mut recorder = outputs::recorder(&args.outputs, target, &cases, &report, sockets.now())?;
-    let keeping = keeper.torture(&report, load.as_ref().map(|load| &load.plan))?;
+    let keeping = keeper.torture(&report.record(), load.as_ref().map(|load| &load.plan))?;
     let mut progress =
         Progress::new(args.outputs.quiet, spans(&cases, &settings, sockets.governor().bounds()));
     let mut spans = beside::Spans::default();
@@ -157,24 +158,28 @@ fn run(
     let today = Day::of_unix(report.started_unix_s);
     report.waivers = record::torture::waivers::apply(waivers, &report.result.cases, today);
     report.result.kept = recorder.as_ref().map(Recorder::kept).unwrap_or_default();
-    let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish(&report));
-    let code = exit_code(args, &report);
+    let torture = report.record();
+    let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish(&torture));
+    let code = exit_code(args, report.result.stopped.is_some(), &torture);
     if let Some(audit) = audit {
         audit.borrow_mut().end(&report.result, code as u8);
     }
     // the store comes first: what it has is whole, whatever becomes of the files
-    let kept = match tested(&report) {
-        true => keeping.finish_torture(&report, args.outputs.quiet),
-        false => {
-            keeping.discard();
-            Ok(())
-        }
-    };
-    outputs::write(&args.outputs, &report).and(recorded).and(felt).and(kept)?;
+    let kept = keep(keeping, &torture, args.outputs.quiet);
+    outputs::write(&args.outputs, &torture).and(recorded).and(felt).and(kept)?;
     if let Some(facts) = report.path.as_ref().filter(|_| !args.outputs.quiet) {
         crate::netpath_command::tell(facts).iter().for_each(|line| crate::say(line));
     }
     Ok(code)
+}
+
+/// Finishes the result in the store; one in which no case was carried out leaves nothing there.
+fn keep(keeping: Keeping, torture: &TortureRecord, quiet: bool) -> Result<(), Failure> {
+    if torture.is_tested() {
+        return keeping.finish_torture(torture, quiet);
+    }
+    keeping.discard();
+    Ok(())
 }
 
 /// How long each case usually takes.
@@ -199,11 +204,6 @@ fn route(args: &TortureArgs, reached: &target::Reached) -> Result<Option<Emulate
     Ok(Some(route))
 }
 
-/// Whether any case was carried out.
-fn tested(report: &Report) -> bool {
-    report.result.cases.iter().any(|case| case.skipped.is_none())
-}
-
 /// Hands each case to the store as it ends.
 struct Storing<'k> {
     keeping: &'k Keeping,
@@ -212,21 +212,19 @@ struct Storing<'k> {
 
 impl Watcher for Storing<'_> {
     fn case(&mut self, result: &CaseResult) {
-        self.keeping.case(self.over, result);
+        self.keeping.case(self.over, || OverCase::of(result));
         self.over += 1;
     }
 }
 
-fn exit_code(args: &TortureArgs, report: &Report) -> Code {
-    let result = &report.result;
-    let tested = |case: &CaseResult| !record::torture::is_untested(case.outcome);
-    let bad = report.fails() && !args.outputs.report_only;
-    match result {
-        RunResult { interrupted: true, .. } => Code::Interrupted,
-        RunResult { stopped: Some(_), .. } => Code::Invalid,
-        _ if !result.cases.iter().any(tested) => Code::NoConnection,
-        RunResult { ended_early: Some(_), .. } => Code::Invalid,
-        _ if bad => Code::Missed,
+/// `stopped`: something else than the user ended it.
+fn exit_code(args: &TortureArgs, stopped: bool, torture: &TortureRecord) -> Code {
+    match torture {
+        TortureRecord { interrupted: true, .. } => Code::Interrupted,
+        _ if stopped => Code::Invalid,
+        _ if !torture.is_conclusive() => Code::NoConnection,
+        TortureRecord { ended_early: Some(_), .. } => Code::Invalid,
+        _ if torture.fails() && !args.outputs.report_only => Code::Missed,
         _ => Code::Done,
     }
 }

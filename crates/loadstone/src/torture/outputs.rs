@@ -5,6 +5,7 @@ use crate::args::TortureOutputs;
 use crate::exit::Failure;
 use crate::files;
 use campaign::TestTarget;
+use record::torture::TortureRecord;
 use report::torture::Report;
 use torture::case::Case;
 use units::Nanos;
@@ -32,14 +33,13 @@ pub(super) fn recorder(
 }
 
 /// Writes every result, also after one could not be written; the first error is reported.
-pub(super) fn write(outputs: &TortureOutputs, report: &Report) -> Result<(), Failure> {
-    let torture = report.record();
-    let json = outputs.json.as_ref().map(|sink| (sink, report::torture::json(&torture)));
-    let html = outputs.html.as_ref().map(|path| (path, report::torture::html(&torture)));
-    let junit = outputs.junit.as_ref().map(|path| (path, report::torture::junit(&torture)));
-    let probes = || report::torture::probes_csv(&report.result.probes);
+pub(super) fn write(outputs: &TortureOutputs, torture: &TortureRecord) -> Result<(), Failure> {
+    let json = outputs.json.as_ref().map(|sink| (sink, report::torture::json(torture)));
+    let html = outputs.html.as_ref().map(|path| (path, report::torture::html(torture)));
+    let junit = outputs.junit.as_ref().map(|path| (path, report::torture::junit(torture)));
+    let probes = || report::torture::probes_csv(&torture.probe_series);
     let probes = outputs.probes.as_ref().map(|path| (path, probes()));
     let others = [html, junit, probes].into_iter().flatten();
     let style = crate::run::output::style(outputs.quiet, false, true);
-    files::write_results(json, others, || report::torture::text(&torture, style))
+    files::write_results(json, others, || report::torture::text(torture, style))
 }

@@ -1,6 +1,6 @@
 //! A store of schema 2, written by commit f80bb3b, is read, listed, shown and compared as that
-//! version did it. The store, what was printed of it, and the script that made both stand in
-//! `crates/store/tests/fixtures/schema-2`.
+//! version did it; and one of schema 3, written by commit 75f11d58, with the tortures that it still kept by name. The
+//! stores, what was printed of them, and the scripts that made them stand in `crates/store/tests/fixtures`.
 
 use crate::keeps::data;
 use crate::support::run;
@@ -13,6 +13,8 @@ use tempfile::TempDir;
 
 const STORE: &[u8] = include_bytes!("../../../store/tests/fixtures/schema-2/results.db.gz");
 const PRINTED: &[u8] = include_bytes!("../../../store/tests/fixtures/schema-2/printed.json.gz");
+const STORE_3: &[u8] = include_bytes!("../../../store/tests/fixtures/schema-3/results.db.gz");
+const PRINTED_3: &[u8] = include_bytes!("../../../store/tests/fixtures/schema-3/printed.json.gz");
 
 /// Results that came to their end: all that is printed of them was stored.
 const FINISHED: [&str; 10] = [
@@ -36,14 +38,14 @@ fn unpacked(bytes: &[u8]) -> Vec<u8> {
     whole
 }
 
-fn printed() -> Map<String, Value> {
-    serde_json::from_slice(&unpacked(PRINTED)).unwrap()
+fn printed(bytes: &[u8]) -> Map<String, Value> {
+    serde_json::from_slice(&unpacked(bytes)).unwrap()
 }
 
 /// A folder with a copy of the store.
-fn earlier() -> TempDir {
+fn earlier(store: &[u8]) -> TempDir {
     let folder = data();
-    fs::write(folder.path().join("results.db"), unpacked(STORE)).unwrap();
+    fs::write(folder.path().join("results.db"), unpacked(store)).unwrap();
     folder
 }
 
@@ -98,8 +100,8 @@ fn without_empty_times(csv: &str) -> String {
 
 #[test]
 fn an_earlier_store_prints_the_same_figures() {
-    let folder = earlier();
-    let printed = printed();
+    let folder = earlier(STORE);
+    let printed = printed(PRINTED);
     for name in FINISHED.into_iter().chain(KILLED) {
         let finished = FINISHED.contains(&name);
         let json = on(folder.path(), &["report", name, "-q", "--json", "-"]);
@@ -114,10 +116,70 @@ fn an_earlier_store_prints_the_same_figures() {
     holds("list", &printed["list.json"], &serde_json::from_str(&list).unwrap(), true);
 }
 
+/// Tortures of the store of schema 3: carried out, made up with everything that one may have, and two of which the
+/// program was killed.
+const TORTURES: [&str; 9] = [
+    "torture",
+    "plain",
+    "mixed",
+    "lost",
+    "pressed",
+    "accompanied",
+    "full",
+    "killed-torture",
+    "cut",
+];
+
+#[test]
+fn tortures_that_were_kept_by_name_print_the_same() {
+    let folder = earlier(STORE_3);
+    let printed = printed(PRINTED_3);
+    for name in TORTURES {
+        let json = on(folder.path(), &["report", name, "-q", "--json", "-"]);
+        let json = serde_json::from_str(&json).unwrap();
+        holds(name, &printed[&format!("{name}.json")], &json, true);
+        let csv = on(folder.path(), &["report", name, "-q", "--csv", "-"]);
+        assert_eq!(csv, printed[&format!("{name}.csv")], "{name}");
+    }
+    let closed = on(folder.path(), &["report", "closed", "-q", "--csv", "-"]);
+    assert_eq!(closed, printed["closed.csv"]);
+    let list = on(folder.path(), &["runs", "list", "--json", "-"]);
+    holds("list", &printed["list.json"], &serde_json::from_str(&list).unwrap(), true);
+}
+
+/// The JSON of a torture says all that its page and its probes show; that of an earlier version is read too.
+#[test]
+fn the_json_of_a_torture_is_rendered_as_its_result_in_the_store() {
+    let (folder, printed) = (earlier(STORE_3), printed(PRINTED_3));
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let read = |name: &str| fs::read_to_string(at(name)).unwrap();
+    for name in TORTURES {
+        on(folder.path(), &["report", name, "-q", "--json", &at("t.json")]);
+        for (what, stem) in [(&*at("t.json"), "file"), (name, "store")] {
+            let [html, junit, md, csv] =
+                ["html", "xml", "md", "csv"].map(|form| at(&format!("{stem}.{form}")));
+            let words = ["report", what, "-q", "--html", &html, "--junit", &junit];
+            on(folder.path(), &[&words[..], &["--md", &md, "--csv", &csv]].concat());
+        }
+        for form in ["html", "xml", "md", "csv"] {
+            let (file, store) = (read(&format!("file.{form}")), read(&format!("store.{form}")));
+            assert!(file == store, "the {form} of {name}");
+        }
+        let text = |what: &str| on(folder.path(), &["report", what]);
+        assert_eq!(text(&at("t.json")), text(name), "{name}");
+        // what the earlier version wrote
+        fs::write(at("old.json"), printed[&format!("{name}.json")].to_string()).unwrap();
+        let head = |text: String| text.lines().take(2).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(head(text(&at("old.json"))), head(text(name)), "{name}");
+        let refused = run(&["report", &at("old.json"), "--csv", "-"]).expect(&[2]);
+        assert!(refused.stderr.contains("name a result of the store"), "{refused:#?}");
+    }
+}
+
 /// A record on disk is enough: what is rendered from it is what is rendered from the store.
 #[test]
 fn a_record_is_rendered_as_its_result_in_the_store() {
-    let folder = earlier();
+    let folder = earlier(STORE);
     for name in ["closed", "open", "repeated", "failing", "sut", "ramp", "compare", "interrupted"] {
         let file = folder.path().join(format!("{name}.json"));
         let file = file.to_str().unwrap();
@@ -136,7 +198,7 @@ fn a_record_is_rendered_as_its_result_in_the_store() {
 /// How the calls of each second ended was not recorded then: nothing is made of that.
 #[test]
 fn an_earlier_result_has_no_statuses_by_second() {
-    let (folder, page) = (earlier(), data());
+    let (folder, page) = (earlier(STORE), data());
     let page = page.path().join("page.html");
     let words = ["report", "failing", "-q", "--json", "-", "--html", page.to_str().unwrap()];
     let json: Value = serde_json::from_str(&on(folder.path(), &words)).unwrap();
@@ -149,7 +211,7 @@ fn an_earlier_result_has_no_statuses_by_second() {
 
 #[test]
 fn an_earlier_store_is_listed_shown_and_compared() {
-    let folder = earlier();
+    let folder = earlier(STORE);
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("../../../store/tests/fixtures/schema-2/printed");
     settings.set_prepend_module_to_snapshot(false);
@@ -166,7 +228,7 @@ fn an_earlier_store_is_listed_shown_and_compared() {
 
 #[test]
 fn an_earlier_result_is_exported_and_imported() {
-    let (folder, new) = (earlier(), data());
+    let (folder, new) = (earlier(STORE), data());
     let file = folder.path().join("part.db");
     let names = ["closed", "ramp", "torture"];
     on(folder.path(), &[&["runs", "export", file.to_str().unwrap()], &names[..]].concat());
@@ -174,7 +236,7 @@ fn an_earlier_result_is_exported_and_imported() {
     let store = ["--store", store.to_str().unwrap()];
     let import = ["runs", "import", file.to_str().unwrap()];
     run(&[&import[..], &store].concat()).expect(&[0]);
-    let printed = printed();
+    let printed = printed(PRINTED);
     for name in names {
         let words = [&["report", name, "-q", "--json", "-"][..], &store].concat();
         let json = run(&words).expect(&[0, 1, 4]).json();

@@ -130,7 +130,7 @@ fn of_a_killed_torture_the_cases_that_were_over_are_shown() {
     let known = || {
         let Ok(store) = Store::open_to_read(&StorePlace::File(path.clone())) else { return 0 };
         match store.load("last") {
-            Ok(Stored::Torture(report)) => report.result.cases.len(),
+            Ok(Stored::Torture(torture)) => torture.cases.len(),
             _ => 0,
         }
     };

@@ -292,12 +292,7 @@ impl XdpLink {
 
     /// Takes in what has come, `most` packets of each queue at most. `each` gets a packet, and whether its
     /// TCP checksum is left out, as between devices of one machine.
-    pub(crate) fn receive(
-        &mut self,
-        now: Nanos,
-        most: usize,
-        mut each: impl FnMut(&[u8], bool),
-    ) {
+    pub(crate) fn receive(&mut self, now: Nanos, most: usize, mut each: impl FnMut(&[u8], bool)) {
         let XdpLink { queues, side, neighbours, answers, conflict, .. } = self;
         let mut told = false;
         for queue in queues.iter_mut() {
@@ -453,11 +448,7 @@ fn attach(
 
 /// The modes to be tried, the best first. In generic mode what the device or a peer of its has put together
 /// comes whole, with up to 64 KiB, which takes several frames.
-fn hooks(
-    ask: &XdpAsk,
-    link: &LinkFacts,
-    in_parts: bool,
-) -> Result<&'static [XdpHook], XdpTrouble> {
+fn hooks(ask: &XdpAsk, link: &LinkFacts, in_parts: bool) -> Result<&'static [XdpHook], XdpTrouble> {
     Ok(match ask.hook {
         Some(XdpHook::Native) => &[XdpHook::Native],
         Some(XdpHook::Generic) if in_parts => &[XdpHook::Generic],

@@ -67,7 +67,8 @@ pub fn assemble(comparison: &Comparison) -> CompareRecord {
 /// The record of a comparison whose figures are known: `found` of each side after the first.
 pub fn put_together(comparison: &Comparison, found: Vec<SideFigures>) -> CompareRecord {
     let Comparison { labels, runs, .. } = comparison;
-    let mut sides = (0..labels.len()).map(|side| side_of(comparison, side));
+    let responses: Vec<Hist> = runs.iter().map(|runs| responses(runs)).collect();
+    let mut sides = (0..labels.len()).map(|side| side_of(comparison, side, responses.get(side)));
     let mut side = || sides.next().unwrap_or_default();
     let (before, after) = (side(), side());
     let mut found = found.into_iter();
@@ -93,23 +94,30 @@ pub fn put_together(comparison: &Comparison, found: Vec<SideFigures>) -> Compare
         before,
         after,
         further: further.collect(),
-        protocols: protocols(runs),
+        protocols: protocols(runs, &responses),
         environment: machine.or_else(|| Some(EnvironmentRecord::of(&Environment::default()))),
     };
     record.answer = answer(&record);
     record
 }
 
-fn side_of(comparison: &Comparison, side: usize) -> SideRecord {
+/// Response times of all runs of a side.
+fn responses(runs: &[RunRecord]) -> Hist {
+    let mut all = Hist::new();
+    runs.iter().for_each(|run| all.merge(&run.response()));
+    all
+}
+
+/// `response`: of all its runs; `None` for a side that has none yet.
+fn side_of(comparison: &Comparison, side: usize, response: Option<&Hist>) -> SideRecord {
     let runs = comparison.runs.get(side).map_or(&[][..], Vec::as_slice);
-    let mut response = Hist::new();
-    runs.iter().for_each(|run| response.merge(&run.response()));
+    let none = Hist::new();
     SideRecord {
         label: comparison.labels[side].clone(),
         command: comparison.commands.get(side).cloned().flatten(),
         runs: headlines(runs),
         plan: runs.first().map(|run| run.plan.clone()),
-        response_histogram: Some(HistogramRecord::of(&response)),
+        response_histogram: Some(HistogramRecord::of(response.unwrap_or(&none))),
     }
 }
 

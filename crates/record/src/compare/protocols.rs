@@ -33,9 +33,9 @@ pub struct ProtocolRecord {
     pub coded_received_per_call: Option<u64>,
 }
 
-/// One for each side. Empty where all sides speak the same protocol, and where it is not known of one
+/// One for each side, of its runs and of the response times of all of these. Empty where all sides speak the same protocol, and where it is not known of one
 /// of them what it took.
-pub fn protocols(sides: &[Vec<RunRecord>]) -> Vec<ProtocolRecord> {
+pub fn protocols(sides: &[Vec<RunRecord>], responses: &[Hist]) -> Vec<ProtocolRecord> {
     let plans: Option<Vec<&Plan>> =
         sides.iter().map(|runs| Some(runs.first()?.plan.plan())).collect();
     let Some(plans) = plans else { return Vec::new() };
@@ -47,19 +47,18 @@ pub fn protocols(sides: &[Vec<RunRecord>]) -> Vec<ProtocolRecord> {
     if !sides.iter().all(done) {
         return Vec::new();
     }
-    plans.into_iter().zip(sides).map(|(plan, runs)| of_side(plan, runs)).collect()
+    let sides = plans.into_iter().zip(sides).zip(responses);
+    sides.map(|((plan, runs), response)| of_side(plan, runs, response)).collect()
 }
 
 /// All runs of one side.
-fn of_side(plan: &Plan, runs: &[RunRecord]) -> ProtocolRecord {
+fn of_side(plan: &Plan, runs: &[RunRecord], response: &Hist) -> ProtocolRecord {
     let sum = |of: fn(&RunRecord) -> u64| runs.iter().map(of).sum::<u64>();
     let all = |of: RunHist| {
         let mut all = Hist::new();
         runs.iter().for_each(|run| all.merge(&run.hist(of)));
         all
     };
-    let mut response = Hist::new();
-    runs.iter().for_each(|run| response.merge(&run.response()));
     let version = plan.request.version;
     let calls = sum(|run| run.outcomes.done()).max(1);
     let window = runs.iter().map(|run| Nanos::from_secs_f64(run.duration_s));
@@ -73,8 +72,8 @@ fn of_side(plan: &Plan, runs: &[RunRecord]) -> ProtocolRecord {
     ProtocolRecord {
         version: version.name().to_owned(),
         calls_per_s: in_window as f64 / window.as_secs_f64().max(1e-9),
-        response_p50_s: quantile_s(&response, 0.5),
-        response_p99_s: quantile_s(&response, 0.99),
+        response_p50_s: quantile_s(response, 0.5),
+        response_p99_s: quantile_s(response, 0.99),
         first_byte_p50_s: quantile_s(&all(RunHist::FirstByte), 0.5),
         // repeats of one run are already added up in it
         connections_per_run: sum(|run| run.connections.established)

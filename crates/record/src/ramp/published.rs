@@ -7,6 +7,7 @@ use crate::{document, ids, timestamp, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Objective;
+use stats::State;
 use stats::curve::{Axis, CapacityEnd, Curve, OverloadShape, Purpose, Span};
 
 /// The schema that is written, and the only one that is read.
@@ -177,14 +178,14 @@ pub struct RampStepRecord {
 }
 
 impl RampRecord {
-    /// Every figure of a ramp.
+    /// Every figure of a ramp. VALID until it is [`RampRecord::judged`].
     pub fn of(report: &RampReport) -> RampRecord {
         let empty = Curve::default();
         let first = report.curves.first().unwrap_or(&empty);
         let curves = report.curves.iter().zip(&report.labels);
         RampRecord {
             schema: SCHEMA.to_owned(),
-            verdict: VerdictRecord::of(&report.verdict),
+            verdict: VerdictRecord { state: State::Valid, causes: Vec::new() },
             name: words::printable(&report.name, 1_000),
             axis: report.axis,
             labels: report.labels.clone(),

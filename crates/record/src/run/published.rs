@@ -59,7 +59,7 @@ pub use verified::{BodyPrintRecord, VerifiedRecord, WrongBodyRecord};
 use super::measured::{MeasuredRecord, OTHER_TIMINGS};
 use super::{Finding, Headline, RunReport};
 use crate::figures::{self, Figures};
-use crate::server::Server;
+use crate::server::{Server, missed_expectations};
 use crate::{document, timestamp, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -255,6 +255,13 @@ impl RunRecord {
     /// Every figure of a run.
     pub fn of(report: &RunReport) -> RunRecord {
         RunRecord::made(report, &Figures::new(report), &report.measurement.total)
+    }
+
+    /// Calls that failed on what the plan expects in so many words.
+    pub fn missed_expectations(&self) -> u64 {
+        missed_expectations(self.plan.plan(), |class| {
+            self.failures.iter().filter(|one| one.class == class).map(|one| one.count).sum()
+        })
     }
 
     fn made(report: &RunReport, figures: &Figures, total: &stats::Snapshot) -> RunRecord {

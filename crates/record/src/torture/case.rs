@@ -26,6 +26,9 @@ pub struct CaseRecord {
     /// The text that it rests on.
     #[serde(rename = "ref")]
     pub reference: String,
+    /// Why it is tested; empty in results of versions that did not write it.
+    #[serde(default)]
+    pub reason: String,
     #[serde(with = "ids::outcome")]
     #[schemars(schema_with = "ids::outcome::schema")]
     pub outcome: TestOutcome,
@@ -203,6 +206,7 @@ impl CaseRecord {
             title: case.title.clone(),
             level: case.level,
             reference: case.reference.clone(),
+            reason: case.why.clone(),
             outcome: row.outcome,
             severity: weight.map(|weight| weight.severity),
             matters: weight.map_or_else(String::new, |weight| weight.reason.to_owned()),
@@ -277,7 +281,12 @@ impl Recovery {
 }
 
 impl LimitRecord {
-    pub(super) fn of(case: &str, one: &Measure) -> LimitRecord {
+    /// The numbers that a case measured.
+    pub(super) fn of_case(row: &CaseResult) -> impl Iterator<Item = LimitRecord> {
+        row.measures.iter().map(|one| LimitRecord::of(&row.case.id, one))
+    }
+
+    fn of(case: &str, one: &Measure) -> LimitRecord {
         // JSON has no number for what is not finite
         let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
         LimitRecord {

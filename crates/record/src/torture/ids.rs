@@ -3,7 +3,7 @@
 use crate::ids::{by_id, by_id_or_none};
 use torture::case::RequirementLevel;
 use torture::judge::{FailureKind, Severity, TestOutcome};
-use torture::result::Unit;
+use torture::result::{ProbeKind, Seen, Unit};
 use torture::safety::Class;
 
 const CLASSES: [Class; 4] = [Class::Local, Class::Private, Class::Public, Class::Never];
@@ -25,6 +25,24 @@ const UNITS: [Unit; 9] = [
     Unit::Count,
 ];
 
+const PROBE_KINDS: [ProbeKind; 2] = [ProbeKind::New, ProbeKind::Keep];
+const ALL_SEEN: [Seen; 3] = [Seen::Correct, Seen::Shed, Seen::Lost];
+
+pub(super) fn probe_kind_id(kind: ProbeKind) -> &'static str {
+    match kind {
+        ProbeKind::New => "new",
+        ProbeKind::Keep => "keep",
+    }
+}
+
+pub(super) fn seen_id(seen: Seen) -> &'static str {
+    match seen {
+        Seen::Correct => "correct",
+        Seen::Shed => "shed",
+        Seen::Lost => "lost",
+    }
+}
+
 fn unit_id(unit: Unit) -> &'static str {
     match unit {
         Unit::Bytes => "bytes",
@@ -43,6 +61,8 @@ by_id!(outcome, TestOutcome, TestOutcome::ALL, TestOutcome::id, "an outcome");
 by_id!(class, Class, CLASSES, Class::id, "a class of addresses");
 by_id!(level, RequirementLevel, LEVELS, RequirementLevel::id, "a level");
 by_id!(unit, Unit, UNITS, unit_id, "a unit");
+by_id!(probe_kind, ProbeKind, PROBE_KINDS, probe_kind_id, "a kind of probe");
+by_id!(seen, Seen, ALL_SEEN, seen_id, "seen by a probe");
 
 by_id!(severity, Severity, Severity::ALL, Severity::id, "a severity");
 

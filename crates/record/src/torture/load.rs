@@ -1,9 +1,11 @@
 //! The background load: what it observed of each case.
 
 use super::case::Recovery;
+use super::report::Beside;
+use crate::run::RunRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use torture::beside::{CaseFelt, Felt, Interval};
+use torture::beside::{CaseFelt, Interval};
 
 /// `beside` of a torture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,7 +17,7 @@ pub struct LoadRecord {
     /// Calls that belong to no case here: there were too many.
     pub left_out: u64,
     /// The load's own measurement: `loadstone.run/1`.
-    pub run: serde_json::Value,
+    pub run: Box<RunRecord>,
 }
 
 /// Calls that fell due while a case was under way.
@@ -63,7 +65,8 @@ impl IntervalRecord {
 }
 
 impl LoadRecord {
-    pub(super) fn of(felt: &Felt, run: &serde_json::Value) -> LoadRecord {
+    pub(super) fn of(beside: &Beside) -> LoadRecord {
+        let felt = &beside.felt;
         let case = |one: &CaseFelt| LoadedCase {
             case: one.case.clone(),
             felt: felt.is_felt(one),
@@ -74,7 +77,7 @@ impl LoadRecord {
             base: IntervalRecord::of(&felt.base),
             cases: felt.cases.iter().map(case).collect(),
             left_out: felt.left_out,
-            run: run.clone(),
+            run: Box::new(beside.run.clone()),
         }
     }
 }

@@ -1,16 +1,16 @@
 //! A torture as it was carried out, from before its first case to its end.
 
-use super::{Applied, Source, Torture, WaiverState};
+use super::{Applied, TortureRecord};
 use crate::run::RunRecord;
 use crate::words::counted;
 use sample::{Environment, PathFacts};
 use std::net::IpAddr;
 use torture::beside::Felt;
-use torture::judge::{Severity, severity};
-use torture::result::{CaseResult, RunResult};
+use torture::judge::Severity;
+use torture::result::RunResult;
 use torture::safety::Class;
 
-/// A torture as the program has it, from before its first case to its end.
+/// A torture as the program has it, from before its first case to its end: what its record is made of.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The URL as typed.
@@ -44,51 +44,10 @@ pub struct Beside {
 }
 
 impl Report {
-    /// What is published of it, and what stands beside that.
-    pub fn record(&self) -> Torture {
-        let run = self.beside.as_ref().map(|beside| run_value(&beside.run));
-        Torture::of(&Source {
-            target: &self.target,
-            addresses: &self.addresses,
-            class: self.class,
-            started_unix_s: self.started_unix_s,
-            seed: self.seed,
-            fail_on: self.fail_on,
-            environment: &self.environment,
-            result: &self.result,
-            waivers: &self.waivers,
-            load: self.beside.as_ref().map(|beside| &beside.felt).zip(run.as_ref()),
-            path: self.path.as_ref(),
-        })
+    /// What is published of it.
+    pub fn record(&self) -> TortureRecord {
+        TortureRecord::of(self)
     }
-
-    /// Cases that count against the server, the worst first: findings that are not waived.
-    pub fn findings(&self) -> Vec<&CaseResult> {
-        let waived = |case: &CaseResult| {
-            let used =
-                |one: &Applied| one.state == WaiverState::Used && one.waiver.case == case.case.id;
-            self.waivers.iter().any(used)
-        };
-        let cases = self.result.cases.iter();
-        let mut all: Vec<&CaseResult> =
-            cases.filter(|case| case.outcome.is_finding() && !waived(case)).collect();
-        let grave = |case: &CaseResult| severity::of_case(case).map(|weight| weight.severity);
-        all.sort_by_key(|case| std::cmp::Reverse((grave(case), case.outcome)));
-        all
-    }
-
-    /// Whether any of them is grave enough to fail the run.
-    pub fn fails(&self) -> bool {
-        let grave = |case: &&CaseResult| {
-            severity::of_case(case).is_some_and(|weight| weight.severity >= self.fail_on)
-        };
-        self.findings().iter().any(grave)
-    }
-}
-
-/// The record of a run as a part of another one.
-fn run_value(run: &RunRecord) -> serde_json::Value {
-    serde_json::to_value(run).expect("strings, numbers and lists always serialise")
 }
 
 /// `no finding in 1 case`, `2 findings in 85 cases`: alike in every list, report and difference.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use torture::result::{Meanwhile, ServerSeen};
+use torture::result::{Meanwhile, ServerRow, ServerSeen};
 use units::Nanos;
 
 /// States of sockets that hold nothing of the server's any more.
@@ -20,11 +20,31 @@ pub struct ServerRecord {
     pub after: StateRecord,
     /// Before the first case.
     pub deaths: Vec<DeathRecord>,
+    /// What it held at each moment at which it was observed: before the first case, and after each.
+    #[serde(default)]
+    pub series: Vec<MomentRecord>,
 }
 
-/// `server` of a case: after it, and what ended in the course of it.
+/// What the server held at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MomentRecord {
+    /// From the start of the run.
+    #[schemars(range(min = 0.0))]
+    pub at_s: f64,
+    /// The case that had just ended; empty before the first.
+    pub case: String,
+    /// Resident.
+    pub memory_bytes: u64,
+    pub descriptors: u64,
+    pub threads: u64,
+}
+
+/// `server` of a case: around it, and what ended in the course of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerCaseRecord {
+    /// Null in results of versions that did not write it.
+    #[serde(default)]
+    pub before: Option<StateRecord>,
     pub after: StateRecord,
     pub deaths: Vec<DeathRecord>,
 }
@@ -115,13 +135,27 @@ impl ServerRecord {
             before: StateRecord::of(&first.state),
             after: StateRecord::of(&last.state),
             deaths: seen.deaths.iter().map(DeathRecord::of).collect(),
+            series: seen.rows.iter().map(MomentRecord::of).collect(),
         })
+    }
+}
+
+impl MomentRecord {
+    fn of(row: &ServerRow) -> MomentRecord {
+        MomentRecord {
+            at_s: row.at.as_secs_f64(),
+            case: row.case.clone(),
+            memory_bytes: row.state.memory_bytes,
+            descriptors: row.state.descriptors,
+            threads: row.state.threads,
+        }
     }
 }
 
 impl ServerCaseRecord {
     pub(super) fn of(seen: &Meanwhile) -> ServerCaseRecord {
         ServerCaseRecord {
+            before: Some(StateRecord::of(&seen.before)),
             after: StateRecord::of(&seen.after),
             deaths: seen.deaths.iter().map(DeathRecord::of).collect(),
         }

@@ -99,7 +99,6 @@ static BOTH: LazyLock<RampReport> = LazyLock::new(|| {
         plan_toml: "version = 1\n".to_owned(),
         started_unix_s: 1_795_235_590.0,
         environment: fixtures::environment(),
-        verdict: Verdict::default(),
         ended_early: None,
         findings: Vec::new(),
         steps,

@@ -39,7 +39,7 @@ fn the_background_load_is_reported() {
     assert!(page.contains("Background load") && page.contains("Too many"), "{page}");
     let document = read(&json(&accompanied().record())).unwrap();
     let beside = document.beside.unwrap();
-    assert_eq!(beside.run["schema"], "loadstone.run/1");
+    assert_eq!(beside.run.schema, "loadstone.run/1");
     assert_eq!(
         beside.cases.iter().map(|case| case.felt).collect::<Vec<_>>(),
         [true, false, true, false]
@@ -202,7 +202,7 @@ fn the_json_is_read_back() {
         let written = json(&report.record());
         let again = serde_json::to_string_pretty(&read(&written).unwrap()).unwrap();
         assert_eq!(again + "\n", written);
-        assert_eq!(read(&written).unwrap(), report.record().record);
+        assert_eq!(read(&written).unwrap(), report.record());
     }
     for (text, said) in [
         ("{\"schema\": \"loadstone.run/1\"}", "is \"loadstone.run/1\", not loadstone.torture/1"),

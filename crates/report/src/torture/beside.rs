@@ -3,7 +3,7 @@
 use super::words;
 use crate::text::layout::Page;
 use crate::words::counted;
-use record::torture::{LoadRecord, LoadedCase, Torture};
+use record::torture::{LoadRecord, LoadedCase, TortureRecord};
 use units::{Nanos, show};
 
 /// Heads of the table, after the case's own.
@@ -12,16 +12,14 @@ pub(crate) const HEADS: [&str; 7] = ["due", "answered", "lost", "p50", "p99", "m
 /// What the load was, and what it observed before the first case.
 pub(crate) fn head(load: &LoadRecord) -> String {
     let (run, base) = (&load.run, &load.base);
-    let text = |value: &serde_json::Value| value.as_str().unwrap_or("?").to_owned();
-    let count = |value: &serde_json::Value| show::count(value.as_u64().unwrap_or(0));
     let mut said = format!(
         "{} on {}: {} calls, {} of them answered; the measurement is {}. Before the first case: \
          {} calls, {} lost, p50 {}, p99 {}.",
-        text(&run["load"]),
-        text(&run["name"]),
-        count(&run["outcomes"]["due"]),
-        count(&run["outcomes"]["succeeded"]),
-        text(&run["verdict"]["state"]),
+        run.load,
+        run.name,
+        show::count(run.outcomes.due),
+        show::count(run.outcomes.succeeded),
+        run.verdict.state.id(),
         show::count(base.due),
         show::count(base.lost),
         time(base.p50_s),
@@ -74,8 +72,8 @@ fn cells(case: &LoadedCase) -> Vec<String> {
 }
 
 /// The section of the text.
-pub(super) fn text(page: &mut Page, torture: &Torture) {
-    let Some(load) = &torture.record.beside else { return };
+pub(super) fn text(page: &mut Page, record: &TortureRecord) {
+    let Some(load) = &record.beside else { return };
     page.heading("Background load");
     page.wrapped("  ", &words::safe(&head(load)));
     let rows = rows(load);

@@ -3,12 +3,11 @@
 use super::words;
 use crate::xml::escaped;
 use record::torture::is_untested;
-use record::torture::{BaselineRecord, CaseRecord, ExchangeRecord, Torture, TortureRecord};
+use record::torture::{BaselineRecord, CaseRecord, ExchangeRecord, TortureRecord};
 
 /// The record as XML, with a line feed at its end. A finding is a failure if it is grave enough to
 /// fail the run; another passes, with what was found beside it.
-pub fn junit(torture: &Torture) -> String {
-    let record = &torture.record;
+pub fn junit(record: &TortureRecord) -> String {
     let untested = record.cases.iter().filter(|case| is_untested(case.outcome)).count() as u64;
     // what is waived is listed and counts for nothing
     let failed = record.cases.iter().filter(|case| case.fails(record.fail_on)).count();

@@ -3,14 +3,13 @@
 use super::words;
 use crate::markdown::{plain, table};
 use crate::words::printable;
-use record::torture::{CaseRecord, LimitRecord, Torture};
+use record::torture::{CaseRecord, LimitRecord, TortureRecord};
 
 /// Characters of a line that came from elsewhere.
 const LINE_MAX: usize = 400;
 
 /// The record as Markdown, with a line feed at its end.
-pub fn markdown(torture: &Torture) -> String {
-    let record = &torture.record;
+pub fn markdown(record: &TortureRecord) -> String {
     let mark = match (record.findings, record.is_tested() && !record.is_cut()) {
         (1.., _) => "❌",
         (0, true) => "✅",

@@ -11,25 +11,23 @@ use crate::html::sections;
 use crate::torture::{beside, words};
 use crate::words::printable;
 use maud::{Markup, html};
-use record::run::EnvironmentRecord;
-use record::torture::{CaseRecord, HealthRecord, Torture, TortureRecord};
+use record::torture::{CaseRecord, HealthRecord, TortureRecord};
 use torture::judge::{Severity, TestOutcome};
 use units::show;
 
 /// The page.
-pub fn html(torture: &Torture) -> String {
+pub fn html(record: &TortureRecord) -> String {
     let mut plots = Plots::default();
-    let body = body(torture, &mut plots);
-    let target = printable(&torture.record.target, 200);
-    let title = match torture.record.findings {
+    let body = body(record, &mut plots);
+    let target = printable(&record.target, 200);
+    let title = match record.findings {
         0 => format!("Torture of {target}"),
         found => format!("{}: torture of {target}", crate::words::counted(found, "finding")),
     };
     page::page(&title, &body, plots)
 }
 
-fn body(torture: &Torture, plots: &mut Plots) -> Markup {
-    let record = &torture.record;
+fn body(record: &TortureRecord, plots: &mut Plots) -> Markup {
     html! {
         header {
             p class="kicker" { "Torture of a web server" }
@@ -39,11 +37,11 @@ fn body(torture: &Torture, plots: &mut Plots) -> Markup {
         (verdict(record))
         p class="answer" { (words::summary(record)) }
         (groups(record))
-        (places(torture))
-        (findings::findings(torture))
-        (pressed(torture, plots))
+        (places(record))
+        (findings::findings(record))
+        (pressed(record, plots))
         (load(record))
-        (server::section(torture, plots))
+        (server::section(record, plots))
         (limits::limits(record))
         (limits::costs(record))
         (habits(record))
@@ -51,10 +49,10 @@ fn body(torture: &Torture, plots: &mut Plots) -> Markup {
         (cases(record))
         (waivers(record))
         h2 { "Not ruled out" }
-        ul { @for one in words::not_ruled_out(torture) { li { (one) } } }
+        ul { @for one in words::not_ruled_out(record) { li { (one) } } }
         (details(record))
-        @if let Some(environment) = &torture.details.environment {
-            (sections::footer(record.started_unix_s, &EnvironmentRecord::of(environment)))
+        @if let Some(environment) = &record.environment {
+            (sections::footer(record.started_unix_s, environment))
         }
     }
 }
@@ -137,15 +135,14 @@ fn groups(result: &TortureRecord) -> Markup {
 }
 
 /// Ways to the parts that are there; a page with many findings is long.
-fn places(torture: &Torture) -> Markup {
-    let result = &torture.record;
+fn places(record: &TortureRecord) -> Markup {
     let parts = [
-        ("findings", "Findings", result.cases.iter().any(CaseRecord::is_notable)),
-        ("felt", "Well-behaved clients", !torture.details.probes.is_empty()),
-        ("server", "The server", result.server.is_some()),
-        ("limits", "Limits and deadlines", !result.limits.is_empty()),
-        ("habits", "Habits", !result.habits.is_empty()),
-        ("cases", "All cases", !result.cases.is_empty()),
+        ("findings", "Findings", record.cases.iter().any(CaseRecord::is_notable)),
+        ("felt", "Well-behaved clients", !record.probe_series.is_empty()),
+        ("server", "The server", record.server.is_some()),
+        ("limits", "Limits and deadlines", !record.limits.is_empty()),
+        ("habits", "Habits", !record.habits.is_empty()),
+        ("cases", "All cases", !record.cases.is_empty()),
     ];
     html! {
         nav class="note" {
@@ -158,9 +155,8 @@ fn places(torture: &Torture) -> Markup {
 }
 
 /// Probes over time, and a row for each case that applied pressure.
-fn pressed(torture: &Torture, plots: &mut Plots) -> Markup {
-    let record = &torture.record;
-    let chart = timeline::timeline(torture, plots);
+fn pressed(record: &TortureRecord, plots: &mut Plots) -> Markup {
+    let chart = timeline::timeline(record, plots);
     let rows: Vec<(&CaseRecord, &HealthRecord)> =
         record.cases.iter().filter_map(|case| Some((case, case.health.as_ref()?))).collect();
     if chart.is_none() && rows.is_empty() {

@@ -1,8 +1,7 @@
 //! Probes of the server's health as CSV: a line per probe, in the order in which they ended.
 
 use crate::csv::quoted;
-use torture::result::{Probe, ProbeKind, Seen};
-use units::Nanos;
+use record::torture::ProbeRecord;
 
 /// The first line of the file.
 pub const PROBES_HEAD: &str =
@@ -11,24 +10,17 @@ pub const PROBES_HEAD: &str =
 /// One probe as a line. Times are in seconds: `due_s` from the start of the run, `late_s` how much
 /// later it was sent, the others from when it was due; empty where it did not come to that. `ours`: it
 /// could not be sent for want of descriptors or ports of ours.
-pub fn probe_line(probe: &Probe) -> String {
-    let kind = match probe.kind {
-        ProbeKind::New => "new",
-        ProbeKind::Keep => "keep",
-    };
-    let seen = match probe.seen {
-        Seen::Correct => "correct",
-        Seen::Shed => "shed",
-        Seen::Lost => "lost",
-    };
-    let instant = |at: Option<Nanos>| at.map_or(String::new(), seconds);
+pub fn probe_line(probe: &ProbeRecord) -> String {
+    let instant = |at: Option<f64>| at.map_or(String::new(), seconds);
     format!(
-        "{},{kind},{},{},{},{},{seen},{},{},{}\n",
-        seconds(probe.due),
-        seconds(probe.late),
-        instant(probe.connected),
-        instant(probe.first_byte),
-        seconds(probe.over),
+        "{},{},{},{},{},{},{},{},{},{}\n",
+        seconds(probe.due_s),
+        probe.kind_id(),
+        seconds(probe.late_s),
+        instant(probe.connected_s),
+        instant(probe.first_byte_s),
+        seconds(probe.over_s),
+        probe.seen_id(),
         quoted(&probe.said),
         if probe.ours { "yes" } else { "no" },
         quoted(&probe.case)
@@ -36,18 +28,20 @@ pub fn probe_line(probe: &Probe) -> String {
 }
 
 /// Every probe, below the first line.
-pub fn probes_csv(probes: &[Probe]) -> String {
+pub fn probes_csv(probes: &[ProbeRecord]) -> String {
     let lines: String = probes.iter().map(probe_line).collect();
     format!("{PROBES_HEAD}{lines}")
 }
 
-fn seconds(span: Nanos) -> String {
-    format!("{:.6}", span.as_secs_f64())
+fn seconds(span: f64) -> String {
+    format!("{span:.6}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use torture::result::{Probe, ProbeKind, Seen};
+    use units::Nanos;
 
     #[test]
     fn a_probe_is_a_line() {
@@ -66,7 +60,7 @@ mod tests {
         };
         let kept = Probe { kind: ProbeKind::Keep, seen: Seen::Shed, ..probe.clone() };
         assert_eq!(
-            probes_csv(&[probe, kept]),
+            probes_csv(&[&probe, &kept].map(ProbeRecord::of)),
             "due_s,kind,late_s,connected_s,first_byte_s,over_s,seen,said,ours,case\n\
              1.500000,new,0.000020,0.000080,,2.000000,lost,\"no answer, in 2 s\",no,W-10\n\
              1.500000,keep,0.000020,0.000080,,2.000000,shed,\"no answer, in 2 s\",no,W-10\n"

@@ -5,7 +5,7 @@ use super::words;
 use crate::text::layout::Page;
 use crate::words::counted;
 use record::torture::{
-    CaseRecord, DeathRecord, ServerCaseRecord, ServerRecord, StateRecord, Torture, TortureRecord,
+    CaseRecord, DeathRecord, ServerCaseRecord, ServerRecord, StateRecord, TortureRecord,
 };
 use units::{Nanos, show};
 
@@ -68,14 +68,14 @@ pub(crate) fn head(server: &ServerRecord) -> String {
     }
 }
 
-/// Each case in which the server was observed, with the state before it: from the details, or where
-/// only the record is known, after the last case before it.
-fn observed(torture: &Torture) -> Vec<(&CaseRecord, &StateRecord, &ServerCaseRecord)> {
-    let mut last = torture.record.server.as_ref().map(|server| &server.before);
+/// Each case in which the server was observed, with the state before it; where an earlier version did not write
+/// that, with the state after the last case before it.
+fn observed(record: &TortureRecord) -> Vec<(&CaseRecord, &StateRecord, &ServerCaseRecord)> {
+    let mut last = record.server.as_ref().map(|server| &server.before);
     let mut all = Vec::new();
-    for case in &torture.record.cases {
+    for case in &record.cases {
         let Some(seen) = &case.server else { continue };
-        let before = torture.details.before.get(&case.id).or(last).unwrap_or(&seen.after);
+        let before = seen.before.as_ref().or(last).unwrap_or(&seen.after);
         all.push((case, before, seen));
         last = Some(&seen.after);
     }
@@ -84,10 +84,10 @@ fn observed(torture: &Torture) -> Vec<(&CaseRecord, &StateRecord, &ServerCaseRec
 
 /// A row for each moment at which something changed: its name, and a cell for each of [`HEADS`]; CPU
 /// is the time that was spent in the case, or in all of them.
-pub(crate) fn rows(torture: &Torture) -> Vec<(String, Vec<String>)> {
-    let Some(server) = &torture.record.server else { return Vec::new() };
+pub(crate) fn rows(record: &TortureRecord) -> Vec<(String, Vec<String>)> {
+    let Some(server) = &record.server else { return Vec::new() };
     let mut rows = vec![("before the cases".to_owned(), cells(&server.before, None))];
-    let told = observed(torture).into_iter().filter_map(|(case, before, seen)| {
+    let told = observed(record).into_iter().filter_map(|(case, before, seen)| {
         let spent = seen.after.cpu_since(before);
         let row = || (format!("after {}", case.id), cells(&seen.after, spent));
         is_worth_a_row(before, seen).then(row)
@@ -99,15 +99,15 @@ pub(crate) fn rows(torture: &Torture) -> Vec<(String, Vec<String>)> {
 }
 
 /// Ends of processes, and connections that were left, a sentence each with the case it belongs to.
-pub(crate) fn events(torture: &Torture) -> Vec<(String, String)> {
-    let early = torture.record.server.iter().flat_map(|seen| grouped(&seen.deaths));
+pub(crate) fn events(record: &TortureRecord) -> Vec<(String, String)> {
+    let early = record.server.iter().flat_map(|seen| grouped(&seen.deaths));
     let mut all: Vec<(String, String)> =
         early.map(|said| ("before the cases".to_owned(), said)).collect();
-    for (case, before, seen) in observed(torture) {
+    for (case, before, seen) in observed(record) {
         all.extend(grouped(&seen.deaths).into_iter().map(|said| (case.id.clone(), said)));
         all.extend(left(case, before, &seen.after).map(|said| (case.id.clone(), said)));
     }
-    all.extend(renewed(&torture.record).map(|said| ("workers".to_owned(), said)));
+    all.extend(renewed(record).map(|said| ("workers".to_owned(), said)));
     all
 }
 
@@ -143,16 +143,16 @@ fn left(case: &CaseRecord, before: &StateRecord, after: &StateRecord) -> Option<
 }
 
 /// The section of the text.
-pub(super) fn text(page: &mut Page, torture: &Torture) {
-    let Some(server) = &torture.record.server else { return };
+pub(super) fn text(page: &mut Page, record: &TortureRecord) {
+    let Some(server) = &record.server else { return };
     page.heading("The server during the torture");
     page.wrapped("  ", &head(server));
     let mut table = vec![std::iter::once("").chain(HEADS).map(str::to_owned).collect::<Vec<_>>()];
-    for (name, cells) in rows(torture) {
+    for (name, cells) in rows(record) {
         table.push(std::iter::once(name).chain(cells).collect());
     }
     page.table(&table);
-    for (case, said) in events(torture) {
+    for (case, said) in events(record) {
         page.wrapped(&format!("  {case}  "), &said);
     }
 }

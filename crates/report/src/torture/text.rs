@@ -5,7 +5,7 @@ use crate::Style;
 use crate::text::layout::Page;
 use crate::text::{WIDTH, ascii};
 use crate::words::counted;
-use record::torture::{CaseRecord, ExchangeRecord, Torture, TortureRecord};
+use record::torture::{CaseRecord, ExchangeRecord, TortureRecord};
 use torture::judge::TestOutcome;
 use units::show;
 
@@ -18,9 +18,8 @@ const RECEIVED_MAX: usize = 160;
 const NOTE_WIDTH_MIN: usize = 24;
 
 /// The record as text, with a line feed at its end.
-pub fn text(torture: &Torture, style: Style) -> String {
+pub fn text(record: &TortureRecord, style: Style) -> String {
     let mut page = Page::default();
-    let record = &torture.record;
     let head = format!("Torture of {} ({})", words::safe(&record.target), record.class.id());
     page.wrapped("", &head);
     page.blank();
@@ -35,16 +34,16 @@ pub fn text(torture: &Torture, style: Style) -> String {
     notable(&mut page, record);
     waivers(&mut page, record);
     if !style.quiet {
-        beside::text(&mut page, torture);
+        beside::text(&mut page, record);
         pressed(&mut page, record);
-        server::text(&mut page, torture);
+        server::text(&mut page, record);
         limits(&mut page, record);
         costs::costs(&mut page, record);
         tallies(&mut page, record);
         habits(&mut page, record);
         untested(&mut page, record);
         page.heading("Not ruled out");
-        words::not_ruled_out(torture).iter().for_each(|one| page.wrapped("  - ", one));
+        words::not_ruled_out(record).iter().for_each(|one| page.wrapped("  - ", one));
     }
     let text = page.finish();
     let text = if style.unicode { text } else { ascii(&text) };

@@ -4,7 +4,7 @@ use crate::words::{counted, figure, seconds};
 pub(crate) use record::torture::found;
 use record::torture::{
     BaselineRecord, BoundaryRecord, CaseRecord, HealthRecord, LimitRecord, Recovery, ShrunkRecord,
-    Torture, TortureRecord,
+    TortureRecord,
 };
 use torture::case::{FOUND, OWN, PACKETS};
 use torture::judge::{Severity, TestOutcome};
@@ -283,8 +283,7 @@ pub(crate) fn baseline(base: &BaselineRecord) -> String {
 }
 
 /// Other explanations of the result: of the usual ones those that fit this run.
-pub(crate) fn not_ruled_out(torture: &Torture) -> Vec<String> {
-    let record = &torture.record;
+pub(crate) fn not_ruled_out(record: &TortureRecord) -> Vec<String> {
     let mut list: Vec<&str> = Vec::new();
     let is_time = |limit: &LimitRecord| matches!(limit.unit, Unit::Seconds | Unit::Spent);
     let timed =
@@ -307,7 +306,7 @@ pub(crate) fn not_ruled_out(torture: &Torture) -> Vec<String> {
     if record.class != Class::Local || record.cases.iter().any(turned_away) {
         list.push("a limit on rate or connections that applied to us alone");
     }
-    if torture.details.page_changes {
+    if record.plain.changes {
         list.push("wrong bodies: the probed page changes from call to call, so only its status was compared");
     }
     if record.is_cut() {

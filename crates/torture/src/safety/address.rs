@@ -11,7 +11,7 @@ pub enum Class {
     Private,
     /// Everything else, shared address space (RFC 6598) too.
     Public,
-    /// Nobody's to torture: metadata services of clouds, multicast, broadcast, the unspecified.
+    /// Never tested: metadata services of clouds, multicast, broadcast, the unspecified.
     Never,
 }
 

@@ -33,7 +33,7 @@ pub struct CauseRecord {
 }
 
 impl VerdictRecord {
-    pub(crate) fn of(verdict: &stats::Verdict) -> VerdictRecord {
+    pub fn of(verdict: &stats::Verdict) -> VerdictRecord {
         let cause = |cause: &stats::Cause| CauseRecord {
             id: cause.id,
             figure: known(cause.figure),

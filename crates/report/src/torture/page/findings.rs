@@ -4,7 +4,7 @@ use super::{outcome, severity};
 use crate::torture::{send, words};
 use crate::words::counted;
 use maud::{Markup, html};
-use record::torture::{CaseRecord, ExchangeRecord, Torture, TortureRecord};
+use record::torture::{CaseRecord, ExchangeRecord, TortureRecord};
 use torture::judge::TestOutcome;
 
 /// Bytes of an exchange that are shown; all of them are in the JSON.
@@ -12,18 +12,17 @@ const SHOWN_MAX: usize = 4_000;
 /// Exchanges of one case that are shown.
 const EXCHANGES_MAX: usize = 24;
 
-pub(super) fn findings(torture: &Torture) -> Markup {
-    let shown = torture.record.notable();
+pub(super) fn findings(record: &TortureRecord) -> Markup {
+    let shown = record.notable();
     html! {
         @if !shown.is_empty() {
             h2 id="findings" { "Findings and advice" }
-            @for case in shown { (finding(torture, case)) }
+            @for case in shown { (finding(record, case)) }
         }
     }
 }
 
-fn finding(torture: &Torture, case: &CaseRecord) -> Markup {
-    let record = &torture.record;
+fn finding(record: &TortureRecord, case: &CaseRecord) -> Markup {
     let bad = |exchange: &&ExchangeRecord| exchange.outcome >= TestOutcome::Advisory;
     let exchanges: Vec<&ExchangeRecord> = case.exchanges.iter().filter(bad).collect();
     let left_out = exchanges.len().saturating_sub(EXCHANGES_MAX);
@@ -34,9 +33,7 @@ fn finding(torture: &Torture, case: &CaseRecord) -> Markup {
             }
             div {
                 p class="soft" { (case.level.id()) ", " (case.reference) }
-                @if let Some(why) = torture.details.reasons.get(&case.id) {
-                    p { (crate::words::sentence(why)) }
-                }
+                @if !case.reason.is_empty() { p { (crate::words::sentence(&case.reason)) } }
                 (numbers(record, case))
                 @for one in exchanges.iter().take(EXCHANGES_MAX) { (exchange(record, case, one)) }
                 @if left_out > 0 {

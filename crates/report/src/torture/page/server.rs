@@ -4,22 +4,21 @@ use crate::html::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_M
 use crate::html::page::Plots;
 use crate::torture::{server, words};
 use maud::{Markup, html};
-use record::torture::Torture;
-use torture::result::{ServerRow, ServerSeen};
+use record::torture::{MomentRecord, TortureRecord};
 
 const MEBIBYTE: f64 = 1_048_576.0;
 
 /// Nothing where the server was not observed.
-pub(super) fn section(torture: &Torture, plots: &mut Plots) -> Markup {
-    let Some(seen) = &torture.record.server else { return html! {} };
-    let events = server::events(torture);
+pub(super) fn section(record: &TortureRecord, plots: &mut Plots) -> Markup {
+    let Some(seen) = &record.server else { return html! {} };
+    let events = server::events(record);
     html! {
         h2 id="server" { "The server during the torture" }
         p { (server::head(seen)) }
-        @if let Some(seen) = &torture.details.server { (charts(seen, plots)) }
+        (charts(&seen.series, plots))
         div class="wide" { table {
             tr { th { "" } @for head in server::HEADS { th { (head) } } }
-            @for (name, cells) in server::rows(torture) {
+            @for (name, cells) in server::rows(record) {
                 tr { td { (name) } @for cell in cells { td { (cell) } } }
             }
         } }
@@ -34,27 +33,27 @@ pub(super) fn section(torture: &Torture, plots: &mut Plots) -> Markup {
 }
 
 /// Two charts along the run; nothing for fewer than two observations.
-fn charts(seen: &ServerSeen, plots: &mut Plots) -> Markup {
-    let step = seen.rows.len().div_ceil(POINTS_MAX).max(1);
-    let rows: Vec<&ServerRow> = seen.rows.iter().step_by(step).collect();
+fn charts(series: &[MomentRecord], plots: &mut Plots) -> Markup {
+    let step = series.len().div_ceil(POINTS_MAX).max(1);
+    let rows: Vec<&MomentRecord> = series.iter().step_by(step).collect();
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return html! {} };
-    let (low, high) = (first.at.as_secs_f64(), last.at.as_secs_f64());
+    let (low, high) = (first.at_s, last.at_s);
     if rows.len() < 2 || high <= low {
         return html! {};
     }
     let x = Horizontal { name: "time", unit: AxisUnit::Time, log: false, low, high };
     let values =
-        |of: fn(&ServerRow) -> f64| -> Values { rows.iter().map(|row| Some(of(row))).collect() };
+        |of: fn(&MomentRecord) -> f64| -> Values { rows.iter().map(|row| Some(of(row))).collect() };
     let chart = |id: &str, title: &str, lines: Vec<Line>| Chart {
         words: format!("{title} over the time of the run"),
         lines,
         ..Chart::new(id, title, x, AxisUnit::Count)
-            .with_places(rows.iter().map(|row| row.at.as_secs_f64()).collect())
+            .with_places(rows.iter().map(|row| row.at_s).collect())
     };
-    let memory = values(|row| row.state.memory_bytes as f64 / MEBIBYTE);
+    let memory = values(|row| row.memory_bytes as f64 / MEBIBYTE);
     let memory = vec![Line::new("in use", Tone::Blue, memory).filled().dotted(Dots::Joined)];
-    let open = Line::new("descriptors", Tone::Blue, values(|row| row.state.descriptors as f64));
-    let threads = Line::new("threads", Tone::Orange, values(|row| row.state.threads as f64));
+    let open = Line::new("descriptors", Tone::Blue, values(|row| row.descriptors as f64));
+    let threads = Line::new("threads", Tone::Orange, values(|row| row.threads as f64));
     let held = vec![open.dotted(Dots::Joined), threads.dashed(Dash::Long)];
     html! {
         (plots.figure(&chart("server-memory", "Memory of the server, in MiB", memory)))

@@ -7,29 +7,29 @@ use crate::html::chart::{
 use crate::html::page::Plots;
 use crate::torture::words;
 use maud::{Markup, html};
-use record::torture::{Torture, TortureRecord};
+use record::torture::{ProbeRecord, TortureRecord};
 use torture::judge::TestOutcome;
-use torture::result::{Probe, ProbeKind, Seen};
+use torture::result::{ProbeKind, Seen};
 
 /// Cases that are marked, the longest first.
 const BANDS_MAX: usize = 60;
 
 /// `None` where nobody probed.
-pub(super) fn timeline(torture: &Torture, plots: &mut Plots) -> Option<Markup> {
-    let all = &torture.details.probes;
-    let mut probes: Vec<&Probe> = all.iter().filter(|probe| !probe.ours).collect();
-    probes.sort_by_key(|probe| probe.due);
+pub(super) fn timeline(record: &TortureRecord, plots: &mut Plots) -> Option<Markup> {
+    let all = &record.probe_series;
+    let mut probes: Vec<&ProbeRecord> = all.iter().filter(|probe| !probe.ours).collect();
+    probes.sort_by(|one, other| one.due_s.total_cmp(&other.due_s));
     let (first, last) = (probes.first()?, probes.last()?);
-    let (low, high) = (first.due.as_secs_f64(), last.due.as_secs_f64());
+    let (low, high) = (first.due_s, last.due_s);
     let width = ((high - low) / places(&probes) as f64).max(1e-3);
     let count = ((high - low) / width).floor() as usize + 1;
-    let place = |probe: &Probe| (((probe.due.as_secs_f64() - low) / width) as usize).min(count - 1);
+    let place = |probe: &ProbeRecord| (((probe.due_s - low) / width) as usize).min(count - 1);
     // of each place the slowest
-    let slowest = |wanted: &dyn Fn(&Probe) -> bool| -> Values {
+    let slowest = |wanted: &dyn Fn(&ProbeRecord) -> bool| -> Values {
         let mut values: Values = vec![None; count];
         for probe in probes.iter().filter(|probe| wanted(probe)) {
             let value = &mut values[place(probe)];
-            *value = Some(value.unwrap_or(0.0).max(probe.over.as_secs_f64()));
+            *value = Some(value.unwrap_or(0.0).max(probe.over_s));
         }
         values
     };
@@ -58,7 +58,7 @@ pub(super) fn timeline(torture: &Torture, plots: &mut Plots) -> Option<Markup> {
             chart.lines.push(Line::new(name, tone, seen(which)).dotted(Dots::Alone));
         }
     }
-    if let Some(base) = &torture.record.baseline {
+    if let Some(base) = &record.baseline {
         let values = vec![Some(base.p99_s); count];
         let line = Line::new("p99 before", Tone::Soft, values);
         chart.lines.push(line.dashed(Dash::Short).thin());
@@ -71,7 +71,7 @@ pub(super) fn timeline(torture: &Torture, plots: &mut Plots) -> Option<Markup> {
         .flatten()
         .fold(0.0, |most, one| one.max(most))
         * 1.2;
-    chart.ranges = bands(&torture.record, &probes);
+    chart.ranges = bands(record, &probes);
     chart.under = Some("case");
     let figure = plots.figure(&chart);
     Some(html! {
@@ -87,7 +87,7 @@ pub(super) fn timeline(torture: &Torture, plots: &mut Plots) -> Option<Markup> {
 }
 
 /// Places of the chart: fewer than probes of one kind, so that each has one of both.
-fn places(probes: &[&Probe]) -> usize {
+fn places(probes: &[&ProbeRecord]) -> usize {
     let new = probes.iter().filter(|probe| probe.kind == ProbeKind::New).count();
     let keep = probes.len() - new;
     let fewer = if new.min(keep) == 0 { new.max(keep) } else { new.min(keep) };
@@ -95,10 +95,10 @@ fn places(probes: &[&Probe]) -> usize {
 }
 
 /// When each case was under way, as far as probes tell.
-fn bands(result: &TortureRecord, probes: &[&Probe]) -> Vec<Range> {
+fn bands(result: &TortureRecord, probes: &[&ProbeRecord]) -> Vec<Range> {
     let mut bands: Vec<(&str, f64, f64)> = Vec::new();
     for probe in probes {
-        let at = probe.due.as_secs_f64();
+        let at = probe.due_s;
         match bands.last_mut() {
             Some((case, _, high)) if *case == probe.case => *high = at,
             _ => bands.push((&probe.case, at, at)),

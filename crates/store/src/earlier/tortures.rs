@@ -1,32 +1,137 @@
-//! Every field of every part of a torture, by its name in the store, as [`crate::records`] has them
-//! for what is measured. Of a case itself is kept what reports say of it, not what it sends: results
-//! stay as they are when the catalogue moves on.
+//! Tortures as versions before schema 4 stored them: every part of a report by its name, cases and probes in rows
+//! of their own. Of a case was kept what reports say of it, not what it sends.
 
-use crate::hists::{Shelf, StoredHists};
-use crate::tree::{Damage, Pack, field, named, object, record};
+use super::Unread;
+use crate::hists::StoredHists;
+use crate::rows::{parse, put};
+use crate::tree::{Damage, Unpack, earlier_named, earlier_record, field, object};
 use dialogue::governor::Spent;
 use dialogue::governor::Stop;
 use dialogue::packets::PacketStep;
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, TalkScript};
 use dialogue::text;
-use dialogue::text::{Values, written};
-use record::torture::Report;
+use dialogue::text::Values;
+use record::run::RunRecord;
 use record::torture::waivers::{Applied, Day, Waiver, WaiverState};
+use record::torture::{Beside, OverCase, Report, TortureRecord};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
 use sample::{Death, Ending, Process, ServerState};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use torture::beside::{CaseFelt, Felt, Interval};
 use torture::case::{Answers, Case, RequirementLevel};
-use torture::judge::{FailureKind, Judgement, Plain, Risk, Severity, TestOutcome};
+use torture::judge::{FailureKind, Judgement, Plain, Risk, Severity};
 use torture::result::Boundary;
 use torture::result::{
     Baseline, CaseResult, ExchangeResult, Habits, Health, Kept, Meanwhile, Measure, Probe,
     ProbeKind, RunResult, Seen, SentPause, ServerRow, ServerSeen, Shrunk, Unit,
 };
 use torture::safety::Class;
-use units::hex;
 
-record! {
+/// Parts of a torture with rows of their own: the table, and for each column but the last its path
+/// in the tree. The last column has what is left.
+struct PartTable {
+    table: &'static str,
+    columns: &'static [(&'static str, &'static [&'static str])],
+}
+
+const CASES: PartTable = PartTable {
+    table: "torture_case",
+    columns: &[
+        ("id", &["case", "id"]),
+        ("version", &["case", "version"]),
+        ("outcome", &["outcome"]),
+        ("skipped", &["skipped"]),
+        ("took_ns", &["took"]),
+    ],
+};
+
+const PROBES: PartTable = PartTable {
+    table: "probe",
+    columns: &[
+        ("kind", &["kind"]),
+        ("due_ns", &["due"]),
+        ("over_ns", &["over"]),
+        ("seen", &["seen"]),
+        ("case_id", &["case"]),
+    ],
+};
+
+/// Where the body of a torture said what the load beside it felt.
+const FELT: &str = "felt";
+
+/// A torture that was read: its record, or of one that did not end the record of its beginning and
+/// its cases since.
+pub(super) enum Tortured {
+    Whole(Box<TortureRecord>),
+    Cut(Box<TortureRecord>, Vec<OverCase>),
+}
+
+/// `beside`: the measurement of the load that went on meanwhile.
+pub(super) fn read(
+    connection: &Connection,
+    result: i64,
+    (body, finished): (&Value, bool),
+    beside: Option<RunRecord>,
+) -> Result<Tortured, Unread> {
+    let found = &mut StoredHists::default();
+    let mut report = Report::unpack(body, found)?;
+    // everything else may be absent: this never is
+    let map = object(body)?;
+    if !map.contains_key("target") {
+        return Err(Damage::new("it does not say which server it tested").into());
+    }
+    let cases: Vec<CaseResult> = Unpack::unpack(&CASES.read(connection, result)?, found)?;
+    if !finished {
+        let over = cases.iter().map(OverCase::of).collect();
+        return Ok(Tortured::Cut(Box::new(report.record()), over));
+    }
+    report.result.cases = cases;
+    report.result.probes = Unpack::unpack(&PROBES.read(connection, result)?, found)?;
+    if let Some(felt) = field(map, FELT, found)? {
+        let run = beside.ok_or_else(|| Damage::new("the load beside it is missing"))?;
+        report.beside = Some(Beside { felt, run });
+    }
+    Ok(Tortured::Whole(Box::new(report.record())))
+}
+
+impl PartTable {
+    /// The parts of a result, in their order.
+    fn read(&self, connection: &Connection, result: i64) -> Result<Value, Unread> {
+        let names: Vec<&str> = self.columns.iter().map(|(name, _)| *name).collect();
+        let statement = format!(
+            "SELECT more, {} FROM {} WHERE result = ?1 ORDER BY position",
+            names.join(", "),
+            self.table
+        );
+        let mut statement = connection.prepare(&statement)?;
+        let mut rows = statement.query([result])?;
+        let mut parts = Vec::new();
+        while let Some(row) = rows.next()? {
+            parts.push(self.part(row)?);
+        }
+        Ok(Value::Array(parts))
+    }
+
+    fn part(&self, row: &Row<'_>) -> Result<Value, Damage> {
+        let bad = |name: &str| Damage::new(format!("{name} of a {}", self.table));
+        let more = row.get::<_, String>(0).map_err(|_| bad("more"))?;
+        let Ok(Value::Object(mut map)) = parse(&more) else { return Err(bad("more")) };
+        for (index, (name, path)) in self.columns.iter().enumerate() {
+            let value = match row.get_ref(index + 1).map_err(|_| bad(name))? {
+                ValueRef::Integer(whole) => Value::from(whole as u64),
+                ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned().into(),
+                ValueRef::Null => Value::Null,
+                ValueRef::Real(_) | ValueRef::Blob(_) => return Err(bad(name)),
+            };
+            put(&mut map, path, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+earlier_record! {
     Report {
         target, addresses, class, started_unix_s, seed, fail_on, environment, result, waivers, beside,
         path,
@@ -69,7 +174,7 @@ record! {
     }
 }
 
-named! {
+earlier_named! {
     Unit {
         Bytes = "bytes", Fields = "fields", Seconds = "seconds", Spent = "spent",
         Connections = "connections", Requests = "requests", PerSecond = "per-second",
@@ -89,38 +194,14 @@ named! {
     }
 }
 
-/// It has a trial of its own, and is put in when that is read.
-impl Pack for record::torture::Beside {
-    fn pack(&self, _: &mut Shelf) -> Value {
-        Value::Null
-    }
-
+/// It had a trial of its own, and is put in when that is read.
+impl Unpack for Beside {
     fn unpack(_: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         Err(Damage::new("the load beside it is not part of this row"))
     }
 }
 
-impl Pack for TestOutcome {
-    fn pack(&self, _: &mut Shelf) -> Value {
-        self.id().into()
-    }
-
-    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
-        let found =
-            TestOutcome::ALL.into_iter().find(|outcome| Some(outcome.id()) == value.as_str());
-        found.ok_or_else(|| Damage::new(format!("{value} is not an outcome")))
-    }
-
-    fn absent() -> Option<Self> {
-        Some(TestOutcome::default())
-    }
-}
-
-impl Pack for Severity {
-    fn pack(&self, _: &mut Shelf) -> Value {
-        self.id().into()
-    }
-
+impl Unpack for Severity {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let found = value.as_str().and_then(Severity::named);
         found.ok_or_else(|| Damage::new(format!("{value} is not a severity")))
@@ -133,11 +214,7 @@ impl Pack for Severity {
 }
 
 /// In the language of the case files: one line of ASCII, whatever the bytes are.
-impl Pack for Vec<u8> {
-    fn pack(&self, _: &mut Shelf) -> Value {
-        written(self).into()
-    }
-
+impl Unpack for Vec<u8> {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let text = value.as_str().ok_or_else(|| Damage::new("not a text"))?;
         text::bytes(text, &Values::default()).map_err(Damage::new)
@@ -148,11 +225,7 @@ impl Pack for Vec<u8> {
     }
 }
 
-impl Pack for [u8; 32] {
-    fn pack(&self, _: &mut Shelf) -> Value {
-        hex(self).into()
-    }
-
+impl Unpack for [u8; 32] {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let digits = value.as_str().unwrap_or_default();
         let byte = |n: usize| u8::from_str_radix(digits.get(2 * n..2 * n + 2)?, 16).ok();
@@ -162,11 +235,7 @@ impl Pack for [u8; 32] {
     }
 }
 
-impl Pack for Day {
-    fn pack(&self, _: &mut Shelf) -> Value {
-        self.to_string().into()
-    }
-
+impl Unpack for Day {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let day = value.as_str().and_then(Day::parse);
         day.ok_or_else(|| Damage::new(format!("{value} is not a day")))
@@ -174,11 +243,7 @@ impl Pack for Day {
 }
 
 /// Which, and why.
-impl Pack for Stop {
-    fn pack(&self, _: &mut Shelf) -> Value {
-        json!([self.id(), self.why()])
-    }
-
+impl Unpack for Stop {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let (id, why) = <(String, String)>::unpack(value, found)?;
         let all = [Stop::Interrupted, Stop::Bound(why.clone()), Stop::Wish(why.clone())];
@@ -189,15 +254,7 @@ impl Pack for Stop {
 }
 
 /// How, the number of a code or a signal, and whether a core was dumped.
-impl Pack for Ending {
-    fn pack(&self, _: &mut Shelf) -> Value {
-        match *self {
-            Ending::Exit(code) => json!(["exit", code, false]),
-            Ending::Signal { number, core } => json!(["signal", number, core]),
-            Ending::Unseen => json!(["unseen", 0, false]),
-        }
-    }
-
+impl Unpack for Ending {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let number = value[1].as_u64().and_then(|number| u8::try_from(number).ok());
         match (value[0].as_str(), number, value[2].as_bool()) {
@@ -210,11 +267,7 @@ impl Pack for Ending {
 }
 
 /// As it is shown.
-impl Pack for FailureKind {
-    fn pack(&self, _: &mut Shelf) -> Value {
-        self.to_string().into()
-    }
-
+impl Unpack for FailureKind {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         let text = value.as_str().unwrap_or_default();
         let found = FailureKind::named(text);
@@ -222,26 +275,7 @@ impl Pack for FailureKind {
     }
 }
 
-impl Pack for Case {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
-        let Case { id, version, title, level, risk, reference, why, servers, press, .. } = self;
-        let mut packed = json!({
-            "id": id,
-            "version": version,
-            "title": title,
-            "level": level.pack(shelf),
-            "risk": risk.pack(shelf),
-            "ref": reference,
-            "why": why,
-            "servers": servers,
-            "press": press,
-        });
-        if self.answers != Answers::Server {
-            packed["answers"] = json!(self.answers.id());
-        }
-        packed
-    }
-
+impl Unpack for Case {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let map = object(value)?;
         Ok(Case {
@@ -273,21 +307,7 @@ impl Pack for Case {
 }
 
 /// Of its script the steps alone: a result is not sent again from here.
-impl Pack for Shrunk {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
-        let mut map = Map::new();
-        let mut put = |name: &str, value| map.insert(name.to_owned(), value);
-        put("case", self.case.pack(shelf));
-        put("name", self.name.pack(shelf));
-        put("kind", self.kind.pack(shelf));
-        put("from", self.from.pack(shelf));
-        put("steps", self.script.steps.pack(shelf));
-        put("boundaries", self.boundaries.pack(shelf));
-        put("executions", self.executions.pack(shelf));
-        put("finished", self.finished.pack(shelf));
-        Value::Object(map)
-    }
-
+impl Unpack for Shrunk {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let map = object(value)?;
         Ok(Shrunk {
@@ -310,39 +330,19 @@ const AWAITED: [(&str, Awaited); 4] = [
     ("end", Awaited::End),
     ("settings", Awaited::Settings),
 ];
-/// Steps without a figure.
-const PLAIN: [Move; 7] = [
-    Move::Urgent,
-    Move::HalfClose,
-    Move::Reset,
-    Move::Close,
-    Move::StopReading,
-    Move::Read,
-    Move::Renegotiate,
+/// Steps without a figure, by theirs.
+const PLAIN: [(&str, Move); 7] = [
+    ("urgent", Move::Urgent),
+    ("half-close", Move::HalfClose),
+    ("reset", Move::Reset),
+    ("close", Move::Close),
+    ("stop-reading", Move::StopReading),
+    ("read", Move::Read),
+    ("renegotiate", Move::Renegotiate),
 ];
 
 /// As in the case files: `{"send": "GET …"}`, `{"pause": 5000000000}`, `{"then": "reset"}`.
-impl Pack for Move {
-    fn pack(&self, shelf: &mut Shelf) -> Value {
-        match self {
-            Move::Send(bytes) => json!({ "send": bytes.pack(shelf) }),
-            Move::Pause(span) => json!({ "pause": span.pack(shelf) }),
-            Move::Sip(most) => json!({ "sip": most }),
-            Move::Await(what) => {
-                let name = AWAITED.iter().find(|(_, known)| known == what).map(|(name, _)| name);
-                json!({ "await": name })
-            }
-            Move::Packet(step) => json!({ "packet": step.to_string() }),
-            Move::Urgent => json!({ "then": "urgent" }),
-            Move::HalfClose => json!({ "then": "half-close" }),
-            Move::Reset => json!({ "then": "reset" }),
-            Move::Close => json!({ "then": "close" }),
-            Move::StopReading => json!({ "then": "stop-reading" }),
-            Move::Read => json!({ "then": "read" }),
-            Move::Renegotiate => json!({ "then": "renegotiate" }),
-        }
-    }
-
+impl Unpack for Move {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         let map = object(value)?;
         let (name, value) =
@@ -350,17 +350,17 @@ impl Pack for Move {
         let unknown = || Damage::new(format!("{name} {value} is not a step"));
         let word = value.as_str().unwrap_or_default();
         Ok(match name.as_str() {
-            "send" => Move::Send(Pack::unpack(value, found)?),
-            "pause" => Move::Pause(Pack::unpack(value, found)?),
-            "sip" => Move::Sip(Pack::unpack(value, found)?),
+            "send" => Move::Send(Unpack::unpack(value, found)?),
+            "pause" => Move::Pause(Unpack::unpack(value, found)?),
+            "sip" => Move::Sip(Unpack::unpack(value, found)?),
             "packet" => Move::Packet(PacketStep::parse(word).map_err(Damage::new)?),
             "await" => {
                 let known = AWAITED.into_iter().find(|(name, _)| *name == word);
                 Move::Await(known.ok_or_else(unknown)?.1)
             }
             "then" => {
-                let written = |known: &Move| known.pack(&mut Shelf::default())["then"] == *value;
-                PLAIN.into_iter().find(written).ok_or_else(unknown)?
+                let known = PLAIN.into_iter().find(|(name, _)| *name == word);
+                known.ok_or_else(unknown)?.1
             }
             _ => return Err(unknown()),
         })

@@ -1,0 +1,148 @@
+//! How far a ramp as a whole can be believed: the verdicts of the steps that it was made from.
+
+use super::{RampRecord, RampStepRecord};
+use crate::run::{CauseRecord, VerdictRecord};
+use stats::curve::{Curve, OF_THE_CLIENT, Point, Purpose, crumbs};
+use stats::{CauseId, State};
+
+/// Causes that belong to a load beyond the knee, where queues grow and samples are few: they say
+/// what is being looked for, not that the measurement is bad.
+const BEYOND_THE_KNEE: [CauseId; 3] = [CauseId::Drift, CauseId::FewSamples, CauseId::AllFailed];
+
+impl RampRecord {
+    /// With its verdict, over all targets. `died`: a sentence for each target that ended before its last step
+    /// because nobody answered any more. Steps that the client limited are used in no figure and so
+    /// count only where no other is left.
+    pub fn judged(self, died: &[&str], interrupted: bool) -> RampRecord {
+        let verdict = verdict(&self, died, interrupted);
+        RampRecord { verdict, ..self }
+    }
+}
+
+fn verdict(ramp: &RampRecord, died: &[&str], interrupted: bool) -> VerdictRecord {
+    let steps = &ramp.steps;
+    let curves = ramp.curves();
+    let used: Vec<&RampStepRecord> =
+        steps.iter().filter(|step| !step.run.interrupted && !step.client_limited).collect();
+    let mut causes: Vec<CauseRecord> = died.iter().map(|why| death(why)).collect();
+    if !interrupted {
+        causes.extend(concluded_nothing(ramp));
+    }
+    if used.is_empty() && !interrupted {
+        causes.extend(unusable(steps));
+    } else if !used.is_empty() && used.iter().all(|step| failed(step)) {
+        causes.extend(merged(&used, &|_, cause| cause.id == CauseId::AllFailed));
+    }
+    let mut state = if causes.is_empty() { State::Valid } else { State::Invalid };
+    let of_the_load = |step: &RampStepRecord, cause: &CauseRecord| {
+        let curve: Option<&Curve> = ramp.row_of(step).and_then(|row| curves.get(row));
+        let knee = curve.and_then(|curve| curve.knee.as_ref()).map(|knee| knee.at.at);
+        let past = knee.is_some_and(|knee| step.level >= knee);
+        let meant = matches!(step.purpose, Purpose::Overload | Purpose::Recovery);
+        (past || meant) && BEYOND_THE_KNEE.contains(&cause.id)
+    };
+    let others = merged(&used, &|step, cause| {
+        !of_the_load(step, cause) && !matches!(cause.id, CauseId::AllFailed | CauseId::Interrupted)
+    });
+    causes.extend(others);
+    if interrupted {
+        causes.push(CauseRecord {
+            id: CauseId::Interrupted,
+            figure: Some(steps.len() as f64),
+            text: format!("interrupted at step {}", steps.len()),
+            advice: "The steps before it stand; what the curve says may change with more.".into(),
+        });
+    }
+    if !used.is_empty() {
+        causes.extend(left_out(steps));
+    }
+    if !causes.is_empty() {
+        state = state.max(State::Degraded);
+    }
+    VerdictRecord { state, causes }
+}
+
+/// A target of which too few steps can be used.
+fn concluded_nothing(ramp: &RampRecord) -> Option<CauseRecord> {
+    let targets = ramp.steps.iter().filter_map(|step| ramp.row_of(step)).max();
+    let why = |row| {
+        let own = ramp.steps_of(row).map(|step| (step.purpose, step.point()));
+        let points: Vec<(Purpose, Point)> = own.collect();
+        crumbs(points.iter().map(|(purpose, point)| (*purpose, point)))
+    };
+    let why = (0..=targets?).find_map(why)?;
+    let limited = ramp.steps.iter().filter(|step| step.client_limited).count();
+    Some(CauseRecord {
+        id: CauseId::UnusableSteps,
+        figure: Some(limited as f64),
+        text: why,
+        advice:
+            "Free this machine's cores for the client (--cpus, --nice), begin lower (--from), or \
+                 hold each step longer (--hold)."
+                .to_owned(),
+    })
+}
+
+fn failed(step: &RampStepRecord) -> bool {
+    step.run.verdict.causes.iter().any(|cause| cause.id == CauseId::AllFailed)
+}
+
+fn death(why: &str) -> CauseRecord {
+    CauseRecord {
+        id: CauseId::AllFailed,
+        figure: Some(1.0),
+        text: why.to_owned(),
+        advice: "The steps before it stand in the table; what lies beyond is not known. Start the \
+                 server again and look into its log."
+            .to_owned(),
+    }
+}
+
+/// What kept steps from being used, beside others that could be.
+fn left_out(steps: &[RampStepRecord]) -> Vec<CauseRecord> {
+    let limited: Vec<&RampStepRecord> = steps.iter().filter(|step| step.client_limited).collect();
+    let count = limited.len();
+    let invalid = |_: &RampStepRecord, cause: &CauseRecord| OF_THE_CLIENT.contains(&cause.id);
+    let told = |cause: CauseRecord| CauseRecord {
+        text: format!("{count} of {} steps cannot be used; {}", steps.len(), cause.text),
+        ..cause
+    };
+    merged(&limited, &invalid).into_iter().take(1).map(told).collect()
+}
+
+/// No step can be used: the causes of all.
+fn unusable(steps: &[RampStepRecord]) -> Vec<CauseRecord> {
+    let all: Vec<&RampStepRecord> = steps.iter().collect();
+    merged(&all, &|_, cause| cause.id != CauseId::Interrupted)
+}
+
+/// Each cause once, at its worst, with the number of steps that have it.
+fn merged(
+    steps: &[&RampStepRecord],
+    wanted: &dyn Fn(&RampStepRecord, &CauseRecord) -> bool,
+) -> Vec<CauseRecord> {
+    let mut found: Vec<(CauseRecord, usize)> = Vec::new();
+    for step in steps {
+        for cause in step.run.verdict.causes.iter().filter(|cause| wanted(step, cause)) {
+            match found.iter_mut().find(|(known, _)| known.id == cause.id) {
+                Some((known, count)) => {
+                    *count += 1;
+                    // where one could not be had, the first stands
+                    if known.figure.zip(cause.figure).is_some_and(|(known, other)| known < other) {
+                        *known = cause.clone();
+                    }
+                }
+                None => found.push((cause.clone(), 1)),
+            }
+        }
+    }
+    let total = steps.len();
+    let told = |(cause, count): (CauseRecord, usize)| {
+        let text = match count == total {
+            true => format!("in all {total} steps, at worst: {}", cause.text),
+            false => format!("in {count} of {total} steps, at worst: {}", cause.text),
+        };
+        CauseRecord { text: if total == 1 { cause.text.clone() } else { text }, ..cause }
+    };
+    found.into_iter().map(told).collect()
+}

@@ -1,0 +1,54 @@
+//! A torture that goes on: what is stored of each case when it ends, and the record that is made of these when the
+//! program was killed.
+
+use super::{CaseRecord, LimitRecord, TortureRecord, cost, counted};
+use serde::{Deserialize, Serialize};
+use torture::result::CaseResult;
+use units::Nanos;
+
+/// A case that is over while the torture goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OverCase {
+    /// Nothing is waived yet: that is decided at the end.
+    pub case: CaseRecord,
+    /// The numbers that it measured.
+    pub limits: Vec<LimitRecord>,
+    /// The seconds among them are how long the server bears a state.
+    pub is_meter: bool,
+}
+
+impl OverCase {
+    pub fn of(result: &CaseResult) -> OverCase {
+        OverCase {
+            case: CaseRecord::of(result, &[]),
+            limits: LimitRecord::of_case(result).collect(),
+            is_meter: cost::is_meter(&result.case),
+        }
+    }
+}
+
+impl TortureRecord {
+    /// Of what was known at the beginning, and of the cases that were over since: the record of a torture
+    /// that did not come to its end. `why`: how it ended.
+    pub fn cut_short(self, over: Vec<OverCase>, why: &str) -> TortureRecord {
+        let cases = match over.len() {
+            1 => "1 case".to_owned(),
+            n => format!("{n} cases"),
+        };
+        let took = over.iter().fold(Nanos::ZERO, |all, one| all + one.case.elapsed());
+        let limits: Vec<LimitRecord> = over.iter().flat_map(|one| one.limits.clone()).collect();
+        let is_meter = |id: &str| over.iter().any(|one| one.is_meter && one.case.id == id);
+        let costs = cost::costs(&limits, None, is_meter);
+        let all: Vec<CaseRecord> = over.into_iter().map(|one| one.case).collect();
+        TortureRecord {
+            elapsed_s: took.as_secs_f64(),
+            ended_early: Some(format!("{why} after {cases}")),
+            interrupted: true,
+            findings: counted(&all),
+            costs,
+            limits,
+            cases: all,
+            ..self
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Probes of the server's health: each of them, and how many met what.
+
+use super::ids;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use torture::result::{Probe, ProbeKind, Seen};
+use units::Nanos;
+
+/// One probe of the server's health. Its times count from when it was due.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProbeRecord {
+    /// On a connection of its own (new), or on one that is kept (keep).
+    #[serde(with = "ids::probe_kind")]
+    #[schemars(schema_with = "ids::probe_kind::schema")]
+    pub kind: ProbeKind,
+    /// When it was due, from the start of the run.
+    #[schemars(range(min = 0.0))]
+    pub due_s: f64,
+    /// How much later it was sent.
+    #[schemars(range(min = 0.0))]
+    pub late_s: f64,
+    /// Until the connection was established; left out where it was before, and where it never was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connected_s: Option<f64>,
+    /// Until the response began; left out where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte_s: Option<f64>,
+    /// Until the response ended, or the probe was given up.
+    #[schemars(range(min = 0.0))]
+    pub over_s: f64,
+    #[serde(with = "ids::seen")]
+    #[schemars(schema_with = "ids::seen::schema")]
+    pub seen: Seen,
+    /// The same in words: `200`, `no answer in 2 s`.
+    pub said: String,
+    /// It could not be sent for want of descriptors or ports of the client: it tells nothing of the
+    /// server.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ours: bool,
+    /// The case that was under way; empty before the first.
+    pub case: String,
+}
+
+fn is_false(truth: &bool) -> bool {
+    !truth
+}
+
+/// Probes by their outcome: on connections of their own, and on one that is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProbeCounts {
+    pub new: ProbeOutcomes,
+    pub keep: ProbeOutcomes,
+}
+
+/// Probes of one kind; those that our own machine could not send are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProbeOutcomes {
+    pub correct: u64,
+    /// 503 or 429, well-formed, in time.
+    pub shed: u64,
+    pub lost: u64,
+}
+
+impl ProbeRecord {
+    pub fn of(probe: &Probe) -> ProbeRecord {
+        ProbeRecord {
+            kind: probe.kind,
+            due_s: probe.due.as_secs_f64(),
+            late_s: probe.late.as_secs_f64(),
+            connected_s: probe.connected.map(Nanos::as_secs_f64),
+            first_byte_s: probe.first_byte.map(Nanos::as_secs_f64),
+            over_s: probe.over.as_secs_f64(),
+            seen: probe.seen,
+            said: probe.said.clone(),
+            ours: probe.ours,
+            case: probe.case.clone(),
+        }
+    }
+
+    /// The stable name of its kind.
+    pub fn kind_id(&self) -> &'static str {
+        ids::probe_kind_id(self.kind)
+    }
+
+    /// The stable name of what it met.
+    pub fn seen_id(&self) -> &'static str {
+        ids::seen_id(self.seen)
+    }
+}
+
+impl ProbeCounts {
+    pub(super) fn of(probes: &[Probe]) -> ProbeCounts {
+        let of = |kind: ProbeKind| {
+            let count = |seen: Seen| {
+                let own = |probe: &&Probe| probe.kind == kind && probe.seen == seen && !probe.ours;
+                probes.iter().filter(own).count() as u64
+            };
+            ProbeOutcomes {
+                correct: count(Seen::Correct),
+                shed: count(Seen::Shed),
+                lost: count(Seen::Lost),
+            }
+        };
+        ProbeCounts { new: of(ProbeKind::New), keep: of(ProbeKind::Keep) }
+    }
+}
+
+impl ProbeOutcomes {
+    /// Probes of any outcome.
+    pub fn sum(self) -> u64 {
+        self.correct + self.shed + self.lost
+    }
+}
