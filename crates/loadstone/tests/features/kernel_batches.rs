@@ -4,7 +4,7 @@ use crate::support::tls::{TlsOptions, TlsServer};
 use crate::support::{
     Scripted, Site, behind, failures, finish, keep, measured, outcomes, run, text, untested, whole,
 };
-use rustix::net::sockopt::set_socket_linger;
+use rustix::net::sockopt::{set_socket_linger, set_tcp_cork};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -137,18 +137,20 @@ fn half_way(mut stream: TcpStream, connection: usize, reset: bool) {
     }
 }
 
-/// A server that ends each connection behind its second response, and does not say so before: no call
-/// is lost by that, as none is put on a connection whose end has come.
+/// A server that ends each connection with its second response, in one segment, and does not say so
+/// before: no call is lost by that, as none is put on a connection whose end has come.
 #[test]
 fn ends_that_come_with_a_response_cost_no_call() {
     let site = Site::start(&[]);
     for (stack, _) in ways(&site) {
         let server = Scripted::start(|mut stream, _| {
             let mut piece = [0; 4_096];
-            for _ in 0..2 {
+            for served in 0..2 {
                 if !matches!(stream.read(&mut piece), Ok(1..)) {
                     return;
                 }
+                // the end goes with it
+                set_tcp_cork(&stream, served == 1).ok();
                 stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").ok();
             }
         });
