@@ -15,11 +15,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// What the report calls the driver. How the packets of a fleet's agents went is not known here.
-pub(crate) fn name(
-    plan: &Plan,
-    network: Option<&OwnNetwork>,
-    sockets: SocketLoop,
-) -> &'static str {
+pub(crate) fn name(plan: &Plan, network: Option<&OwnNetwork>, sockets: SocketLoop) -> &'static str {
     match network.map(OwnNetwork::handover) {
         Some(Handover::Batches) => "own TCP over TUN by io_uring",
         Some(Handover::Xdp(XdpHook::Native)) => "own TCP over AF_XDP, native",

@@ -75,8 +75,10 @@ mod tests {
         let errno = |number| Some(io::Error::from_raw_os_error(number));
         assert_eq!(
             told(first, errno(1)).as_deref(),
-            Ok("this machine does not allow io_uring (the setting kernel.io_uring_disabled, or the \
-                profile of a container)")
+            Ok(
+                "this machine does not allow io_uring (the setting kernel.io_uring_disabled, or the \
+                profile of a container)"
+            )
         );
         assert_eq!(
             told(first, errno(22)).as_deref(),

@@ -270,9 +270,8 @@ fn refusals_and_resets_have_their_names() {
     assert_eq!(io.write(0, b"nor this"), Err(reset));
     io.close(0, Close::Reset);
     drop(listener);
-    let outcome = io
-        .open(0, &peer, &OpenOptions::default())
-        .and_then(|()| write_all(&mut io, 0, b"x"));
+    let outcome =
+        io.open(0, &peer, &OpenOptions::default()).and_then(|()| write_all(&mut io, 0, b"x"));
     assert_eq!(outcome, Err(IoError::Failed(FailureClass::Refused)));
     io.close(0, Close::Orderly);
 }
@@ -317,7 +316,7 @@ fn events_of_a_former_connection_are_not_reported() {
         io.wait(monotonic(), &mut ready);
         served.write_all(b"for the former one").expect("written");
         // mid-turn: it has come and was not told
-        io.exchange(Look::Now);
+        io.exchange(Await::Now);
         io.close(0, Close::Orderly);
         let again = connected(&mut io, &listener, &peer, 0);
         io.wait(monotonic(), &mut ready);
