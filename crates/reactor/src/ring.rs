@@ -24,7 +24,7 @@ pub fn why_no_ring(error: &std::io::Error, since: &str) -> String {
 
 use crate::{connect, failure, monotonic, raw};
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
-use kernel::{BUFFER, BUFFERS, Completion, KernelRing, Kind, Look, Tag};
+use kernel::{Await, BUFFER, BUFFERS, Completion, KernelRing, Kind, Tag};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
@@ -46,7 +46,7 @@ const NONE: u16 = u16::MAX;
 pub struct RingReactor {
     kernel: KernelRing,
     sockets: Vec<RingSocket>,
-    pieces: Pieces,
+    pieces: Arrived,
     /// Requests that begin with the next submission.
     wanted: Vec<Tag>,
     /// What was heard and not yet told.
@@ -65,7 +65,7 @@ pub struct RingReactor {
 
 /// What came in, by buffer: the next one of the same connection, and its bytes.
 #[derive(Debug)]
-struct Pieces {
+struct Arrived {
     next: Box<[u16]>,
     lengths: Box<[u16]>,
     /// Buffers that the kernel does not have and that hold nothing, the warmest last.
@@ -73,7 +73,7 @@ struct Pieces {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Standing {
+enum ConnectStage {
     #[default]
     Closed,
     /// Nothing was written yet: the connect may be pending.
@@ -87,7 +87,7 @@ struct RingSocket {
     fd: Option<OwnedFd>,
     /// Counts openings, so that a completion of a former connection is known as such.
     generation: u32,
-    standing: Standing,
+    standing: ConnectStage,
     /// The kernel has a request that receives, or one that watches.
     receiving: bool,
     watching: bool,
@@ -97,7 +97,7 @@ struct RingSocket {
     broken: Option<FailureClass>,
     /// The last piece filled its buffer: more may wait in the socket.
     full: bool,
-    /// Pieces that came, and how much of the first was read.
+    /// Arrived that came, and how much of the first was read.
     first: u16,
     last: u16,
     at: u16,
@@ -118,7 +118,7 @@ impl Default for RingSocket {
         RingSocket {
             fd: None,
             generation: 0,
-            standing: Standing::Closed,
+            standing: ConnectStage::Closed,
             receiving: false,
             watching: false,
             wants_to_write: false,
@@ -143,7 +143,7 @@ impl RingSocket {
         let (generation, mut unsent) = (self.generation, std::mem::take(&mut self.unsent));
         unsent.clear();
         *self = RingSocket { fd: Some(fd), generation, unsent, ..RingSocket::default() };
-        self.standing = Standing::Pending;
+        self.standing = ConnectStage::Pending;
     }
 
     fn tag(&self, kind: Kind, slot: Slot) -> Tag {
@@ -151,10 +151,10 @@ impl RingSocket {
     }
 }
 
-impl Pieces {
-    fn new() -> Pieces {
+impl Arrived {
+    fn new() -> Arrived {
         let none = vec![NONE; usize::from(BUFFERS)].into_boxed_slice();
-        Pieces { next: none.clone(), lengths: none, free: (0..BUFFERS).rev().collect() }
+        Arrived { next: none.clone(), lengths: none, free: (0..BUFFERS).rev().collect() }
     }
 
     fn append(&mut self, socket: &mut RingSocket, id: u16, length: u16) {
@@ -187,7 +187,7 @@ impl RingReactor {
         Ok(RingReactor {
             kernel: KernelRing::open()?,
             sockets: Vec::new(),
-            pieces: Pieces::new(),
+            pieces: Arrived::new(),
             wanted: Vec::new(),
             heard: Vec::new(),
             done: Vec::with_capacity(1_024),
@@ -201,7 +201,7 @@ impl RingReactor {
     }
 
     /// Hands over what was written, and what is to be received; then looks at what is done.
-    fn exchange(&mut self, look: Look) {
+    fn exchange(&mut self, look: Await) {
         self.post();
         self.begin_wanted();
         let mut done = std::mem::take(&mut self.done);
@@ -220,7 +220,8 @@ impl RingReactor {
         }
     }
 
-    /// Gives buffers to the kernel, as many as are worth it: the same few are filled again and again.
+    /// Gives buffers to the kernel, two for each connection: the fewer they are, the warmer is their
+    /// memory.
     fn post(&mut self) {
         let wanted = (self.open * 2).clamp(BUFFERS_MIN, usize::from(BUFFERS));
         // what came and was not read counts as posted: there are never many
@@ -387,7 +388,7 @@ impl RingReactor {
     fn write_now(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
         if self.sockets[slot as usize].batch == self.batch {
             // what was written before goes first
-            self.exchange(Look::No);
+            self.exchange(Await::No);
         }
         let socket = &mut self.sockets[slot as usize];
         let Some(fd) = &socket.fd else { return Err(failure::closed()) };
@@ -400,8 +401,8 @@ impl RingReactor {
         }
         match send_now(fd, bytes) {
             Ok(count) => {
-                if socket.standing == Standing::Pending {
-                    socket.standing = Standing::Open;
+                if socket.standing == ConnectStage::Pending {
+                    socket.standing = ConnectStage::Open;
                     self.want(Kind::Receive, slot);
                 }
                 Ok(count)
@@ -475,7 +476,7 @@ impl RingReactor {
         if self.writes > 0 {
             self.reads += 1;
             if self.reads >= READS_MAX {
-                self.exchange(Look::No);
+                self.exchange(Await::No);
             }
         }
     }
@@ -492,9 +493,9 @@ fn quiet(slot: Slot) -> Ready {
 
 /// The sleep of a loop whose ring does not work any more.
 #[cold]
-fn sleep(look: Look) {
+fn sleep(look: Await) {
     let span = match look {
-        Look::Sleep(Some(span)) => connect::timespec(span),
+        Await::Sleep(Some(span)) => connect::timespec(span),
         _ => return,
     };
     // interrupted: the loop looks what it is to do
@@ -526,7 +527,7 @@ impl Io for RingReactor {
         }
         if options.port.is_some() {
             // a socket of before holds the port until its request was ended
-            self.exchange(Look::Now);
+            self.exchange(Await::Now);
         }
         let fd = connect::start(peer, options).map_err(failure::of)?;
         self.sockets[index].renew(fd);
@@ -537,7 +538,7 @@ impl Io for RingReactor {
     #[inline]
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
         let socket = &self.sockets[slot as usize];
-        let queued = socket.standing == Standing::Open
+        let queued = socket.standing == ConnectStage::Open
             && bytes.len() <= COPIED_MAX
             && socket.batch != self.batch
             && socket.unsent.is_empty()
@@ -547,7 +548,7 @@ impl Io for RingReactor {
         };
         let tag = socket.tag(Kind::Send, slot);
         let Some(start) = self.kernel.send(fd.as_fd(), tag, bytes) else {
-            self.exchange(Look::No);
+            self.exchange(Await::No);
             return self.write_now(slot, bytes);
         };
         let socket = &mut self.sockets[slot as usize];
@@ -555,7 +556,7 @@ impl Io for RingReactor {
         (socket.start, socket.length) = (start as u32, bytes.len() as u32);
         self.writes += 1;
         if self.writes >= WRITES_MAX {
-            self.exchange(Look::No);
+            self.exchange(Await::No);
         }
         Ok(bytes.len())
     }
@@ -595,7 +596,7 @@ impl Io for RingReactor {
         let Some(socket) = self.sockets.get(slot as usize) else { return };
         if socket.batch == self.batch {
             // the request to send names a descriptor, which may be another's in a moment
-            self.exchange(Look::No);
+            self.exchange(Await::No);
         }
         let socket = &mut self.sockets[slot as usize];
         let (receive, watch) = (socket.tag(Kind::Receive, slot), socket.tag(Kind::Writable, slot));
@@ -622,7 +623,7 @@ impl Io for RingReactor {
     fn shut(&mut self, slot: Slot) {
         let socket = &self.sockets[slot as usize];
         if socket.batch == self.batch {
-            self.exchange(Look::No);
+            self.exchange(Await::No);
         }
         let socket = &mut self.sockets[slot as usize];
         if !socket.unsent.is_empty() {
@@ -634,7 +635,7 @@ impl Io for RingReactor {
     }
 
     fn urgent(&mut self, slot: Slot, byte: u8) {
-        self.exchange(Look::No);
+        self.exchange(Await::No);
         if let Some(fd) = &self.sockets[slot as usize].fd {
             // a connection that is broken already says so to the next read
             rustix::net::send(fd, &[byte], SendFlags::OOB).ok();
@@ -648,11 +649,11 @@ impl Io for RingReactor {
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
         let look = match until {
-            _ if !self.heard.is_empty() => Look::Now,
-            Nanos::NEVER => Look::Sleep(None),
+            _ if !self.heard.is_empty() => Await::Now,
+            Nanos::NEVER => Await::Sleep(None),
             until => match (until - monotonic()) - self.spin_span {
-                Nanos::ZERO => Look::Now,
-                span => Look::Sleep(Some(span)),
+                Nanos::ZERO => Await::Now,
+                span => Await::Sleep(Some(span)),
             },
         };
         self.exchange(look);
@@ -663,7 +664,7 @@ impl Io for RingReactor {
             let start = monotonic();
             let mut at = start;
             while at < until && self.heard.is_empty() {
-                self.exchange(Look::Now);
+                self.exchange(Await::Now);
                 at = monotonic();
             }
             self.spun += at - start;

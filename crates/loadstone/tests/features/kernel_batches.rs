@@ -4,7 +4,7 @@ use crate::support::tls::{TlsOptions, TlsServer};
 use crate::support::{
     Scripted, Site, behind, failures, finish, keep, measured, outcomes, run, text, untested, whole,
 };
-use rustix::net::sockopt::set_socket_linger;
+use rustix::net::sockopt::{set_socket_linger, set_tcp_cork};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -137,25 +137,34 @@ fn half_way(mut stream: TcpStream, connection: usize, reset: bool) {
     }
 }
 
-/// A server that ends each connection behind its second response, and does not say so before: no call
-/// is lost by that, as none is put on a connection whose end has come.
+/// A server that ends each connection with its second response, in one segment, and does not say so
+/// before: the end is heard with the response, so that no request goes out behind it.
 #[test]
-fn ends_that_come_with_a_response_cost_no_call() {
+fn ends_that_come_with_a_response_are_heard_with_it() {
     let site = Site::start(&[]);
-    for (stack, _) in ways(&site) {
-        let server = Scripted::start(|mut stream, _| {
+    let told = ways(&site).map(|(stack, _)| {
+        let (tell, asked) = channel();
+        let server = Scripted::start(move |mut stream, connection| {
             let mut piece = [0; 4_096];
-            for _ in 0..2 {
+            for served in 0..2 {
                 if !matches!(stream.read(&mut piece), Ok(1..)) {
                     return;
                 }
+                tell.send(connection).ok();
+                // the end goes with it
+                set_tcp_cork(&stream, served == 1).ok();
                 stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").ok();
             }
         });
         let words = ["--stack", stack, "-n", "200", "-c", "4", &server.url("/")];
-        let report = measured(&words, &[0, 4]);
-        assert_eq!(outcomes(&report), [200, 200, 0, 0, 0, 0], "{stack}: {report:#}");
-    }
+        let report = measured(&words, &[0, 1, 3, 4]);
+        let [due, succeeded, failed, ..] = outcomes(&report);
+        // each that succeeded was asked for, and the first call; none of the others
+        let requests = asked.try_iter().filter(|connection| *connection > 0).count();
+        assert_eq!((due, requests as u64), (200, succeeded), "{stack}");
+        (succeeded, failed, failures(&report))
+    });
+    assert_eq!(told[0], told[1]);
 }
 
 #[test]

@@ -155,7 +155,7 @@ pub(super) static MACHINE: &[Setting] = &[
         help: "Busy waiting before a due instant, at most so long", ..DRIVER },
     Setting { name: "stack", value: "kernel|kernel:batches|own|own:batches|own:xdp=DEVICE|auto", page: "own-stack",
         field: field!(at driver.stack, STACK),
-        help: "TCP of the connections: the kernel's, or own, in this process over a TUN device, or over DEVICE by AF_XDP (needs root) [default: auto, the kernel's]", ..DRIVER },
+        help: "TCP of the connections: the kernel's, or own, in this process over a TUN device, or over DEVICE by AF_XDP (needs root); :batches goes by io_uring [default: auto, the kernel's]", ..DRIVER },
     Setting { name: "sources", value: "PREFIX", page: "own-stack", field: field!(off driver.sources, SOURCES),
         help: "Addresses that connections of --stack own come from; own:xdp needs it [default: a part of 198.18.0.0/16]", ..DRIVER },
 ];

@@ -76,7 +76,7 @@ pub(super) struct Completion {
 
 /// Whether to look for completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum Await {
     /// Only hand over.
     No,
     Now,
@@ -230,7 +230,7 @@ impl KernelRing {
     /// Makes room for requests. Completions wait to be looked at.
     fn submit(&mut self) {
         for _ in 0..TRIES {
-            let done = self.call(Look::No);
+            let done = self.call(Await::No);
             if self.is_refusal(done) || self.ring.submission().is_empty() {
                 return;
             }
@@ -249,7 +249,7 @@ impl KernelRing {
     }
 
     /// Lets the kernel have all that was pushed, and adds to `all` what is done.
-    pub(super) fn enter(&mut self, mut look: Look, all: &mut Vec<Completion>) {
+    pub(super) fn enter(&mut self, mut look: Await, all: &mut Vec<Completion>) {
         let mut tries = TRIES;
         while !self.broken {
             let done = self.call(look);
@@ -263,28 +263,28 @@ impl KernelRing {
             match (left, overflow) {
                 (false, false) => return,
                 // completions that had no room come with a look
-                (_, true) => look = Look::Now,
-                (true, false) => look = Look::No,
+                (_, true) => look = Await::Now,
+                (true, false) => look = Await::No,
             }
             tries -= u32::from(left);
             self.broken = tries == 0;
         }
     }
 
-    fn call(&mut self, look: Look) -> io::Result<usize> {
+    fn call(&mut self, look: Await) -> io::Result<usize> {
         let count = self.ring.submission().len() as u32;
         let submitter = self.ring.submitter();
         let (span, args);
         // SAFETY: the arguments live until the call is over, and their kind is what the flags say
         unsafe {
             match look {
-                Look::No => submitter.enter::<()>(count, 0, 0, None),
-                Look::Now => submitter.enter::<()>(count, 0, EnterFlags::GETEVENTS.bits(), None),
-                Look::Sleep(None) => {
+                Await::No => submitter.enter::<()>(count, 0, 0, None),
+                Await::Now => submitter.enter::<()>(count, 0, EnterFlags::GETEVENTS.bits(), None),
+                Await::Sleep(None) => {
                     args = SubmitArgs::new();
                     submitter.enter(count, 1, self.sleep.bits(), Some(&args))
                 }
-                Look::Sleep(Some(most)) => {
+                Await::Sleep(Some(most)) => {
                     span = Timespec::from(Duration::from_nanos(most.0));
                     args = SubmitArgs::new().timespec(&span);
                     submitter.enter(count, 1, self.sleep.bits(), Some(&args))
@@ -316,7 +316,7 @@ impl KernelRing {
     /// Ends all requests. False where the kernel may use the buffers still.
     fn end(&mut self) -> bool {
         let mut all = Vec::new();
-        self.enter(Look::No, &mut all);
+        self.enter(Await::No, &mut all);
         let second = Timespec::new().sec(1);
         // what is open is ended where it stands; that there is nothing is fine
         self.ring.submitter().register_sync_cancel(Some(second), CancelBuilder::any()).ok();
@@ -324,7 +324,7 @@ impl KernelRing {
         while self.open > 0 && tries > 0 && !self.broken {
             let before = self.open;
             all.clear();
-            self.enter(Look::Sleep(Some(Nanos::from_millis(10))), &mut all);
+            self.enter(Await::Sleep(Some(Nanos::from_millis(10))), &mut all);
             if self.open == before {
                 tries -= 1;
             }

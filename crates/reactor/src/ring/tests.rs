@@ -316,7 +316,7 @@ fn events_of_a_former_connection_are_not_reported() {
         io.wait(monotonic(), &mut ready);
         served.write_all(b"for the former one").expect("written");
         // mid-turn: it has come and was not told
-        io.exchange(Look::Now);
+        io.exchange(Await::Now);
         io.close(0, Close::Orderly);
         let again = connected(&mut io, &listener, &peer, 0);
         io.wait(monotonic(), &mut ready);
