@@ -65,7 +65,7 @@ pub enum PieceKind {
 }
 
 /// How hands are shaken, by name.
-pub const SHAKE_OPTIONS: [(&str, u16); 8] = [
+pub const SHAKE_OPTIONS: [(&str, u16); 10] = [
     // a session is resumed, and what is said goes out before the handshake is over (RFC 9001 section 4.6)
     ("early", EARLY),
     // our last words of the handshake are held back until `finish`; what is said goes out from then on
@@ -82,6 +82,10 @@ pub const SHAKE_OPTIONS: [(&str, u16); 8] = [
     ("no-alpn", NO_ALPN),
     // without initial_source_connection_id (RFC 9000 section 7.3)
     ("unnamed", UNNAMED),
+    // with `early`: the ticket is a new one of which one bit is another one, so that the server does not know it
+    ("stale", STALE),
+    // the same: the ticket is a new one, and SETTINGS are compared with those of the connection that it came on
+    ("fresh", FRESH),
 ];
 pub const EARLY: u16 = 1;
 pub const HOLD: u16 = 2;
@@ -91,6 +95,8 @@ pub const REPLAY: u16 = 16;
 pub const SPOILED: u16 = 32;
 pub const NO_ALPN: u16 = 64;
 pub const UNNAMED: u16 = 128;
+pub const STALE: u16 = 256;
+pub const FRESH: u16 = 512;
 
 /// What is done by a connection that is made by hand.
 pub const DEEDS: [&str; 3] = [
@@ -157,7 +163,7 @@ pub const LIMITS: [&str; 6] = [
 ];
 
 /// Frames of QUIC that are told by name, and what else is told like one.
-pub const FRAMES: [(&str, u64); 25] = [
+pub const FRAMES: [(&str, u64); 27] = [
     ("NEW_TOKEN", 0x07),
     ("NEW_CONNECTION_ID", 0x18),
     ("RETIRE_CONNECTION_ID", 0x19),
@@ -196,6 +202,10 @@ pub const FRAMES: [(&str, u64); 25] = [
     ("section-large", SECTION_LARGE),
     // the server sent more than our windows, or on more streams than we, permit (RFC 9000 sections 4.1 and 4.6)
     ("beyond-limits", BEYOND_LIMITS),
+    // the server's control stream as it began on the connection that the ticket came on; told by who reads: its
+    // SETTINGS permit less now (RFC 9114 section 7.2.4.2)
+    ("remembered", REMEMBERED),
+    ("settings-reduced", SETTINGS_REDUCED),
 ];
 pub const RESET_SEEN: u64 = 1 << 62;
 pub const UNLIMITED: u64 = RESET_SEEN + 1;
@@ -216,6 +226,8 @@ pub const TABLE_EVICTED: u64 = RESET_SEEN + 15;
 pub const SECTION_CODING: u64 = RESET_SEEN + 16;
 pub const SECTION_LARGE: u64 = RESET_SEEN + 17;
 pub const BEYOND_LIMITS: u64 = RESET_SEEN + 18;
+pub const REMEMBERED: u64 = RESET_SEEN + 19;
+pub const SETTINGS_REDUCED: u64 = RESET_SEEN + 20;
 
 /// What is odd about an Initial packet, by name, and the bits of its description.
 pub const INITIAL_OPTIONS: [(&str, u16); 5] = [

@@ -166,6 +166,23 @@ pub fn settings(payload: &[u8]) -> Vec<(u64, u64)> {
     found
 }
 
+/// Settings that a server may not change to less once it has read early data: their numbers, and what they are where
+/// nothing is said (RFC 9114 section 7.2.4.1, RFC 9204 section 5, RFC 9220 section 5).
+const REMEMBERED: [(u64, u64); 4] = [(0x01, 0), (0x06, u64::MAX), (0x07, 0), (0x08, 0)];
+/// These settings permit less than those that were remembered. The capacity of a table that was permitted has to be the
+/// same (RFC 9204 section 3.2.3).
+pub(crate) fn are_reduced(before: &[(u64, u64)], now: &[(u64, u64)]) -> bool {
+    REMEMBERED.iter().any(|(id, usual)| {
+        let of = |settings: &[(u64, u64)]| {
+            let found = settings.iter().find(|(known, _)| known == id);
+            found.map_or(*usual, |(_, value)| *value)
+        };
+        let (before, now) = (of(before), of(now));
+        let table = *id == TABLE_CAPACITY && before != 0;
+        now < before || table && now != before
+    })
+}
+
 /// What our SETTINGS permit the server's table of QPACK (RFC 9204 section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TablePermit {

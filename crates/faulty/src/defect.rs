@@ -21,7 +21,7 @@ pub enum DefectKind {
     Streams,
     /// Tables of QPACK.
     Tables,
-    /// Packets of QUIC among those of a connection, and its handshake.
+    /// Packets of QUIC among those of a connection, and its handshake.
     Packets,
     /// What shows itself only to who builds on what he found: F-15.
     Mutation,
@@ -251,6 +251,7 @@ defects! {
         FollowsNoKeyUpdate "follows-no-key-update" "packets with new keys of QUIC are dropped",
         PassesOverAlerts "passes-over-alerts" "an error of TLS in the handshake of QUIC is passed over",
         TakesAnyParameter "takes-any-parameter" "transport parameters that cannot be are passed over",
+        ClosesOnStaleTickets "closes-on-stale-tickets" "a connection whose early data cannot be read is closed",
     }
     Segments {
         StandsStillUnread "stands-still-unread" "a client that takes nothing of a response keeps everybody waiting, for 10 s at most",

@@ -20,7 +20,7 @@ pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
     let site = SiteProcess::start(&["--null"])?;
     let run = |load: Load, calls: Option<u32>| -> Result<Measured, Failure> {
         crate::say(&format!("calibrating: {}", describe(&load, calls)));
-        let measured = one(&site.url, load, calls, wanted.duration)?;
+        let measured = one(&site.url, load, calls, wanted.step())?;
         if crate::signals::caught() > 0 {
             return Err(Failure {
                 code: Code::Interrupted,

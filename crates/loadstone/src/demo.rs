@@ -10,7 +10,7 @@ pub(crate) fn demo(args: DemoArgs) -> Result<Code, Failure> {
     let site = SiteProcess::start(&[])?;
     let url = url::Url::parse(&format!("{}/hw", site.url));
     let url = url.map_err(|error| Failure::usage(error.to_string()))?;
-    let (rate, span, quiet) = (args.rate, args.duration, args.quiet);
+    let ((rate, span), quiet) = (args.extent(), args.quiet);
     let (plan, outputs) = args.into_plan(url)?;
     if !quiet {
         crate::say(&format!(

@@ -9,7 +9,7 @@ use quinn_proto::crypto::{
     Session, UnsupportedVersion,
 };
 use quinn_proto::transport_parameters::TransportParameters;
-use quinn_proto::{ConnectionId, Side, TransportError};
+use quinn_proto::{ConnectionId, Side, TransportError, TransportErrorCode};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -32,6 +32,8 @@ pub struct Deafness {
     pub alerts: bool,
     /// Transport parameters that cannot be.
     pub parameters: bool,
+    /// That early data need not be read: a connection whose early data is rejected is closed.
+    pub rejections: bool,
 }
 
 /// Numbers from here on are nobody's, and bytes behind them beyond the windows of a server.
@@ -131,13 +133,20 @@ impl Session for DeafSession {
     }
 
     fn read_handshake(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
-        if self.to.parameters && self.heard.len() < HEARD_MAX {
+        if (self.to.parameters || self.to.rejections) && self.heard.len() < HEARD_MAX {
             self.heard.extend_from_slice(bytes);
         }
-        match self.inner.read_handshake(bytes) {
+        let read = match self.inner.read_handshake(bytes) {
             Err(_) if self.to.alerts => Ok(false),
             read => read,
+        };
+        let early = self.to.rejections && extension_in(&self.heard, EARLY_DATA).is_some();
+        if early && read.is_ok() && self.inner.early_crypto().is_none() {
+            let reason = "early data that cannot be read".to_owned();
+            let code = TransportErrorCode::PROTOCOL_VIOLATION;
+            return Err(TransportError { code, frame: None, reason });
         }
+        read
     }
 
     fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
@@ -145,7 +154,7 @@ impl Session for DeafSession {
         if read.is_ok() || !self.to.parameters {
             return read;
         }
-        let sound = parameters_in(&self.heard).map(sound).unwrap_or_default();
+        let sound = extension_in(&self.heard, PARAMETERS).map(sound).unwrap_or_default();
         Ok(Some(TransportParameters::read(Side::Server, &mut sound.as_slice())?))
     }
 
@@ -179,11 +188,13 @@ impl Session for DeafSession {
 
 /// Bytes of a ClientHello that are kept.
 const HEARD_MAX: usize = 16 << 10;
-/// The extension with transport parameters (RFC 9001 section 8.2).
+/// The extension with transport parameters (RFC 9001 section 8.2), and the one that says that early data comes (RFC 8446
+/// section 4.2.10).
 const PARAMETERS: u16 = 0x39;
+const EARLY_DATA: u16 = 42;
 
-/// The transport parameters of a ClientHello (RFC 8446 section 4.1.2); `None`: it has none, or is not whole.
-fn parameters_in(hello: &[u8]) -> Option<&[u8]> {
+/// What this extension of a ClientHello has (RFC 8446 section 4.1.2); `None`: there is none, or it is not whole.
+fn extension_in(hello: &[u8], wanted: u16) -> Option<&[u8]> {
     // message head, version, random
     let mut rest = hello.get(4 + 2 + 32..)?;
     let mut take = |length_bytes: usize| {
@@ -202,7 +213,7 @@ fn parameters_in(hello: &[u8]) -> Option<&[u8]> {
         let kind = u16::from_be_bytes(*extensions.first_chunk::<2>()?);
         let length = usize::from(u16::from_be_bytes(*extensions.get(2..)?.first_chunk::<2>()?));
         let content = extensions.get(4..4 + length)?;
-        if kind == PARAMETERS {
+        if kind == wanted {
             return Some(content);
         }
         extensions = &extensions[4 + length..];
@@ -318,8 +329,11 @@ mod tests {
             &extensions,
         ]
         .concat();
-        assert_eq!(parameters_in(&hello), Some(&text[..]));
+        assert_eq!(extension_in(&hello, PARAMETERS), Some(&text[..]));
+        assert_eq!(extension_in(&hello, EARLY_DATA), None);
         assert_eq!(sound(&text), [4, 1, 9, 0x0f, 2, 1, 2]);
-        (0..hello.len()).for_each(|end| assert_eq!(parameters_in(&hello[..end]), None, "{end}"));
+        for end in 0..hello.len() {
+            assert_eq!(extension_in(&hello[..end], PARAMETERS), None, "{end}");
+        }
     }
 }

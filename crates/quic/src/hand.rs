@@ -17,7 +17,7 @@ pub(crate) use shake::Shake;
 
 use crate::bare::{parameter_bytes, put_number};
 use crate::inbox::Inbox;
-use crate::session::HandSessions;
+use crate::session::{HandSessions, Tickets};
 use conduit::IoError;
 use conduit::streams::{
     self, Cutter, EARLY, NO_ALPN, NO_TICKET, PieceKind, RESET_SEEN, TRANSPORT, UNMOVED, UNNAMED,
@@ -67,6 +67,29 @@ struct GivenId {
     id: Vec<u8>,
 }
 
+/// Bytes of a control stream that are kept: its type, and a SETTINGS frame.
+const CONTROL_MAX: usize = 512;
+
+/// The first bytes of the server's control stream (RFC 9114 section 6.2.1), and which stream that is.
+#[derive(Debug, Default)]
+struct ControlBegin {
+    stream: Option<u64>,
+    begun: Vec<u8>,
+}
+
+impl ControlBegin {
+    /// These bytes of a stream in one direction are the next; `first`: none were before them.
+    fn take(&mut self, stream: u64, first: bool, bytes: &[u8]) {
+        if first && self.stream.is_none() && bytes.first() == Some(&0) {
+            self.stream = Some(stream);
+        }
+        if self.stream == Some(stream) {
+            let room = CONTROL_MAX - self.begun.len();
+            self.begun.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+    }
+}
+
 pub(crate) struct Hand {
     session: Box<dyn Session>,
     spaces: [Space; 3],
@@ -86,6 +109,9 @@ pub(crate) struct Hand {
     /// Bytes of our window that are used, and those that wait for bytes before them, of all streams.
     window_used: u64,
     held: usize,
+    /// What the server's control stream began with, and with what on the connection that our ticket came on.
+    control: ControlBegin,
+    remembered: Option<Vec<u8>>,
     /// What the server's windows hold back, in order.
     waiting: VecDeque<(u64, Vec<u8>, bool)>,
     /// Frames that go into the next packet, and those that wait until there are keys for them.
@@ -110,20 +136,20 @@ pub(crate) struct Hand {
 }
 
 impl Hand {
-    /// `resuming`: with a ticket where there is one, and those that come are kept. `None`: the server can have no
+    /// With a ticket of this kind where there is one; those that come are kept. `None`: the server can have no
     /// certificate for this name.
     pub(crate) fn new(
         sessions: &HandSessions,
         name: &str,
         shake: Shake,
-        resuming: bool,
+        tickets: Tickets,
         now: Nanos,
     ) -> Option<Hand> {
         let first_to = RandomConnectionIdGenerator::new(ID_LEN).generate_cid();
         let from = RandomConnectionIdGenerator::new(ID_LEN).generate_cid();
         let mut said = parameter_bytes((!shake.is(UNNAMED)).then_some(&from), WINDOW);
         said.extend_from_slice(&shake.parameters);
-        let session = sessions.start(name, said, (resuming, !shake.is(NO_ALPN)))?;
+        let session = sessions.start(name, said, (tickets, !shake.is(NO_ALPN)))?;
         let mut hand = Hand {
             session,
             spaces: <[Space; 3]>::default(),
@@ -139,6 +165,8 @@ impl Hand {
             came: BTreeMap::new(),
             window_used: 0,
             held: 0,
+            control: ControlBegin::default(),
+            remembered: None,
             waiting: VecDeque::new(),
             ready: Vec::new(),
             postponed: Vec::new(),
@@ -163,6 +191,16 @@ impl Hand {
             hand.begin_early();
         }
         Some(hand)
+    }
+
+    /// What the server's control stream began with.
+    pub(crate) fn control(&self) -> &[u8] {
+        &self.control.begun
+    }
+
+    /// With what it began on the connection that the ticket came on.
+    pub(crate) fn remember(&mut self, control: Vec<u8>) {
+        self.remembered = Some(control);
     }
 
     /// What the server permitted the last time holds until it says more (RFC 9000 section 7.4.1).

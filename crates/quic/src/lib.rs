@@ -32,7 +32,7 @@ use hand::{Hand, HandOut, Shake};
 use link::{Debt, QuicLink};
 use quinn_proto::{ClientConfig, DatagramEvent, Endpoint, EndpointConfig, crypto};
 use sample::{FailureClass, QuicEnd, SocketFacts};
-use session::HandSessions;
+use session::{HandSessions, Tickets};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
@@ -48,6 +48,8 @@ pub type UserHandshakes = Box<dyn FnMut(u64) -> Handshakes>;
 
 /// What a server is given to send a ticket.
 const TICKET: Nanos = Nanos::from_secs(3);
+/// The same for the beginning of its control stream, of the same time.
+const CONTROL: Nanos = Nanos::from_millis(500);
 
 /// Bytes of datagrams read at once.
 const DATAGRAMS_SIZE: usize = 64 << 10;
@@ -220,10 +222,14 @@ impl<I: Io> Quic<I> {
         let refused = IoError::Failed(FailureClass::Tls);
         let sessions = self.by_hand.as_ref().ok_or(refused)?;
         let shake = Shake::of(options.by_hand.as_deref().unwrap_or_default());
-        let early = shake.is_early();
-        let fetches = (early && !sessions.has_ticket(name)).then(|| (shake.clone(), now + TICKET));
+        let tickets = shake.tickets();
+        if shake.is_fresh() {
+            sessions.forget(name, tickets);
+        }
+        let wants = tickets != Tickets::None && !sessions.has_ticket(name, tickets);
+        let fetches = wants.then(|| (shake.clone(), now + TICKET));
         let shake = if fetches.is_some() { Shake::default() } else { shake };
-        let hand = Hand::new(sessions, name, shake, early, now).ok_or(refused)?;
+        let hand = Hand::new(sessions, name, shake, tickets, now).ok_or(refused)?;
         self.lane(slot).hand = Some(Box::new(ByHand {
             hand,
             remote,
@@ -245,8 +251,13 @@ impl<I: Io> Quic<I> {
         else {
             return;
         };
-        let Some((_, until)) = one.fetches else { return };
-        if !sessions.has_ticket(&one.name) && !one.hand.is_over() && now < until {
+        let Some((shake, until)) = &one.fetches else { return };
+        let tickets = shake.tickets();
+        // what SETTINGS are compared with comes before the ticket or soon after it, unless the client has to speak first
+        let waits =
+            shake.compares() && one.hand.control().is_empty() && now + TICKET < *until + CONTROL;
+        let complete = sessions.has_ticket(&one.name, tickets) && !waits;
+        if !complete && !one.hand.is_over() && now < *until {
             return;
         }
         one.hand.close();
@@ -257,8 +268,13 @@ impl<I: Io> Quic<I> {
         let shake = one.fetches.take().map(|(shake, _)| shake).unwrap_or_default();
         let anew = OpenOptions { port: None, ..one.options.clone() };
         let opened = io.open(slot, &Peer::Udp(one.remote), &anew);
-        if let Some(hand) = Hand::new(sessions, &one.name, shake, true, now) {
-            (one.hand, one.told) = (hand, (false, false));
+        let compares = shake.compares();
+        if let Some(hand) = Hand::new(sessions, &one.name, shake, tickets, now) {
+            let before = std::mem::replace(&mut one.hand, hand);
+            if compares {
+                one.hand.remember(before.control().to_vec());
+            }
+            one.told = (false, false);
         }
         if let Err(IoError::Failed(class)) = opened {
             one.hand.lose_path(class);
@@ -294,7 +310,11 @@ impl<I: Io> Quic<I> {
         if writable || hand.waiting() > 0 && fetches.is_none() {
             news.push((Ready { slot, readable: true, writable, ended: over }, generation));
         }
-        let due = fetches.as_ref().map_or(hand.due(), |(_, until)| hand.due().min(*until));
+        let due = fetches.as_ref().map_or(hand.due(), |(_, until)| {
+            let control = Nanos((until.0 + CONTROL.0).saturating_sub(TICKET.0));
+            let next = if io.now() < control { control } else { *until };
+            hand.due().min(next)
+        });
         if due < *armed {
             *armed = due;
             alarms.push(Reverse((due, slot, generation)));

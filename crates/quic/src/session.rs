@@ -69,50 +69,90 @@ fn started(
 ) -> Option<Handshake> {
     let connection = ClientConnection::new(config, Version::V1, name, parameters).ok()?;
     let connection = Connection::Client(connection);
-    Some(Handshake { connection, suite: initial_suite()?, words, told: false, next: None })
+    let suite = initial_suite()?;
+    Some(Handshake { connection, suite, words, told: false, next: None, spoiled: None })
+}
+
+/// Which tickets a connection by hand takes and keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tickets {
+    None,
+    Sound,
+    /// Those of which one bit is another one.
+    Stale,
 }
 
 /// Makes the handshakes of connections by hand, which have a store of tickets of their own.
 #[derive(Clone, Debug)]
 pub struct HandSessions {
     config: Arc<ClientConfig>,
-    resuming: Arc<ClientConfig>,
-    tickets: Arc<EarlyTickets>,
+    sound: Resuming,
+    stale: Resuming,
     words: SessionWords,
+}
+
+/// Settings with a store of tickets.
+#[derive(Clone, Debug)]
+struct Resuming {
+    config: Arc<ClientConfig>,
+    tickets: Arc<EarlyTickets>,
+}
+
+impl Resuming {
+    fn new(config: &ClientConfig) -> Resuming {
+        let tickets = Arc::new(EarlyTickets::default());
+        let mut config = config.clone();
+        config.resumption = Resumption::store(tickets.clone());
+        config.enable_early_data = true;
+        Resuming { config: Arc::new(config), tickets }
+    }
 }
 
 impl HandSessions {
     /// With these settings, but for resumption and early data.
     pub fn new(config: &ClientConfig, words: SessionWords) -> HandSessions {
-        let tickets = Arc::new(EarlyTickets::default());
+        let (sound, stale) = (Resuming::new(config), Resuming::new(config));
         let mut full = config.clone();
         full.resumption = Resumption::disabled();
-        let mut resuming = config.clone();
-        resuming.resumption = Resumption::store(tickets.clone());
-        resuming.enable_early_data = true;
-        HandSessions { config: Arc::new(full), resuming: Arc::new(resuming), tickets, words }
+        HandSessions { config: Arc::new(full), sound, stale, words }
     }
 
-    /// `resuming`: with a ticket where there is one, and tickets of this session are kept. `None`: the server can
-    /// have no certificate for this name.
+    fn of(&self, tickets: Tickets) -> Option<&Resuming> {
+        match tickets {
+            Tickets::None => None,
+            Tickets::Sound => Some(&self.sound),
+            Tickets::Stale => Some(&self.stale),
+        }
+    }
+
+    /// With a ticket where there is one of this kind; those of this session are kept as such. `alpn`: the protocol is
+    /// offered. `None`: the server can have no certificate for this name.
     pub(crate) fn start(
         &self,
         name: &str,
         parameters: Vec<u8>,
-        (resuming, alpn): (bool, bool),
+        (tickets, alpn): (Tickets, bool),
     ) -> Option<Box<dyn crypto::Session>> {
-        let mut config = if resuming { self.resuming.clone() } else { self.config.clone() };
+        let mut config = self.of(tickets).map_or(&self.config, |one| &one.config).clone();
         if !alpn {
             Arc::make_mut(&mut config).alpn_protocols.clear();
         }
-        let made = started(config, (self.words.name)(name)?, parameters, self.words)?;
+        let mut made = started(config, (self.words.name)(name)?, parameters, self.words)?;
+        made.spoiled = (tickets == Tickets::Stale).then(Vec::new);
         Some(Box::new(made))
     }
 
-    /// There is a ticket of this server's that permits early data.
-    pub(crate) fn has_ticket(&self, name: &str) -> bool {
+    /// There is a ticket of this kind and of this server's that permits early data.
+    pub(crate) fn has_ticket(&self, name: &str, tickets: Tickets) -> bool {
         let Some(name) = (self.words.name)(name) else { return false };
-        self.tickets.lock().iter().any(|(of, _)| *of == name)
+        self.of(tickets).is_some_and(|one| one.tickets.lock().iter().any(|(of, _)| *of == name))
+    }
+
+    /// Throws away this server's tickets of a kind.
+    pub(crate) fn forget(&self, name: &str, tickets: Tickets) {
+        if let (Some(name), Some(one)) = ((self.words.name)(name), self.of(tickets)) {
+            one.tickets.lock().retain(|(of, _)| *of != name);
+        }
     }
 }
 
@@ -185,6 +225,43 @@ struct Handshake {
     /// The protocol that was agreed on has been told.
     told: bool,
     next: Option<Secrets>,
+    /// What came behind the handshake and is no whole message yet, where tickets are spoiled.
+    spoiled: Option<Vec<u8>>,
+}
+
+/// A message of TLS that brings a ticket, and the bytes before every message (RFC 8446 sections 4 and 4.6.1).
+const NEW_SESSION_TICKET: u8 = 4;
+const MESSAGE_HEAD: usize = 4;
+/// Bytes that wait for the rest of their message, at most.
+const WAITING_MAX: usize = 128 << 10;
+
+/// Takes whole messages off the front of what came behind a handshake, with one bit of each ticket another one. The
+/// session itself is not concerned: its keys follow from what was said before (section 7.1).
+fn spoiled(waiting: &mut Vec<u8>, came: &[u8]) -> Vec<u8> {
+    waiting.extend_from_slice(came);
+    let mut at = 0;
+    while let Some(&[kind, high, mid, low]) = waiting[at..].first_chunk::<MESSAGE_HEAD>() {
+        let length = u32::from_be_bytes([0, high, mid, low]) as usize;
+        let Some(message) = waiting.get_mut(at..at + MESSAGE_HEAD + length) else { break };
+        if kind == NEW_SESSION_TICKET
+            && let Some(byte) = ticket_in(message)
+        {
+            *byte ^= 1;
+        }
+        at += MESSAGE_HEAD + length;
+    }
+    // what never becomes a message is handed on as it is
+    let end = if waiting.len() - at > WAITING_MAX { waiting.len() } else { at };
+    waiting.drain(..end).collect()
+}
+
+/// The last byte of the ticket of a NewSessionTicket.
+fn ticket_in(message: &mut [u8]) -> Option<&mut u8> {
+    // lifetime and what is added to the age, then a nonce behind its length
+    let nonce_at = MESSAGE_HEAD + 8;
+    let ticket_at = nonce_at + 1 + usize::from(*message.get(nonce_at)?);
+    let length = usize::from(u16::from_be_bytes(*message.get(ticket_at..)?.first_chunk()?));
+    message.get_mut(ticket_at + 2..ticket_at + 2 + length)?.last_mut()
 }
 
 impl crypto::Session for Handshake {
@@ -221,6 +298,10 @@ impl crypto::Session for Handshake {
     }
 
     fn read_handshake(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
+        let behind = !self.connection.is_handshaking();
+        let changed =
+            self.spoiled.as_mut().filter(|_| behind).map(|waiting| spoiled(waiting, bytes));
+        let bytes = changed.as_deref().unwrap_or(bytes);
         self.connection.read_hs(bytes).map_err(|error| match self.connection.alert() {
             Some(alert) => TransportError {
                 code: TransportErrorCode::crypto(alert.into()),
@@ -300,5 +381,33 @@ fn packed(keys: rustls::quic::Keys) -> Keys {
             local: Box::new(keys.local.packet),
             remote: Box::new(keys.remote.packet),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_bit_of_each_ticket_is_changed_and_nothing_else() {
+        let body = [&[0, 0, 1, 0, 9, 9, 9, 9][..], &[2, 7, 7], &[0, 3, 1, 2, 4], &[0, 0]].concat();
+        let message = [&[4, 0, 0, body.len() as u8][..], &body].concat();
+        let mut changed = message.clone();
+        changed[4 + 8 + 3 + 2 + 2] = 5;
+        let other = [24, 0, 0, 1, 1];
+        let said = [&message[..], &other, &message].concat();
+        let expected = [&changed[..], &other, &changed].concat();
+        for size in [1, 5, said.len()] {
+            let mut waiting = Vec::new();
+            let out: Vec<u8> =
+                said.chunks(size).flat_map(|part| spoiled(&mut waiting, part)).collect();
+            assert_eq!(out, expected, "pieces of {size} bytes");
+            assert!(waiting.is_empty());
+        }
+        for cut in MESSAGE_HEAD..message.len() {
+            let mut short = [&[4, 0, 0, (cut - MESSAGE_HEAD) as u8], &message[4..cut]].concat();
+            // whatever it lacks, nothing panics
+            assert!(ticket_in(&mut short).is_none_or(|byte| *byte == 4));
+        }
     }
 }

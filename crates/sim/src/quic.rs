@@ -93,6 +93,8 @@ pub struct Pond {
     pub fixed: bool,
     /// What the server passes over.
     pub deaf_to: Deafness,
+    /// What the control stream of the connection with this number begins with.
+    pub control: fn(u64) -> Vec<u8>,
 }
 
 impl Pond {
@@ -109,6 +111,7 @@ impl Pond {
             early: EarlyDoor::Shut,
             fixed: false,
             deaf_to: Deafness::default(),
+            control: |_| CONTROL.to_vec(),
         }
     }
 }
@@ -495,6 +498,8 @@ struct Host {
     /// Responses by the instant at which they are due.
     due: BinaryHeap<Reverse<(Nanos, u64, usize, u64)>>,
     requests: u64,
+    connections: u64,
+    control: fn(u64) -> Vec<u8>,
     /// What was read, by streams: number and bytes.
     heard: Vec<(u64, Vec<u8>)>,
     /// What the endpoint itself answers.
@@ -507,6 +512,8 @@ struct Guest {
     rows: BTreeMap<StreamId, usize>,
     calls: u32,
     control: Option<StreamId>,
+    /// What that stream begins with.
+    begin: Vec<u8>,
 }
 
 impl Host {
@@ -524,6 +531,8 @@ impl Host {
             guests: BTreeMap::new(),
             due: BinaryHeap::new(),
             requests: 0,
+            connections: 0,
+            control: pond.control,
             heard: Vec::new(),
             aside: Vec::new(),
         }
@@ -558,7 +567,9 @@ impl Host {
                     }
                 };
                 let rows = BTreeMap::new();
-                let guest = Guest { connection, rows, calls: 0, control: None };
+                let begin = (self.control)(self.connections);
+                self.connections += 1;
+                let guest = Guest { connection, rows, calls: 0, control: None, begin };
                 self.guests.insert(handle, guest);
             }
             Some(DatagramEvent::Response(transmit)) => {
@@ -661,7 +672,8 @@ impl Guest {
                 let control = self.connection.streams().open(Dir::Uni);
                 let control = control.expect("a client allows a control stream");
                 self.control = Some(control);
-                self.say(control, &CONTROL);
+                let begin = std::mem::take(&mut self.begin);
+                self.say(control, &begin);
             }
             Event::Stream(StreamEvent::Opened { dir }) => {
                 while let Some(id) = self.connection.streams().accept(dir) {

@@ -6,7 +6,7 @@
 use campaign::{Settings, TestTarget, Unwatched, World};
 use conduit::OpenOptions;
 use dialogue::http2::Spoken;
-use dialogue::http3::{packets, write};
+use dialogue::http3::{SETTINGS, packets, write};
 use dialogue::talk::{Move, TalkEnd, TalkScript};
 use quic::deaf::Deafness;
 use sim::quic::{Bay, EarlyDoor, Pond, Way};
@@ -25,7 +25,7 @@ fn cases() -> Vec<Case> {
     let number = |case: &Case| case.id.trim_start_matches("Q-").parse::<u32>().unwrap_or(0);
     let by_hand = |number| (54..59).contains(&number) || (71..90).contains(&number);
     cases.retain(|case| case.group() == 'Q' && by_hand(number(case)));
-    assert!(cases.len() >= 23, "{}", cases.len());
+    assert!(cases.len() >= 24, "{}", cases.len());
     cases
 }
 
@@ -73,7 +73,7 @@ fn a_right_server_has_no_finding_behind_the_handshake() {
 /// What becomes of requests in early data where they may be repeated: they are served, asked for again, or passed over.
 #[test]
 fn early_data_is_read_with_care_or_not_at_all() {
-    let cases = named(&["Q-83", "Q-84", "Q-85", "Q-86"]);
+    let cases = named(&["Q-83", "Q-84", "Q-85", "Q-86", "Q-89"]);
     for early in [EarlyDoor::TooEarly, EarlyDoor::Forgetful] {
         let result = against(Pond { early, ..pond() }, &cases);
         assert_eq!(findings(&result), Vec::<String>::new(), "{early:?}");
@@ -82,7 +82,7 @@ fn early_data_is_read_with_care_or_not_at_all() {
     }
     let shut = against(pond(), &cases);
     let told: Vec<_> = shut.cases.iter().filter_map(|case| case.skipped.clone()).collect();
-    assert_eq!(told.len(), 4);
+    assert_eq!(told.len(), 5);
     assert!(told[0].contains("no ticket that permits early data"), "{told:?}");
 }
 
@@ -115,6 +115,11 @@ fn what_a_server_passes_over_is_found() {
         (Deafness { keys: true, ..none }, "Q-87", "between two halves of a request"),
         (Deafness { alerts: true, ..none }, "Q-56", "a Finished that is wrong"),
         (Deafness { parameters: true, ..none }, "Q-57", "ack_delay_exponent of 21: the conn"),
+        (
+            Deafness { rejections: true, ..none },
+            "Q-89",
+            "a GET, with a ticket that the server does not",
+        ),
     ];
     for (deaf_to, case, told) in planted {
         let mut cases = cases();
@@ -122,6 +127,33 @@ fn what_a_server_passes_over_is_found() {
         let early = EarlyDoor::Open;
         let found = findings(&against(Pond { deaf_to, early, ..pond() }, &cases));
         assert!(found.iter().any(|line| line.contains(told)), "{case}: {found:#?}");
+    }
+}
+
+/// SETTINGS_MAX_FIELD_SECTION_SIZE of so many bytes, and a table of QPACK.
+fn control(section: u64, table: u64) -> Vec<u8> {
+    let mut payload = vec![6];
+    write::varint(section, &mut payload);
+    payload.push(1);
+    write::varint(table, &mut payload);
+    [&[0][..], &write::frame(SETTINGS, &payload)].concat()
+}
+
+/// What a server permits may grow from one connection to the next, but for the table, and may not shrink.
+#[test]
+fn settings_that_shrink_behind_early_data_are_found() {
+    let cases = named(&["Q-89"]);
+    for (begin, shrinks) in [
+        ((|_| control(9_000, 100)) as fn(u64) -> Vec<u8>, false),
+        (|number| control(9_000 + number, 100), false),
+        (|number| control(9_000 - number, 100), true),
+        (|number| control(9_000, 100 + number), true),
+        (|number| if number % 2 == 0 { control(9_000, 100) } else { vec![0, 4, 0] }, true),
+    ] {
+        let early = EarlyDoor::Open;
+        let found = findings(&against(Pond { early, control: begin, ..pond() }, &cases));
+        assert_eq!(!found.is_empty(), shrinks, "{:?}: {found:#?}", begin(1));
+        assert!(found.iter().all(|line| line.contains("its SETTINGS permit less")), "{found:#?}");
     }
 }
 

@@ -168,8 +168,12 @@ const TABLE_FAULTS: [(&str, &str); 6] = [
 ];
 
 /// What else is told in a sentence.
-const TOLD: [(&str, &str); 2] = [
+const TOLD: [(&str, &str); 3] = [
     ("section-large", "a section of more than 256 KiB of fields, which is not read"),
+    (
+        "settings-reduced",
+        "its SETTINGS permit less than those that early data was sent by (RFC 9114 section 7.2.4.2)",
+    ),
     ("beyond-limits", "it sent more than was permitted (RFC 9000 sections 4.1 and 4.6)"),
 ];
 

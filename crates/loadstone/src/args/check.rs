@@ -1,9 +1,9 @@
 //! The options of `check`.
 
+use super::options::{SHARED, SharedOptions, SharedRow, SharedRows};
 use super::outputs::each_its_own;
 use super::{Sink, UsageError, parse};
 use clap::Args;
-use plan::HttpVersion;
 use plan::check::Given;
 use std::path::PathBuf;
 use url::Url;
@@ -34,12 +34,8 @@ pub(crate) struct CheckArgs {
     /// Override a variable of the plan; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) set: Vec<(String, String)>,
-    /// Version of HTTP of the steps that name none: 1.0, 1.1, 2 or 3 [default: the plan's, or 1.1]
-    ///
-    /// 2 is asked for in TLS by ALPN and spoken at once without TLS (prior knowledge); 3 is over
-    /// QUIC. A server without that version is an error, and no other is spoken in its place.
-    #[arg(long, value_name = "VERSION", value_parser = parse::one_version)]
-    pub(crate) http: Option<HttpVersion>,
+    #[command(flatten)]
+    version: SharedOptions<CheckVersion>,
     /// Run only steps with this text in their name; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,
@@ -52,12 +48,8 @@ pub(crate) struct CheckArgs {
     /// Write the plan for the norm site, by default to check.toml; - is standard output
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "check.toml")]
     pub(crate) init: Option<PathBuf>,
-    /// Accept any certificate
-    #[arg(long)]
-    pub(crate) insecure: bool,
-    /// Trust the certificates of this PEM file instead of the system's
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
-    pub(crate) ca: Option<String>,
+    #[command(flatten)]
+    pub(crate) tls: SharedOptions<CheckTls>,
     /// Write the result as JSON; with -, to standard output and nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
@@ -69,9 +61,38 @@ pub(crate) struct CheckArgs {
     pub(crate) quiet: bool,
 }
 
+/// Which version steps speak that name none: one that is known beforehand.
+#[derive(Debug)]
+enum CheckVersion {}
+
+impl SharedRows for CheckVersion {
+    const ROWS: &'static [SharedRow] = &[SharedRow {
+        name: "http",
+        help: Some(
+            "Version of HTTP of the steps that name none: 1.0, 1.1, 2 or 3 [default: the plan's, or 1.1]",
+        ),
+        more: "2 is asked for in TLS by ALPN and spoken at once without TLS (prior knowledge); 3 is over \
+               QUIC. A server without that version is an error, and no other is spoken in its place.",
+        narrower: Some(|text| parse::one_version(text).map(drop)),
+        ..SHARED
+    }];
+}
+
+#[derive(Debug)]
+pub(crate) enum CheckTls {}
+
+impl SharedRows for CheckTls {
+    const ROWS: &'static [SharedRow] = &[
+        SharedRow { name: "insecure", ..SHARED },
+        // who accepts any certificate trusts more than this file
+        SharedRow { name: "ca", without: &["insecure"], ..SHARED },
+    ];
+}
+
 impl CheckArgs {
     pub(crate) fn given(&self) -> Given {
-        Given { base: self.base.clone(), set: self.set.clone(), http: self.http }
+        let http = self.version.has("http").then(|| self.version.of(|plan| plan.request.version));
+        Given { base: self.base.clone(), set: self.set.clone(), http }
     }
 
     /// That results go to two different files, each of which has a name, and that the plan is none of a

@@ -6,7 +6,6 @@ use plan::FileSource;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
-use units::ParseError;
 use wan::{PathSpec, SpecFault, Trace, TraceSource};
 
 /// Put any program behind an emulated Internet path
@@ -131,14 +130,6 @@ impl TraceSource for Traces {
         known.insert(file.to_owned(), trace.clone());
         Ok(trace)
     }
-}
-
-/// The value of `--path`, whose traces are files of this machine.
-///
-/// # Errors
-/// What is no path; a trace that cannot be read, with its line.
-pub(super) fn typed_path(text: &str) -> Result<PathSpec, ParseError> {
-    plan::rules::parse_path(text, &Traces)
 }
 
 impl From<SpecFault> for UsageError {

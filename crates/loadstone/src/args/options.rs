@@ -6,6 +6,8 @@ use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 use plan::options::{Inputs, Setting};
 use plan::{FileSource, Plan};
+use std::marker::PhantomData;
+use units::ParseError;
 
 /// Options of the table that were given, with their values as they were typed: each value has been
 /// found to be one that its option takes.
@@ -72,20 +74,22 @@ fn options() -> impl Iterator<Item = &'static Setting> {
     plan::options::all().filter(|row| !row.name.is_empty())
 }
 
-/// The argument of a row.
+/// The argument of a row, for a command that takes all of them.
 fn argument(row: &'static Setting) -> Arg {
-    let arg = Arg::new(row.name)
-        .long(row.name)
-        .help(row.help)
+    let arg = bare_argument(row)
         .help_heading(row.heading)
         .hide_short_help(!row.common)
         .conflicts_with_all(row.without)
-        .requires_all(row.needs)
-        .short(row.short);
-    let arg = match row.more {
+        .requires_all(row.needs);
+    match row.more {
         "" => arg,
         more => arg.long_help(format!("{}\n\n{more}", row.help)),
-    };
+    }
+}
+
+/// Without what depends on the options beside it.
+fn bare_argument(row: &'static Setting) -> Arg {
+    let arg = Arg::new(row.name).long(row.name).help(row.help).short(row.short);
     if row.value.is_empty() {
         return arg.action(ArgAction::SetTrue);
     }
@@ -132,22 +136,173 @@ impl Args for GivenOptions {
     }
 }
 
+/// What was given of these rows.
+fn given(rows: impl Iterator<Item = &'static Setting>, matches: &ArgMatches) -> GivenOptions {
+    let mut given = Vec::new();
+    for row in rows {
+        if row.value.is_empty() {
+            given.extend(matches.get_flag(row.name).then(|| (row.name, row.means.to_owned())));
+        } else {
+            let texts = matches.get_many::<String>(row.name).into_iter().flatten();
+            given.extend(texts.map(|text| (row.name, text.clone())));
+        }
+    }
+    GivenOptions(given)
+}
+
 impl FromArgMatches for GivenOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<GivenOptions, clap::Error> {
-        let mut given = Vec::new();
-        for row in options() {
-            if row.value.is_empty() {
-                given.extend(matches.get_flag(row.name).then(|| (row.name, row.means.to_owned())));
-            } else {
-                let texts = matches.get_many::<String>(row.name).into_iter().flatten();
-                given.extend(texts.map(|text| (row.name, text.clone())));
-            }
-        }
-        Ok(GivenOptions(given))
+        Ok(given(options(), matches))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         *self = GivenOptions::from_arg_matches(matches)?;
         Ok(())
+    }
+}
+
+/// A row that a command takes which does not take all of them. What is said here differs from the row.
+pub(crate) struct SharedRow {
+    pub(crate) name: &'static str,
+    /// The line of help, where the option means something of its own there.
+    pub(crate) help: Option<&'static str>,
+    /// What follows that line in the long help.
+    pub(crate) more: &'static str,
+    /// The value where none is given; help tells it behind the line.
+    pub(crate) default: Option<&'static str>,
+    /// Takes fewer values than the row.
+    pub(crate) narrower: Option<fn(&str) -> Result<(), ParseError>>,
+    pub(crate) without: &'static [&'static str],
+    pub(crate) heading: Option<&'static str>,
+}
+
+/// As the row has it.
+pub(crate) const SHARED: SharedRow = SharedRow {
+    name: "",
+    help: None,
+    more: "",
+    default: None,
+    narrower: None,
+    without: &[],
+    heading: None,
+};
+
+impl SharedRow {
+    fn row(&self) -> &'static Setting {
+        plan::options::named(self.name)
+            .expect("a row of the table: every command is built in tests")
+    }
+
+    fn argument(&self) -> Arg {
+        let row = self.row();
+        let help = self.help.unwrap_or(match self.default {
+            // the default of a run is another one
+            Some(_) => row.help.split(" [default: ").next().unwrap_or_default(),
+            None => row.help,
+        });
+        let arg = bare_argument(row).help(help).conflicts_with_all(self.without);
+        let arg = match self.more {
+            "" => arg,
+            more => arg.long_help(format!("{help}\n\n{more}")),
+        };
+        let arg = match self.default {
+            Some(text) => arg.default_value(text),
+            None => arg,
+        };
+        let arg = match self.heading {
+            Some(heading) => arg.help_heading(heading),
+            None => arg,
+        };
+        match self.narrower {
+            Some(check) => {
+                arg.value_parser(move |text: &str| check(text).map(|()| text.to_owned()))
+            }
+            None => arg,
+        }
+    }
+}
+
+/// Which rows a command takes, in the order of its help.
+pub(crate) trait SharedRows {
+    const ROWS: &'static [SharedRow];
+}
+
+/// What was given of these.
+pub(crate) struct SharedOptions<R> {
+    given: GivenOptions,
+    rows: PhantomData<R>,
+}
+
+impl<R> Clone for SharedOptions<R> {
+    fn clone(&self) -> SharedOptions<R> {
+        SharedOptions { given: self.given.clone(), rows: PhantomData }
+    }
+}
+
+impl<R> std::fmt::Debug for SharedOptions<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.given.fmt(f)
+    }
+}
+
+impl<R: SharedRows> SharedOptions<R> {
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.given.has(name)
+    }
+
+    /// Gives an option in place of what was given of it.
+    pub(crate) fn put(&mut self, name: &'static str, text: &str) {
+        self.given.put(name, text);
+    }
+
+    /// Puts what was given, or stands for it, into a plan.
+    ///
+    /// # Errors
+    /// A file that cannot be read, with the option that names it.
+    pub(crate) fn apply(&self, plan: &mut Plan, files: &dyn FileSource) -> Result<(), UsageError> {
+        self.given.apply(plan, files)
+    }
+
+    /// What these options, none of which names a file that could be missing now, make of a plan.
+    pub(crate) fn of<T>(&self, take: impl FnOnce(Plan) -> T) -> T {
+        let mut plan = Plan::for_targets(Vec::new());
+        self.apply(&mut plan, &Disk).expect("values that their options took");
+        take(plan)
+    }
+}
+
+impl<R: SharedRows> Args for SharedOptions<R> {
+    fn augment_args(command: Command) -> Command {
+        R::ROWS.iter().fold(command, |command, row| command.arg(row.argument()))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        SharedOptions::<R>::augment_args(command)
+    }
+}
+
+impl<R: SharedRows> FromArgMatches for SharedOptions<R> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<SharedOptions<R>, clap::Error> {
+        let rows = R::ROWS.iter().map(SharedRow::row);
+        Ok(SharedOptions { given: given(rows, matches), rows: PhantomData })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = SharedOptions::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Of every command that opens TLS: whether any certificate is taken.
+#[derive(Debug)]
+pub(crate) enum Insecure {}
+
+impl SharedRows for Insecure {
+    const ROWS: &'static [SharedRow] = &[SharedRow { name: "insecure", ..SHARED }];
+}
+
+impl SharedOptions<Insecure> {
+    pub(crate) fn is_insecure(&self) -> bool {
+        self.of(|plan| plan.tls.insecure)
     }
 }

@@ -1,8 +1,9 @@
 //! The options of `demo` and `calibrate`.
 
-use super::{Outputs, Sink, UsageError, parse};
+use super::options::{SHARED, SharedOptions, SharedRow, SharedRows};
+use super::{Disk, Outputs, Sink, UsageError, parse};
 use clap::Args;
-use plan::{Arrivals, Gaps, Load, Plan};
+use plan::{Gaps, Load, Plan};
 use std::path::PathBuf;
 use units::{Nanos, Rate};
 use url::Url;
@@ -13,12 +14,8 @@ use url::Url;
 /// afterwards.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DemoArgs {
-    /// Duration of the measured part
-    #[arg(short = 'd', long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5s")]
-    pub(crate) duration: Nanos,
-    /// Calls per second
-    #[arg(long, value_name = "RATE", value_parser = units::parse_rate, default_value = "1000/s")]
-    pub(crate) rate: Rate,
+    #[command(flatten)]
+    load: SharedOptions<DemoLoad>,
     /// Write the report as an HTML page
     #[arg(long, value_name = "FILE", default_value = "loadstone-demo.html")]
     pub(crate) html: PathBuf,
@@ -35,7 +32,35 @@ pub(crate) struct DemoArgs {
     pub(crate) store: super::StoreArgs,
 }
 
+/// How long, and how many calls a second: one rate, where a run also takes a ramp.
+#[derive(Debug)]
+enum DemoLoad {}
+
+impl SharedRows for DemoLoad {
+    const ROWS: &'static [SharedRow] = &[
+        SharedRow { name: "duration", default: Some("5s"), ..SHARED },
+        SharedRow {
+            name: "rate",
+            help: Some("Calls per second"),
+            default: Some("1000/s"),
+            narrower: Some(|text| units::parse_rate(text).map(drop)),
+            ..SHARED
+        },
+    ];
+}
+
 impl DemoArgs {
+    /// What is said of it beforehand: calls a second, and for how long.
+    pub(crate) fn extent(&self) -> (Rate, Nanos) {
+        self.load.of(|plan| {
+            let rate = match &plan.load {
+                Load::Open { arrivals, .. } => arrivals.from,
+                Load::Closed { .. } => Rate(0.0),
+            };
+            (rate, plan.stop.duration.unwrap_or_default())
+        })
+    }
+
     /// Users who know nothing of each other: Poisson arrivals, after a second of warm-up.
     ///
     /// # Errors
@@ -43,13 +68,10 @@ impl DemoArgs {
     pub(crate) fn into_plan(self, url: Url) -> Result<(Plan, Outputs), UsageError> {
         let name = url.to_string();
         let mut plan = Plan::for_url(url);
-        plan.load = Load::Open {
-            arrivals: Arrivals { gaps: Gaps::Poisson, ..Arrivals::constant(self.rate) },
-            session: None,
-            connections_max: None,
-            queue_max: None,
-        };
-        plan.stop.duration = Some(self.duration);
+        self.load.apply(&mut plan, &Disk)?;
+        if let Load::Open { arrivals, .. } = &mut plan.load {
+            arrivals.gaps = Gaps::Poisson;
+        }
         plan.stop.warm_up = Nanos::SECOND;
         plan::validate(&plan)?;
         let outputs = Outputs {
@@ -73,9 +95,8 @@ impl DemoArgs {
 /// later runs which part of a figure is the client's own.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CalibrateArgs {
-    /// Duration of each step
-    #[arg(short = 'd', long, value_name = "TIME", value_parser = units::parse_duration, default_value = "2s")]
-    pub(crate) duration: Nanos,
+    #[command(flatten)]
+    step: SharedOptions<CalibrateStep>,
     /// Do not store the result
     #[arg(long)]
     pub(crate) no_save: bool,
@@ -84,13 +105,30 @@ pub(crate) struct CalibrateArgs {
     pub(crate) json: Option<Sink>,
 }
 
+#[derive(Debug)]
+enum CalibrateStep {}
+
+impl SharedRows for CalibrateStep {
+    const ROWS: &'static [SharedRow] = &[SharedRow {
+        name: "duration",
+        help: Some("Duration of each step"),
+        default: Some("2s"),
+        ..SHARED
+    }];
+}
+
 impl CalibrateArgs {
+    /// How long a step takes.
+    pub(crate) fn step(&self) -> Nanos {
+        self.step.of(|plan| plan.stop.duration.unwrap_or_default())
+    }
+
     /// # Errors
     /// A step too short to measure anything, or too long to wait for.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         const STEP_MIN: Nanos = Nanos::from_millis(100);
         const STEP_MAX: Nanos = Nanos::from_secs(60);
-        if !(STEP_MIN..=STEP_MAX).contains(&self.duration) {
+        if !(STEP_MIN..=STEP_MAX).contains(&self.step()) {
             return Err(UsageError::new("-d is the length of a step here; give 100ms to 60s"));
         }
         match &self.json {

@@ -1,5 +1,6 @@
 //! The options of `torture`.
 
+use super::options::{Insecure, SHARED, SharedOptions, SharedRow, SharedRows};
 use super::outputs::each_its_own;
 use super::store::StoreArgs;
 use super::torture_again::{ChainArgs, EmitArgs, JudgeArgs, ReplayArgs, ShrinkArgs};
@@ -12,7 +13,7 @@ use dialogue::http2::Spoken;
 use plan::{Arrivals, FileSource, Gaps, HttpVersion, Load, Plan};
 use std::path::PathBuf;
 use torture::judge::Severity;
-use units::{Nanos, Rate};
+use units::{Nanos, ParseError, Rate};
 use url::Url;
 
 /// Test what a server does with hostile and broken input
@@ -62,11 +63,8 @@ pub(crate) struct TortureWhat {
     /// Run only these cases or groups: S-07,S-30 or S
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// HTTP version: 1.1, 2 (ALPN over TLS, prior knowledge over cleartext) or 3 (QUIC) [default: 2 if
-    /// --only names only cases of group H, which are those of HTTP/2, 3 with those of group Q; 1.1
-    /// otherwise]
-    #[arg(long, value_name = "VERSION", value_parser = spoken)]
-    pub(crate) http: Option<Spoken>,
+    #[command(flatten)]
+    version: SharedOptions<TortureVersion>,
     /// Add your own cases: a file, or the .toml files of a folder; with --only X, run only these
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) cases: Vec<PathBuf>,
@@ -99,9 +97,8 @@ pub(crate) struct TortureWhat {
     /// bound is reached
     #[arg(long, conflicts_with_all = ["only", "quick", "press"])]
     pub(crate) escalate: bool,
-    /// Seed for everything random
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse::count::<u64>)]
-    pub(crate) seed: u64,
+    #[command(flatten)]
+    seed: SharedOptions<TortureSeed>,
     /// Number of parallel executions of random data, 1 to 64: same bytes, same verdicts, less time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
     pub(crate) workers: u64,
@@ -114,16 +111,82 @@ pub(crate) struct TortureWhat {
     /// Print what would be sent and where, without sending anything
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Accept any certificate
-    #[arg(long)]
-    pub(crate) insecure: bool,
-    /// Send the cases, and the load of --beside, through emulated paths to a server of this host: 3g,
-    /// 'rtt=200ms, loss=2%' (needs root)
-    #[arg(long, value_name = "PATH", value_parser = super::netpath::typed_path)]
-    pub(crate) path: Option<wan::PathSpec>,
+    #[command(flatten)]
+    pub(super) insecure: SharedOptions<Insecure>,
+    #[command(flatten)]
+    path: SharedOptions<TorturePath>,
+}
+
+#[derive(Debug)]
+enum TortureVersion {}
+
+impl SharedRows for TortureVersion {
+    const ROWS: &'static [SharedRow] = &[SharedRow {
+        name: "http",
+        help: Some(
+            "HTTP version: 1.1, 2 (ALPN over TLS, prior knowledge over cleartext) or 3 (QUIC) [default: 2 if \
+             --only names only cases of group H, which are those of HTTP/2, 3 with those of group Q; 1.1 \
+             otherwise]",
+        ),
+        narrower: Some(spoken),
+        ..SHARED
+    }];
+}
+
+#[derive(Debug)]
+enum TortureSeed {}
+
+impl SharedRows for TortureSeed {
+    const ROWS: &'static [SharedRow] = &[SharedRow { name: "seed", default: Some("1"), ..SHARED }];
+}
+
+#[derive(Debug)]
+enum TorturePath {}
+
+impl SharedRows for TorturePath {
+    const ROWS: &'static [SharedRow] = &[SharedRow {
+        name: "path",
+        help: Some(
+            "Send the cases, and the load of --beside, through emulated paths to a server of this host: 3g, \
+             'rtt=200ms, loss=2%' (needs root)",
+        ),
+        ..SHARED
+    }];
+}
+
+/// What a version that was given stands for here; `None`: none was.
+pub(super) fn version_of<R: SharedRows>(given: &SharedOptions<R>) -> Option<Spoken> {
+    given.has("http").then(|| match given.of(|plan| plan.request.version) {
+        HttpVersion::Http2 => Spoken::Http2,
+        HttpVersion::Http3 => Spoken::Http3,
+        HttpVersion::Http10 | HttpVersion::Http11 | HttpVersion::Auto => Spoken::Http1,
+    })
 }
 
 impl TortureWhat {
+    /// Speaks this, whatever was asked for.
+    pub(crate) fn speak(&mut self, spoken: Spoken) {
+        let version = match spoken {
+            Spoken::Http1 => HttpVersion::Http11,
+            Spoken::Http2 | Spoken::Http2Raw => HttpVersion::Http2,
+            Spoken::Http3 | Spoken::Datagrams => HttpVersion::Http3,
+        };
+        self.version.put("http", parse::name_of(version));
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed.of(|plan| plan.seed)
+    }
+
+    pub(crate) fn is_insecure(&self) -> bool {
+        self.insecure.is_insecure()
+    }
+
+    /// The path through which everything goes.
+    pub(crate) fn path(&self) -> Option<wan::PathSpec> {
+        self.path.of(|plan| plan.connection.path)
+    }
+
     /// What the cases, the probes and the plain requests speak.
     pub(crate) fn spoken(&self) -> Spoken {
         let speak = |letter: &str| {
@@ -131,7 +194,7 @@ impl TortureWhat {
                 |name: &String| name.get(..1).is_some_and(|one| one.eq_ignore_ascii_case(letter));
             !self.only.is_empty() && self.only.iter().all(of)
         };
-        self.http.unwrap_or(match (speak("H"), speak("Q")) {
+        version_of(&self.version).unwrap_or(match (speak("H"), speak("Q")) {
             (true, _) => Spoken::Http2,
             (_, true) => Spoken::Http3,
             _ => Spoken::Http1,
@@ -139,12 +202,11 @@ impl TortureWhat {
     }
 }
 
-pub(super) fn spoken(text: &str) -> Result<Spoken, String> {
+/// Versions that there are cases for.
+pub(super) fn spoken(text: &str) -> Result<(), ParseError> {
     match text {
-        "1.1" => Ok(Spoken::Http1),
-        "2" => Ok(Spoken::Http2),
-        "3" => Ok(Spoken::Http3),
-        _ => Err("1.1, 2 and 3 are spoken".to_owned()),
+        "1.1" | "2" | "3" => Ok(()),
+        _ => Err(ParseError("1.1, 2 and 3 are spoken".to_owned())),
     }
 }
 
@@ -185,9 +247,9 @@ pub(crate) fn beside_plan(
                 connections_max: Some(BESIDE_CONNECTIONS),
                 queue_max: None,
             };
-            plan.seed = args.what.seed;
-            plan.request.headers.extend(args.safety.headers.iter().cloned());
-            plan.tls.insecure = args.what.insecure;
+            args.what.seed.apply(&mut plan, files)?;
+            args.safety.fields.apply(&mut plan, files)?;
+            args.what.insecure.apply(&mut plan, files)?;
             match args.what.spoken() {
                 Spoken::Http1 => {}
                 Spoken::Http2 | Spoken::Http2Raw => plan.request.version = HttpVersion::Http2,

@@ -1,5 +1,6 @@
 //! The options of what is done with kept failures.
 
+use super::options::{Insecure, SHARED, SharedOptions, SharedRow, SharedRows};
 use super::parse;
 use super::torture::{path, target};
 use super::{Sink, TortureArgs, TortureSafety};
@@ -19,9 +20,8 @@ pub(crate) struct AgainArgs {
     /// Send to this server and page, not to those of the run
     #[arg(long, value_name = "URL", value_parser = target)]
     pub(crate) to: Option<Url>,
-    /// Accept any certificate
-    #[arg(long)]
-    pub(crate) insecure: bool,
+    #[command(flatten)]
+    pub(crate) insecure: SharedOptions<Insecure>,
     #[command(flatten)]
     pub(crate) safety: TortureSafety,
 }
@@ -108,13 +108,10 @@ pub(crate) struct ChainArgs {
     /// A path that takes bodies; without it the page of the URL
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) post: Option<String>,
-    /// What is spoken to the proxy: 1.1, or 2 or 3 for requests with frames of which it has to make
-    /// one of HTTP/1.1 (2 over TLS by ALPN, without by prior knowledge; 3 over QUIC) [default: 1.1]
-    #[arg(long, value_name = "VERSION", value_parser = super::torture::spoken)]
-    pub(crate) http: Option<Spoken>,
-    /// Accept any certificate
-    #[arg(long)]
-    pub(crate) insecure: bool,
+    #[command(flatten)]
+    version: SharedOptions<ChainVersion>,
+    #[command(flatten)]
+    pub(crate) insecure: SharedOptions<Insecure>,
     /// What came of each request as JSON; with - standard output has nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
@@ -125,14 +122,34 @@ pub(crate) struct ChainArgs {
     pub(crate) safety: TortureSafety,
 }
 
+#[derive(Debug)]
+enum ChainVersion {}
+
+impl SharedRows for ChainVersion {
+    const ROWS: &'static [SharedRow] = &[SharedRow {
+        name: "http",
+        help: Some(
+            "What is spoken to the proxy: 1.1, or 2 or 3 for requests with frames of which it has to make \
+             one of HTTP/1.1 (2 over TLS by ALPN, without by prior knowledge; 3 over QUIC) [default: 1.1]",
+        ),
+        narrower: Some(super::torture::spoken),
+        ..SHARED
+    }];
+}
+
 impl ChainArgs {
+    /// What is spoken to the proxy, where it was said.
+    pub(crate) fn spoken(&self) -> Option<Spoken> {
+        super::torture::version_of(&self.version)
+    }
+
     /// The options of a run against one of the two that is told nothing else.
     ///
     /// # Errors
     /// The URL is none that a run takes.
     pub(crate) fn run(&self, url: &Url) -> Result<TortureArgs, clap::Error> {
         let mut args = bare_run(url)?;
-        args.what.insecure = self.insecure;
+        args.what.insecure = self.insecure.clone();
         args.what.post = self.post.clone();
         args.safety = self.safety.clone();
         Ok(args)
@@ -153,7 +170,7 @@ impl AgainArgs {
     /// The URL is none that a run takes.
     pub(crate) fn run(&self, url: &Url) -> Result<TortureArgs, clap::Error> {
         let mut args = bare_run(url)?;
-        args.what.insecure = self.insecure;
+        args.what.insecure = self.insecure.clone();
         args.safety = self.safety.clone();
         Ok(args)
     }

@@ -1,12 +1,13 @@
 //! The options of `torture` that have to do with permission and bounds.
 
+use super::options::{SHARED, SharedOptions, SharedRow, SharedRows};
 use super::parse;
 use clap::{Args, Subcommand};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use torture::safety::Asked;
 use torture::safety::proof::CaseGroup;
-use units::Nanos;
+use units::{Nanos, ParseError};
 use url::Url;
 
 /// Who permits it, and how much of it.
@@ -27,16 +28,8 @@ pub(crate) struct TortureSafety {
     /// Text appended to User-Agent
     #[arg(long, value_name = "TEXT", value_parser = words)]
     pub(crate) agent_suffix: Option<String>,
-    /// A field 'Name: value' of every request that has a Host, such as a login; may be given several
-    /// times. Values of logins are *** in results, and as they are in the folder of --out
-    #[arg(
-        short = 'H',
-        long = "header",
-        value_name = "HEADER",
-        value_parser = own_field,
-        help_heading = "What is tested"
-    )]
-    pub(crate) headers: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(super) fields: SharedOptions<TortureFields>,
     /// Maximum number of open connections
     #[arg(long, value_name = "N", value_parser = parse::count::<u64>)]
     pub(crate) connections_max: Option<u64>,
@@ -66,25 +59,49 @@ pub(crate) struct TortureSafety {
     pub(crate) no_audit: bool,
 }
 
+/// Fields of the user's own.
+#[derive(Debug)]
+pub(crate) enum TortureFields {}
+
+impl SharedRows for TortureFields {
+    const ROWS: &'static [SharedRow] = &[SharedRow {
+        name: "header",
+        help: Some(
+            "A field 'Name: value' of every request that has a Host, such as a login; may be given several \
+             times. Values of logins are *** in results, and as they are in the folder of --out",
+        ),
+        narrower: Some(own_field),
+        heading: Some("What is tested"),
+        ..SHARED
+    }];
+}
+
 /// Fields that cases write themselves, or that say who we are.
 const FIELDS_OF_OURS: [&str; 7] =
     ["host", "connection", "user-agent", "from", "expect", "range", "upgrade"];
 /// The user's fields come to so many bytes at most: the limits that are searched for lie above.
 const FIELD_MAX: usize = 1_024;
 
-fn own_field(text: &str) -> Result<(String, String), String> {
-    let (name, value) = plan::rules::parse_header(text).map_err(|error| error.to_string())?;
+fn own_field(text: &str) -> Result<(), ParseError> {
+    let (name, value) = plan::rules::parse_header(text)?;
     if FIELDS_OF_OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
         let way = "--contact and --agent-suffix add to what is said of us";
-        return Err(format!("{name} is written by the cases: leave it out; {way}"));
+        return Err(ParseError(format!("{name} is written by the cases: leave it out; {way}")));
     }
     match name.len() + value.len() {
-        length if length > FIELD_MAX => Err(format!("it is longer than {FIELD_MAX} bytes")),
-        _ => Ok((name, value)),
+        length if length > FIELD_MAX => {
+            Err(ParseError(format!("it is longer than {FIELD_MAX} bytes")))
+        }
+        _ => Ok(()),
     }
 }
 
 impl TortureSafety {
+    /// The user's fields of every request.
+    pub(crate) fn headers(&self) -> Vec<(String, String)> {
+        self.fields.of(|plan| plan.request.headers)
+    }
+
     pub(crate) fn asked(&self) -> Asked {
         Asked {
             connections_max: self.connections_max,

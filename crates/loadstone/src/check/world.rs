@@ -5,7 +5,6 @@ use crate::exit::Failure;
 use conduit::Io;
 use engine::check::CheckWorld;
 use engine::exchange::{Caller, Heard, Outgoing};
-use plan::FileSource;
 use plan::check::CheckPlan;
 use std::io::Read;
 use std::path::PathBuf;
@@ -31,12 +30,15 @@ impl CheckedSite {
                 "--root {root}: not a folder, or it cannot be read"
             )));
         }
-        let ca = args.ca.as_deref().map(|path| Disk.read(path)).transpose();
-        let ca = ca.map_err(|why| Failure::usage(format!("--ca: {why}")))?;
-        let settings = tls::Settings { insecure: args.insecure, ca, ..tls::Settings::default() };
+        let mut typed = plan::Plan::for_targets(Vec::new());
+        let applied = args.tls.apply(&mut typed, &Disk);
+        applied.map_err(|error| Failure::usage(error.to_string()))?;
+        let (insecure, ca) = (typed.tls.insecure, typed.tls.ca);
+        let has_ca = ca.is_some();
+        let settings = tls::Settings { insecure, ca, ..tls::Settings::default() };
         let caller = crate::caller::Caller::new(plan.connect, settings).map_err(Failure::usage)?;
         let mut site = CheckedSite { caller, root: args.root.clone() };
-        if plan.base.scheme() == "https" || args.ca.is_some() {
+        if plan.base.scheme() == "https" || has_ca {
             site.caller.ready_tls().map_err(Failure::usage)?;
         }
         Ok(site)

@@ -91,7 +91,7 @@ pub(super) fn planned(args: &TortureArgs, url: &Url) -> Result<Option<Planned>, 
     permit(&mut plan, &name)?;
     // good users are as far away as bad ones, each kind on a line of its own
     if plan.connection.path.is_none() && plan.connection.clients.is_none() {
-        plan.connection.path.clone_from(&args.what.path);
+        plan.connection.path = args.what.path();
     }
     plan.stop.warm_up = Nanos::SECOND;
     plan.stop.duration = None;

@@ -40,9 +40,9 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
         ));
     }
     let run = |url: &Url| args.run(url).map_err(|error| Failure::usage(error.to_string()));
-    let spoken = args.http.unwrap_or_default();
+    let spoken = args.spoken().unwrap_or_default();
     let mut front_run = run(&args.proxy)?;
-    front_run.what.http = args.http;
+    front_run.what.speak(spoken);
     let mut front = target::reach(&front_run, &args.proxy)?;
     let back = match &args.back {
         Some(url) => Some(target::reach(&run(url)?, url)?),
@@ -101,7 +101,7 @@ fn tls(args: &ChainArgs, front: &TortureArgs) -> Result<Option<tls::Factory>, Fa
 
 /// Requests of HTTP/2 and HTTP/3 are for the proxy; a server behind it hears HTTP/1.1, and only what arrived.
 fn check_frames(args: &ChainArgs) -> Result<(), Failure> {
-    let Some(spoken) = args.http.filter(|spoken| spoken.has_frames()) else { return Ok(()) };
+    let Some(spoken) = args.spoken().filter(|spoken| spoken.has_frames()) else { return Ok(()) };
     let version = choice::spoken_version(spoken);
     match &args.back {
         Some(back) if args.origin.is_none() => Err(Failure::usage(format!(

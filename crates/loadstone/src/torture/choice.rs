@@ -135,7 +135,7 @@ pub(super) fn settings(args: &TortureArgs, url: &Url, class: Class) -> Result<Se
         (false, true) => BASELINE_PRESS,
     };
     Ok(Settings {
-        seed: what.seed,
+        seed: what.seed(),
         executions_max,
         workers: usize::try_from(what.workers).unwrap_or(1),
         probing: Probing { every, ..Probing::default() },

@@ -191,7 +191,7 @@ pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
     };
     let run = args.run(&url);
     let mut run = run.map_err(|error| Failure::usage(format!("the kept target: {error}")))?;
-    run.what.http = Some(spoken(kept)?);
+    run.what.speak(spoken(kept)?);
     let mut cases: Vec<Case> = Vec::new();
     for one in kept {
         if !cases.iter().any(|case| case.id == one.failure.case.id) {

@@ -97,7 +97,7 @@ fn begun(args: &TortureArgs, url: &Url, reached: &target::Reached) -> Report {
         addresses: reached.hosts.clone(),
         class: reached.class,
         started_unix_s: crate::wall_clock::unix_seconds(),
-        seed: args.what.seed,
+        seed: args.what.seed(),
         fail_on: args.outputs.fail_on,
         environment: host::environment(),
         result: RunResult::default(),
@@ -191,13 +191,13 @@ fn spans(cases: &[Case], settings: &Settings, bounds: Option<&Bounds>) -> Vec<(S
 
 /// The emulated path that was asked for.
 fn route(args: &TortureArgs, reached: &target::Reached) -> Result<Option<EmulatedPath>, Failure> {
-    let Some(spec) = &args.what.path else { return Ok(None) };
+    let Some(spec) = args.what.path() else { return Ok(None) };
     if !reached.addresses.first().is_some_and(SocketAddr::is_ipv4) {
         return Err(Failure::usage(
             "--path carries IPv4 alone, and the URL leads to another address; write 127.0.0.1",
         ));
     }
-    let route = EmulatedPath::stand(WantedPath::single(spec), args.what.seed)?;
+    let route = EmulatedPath::stand(WantedPath::single(&spec), args.what.seed())?;
     if !args.outputs.quiet {
         route.notes().iter().for_each(|note| crate::say(note));
     }

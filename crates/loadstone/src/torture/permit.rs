@@ -295,7 +295,7 @@ fn beginning(
         "front": args.safety.front.as_ref().map(|path| path.display().to_string()),
         "contact": args.safety.contact,
         "bounds": bounds,
-        "seed": args.what.seed,
+        "seed": args.what.seed(),
     });
     match fields {
         Value::Object(fields) => fields,

@@ -65,7 +65,7 @@ fn make(
             "it speaks IPv4 alone, and the URL leads to another address; write 127.0.0.1".into()
         );
     }
-    if args.what.path.is_some() {
+    if args.what.path().is_some() {
         return Err("it goes past emulated paths: leave out --path".to_owned());
     }
     RawLink::open().map_err(|trouble| trouble.to_string())

@@ -22,7 +22,7 @@ pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<tls::Facto
         Spoken::Http3 | Spoken::Datagrams => vec![http3::ALPN.to_owned()],
     };
     let settings = tls::Settings {
-        insecure: args.what.insecure,
+        insecure: args.what.is_insecure(),
         laid_open: true,
         alpn,
         ..tls::Settings::default()
@@ -121,14 +121,14 @@ fn fields(args: &TortureArgs, run: &str) -> String {
 
 /// What the user wants in every request.
 fn own_fields(args: &TortureArgs) -> String {
-    args.safety.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect()
+    args.safety.headers().iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect()
 }
 
 /// Values of the user's fields that are logins.
 fn secrets(args: &TortureArgs) -> Vec<String> {
-    let fields = args.safety.headers.iter();
+    let fields = args.safety.headers().into_iter();
     let secret = fields.filter(|(name, value)| plan::is_secret_header(name) && !value.is_empty());
-    secret.map(|(_, value)| value.clone()).collect()
+    secret.map(|(_, value)| value).collect()
 }
 
 /// Tells this run from others, in logs of both sides.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// The switch, the case of a default run that finds it, and how grave it is. What takes minutes, as it waits for
 /// workers that do not come back, is sought by simulations.
-const PLANTED: [(&str, &str, &str); 8] = [
+const PLANTED: [(&str, &str, &str); 9] = [
     ("dies-of-data-first", "Q-10", "high"),
     ("keeps-cancelled-streams", "Q-41", "high"),
     ("grows-tables", "Q-34", "medium"),
@@ -18,6 +18,7 @@ const PLANTED: [(&str, &str, &str); 8] = [
     ("takes-any-parameter", "Q-57", "low"),
     ("evicts-referenced", "Q-35", "medium"),
     ("serves-early", "Q-84", "high"),
+    ("closes-on-stale-tickets", "Q-89", "low"),
 ];
 
 fn tortured(url: &str, more: &[&str]) -> super::support::Ran {
@@ -81,7 +82,7 @@ fn planted_bugs_are_found_and_replayed_over_quic() {
 const PARTS: [&str; 3] = [
     "Q-01,Q-02,Q-10,Q-11,Q-12,Q-13,Q-14,Q-20,Q-21,Q-22,Q-23,Q-24,Q-30,Q-31,Q-40,Q-41,Q-50,Q-51,Q-52,Q-53",
     "Q-32,Q-33,Q-34,Q-35,Q-71,Q-72,Q-73,Q-74,Q-75,Q-76,Q-77,Q-78,Q-79,Q-80,Q-81,Q-82",
-    "Q-54,Q-55,Q-56,Q-57,Q-58,Q-83,Q-84,Q-85,Q-86,Q-87,Q-88",
+    "Q-54,Q-55,Q-56,Q-57,Q-58,Q-83,Q-84,Q-85,Q-86,Q-87,Q-88,Q-89",
 ];
 
 #[test]

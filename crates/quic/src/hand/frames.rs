@@ -211,6 +211,7 @@ impl Hand {
         }
         let came = self.came.entry(stream).or_default();
         let (over, held, highest) = (came.is_over(), came.held(), came.highest());
+        let first = came.taken() == 0;
         came.put(offset, bytes, kind & 1 != 0);
         let (new, ends) = (came.take(), came.is_over() && !over);
         let (after, used) = (came.held(), came.highest());
@@ -220,6 +221,9 @@ impl Hand {
             return Some(());
         }
         self.count_held(held, after);
+        if stream & 3 == 3 {
+            self.control.take(stream, first, &new);
+        }
         if stream & 3 == 0 && !new.is_empty() {
             self.hear_response();
         }
@@ -254,7 +258,7 @@ impl Hand {
 mod tests {
     use super::*;
     use crate::hand::Shake;
-    use crate::session::{HandSessions, SessionWords};
+    use crate::session::{HandSessions, SessionWords, Tickets};
     use conduit::streams::HEAD;
     use rustls::{ClientConfig, RootCertStore};
     use std::sync::Arc;
@@ -273,7 +277,7 @@ mod tests {
             why: ToString::to_string,
         };
         let sessions = HandSessions::new(&config, words);
-        Hand::new(&sessions, "localhost", Shake::default(), false, Nanos::ZERO).unwrap()
+        Hand::new(&sessions, "localhost", Shake::default(), Tickets::None, Nanos::ZERO).unwrap()
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use super::packet::NumberSpace;
 use super::{FRAMES_MAX, Hand, HandOut, Limits, frames};
+use crate::session::Tickets;
 use conduit::streams::{
-    AGAIN, BEFORE_FINISHED, EARLY, EARLY_ACCEPTED, EARLY_REJECTED, FINISH, FIRST, HOLD, MUTE,
-    RAISED, REDUCED, REPLAY, SPOILED, UPDATE,
+    AGAIN, BEFORE_FINISHED, EARLY, EARLY_ACCEPTED, EARLY_REJECTED, FINISH, FIRST, FRESH, HOLD,
+    MUTE, RAISED, REDUCED, REMEMBERED, REPLAY, SPOILED, STALE, UPDATE,
 };
 use quinn_proto::{ConnectionIdGenerator, RandomConnectionIdGenerator, Side};
 
@@ -30,8 +31,23 @@ impl Shake {
         self.options & option != 0
     }
 
-    pub(crate) fn is_early(&self) -> bool {
-        self.is(EARLY)
+    /// The tickets that its connection takes and keeps.
+    pub(crate) fn tickets(&self) -> Tickets {
+        match (self.is(EARLY), self.is(STALE)) {
+            (false, _) => Tickets::None,
+            (true, false) => Tickets::Sound,
+            (true, true) => Tickets::Stale,
+        }
+    }
+
+    /// SETTINGS are compared with those of the connection that the ticket came on.
+    pub(crate) fn compares(&self) -> bool {
+        self.is(FRESH)
+    }
+
+    /// The ticket has to be a new one.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.is(FRESH | STALE)
     }
 }
 
@@ -179,7 +195,11 @@ impl Hand {
         }
         self.spent = self.early.take();
         if self.session.early_data_accepted() == Some(true) {
-            return self.tell(EARLY_ACCEPTED, &[]);
+            self.tell(EARLY_ACCEPTED, &[]);
+            if let Some(control) = self.remembered.take() {
+                self.tell(REMEMBERED, &control);
+            }
+            return;
         }
         self.tell(EARLY_REJECTED, &[]);
         let lost = std::mem::take(&mut self.spaces[NumberSpace::Data as usize].flight);

@@ -123,6 +123,11 @@ impl InOrder {
         out
     }
 
+    /// Bytes that were taken in their order.
+    pub(super) fn taken(&self) -> u64 {
+        self.next
+    }
+
     /// Bytes that wait for those before them; each piece counts for as much as it takes besides.
     pub(super) fn held(&self) -> usize {
         self.held

@@ -10,7 +10,7 @@ use crate::http3::{
 };
 use crate::replies::{ANSWERS_MAX, HEAD_MAX};
 use ::http3::varint;
-use conduit::streams::{self, Cutter, Head, PieceKind, TRANSPORT};
+use conduit::streams::{self, Cutter, Head, PieceKind, REMEMBERED, SETTINGS_REDUCED, TRANSPORT};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -32,6 +32,9 @@ pub(super) struct StreamsRead {
     datagram: Vec<u8>,
     streams: BTreeMap<u64, StreamRead>,
     table: ServerTable,
+    /// The server's SETTINGS, and those that were remembered for early data that it has read.
+    settings: Option<Vec<(u64, u64)>>,
+    remembered: Option<Vec<(u64, u64)>>,
 }
 
 /// What has come on one stream and is not read yet.
@@ -60,6 +63,20 @@ fn kept(stream: u64, follow_up: Option<u64>) -> u32 {
 fn kept_code(code: u64) -> u32 {
     let low = u32::try_from(code & !TRANSPORT).unwrap_or(u32::MAX) & !OF_QUIC;
     if code & TRANSPORT != 0 { low | OF_QUIC } else { low }
+}
+
+/// The settings of the frame that these bytes are, if it is one of SETTINGS.
+fn settings_in(frame: &[u8]) -> Option<Vec<(u64, u64)>> {
+    let (kind, first) = varint::get(frame)?;
+    let (length, second) = varint::get(&frame[first..])?;
+    let payload = frame.get(first + second..)?.get(..usize::try_from(length).ok()?)?;
+    (kind == http3::SETTINGS).then(|| http3::settings(payload))
+}
+
+/// The settings with which a control stream began, behind its type.
+fn remembered(control: &[u8]) -> Option<Vec<(u64, u64)>> {
+    let (_, length) = varint::get(control)?;
+    settings_in(&control[length..])
 }
 
 impl StreamsRead {
@@ -92,6 +109,10 @@ impl FrameReader {
                 if read.cutter.pass(payload.len()) {
                     let datagram = std::mem::take(&mut read.datagram);
                     match head.kind {
+                        PieceKind::Frame if head.stream == REMEMBERED => {
+                            read.remembered = remembered(&datagram);
+                            self.compare_settings(read);
+                        }
                         PieceKind::Frame => self.take_quic_frame(head.stream, &datagram),
                         _ => self.take_datagram(head, &datagram),
                     }
@@ -211,12 +232,25 @@ impl FrameReader {
         let is_request = id & 2 == 0;
         let number = kept(id, read.follow_up);
         while let Some(used) = self.next_on((id, number), stream, &mut read.table, got)? {
+            if !is_request && read.settings.is_none() {
+                read.settings = settings_in(&stream.buffer[..used]);
+                self.compare_settings(read);
+            }
             stream.buffer.drain(..used);
         }
         if stream.ends && !stream.waits && is_request {
             self.complete(number, got);
         }
         Ok(())
+    }
+
+    /// What was remembered may not be reduced once early data was read (RFC 9114 section 7.2.4.2).
+    fn compare_settings(&mut self, read: &mut StreamsRead) {
+        if let (Some(before), Some(now)) = (&read.remembered, &read.settings)
+            && http3::are_reduced(before, now)
+        {
+            self.take_quic_frame(SETTINGS_REDUCED, &[]);
+        }
     }
 
     /// Sections that waited for entries, and what came behind them.

@@ -76,6 +76,7 @@ fn deafness(defects: &Defects) -> Deafness {
         keys: has(Defect::FollowsNoKeyUpdate),
         alerts: has(Defect::PassesOverAlerts),
         parameters: has(Defect::TakesAnyParameter),
+        rejections: has(Defect::ClosesOnStaleTickets),
     }
 }
 
