@@ -70,7 +70,7 @@ pub(crate) struct Conn {
     setup: Option<(Nanos, Option<Nanos>)>,
     /// When bytes last came in, or were last waited for from now on.
     progress: Nanos,
-    /// Its entry among the deadlines; `NEVER`: it has none.
+    /// The slot's entry among the deadlines; `NEVER`: it has none. It outlives the connection.
     armed: Nanos,
     /// Time with a call outstanding, for conformity: the connection's life less its think time.
     busy_since: Nanos,
@@ -121,7 +121,6 @@ impl Conn {
         self.early = Early::default();
         (self.established, self.broken, self.by_server) = (Nanos::ZERO, None, false);
         (self.opened, self.connected, self.progress) = (now, now, now);
-        self.armed = Nanos::NEVER;
         (self.busy_since, self.busy, self.received) = (now, Nanos::ZERO, 0);
     }
 
@@ -201,7 +200,7 @@ impl Conn {
 /// Calls going out.
 impl Conn {
     /// Writes a call's request; gives back its bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ask(&mut self, request: &Request<'_>) -> u64 {
         let out = self.transport.plaintext();
         let before = out.len();
@@ -510,7 +509,7 @@ impl Conn {
     }
 
     /// Facts, head and timings of the response that is done.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn facts(&self) -> AnswerFacts {
         self.speaker.facts()
     }
@@ -548,14 +547,13 @@ impl Conn {
     /// The call has its whole response, and leaves. `received`: bytes that count for conformity.
     #[inline(always)]
     pub(crate) fn take_served(&mut self, call: usize, received: u64, now: Nanos) -> Option<Call> {
-        let taken = self.take(call);
-        self.served += u32::from(taken.is_some());
+        self.served += u32::from(call < self.calls.len());
         self.received += received;
-        if self.calls.is_empty() {
+        if self.calls.len() <= 1 {
             self.busy += now - self.busy_since;
         }
-        // as it came off the list: a call is long, and each unwrapping would copy it
-        taken
+        // last, and as it came off the list: a call is long, and each look at it would copy it
+        self.take(call)
     }
 
     #[inline(always)]
@@ -760,8 +758,15 @@ impl Conn {
         Some((row, class))
     }
 
-    /// Sets the instant of its entry among the deadlines, if it needs an earlier one than it has.
+    /// Its entry among the deadlines comes up before any deadline of its only call, which fell due at
+    /// `intended`; `shortest`: the shortest of the limits.
     #[inline]
+    pub(crate) fn is_watched(&self, intended: Nanos, shortest: Nanos) -> bool {
+        let since = if self.is_open() { intended } else { intended.min(self.opened) };
+        self.armed <= since + shortest
+    }
+
+    /// Sets the instant of its entry among the deadlines, if it needs an earlier one than it has.
     pub(crate) fn arm(&mut self, limits: &Timeouts) -> Option<Nanos> {
         let at = self.deadline(limits);
         if at < self.armed {
@@ -771,9 +776,9 @@ impl Conn {
         None
     }
 
-    /// Its entry for `at` came up. Whether it is that of this connection, and the current one.
-    pub(crate) fn disarm(&mut self, generation: u32, at: Nanos) -> bool {
-        let current = self.generation == generation && self.armed == at;
+    /// The slot's entry for `at` came up. Whether it is the current one.
+    pub(crate) fn disarm(&mut self, at: Nanos) -> bool {
+        let current = self.armed == at;
         if current {
             self.armed = Nanos::NEVER;
         }

@@ -80,6 +80,8 @@ struct PoolLimits {
     calls: u32,
     /// Connections that one user may have.
     per_user: u32,
+    /// The shortest of the limits on time.
+    shortest: Nanos,
 }
 
 /// The factory, with a Debug that says nothing of keys.
@@ -110,6 +112,7 @@ impl PoolLimits {
             depth: connection.depth.unwrap_or(u32::MAX).min(together),
             calls: connection.calls.unwrap_or(u32::MAX),
             per_user: connection.per_user,
+            shortest: setup.plan.timeouts.shortest(),
         }
     }
 }
@@ -223,9 +226,18 @@ impl Pool {
 
     /// As [`Pool::listed`], for the user or session `id`: where clients have addresses of their own,
     /// only a connection from that address will do.
+    #[inline]
     pub(crate) fn listed_for(&mut self, endpoint: u32, id: Option<u64>) -> Option<Slot> {
-        let Some(crowd) = &self.setup.crowd else { return self.listed(endpoint) };
-        let client = crowd.address(id?);
+        match &self.setup.crowd {
+            _ if self.endpoints[endpoint as usize].ready.is_empty() => None,
+            None => self.listed(endpoint),
+            Some(_) => self.listed_of_client(endpoint, id?),
+        }
+    }
+
+    fn listed_of_client(&mut self, endpoint: u32, id: u64) -> Option<Slot> {
+        let crowd = self.setup.crowd.as_ref()?;
+        let client = crowd.address(id);
         let mut ready = self.endpoints[endpoint as usize].ready.iter().rev();
         let fits = |slot: Slot, generation: u32| {
             let entry = &self.slots[slot as usize];
@@ -344,8 +356,12 @@ impl Pool {
     }
 
     /// Takes the calls off a connection that cannot answer them any more.
+    #[inline]
     pub(crate) fn strand(&mut self, slot: Slot) {
-        self.stranded.extend(self.slots[slot as usize].conn.drain());
+        let conn = &mut self.slots[slot as usize].conn;
+        if !conn.is_idle() {
+            self.stranded.extend(conn.drain());
+        }
     }
 
     pub(crate) fn strand_call(&mut self, call: Call) {
@@ -356,6 +372,7 @@ impl Pool {
         std::mem::take(&mut self.stranded)
     }
 
+    #[inline]
     pub(crate) fn has_stranded(&self) -> bool {
         !self.stranded.is_empty()
     }
@@ -384,12 +401,31 @@ impl Pool {
         None
     }
 
+    /// The call whose request was just written is outstanding from now on: its bytes are to go out,
+    /// and the connection is looked at by its deadline.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, slot: Slot, mut call: Call, now: Nanos) {
+        let entry = &mut self.slots[slot as usize];
+        let conn = &mut entry.conn;
+        if conn.is_open() {
+            call.sent = now;
+        }
+        let watched = conn.is_idle() && conn.is_watched(call.intended, self.limits.shortest);
+        conn.put(call, now);
+        if !entry.dirty {
+            entry.dirty = true;
+            self.dirty.push(slot);
+        }
+        if !watched {
+            self.arm(slot);
+        }
+    }
+
     /// Makes sure that the connection is looked at by its deadline.
-    #[inline]
     pub(crate) fn arm(&mut self, slot: Slot) {
         let conn = &mut self.slots[slot as usize].conn;
         if let Some(at) = conn.arm(&self.setup.plan.timeouts) {
-            self.deadlines.push(at, slot, conn.generation());
+            self.deadlines.push(at, slot);
         }
     }
 
@@ -402,7 +438,7 @@ impl Pool {
     pub(crate) fn pop_expired(&mut self, now: Nanos) -> Option<Slot> {
         while let Some(alarm) = self.deadlines.pop_until(now) {
             let conn = &mut self.slots[alarm.slot as usize].conn;
-            if !conn.disarm(alarm.generation, alarm.at) {
+            if !conn.disarm(alarm.at) {
                 continue;
             }
             if conn.deadline(&self.setup.plan.timeouts) <= now {
@@ -461,8 +497,7 @@ impl Pool {
         (entry.dirty, entry.listed, entry.client) = (false, false, client);
         entry.conn.renew(endpoint, address, user, now);
         entry.conn.allow_early(options.early);
-        let direct = end.tunnel.is_none() && end.tls_name.is_none();
-        entry.conn.begin(direct, self.limits.depth, io.now());
+        entry.conn.begin(end.is_direct(), self.limits.depth, io.now());
         self.open_count += 1;
         Ok(slot)
     }

@@ -600,6 +600,14 @@ pub struct Timeouts {
     pub call: Nanos,
 }
 
+impl Timeouts {
+    /// The shortest of them all.
+    pub fn shortest(&self) -> Nanos {
+        let optional = [self.first_byte, self.progress, self.answer];
+        optional.into_iter().flatten().chain([self.connect]).fold(self.call, Nanos::min)
+    }
+}
+
 /// What a good answer is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expect {
