@@ -85,9 +85,9 @@ impl Call {
     pub(crate) fn add(&mut self, facts: &AnswerFacts, decoded: u64) {
         self.bytes_received += facts.head_bytes + facts.body_bytes + facts.framing_bytes;
         // the reader bounds each head; together they stay below 4 GiB, or are told as that
-        let within = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
-        self.head_bytes = self.head_bytes.saturating_add(within(facts.head_bytes));
-        self.trailer_bytes = self.trailer_bytes.saturating_add(within(facts.trailer_bytes));
+        let sum = |a: u32, b: u64| (u64::from(a) + b).min(u64::from(u32::MAX)) as u32;
+        self.head_bytes = sum(self.head_bytes, facts.head_bytes);
+        self.trailer_bytes = sum(self.trailer_bytes, facts.trailer_bytes);
         self.body_bytes += facts.body_bytes;
         self.decoded_bytes += decoded;
     }

@@ -47,7 +47,7 @@ pub(crate) struct Conn {
     opened: Nanos,
     /// When requests could go out; for the record.
     established: Nanos,
-    /// Its entry among the deadlines; `NEVER`: it has none.
+    /// The slot's entry among the deadlines; `NEVER`: it has none. It outlives the connection.
     armed: Nanos,
     /// Time with a call outstanding, for conformity: the connection's life less its think time.
     busy: Nanos,
@@ -98,6 +98,8 @@ pub(crate) struct Employed<'a> {
     /// Calls put on the connection so far, with this one.
     pub(crate) assigned: u32,
     pub(crate) open: bool,
+    /// When its entry among the deadlines comes up; `NEVER`: it has none.
+    pub(crate) armed: Nanos,
 }
 
 impl Work {
@@ -119,6 +121,7 @@ impl Work {
 
     /// Makes it ready for a connection; buffers keep their memory. `direct`: the protocol has the
     /// transport to itself, without TLS or tunnel.
+    #[inline]
     fn renew(&mut self, direct: bool, depth: u32) {
         self.calls.clear();
         self.unflushed = 0;
@@ -156,6 +159,7 @@ impl Work {
 
     /// The connection is closed, or at rest.
     pub(crate) fn clear(&mut self) {
+        self.calls.clear();
         self.transport.close();
         self.tunnel = None;
     }
@@ -189,16 +193,23 @@ impl Conn {
         (self.endpoint, self.address, self.user) = (endpoint, address as u32, user);
         (self.assigned, self.served) = (0, 0);
         (self.established, self.broken, self.by_server) = (Nanos::ZERO, None, false);
-        (self.opened, self.armed) = (now, Nanos::NEVER);
+        self.opened = now;
         (self.busy, self.received) = (Nanos::ZERO, 0);
     }
 
     /// `connect` has returned, at `now`. `direct`: the protocol has the transport to itself, without
-    /// TLS or tunnel. At most `depth` calls will be outstanding.
-    pub(crate) fn begin(&mut self, mut work: Box<Work>, direct: bool, depth: u32, now: Nanos) {
+    /// TLS or tunnel. At most `depth` calls will be outstanding. `take`: what it works with, where the
+    /// slot has kept nothing.
+    #[inline]
+    pub(crate) fn begin(
+        &mut self,
+        take: impl FnOnce() -> Box<Work>,
+        (direct, depth): (bool, u32),
+        now: Nanos,
+    ) {
+        let work = self.work.get_or_insert_with(take);
         work.renew(direct, depth);
         (work.connected, work.progress, work.busy_since) = (now, self.opened, self.opened);
-        self.work = Some(work);
     }
 
     /// One more call is put on it. Where it was at rest it goes on with the work that `take` gives; at
@@ -211,7 +222,8 @@ impl Conn {
             work.renew(true, depth);
             work
         });
-        Employed { work, assigned: self.assigned, open: self.state == ConnState::Open }
+        let open = self.state == ConnState::Open;
+        Employed { work, assigned: self.assigned, open, armed: self.armed }
     }
 
     /// What it needs no longer, if it is at rest.
@@ -220,9 +232,10 @@ impl Conn {
         if over { self.work.take() } else { None }
     }
 
-    /// The connection is closed: what it worked with.
-    pub(crate) fn take_work(&mut self) -> Option<Box<Work>> {
-        self.work.take()
+    /// The connection is closed: what it worked with goes.
+    #[cold]
+    pub(crate) fn drop_work(&mut self) {
+        self.work = None;
     }
 
     #[inline]
@@ -275,6 +288,11 @@ impl Conn {
         self.work.as_ref().is_none_or(|work| work.calls.is_empty())
     }
 
+    #[inline]
+    pub(crate) fn opened(&self) -> Nanos {
+        self.opened
+    }
+
     /// It has carried as many calls as one connection is to carry.
     pub(crate) fn is_used_up(&self, calls_max: u32) -> bool {
         self.assigned >= calls_max
@@ -293,7 +311,7 @@ impl Conn {
 /// Calls going out.
 impl Work {
     /// Writes a call's request; gives back its bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ask(&mut self, request: &Request<'_>) -> u64 {
         let out = self.transport.plaintext();
         let before = out.len();
@@ -312,12 +330,13 @@ impl Work {
     /// The call whose request was just written is outstanding from now on.
     #[inline(always)]
     pub(crate) fn put(&mut self, call: Call, now: Nanos) {
-        if self.calls.is_empty() {
+        let first = self.calls.is_empty();
+        self.calls.push_back(call);
+        if first {
             self.busy_since = now;
             self.progress = now;
         }
         self.unflushed += 1;
-        self.calls.push_back(call);
     }
 }
 
@@ -620,7 +639,7 @@ impl Conn {
     }
 
     /// Facts, head and timings of the response that is done.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn facts(&self) -> AnswerFacts {
         self.work.as_ref().map_or_else(AnswerFacts::default, |work| work.speaker.facts())
     }
@@ -669,14 +688,13 @@ impl Conn {
     #[inline(always)]
     pub(crate) fn take_served(&mut self, call: usize, received: u64, now: Nanos) -> Option<Call> {
         let work = self.work.as_mut()?;
-        let taken = work.take(call);
-        self.served += u32::from(taken.is_some());
+        self.served += u32::from(call < work.calls.len());
         self.received += received;
-        if work.calls.is_empty() {
+        if work.calls.len() <= 1 {
             self.busy += now - work.busy_since;
         }
-        // as it came off the list: a call is long, and each unwrapping would copy it
-        taken
+        // last, and as it came off the list: a call is long, and each look at it would copy it
+        work.take(call)
     }
 
     /// The server closes it after the response that is done, or it has carried all it is to carry.
@@ -801,6 +819,9 @@ impl Conn {
 
     pub(crate) fn close(&mut self) {
         self.state = ConnState::Closed;
+        if let Some(work) = &mut self.work {
+            work.clear();
+        }
     }
 }
 
@@ -842,14 +863,7 @@ impl Conn {
         Some((row, class))
     }
 
-    /// When its entry among the deadlines comes up; `NEVER`: it has none.
-    #[inline]
-    pub(crate) fn armed(&self) -> Nanos {
-        self.armed
-    }
-
     /// Sets the instant of its entry among the deadlines, if it needs an earlier one than it has.
-    #[inline]
     pub(crate) fn arm(&mut self, limits: &Timeouts) -> Option<Nanos> {
         let at = self.deadline(limits);
         if at < self.armed {
@@ -859,9 +873,9 @@ impl Conn {
         None
     }
 
-    /// Its entry for `at` came up. Whether it is that of this connection, and the current one.
-    pub(crate) fn disarm(&mut self, generation: u32, at: Nanos) -> bool {
-        let current = self.generation == generation && self.armed == at;
+    /// The slot's entry for `at` came up. Whether it is the current one.
+    pub(crate) fn disarm(&mut self, at: Nanos) -> bool {
+        let current = self.armed == at;
         if current {
             self.armed = Nanos::NEVER;
         }

@@ -1,8 +1,9 @@
-//! Deadlines of connections: a heap with at most one live entry for each, put off lazily.
+//! Deadlines of connections: a heap with at most one live entry for each slot, put off lazily.
 //!
-//! A call's deadline nearly always lies later than that of the connection's call before it. So an
-//! entry is left where it is when the deadline moves later, and looked at again when it comes up:
-//! the usual call touches no heap at all.
+//! A call's deadline nearly always lies later than that of the call before it, and that of a slot's next
+//! connection later than that of the one before. So an entry is left where it is when the deadline
+//! moves later, and looked at again when it comes up: the usual call touches no heap at all, nor does
+//! the usual connection.
 
 use conduit::Slot;
 use std::cmp::Reverse;
@@ -11,24 +12,23 @@ use units::{Nanos, room_for_more};
 
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
-    heap: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
+    heap: BinaryHeap<Reverse<(Nanos, Slot)>>,
 }
 
-/// An entry that came up: a connection of this slot and generation asked for this instant.
+/// An entry that came up: a connection of this slot asked for this instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Alarm {
     pub(crate) at: Nanos,
     pub(crate) slot: Slot,
-    pub(crate) generation: u32,
 }
 
 impl Deadlines {
     #[inline]
-    pub(crate) fn push(&mut self, at: Nanos, slot: Slot, generation: u32) {
+    pub(crate) fn push(&mut self, at: Nanos, slot: Slot) {
         if self.heap.len() == self.heap.capacity() {
             self.grow();
         }
-        self.heap.push(Reverse((at, slot, generation)));
+        self.heap.push(Reverse((at, slot)));
     }
 
     #[cold]
@@ -44,8 +44,8 @@ impl Deadlines {
         if self.next() > now {
             return None;
         }
-        let Reverse((at, slot, generation)) = self.heap.pop()?;
-        Some(Alarm { at, slot, generation })
+        let Reverse((at, slot)) = self.heap.pop()?;
+        Some(Alarm { at, slot })
     }
 }
 
@@ -57,7 +57,7 @@ mod tests {
     fn alarms_come_in_order_and_not_before_their_time() {
         let mut deadlines = Deadlines::default();
         for (at, slot) in [(30, 3), (10, 1), (20, 2)] {
-            deadlines.push(Nanos(at), slot, 0);
+            deadlines.push(Nanos(at), slot);
         }
         assert_eq!(deadlines.next(), Nanos(10));
         assert_eq!(deadlines.pop_until(Nanos(9)), None);

@@ -242,9 +242,15 @@ impl Feedback {
         !self.one_by_one && self.guided.is_some()
     }
 
-    /// The user's next call, due at `intended`; `None` when there is none to be made any more.
+    /// The user's next call, due at `intended`, and the endpoint that it goes to; `None` when there is
+    /// none to be made any more.
     #[inline(always)]
-    pub(crate) fn next_call(&mut self, user: u32, intended: Nanos, warm_up: bool) -> Option<Call> {
+    pub(crate) fn next_call(
+        &mut self,
+        user: u32,
+        intended: Nanos,
+        warm_up: bool,
+    ) -> Option<(Call, u32)> {
         let closed = matches!(self.source, Source::Closed { .. });
         let left = self.people.users[user as usize].left;
         if left == 0 || (closed && intended >= self.until) {
@@ -260,8 +266,8 @@ impl Feedback {
         person.left = if left == u32::MAX { left } else { left - 1 };
         person.outstanding += 1;
         person.turns += 1;
-        let asked = self.setup.targets.template(row).asked;
-        Some(Call::new(index, row, user, intended, asked))
+        let template = self.setup.targets.template(row);
+        Some((Call::new(index, row, user, intended, template.asked), template.endpoint))
     }
 
     /// The guided user's call that falls due at `intended`, with its index; `None`: there is none.
@@ -337,22 +343,22 @@ impl Feedback {
         (count.min(person.left), think())
     }
 
-    /// A call of a user has ended: when does the next one fall due? `warm_up`: a call that falls
-    /// due now is of the warm-up.
+    /// A call of a user has ended, and the next one simply falls due at once. False: nothing is done,
+    /// and [`Feedback::follow`] says what follows.
     #[inline(always)]
-    pub(crate) fn follow(&mut self, ended: EndedCall, warm_up: bool, now: Nanos) -> Next {
-        if self.one_by_one && !self.attended && ended.outcome == Outcome::Succeeded {
+    pub(crate) fn goes_on(&mut self, ended: &EndedCall) -> bool {
+        let simply = self.one_by_one && !self.attended && ended.outcome == Outcome::Succeeded;
+        if simply {
             let person = &mut self.people.users[ended.user as usize];
             person.answers += 1;
             person.outstanding -= 1;
-            return Next::Now(1);
         }
-        self.follow_the_plan(ended, warm_up, now)
+        simply
     }
 
-    /// The same where it is not simply the next call at once.
-    #[inline(never)]
-    fn follow_the_plan(&mut self, ended: EndedCall, warm_up: bool, now: Nanos) -> Next {
+    /// A call of a user has ended: when does the next one fall due? `warm_up`: a call that falls
+    /// due now is of the warm-up.
+    pub(crate) fn follow(&mut self, ended: EndedCall, warm_up: bool, now: Nanos) -> Next {
         let user = ended.user;
         let closed = matches!(self.source, Source::Closed { .. });
         let group = self.setup.plan.connection.group;

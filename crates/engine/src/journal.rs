@@ -25,7 +25,7 @@ pub(crate) struct Journal {
     /// A clear snapshot for the next row.
     spare: Box<Snapshot>,
     logging: Logging,
-    /// Finished calls are logged, told to somebody, or ends of streams.
+    /// Finished calls are logged, told to somebody, ends of streams, or counted by kinds of clients.
     watched: bool,
     log: Vec<CallRecord>,
     /// The log holds a failure that is not to be kept back.
@@ -57,7 +57,7 @@ impl Journal {
             recorder,
             spare,
             logging: setup.logging,
-            watched: setup.logging.calls || setup.body.streams(),
+            watched: setup.logging.calls || setup.body.streams() || setup.crowd.is_some(),
             log: Vec::new(),
             log_urgent: false,
             ends: Ends::default(),
@@ -105,7 +105,7 @@ impl Journal {
     }
 
     /// Counts a finished call. True when the run has received all it was to receive.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn finish(&mut self, sample: &Sample, end: &End, issued: bool) -> bool {
         self.recorder.done(sample, end.outcome, issued);
         self.last_done = sample.done;
@@ -128,7 +128,7 @@ impl Journal {
         self.logging.calls
     }
 
-    /// Finished calls are logged, or told to somebody.
+    /// Finished calls are of interest beyond what is counted of each.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.watched

@@ -92,8 +92,10 @@ struct PoolLimits {
     calls: u32,
     /// Connections that one user may have.
     per_user: u32,
-    /// How long after its due instant a call has its deadline, where nothing else bounds it; else zero.
-    call: Nanos,
+    /// The shortest of the limits on a call's time, counted from when it is due.
+    open: Nanos,
+    /// The same for a connection that is still being opened.
+    opening: Nanos,
 }
 
 /// The factory, with a Debug that says nothing of keys.
@@ -119,15 +121,14 @@ impl PoolLimits {
         let together =
             crate::source::lanes(setup).max(connection.pipeline).max(setup.widest_group());
         let limits = &setup.plan.timeouts;
-        let others =
-            [limits.first_byte, limits.progress, limits.answer].iter().any(Option::is_some);
         PoolLimits {
             connections: u32::try_from(connections).unwrap_or(u32::MAX),
             queue,
             depth: connection.depth.unwrap_or(u32::MAX).min(together),
             calls: connection.calls.unwrap_or(u32::MAX),
             per_user: connection.per_user,
-            call: if others { Nanos::ZERO } else { limits.call },
+            open: limits.shortest(),
+            opening: limits.shortest().min(limits.connect),
         }
     }
 }
@@ -242,9 +243,17 @@ impl Pool {
 
     /// As [`Pool::listed`], for the user or session `id`: where clients have addresses of their own,
     /// only a connection from that address will do.
+    #[inline]
     pub(crate) fn listed_for(&mut self, endpoint: u32, id: Option<u64>) -> Option<Slot> {
-        let Some(crowd) = &self.setup.crowd else { return self.listed(endpoint) };
-        let client = crowd.client(id?);
+        match &self.setup.crowd {
+            _ if self.endpoints[endpoint as usize].ready.is_empty() => None,
+            None => self.listed(endpoint),
+            Some(_) => self.listed_of_client(endpoint, id?),
+        }
+    }
+
+    fn listed_of_client(&mut self, endpoint: u32, id: u64) -> Option<Slot> {
+        let client = self.setup.crowd.as_ref()?.client(id);
         let mut ready = self.endpoints[endpoint as usize].ready.iter().rev();
         let fits = |slot: Slot, generation: u32| {
             let entry = &self.slots[slot as usize];
@@ -363,6 +372,7 @@ impl Pool {
     }
 
     /// Takes the calls off a connection that cannot answer them any more.
+    #[inline]
     pub(crate) fn strand(&mut self, slot: Slot) {
         let conn = &mut self.slots[slot as usize].conn;
         if !conn.is_idle() {
@@ -378,6 +388,7 @@ impl Pool {
         std::mem::take(&mut self.stranded)
     }
 
+    #[inline]
     pub(crate) fn has_stranded(&self) -> bool {
         !self.stranded.is_empty()
     }
@@ -406,21 +417,27 @@ impl Pool {
         None
     }
 
-    /// As [`Pool::arm`], when a call that was due at `intended` was just put on the connection: nearly
-    /// always there is an entry that comes up before this call's deadline, for the calls before it.
+    /// As [`Pool::arm`], when a call that was due at `intended` was just put on the connection, which has
+    /// an entry for `armed`: nearly always that comes up before this call's deadline, for the calls
+    /// before it.
     #[inline]
-    pub(crate) fn arm_for(&mut self, slot: Slot, intended: Nanos) {
-        if self.slots[slot as usize].conn.armed() > intended + self.limits.call {
+    pub(crate) fn arm_for(&mut self, slot: Slot, (armed, open): (Nanos, bool), intended: Nanos) {
+        let watched = if open {
+            armed <= intended + self.limits.open
+        } else {
+            let opened = self.slots[slot as usize].conn.opened();
+            armed <= intended.min(opened) + self.limits.opening
+        };
+        if !watched {
             self.arm(slot);
         }
     }
 
     /// Makes sure that the connection is looked at by its deadline.
-    #[inline]
     pub(crate) fn arm(&mut self, slot: Slot) {
         let conn = &mut self.slots[slot as usize].conn;
         if let Some(at) = conn.arm(&self.setup.plan.timeouts) {
-            self.deadlines.push(at, slot, conn.generation());
+            self.deadlines.push(at, slot);
         }
     }
 
@@ -433,7 +450,7 @@ impl Pool {
     pub(crate) fn pop_expired(&mut self, now: Nanos) -> Option<Slot> {
         while let Some(alarm) = self.deadlines.pop_until(now) {
             let conn = &mut self.slots[alarm.slot as usize].conn;
-            if !conn.disarm(alarm.generation, alarm.at) {
+            if !conn.disarm(alarm.at) {
                 continue;
             }
             if conn.deadline(&self.setup.plan.timeouts) <= now {
@@ -489,12 +506,12 @@ impl Pool {
             self.free.push(slot);
             return Err(class_of(error));
         }
-        let direct = end.tunnel.is_none() && end.tls_name.is_none();
-        let work = work(&mut self.spare, &self.setup, self.keeps_heads);
+        let direct = end.is_direct();
         let entry = &mut self.slots[slot as usize];
         (entry.dirty, entry.listed, entry.client) = (false, false, client);
         entry.conn.renew(endpoint, address, user, now);
-        entry.conn.begin(work, direct, self.limits.depth, io.now());
+        let take = || work(&mut self.spare, &self.setup, self.keeps_heads);
+        entry.conn.begin(take, (direct, self.limits.depth), io.now());
         entry.conn.allow_early(options.early);
         self.open_count += 1;
         Ok(slot)
@@ -509,12 +526,17 @@ impl Pool {
         self.slots.len() as Slot - 1
     }
 
-    /// A call is about to be put on the connection, which may have been at rest.
+    /// A call is about to be put on the connection, which may have been at rest; its bytes are to be
+    /// written.
     #[inline(always)]
     pub(crate) fn employ(&mut self, slot: Slot) -> Employed<'_> {
-        let Pool { slots, spare, setup, keeps_heads, limits, .. } = self;
-        let take = || work(spare, setup, *keeps_heads);
-        slots[slot as usize].conn.employ(take, limits.depth)
+        let Pool { slots, spare, setup, keeps_heads, limits, dirty, .. } = self;
+        let entry = &mut slots[slot as usize];
+        if !entry.dirty {
+            entry.dirty = true;
+            dirty.push(slot);
+        }
+        entry.conn.employ(|| work(spare, setup, *keeps_heads), limits.depth)
     }
 
     /// The connection may have no call under way: then it needs little until it has one again.
@@ -554,8 +576,9 @@ impl Pool {
         io.close(slot, how);
         self.open_count -= 1;
         self.free.push(slot);
-        if let Some(work) = self.slots[slot as usize].conn.take_work() {
-            self.give_back(work);
+        // the slot keeps what the next connection in it will work with, unless there are many such
+        if self.free.len() > SPARE_MAX {
+            self.slots[slot as usize].conn.drop_work();
         }
     }
 }

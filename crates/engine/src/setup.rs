@@ -32,6 +32,14 @@ pub struct Endpoint {
     pub absolute: bool,
 }
 
+impl Endpoint {
+    /// Nothing comes before the first request: no TLS, no tunnel.
+    #[inline]
+    pub(crate) fn is_direct(&self) -> bool {
+        self.tunnel.is_none() && self.tls_name.is_none()
+    }
+}
+
 /// `scheme://host:port` of a URL: calls with the same key share connections.
 pub fn endpoint_key(url: &Url) -> String {
     let port = url.port_or_known_default().unwrap_or(0);

@@ -159,7 +159,7 @@ impl Speaker {
     }
 
     /// Asks: the call takes the place behind those outstanding.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
         each!(self, protocol => protocol.ask(request, out));
     }
@@ -202,7 +202,7 @@ impl Speaker {
     }
 
     /// Of the response that is done, from its last event until the next.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn facts(&self) -> AnswerFacts {
         each!(self, protocol => protocol.facts())
     }

@@ -97,6 +97,8 @@ pub struct Worker {
     looks: bool,
     /// Each request has to be proved by itself.
     proves: bool,
+    /// Requests go out as their templates have them: none is proved, scripted, or has a user's cookies.
+    ready_made: bool,
     /// Some responses let their call be asked again: those to logins, and to early data.
     repeats: bool,
     shared: ReadCaches,
@@ -126,6 +128,7 @@ impl Worker {
             journal: Journal::new(&setup, received_max),
             looks: setup.body.looks(),
             proves,
+            ready_made: !proves && !setup.plan.request.cookies,
             repeats: proves || setup.plan.tls.early_data,
             shared: ReadCaches::default(),
             buffer: vec![0; READ_SIZE].into_boxed_slice(),
@@ -141,6 +144,7 @@ impl Worker {
     #[must_use]
     pub fn with_script(mut self, script: Box<dyn Script>) -> Worker {
         self.feedback.attend_by_script(script);
+        self.ready_made = false;
         self.attend()
     }
 

@@ -109,18 +109,18 @@ fn value(bucket: u64) -> Nanos {
 /// count.
 impl Packed for Hist {
     fn pack(&self, out: &mut Vec<u8>) {
-        let (zeros, above) = self.parts();
+        let buckets = self.buckets();
+        let (zeros, rows) = match buckets.split_first() {
+            Some(((Nanos::ZERO, zeros), rows)) => (*zeros, rows),
+            _ => (0, &buckets[..]),
+        };
         zeros.pack(out);
-        let Some(above) = above else { return 0_usize.pack(out) };
-        let rows: Vec<(u64, u64)> = above
-            .iter_recorded()
-            .map(|row| (bucket(row.value_iterated_to()), row.count_since_last_iteration()))
-            .collect();
         rows.len().pack(out);
         let mut before = 0;
-        for (bucket, count) in rows {
+        for (highest, count) in rows {
+            let bucket = bucket(highest.0);
             put(out, u128::from(bucket - before));
-            put(out, u128::from(count));
+            put(out, u128::from(*count));
             before = bucket;
         }
     }

@@ -600,6 +600,14 @@ pub struct Timeouts {
     pub call: Nanos,
 }
 
+impl Timeouts {
+    /// The shortest of those that bound a call on an open connection.
+    pub fn shortest(&self) -> Nanos {
+        let optional = [self.first_byte, self.progress, self.answer];
+        optional.into_iter().flatten().fold(self.call, Nanos::min)
+    }
+}
+
 /// What a good answer is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expect {

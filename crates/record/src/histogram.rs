@@ -9,7 +9,7 @@ pub fn encode(hist: &Hist) -> (u64, Option<Vec<u8>>) {
     let (zeros, above) = hist.parts();
     let blob = above.map(|above| {
         let mut blob = Vec::new();
-        let written = V2Serializer::new().serialize(above, &mut blob);
+        let written = V2Serializer::new().serialize(&above, &mut blob);
         written.expect("counts fit 63 bits, and memory takes them");
         blob
     });

@@ -146,6 +146,16 @@ fn a_server_that_says_nothing_more_is_stalled() {
     since(&observe(&patient, Fated::new(Fate::Hangs)), Conduct::Stalled);
 }
 
+/// Each slot has had many connections by the time at which the server says nothing more.
+#[test]
+fn each_connection_of_a_slot_has_its_own_limit() {
+    let run = execute(closed(Some(1)), Box::new(Fated::new(Fate::Hangs)), 1);
+    let times = &run.measurement.total.timed_out;
+    assert!(times.count() >= 8, "{}", times.count());
+    let (low, high) = (Nanos::from_millis(999), Nanos::from_millis(1_001));
+    assert!(times.min() >= low && times.max() <= high, "{:?} {:?}", times.min(), times.max());
+}
+
 #[test]
 fn a_share_that_fails_is_told_by_its_status() {
     let busy = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";

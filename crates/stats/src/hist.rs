@@ -1,5 +1,8 @@
 //! A histogram of times: HdrHistogram, three significant digits from 1 µs to one hour.
 
+mod buckets;
+
+use buckets::{BucketCounts, HIGH, LOW, SIGNIFICANT_DIGITS, ends};
 use hdrhistogram::Histogram;
 use units::Nanos;
 
@@ -9,13 +12,8 @@ use units::Nanos;
 #[derive(Clone, Debug, Default)]
 pub struct Hist {
     zeros: u64,
-    above: Option<Box<Histogram<u64>>>,
+    above: Option<BucketCounts>,
 }
-
-/// Lowest discernible and highest trackable value, in nanoseconds.
-const LOW: u64 = 1_000;
-const HIGH: u64 = 3_600_000_000_000;
-const SIGNIFICANT_DIGITS: u8 = 3;
 
 impl Hist {
     pub fn new() -> Hist {
@@ -24,15 +22,15 @@ impl Hist {
 
     /// Takes its memory now, so that recording allocates nothing.
     pub fn prepared() -> Hist {
-        Hist { zeros: 0, above: Some(empty()) }
+        Hist { zeros: 0, above: Some(BucketCounts::new()) }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, value: Nanos) {
         if value.is_zero() {
             self.zeros += 1;
         } else {
-            self.above.get_or_insert_with(empty).saturating_record(value.0);
+            self.above.get_or_insert_with(BucketCounts::new).record(value.0);
         }
     }
 
@@ -40,29 +38,33 @@ impl Hist {
         if value.is_zero() {
             self.zeros += count;
         } else if count > 0 {
-            self.above.get_or_insert_with(empty).saturating_record_n(value.0, count);
+            self.above.get_or_insert_with(BucketCounts::new).record_n(value.0, count);
         }
     }
 
     /// Adds another histogram's counts; associative and commutative.
     pub fn merge(&mut self, other: &Hist) {
         self.zeros += other.zeros;
-        if let Some(theirs) = other.above.as_deref().filter(|theirs| !theirs.is_empty()) {
-            let mine = self.above.get_or_insert_with(empty);
-            mine.add(theirs).expect("all histograms have the same bounds");
+        if let Some(theirs) = other.filled() {
+            self.above.get_or_insert_with(BucketCounts::new).merge(theirs);
         }
     }
 
     /// Forgets the counts and keeps the memory.
     pub fn clear(&mut self) {
         self.zeros = 0;
-        if let Some(above) = self.above.as_deref_mut().filter(|above| !above.is_empty()) {
-            above.reset();
+        if let Some(above) = self.above.as_mut().filter(|above| !above.is_empty()) {
+            above.clear();
         }
     }
 
+    /// What recordings above zero are counted in, if there are any.
+    fn filled(&self) -> Option<&BucketCounts> {
+        self.above.as_ref().filter(|above| !above.is_empty())
+    }
+
     pub fn count(&self) -> u64 {
-        self.zeros + self.above.as_ref().map_or(0, |above| above.len())
+        self.zeros + self.above.as_ref().map_or(0, BucketCounts::total)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -72,9 +74,7 @@ impl Hist {
     /// The value at or below which a share `q` (0..=1) of the recordings lies: the highest value
     /// equivalent to the one of rank ceil(q·n). Zero when nothing was recorded.
     pub fn quantile(&self, q: f64) -> Nanos {
-        let Some(above) = self.above.as_deref().filter(|above| !above.is_empty()) else {
-            return Nanos::ZERO;
-        };
+        let Some(above) = self.filled() else { return Nanos::ZERO };
         let total = self.count();
         // q and the product are rounded: 0.55 · 100 is 55.00000000000001, whose rank is still 55.
         let exact = q.clamp(0.0, 1.0) * total as f64 * (1.0 - 2.0 * f64::EPSILON);
@@ -82,49 +82,41 @@ impl Hist {
         if rank <= self.zeros {
             return Nanos::ZERO;
         }
-        // Half a rank lower, for the same reason: the histogram rounds up to the rank again.
-        let q_above = ((rank - self.zeros) as f64 - 0.5) / above.len() as f64;
-        Nanos(above.value_at_quantile(q_above).min(above.max()))
+        Nanos(ends(above.at_rank(rank - self.zeros)).1)
     }
 
     pub fn mean(&self) -> Nanos {
-        let Some(above) = self.above.as_deref().filter(|above| !above.is_empty()) else {
-            return Nanos::ZERO;
-        };
-        Nanos((above.mean() * above.len() as f64 / self.count() as f64).round() as u64)
+        let Some(above) = self.filled() else { return Nanos::ZERO };
+        Nanos((above.mean() * above.total() as f64 / self.count() as f64).round() as u64)
     }
 
     pub fn max(&self) -> Nanos {
-        Nanos(self.above.as_ref().filter(|above| !above.is_empty()).map_or(0, |above| above.max()))
+        Nanos(self.extremes().map_or(0, |(_, highest)| highest))
     }
 
     pub fn min(&self) -> Nanos {
         if self.zeros > 0 {
             return Nanos::ZERO;
         }
-        Nanos(self.above.as_ref().filter(|above| !above.is_empty()).map_or(0, |above| above.min()))
+        Nanos(self.extremes().map_or(0, |(lowest, _)| lowest))
+    }
+
+    /// Of recordings above zero.
+    fn extremes(&self) -> Option<(u64, u64)> {
+        self.above.as_ref()?.extremes()
     }
 
     /// Population standard deviation, from bucket midpoints.
     pub fn stdev(&self) -> Nanos {
         let (mean, total) = (self.mean().0 as f64, self.count() as f64);
-        let Some(above) = self.above.as_deref().filter(|above| !above.is_empty()) else {
-            return Nanos::ZERO;
-        };
-        let squares: f64 = above
-            .iter_recorded()
-            .map(|step| {
-                let value = above.median_equivalent(step.value_iterated_to()) as f64;
-                (value - mean).powi(2) * step.count_since_last_iteration() as f64
-            })
-            .sum();
+        let Some(above) = self.filled() else { return Nanos::ZERO };
+        let squares = above.squares(mean);
         Nanos(((squares + mean * mean * self.zeros as f64) / total).sqrt().round() as u64)
     }
 
     /// How many recordings are at or below `value` (to the histogram's resolution).
     pub fn count_at_or_below(&self, value: Nanos) -> u64 {
-        let above = self.above.as_deref().filter(|above| !above.is_empty());
-        self.zeros + above.map_or(0, |above| above.count_between(0, value.0.min(HIGH)))
+        self.zeros + self.filled().map_or(0, |above| above.up_to(value.0.min(HIGH)))
     }
 
     /// [`Hist::count_at_or_below`] for many values: each costs a binary search in place of a walk over
@@ -132,11 +124,9 @@ impl Hist {
     pub fn cumulative(&self) -> Cumulative {
         let mut count = self.zeros;
         let mut rows = vec![(Nanos::ZERO, count)];
-        if let Some(above) = self.above.as_deref() {
-            for step in above.iter_recorded() {
-                count += step.count_since_last_iteration();
-                rows.push((Nanos(above.lowest_equivalent(step.value_iterated_to())), count));
-            }
+        for (row, more) in self.above.iter().flat_map(BucketCounts::rows) {
+            count += more;
+            rows.push((Nanos(ends(row).0), count));
         }
         Cumulative(rows)
     }
@@ -147,12 +137,8 @@ impl Hist {
         if self.zeros > 0 {
             out.push((Nanos::ZERO, self.zeros));
         }
-        if let Some(above) = self.above.as_deref() {
-            let steps = above.iter_recorded();
-            out.extend(
-                steps.map(|s| (Nanos(s.value_iterated_to()), s.count_since_last_iteration())),
-            );
-        }
+        let rows = self.above.iter().flat_map(BucketCounts::rows);
+        out.extend(rows.map(|(row, count)| (Nanos(ends(row).1), count)));
         out
     }
 
@@ -163,10 +149,10 @@ impl Hist {
         hist
     }
 
-    /// How many recordings are of zero, and what the others are counted in; `None` when there are no
-    /// others.
-    pub fn parts(&self) -> (u64, Option<&Histogram<u64>>) {
-        (self.zeros, self.above.as_deref().filter(|above| !above.is_empty()))
+    /// How many recordings are of zero, and the others as a plain HdrHistogram; `None` when there are
+    /// no others.
+    pub fn parts(&self) -> (u64, Option<Histogram<u64>>) {
+        (self.zeros, self.filled().map(BucketCounts::to_hdr))
     }
 
     /// From what [`Hist::parts`] gives.
@@ -185,13 +171,13 @@ impl Hist {
                 above.high(),
                 above.sigfig()
             )),
-            above => Ok(Hist { zeros, above: above.map(Box::new) }),
+            above => Ok(Hist { zeros, above: above.as_ref().map(BucketCounts::from_hdr) }),
         }
     }
 
     /// The same counts as a plain HdrHistogram (zeros included), for the public file formats.
     pub fn to_hdr(&self) -> Histogram<u64> {
-        let mut all = self.above.as_deref().cloned().unwrap_or_else(|| *empty());
+        let mut all = self.above.as_ref().map_or_else(buckets::empty, BucketCounts::to_hdr);
         all.saturating_record_n(0, self.zeros);
         all
     }
@@ -241,11 +227,6 @@ pub struct Summary {
     pub p99: Nanos,
     pub p99_9: Nanos,
     pub max: Nanos,
-}
-
-fn empty() -> Box<Histogram<u64>> {
-    let made = Histogram::new_with_bounds(LOW, HIGH, SIGNIFICANT_DIGITS);
-    Box::new(made.expect("the bounds are constants that fit"))
 }
 
 #[cfg(test)]

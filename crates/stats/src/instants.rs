@@ -25,7 +25,7 @@ impl Instants {
     }
 
     /// Keeps a call that was answered; allocates nothing when prepared.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&mut self, sample: &Sample) {
         if self.rows.len() < KEPT_OF_ROW && sample.user.is_none_or(|user| user < FOLLOWED) {
             self.rows.push((sample.done, sample.intended));

@@ -267,6 +267,30 @@ pub struct Snapshot {
     pub verified: Verified,
 }
 
+/// The instants of a call. Not its sample itself: as no function gets that, it need not stand in memory.
+struct CallTimes {
+    intended: Nanos,
+    admitted: Nanos,
+    issued: Nanos,
+    sent: Nanos,
+    first_byte: Nanos,
+    done: Nanos,
+}
+
+impl CallTimes {
+    #[inline(always)]
+    fn of(sample: &Sample) -> CallTimes {
+        CallTimes {
+            intended: sample.intended,
+            admitted: sample.admitted,
+            issued: sample.issued,
+            sent: sample.sent,
+            first_byte: sample.first_byte,
+            done: sample.done,
+        }
+    }
+}
+
 impl Snapshot {
     /// What the usual call of a closed loop is recorded in is prepared, so that recording it
     /// allocates nothing.
@@ -399,34 +423,36 @@ impl Snapshot {
     }
 
     /// Times of a call that is not [plain](Snapshot::plain).
-    fn unusual(&mut self, sample: &Sample, outcome: Outcome, issued: bool) {
-        let response = sample.done - sample.intended;
+    #[inline(never)]
+    fn unusual(&mut self, times: &CallTimes, outcome: Outcome, issued: bool) {
+        let response = times.done - times.intended;
         match outcome {
             Outcome::Succeeded => self.succeeded.record(response),
             Outcome::Failed => self.failed.record(response),
             _ => self.timed_out.record(response),
         }
         if outcome != Outcome::Failed {
-            let lag = if issued { sample.issued - sample.admitted } else { Nanos::ZERO };
+            let lag = if issued { times.issued - times.admitted } else { Nanos::ZERO };
             self.punctual.record(response - lag);
         }
-        self.redirects += u64::from(sample.redirects);
-        if let Some(class) = sample.class {
-            *self.failures.entry(class).or_default() += 1;
-        }
         if issued {
-            self.service.record(sample.done - sample.issued);
-            self.slip.record(sample.issued - sample.intended);
-            self.wait.record(sample.admitted - sample.intended);
-            self.lag.record(sample.issued - sample.admitted);
-            if sample.first_byte > Nanos::ZERO {
-                self.first_byte.record(sample.first_byte - sample.sent);
+            self.service.record(times.done - times.issued);
+            self.slip.record(times.issued - times.intended);
+            self.wait.record(times.admitted - times.intended);
+            self.lag.record(times.issued - times.admitted);
+            if times.first_byte > Nanos::ZERO {
+                self.first_byte.record(times.first_byte - times.sent);
             }
         }
         if outcome == Outcome::Succeeded {
-            self.transfer.record(sample.done - sample.first_byte);
-            self.exchange_sum += sample.done - sample.sent;
+            self.transfer.record(times.done - times.first_byte);
+            self.exchange_sum += times.done - times.sent;
         }
+    }
+
+    #[cold]
+    fn failed_as(&mut self, class: FailureClass) {
+        *self.failures.entry(class).or_default() += 1;
     }
 
     fn hists(&self) -> [&Hist; 13] {
@@ -555,7 +581,9 @@ impl Recorder {
         if self.first_late == Nanos::NEVER {
             self.first_late = now - intended;
         }
-        self.flight_step(now, 1);
+        self.flight_until(now);
+        self.flight += 1;
+        self.now.flight_peak = self.now.flight_peak.max(self.flight);
     }
 
     /// A due arrival could not be issued.
@@ -570,7 +598,8 @@ impl Recorder {
     }
 
     /// The outcome of an arrival is known. `issued` is false for one that died in the queue.
-    #[inline]
+    // inlined, so that what a plain call does not need of its sample is never written anywhere
+    #[inline(always)]
     pub fn done(&mut self, sample: &Sample, outcome: Outcome, issued: bool) {
         let warm_up = self.in_warm_up(sample.intended);
         let counts = self.counts(sample.intended);
@@ -583,7 +612,8 @@ impl Recorder {
         }
         if issued {
             counts.in_flight -= 1;
-            self.flight_step(sample.done, -1);
+            self.flight_until(sample.done);
+            self.flight = self.flight.saturating_sub(1);
         } else {
             counts.queued -= 1;
         }
@@ -636,7 +666,7 @@ impl Recorder {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn times(&mut self, sample: &Sample, outcome: Outcome, issued: bool) {
         let response = sample.done - sample.intended;
         let now = &mut *self.now;
@@ -659,13 +689,18 @@ impl Recorder {
         } else if let Outcome::Dropped | Outcome::Abandoned = outcome {
             return;
         } else {
-            now.unusual(sample, outcome, issued);
+            now.redirects += u64::from(sample.redirects);
+            if let Some(class) = sample.class {
+                now.failed_as(class);
+            }
+            now.unusual(&CallTimes::of(sample), outcome, issued);
         }
         if !now.targets.is_empty() {
             self.target(sample, outcome);
         }
     }
 
+    #[inline(always)]
     fn target(&mut self, sample: &Sample, outcome: Outcome) {
         let last = self.now.targets.len() - 1;
         let row = self.rows.get(sample.target as usize).copied().unwrap_or(sample.target);
@@ -730,13 +765,6 @@ impl Recorder {
         }
         self.beat = ((now - self.window.0).0 / BEAT.0) as usize;
         self.window.0 + Nanos(BEAT.0 * (self.beat as u64 + 1))
-    }
-
-    #[inline]
-    fn flight_step(&mut self, now: Nanos, change: i64) {
-        self.flight_until(now);
-        self.flight = self.flight.saturating_add_signed(change);
-        self.now.flight_peak = self.now.flight_peak.max(self.flight);
     }
 
     #[inline]

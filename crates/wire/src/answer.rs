@@ -214,7 +214,6 @@ impl AnswerReader {
     }
 
     /// The next bytes belong to a new answer.
-    #[inline]
     pub fn start(&mut self, asked: Asked) {
         self.asked = asked;
         self.state = ReadState::Begin;
@@ -226,25 +225,37 @@ impl AnswerReader {
         }
     }
 
+    /// [`AnswerReader::start`] and [`AnswerReader::advance`] in one, where the answer's first bytes are
+    /// there: what a head seen before says is set once, and nothing else is.
+    ///
+    /// # Errors
+    /// As [`AnswerReader::advance`].
+    #[inline(always)]
+    pub fn begin(
+        &mut self,
+        asked: Asked,
+        cache: &mut HeadCache,
+        input: &[u8],
+    ) -> Result<Advance, AnswerError> {
+        if let Some(known) = cache.latest(input)
+            && let BodyRule::Length(length) = known.rule
+            && asked == Asked::Ordinary
+        {
+            return Ok(self.short_cut(known, length, input));
+        }
+        self.start(asked);
+        self.advance(cache, input)
+    }
+
     /// Takes in what it can of `input`: at most one piece of body. Call again with the rest while
     /// something was consumed and the answer is not done; every byte that may be consumed is. Not
     /// started, or done, it consumes nothing.
     ///
     /// # Errors
     /// The bytes are no answer; the connection cannot be used any further.
-    #[inline(always)]
+    // apart, so that `begin` is small enough to stand where it is needed
+    #[inline(never)]
     pub fn advance(&mut self, cache: &mut HeadCache, input: &[u8]) -> Result<Advance, AnswerError> {
-        if self.state == ReadState::Begin
-            && let Some(known) = cache.latest(input)
-            && self.takes_short_cut(known)
-        {
-            let length = self.short_cut(known, input.len());
-            if self.keep_head {
-                self.buffer.extend_from_slice(&input[..known.len]);
-                self.head_len = self.buffer.len();
-            }
-            return Ok(length);
-        }
         let advance = self.advance_by_state(cache, input);
         if advance.is_err() {
             self.state = ReadState::Idle;
@@ -319,34 +330,35 @@ impl AnswerReader {
 
 impl AnswerReader {
     /// The common case: an ordinary answer's whole known head at the start of the input, with a body
-    /// of known length.
+    /// of `length` bytes.
     #[inline]
-    fn takes_short_cut(&self, known: &Known) -> bool {
-        matches!(known.rule, BodyRule::Length(_))
-            && self.asked == Asked::Ordinary
-            && self.facts.head_bytes == 0
-    }
-
-    #[inline]
-    fn short_cut(&mut self, known: &Known, available: usize) -> Advance {
-        let BodyRule::Length(length) = known.rule else { return nothing() };
-        let rest = available - known.len;
+    fn short_cut(&mut self, known: &Known, length: u64, input: &[u8]) -> Advance {
+        let rest = input.len() - known.len;
         let here = usize::try_from(length).unwrap_or(usize::MAX).min(rest);
+        self.asked = Asked::Ordinary;
         self.begun = true;
-        self.facts.status = known.status;
-        self.facts.minor_version = known.minor_version;
-        self.facts.persistent = known.keep_alive;
-        self.facts.framing = Framing::Length;
-        self.facts.head_bytes = known.len as u64;
-        self.facts.body_bytes = here as u64;
+        self.facts = AnswerFacts {
+            status: known.status,
+            minor_version: known.minor_version,
+            persistent: known.keep_alive,
+            framing: Framing::Length,
+            head_bytes: known.len as u64,
+            body_bytes: here as u64,
+            ..AnswerFacts::default()
+        };
         self.left = length - here as u64;
         let done = self.left == 0;
         self.state = if done { ReadState::Idle } else { ReadState::Length };
+        if !self.buffer.is_empty() {
+            self.empty_buffer();
+        }
+        if self.keep_head {
+            self.buffer.extend_from_slice(&input[..known.len]);
+            self.head_len = known.len;
+        }
         Advance { consumed: known.len + here, body: known.len..known.len + here, done }
     }
 
-    // apart, so that the short cut is small enough to stand where it is needed
-    #[inline(never)]
     fn advance_by_state(
         &mut self,
         cache: &mut HeadCache,

@@ -92,6 +92,8 @@ pub struct Targets {
     order: Order,
     /// Rows by the index of the call, in place of one after the other; empty: none.
     sequence: Vec<u32>,
+    /// Every call asks for the first row.
+    single: bool,
     /// Running sums of the weights; empty unless the order is random.
     sums: Vec<f64>,
     seed: Seed,
@@ -107,23 +109,26 @@ impl Targets {
             sum
         });
         let sums = if order == Order::Random { sums.collect() } else { Vec::new() };
-        Targets { templates, order, sequence: Vec::new(), sums, seed }
+        let single = templates.len() == 1 && order == Order::InOrder;
+        Targets { templates, order, sequence: Vec::new(), single, sums, seed }
     }
 
     /// Takes the rows in this order, unless they are drawn. Every row is one of the templates.
     pub fn in_sequence(self, sequence: Vec<u32>) -> Targets {
-        Targets { sequence, ..self }
+        Targets { single: self.single && sequence.is_empty(), sequence, ..self }
     }
 
     /// The row that call `index` asks for; `None` when the list is used up.
     #[inline]
     pub fn pick(&self, index: u64) -> Option<u32> {
+        if self.single {
+            return Some(0);
+        }
         let count = self.templates.len() as u64;
         if !self.sequence.is_empty() && self.order != Order::Random {
             return self.listed(index);
         }
         match self.order {
-            Order::InOrder if count == 1 => Some(0),
             Order::InOrder => Some((index % count) as u32),
             Order::Once => (index < count).then_some(index as u32),
             Order::Random => Some(self.draw(index)),
@@ -143,6 +148,7 @@ impl Targets {
         (self.order == Order::Once).then_some(count as u64)
     }
 
+    #[inline]
     pub fn template(&self, row: u32) -> &Template {
         &self.templates[row as usize]
     }

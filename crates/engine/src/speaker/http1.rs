@@ -4,6 +4,7 @@ use super::{Fault, ReadCaches, Request};
 use sample::FailureClass;
 use wire::answer::{Advance, AnswerError, AnswerFacts, AnswerReader, Asked};
 use wire::timing::{Malformed, Timing};
+use workload::Template;
 
 #[derive(Debug)]
 pub(crate) struct Http1 {
@@ -30,19 +31,11 @@ impl Http1 {
 
     #[inline]
     pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
-        let template = request.template;
-        let (bytes, at) = if request.last {
-            (&template.last, template.cookie_at_last)
-        } else {
-            (&template.bytes, template.cookie_at)
-        };
-        let Some(cookie) = request.cookie else { return out.extend_from_slice(bytes) };
-        let (head, rest) = bytes.split_at(at);
-        out.extend_from_slice(head);
-        out.extend_from_slice(b"Cookie: ");
-        out.extend_from_slice(cookie.as_bytes());
-        out.extend_from_slice(b"\r\n");
-        out.extend_from_slice(rest);
+        let Request { template, last, cookie } = *request;
+        match cookie {
+            None => out.extend_from_slice(if last { &template.last } else { &template.bytes }),
+            Some(cookie) => ask_with_cookie(template, last, cookie, out),
+        }
     }
 
     /// Takes a piece of the oldest call's response in; `asked`: by what.
@@ -53,16 +46,21 @@ impl Http1 {
         asked: Asked,
         input: &[u8],
     ) -> Result<Advance, Fault> {
-        if !self.reading {
-            self.reading = true;
-            self.reader.start(asked);
-        }
-        match self.reader.advance(&mut shared.heads, input) {
+        let heads = &mut shared.heads;
+        let advance = match self.reading {
+            true => self.reader.advance(heads, input),
+            false => self.reader.begin(asked, heads, input),
+        };
+        match advance {
             Ok(advance) => {
                 self.reading = !advance.done;
                 Ok(advance)
             }
-            Err(error) => Err(Fault::Broken { class: class_of(&error) }),
+            Err(error) => {
+                // of a response that cannot be understood, what has come still counts
+                self.reading = true;
+                Err(Fault::Broken { class: class_of(&error) })
+            }
         }
     }
 
@@ -98,6 +96,21 @@ impl Http1 {
         let begun = call == 0 && self.reading && self.reader.begun();
         begun.then(|| self.reader.facts_so_far())
     }
+}
+
+#[inline(never)]
+fn ask_with_cookie(template: &Template, last: bool, cookie: &str, out: &mut Vec<u8>) {
+    let (bytes, at) = if last {
+        (&template.last, template.cookie_at_last)
+    } else {
+        (&template.bytes, template.cookie_at)
+    };
+    let (head, rest) = bytes.split_at(at);
+    out.extend_from_slice(head);
+    out.extend_from_slice(b"Cookie: ");
+    out.extend_from_slice(cookie.as_bytes());
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(rest);
 }
 
 /// What a response that could not be read has failed as.

@@ -61,14 +61,7 @@ impl Worker {
 
     /// `count` calls of a user fall due at `intended`.
     #[inline(always)]
-    pub(super) fn emit<I: Io>(
-        &mut self,
-        io: &mut I,
-        user: u32,
-        count: u32,
-        intended: Nanos,
-        now: Nanos,
-    ) {
+    fn emit<I: Io>(&mut self, io: &mut I, user: u32, count: u32, intended: Nanos, now: Nanos) {
         if self.feedback.is_guided() {
             return self.emit_errand(io, user, intended, now);
         }
@@ -77,9 +70,11 @@ impl Worker {
             if self.edges.is_stopping() {
                 break;
             }
-            let Some(call) = self.feedback.next_call(user, intended, warm_up) else { break };
+            let Some((call, endpoint)) = self.feedback.next_call(user, intended, warm_up) else {
+                break;
+            };
             self.journal.due(call.intended);
-            self.place(io, call, now);
+            self.place_at(io, call, endpoint, now);
         }
         // nearly always false, and then the call is saved
         if self.feedback.is_idle(user) {
@@ -129,7 +124,23 @@ impl Worker {
     }
 
     /// A call of a user has ended: the next one is issued, or falls due later.
+    #[inline(always)]
     pub(super) fn follow<I: Io>(&mut self, io: &mut I, ended: EndedCall, now: Nanos) {
+        if self.feedback.goes_on(&ended) {
+            self.go_on(io, ended.user, now);
+        } else {
+            self.follow_the_plan(io, ended, now);
+        }
+    }
+
+    /// The user's next call falls due at once.
+    #[inline(never)]
+    fn go_on<I: Io>(&mut self, io: &mut I, user: u32, now: Nanos) {
+        self.emit(io, user, 1, now, now);
+    }
+
+    #[inline(never)]
+    fn follow_the_plan<I: Io>(&mut self, io: &mut I, ended: EndedCall, now: Nanos) {
         let user = ended.user;
         let warm_up = self.journal.in_warm_up(now);
         match self.feedback.follow(ended, warm_up, now) {

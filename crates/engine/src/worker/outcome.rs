@@ -32,13 +32,9 @@ impl Worker {
         if self.journal.finish(&sample, end, call.is_issued()) {
             self.stop();
         }
-        if let Some(crowd) = &self.setup.crowd
-            && let Some(id) = self.feedback.user_id(call.user)
-        {
-            self.journal.of_kind(crowd.kind(id), &sample, end);
-        }
         if self.journal.is_watched() {
-            self.tell(call, sample, end);
+            // a copy: where nobody watches, the sample need not stand in memory
+            self.tell(call, sample.clone(), end);
         }
         if let Some(intake) = call.intake.take() {
             self.reclaim(intake);
@@ -71,12 +67,19 @@ impl Worker {
         self.journal.stream_over(marks, how, call.intended, now);
     }
 
-    /// A finished call is told to the guide, and logged.
+    /// A finished call is counted among those of its kind of clients, told to the guide, and logged.
+    #[inline(never)]
     fn tell(&mut self, call: &mut Call, mut sample: Sample, end: &End) {
         if self.setup.body.streams() {
             self.end_stream(call, end, sample.done);
         }
-        sample.user = self.feedback.user_id(call.user);
+        let user = self.feedback.user_id(call.user);
+        if let Some(crowd) = &self.setup.crowd
+            && let Some(id) = user
+        {
+            self.journal.of_kind(crowd.kind(id), &sample, end);
+        }
+        sample.user = user;
         let mut note = None;
         if self.feedback.is_attended() {
             note = self.feedback.tell_guide(&sample, end.outcome);
@@ -121,7 +124,10 @@ impl Worker {
         if stood {
             self.judge_connection(io, slot, now);
         }
-        if let Some(facts) = self.pool.conn_mut(slot).take_protocol_facts() {
+        let conn = self.pool.conn_mut(slot);
+        if conn.is_multiplexed()
+            && let Some(facts) = conn.take_protocol_facts()
+        {
             self.journal.count_protocol(facts, || io.quic(slot));
         }
         self.pool.close(io, slot, how);

@@ -7,6 +7,7 @@ use crate::feedback::DroppedPart;
 use crate::pool::Opener;
 use crate::proof;
 use crate::render::raw_template;
+use crate::setup::Endpoint;
 use crate::speaker::Request;
 use conduit::{Close, Io, Slot};
 use sample::{ConnectionRecord, FailureClass};
@@ -18,6 +19,12 @@ impl Worker {
     #[inline(always)]
     pub(super) fn place<I: Io>(&mut self, io: &mut I, call: Call, now: Nanos) {
         let endpoint = self.template_of(&call).endpoint;
+        self.place_at(io, call, endpoint, now);
+    }
+
+    /// The same where it is known which endpoint the call goes to.
+    #[inline(always)]
+    pub(super) fn place_at<I: Io>(&mut self, io: &mut I, call: Call, endpoint: u32, now: Nanos) {
         if let Some(slot) = self.usable(io, &call, endpoint, now) {
             return self.assign(slot, call, now);
         }
@@ -140,17 +147,25 @@ impl Worker {
         let opener = Opener { user, id, late };
         let slot = self.pool.open(io, endpoint, opener, chosen.as_ref(), now)?;
         self.journal.connection_begun();
-        let end = self.pool.endpoint(endpoint).clone();
-        if let Some(request) = &end.tunnel {
-            self.pool.conn_mut(slot).send_connect(request);
-        } else if let Some(name) = &end.tls_name
-            && let Err(class) = self.start_tls(slot, name)
+        let end = self.pool.endpoint(endpoint);
+        if !end.is_direct()
+            && let Err(class) = self.start_indirect(slot, &end.clone())
         {
             self.close(io, slot, Close::Reset, now);
             return Err(class);
         }
         self.feedback.give_connection(user, slot, self.pool.has_several_per_user());
         Ok(slot)
+    }
+
+    /// What comes before the first request: CONNECT to a proxy, or TLS's first flight.
+    fn start_indirect(&mut self, slot: Slot, end: &Endpoint) -> Result<(), FailureClass> {
+        match (&end.tunnel, &end.tls_name) {
+            (Some(request), _) => self.pool.conn_mut(slot).send_connect(request),
+            (None, Some(name)) => self.start_tls(slot, name)?,
+            (None, None) => {}
+        }
+        Ok(())
     }
 
     /// Puts a TLS session on the connection and its first flight on the way.
@@ -169,12 +184,34 @@ impl Worker {
     pub(super) fn assign(&mut self, slot: Slot, mut call: Call, now: Nanos) {
         self.journal.issue(&mut call, now);
         call.tries += 1;
+        if !self.ready_made {
+            return self.assign_made(slot, call, now);
+        }
+        let template = match &call.request {
+            Some(template) => template,
+            None => self.setup.targets.template(call.target),
+        };
+        let calls_max = self.pool.calls_max();
+        let Employed { work, assigned, open, armed } = self.pool.employ(slot);
+        let written = work.ask(&Request { template, last: assigned >= calls_max, cookie: None });
+        call.bytes_sent += written;
+        if open {
+            call.sent = now;
+        }
+        let intended = call.intended;
+        work.put(call, now);
+        self.pool.arm_for(slot, (armed, open), intended);
+    }
+
+    /// The same for a request that is not simply its template.
+    #[inline(never)]
+    fn assign_made(&mut self, slot: Slot, mut call: Call, now: Nanos) {
         let by_script = self.feedback.is_scripted();
         if by_script && self.proves && call.request.is_none() {
             self.take_scripted(&mut call);
         }
         let calls_max = self.pool.calls_max();
-        let Employed { work, assigned, open } = self.pool.employ(slot);
+        let Employed { work, assigned, open, armed } = self.pool.employ(slot);
         let written = if by_script && !self.proves {
             let feedback = &mut self.feedback;
             let (said, written) = work.ask_as_written(|out| feedback.scripted_request(out));
@@ -201,8 +238,7 @@ impl Worker {
         }
         let intended = call.intended;
         work.put(call, now);
-        self.pool.mark_dirty(slot);
-        self.pool.arm_for(slot, intended);
+        self.pool.arm_for(slot, (armed, open), intended);
     }
 
     /// A request of the script's that is to be proved, and to be sent again as it is with the answer to a
@@ -227,10 +263,14 @@ impl Worker {
     }
 
     /// Puts stranded calls on other connections; what was put too often has failed.
+    #[inline]
     pub(super) fn replace_stranded<I: Io>(&mut self, io: &mut I, now: Nanos) {
-        if !self.pool.has_stranded() {
-            return;
+        if self.pool.has_stranded() {
+            self.replace_all_stranded(io, now);
         }
+    }
+
+    fn replace_all_stranded<I: Io>(&mut self, io: &mut I, now: Nanos) {
         for mut call in self.pool.take_stranded() {
             call.first_byte = Nanos::ZERO;
             call.sent = Nanos::ZERO;

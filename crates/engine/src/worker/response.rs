@@ -120,17 +120,19 @@ impl Worker {
         let heads = self.setup.plan.measure.conforming_counts_heads;
         let received = facts.body_bytes + if heads { facts.head_bytes } else { 0 };
         let conn = self.pool.conn_mut(slot);
-        let Some(mut call) = conn.take_served(row, received, now) else { return };
+        // used where it stands: a call is long, and taking it out of its Option would copy it
+        let mut taken = conn.take_served(row, received, now);
+        let Some(call) = &mut taken else { return };
         let setup_times = conn.take_setup_times();
         let (decoded, wrong) = if self.setup.body.looks() {
-            self.judge_body(&mut call, facts, now)
+            self.judge_body(call, facts, now)
         } else {
             (facts.body_bytes, self.setup.body.judge_length(facts.body_bytes))
         };
         // the connection ends before the other responses to a script's call
         let wrong = wrong.or((call.responses_due > 1).then_some(FailureClass::ClosedEarly));
         call.add(facts, decoded);
-        let again = self.repeats && self.is_to_be_repeated(slot, &mut call, facts.status);
+        let again = self.repeats && self.is_to_be_repeated(slot, call, facts.status);
         let redirect = if (300..400).contains(&facts.status) || self.setup.plan.request.cookies {
             let own = call.request.as_deref();
             self.read_head(slot, own, (call.user, call.target, call.redirects), facts.status)
@@ -158,19 +160,16 @@ impl Worker {
             // before the user's next call, so that none waits behind newer ones for ever
             self.replace_stranded(io, now);
         }
-        if again {
-            self.journal.response_before_last(facts.status, now);
-            self.ask_again(io, call, now);
-            return self.offer(slot, now);
-        }
         match redirect {
-            Ok(Some(template)) => self.redirect(io, call, template, now),
-            Ok(None) => {
-                self.conclude_with(io, &mut call, &end, now, setup_times);
+            _ if again => {
+                self.journal.response_before_last(facts.status, now);
+                self.ask_again(io, taken, now);
             }
+            Ok(Some(template)) => self.redirect(io, taken, template, now),
+            Ok(None) => self.conclude_with(io, call, &end, now, setup_times),
             Err(class) => {
                 let end = End::answered(facts, Some(class));
-                self.conclude_with(io, &mut call, &end, now, setup_times);
+                self.fail_redirect(io, call, &end, now, setup_times);
             }
         }
         self.offer(slot, now);
@@ -354,7 +353,8 @@ impl Worker {
 
     /// The same call again, with the answer to the server's challenge, or later.
     #[cold]
-    fn ask_again<I: Io>(&mut self, io: &mut I, mut call: Call, now: Nanos) {
+    fn ask_again<I: Io>(&mut self, io: &mut I, call: Option<Call>, now: Nanos) {
+        let Some(mut call) = call else { return };
         call.tries = 0;
         call.first_byte = Nanos::ZERO;
         if let Some(intake) = call.intake.take() {
@@ -364,7 +364,8 @@ impl Worker {
     }
 
     /// A redirect's request takes the call's place.
-    fn redirect<I: Io>(&mut self, io: &mut I, mut call: Call, template: Template, now: Nanos) {
+    fn redirect<I: Io>(&mut self, io: &mut I, call: Option<Call>, template: Template, now: Nanos) {
+        let Some(mut call) = call else { return };
         call.redirects += 1;
         call.tries = 0;
         call.asked = template.asked;
@@ -374,6 +375,19 @@ impl Worker {
             self.reclaim(intake);
         }
         self.place_again(io, call, now);
+    }
+
+    /// A redirect that cannot be followed.
+    #[cold]
+    fn fail_redirect<I: Io>(
+        &mut self,
+        io: &mut I,
+        call: &mut Call,
+        end: &End,
+        now: Nanos,
+        setup: Option<(Nanos, Option<Nanos>)>,
+    ) {
+        self.conclude_with(io, call, end, now, setup);
     }
 
     /// What was gathered of the call's response is no longer needed.

@@ -69,8 +69,8 @@ impl Worker {
     /// Reads until the socket is drained, or the connection is no more.
     #[inline]
     fn read_all<I: Io>(&mut self, io: &mut I, slot: Slot, ended: bool) -> Nanos {
-        let generation = self.pool.conn(slot).generation();
         let mut buffer = std::mem::take(&mut self.buffer);
+        let generation = self.pool.conn(slot).generation();
         let mut now = Nanos::ZERO;
         while self.pool.conn(slot).is_still(generation) {
             let read = io.read(slot, &mut buffer);
@@ -102,8 +102,10 @@ impl Worker {
     fn receive<I: Io>(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
         let conn = self.pool.conn_mut(slot);
         let (state, encrypted) = conn.touch(now);
+        if state == ConnState::Open && !encrypted {
+            return self.hear(io, slot, bytes, now);
+        }
         match state {
-            ConnState::Open if !encrypted => self.hear(io, slot, bytes, now),
             ConnState::Open | ConnState::Handshake => self.receive_tls(io, slot, bytes, now),
             ConnState::Tunnel => self.receive_tunnel(io, slot, bytes, now),
             // bytes before our first write went out: a server that speaks first is no HTTP server
@@ -112,6 +114,7 @@ impl Worker {
         }
     }
 
+    #[inline(never)]
     fn receive_tls<I: Io>(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
         let mut plain = std::mem::take(&mut self.plain);
         plain.clear();
@@ -172,7 +175,7 @@ impl Worker {
     }
 
     /// Plaintext: the speaker says what it means to which call.
-    #[inline]
+    #[inline(always)]
     fn hear<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
         if self.pool.conn(slot).is_multiplexed() {
             self.hear_streams(io, slot, input, now);

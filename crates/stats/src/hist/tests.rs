@@ -135,8 +135,7 @@ fn a_histogram_is_rebuilt_from_its_buckets_and_its_parts() {
         hist.record(Nanos(value));
     }
     let (zeros, above) = hist.parts();
-    let again =
-        [Hist::from_buckets(hist.buckets()), Hist::from_parts(zeros, above.cloned()).unwrap()];
+    let again = [Hist::from_buckets(hist.buckets()), Hist::from_parts(zeros, above).unwrap()];
     for again in again {
         assert_eq!(again.buckets(), hist.buckets());
         assert_eq!(again.summary(), hist.summary());

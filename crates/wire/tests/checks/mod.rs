@@ -63,17 +63,23 @@ fn see<'a>(
     cache: &mut HeadCache,
     pieces: impl Iterator<Item = &'a [u8]>,
 ) -> Seen {
-    see_by(asked, keep_head, &mut |reader, rest| reader.advance(cache, rest), pieces)
+    let mut step = |reader: &mut AnswerReader, fresh: bool, rest: &[u8]| match fresh {
+        true => reader.begin(asked, cache, rest),
+        false => reader.advance(cache, rest),
+    };
+    see_by(asked, keep_head, &mut step, pieces)
 }
 
 /// Whole, and each head parsed as if it were the first.
 fn see_anew(asked: Asked, keep_head: bool, input: &[u8]) -> Seen {
-    let mut advance =
-        |reader: &mut AnswerReader, rest: &[u8]| reader.advance(&mut HeadCache::new(), rest);
+    let mut advance = |reader: &mut AnswerReader, _: bool, rest: &[u8]| {
+        reader.advance(&mut HeadCache::new(), rest)
+    };
     see_by(asked, keep_head, &mut advance, std::iter::once(input))
 }
 
-type Step<'a> = &'a mut dyn FnMut(&mut AnswerReader, &[u8]) -> Result<Advance, AnswerError>;
+/// Reads on; true: these are an answer's first bytes.
+type Step<'a> = &'a mut dyn FnMut(&mut AnswerReader, bool, &[u8]) -> Result<Advance, AnswerError>;
 
 fn see_by<'a>(
     asked: Asked,
@@ -83,12 +89,12 @@ fn see_by<'a>(
 ) -> Seen {
     let mut reader = AnswerReader::new(keep_head);
     let (mut answers, mut body, mut used, mut open_used) = (Vec::new(), Vec::new(), 0, 0);
-    let mut failed = None;
+    let (mut failed, mut fresh) = (None, true);
     reader.start(asked);
     'pieces: for piece in pieces {
         let mut rest = piece;
         while !rest.is_empty() && answers.len() < ANSWERS_MAX {
-            let advance = match step(&mut reader, rest) {
+            let advance = match step(&mut reader, std::mem::take(&mut fresh), rest) {
                 Ok(advance) => advance,
                 Err(error) => {
                     failed = Some(error);
@@ -111,6 +117,7 @@ fn see_by<'a>(
                     timings: reader.server_timings().map(|one| format!("{one:?}")).collect(),
                 });
                 used += std::mem::take(&mut open_used);
+                fresh = true;
                 reader.start(asked);
             }
         }
