@@ -250,7 +250,7 @@ fn bytes(report: &RunRecord) -> String {
         format!("{} ({}/s)", show::bytes(n), show::bytes(per_s as u64))
     };
     let mut text = format!(
-        "sent {}, received {}, of that bodies {}",
+        "sent {}, received {}; bodies: {}",
         flow(bytes.sent),
         flow(bytes.received),
         show::bytes(bytes.body)

@@ -74,7 +74,7 @@ pub(crate) fn list(
         main {
             h1 { "Results" }
             p class="soft" { (shown(store)) }
-            @for note in notes { p class="store-note" { (shown(note)) } }
+            @for note in notes { p role="status" { (shown(note)) } }
             (filter(wanted, filtered))
             @if entries.is_empty() {
                 p id="nothing" {
