@@ -8,20 +8,6 @@ mod kernel;
 
 pub use kernel::probe;
 
-/// Why there is no ring: part of a sentence. `since`: the first kernel that has what was asked of it.
-pub fn why_no_ring(error: &std::io::Error, since: &str) -> String {
-    use std::io::ErrorKind;
-    match error.kind() {
-        ErrorKind::PermissionDenied => "this machine does not allow io_uring (the setting \
-                                        kernel.io_uring_disabled, or the profile of a container)"
-            .to_owned(),
-        ErrorKind::Unsupported | ErrorKind::InvalidInput => {
-            format!("this kernel's io_uring does not do that; {since} does")
-        }
-        _ => format!("io_uring does not start: {error}"),
-    }
-}
-
 use crate::{connect, failure, monotonic, raw};
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use kernel::{Await, BUFFER, BUFFERS, Completion, KernelRing, Kind, Tag};
@@ -97,7 +83,7 @@ struct RingSocket {
     broken: Option<FailureClass>,
     /// The last piece filled its buffer: more may wait in the socket.
     full: bool,
-    /// Arrived that came, and how much of the first was read.
+    /// Pieces that came, and how much of the first was read.
     first: u16,
     last: u16,
     at: u16,
@@ -174,6 +160,20 @@ impl Arrived {
             self.free.push(socket.first);
             socket.first = self.next[usize::from(socket.first)];
         }
+    }
+}
+
+/// Why there is no ring: part of a sentence. `since`: the first kernel that has what was asked of it.
+pub fn why_no_ring(error: &std::io::Error, since: &str) -> String {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::PermissionDenied => "this machine does not allow io_uring (the setting \
+                                        kernel.io_uring_disabled, or the profile of a container)"
+            .to_owned(),
+        ErrorKind::Unsupported | ErrorKind::InvalidInput => {
+            format!("this kernel's io_uring does not do that; {since} does")
+        }
+        _ => format!("io_uring does not start: {error}"),
     }
 }
 

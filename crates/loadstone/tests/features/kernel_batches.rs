@@ -5,6 +5,7 @@ use crate::support::{
     Scripted, Site, behind, failures, finish, keep, measured, outcomes, run, text, untested, whole,
 };
 use rustix::net::sockopt::{set_socket_linger, set_tcp_cork};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -169,6 +170,9 @@ fn ends_that_come_with_a_response_are_heard_with_it() {
 
 #[test]
 fn a_thousand_connections_are_served() {
+    // the server is in this process
+    let limits = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits }).unwrap();
     let site = Site::start(&[]);
     for (stack, _) in ways(&site) {
         let words = ["--stack", stack, "-n", "3000", "-c", "1000", &site.url("/bytes/100")];

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Reactor;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
@@ -335,6 +336,9 @@ fn a_thousand_connections_at_once() {
     let Some(mut io) = ring() else { return };
     let (listener, peer) = listener();
     const COUNT: u32 = 1_000;
+    // both ends are here
+    let limits = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits }).expect("raised");
     let mut served: Vec<TcpStream> =
         (0..COUNT).map(|slot| connected(&mut io, &listener, &peer, slot)).collect();
     let (mut ready, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
