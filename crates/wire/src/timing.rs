@@ -61,8 +61,22 @@ impl<'a> Iterator for Timings<'a> {
 
 /// Cuts off what stands before the next `end` outside quotes, and drops the `end` itself.
 fn take_until<'a>(rest: &mut &'a [u8], end: u8) -> &'a [u8] {
+    // before the first quote nothing is quoted
+    let stop = match memchr::memchr2(end, b'"', rest) {
+        Some(at) if rest[at] == b'"' => end_outside_quotes(rest, end),
+        stop => stop,
+    };
+    let (before, after) = match stop {
+        Some(stop) => (&rest[..stop], &rest[stop + 1..]),
+        None => (*rest, &[][..]),
+    };
+    *rest = after;
+    before
+}
+
+fn end_outside_quotes(text: &[u8], end: u8) -> Option<usize> {
     let (mut quoted, mut escaped) = (false, false);
-    let stop = rest.iter().position(|&byte| {
+    text.iter().position(|&byte| {
         match byte {
             _ if escaped => escaped = false,
             b'\\' if quoted => escaped = true,
@@ -70,13 +84,7 @@ fn take_until<'a>(rest: &mut &'a [u8], end: u8) -> &'a [u8] {
             _ => return byte == end && !quoted,
         }
         false
-    });
-    let (before, after) = match stop {
-        Some(stop) => (&rest[..stop], &rest[stop + 1..]),
-        None => (*rest, &[][..]),
-    };
-    *rest = after;
-    before
+    })
 }
 
 fn read(metric: &[u8]) -> Result<Timing<'_>, Malformed> {

@@ -1,10 +1,10 @@
 //! Outcomes and ends: of a call, of a connection, of a run.
 
 use super::Worker;
-use crate::call::{Call, End, NOBODY};
+use crate::call::{Call, End, NOBODY, SetupTimes};
 use crate::feedback::EndedCall;
 use conduit::{Close, Io, Slot};
-use sample::{Outcome, Sample};
+use sample::Outcome;
 use stats::{StreamEnd, StreamMarks};
 use units::Nanos;
 
@@ -21,20 +21,17 @@ impl Worker {
         call: &mut Call,
         end: &End,
         now: Nanos,
-        setup: Option<(Nanos, Option<Nanos>)>,
+        setup: Option<SetupTimes>,
     ) {
-        let mut sample = call.sample(now, end);
-        if let Some((connect, tls)) = setup {
-            sample.connect = Some(connect);
-            sample.tls = tls;
+        let sample = call.sample(now, end, setup);
+        if setup.is_some() {
             self.journal.connection_answered(now - call.sent);
         }
         if self.journal.finish(&sample, end, call.is_issued()) {
             self.stop();
         }
         if self.journal.is_watched() {
-            // a copy: where nobody watches, the sample need not stand in memory
-            self.tell(call, sample.clone(), end);
+            self.tell(call, end, now, setup);
         }
         if let Some(intake) = call.intake.take() {
             self.reclaim(intake);
@@ -68,8 +65,10 @@ impl Worker {
     }
 
     /// A finished call is counted among those of its kind of clients, told to the guide, and logged.
+    // makes the sample anew: where nobody watches, it need not stand in memory
     #[inline(never)]
-    fn tell(&mut self, call: &mut Call, mut sample: Sample, end: &End) {
+    fn tell(&mut self, call: &mut Call, end: &End, now: Nanos, setup: Option<SetupTimes>) {
+        let mut sample = call.sample(now, end, setup);
         if self.setup.body.streams() {
             self.end_stream(call, end, sample.done);
         }
