@@ -161,6 +161,9 @@ impl FromArgMatches for GivenOptions {
     }
 }
 
+/// Whether a command takes what was typed.
+pub(crate) type Narrower = fn(&str) -> Result<(), ParseError>;
+
 /// A row that a command takes which does not take all of them. What is said here differs from the row.
 pub(crate) struct SharedRow {
     pub(crate) name: &'static str,
@@ -171,7 +174,7 @@ pub(crate) struct SharedRow {
     /// The value where none is given; help tells it behind the line.
     pub(crate) default: Option<&'static str>,
     /// Takes fewer values than the row.
-    pub(crate) narrower: Option<fn(&str) -> Result<(), ParseError>>,
+    pub(crate) narrower: Option<Narrower>,
     pub(crate) without: &'static [&'static str],
     pub(crate) heading: Option<&'static str>,
 }
