@@ -92,9 +92,8 @@ impl Call {
         self.decoded_bytes += decoded;
     }
 
-    /// `setup`: what it took to open its connection, where it did that.
-    #[inline(always)]
-    pub(crate) fn sample(&self, done: Nanos, end: &End, setup: Option<SetupTimes>) -> Sample {
+    #[inline]
+    pub(crate) fn sample(&self, done: Nanos, end: &End) -> Sample {
         Sample {
             index: self.index,
             target: self.target,
@@ -106,8 +105,8 @@ impl Call {
             written: self.written,
             first_byte: self.first_byte,
             done,
-            connect: setup.map(|(connect, _)| connect),
-            tls: setup.and_then(|(_, tls)| tls),
+            connect: None,
+            tls: None,
             status: end.status,
             class: end.class,
             persistent: end.persistent,
@@ -121,9 +120,6 @@ impl Call {
         }
     }
 }
-
-/// Time to connect, and to shake hands where there is TLS.
-pub(crate) type SetupTimes = (Nanos, Option<Nanos>);
 
 /// How a call ended, before it becomes a sample.
 #[derive(Clone, Copy, Debug)]

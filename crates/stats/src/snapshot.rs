@@ -267,7 +267,7 @@ pub struct Snapshot {
     pub verified: Verified,
 }
 
-/// The instants of a call. Not its sample itself: as no function gets that, it need not stand in memory.
+/// The instants of a call, which are all that its times are made of.
 struct CallTimes {
     intended: Nanos,
     admitted: Nanos,

@@ -1,10 +1,10 @@
 //! Outcomes and ends: of a call, of a connection, of a run.
 
 use super::Worker;
-use crate::call::{Call, End, NOBODY, SetupTimes};
+use crate::call::{Call, End, NOBODY};
 use crate::feedback::EndedCall;
 use conduit::{Close, Io, Slot};
-use sample::Outcome;
+use sample::{Outcome, Sample};
 use stats::{StreamEnd, StreamMarks};
 use units::Nanos;
 
@@ -21,17 +21,19 @@ impl Worker {
         call: &mut Call,
         end: &End,
         now: Nanos,
-        setup: Option<SetupTimes>,
+        setup: Option<(Nanos, Option<Nanos>)>,
     ) {
-        let sample = call.sample(now, end, setup);
-        if setup.is_some() {
+        let mut sample = call.sample(now, end);
+        if let Some((connect, tls)) = setup {
+            sample.connect = Some(connect);
+            sample.tls = tls;
             self.journal.connection_answered(now - call.sent);
         }
         if self.journal.finish(&sample, end, call.is_issued()) {
             self.stop();
         }
         if self.journal.is_watched() {
-            self.tell(call, end, now, setup);
+            self.tell(call, sample.clone(), end);
         }
         if let Some(intake) = call.intake.take() {
             self.reclaim(intake);
@@ -65,10 +67,8 @@ impl Worker {
     }
 
     /// A finished call is counted among those of its kind of clients, told to the guide, and logged.
-    // makes the sample anew: where nobody watches, it need not stand in memory
     #[inline(never)]
-    fn tell(&mut self, call: &mut Call, end: &End, now: Nanos, setup: Option<SetupTimes>) {
-        let mut sample = call.sample(now, end, setup);
+    fn tell(&mut self, call: &mut Call, mut sample: Sample, end: &End) {
         if self.setup.body.streams() {
             self.end_stream(call, end, sample.done);
         }

@@ -2,7 +2,7 @@
 //! becomes of the calls of a connection that breaks.
 
 use super::Worker;
-use crate::call::{Call, End, SetupTimes};
+use crate::call::{Call, End};
 use crate::connection::{Conn, ConnState};
 use crate::guide::AnsweredCall;
 use crate::intake::Intake;
@@ -303,7 +303,7 @@ impl Worker {
         own: Option<&Template>,
         (user, target, redirects): (u32, u32, u8),
         status: u16,
-    ) -> Result<Option<Box<Template>>, FailureClass> {
+    ) -> Result<Option<Template>, FailureClass> {
         let setup = &*self.setup;
         let head = self.pool.conn(slot).head();
         let from = own.unwrap_or_else(|| setup.targets.template(target));
@@ -331,7 +331,7 @@ impl Worker {
         let absolute = setup.endpoints[endpoint as usize].absolute;
         let template =
             build_template(&setup.plan, &url, next, &target.headers, body, endpoint, absolute);
-        template.map(|template| Some(Box::new(template))).map_err(|_| FailureClass::Redirects)
+        template.map(Some).map_err(|_| FailureClass::Redirects)
     }
 
     /// A response with this status is not the last one to its call: the server asks for a login, or
@@ -364,19 +364,13 @@ impl Worker {
     }
 
     /// A redirect's request takes the call's place.
-    fn redirect<I: Io>(
-        &mut self,
-        io: &mut I,
-        call: Option<Call>,
-        template: Box<Template>,
-        now: Nanos,
-    ) {
+    fn redirect<I: Io>(&mut self, io: &mut I, call: Option<Call>, template: Template, now: Nanos) {
         let Some(mut call) = call else { return };
         call.redirects += 1;
         call.tries = 0;
         call.asked = template.asked;
         call.first_byte = Nanos::ZERO;
-        call.request = Some(template);
+        call.request = Some(Box::new(template));
         if let Some(intake) = call.intake.take() {
             self.reclaim(intake);
         }
@@ -391,7 +385,7 @@ impl Worker {
         call: &mut Call,
         end: &End,
         now: Nanos,
-        setup: Option<SetupTimes>,
+        setup: Option<(Nanos, Option<Nanos>)>,
     ) {
         self.conclude_with(io, call, end, now, setup);
     }
