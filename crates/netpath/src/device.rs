@@ -6,7 +6,7 @@ use crate::{netlink, raw, retry};
 use rustix::fs::{Mode, OFlags, open};
 use std::fs::File;
 use std::io;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Largest packet.
@@ -89,25 +89,52 @@ pub(crate) fn furnish(tun: &Tun, furniture: &Furniture) -> Result<(), PathTroubl
     setting(&format!("ipv4/conf/{name}/rp_filter"), "0")?;
     // without IPv6 in the kernel there is nothing to switch off
     setting(&format!("ipv6/conf/{name}/disable_ipv6"), "1").ok();
-    let socket = socket()?;
-    let socket = socket.as_fd();
     let set_up = || -> io::Result<()> {
-        raw::set_mtu(socket, name, MTU as i32)?;
-        netlink::set_queue_length(raw::index(socket, name)?, QUEUE_LENGTH)?;
+        let socket = bring_up(name)?;
+        let socket = socket.as_fd();
         raw::set_address(socket, name, raw::ADDRESS, furniture.address)?;
         raw::set_address(socket, name, raw::NETMASK, Ipv4Addr::BROADCAST)?;
-        raw::bring_up(socket, name)?;
         furniture.routes.iter().try_for_each(|(to, mask)| raw::route(socket, name, *to, *mask))
     };
     set_up().map_err(PathTrouble::other(&format!("cannot set up the network device {name}")))
 }
 
+/// The same with addresses of IPv6: its own, and what else is reached through it.
+pub(crate) fn furnish_v6(
+    tun: &Tun,
+    address: Ipv6Addr,
+    route: (Ipv6Addr, u8),
+) -> Result<(), PathTrouble> {
+    let name = &tun.name;
+    setting(&format!("ipv6/conf/{name}/disable_ipv6"), "0")?;
+    // nobody else is there who would be told an address of its link, or asked for one
+    setting(&format!("ipv6/conf/{name}/addr_gen_mode"), "1")?;
+    setting(&format!("ipv6/conf/{name}/accept_ra"), "0")?;
+    let set_up = || -> io::Result<()> {
+        let socket = bring_up(name)?;
+        let index = raw::index(socket.as_fd(), name)?;
+        netlink::add_address(index, address)?;
+        netlink::add_route(index, route)
+    };
+    set_up().map_err(PathTrouble::other(&format!("cannot set up the network device {name}")))
+}
+
+/// Brings a device up, with the MTU and the queue that all have; a socket for what else is to be done.
+fn bring_up(name: &str) -> io::Result<File> {
+    let file = socket()?;
+    let socket = file.as_fd();
+    raw::set_mtu(socket, name, MTU as i32)?;
+    netlink::set_queue_length(raw::index(socket, name)?, QUEUE_LENGTH)?;
+    raw::bring_up(socket, name)?;
+    Ok(file)
+}
+
 /// Gives a namespace's loopback its addresses, with netmasks, and brings it up. What lies in such a
 /// network is an address of the namespace itself.
 pub(crate) fn loopback(addresses: &[(Ipv4Addr, Ipv4Addr)]) -> Result<(), PathTrouble> {
-    let socket = socket()?;
-    let socket = socket.as_fd();
     let set_up = || -> io::Result<()> {
+        let socket = socket()?;
+        let socket = socket.as_fd();
         raw::bring_up(socket, "lo")?;
         for (row, (address, mask)) in addresses.iter().enumerate() {
             // the first takes the place of 127.0.0.1/8, which the kernel gave it
@@ -140,9 +167,8 @@ fn setting(name: &str, value: &str) -> Result<(), PathTrouble> {
     std::fs::write(&file, value).map_err(PathTrouble::other(&format!("cannot write {file}")))
 }
 
-fn socket() -> Result<File, PathTrouble> {
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0));
-    let socket = socket.map_err(PathTrouble::other("cannot open a socket"))?;
+fn socket() -> io::Result<File> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     Ok(File::from(OwnedFd::from(socket)))
 }
 

@@ -1,9 +1,9 @@
-//! What the kernel says of a device and of the way to an address, and how long a device's queue is to be
-//! (rtnetlink(7)).
+//! What the kernel says of a device and of the way to an address, and what a device of ours is given: a length
+//! of its queue, addresses and routes of IPv6 (rtnetlink(7)).
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A device of the calling thread's network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct LinkFacts {
 pub enum RouteFacts {
     /// They stay here.
     Local,
-    By(Ipv4Addr),
+    By(IpAddr),
     /// It is on the link itself.
     OnLink,
 }
@@ -34,11 +34,13 @@ pub enum RouteFacts {
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
 const RTM_SETLINK: u16 = 19;
+const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
 const RTM_GETROUTE: u16 = 26;
 const NLMSG_ERROR: u16 = 2;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
+const NLM_F_CREATE: u16 = 0x400;
 const HEAD: usize = 16;
 /// Bytes of `struct ifinfomsg` and of `struct rtmsg`.
 const LINK_HEAD: usize = 16;
@@ -58,7 +60,13 @@ const IFF_LOOPBACK: u32 = 8;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
+const RTN_UNICAST: u8 = 1;
 const RTN_LOCAL: u8 = 2;
+const RT_TABLE_MAIN: u8 = 254;
+const RTPROT_STATIC: u8 = 4;
+const IFA_LOCAL: u16 = 2;
+const IFA_FLAGS: u16 = 8;
+const IFA_F_NODAD: u32 = 2;
 
 /// What is known of a device.
 ///
@@ -75,11 +83,15 @@ pub fn link(name: &str) -> io::Result<LinkFacts> {
 ///
 /// # Errors
 /// The kernel's: there is no route.
-pub fn route(address: Ipv4Addr, device: Option<u32>) -> io::Result<RouteFacts> {
+pub fn route(address: IpAddr, device: Option<u32>) -> io::Result<RouteFacts> {
     // family, bits of the destination, and what is 0
-    let mut body = vec![libc::AF_INET as u8, 32];
+    let (family, octets) = match address {
+        IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
+    };
+    let mut body = vec![family as u8, octets.len() as u8 * 8];
     body.resize(ROUTE_HEAD, 0);
-    body.extend(attribute(RTA_DST, &address.octets()));
+    body.extend(attribute(RTA_DST, &octets));
     if let Some(device) = device {
         body.extend(attribute(RTA_OIF, &device.to_ne_bytes()));
     }
@@ -97,6 +109,43 @@ pub(crate) fn set_queue_length(device: i32, packets: u32) -> io::Result<()> {
     let body = [head, attribute(IFLA_TXQLEN, &packets.to_ne_bytes())].concat();
     // an error that is 0 acknowledges it
     ask(RTM_SETLINK, NLM_F_ACK, &body).map(|_| ())
+}
+
+/// Gives a device an address of IPv6, without a look whether anybody has it.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn add_address(device: i32, address: Ipv6Addr) -> io::Result<()> {
+    // family, bits, flags, scope, device
+    let head = [&[libc::AF_INET6 as u8, 128, 0, 0][..], &device.to_ne_bytes()].concat();
+    let flags = attribute(IFA_FLAGS, &IFA_F_NODAD.to_ne_bytes());
+    let body = [head, attribute(IFA_LOCAL, &address.octets()), flags].concat();
+    ask(RTM_NEWADDR, NLM_F_ACK | NLM_F_CREATE, &body).map(|_| ())
+}
+
+/// Routes the addresses of IPv6 that agree with this one in the first bits over a device.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn add_route(device: i32, (to, bits): (Ipv6Addr, u8)) -> io::Result<()> {
+    // family, bits to and from, type of service, table, who made it, scope, kind, flags
+    let head = [
+        libc::AF_INET6 as u8,
+        bits,
+        0,
+        0,
+        RT_TABLE_MAIN,
+        RTPROT_STATIC,
+        0,
+        RTN_UNICAST,
+        0,
+        0,
+        0,
+        0,
+    ];
+    let (to, over) = (attribute(RTA_DST, &to.octets()), attribute(RTA_OIF, &device.to_ne_bytes()));
+    let body = [&head[..], &to, &over].concat();
+    ask(RTM_NEWROUTE, NLM_F_ACK | NLM_F_CREATE, &body).map(|_| ())
 }
 
 fn strange() -> io::Error {
@@ -207,7 +256,11 @@ fn read_route(answer: &[u8]) -> Option<RouteFacts> {
     }
     let gateway = attributes(body.get(ROUTE_HEAD..)?).find(|(kind, _)| *kind == RTA_GATEWAY);
     match gateway {
-        Some((_, address)) => Some(RouteFacts::By(Ipv4Addr::from_octets(*address.first_chunk()?))),
+        Some((_, octets)) => {
+            let six = || octets.first_chunk().map(|octets| Ipv6Addr::from_octets(*octets).into());
+            let four = || octets.first_chunk().map(|octets| Ipv4Addr::from_octets(*octets).into());
+            Some(RouteFacts::By(six().or_else(four)?))
+        }
         None => Some(RouteFacts::OnLink),
     }
 }
@@ -276,8 +329,11 @@ mod tests {
             read_route(&answer(RTN_LOCAL, &[out])),
             read_route(&answer(1, &[attribute(RTA_GATEWAY, &[10])])),
         ];
-        let by = RouteFacts::By(Ipv4Addr::new(10, 0, 0, 1));
+        let by = RouteFacts::By(Ipv4Addr::new(10, 0, 0, 1).into());
         assert_eq!(said, [Some(by), Some(RouteFacts::OnLink), Some(RouteFacts::Local), None]);
+        let six = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
+        let via = attribute(RTA_GATEWAY, &six.octets());
+        assert_eq!(read_route(&answer(1, &[via])), Some(RouteFacts::By(six.into())));
         let error = message(NLMSG_ERROR, 0, &(-19_i32).to_ne_bytes());
         assert_eq!((refusal(&error), read_route(&error)), (Some(19), None));
     }
@@ -288,6 +344,6 @@ mod tests {
         assert!(loopback.is_loopback && loopback.mac == [0; 6] && loopback.index > 0);
         let none = link("no-such-device").expect_err("there is none");
         assert_eq!(none.raw_os_error(), Some(libc::ENODEV));
-        assert_eq!(route(Ipv4Addr::LOCALHOST, None).ok(), Some(RouteFacts::Local));
+        assert_eq!(route(Ipv4Addr::LOCALHOST.into(), None).ok(), Some(RouteFacts::Local));
     }
 }

@@ -5,7 +5,7 @@ use crate::device::{self, Furniture, Tun};
 use crate::path::{self, NetBlock, PathLock};
 use crate::raw;
 use crate::trouble::PathTrouble;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
 use wan::CLIENTS_MAX;
 
@@ -21,7 +21,7 @@ const DEVICES_MAX: u32 = 4_096;
 pub struct PacketDevice {
     pub name: String,
     /// The first of the addresses that packets can come from.
-    pub first: Ipv4Addr,
+    pub first: IpAddr,
     /// How many there are.
     pub addresses: u32,
     /// What is read and written is a packet, as `kind` says.
@@ -43,28 +43,36 @@ pub enum PacketKind {
 /// Which addresses all devices' networks have together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Addresses {
-    network: u32,
+    network: IpAddr,
     /// A power of two.
     count: u32,
-    /// The devices' own; without one each takes the last of its part.
+    /// The devices' own; without one each takes the last but one of its part.
     gateway: Option<Ipv4Addr>,
 }
+
+/// Of a prefix so many addresses are used, 2 to the power of this.
+const USED_BITS_MAX: u32 = 24;
 
 impl Addresses {
     /// A block that is set aside for tests.
     fn of_block(block: NetBlock) -> Addresses {
-        let network = block.network().to_bits();
         let count = !block.mask().to_bits() + 1;
-        Addresses { network, count, gateway: Some(block.server()) }
+        Addresses { network: block.network().into(), count, gateway: Some(block.server()) }
     }
 
     /// Those that agree with `network` in the first `bits` bits.
-    fn chosen(network: Ipv4Addr, bits: u8) -> Result<Addresses, PathTrouble> {
-        let mask = !(u32::MAX >> bits);
-        if let Some(taken) = path::taken(network, Ipv4Addr::from_bits(mask), None) {
-            return Err(PathTrouble::Taken { prefix: format!("{network}/{bits}"), by: taken });
+    fn chosen(network: IpAddr, bits: u8) -> Result<Addresses, PathTrouble> {
+        path::prefix_taken(network, bits, None)?;
+        let width = if network.is_ipv4() { 32 } else { 128 };
+        let count = 1 << (width - u32::from(bits)).min(USED_BITS_MAX);
+        Ok(Addresses { network, count, gateway: None })
+    }
+
+    fn nth(&self, number: u32) -> IpAddr {
+        match self.network {
+            IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits() + number).into(),
+            IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits() + u128::from(number)).into(),
         }
-        Ok(Addresses { network: network.to_bits(), count: !mask + 1, gateway: None })
     }
 }
 
@@ -78,7 +86,7 @@ impl PacketDevice {
     pub fn open(
         count: u32,
         kind: PacketKind,
-        of: Option<(Ipv4Addr, u8)>,
+        of: Option<(IpAddr, u8)>,
     ) -> Result<Vec<PacketDevice>, PathTrouble> {
         let parts = count.clamp(1, DEVICES_MAX);
         let make = |all: Addresses| {
@@ -125,15 +133,22 @@ impl PacketDevice {
             raw::offload(device.as_fd())
                 .map_err(PathTrouble::other("the network device takes no virtio header"))?;
         }
-        let network = all.network + row * size;
-        let mask = Ipv4Addr::from_bits(!(size - 1));
-        let routes = vec![(Ipv4Addr::from_bits(network), mask)];
-        let last = Ipv4Addr::from_bits(network + size - 2);
-        let address = all.gateway.unwrap_or(last);
-        device::furnish(&device, &Furniture { address, routes })?;
+        let (network, last) = (all.nth(row * size), all.nth(row * size + size - 2));
+        match (network, last) {
+            (IpAddr::V4(network), IpAddr::V4(last)) => {
+                let routes = vec![(network, Ipv4Addr::from_bits(!(size - 1)))];
+                let address = all.gateway.unwrap_or(last);
+                device::furnish(&device, &Furniture { address, routes })?;
+            }
+            (IpAddr::V6(network), IpAddr::V6(last)) => {
+                let bits = 128 - size.ilog2() as u8;
+                device::furnish_v6(&device, last, (network, bits))?;
+            }
+            _ => {}
+        }
         Ok(PacketDevice {
             name: device.name.clone(),
-            first: Ipv4Addr::from_bits(network + 1),
+            first: all.nth(row * size + 1),
             addresses: size - if all.gateway.is_some() { 2 } else { 3 },
             queue: OwnedFd::from(device),
             kind,

@@ -7,7 +7,7 @@ use crate::namespace::Namespace;
 use crate::tally::Tally;
 use crate::trouble::PathTrouble;
 use sample::PathFacts;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -200,13 +200,22 @@ fn named_routes(table: &str) -> Vec<(&str, u32, u32)> {
 }
 
 /// Sees that this host makes no use of the addresses that agree with `network` in the first `bits` bits.
-/// They may be a part of a larger network that lies on `device`, where they are to be used.
+/// They may be a part of a larger network that lies on `device`, where they are to be used on one.
 ///
 /// # Errors
 /// Who has them.
-pub fn prefix_taken(network: Ipv4Addr, bits: u8, device: &str) -> Result<(), PathTrouble> {
-    let mask = Ipv4Addr::from_bits(!u32::MAX.checked_shr(bits.into()).unwrap_or(0));
-    match taken(network, mask, Some(device)) {
+pub fn prefix_taken(network: IpAddr, bits: u8, device: Option<&str>) -> Result<(), PathTrouble> {
+    let by = match network {
+        IpAddr::V4(network) => {
+            let mask = Ipv4Addr::from_bits(!u32::MAX.checked_shr(bits.into()).unwrap_or(0));
+            taken(network, mask, device)
+        }
+        IpAddr::V6(network) => {
+            let (routes, addresses) = (net_file("ipv6_route"), net_file("if_inet6"));
+            taken_v6(&routes, &addresses, (network, bits), device)
+        }
+    };
+    match by {
         None => Ok(()),
         Some(by) => Err(PathTrouble::Taken { prefix: format!("{network}/{bits}"), by }),
     }
@@ -215,12 +224,45 @@ pub fn prefix_taken(network: Ipv4Addr, bits: u8, device: &str) -> Result<(), Pat
 /// Who has addresses of a network already, in the calling thread's network: a route other than the
 /// default one, or an address of this host. `None`: nobody. A route over the device `around` to a larger
 /// network, of which this one is a part, does not count.
-pub(crate) fn taken(network: Ipv4Addr, mask: Ipv4Addr, around: Option<&str>) -> Option<String> {
-    let read = |name: &str| {
-        std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
+fn taken(network: Ipv4Addr, mask: Ipv4Addr, around: Option<&str>) -> Option<String> {
+    let route = routed(&net_file("route"), network.to_bits(), mask.to_bits(), around);
+    route.or_else(|| local(&net_file("fib_trie"), network.to_bits(), mask.to_bits()))
+}
+
+/// A table of the calling thread's network.
+fn net_file(name: &str) -> String {
+    std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
+}
+
+/// The same of IPv6, by the lines of /proc/net/ipv6_route (destination, its bits, ..., device) and of
+/// /proc/net/if_inet6 (address, ..., device), numbers in hexadecimal.
+fn taken_v6(
+    routes: &str,
+    addresses: &str,
+    (network, bits): (Ipv6Addr, u8),
+    around: Option<&str>,
+) -> Option<String> {
+    let number = |text: &str| u128::from_str_radix(text, 16).ok();
+    let same = |other: u128, bits: u32| {
+        (network.to_bits() ^ other).checked_shr(128 - bits.min(128)).unwrap_or(0) == 0
     };
-    let route = routed(&read("route"), network.to_bits(), mask.to_bits(), around);
-    route.or_else(|| local(&read("fib_trie"), network.to_bits(), mask.to_bits()))
+    let bits = u32::from(bits);
+    let address = addresses.lines().find_map(|line| {
+        let address = number(line.split_whitespace().next()?)?;
+        same(address, bits).then(|| Ipv6Addr::from_bits(address))
+    });
+    if let Some(address) = address {
+        return Some(format!("{address} is an address of this host"));
+    }
+    routes.lines().find_map(|line| {
+        let row: Vec<&str> = line.split_whitespace().collect();
+        let (to, of) = (number(row.first()?)?, number(row.get(1)?)? as u32);
+        let device = row.last()?;
+        // those over the loopback are of this host's addresses, which were looked at, or of nobody's
+        let counts = of != 0 && *device != "lo" && (around != Some(*device) || of >= bits);
+        (counts && same(to, of.min(bits)))
+            .then(|| format!("a route to {}/{of} goes through {device}", Ipv6Addr::from_bits(to)))
+    })
 }
 
 fn routed(table: &str, network: u32, mask: u32, around: Option<&str>) -> Option<String> {
@@ -425,6 +467,29 @@ mod tests {
             network.swap_bytes(),
             mask.swap_bytes()
         )
+    }
+
+    #[test]
+    fn who_has_addresses_of_ipv6_is_told() {
+        let routes = "fd000000000000090000000000000000 40 00000000000000000000000000000000 00 \
+                      00000000000000000000000000000000 00000100 00000001 00000000 00000001     eth0\n\
+                      00000000000000000000000000000000 00 00000000000000000000000000000000 00 \
+                      fe800000000000000000000000000001 00000400 00000001 00000000 00000003     eth0\n\
+                      fd000000000000090000000000000007 80 00000000000000000000000000000000 00 \
+                      00000000000000000000000000000000 00000000 00000001 00000000 80200001       lo\n";
+        let addresses = "fd000000000000090000000000000007 02 40 00 80     eth0\n";
+        let said = |prefix: &str, bits, device| {
+            let network = prefix.parse().expect("an address");
+            let by = taken_v6(routes, addresses, (network, bits), Some(device));
+            by.unwrap_or_else(|| "nobody".to_owned())
+        };
+        // a part of the device's own network, the same over another one, the host's own address
+        assert_eq!(said("fd00:0:0:9:1::", 96, "eth0"), "nobody");
+        let route = "a route to fd00:0:0:9::/64 goes through eth0";
+        assert_eq!(said("fd00:0:0:9:1::", 96, "eth1"), route);
+        assert_eq!(said("fd00:0:0:9::", 120, "eth0"), "fd00:0:0:9::7 is an address of this host");
+        assert_eq!(said("fd00::", 48, "eth0"), "fd00:0:0:9::7 is an address of this host");
+        assert_eq!(said("2001:db8::", 32, "eth1"), "nobody");
     }
 
     /// A thousand single clients at once, one crowd among them, and none into another's way.

@@ -25,8 +25,8 @@ const IFF_NO_PI: i16 = 0x1000;
 /// A virtio header stands before each packet.
 pub(crate) const IFF_VNET_HDR: i16 = 0x4000;
 const TUNSETOFFLOAD: libc::Ioctl = 0x4004_54d0;
-/// Checksums are not computed, and IPv4 segments of up to 64 KiB may come.
-const CHECKSUM_AND_SEGMENTATION: libc::c_ulong = 1 | 2;
+/// Checksums are not computed, and segments of up to 64 KiB may come, of IPv4 and of IPv6.
+const CHECKSUM_AND_SEGMENTATION: libc::c_ulong = 1 | 2 | 4;
 
 /// Tells the device that checksums and segmentation are left to whoever reads it.
 pub(crate) fn offload(file: BorrowedFd<'_>) -> io::Result<()> {

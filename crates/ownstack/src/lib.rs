@@ -25,7 +25,7 @@ use netpath::Lanes;
 use port::PacketPort;
 use reactor::monotonic;
 use sample::{FailureClass, SocketFacts};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tcp::{End, NotDone, TcpStack};
@@ -74,7 +74,7 @@ impl OwnStack {
     }
 
     /// The first of the addresses that connections come from.
-    pub fn first_address(&self) -> Ipv4Addr {
+    pub fn first_address(&self) -> IpAddr {
         self.stack.first_address()
     }
 
@@ -228,16 +228,12 @@ impl Io for OwnStack {
     }
 
     fn open(&mut self, slot: Slot, peer: &Peer, options: &OpenOptions) -> Result<(), IoError> {
-        let Peer::Tcp(SocketAddr::V4(address)) = peer else {
+        let Peer::Tcp(address) = peer else {
             return Err(IoError::Failed(FailureClass::Unreachable));
         };
-        let peer = End { address: *address.ip(), port: address.port() };
-        let from = match options.bind {
-            None => None,
-            Some(IpAddr::V4(address)) => Some(address),
-            Some(IpAddr::V6(_)) => return Err(IoError::Failed(FailureClass::AddressUnavailable)),
-        };
-        let opened = self.stack.open(self.now, slot, peer, options.nodelay, (from, options.port));
+        let peer = End { address: address.ip(), port: address.port() };
+        let from = (options.bind, options.port);
+        let opened = self.stack.open(self.now, slot, peer, options.nodelay, from);
         opened.map_err(IoError::Failed)?;
         if self.stack.outgoing().len() >= PENDING_MAX {
             self.flush();

@@ -43,7 +43,7 @@ struct TunQueue {
 /// Where a link is while nobody has it.
 pub(crate) type LinkHome = Mutex<Option<Box<XdpLink>>>;
 
-/// The one link of a device by AF_XDP; whoever has it gives it back in the end.
+/// A link of a device by AF_XDP; whoever has it gives it back in the end.
 #[derive(Debug)]
 pub(crate) struct LentLink {
     link: Option<Box<XdpLink>>,

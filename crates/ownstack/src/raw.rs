@@ -1,11 +1,12 @@
 //! Segments of anybody's making over a TUN device: no TCP of ours is between the script and the
 //! server's kernel.
 
+use crate::shared::later;
 use dialogue::packets::PacketLink;
 use netpath::{PacketDevice, PacketKind, PathTrouble};
 use reactor::monotonic;
 use rustix::io::Errno;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use tcp::End;
 
 /// Longer than any packet of a device that carries real ones.
@@ -42,9 +43,9 @@ impl RawLink {
     }
 
     /// The first and the last address that segments come from.
-    pub fn sources(&self) -> (Ipv4Addr, Ipv4Addr) {
+    pub fn sources(&self) -> (IpAddr, IpAddr) {
         let first = self.device.first;
-        (first, Ipv4Addr::from_bits(first.to_bits() + self.addresses() - 1))
+        (first, later(first, self.addresses() - 1))
     }
 
     /// Packets that the device did not take.
@@ -61,7 +62,7 @@ impl PacketLink for RawLink {
     fn place(&mut self) -> Option<End> {
         let (turn, addresses) = (self.turn, self.addresses());
         self.turn = self.turn.wrapping_add(1);
-        let address = Ipv4Addr::from_bits(self.device.first.to_bits() + turn % addresses);
+        let address = later(self.device.first, turn % addresses);
         let port = PORT_FIRST + (turn / addresses % PORTS) as u16;
         Some(End { address, port })
     }

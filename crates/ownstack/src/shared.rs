@@ -5,12 +5,12 @@ use crate::OwnStack;
 use crate::links::Links;
 use crate::port::{LentLink, LinkHome, PacketPort};
 use crate::uring;
-use crate::xdp::{XdpAsk, XdpFacts, XdpHook, XdpLink, XdpTrouble};
+use crate::xdp::{XdpAsk, XdpDevice, XdpHook, XdpTrouble};
 use netpath::{CommonLanes, LaneClients, Lanes, PacketDevice, PacketKind, PathTrouble, Tally};
 use reactor::monotonic;
 use rustix::fd::OwnedFd;
 use sample::{PathFacts, StackFacts};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::{fmt, io};
 use tcp::{Checksums, Sources, TcpSettings, TcpStack};
@@ -27,12 +27,11 @@ pub struct NetworkAsk {
     /// Emulated paths that all packets go through.
     pub paths: Option<InsidePaths>,
     /// The first address and the bits of the prefix that connections come from; `None`: a part of
-    /// 198.18.0.0/16 that is free.
-    pub prefix: Option<(Ipv4Addr, u8)>,
+    /// 198.18.0.0/16 that is free. Those behind emulated paths are of IPv4.
+    pub prefix: Option<(IpAddr, u8)>,
     /// Whether packets may go in batches, where the kernel can do that.
     pub batches: bool,
-    /// The device of Ethernet that packets go over, in place of TUN devices; it is one worker's, and its
-    /// packets go on no emulated paths.
+    /// The device of Ethernet that packets go over, in place of TUN devices; they go on no emulated paths.
     pub xdp: Option<XdpAsk>,
 }
 
@@ -112,22 +111,17 @@ pub struct OwnNetwork {
 enum Ground {
     /// One for each worker.
     Tun(Vec<PacketDevice>),
-    Xdp(XdpGround),
-}
-
-/// A device by AF_XDP, and where its link is while nobody has it.
-#[derive(Debug)]
-struct XdpGround {
-    facts: XdpFacts,
-    link: Arc<LinkHome>,
+    /// All have one, and each a link of its own, which is here while nobody has it.
+    Xdp(XdpDevice, Vec<Arc<LinkHome>>),
 }
 
 /// Where the connections of a worker come from.
 #[derive(Clone, Debug)]
-struct AddressPart {
-    device: String,
-    first: Ipv4Addr,
-    addresses: u32,
+pub(crate) struct AddressPart {
+    pub(crate) device: String,
+    pub(crate) first: IpAddr,
+    /// How many from the first on.
+    pub(crate) addresses: u32,
 }
 
 /// What workers that have ended have told and nobody has asked for.
@@ -147,11 +141,11 @@ impl OwnNetwork {
     pub fn open(ask: NetworkAsk) -> Result<Arc<OwnNetwork>, NetworkTrouble> {
         let (ground, handover) = match &ask.xdp {
             Some(xdp) => {
-                let link = XdpLink::open(xdp).map_err(NetworkTrouble::Xdp)?;
-                let facts = link.facts.clone();
-                let handover = Handover::Xdp(facts.hook);
-                let link = Arc::new(Mutex::new(Some(Box::new(link))));
-                (Ground::Xdp(XdpGround { facts, link }), handover)
+                let opened = XdpDevice::open(xdp, ask.workers.max(1));
+                let (device, links) = opened.map_err(NetworkTrouble::Xdp)?;
+                let handover = Handover::Xdp(device.hook);
+                let home = |link| Arc::new(Mutex::new(Some(Box::new(link))));
+                (Ground::Xdp(device, links.into_iter().map(home).collect()), handover)
             }
             None => (Ground::Tun(devices(&ask).map_err(NetworkTrouble::Path)?), Handover::of(&ask)),
         };
@@ -167,11 +161,15 @@ impl OwnNetwork {
     ///
     /// # Errors
     /// The server is this host, or the next hop to it does not answer.
-    pub fn reach(&self, server: Ipv4Addr) -> Result<(), NetworkTrouble> {
-        let Ground::Xdp(xdp) = &self.ground else { return Ok(()) };
-        let mut link = xdp.link.lock().unwrap_or_else(PoisonError::into_inner);
-        // who has it meanwhile asks himself
-        link.as_mut().map_or(Ok(()), |link| link.reach(server)).map_err(NetworkTrouble::Xdp)
+    pub fn reach(&self, server: IpAddr) -> Result<(), NetworkTrouble> {
+        let Ground::Xdp(_, links) = &self.ground else { return Ok(()) };
+        for link in links {
+            let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
+            // who has it meanwhile asks himself
+            let reached = link.as_mut().map_or(Ok(()), |link| link.reach(server));
+            reached.map_err(NetworkTrouble::Xdp)?;
+        }
+        Ok(())
     }
 
     /// How the workers' packets go.
@@ -186,30 +184,35 @@ impl OwnNetwork {
 
     /// The devices' names.
     pub fn devices(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().map(|part| part.device.as_str())
+        let devices = match &self.ground {
+            Ground::Tun(devices) => devices.len(),
+            Ground::Xdp(..) => 1,
+        };
+        self.parts.iter().take(devices).map(|part| part.device.as_str())
     }
 
     /// The queues of a device by AF_XDP, all of which are used.
     pub fn queues(&self) -> Option<usize> {
         match &self.ground {
-            Ground::Xdp(xdp) => Some(xdp.facts.queues),
+            Ground::Xdp(device, _) => Some(device.queues),
             Ground::Tun(_) => None,
         }
     }
 
     /// The first and the last address that connections come from.
-    pub fn sources(&self) -> (Ipv4Addr, Ipv4Addr) {
-        let first = self.parts.first().map_or(Ipv4Addr::UNSPECIFIED, |part| part.first);
-        let last = self.parts.last().map_or(Ipv4Addr::UNSPECIFIED, |part| {
+    pub fn sources(&self) -> (IpAddr, IpAddr) {
+        let nobody = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let first = self.parts.first().map_or(nobody, |part| part.first);
+        let last = self.parts.last().map_or(nobody, |part| {
             let addresses = self.addresses(part, self.parts.len() as u32 - 1);
-            Ipv4Addr::from_bits(part.first.to_bits() + addresses.max(1) - 1)
+            later(part.first, addresses.max(1) - 1)
         });
         (first, last)
     }
 
-    /// The first address of each worker's clients.
+    /// The first address of each worker's clients, where they are of IPv4, as those behind paths are.
     pub fn firsts(&self) -> Arc<[Ipv4Addr]> {
-        self.parts.iter().map(|part| part.first).collect()
+        self.parts.iter().filter_map(|part| ipv4(part.first)).collect()
     }
 
     /// The part of the population that each client belongs to; none without paths.
@@ -259,8 +262,8 @@ impl OwnNetwork {
     fn port(&self, id: u32) -> io::Result<PacketPort> {
         match &self.ground {
             Ground::Tun(devices) => queue(devices, id).map(PacketPort::by_calls),
-            Ground::Xdp(xdp) => {
-                let lent = LentLink::take(&xdp.link).filter(|_| id == 0);
+            Ground::Xdp(_, links) => {
+                let lent = links.get(id as usize).and_then(LentLink::take);
                 lent.map(PacketPort::by_xdp).ok_or_else(no_device)
             }
         }
@@ -282,7 +285,8 @@ impl OwnNetwork {
         };
         let (settings, checksums) = self.ground.manner();
         let stack = TcpStack::new(settings, sources, checksums, Seed(self.ask.seed));
-        let links = self.ask.paths.as_ref().map(|paths| self.links(paths, part.first, id, seed));
+        let paths = self.ask.paths.as_ref().zip(ipv4(part.first));
+        let links = paths.map(|(paths, first)| self.links(paths, first, id, seed));
         self.lock().seed = seed;
         Ok(OwnStack::new(stack, port, links, self.clone(), spin))
     }
@@ -348,11 +352,7 @@ impl Ground {
                     addresses: device.addresses,
                 })
                 .collect(),
-            Ground::Xdp(XdpGround { facts, .. }) => vec![AddressPart {
-                device: facts.device.clone(),
-                first: facts.first,
-                addresses: facts.addresses,
-            }],
+            Ground::Xdp(device, _) => device.parts.clone(),
         }
     }
 
@@ -360,7 +360,9 @@ impl Ground {
     fn manner(&self) -> (TcpSettings, Checksums) {
         let settings = TcpSettings::default();
         match self {
-            Ground::Xdp(xdp) => (TcpSettings { mtu: xdp.facts.mtu, ..settings }, Checksums::Ours),
+            Ground::Xdp(device, _) => {
+                (TcpSettings { mtu: device.mtu, ..settings }, Checksums::Ours)
+            }
             Ground::Tun(devices) => match devices.first().map(|device| device.kind) {
                 Some(PacketKind::Real) => (settings, Checksums::Ours),
                 Some(PacketKind::Virtio) | None => (settings, Checksums::Device),
@@ -380,6 +382,21 @@ fn devices(ask: &NetworkAsk) -> Result<Vec<PacketDevice>, PathTrouble> {
         return Err(PathTrouble::TooManyClients { clients, workers: ask.workers, room });
     }
     Ok(devices)
+}
+
+fn ipv4(address: IpAddr) -> Option<Ipv4Addr> {
+    match address {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    }
+}
+
+/// So many addresses behind another one, in a prefix that has them.
+pub(crate) fn later(first: IpAddr, number: u32) -> IpAddr {
+    match first {
+        IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits() + number).into(),
+        IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits() + u128::from(number)).into(),
+    }
 }
 
 fn queue(devices: &[PacketDevice], id: u32) -> io::Result<OwnedFd> {

@@ -35,7 +35,7 @@ impl OwnSocket {
         within: Nanos,
     ) -> Result<OwnSocket> {
         let mut io = network.caller(seed)?;
-        let options = OpenOptions { bind: Some(io.first_address().into()), ..options.clone() };
+        let options = OpenOptions { bind: Some(io.first_address()), ..options.clone() };
         io.open(SLOT, peer, &options).map_err(error)?;
         let mut socket = OwnSocket { io, ready: Vec::new(), limit: within };
         socket.until(|io| io.write(SLOT, &[]))?;

@@ -687,12 +687,12 @@ pub struct DriverPlan {
     pub sources: Option<SourcePrefix>,
 }
 
-/// IPv4 addresses that agree in their first bits.
+/// Addresses that agree in their first bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourcePrefix {
     /// The first of them; the other bits are 0.
-    pub network: std::net::Ipv4Addr,
-    /// How many bits they have in common: 8 to 30.
+    pub network: IpAddr,
+    /// How many bits they have in common: 8 to 30, with IPv6 16 to 126.
     pub bits: u8,
 }
 

@@ -340,26 +340,39 @@ pub fn parse_path(text: &str, traces: &dyn wan::TraceSource) -> Result<wan::Path
     wan::PathSpec::parse(text, traces).map_err(|fault| ParseError(fault.0))
 }
 
-/// `10.9.0.0/16`: addresses that connections can come from.
+/// `10.9.0.0/16`, `fd00:9::/64`: addresses that connections can come from.
 ///
 /// # Errors
 /// No prefix, one with bits behind it, one that is too short or too long, or one whose addresses are no
 /// single machines' of a network.
 pub fn parse_sources(text: &str) -> Result<SourcePrefix, ParseError> {
-    let bad = |why: &str| bad(text, "a prefix of addresses", why, "10.9.0.0/16");
+    let bad = |why: &str| bad(text, "a prefix of addresses", why, "10.9.0.0/16 or fd00:9::/64");
     let (network, bits) = text.trim().split_once('/').ok_or_else(|| bad("it has no /BITS"))?;
-    let network: Ipv4Addr =
-        network.parse().map_err(|_| bad(&format!("{} is not an IPv4 address", quoted(network))))?;
+    let network: IpAddr =
+        network.parse().map_err(|_| bad(&format!("{} is not an IP address", quoted(network))))?;
+    let (least, most) = if network.is_ipv4() { (8, 30) } else { (16, 126) };
     let bits: u8 =
-        bits.parse().ok().filter(|bits| (8..=30).contains(bits)).ok_or_else(|| {
-            bad(&format!("{} is not a number of bits from 8 to 30", quoted(bits)))
+        bits.parse().ok().filter(|bits| (least..=most).contains(bits)).ok_or_else(|| {
+            let bits = quoted(bits);
+            bad(&format!("{bits} is not a number of bits from {least} to {most}"))
         })?;
-    let inside = network.to_bits() & (u32::MAX >> bits);
-    if inside != 0 {
-        let first = Ipv4Addr::from_bits(network.to_bits() & !(u32::MAX >> bits));
+    let (first, nobodys): (IpAddr, bool) = match network {
+        IpAddr::V4(network) => {
+            let first = Ipv4Addr::from_bits(network.to_bits() & !(u32::MAX >> bits));
+            let octet = network.octets()[0];
+            (first.into(), network.is_loopback() || octet == 0 || octet >= 224)
+        }
+        IpAddr::V6(network) => {
+            let first = Ipv6Addr::from_bits(network.to_bits() & !(u128::MAX >> bits));
+            let link_local = network.is_unicast_link_local();
+            let low = network.segments()[0] == 0;
+            (first.into(), network.is_multicast() || link_local || low)
+        }
+    };
+    if first != network {
         return Err(bad(&format!("the first of its addresses is {first}")));
     }
-    if network.is_loopback() || network.octets()[0] == 0 || network.octets()[0] >= 224 {
+    if nobodys {
         return Err(bad("no packet of a network comes from there"));
     }
     Ok(SourcePrefix { network, bits })

@@ -2,7 +2,7 @@
 
 use crate::file::name_of;
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use units::{ParseError, quoted};
 
 /// Whose TCP connections are of.
@@ -43,7 +43,7 @@ impl StackChoice {
 pub struct XdpChoice {
     pub device: String,
     /// The next hop of all packets; `None`: as this host's routes say.
-    pub gateway: Option<Ipv4Addr>,
+    pub gateway: Option<IpAddr>,
     pub mode: XdpMode,
 }
 
@@ -102,9 +102,9 @@ fn parse_xdp(text: &str, bad: &dyn Fn(&str) -> ParseError) -> Result<XdpChoice, 
     for part in parts {
         match part.split_once('=') {
             Some(("gateway", address)) => {
-                let address: Option<Ipv4Addr> = address.parse().ok();
+                let address: Option<IpAddr> = address.parse().ok();
                 let usable = address.filter(|it| !it.is_loopback() && !it.is_unspecified());
-                let why = format!("{} names no IPv4 address of a gateway", quoted(part));
+                let why = format!("{} names no address of a gateway", quoted(part));
                 choice.gateway = Some(usable.ok_or_else(|| bad(&why))?);
             }
             Some(("mode", name)) => {
@@ -152,6 +152,7 @@ mod tests {
             "own:xdp=veth0,gateway=10.0.0.1",
             "own:xdp=veth0,gateway=10.0.0.1,mode=generic",
             "own:xdp=veth0,mode=native",
+            "own:xdp=veth0,gateway=fe80::1",
         ] {
             assert_eq!(parse_stack(text).map(|stack| stack.to_string()), Ok(text.to_owned()));
         }
@@ -167,7 +168,7 @@ mod tests {
             "own:xdp=",
             "own:xdp=a-name-of-17-byte",
             "own:xdp=../etc",
-            "own:xdp=eth0,gateway=::1",
+            "own:xdp=eth0,gateway=::",
             "own:xdp=eth0,gateway=127.0.0.1",
             "own:xdp=eth0,mode=fast",
             "own:xdp=eth0,queue=3",
@@ -187,9 +188,9 @@ mod tests {
              \"own:xdp=a-name-of-17-byte\" is no stack: \"a-name-of-17-byte\" is not the name of a network \
              device\n\
              \"own:xdp=../etc\" is no stack: \"../etc\" is not the name of a network device\n\
-             \"own:xdp=eth0,gateway=::1\" is no stack: \"gateway=::1\" names no IPv4 address of a gateway\n\
-             \"own:xdp=eth0,gateway=127.0.0.1\" is no stack: \"gateway=127.0.0.1\" names no IPv4 address of \
-             a gateway\n\
+             \"own:xdp=eth0,gateway=::\" is no stack: \"gateway=::\" names no address of a gateway\n\
+             \"own:xdp=eth0,gateway=127.0.0.1\" is no stack: \"gateway=127.0.0.1\" names no address of a \
+             gateway\n\
              \"own:xdp=eth0,mode=fast\" is no stack: \"mode=fast\" is not mode=native, mode=generic or \
              mode=auto\n\
              \"own:xdp=eth0,queue=3\" is no stack: \"queue=3\" is neither gateway=ADDRESS nor mode=MODE\n\

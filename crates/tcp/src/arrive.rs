@@ -90,7 +90,7 @@ impl Tcb {
         self.snd_una = head.ack;
         self.snd_wnd = u32::from(head.window);
         let theirs = head.mss.unwrap_or(MSS_UNSAID).max(MSS_MIN);
-        self.mss = theirs.min(settings.mss()).min(c.path_mss);
+        self.mss = theirs.min(settings.mss(c.peer.head())).min(c.path_mss);
         self.set(bit::SACK, settings.sack && head.sack_permitted);
         self.set(bit::STAMPS, settings.stamps && head.stamps.is_some());
         self.set(bit::ECN, settings.ecn && head.flags & (flag::ECE | flag::CWR) == flag::ECE);

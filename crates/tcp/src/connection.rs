@@ -1,12 +1,12 @@
 //! One connection: its state, and what its owner asks of it. A connection at rest is [`Tcb`]
 //! alone; what is on its way in or out stands in [`Cold`], which it has only as long as it needs it.
 
-use crate::packet::{End, Flow, Head, Outbox, flag};
+use crate::packet::{End, Flow, Head, Outbox, flag, low_bits, with_low_bits};
 use crate::seq::{Ranges, later};
 use crate::settings::{FIRST_WINDOW, TcpSettings};
 use sample::{FailureClass, StackFacts};
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use units::Nanos;
 
 /// RFC 9293 section 3.3.2, without what a client never is.
@@ -62,7 +62,8 @@ pub(crate) struct Tcb {
     pub(crate) ts_recent: u32,
     /// Our receive buffer, bytes.
     pub(crate) rcv_size: u32,
-    pub(crate) address: Ipv4Addr,
+    /// The last 32 bits of its own address; the others are those of all of the stack's.
+    pub(crate) host: u32,
     /// Segments.
     pub(crate) cwnd: u16,
     pub(crate) ssthresh: u16,
@@ -268,6 +269,8 @@ pub(crate) struct Context<'a> {
     pub(crate) challenges: &'a mut u32,
     /// Our clock of time stamps, milliseconds.
     pub(crate) stamp: u32,
+    /// The first of the addresses that connections come from.
+    pub(crate) first: IpAddr,
     pub(crate) peer: End,
     /// Payload of the largest packet that is known to reach the peer.
     pub(crate) path_mss: u16,
@@ -288,7 +291,7 @@ impl Tcb {
             srtt: 0,
             ts_recent: 0,
             rcv_size: FIRST_WINDOW.min(c.settings.receive_max),
-            address: end.address,
+            host: low_bits(end.address),
             cwnd: c.settings.initial_window.max(1),
             ssthresh: u16::MAX,
             credit: 0,
@@ -297,7 +300,7 @@ impl Tcb {
             full_at: ticks(c.stamp),
             port: end.port,
             peer,
-            mss: c.settings.mss(),
+            mss: c.settings.mss(end.head()),
             flags: if nodelay { 0 } else { bit::NAGLE },
             retransmitted: 0,
             state: TcpState::SynSent,
@@ -328,8 +331,13 @@ impl Tcb {
         self.shifts >> 4
     }
 
+    /// Its own end, where the stack's addresses begin with `first`.
+    pub(crate) fn own_end(&self, first: IpAddr) -> End {
+        End { address: with_low_bits(first, self.host), port: self.port }
+    }
+
     pub(crate) fn flow(&self, c: &Context<'_>) -> Flow {
-        Flow { from: End { address: self.address, port: self.port }, to: c.peer }
+        Flow { from: self.own_end(c.first), to: c.peer }
     }
 
     /// The cold part; made when there is none.

@@ -4,7 +4,7 @@
 use crate::connection::{
     Cold, Context, SentAgain, TailProbe, Tcb, TcpState, VARIES_BY, bit, since, ticks,
 };
-use crate::packet::{Head, flag};
+use crate::packet::{End, Head, TCP_HEAD, flag};
 use crate::seq::{before, later, not_after};
 use crate::settings::{KEEP_ALIVE_PROBES, MSS_MIN};
 use sample::FailureClass;
@@ -642,7 +642,7 @@ impl Tcb {
 
     /// A link takes only packets of `mtu` bytes (RFC 1191); 0 when it does not say.
     pub(crate) fn too_large(&mut self, mtu: u16, c: &mut Context<'_>) {
-        let fits = if mtu == 0 { 576 } else { mtu }.saturating_sub(40).max(MSS_MIN);
+        let fits = fitting(mtu, c.peer).max(MSS_MIN);
         if fits >= self.mss || self.state == TcpState::SynSent {
             return;
         }
@@ -656,6 +656,17 @@ impl Tcb {
         }
         self.output(c);
     }
+}
+
+/// Payload of a segment to this peer in a packet of so many bytes, as ICMP told it; 0: it did not say. No link
+/// of IPv6 is smaller than 1,280 bytes (RFC 8200 section 5), whatever is told.
+pub(crate) fn fitting(mtu: u16, peer: End) -> u16 {
+    let mtu = match (peer.address.is_ipv6(), mtu) {
+        (true, mtu) => mtu.max(1_280),
+        (false, 0) => 576,
+        (false, mtu) => mtu,
+    };
+    mtu.saturating_sub((peer.head() + TCP_HEAD) as u16)
 }
 
 /// The part of what is to be sent from `from` on, in the two pieces in which it lies.

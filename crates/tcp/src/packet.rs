@@ -1,6 +1,7 @@
-//! IPv4 packets with TCP segments (RFC 791, RFC 9293 section 3.1): read, and written into one buffer.
+//! IPv4 and IPv6 packets with TCP segments (RFC 791, RFC 8200, RFC 9293 section 3.1): read, and written into
+//! one buffer. IPv6's extension heads are not read: a segment that has some is no business of ours.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Bits of a segment's head.
 pub mod flag {
@@ -16,6 +17,8 @@ pub mod flag {
 
 /// Bytes of an IPv4 head without options.
 pub const IP_HEAD: usize = 20;
+/// Bytes of an IPv6 head.
+pub const IPV6_HEAD: usize = 40;
 /// Bytes of a TCP head without options.
 pub const TCP_HEAD: usize = 20;
 /// Bytes of the header that a TUN device with IFF_VNET_HDR puts before each packet.
@@ -26,8 +29,33 @@ pub const SACK_BLOCKS: usize = 4;
 /// Address and port of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct End {
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     pub port: u16,
+}
+
+impl End {
+    /// Bytes of the head of IP before a segment from or to there.
+    pub fn head(&self) -> usize {
+        if self.address.is_ipv4() { IP_HEAD } else { IPV6_HEAD }
+    }
+}
+
+/// The last 32 bits of an address, in which alone those of a stack differ.
+pub(crate) fn low_bits(address: IpAddr) -> u32 {
+    match address {
+        IpAddr::V4(address) => address.to_bits(),
+        IpAddr::V6(address) => address.to_bits() as u32,
+    }
+}
+
+/// The address whose last 32 bits are these.
+pub(crate) fn with_low_bits(like: IpAddr, bits: u32) -> IpAddr {
+    match like {
+        IpAddr::V4(_) => Ipv4Addr::from_bits(bits).into(),
+        IpAddr::V6(like) => {
+            Ipv6Addr::from_bits(like.to_bits() & !u128::from(u32::MAX) | u128::from(bits)).into()
+        }
+    }
 }
 
 /// From where to where a segment goes.
@@ -161,7 +189,7 @@ pub enum ArrivedPacket<'a> {
         head: Head,
         payload: &'a [u8],
     },
-    /// ICMP: a packet of ours was too large for a link; what fits (RFC 1191), 0 when it is not said.
+    /// ICMP: a packet of ours was too large for a link; what fits (RFC 1191, RFC 8201), 0 when it is not said.
     TooLarge {
         ours: Flow,
         seq: u32,
@@ -174,24 +202,28 @@ pub enum ArrivedPacket<'a> {
     },
 }
 
-/// Reads an IPv4 packet; `None` for what is no business of ours or broken. `checked`: the TCP checksum
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const ICMPV6: u8 = 58;
+
+/// Reads an IP packet; `None` for what is no business of ours or broken. `checked`: the TCP checksum
 /// has been seen to by whoever handed the packet over.
 pub fn read(packet: &[u8], checked: bool) -> Option<ArrivedPacket<'_>> {
-    let (from, to, protocol, body, ecn) = read_ip(packet, false)?;
-    match protocol {
-        6 => {
-            if !checked && fold(sum(body) + pseudo_sum(from, to, body.len())) != 0xffff {
+    let ip = read_ip(packet, false)?;
+    match ip.protocol {
+        TCP => {
+            if !checked && fold(sum(ip.body) + ip.pseudo_sum()) != 0xffff {
                 return None;
             }
-            let (ports, mut head, payload) = read_tcp(body)?;
-            head.ecn = ecn;
+            let (ports, mut head, payload) = read_tcp(ip.body)?;
+            head.ecn = ip.ecn;
             let flow = Flow {
-                from: End { address: from, port: ports.0 },
-                to: End { address: to, port: ports.1 },
+                from: End { address: ip.from, port: ports.0 },
+                to: End { address: ip.to, port: ports.1 },
             };
             Some(ArrivedPacket::Segment { flow, head, payload })
         }
-        1 => read_icmp(body),
+        ICMP | ICMPV6 => read_icmp(&ip),
         _ => None,
     }
 }
@@ -200,18 +232,44 @@ pub fn read(packet: &[u8], checked: bool) -> Option<ArrivedPacket<'_>> {
 /// the folded sum of the pseudo-header, as between devices of one machine.
 pub fn is_sum_left_out(packet: &[u8]) -> bool {
     match read_ip(packet, false) {
-        Some((from, to, 6, body, _)) if body.len() >= TCP_HEAD => {
-            half(body, 16) == fold(pseudo_sum(from, to, body.len()))
+        Some(ip) if ip.protocol == TCP && ip.body.len() >= TCP_HEAD => {
+            half(ip.body, 16) == fold(ip.pseudo_sum())
         }
         _ => false,
     }
 }
 
-type Ip<'a> = (Ipv4Addr, Ipv4Addr, u8, &'a [u8], u8);
+/// Where an IP packet goes; `None` for what is none.
+pub fn destination(packet: &[u8]) -> Option<IpAddr> {
+    match packet.first()? >> 4 {
+        4 => Some(Ipv4Addr::from_octets(*packet.get(16..)?.first_chunk()?).into()),
+        6 => Some(Ipv6Addr::from_octets(*packet.get(24..)?.first_chunk()?).into()),
+        _ => None,
+    }
+}
+
+struct Ip<'a> {
+    from: IpAddr,
+    to: IpAddr,
+    protocol: u8,
+    body: &'a [u8],
+    ecn: u8,
+}
+
+impl Ip<'_> {
+    /// The part of a checksum that is of the addresses.
+    fn pseudo_sum(&self) -> u64 {
+        pseudo_sum(self.from, self.to, self.protocol, self.body.len())
+    }
+}
 
 /// `cut`: the packet is quoted and may end early.
+#[inline]
 fn read_ip(packet: &[u8], cut: bool) -> Option<Ip<'_>> {
     let first = *packet.first()?;
+    if first >> 4 == 6 {
+        return read_ipv6(packet, cut);
+    }
     let head = usize::from(first & 15) * 4;
     let total = usize::from(half(packet, 2));
     let fragment = half(packet, 6) & 0x3fff;
@@ -220,8 +278,19 @@ fn read_ip(packet: &[u8], cut: bool) -> Option<Ip<'_>> {
     }
     let end = if cut { packet.len() } else { total };
     let body = packet.get(head..end)?;
-    let address = |at| Ipv4Addr::from(word(packet, at));
-    Some((address(12), address(16), packet[9], body, packet[1] & 3))
+    let address = |at| IpAddr::V4(Ipv4Addr::from(word(packet, at)));
+    let (from, to) = (address(12), address(16));
+    Some(Ip { from, to, protocol: packet[9], body, ecn: packet[1] & 3 })
+}
+
+fn read_ipv6(packet: &[u8], cut: bool) -> Option<Ip<'_>> {
+    let head = packet.first_chunk::<IPV6_HEAD>()?;
+    let total = IPV6_HEAD + usize::from(half(head, 4));
+    let end = if cut { packet.len() } else { total };
+    let body = packet.get(IPV6_HEAD..end)?;
+    let address = |at| Some(IpAddr::V6(Ipv6Addr::from_octets(*head.get(at..)?.first_chunk()?)));
+    let (from, to) = (address(8)?, address(24)?);
+    Some(Ip { from, to, protocol: head[6], body, ecn: head[1] >> 4 & 3 })
 }
 
 fn read_tcp(body: &[u8]) -> Option<((u16, u16), Head, &[u8])> {
@@ -242,22 +311,31 @@ fn read_tcp(body: &[u8]) -> Option<((u16, u16), Head, &[u8])> {
     Some(((half(body, 0), half(body, 2)), head, &body[offset..]))
 }
 
-fn read_icmp(body: &[u8]) -> Option<ArrivedPacket<'static>> {
-    let (kind, code) = (*body.first()?, *body.get(1)?);
-    // destination unreachable alone, and a checksum that is right
-    if kind != 3 || fold(sum(body)) != 0xffff {
+/// What became of a packet of ours (RFC 792, RFC 4443).
+fn read_icmp(ip: &Ip<'_>) -> Option<ArrivedPacket<'static>> {
+    let body = ip.body;
+    let what = (*body.first()?, *body.get(1)?);
+    let (too_large, pseudo) = match (ip.protocol, what) {
+        (ICMP, (3, code)) => (code == 4, 0),
+        (ICMPV6, (1, _)) => (false, ip.pseudo_sum()),
+        (ICMPV6, (2, _)) => (true, ip.pseudo_sum()),
+        _ => return None,
+    };
+    if ip.from.is_ipv4() != (ip.protocol == ICMP) || fold(sum(body) + pseudo) != 0xffff {
         return None;
     }
-    let (from, to, protocol, quoted, _) = read_ip(body.get(8..)?, true)?;
-    if protocol != 6 || quoted.len() < 8 {
+    let quoted = read_ip(body.get(8..)?, true)?;
+    if quoted.protocol != TCP || quoted.body.len() < 8 {
         return None;
     }
-    let end = |address, at| End { address, port: half(quoted, at) };
-    let ours = Flow { from: end(from, 0), to: end(to, 2) };
-    let seq = word(quoted, 4);
-    Some(match code {
-        4 => ArrivedPacket::TooLarge { ours, seq, mtu: half(body, 6) },
-        _ => ArrivedPacket::Unreachable { ours, seq },
+    let end = |address, at| End { address, port: half(quoted.body, at) };
+    let ours = Flow { from: end(quoted.from, 0), to: end(quoted.to, 2) };
+    let seq = word(quoted.body, 4);
+    // IPv4 has it in 16 bits, IPv6 in 32
+    let said = if ip.protocol == ICMP { half(body, 6).into() } else { word(body, 4) };
+    Some(match too_large {
+        true => ArrivedPacket::TooLarge { ours, seq, mtu: said.min(u16::MAX.into()) as u16 },
+        false => ArrivedPacket::Unreachable { ours, seq },
     })
 }
 
@@ -281,8 +359,51 @@ fn fold(mut total: u64) -> u16 {
     total as u16
 }
 
-fn pseudo_sum(from: Ipv4Addr, to: Ipv4Addr, length: usize) -> u64 {
-    u64::from(from.to_bits()) + u64::from(to.to_bits()) + 6 + length as u64
+/// The checksum over a message that has none yet, with its pseudo-header (RFC 8200 section 8.1); 0 over one
+/// that has the right one.
+pub fn checksum(from: IpAddr, to: IpAddr, protocol: u8, message: &[u8]) -> u16 {
+    !fold(sum(message) + pseudo_sum(from, to, protocol, message.len()))
+}
+
+fn address_sum(address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) => u64::from(address.to_bits()),
+        IpAddr::V6(address) => sum(&address.octets()),
+    }
+}
+
+fn pseudo_sum(from: IpAddr, to: IpAddr, protocol: u8, length: usize) -> u64 {
+    address_sum(from) + address_sum(to) + u64::from(protocol) + length as u64
+}
+
+/// A head of IP before so many bytes of TCP. Nothing where that is too long, or the addresses are of two
+/// families.
+fn put_head(out: &mut Vec<u8>, from: IpAddr, to: IpAddr, length: usize, ecn: u8) -> Option<()> {
+    match (from, to) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            let total = u16::try_from(IP_HEAD + length).ok()?;
+            let ip = out.len();
+            out.extend_from_slice(&[0x45, ecn & 3]);
+            out.extend_from_slice(&total.to_be_bytes());
+            // identification 0, do not fragment, 64 hops, TCP, the checksum follows
+            out.extend_from_slice(&[0, 0, 0x40, 0, 64, TCP, 0, 0]);
+            out.extend_from_slice(&from.octets());
+            out.extend_from_slice(&to.octets());
+            let check = !fold(sum(&out[ip..]));
+            out[ip + 10..ip + 12].copy_from_slice(&check.to_be_bytes());
+        }
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            let length = u16::try_from(length).ok()?;
+            // no label of the flow; TCP, 64 hops
+            out.extend_from_slice(&[0x60, (ecn & 3) << 4, 0, 0]);
+            out.extend_from_slice(&length.to_be_bytes());
+            out.extend_from_slice(&[TCP, 64]);
+            out.extend_from_slice(&from.octets());
+            out.extend_from_slice(&to.octets());
+        }
+        _ => return None,
+    }
+    Some(())
 }
 
 /// Who computes the TCP checksum of packets that go out.
@@ -328,27 +449,22 @@ impl Outbox {
         starts.zip(&self.ends).map(|(start, end)| &self.bytes[*start..*end])
     }
 
-    /// Adds a segment whose payload is in two parts. What is too long for an IPv4 packet is left out.
+    /// Adds a segment whose payload is in two parts. What is too long for an IP packet is left out.
     pub fn push(&mut self, flow: &Flow, head: &Head, payload: [&[u8]; 2]) {
         let options = head.options_length();
         let length = TCP_HEAD + options + payload[0].len() + payload[1].len();
-        let Ok(total) = u16::try_from(IP_HEAD + length) else { return };
+        let (from, to, before) = (flow.from.address, flow.to.address, self.bytes.len());
         let out = &mut self.bytes;
         if self.checksums == Checksums::Device {
             // flags NEEDS_CSUM, no segmentation; hdr_len, gso_size, csum_start, csum_offset
             out.extend_from_slice(&[1, 0, 0, 0, 0, 0]);
-            out.extend_from_slice(&(IP_HEAD as u16).to_ne_bytes());
+            out.extend_from_slice(&(flow.from.head() as u16).to_ne_bytes());
             out.extend_from_slice(&16_u16.to_ne_bytes());
         }
-        let ip = out.len();
-        out.extend_from_slice(&[0x45, head.ecn & 3]);
-        out.extend_from_slice(&total.to_be_bytes());
-        // identification 0, do not fragment, 64 hops, TCP, the checksum follows
-        out.extend_from_slice(&[0, 0, 0x40, 0, 64, 6, 0, 0]);
-        out.extend_from_slice(&flow.from.address.octets());
-        out.extend_from_slice(&flow.to.address.octets());
-        let check = !fold(sum(&out[ip..]));
-        out[ip + 10..ip + 12].copy_from_slice(&check.to_be_bytes());
+        if put_head(out, from, to, length, head.ecn).is_none() {
+            out.truncate(before);
+            return;
+        }
         let tcp = out.len();
         out.extend_from_slice(&flow.from.port.to_be_bytes());
         out.extend_from_slice(&flow.to.port.to_be_bytes());
@@ -361,7 +477,7 @@ impl Outbox {
         head.put_options(out);
         out.extend_from_slice(payload[0]);
         out.extend_from_slice(payload[1]);
-        let pseudo = pseudo_sum(flow.from.address, flow.to.address, length);
+        let pseudo = pseudo_sum(from, to, TCP, length);
         let check = match self.checksums {
             Checksums::Ours => !fold(pseudo + sum(&out[tcp..])),
             Checksums::Device => fold(pseudo),
@@ -371,28 +487,16 @@ impl Outbox {
     }
 }
 
-/// An IPv4 packet with this TCP segment, from its ports to its payload, whatever stands in it. The
+/// An IP packet with this TCP segment, from its ports to its payload, whatever stands in it. The
 /// checksum is put in, and is right when `wrong` is 0: that is what it is turned by. `None` for what is
 /// no segment, or too long for a packet.
-pub fn raw_packet(
-    from: Ipv4Addr,
-    to: Ipv4Addr,
-    mut segment: Vec<u8>,
-    wrong: u16,
-) -> Option<Vec<u8>> {
-    let total = u16::try_from(IP_HEAD + segment.len()).ok()?;
+pub fn raw_packet(from: IpAddr, to: IpAddr, mut segment: Vec<u8>, wrong: u16) -> Option<Vec<u8>> {
     segment.get_mut(16..18)?.fill(0);
-    let sum_of_all = sum(&segment) + pseudo_sum(from, to, segment.len());
+    let sum_of_all = sum(&segment) + pseudo_sum(from, to, TCP, segment.len());
     let check = !fold(sum_of_all) ^ wrong;
     segment.get_mut(16..18)?.copy_from_slice(&check.to_be_bytes());
-    let mut packet = Vec::with_capacity(usize::from(total));
-    packet.extend_from_slice(&[0x45, 0]);
-    packet.extend_from_slice(&total.to_be_bytes());
-    packet.extend_from_slice(&[0, 0, 0x40, 0, 64, 6, 0, 0]);
-    packet.extend_from_slice(&from.octets());
-    packet.extend_from_slice(&to.octets());
-    let check = !fold(sum(&packet));
-    packet.get_mut(10..12)?.copy_from_slice(&check.to_be_bytes());
+    let mut packet = Vec::with_capacity(IPV6_HEAD + segment.len());
+    put_head(&mut packet, from, to, segment.len(), 0)?;
     packet.extend_from_slice(&segment);
     Some(packet)
 }
@@ -439,8 +543,54 @@ mod tests {
     }
 
     fn flow() -> Flow {
-        let end = |last, port| End { address: Ipv4Addr::new(10, 0, 0, last), port };
+        let end = |last, port| End { address: Ipv4Addr::new(10, 0, 0, last).into(), port };
         Flow { from: end(1, 40_000), to: end(2, 80) }
+    }
+
+    fn flow6() -> Flow {
+        let address = |last| Ipv6Addr::new(0xfd00, 0, 0, 9, 0, 0, 0xfffe, last).into();
+        let end = |last, port| End { address: address(last), port };
+        Flow { from: end(1, 40_000), to: end(2, 80) }
+    }
+
+    /// RFC 8200's head, and the checksum that section 8.1 wants, computed by hand.
+    #[test]
+    fn a_segment_of_ipv6_byte_by_byte() {
+        let head = Head { seq: 1, ack: 2, flags: flag::ACK, window: 3, ecn: 2, ..Head::default() };
+        let mut out = Outbox::new(Checksums::Ours);
+        out.push(&flow6(), &head, [b"hi", b""]);
+        let packet = out.packets().next().expect("one was put in");
+        assert_eq!(
+            units::hex(packet),
+            "6020000000160640\
+             fd0000000000000900000000fffe0001\
+             fd0000000000000900000000fffe0002\
+             9c400050000000010000000250100003b0be00006869"
+        );
+    }
+
+    #[test]
+    fn icmpv6_tells_of_packets_that_did_not_arrive() {
+        let head = Head { seq: 77, flags: flag::ACK, ..Head::default() };
+        let mut out = Outbox::new(Checksums::Ours);
+        out.push(&flow6(), &head, [&[0; 1_400], b""]);
+        let quoted = out.packets().next().expect("one was put in")[..80].to_vec();
+        let router: IpAddr = Ipv6Addr::new(0xfd00, 0, 0, 1, 0, 0, 0, 1).into();
+        let told = |kind: u8, number: u32, wrong: u16| {
+            let mut body = [&[kind, 0, 0, 0][..], &number.to_be_bytes(), &quoted].concat();
+            let pseudo = pseudo_sum(router, flow6().from.address, ICMPV6, body.len());
+            let check = !fold(sum(&body) + pseudo) ^ wrong;
+            body[2..4].copy_from_slice(&check.to_be_bytes());
+            let mut packet = Vec::new();
+            put_head(&mut packet, router, flow6().from.address, body.len(), 0).expect("it fits");
+            packet[6] = ICMPV6;
+            packet.extend(body);
+            read(&packet, false).map(|said| format!("{said:?}").split('{').next().map(String::from))
+        };
+        let name = |name: &str| Some(Some(name.to_owned()));
+        assert_eq!(told(2, 1_280, 0), name("TooLarge "));
+        assert_eq!(told(2, 1_280, 1), None, "the checksum tells");
+        assert_eq!((told(1, 0, 0), told(3, 0, 0)), (name("Unreachable "), None));
     }
 
     #[test]
@@ -466,13 +616,21 @@ mod tests {
             ..Head::default()
         };
         let plain = Head { flags: flag::SYN, sack_permitted: true, ..Head::default() };
-        for (head, payload) in [(syn, &b""[..]), (data, b"hello"), (plain, b"")] {
+        let heads = [(syn, &b""[..]), (data, b"hello"), (plain, b"")];
+        for (flow, (head, payload)) in
+            [flow(), flow6()].iter().flat_map(|it| heads.map(|head| (*it, head)))
+        {
             let mut out = Outbox::new(Checksums::Ours);
             let (left, right) = payload.split_at(payload.len() / 2);
-            out.push(&flow(), &head, [left, right]);
+            out.push(&flow, &head, [left, right]);
             let packet = out.packets().next().expect("one was put in").to_vec();
             let whole = read(&packet, false);
-            assert_eq!(whole, Some(ArrivedPacket::Segment { flow: flow(), head, payload }));
+            assert_eq!(whole, Some(ArrivedPacket::Segment { flow, head, payload }));
+            assert_eq!(destination(&packet), Some(flow.to.address));
+            for length in 0..packet.len() {
+                // short of anything: no panic, and nothing made up
+                assert_eq!(read(&packet[..length], false), None, "{length} bytes");
+            }
             let mut broken = packet;
             let last = broken.len() - 1;
             broken[last] ^= 1;
@@ -507,14 +665,19 @@ mod tests {
         for _ in 0..20_000 {
             let length = (draw.next_u64() % 90) as usize;
             let mut packet: Vec<u8> = (0..length).map(|_| draw.next_u64() as u8).collect();
+            let six = draw.next_u64() & 1 == 0;
             if let Some(first) = packet.first_mut() {
-                *first = 0x45;
+                *first = if six { 0x60 } else { 0x45 };
             }
-            if let Some(protocol) = packet.get_mut(9) {
+            if let Some(next) = packet.get_mut(6).filter(|_| six) {
+                *next = if *next & 1 == 0 { TCP } else { ICMPV6 };
+            }
+            if let Some(protocol) = packet.get_mut(9).filter(|_| !six) {
                 *protocol = if *protocol & 1 == 0 { 6 } else { 1 };
             }
-            if length > 3 {
-                packet[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+            let (at, said) = if six { (4, length.saturating_sub(40)) } else { (2, length) };
+            if let Some(room) = packet.get_mut(at..at + 2) {
+                room.copy_from_slice(&(said as u16).to_be_bytes());
             }
             read(&packet, true);
         }

@@ -1,6 +1,6 @@
 //! What the connections of a stack have in common.
 
-use crate::packet::{IP_HEAD, TCP_HEAD};
+use crate::packet::TCP_HEAD;
 use units::Nanos;
 
 /// How connections behave; the default is what Linux does.
@@ -86,9 +86,9 @@ impl Default for TcpSettings {
 }
 
 impl TcpSettings {
-    /// The MSS that we name.
-    pub(crate) fn mss(&self) -> u16 {
-        self.mtu.max(576) - (IP_HEAD + TCP_HEAD) as u16
+    /// The MSS that we name, behind so many bytes of IP's head.
+    pub(crate) fn mss(&self, head: usize) -> u16 {
+        self.mtu.max(576) - (head + TCP_HEAD) as u16
     }
 
     /// The least shift that can express the largest window (RFC 7323 section 2.3).

@@ -2,20 +2,24 @@
 
 use crate::arrive::FromSegment;
 use crate::connection::{Context, Spares, Tcb, TcpState, bit};
-use crate::packet::{ArrivedPacket, Checksums, End, Flow, Head, Outbox, flag, read};
+use crate::output::fitting;
+use crate::packet::{
+    ArrivedPacket, Checksums, End, Flow, Head, Outbox, flag, low_bits, read, with_low_bits,
+};
 use crate::seq::{before, not_after};
 use crate::settings::TcpSettings;
 use sample::{FailureClass, SocketFacts, StackFacts};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use units::{Nanos, Purpose, Seed, room_for_more};
 
 /// The addresses and ports that connections come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sources {
-    pub first: Ipv4Addr,
+    /// All are of its family, and agree with it but for the last 32 bits.
+    pub first: IpAddr,
     /// How many addresses from the first on; at least 1.
     pub addresses: u32,
     pub port_first: u16,
@@ -33,17 +37,22 @@ impl Sources {
     }
 
     fn holds(&self, end: End) -> bool {
-        let offset = end.address.to_bits().wrapping_sub(self.first.to_bits());
-        offset < self.addresses && (self.port_first..=self.port_last).contains(&end.port)
+        self.has(end.address) && (self.port_first..=self.port_last).contains(&end.port)
+    }
+
+    #[inline]
+    fn has(&self, address: IpAddr) -> bool {
+        let offset = low_bits(address).wrapping_sub(low_bits(self.first));
+        offset < self.addresses && with_low_bits(self.first, low_bits(address)) == address
     }
 
     /// The tuple with this number: all addresses before a port is used again.
     fn nth(&self, number: u64) -> End {
         let number = number % self.tuples().max(1);
         let addresses = u64::from(self.addresses.max(1));
-        let address = self.first.to_bits().wrapping_add((number % addresses) as u32);
+        let host = low_bits(self.first).wrapping_add((number % addresses) as u32);
         let port = self.port_first.wrapping_add((number / addresses) as u16);
-        End { address: address.into(), port }
+        End { address: with_low_bits(self.first, host), port }
     }
 }
 
@@ -144,9 +153,9 @@ pub struct TcpStack {
     stamp_offset: u32,
 }
 
-/// The end as the key of a table.
+/// An end of ours as the key of a table.
 fn key(end: End) -> u64 {
-    u64::from(end.address.to_bits()) << 16 | u64::from(end.port)
+    u64::from(low_bits(end.address)) << 16 | u64::from(end.port)
 }
 
 /// As [`key`], in halves: with its row it takes 12 bytes of the table, where it would take 16.
@@ -157,7 +166,7 @@ const _: () = assert!(size_of::<(TableKey, u32)>() == 12);
 
 impl TableKey {
     fn of(end: End) -> TableKey {
-        TableKey([end.address.to_bits(), u32::from(end.port)])
+        TableKey([low_bits(end.address), u32::from(end.port)])
     }
 }
 
@@ -201,6 +210,7 @@ macro_rules! context {
             counts: &mut $stack.counts,
             challenges: &mut $stack.challenges.1,
             stamp: stamp_of($now, $stack.stamp_offset),
+            first: $stack.sources.first,
             peer: peer.end,
             path_mss: peer.path_mss,
         }
@@ -214,7 +224,7 @@ fn stamp_of(now: Nanos, offset: u32) -> u32 {
 impl TcpStack {
     /// A stack without connections. `seed` makes its sequence numbers, time stamps and first port.
     pub fn new(settings: TcpSettings, sources: Sources, checksums: Checksums, seed: Seed) -> Self {
-        let mut draw = seed.stream(Purpose::Paths, u64::from(sources.first.to_bits()));
+        let mut draw = seed.stream(Purpose::Paths, u64::from(low_bits(sources.first)));
         TcpStack {
             settings,
             sources,
@@ -241,15 +251,18 @@ impl TcpStack {
     /// Starts a connection for a slot that has none. `from`: the address and port it is to have.
     ///
     /// # Errors
-    /// No such tuple is free.
+    /// No such tuple is free; the peer's address is of another family than the stack's.
     pub fn open(
         &mut self,
         now: Nanos,
         slot: u32,
         peer: End,
         nodelay: bool,
-        from: (Option<Ipv4Addr>, Option<u16>),
+        from: (Option<IpAddr>, Option<u16>),
     ) -> Result<(), FailureClass> {
+        if peer.address.is_ipv4() != self.sources.first.is_ipv4() {
+            return Err(FailureClass::Unreachable);
+        }
         self.forget_rested(now);
         let Some(end) = self.tuple(now, from) else {
             self.counts.tuples_out += 1;
@@ -296,7 +309,7 @@ impl TcpStack {
     }
 
     /// A tuple that is free.
-    fn tuple(&mut self, now: Nanos, from: (Option<Ipv4Addr>, Option<u16>)) -> Option<End> {
+    fn tuple(&mut self, now: Nanos, from: (Option<IpAddr>, Option<u16>)) -> Option<End> {
         let pool = match from {
             (None, None) => self.sources,
             (Some(address), None) => Sources { first: address, addresses: 1, ..self.sources },
@@ -321,8 +334,8 @@ impl TcpStack {
         None
     }
 
-    fn owns(&self, address: Ipv4Addr) -> bool {
-        address.to_bits().wrapping_sub(self.sources.first.to_bits()) < self.sources.addresses
+    fn owns(&self, address: IpAddr) -> bool {
+        self.sources.has(address)
     }
 
     fn peer(&mut self, end: End) -> Option<u16> {
@@ -338,7 +351,9 @@ impl TcpStack {
 
     /// A clock of 64 ns and a number that belongs to the tuple (RFC 6528).
     fn initial_number(&self, now: Nanos, from: End, to: End) -> u32 {
-        let tuple = key(from) ^ key(to).rotate_left(24);
+        let mut there = Mixer::default();
+        to.hash(&mut there);
+        let tuple = key(from) ^ there.finish().rotate_left(24);
         let salt = self.seed.stream(Purpose::Paths, tuple).next_u64() as u32;
         salt.wrapping_add((now.0 / 64) as u32)
     }
@@ -377,7 +392,7 @@ impl TcpStack {
             return self.schedule(index);
         }
         let connection = &mut self.rows[index as usize].connection;
-        let end = End { address: connection.address, port: connection.port };
+        let end = connection.own_end(self.sources.first);
         let rest = (connection.state == TcpState::TimeWait).then(|| Lingering {
             since: now,
             snd_nxt: connection.snd_nxt,
@@ -524,8 +539,8 @@ impl TcpStack {
             Some(ArrivedPacket::TooLarge { ours, seq, mtu }) => {
                 if let Some(index) = self.quoted(&ours, seq) {
                     let peer = usize::from(self.rows[index as usize].connection.peer);
-                    let fits = if mtu == 0 { 576 } else { mtu }.saturating_sub(40);
-                    self.peers[peer].path_mss = self.peers[peer].path_mss.min(fits.max(536));
+                    let fits = fitting(mtu, ours.to).max(536);
+                    self.peers[peer].path_mss = self.peers[peer].path_mss.min(fits);
                     self.with(now, index, |connection, c| connection.too_large(mtu, c));
                 }
             }
@@ -545,6 +560,9 @@ impl TcpStack {
 
     /// Whose a quoted packet of ours is; a forger does not know its sequence number.
     fn quoted(&self, ours: &Flow, seq: u32) -> Option<u32> {
+        if !self.owns(ours.from.address) {
+            return None;
+        }
         let index = *self.table.get(&TableKey::of(ours.from))?;
         let connection = &self.rows[index as usize].connection;
         let under_way = match &connection.cold {
@@ -689,7 +707,7 @@ impl TcpStack {
     }
 
     /// The first of the addresses that connections come from.
-    pub fn first_address(&self) -> Ipv4Addr {
+    pub fn first_address(&self) -> IpAddr {
         self.sources.first
     }
 

@@ -33,7 +33,7 @@ impl RawSegment {
         self.payload.len() as u32 + ends
     }
 
-    /// As an IPv4 packet.
+    /// As an IP packet.
     pub(super) fn packet(&self, flow: &Flow) -> Option<Vec<u8>> {
         let mut out = Vec::with_capacity(20 + self.options.len() + self.payload.len());
         out.extend_from_slice(&flow.from.port.to_be_bytes());

@@ -11,7 +11,6 @@ use ownstack::{
     Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork, XdpAsk, XdpHook, XdpTrouble,
 };
 use plan::{Plan, StackChoice, XdpMode};
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// What the report calls the driver. How the packets of a fleet's agents went is not known here.
@@ -30,29 +29,29 @@ pub(crate) fn wanted(plan: &Plan) -> bool {
     plan.driver.stack.is_own()
 }
 
-/// How many workers a plan can have over our own TCP, at most `workers`. The queues of a device by AF_XDP
-/// are one thread's, so are the links of a client; the one link of `--path` is that of all threads.
+/// How many workers a plan can have over our own TCP, at most `workers`. The links of a client are one
+/// thread's; the one link of `--path` is that of all threads.
 pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
     if !wanted(plan) {
         return workers;
     }
     match plan.client_count() {
-        _ if plan.driver.stack.xdp().is_some() => 1,
         0 => workers,
         clients => (1..=workers).rev().find(|count| clients.is_multiple_of(*count)).unwrap_or(1),
     }
 }
 
-/// The devices of a plan, where its connections are to be of our own TCP. Addresses that are not of IPv4
-/// are taken off the endpoints; of those of an endpoint one has to be in reach.
+/// The devices of a plan, where its connections are to be of our own TCP. Addresses of another family than
+/// those that connections come from are taken off the endpoints; of those of an endpoint one has to be in reach.
 ///
 /// # Errors
-/// An endpoint without an IPv4 address; what this machine or this user cannot do.
+/// An endpoint without an address of the family; what this machine or this user cannot do.
 pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<OwnNetwork>>> {
     if !wanted(plan) {
         return Ok(None);
     }
-    prepared.endpoints.iter_mut().try_for_each(carried)?;
+    let six = plan.driver.sources.is_some_and(|prefix| prefix.network.is_ipv6());
+    prepared.endpoints.iter_mut().try_for_each(|endpoint| carried(endpoint, six))?;
     let asked = ask(plan, prepared.workers);
     let network = stand(asked)?;
     prepared.endpoints.iter().try_for_each(|endpoint| reached(endpoint, &network))?;
@@ -75,9 +74,13 @@ fn note(network: &OwnNetwork) -> String {
         if first == last { format!("from {first}") } else { format!("from {first} to {last}") };
     let through = match (network.handover(), network.queues()) {
         (Handover::Xdp(hook), Some(queues)) => format!(
-            "by AF_XDP on {devices} ({} mode, {}), which stays the kernel's for all other packets",
+            "by AF_XDP on {devices} ({} mode, {}{}), which stays the kernel's for all other packets",
             hook.name(),
-            if queues == 1 { "1 queue".to_owned() } else { format!("all {queues} queues") }
+            if queues == 1 { "1 queue".to_owned() } else { format!("all {queues} queues") },
+            match network.ask().workers {
+                0 | 1 => String::new(),
+                threads => format!(", {threads} threads with a part of the addresses each"),
+            }
         ),
         _ => format!("through {devices} on this host while the run lasts"),
     };
@@ -90,20 +93,13 @@ fn note(network: &OwnNetwork) -> String {
 /// Sees that packets reach one of an endpoint's addresses.
 fn reached(endpoint: &Endpoint, network: &OwnNetwork) -> Result<()> {
     let mut trouble = None;
-    for address in endpoint.peers.iter().filter_map(ipv4) {
-        match network.reach(address) {
+    for address in endpoint.peers.iter().filter_map(Peer::address) {
+        match network.reach(address.ip()) {
             Ok(()) => return Ok(()),
             Err(error) => trouble = trouble.or(Some(error)),
         }
     }
     trouble.map_or(Ok(()), |error| Err(explained(error)))
-}
-
-fn ipv4(peer: &Peer) -> Option<Ipv4Addr> {
-    match peer {
-        Peer::Tcp(SocketAddr::V4(address)) => Some(*address.ip()),
-        _ => None,
-    }
 }
 
 /// The devices of a trial whose plan may want other ones than those of `network`.
@@ -193,16 +189,27 @@ pub(crate) fn crowd(network: &OwnNetwork, plan: &Plan) -> Option<Crowd> {
     Some(Crowd { firsts: network.firsts(), kinds: network.dealt().into() })
 }
 
-/// Takes off the addresses that are no IPv4.
-fn carried(endpoint: &mut Endpoint) -> Result<()> {
-    let is_v4 = |peer: &Peer| matches!(peer, Peer::Tcp(address) if address.is_ipv4());
-    if !endpoint.peers.iter().any(is_v4) {
+/// Takes off the addresses that are not of the family that connections come from.
+fn carried(endpoint: &mut Endpoint, six: bool) -> Result<()> {
+    let near = |peer: &Peer| peer.address().is_some_and(|it| it.is_ipv6() && it.ip().is_loopback());
+    if six && endpoint.peers.iter().all(near) {
         bail!(
-            "--stack own: {} has no IPv4 address, and our own TCP speaks no other; let the server \
-             listen on 127.0.0.1, or drop --stack",
+            "--stack own: {} leads to ::1, where Linux takes packets from the loopback alone; let the server \
+             listen on [::] and name another address of this host (`ip -6 address`), or drop --stack",
             endpoint.key
         );
     }
-    endpoint.peers.retain(is_v4);
+    let fits =
+        |peer: &Peer| matches!(peer, Peer::Tcp(address) if address.is_ipv6() == six) && !near(peer);
+    if !endpoint.peers.iter().any(fits) {
+        let (family, other) =
+            if six { ("IPv6", "--sources of IPv4") } else { ("IPv4", "--sources of IPv6") };
+        bail!(
+            "--stack own: {} has no {family} address, of which the addresses are that its connections come \
+             from; let the server listen on one, give {other}, or drop --stack",
+            endpoint.key
+        );
+    }
+    endpoint.peers.retain(fits);
     Ok(())
 }

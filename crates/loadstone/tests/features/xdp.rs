@@ -181,7 +181,7 @@ fn long_bodies_come_and_go_whole() {
         }
         let said = wire.run(&["-n", "1", &wire.url("/hw")]).stderr;
         let queues = if link.contains("mtu") { "all 4 queues" } else { "1 queue" };
-        assert!(said.contains(&format!("by AF_XDP on ls0 (generic mode, {queues})")), "{said}");
+        assert!(said.contains(&format!("by AF_XDP on ls0 (generic mode, {queues}")), "{said}");
     }
 }
 
@@ -227,6 +227,50 @@ fn the_kernels_traffic_goes_on_and_a_killed_run_leaves_nothing() {
     assert_eq!(whole(&wire.measured("", &["-n", "5", &url]), "/outcomes/succeeded"), 5);
 }
 
+/// Each thread has a part of the addresses, and a socket of each queue: what goes to its part comes to it,
+/// by whichever queue.
+#[test]
+fn threads_have_addresses_and_sockets_of_their_own() {
+    for link in ["numtxqueues 1 numrxqueues 1", "numtxqueues 4 numrxqueues 4"] {
+        let Some(wire) = Wire::lay(link) else { return };
+        for (mode, _) in MODES {
+            for threads in ["2", "3"] {
+                let (url, long) = (wire.url("/bytes/2000"), wire.url("/bytes/300000"));
+                for (url, calls) in [(&url, "3000"), (&long, "60")] {
+                    let words =
+                        ["--threads", threads, "-c", "30", "--calls", "10", "-n", calls, url];
+                    let report = wire.measured(mode, &words);
+                    let done = whole(&report, "/outcomes/succeeded");
+                    assert_eq!(done.to_string(), calls, "{link} {mode} {words:?}");
+                    assert_eq!(whole(&report, "/stack/refused"), 0, "{link} {mode} {words:?}");
+                    assert_eq!(whole(&report, "/stack/resets_sent"), 0, "{report}");
+                }
+            }
+        }
+        let said = wire.run(&["--threads", "2", "-n", "2", &wire.url("/hw")]).stderr;
+        assert!(said.contains(", 2 threads with a part of the addresses each)"), "{said}");
+        // 64 addresses in parts of 32, of which the first and the last are nobody's
+        assert!(said.contains("come from 10.80.0.129 to 10.80.0.190, by"), "{said}");
+        let few = finish(
+            wire.command(&[
+                "--stack",
+                "own:xdp=ls0",
+                "--sources",
+                "10.80.0.248/30",
+                "--threads",
+                "2",
+                &wire.url("/hw"),
+            ]),
+            b"",
+        );
+        assert_eq!(few.code, 2, "{few:#?}");
+        assert!(
+            few.stderr.contains("--sources: 4 addresses are too few for 2 threads"),
+            "{few:#?}"
+        );
+    }
+}
+
 /// A prefix that is on no link, with a route back by way of one of its addresses: one neighbour for the
 /// server in place of hundreds. The server's own address is behind a gateway.
 #[test]
@@ -237,9 +281,10 @@ fn routes_and_gateways_are_followed() {
     );
     let far = format!("http://192.0.2.5:{}/hw", wire.port);
     let run = |stack: &str| {
-        let words =
-            ["--json", "-", "--stack", stack, "--sources", "10.99.0.0/24", "-n", "40", "-c", "9"];
-        finish(wire.command(&[&words[..], &[&far]].concat()), b"")
+        let words = ["--json", "-", "--stack", stack, "--sources", "10.99.0.0/24", "-n", "40"];
+        // a thread has a neighbour at the server: its own first address
+        let more = ["-c", "9", "--threads", "1", &far];
+        finish(wire.command(&[&words[..], &more].concat()), b"")
     };
     let wrong = run("own:xdp=ls0,gateway=10.80.0.77");
     assert_eq!(wrong.code, 2, "{wrong:#?}");
@@ -253,6 +298,108 @@ fn routes_and_gateways_are_followed() {
     assert_eq!(whole(&routed, "/outcomes/succeeded"), 40);
     let known = wire.there("ip neigh show dev ls1");
     assert_eq!(known.matches("10.99.0.").count(), 1, "{known}");
+}
+
+/// The built-in site in the other network, at addresses of IPv6; its port.
+fn site_of_ipv6(wire: &Wire) -> (Child, String) {
+    wire.here("ip addr add fd00:80::1/64 dev ls0 nodad");
+    wire.there("ip addr add fd00:80::2/64 dev ls1 nodad; ip addr add fd00:5::5/128 dev lo nodad");
+    let mut site = behind(&["nsenter", &Wire::net(&wire.holders[1]), "--"]);
+    site.args(["site", "--listen", "[::]:0"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut site = site.spawn().unwrap();
+    let port = first_line(&mut site).rsplit_once(':').unwrap().1.to_owned();
+    (site, port)
+}
+
+/// Calls over IPv6 by ND of ours, long bodies both ways, threads, gateways, and what is in the way.
+#[test]
+fn ipv6_goes_the_same_way() {
+    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let (mut site, port) = site_of_ipv6(&wire);
+    let url = |address: &str, path: &str| format!("http://[{address}]:{port}{path}");
+    let run = |stack: &str, sources: &str, words: &[&str]| {
+        let own = ["--json", "-", "--stack", stack, "--sources", sources];
+        finish(wire.command(&[&own[..], words].concat()), b"")
+    };
+    let part = "fd00:80::ff00:0/112";
+    for (mode, io) in MODES {
+        let stack = format!("own:xdp=ls0{mode}");
+        let (near, long) = (url("fd00:80::2", "/bytes/2000"), url("fd00:80::2", "/bytes/700000"));
+        for (url, words) in [
+            (&near, &["-n", "200", "--threads", "2", "--calls", "1"][..]),
+            (&long, &["-n", "8", "--verify"]),
+        ] {
+            let words = [words, &["-c", "8", url]].concat();
+            let report = run(&stack, part, &words).expect(&[0, 4]).json();
+            let done = whole(&report, "/outcomes/succeeded");
+            assert_eq!(done.to_string(), words[1], "{mode} {words:?}");
+            assert_eq!(whole(&report, "/stack/resets_sent"), 0, "{mode}: {}", report["stack"]);
+            assert_eq!(text(&report, "/client/io"), io);
+        }
+    }
+    // each had its answer from us, as the server's kernel knows
+    let known = wire.there("ip -6 neigh show dev ls1");
+    assert!(known.matches("fd00:80::ff00:").count() >= 40, "{known}");
+    // another prefix, with a route back by way of one of its addresses; the way there by a link-local address
+    wire.there("ip -6 route add fd00:99::/64 via fd00:99::1 dev ls1 onlink");
+    let local = wire.there("ip -6 -o addr show dev ls1 scope link");
+    let local = local.split_whitespace().nth(3).unwrap().trim_end_matches("/64");
+    let far = url("fd00:5::5", "/hw");
+    let stack = format!("own:xdp=ls0,gateway={local}");
+    let given = run(&stack, "fd00:99::/64", &["-n", "40", "-c", "9", "--threads", "1", &far])
+        .expect(&[0, 4])
+        .json();
+    assert_eq!(whole(&given, "/outcomes/succeeded"), 40);
+    let known = wire.there("ip -6 neigh show dev ls1");
+    assert_eq!(known.matches("fd00:99::").count(), 1, "{known}");
+    for (sources, url, said) in [
+        (part, url("fd00:80::9", "/"), "fd00:80::9 does not answer ND on ls0; way out: "),
+        ("fd00:80::/112", far.clone(), "fd00:80::1 is an address of this host; way out: "),
+        (part, wire.url("/hw"), "has no IPv6 address, of which the addresses are that its"),
+        ("10.80.0.128/26", far, "has no IPv4 address, of which the addresses are that its"),
+    ] {
+        let ran = run("own:xdp=ls0", sources, &["-n", "1", &url]);
+        assert_eq!(ran.code, 2, "{said}\n{ran:#?}");
+        assert!(ran.stderr.contains(said), "{said}\n{ran:#?}");
+    }
+    wire.there("ip addr add fd00:80::ff00:7/64 dev ls1 nodad");
+    let taken = run("own:xdp=ls0", part, &["-n", "1", &url("fd00:80::2", "/")]);
+    assert_eq!(taken.code, 2, "{taken:#?}");
+    assert!(taken.stderr.contains("fd00:80::ff00:7 is in use on the link of ls0: "), "{taken:#?}");
+    ipv6_over_tun(&wire, &port);
+    site.kill().unwrap();
+    site.wait().unwrap();
+}
+
+/// The same over TUN devices, in the server's network.
+fn ipv6_over_tun(wire: &Wire, port: &str) {
+    let run = |words: &[&str]| {
+        let mut command = behind(&["nsenter", &Wire::net(&wire.holders[1]), "--"]);
+        command.args(["run", "--json", "-", "--sources", "fd00:7::/64"]).args(words);
+        finish(command, b"")
+    };
+    let url = |path: &str| format!("http://[fd00:5::5]:{port}{path}");
+    if run(&["--stack", "own", "-n", "1", &url("/hw")]).stderr.contains("/dev/net/tun") {
+        untested("IPv6 over TUN devices is not tested: there is no /dev/net/tun");
+        return;
+    }
+    for stack in ["own", "own:batches"] {
+        for (words, path) in [
+            (["-n", "200", "--threads", "2", "--calls", "1"], "/bytes/2000"),
+            (["-n", "8", "--threads", "1", "--calls", "4"], "/bytes/700000"),
+        ] {
+            let url = url(path);
+            let words = [&words[..], &["--stack", stack, "-c", "8", "--verify", &url]].concat();
+            let report = run(&words).expect(&[0, 4]).json();
+            let done = whole(&report, "/outcomes/succeeded");
+            assert_eq!(done.to_string(), words[1], "{words:?}");
+            assert_eq!(whole(&report, "/stack/resets_sent"), 0, "{}", report["stack"]);
+        }
+    }
+    let near = run(&["--stack", "own", "-n", "1", &format!("http://[::1]:{port}/")]);
+    assert_eq!(near.code, 2, "{near:#?}");
+    let said = "leads to ::1, where Linux takes packets from the loopback alone; let the server";
+    assert!(near.stderr.contains(said), "{near:#?}");
 }
 
 /// Does something on a thread of its own whose sockets are in a network.
@@ -415,10 +562,6 @@ fn what_af_xdp_needs_is_told() {
     for (words, said) in [
         (&["--stack", "own:xdp=ls0"][..], "--stack own:xdp=ls0 needs --sources PREFIX: "),
         (&["--stack", "own:xdp"], "\"own:xdp\" is no stack: it has no =DEVICE; write "),
-        (
-            &["--stack", "own:xdp=ls0", "--sources", "10.9.0.0/24", "--threads", "2"],
-            "--threads 2: a response comes by a queue of ls0 that nobody here can choose",
-        ),
     ] {
         let ran = finish(program(&[&["run", url][..], words].concat()), b"");
         assert_eq!(ran.code, 2, "{ran:#?}");

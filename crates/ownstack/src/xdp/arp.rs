@@ -1,12 +1,10 @@
-//! Ethernet and ARP (RFC 826) of our addresses: who asks is answered, and whom packets go to is asked
-//! for. Without I/O and without a clock.
+//! ARP (RFC 826) of our addresses of IPv4: who asks is answered, and whom packets go to is asked for. Without
+//! I/O and without a clock.
 
+use super::link::{ETHERNET_HEAD, LinkFrame, Mac, head};
 use super::neighbours::Question;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Bytes before each packet: two addresses and a kind.
-pub(crate) const ETHERNET_HEAD: usize = 14;
 /// Bytes of a frame with a question or an answer.
 const ARP_FRAME: usize = ETHERNET_HEAD + 28;
 const IPV4: [u8; 2] = [0x08, 0x00];
@@ -15,39 +13,6 @@ const ARP: [u8; 2] = [0x08, 0x06];
 const KINDS: [u8; 6] = [0, 1, 0x08, 0x00, 6, 4];
 const REQUEST: u8 = 1;
 const REPLY: u8 = 2;
-/// An address of Ethernet.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Mac(pub [u8; 6]);
-
-impl Mac {
-    const ALL: Mac = Mac([0xff; 6]);
-    const UNKNOWN: Mac = Mac([0; 6]);
-}
-
-impl fmt::Display for Mac {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
-    }
-}
-
-impl fmt::Debug for Mac {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-/// What a frame that has come is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LinkFrame<'a> {
-    Packet(&'a [u8]),
-    /// Somebody says where he is, and may have asked for an address of ours: the answer.
-    Told(Ipv4Addr, Mac, Option<[u8; ARP_FRAME]>),
-    /// Somebody else has an address of ours.
-    Taken(Ipv4Addr, Mac),
-    Nothing,
-}
-
 /// Our side of the link.
 #[derive(Debug)]
 pub(crate) struct ArpSide {
@@ -85,36 +50,36 @@ impl ArpSide {
         let (mac, from, target) = (Mac([a, b, c, d, e, f]), address(14), address(24));
         let is_arp = body[..6] == KINDS && body[6] == 0 && (what == REQUEST || what == REPLY);
         // what we said ourselves may come back; an address of a group is nobody's (RFC 1812, 3.3.2)
-        if !is_arp || mac == self.ours || a & 1 != 0 {
+        if !is_arp || mac == self.ours || mac.is_group() {
             return LinkFrame::Nothing;
         }
         if self.owns(from) {
-            return LinkFrame::Taken(from, mac);
+            return LinkFrame::Taken(from.into(), mac);
         }
         let asks = what == REQUEST && self.owns(target);
-        LinkFrame::Told(from, mac, asks.then(|| self.arp(REPLY, target, (mac, from), mac)))
+        LinkFrame::Told(from.into(), mac, asks.then(|| self.arp(REPLY, target, (mac, from), mac)))
     }
 
     /// The question where a hop is, from our first address.
-    pub(crate) fn question(&self, question: Question) -> Option<[u8; ARP_FRAME]> {
+    pub(crate) fn question(&self, question: Question) -> Option<Vec<u8>> {
         let IpAddr::V4(hop) = question.hop else { return None };
         let to = question.at.unwrap_or(Mac::ALL);
         Some(self.arp(REQUEST, self.first, (Mac::UNKNOWN, hop), to))
     }
 
     /// The question whether anybody has this address of ours (RFC 5227 section 2.1.1).
-    pub(crate) fn probe(&self, address: Ipv4Addr) -> [u8; ARP_FRAME] {
+    pub(crate) fn probe(&self, address: Ipv4Addr) -> Vec<u8> {
         self.arp(REQUEST, Ipv4Addr::UNSPECIFIED, (Mac::UNKNOWN, address), Mac::ALL)
     }
 
     /// That this address is ours (RFC 5227 section 2.3).
-    pub(crate) fn announcement(&self, address: Ipv4Addr) -> [u8; ARP_FRAME] {
+    pub(crate) fn announcement(&self, address: Ipv4Addr) -> Vec<u8> {
         self.arp(REQUEST, address, (Mac::UNKNOWN, address), Mac::ALL)
     }
 
-    fn arp(&self, what: u8, from: Ipv4Addr, of: (Mac, Ipv4Addr), to: Mac) -> [u8; ARP_FRAME] {
-        let mut frame = [0; ARP_FRAME];
-        frame[..ETHERNET_HEAD].copy_from_slice(&self.head(to, ARP));
+    fn arp(&self, what: u8, from: Ipv4Addr, of: (Mac, Ipv4Addr), to: Mac) -> Vec<u8> {
+        let mut frame = vec![0; ARP_FRAME];
+        frame[..ETHERNET_HEAD].copy_from_slice(&head(to, self.ours, ARP));
         frame[14..20].copy_from_slice(&KINDS);
         frame[21] = what;
         frame[22..28].copy_from_slice(&self.ours.0);
@@ -124,17 +89,9 @@ impl ArpSide {
         frame
     }
 
-    fn head(&self, to: Mac, kind: [u8; 2]) -> [u8; ETHERNET_HEAD] {
-        let mut head = [0; ETHERNET_HEAD];
-        head[..6].copy_from_slice(&to.0);
-        head[6..12].copy_from_slice(&self.ours.0);
-        head[12..].copy_from_slice(&kind);
-        head
-    }
-
     /// What stands before an IPv4 packet that goes there.
     pub(crate) fn head_of_packet(&self, to: Mac) -> [u8; ETHERNET_HEAD] {
-        self.head(to, IPV4)
+        head(to, self.ours, IPV4)
     }
 }
 
@@ -152,7 +109,7 @@ mod tests {
     }
 
     /// The other side: what it sends.
-    fn theirs(what: u8, from: Ipv4Addr, target: [u8; 4]) -> [u8; ARP_FRAME] {
+    fn theirs(what: u8, from: Ipv4Addr, target: [u8; 4]) -> Vec<u8> {
         let side = ArpSide::new(THEIRS, from, 1);
         side.arp(what, from, (Mac::UNKNOWN, target.into()), Mac::ALL)
     }
@@ -213,14 +170,14 @@ mod tests {
             ]
         );
         let reply = theirs(REPLY, GATEWAY, [10, 9, 0, 1]);
-        assert_eq!(we.hear(&reply), LinkFrame::Told(GATEWAY, THEIRS, None));
+        assert_eq!(we.hear(&reply), LinkFrame::Told(GATEWAY.into(), THEIRS, None));
     }
 
     #[test]
     fn an_address_of_ours_that_somebody_has_is_told() {
         let we = ours();
         let other = theirs(REPLY, Ipv4Addr::new(10, 9, 0, 5), [10, 9, 0, 5]);
-        assert_eq!(we.hear(&other), LinkFrame::Taken(Ipv4Addr::new(10, 9, 0, 5), THEIRS));
+        assert_eq!(we.hear(&other), LinkFrame::Taken(Ipv4Addr::new(10, 9, 0, 5).into(), THEIRS));
         // what we said ourselves, and a probe of somebody who is about to take it
         assert_eq!(we.hear(&we.announcement(Ipv4Addr::new(10, 9, 0, 5))), LinkFrame::Nothing);
         let probe = theirs(REQUEST, Ipv4Addr::UNSPECIFIED, [10, 9, 0, 5]);
@@ -240,7 +197,7 @@ mod tests {
         for (at, byte) in
             [(12, 0x86), (14, 9), (16, 9), (18, 7), (19, 16), (20, 1), (21, 8), (22, 3)]
         {
-            let mut strange = whole;
+            let mut strange = whole.clone();
             strange[at] = byte;
             assert_eq!(we.hear(&strange), LinkFrame::Nothing, "byte {at}");
         }

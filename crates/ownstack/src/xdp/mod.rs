@@ -1,23 +1,27 @@
 //! Packets by AF_XDP: straight from and to a device of Ethernet, past the kernel's network. A small
 //! program at the device hands the packets of our addresses to our sockets and lets all others pass, so
-//! that the kernel's own traffic goes on beside them. Segments, checksums and ARP are ours.
+//! that the kernel's own traffic goes on beside them. Segments, checksums, ARP and ND are ours.
 //!
-//! It refuses tags of VLANs and IPv6: such frames stay the kernel's.
+//! It refuses tags of VLANs: such frames stay the kernel's.
 
 mod arp;
+mod link;
+mod nd;
 mod neighbours;
 mod program;
 mod queue;
 mod raw;
 mod trouble;
 
-pub use arp::Mac;
+pub use link::Mac;
 pub use trouble::XdpTrouble;
 
+use crate::shared::{AddressPart, later};
 use crate::span_until;
-use arp::{ArpSide, LinkFrame};
+use link::{ETHERNET_HEAD, LinkFrame, LinkSide};
 use neighbours::{Neighbours, Onward, Question};
-use netpath::{LinkFacts, RouteFacts, while_busy};
+use netpath::{LinkFacts, PathTrouble, RouteFacts, while_busy};
+use program::Steering;
 use queue::{QueuePlace, QueueTrouble, Room, SINGLE_MAX, XdpQueue};
 use reactor::monotonic;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,17 +29,21 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use sample::{AddressConflict, StackFacts};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::time::Duration;
-use tcp::is_sum_left_out;
+use tcp::{destination, is_sum_left_out};
 use units::Nanos;
 
-/// Frames of the first queue, which sends too: more than come or go in one turn.
-const FIRST_ROOM: Room = Room { receive: 4_096, send: 4_096 };
+/// Frames of a queue by which a thread sends: more than come or go in one turn.
+const SENDING_ROOM: Room = Room { receive: 4_096, send: 4_096 };
 /// Those of the others, which only receive.
 const OTHER_ROOM: Room = Room { receive: 2_048, send: 64 };
 /// The least that TCP counts on (RFC 9293 section 3.7.1), with its heads.
 const MTU_MIN: u32 = 576;
+/// The least that a link of IPv6 has (RFC 8200 section 5).
+const MTU_MIN_V6: u32 = 1_280;
+/// Of a prefix so many addresses are used, 2 to the power of this: a `/64` of IPv6 has more than anybody needs.
+const USED_BITS_MAX: u32 = 24;
 /// Queues of one device at most: each is looked at in every turn.
 const QUEUES_MAX: u32 = 64;
 /// Addresses that are asked for on the link before they are taken, and for how long.
@@ -74,27 +82,30 @@ impl XdpHook {
 pub struct XdpAsk {
     pub device: String,
     /// The next hop of all packets; `None`: as the kernel's routes say.
-    pub gateway: Option<Ipv4Addr>,
+    pub gateway: Option<IpAddr>,
     /// `None`: what suits the device.
     pub hook: Option<XdpHook>,
     /// The first address and the bits of the prefix that connections come from.
-    pub prefix: (Ipv4Addr, u8),
+    pub prefix: (IpAddr, u8),
 }
 
-/// A device's packets of our addresses.
+/// A thread's part of a device's packets: those of its own addresses.
 #[derive(Debug)]
 pub(crate) struct XdpLink {
-    /// Takes the program off the device when it is closed; goes first.
-    _attached: OwnedFd,
+    /// A socket of each queue of the device.
     queues: Vec<XdpQueue>,
-    pub(crate) facts: XdpFacts,
-    gateway: Option<Ipv4Addr>,
+    /// The one that sends.
+    out: usize,
+    part: AddressPart,
+    /// What all addresses of the device are a part of.
+    prefix: (IpAddr, u8),
+    gateway: Option<IpAddr>,
     index: u32,
-    side: ArpSide,
+    side: LinkSide,
     neighbours: Neighbours,
     /// Packets whose hop has been asked for, with their destinations.
     held: Vec<(IpAddr, Vec<u8>)>,
-    answers: Vec<[u8; 42]>,
+    answers: Vec<Vec<u8>>,
     refused: u64,
     missed: u64,
     /// An address of ours that somebody else has.
@@ -103,53 +114,138 @@ pub(crate) struct XdpLink {
     gone: bool,
 }
 
-/// What a link is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct XdpFacts {
-    pub(crate) device: String,
+/// A device whose packets of our addresses are taken.
+#[derive(Debug)]
+pub(crate) struct XdpDevice {
+    /// Takes the program off the device when it is closed; goes first.
+    _attached: OwnedFd,
+    /// Makes the device hear what goes to groups, as questions of ND do.
+    _groups: Option<OwnedFd>,
     pub(crate) hook: XdpHook,
     pub(crate) queues: usize,
     pub(crate) mtu: u16,
-    pub(crate) first: Ipv4Addr,
-    /// How many addresses from the first on.
-    pub(crate) addresses: u32,
+    /// The addresses of each thread.
+    pub(crate) parts: Vec<AddressPart>,
 }
 
-impl XdpLink {
-    /// Takes the device's packets of our addresses, in the network of the calling thread.
+/// Bits of the addresses of each of so many parts of a prefix, and of the parts themselves.
+fn divided(prefix: (IpAddr, u8), threads: u32) -> Result<(u32, u32), XdpTrouble> {
+    let width = if prefix.0.is_ipv4() { 32 } else { 128 };
+    let all = (width - u32::from(prefix.1)).min(USED_BITS_MAX);
+    let parts_bits = threads.next_power_of_two().ilog2();
+    match all.checked_sub(parts_bits) {
+        Some(part_bits) if part_bits >= 2 => Ok((part_bits, parts_bits)),
+        _ => {
+            let trouble = PathTrouble::FewAddresses { addresses: 1 << all, parts: threads };
+            Err(XdpTrouble::Prefix(trouble))
+        }
+    }
+}
+
+impl XdpDevice {
+    /// Takes the device's packets of our addresses, in the network of the calling thread, for so many
+    /// threads, each of which has a part of the addresses.
     ///
     /// # Errors
     /// What this machine or this user cannot do, each with the way out.
-    pub(crate) fn open(ask: &XdpAsk) -> Result<XdpLink, XdpTrouble> {
-        let link = look(&ask.device)?;
+    pub(crate) fn open(
+        ask: &XdpAsk,
+        threads: u32,
+    ) -> Result<(XdpDevice, Vec<XdpLink>), XdpTrouble> {
         let (network, bits) = ask.prefix;
-        netpath::prefix_taken(network, bits, &ask.device).map_err(XdpTrouble::Prefix)?;
-        // neither the network's own address nor the one of all its machines
-        let first = Ipv4Addr::from_bits(network.to_bits() + 1);
-        let addresses = (u32::MAX >> bits) - 1;
+        let link = look(&ask.device, if network.is_ipv4() { MTU_MIN } else { MTU_MIN_V6 })?;
+        let (part_bits, parts_bits) = divided(ask.prefix, threads)?;
+        netpath::prefix_taken(network, bits, Some(&ask.device)).map_err(XdpTrouble::Prefix)?;
         // first of all: what only root may do says so best
-        let map = raw::make_map(QUEUES_MAX).map_err(by_bpf)?;
-        let (queues, in_parts) = bind_all(&ask.device, link.index)?;
-        let most = SINGLE_MAX - arp::ETHERNET_HEAD;
+        let map = raw::make_map(QUEUES_MAX << parts_bits).map_err(by_bpf)?;
+        let (sockets, in_parts) = bind_all(&ask.device, link.index, threads)?;
+        let most = SINGLE_MAX - ETHERNET_HEAD;
         if !in_parts && link.mtu as usize > most {
             let (device, mtu) = (ask.device.clone(), link.mtu);
             return Err(XdpTrouble::Mtu { device, mtu, most: most as u32 });
         }
-        for (number, queue) in queues.iter().enumerate() {
-            raw::put_socket(map.as_fd(), number as u32, queue.as_fd()).map_err(by_bpf)?;
+        for (thread, queues) in sockets.iter().enumerate() {
+            for (number, queue) in queues.iter().enumerate() {
+                let key = (number << parts_bits) + thread;
+                raw::put_socket(map.as_fd(), key as u32, queue.as_fd()).map_err(by_bpf)?;
+            }
         }
-        let rows = program::program(first, addresses, number_of(&map));
-        let loaded = raw::load(&rows, in_parts).map_err(by_bpf)?;
+        let groups = network.is_ipv6().then(|| raw::hear_groups(link.index)).transpose();
+        let groups = groups.map_err(|error| {
+            XdpTrouble::Other(format!("{} cannot be made to hear groups", ask.device), error)
+        })?;
+        let steering = Steering {
+            // neither the network's own address nor the one of all its machines
+            first: later(network, 1),
+            count: (u32::MAX >> (32 - part_bits - parts_bits)) - 1,
+            part_bits,
+            parts_bits,
+            map: number_of(&map),
+        };
+        let loaded = raw::load(&program::program(&steering), in_parts).map_err(by_bpf)?;
         let (attached, hook) = attach(ask, &link, &loaded, in_parts)?;
-        let mtu = link.mtu.min(u32::from(u16::MAX)) as u16;
-        let (device, count) = (ask.device.clone(), queues.len());
-        let mut link = XdpLink {
+        let part = |thread: u32| AddressPart {
+            device: ask.device.clone(),
+            first: later(network, (thread << part_bits) + 1),
+            addresses: (1 << part_bits) - 2,
+        };
+        let parts: Vec<AddressPart> = (0..threads).map(part).collect();
+        let device = XdpDevice {
             _attached: attached,
+            _groups: groups,
+            hook,
+            queues: sockets.first().map_or(0, Vec::len),
+            mtu: link.mtu.min(u32::from(u16::MAX)) as u16,
+            parts,
+        };
+        let rows = device.parts.iter().zip(sockets).enumerate();
+        let mut links: Vec<XdpLink> =
+            rows.map(|(row, (part, queues))| XdpLink::new(ask, &link, row, part, queues)).collect();
+        settle_in(&mut links)?;
+        Ok((device, links))
+    }
+}
+
+/// Sees that nobody on the link has an address of ours, and says that they are ours (RFC 5227).
+fn settle_in(links: &mut [XdpLink]) -> Result<(), XdpTrouble> {
+    let each = PROBED_MAX / links.len().max(1) as u32;
+    for link in links.iter_mut() {
+        link.say(each, LinkSide::probe);
+    }
+    let end = monotonic() + PROBE_SPAN;
+    for link in links.iter_mut() {
+        // what came to the others meanwhile is there when it is their turn
+        loop {
+            link.receive(monotonic(), ANSWERS_MAX, |_, _| {});
+            link.see_to_conflict()?;
+            if monotonic() >= end {
+                break;
+            }
+            link.sleep(span_until(end));
+        }
+    }
+    for link in links {
+        link.say(each, LinkSide::announcement);
+    }
+    Ok(())
+}
+
+impl XdpLink {
+    fn new(
+        ask: &XdpAsk,
+        link: &LinkFacts,
+        row: usize,
+        part: &AddressPart,
+        queues: Vec<XdpQueue>,
+    ) -> XdpLink {
+        XdpLink {
+            out: row % queues.len().max(1),
             queues,
-            facts: XdpFacts { device, hook, queues: count, mtu, first, addresses },
+            part: part.clone(),
+            prefix: ask.prefix,
             gateway: ask.gateway,
             index: link.index,
-            side: ArpSide::new(Mac(link.mac), first, addresses),
+            side: LinkSide::new(Mac(link.mac), part.first, part.addresses),
             neighbours: Neighbours::default(),
             held: Vec::new(),
             answers: Vec::new(),
@@ -157,47 +253,33 @@ impl XdpLink {
             missed: 0,
             conflict: None,
             gone: false,
-        };
-        link.settle_in()?;
-        Ok(link)
+        }
     }
 
-    /// Sees that nobody on the link has an address of ours, and says that they are ours (RFC 5227).
-    fn settle_in(&mut self) -> Result<(), XdpTrouble> {
-        let probed = self.facts.addresses.min(PROBED_MAX);
-        let address = |row| Ipv4Addr::from_bits(self.facts.first.to_bits() + row);
-        let all: Vec<Ipv4Addr> = (0..probed).map(address).collect();
-        for address in &all {
-            self.queues[0].put(&self.side.probe(*address), &[]);
+    /// Says something of the first addresses.
+    fn say(&mut self, addresses: u32, what: impl Fn(&LinkSide, IpAddr) -> Option<Vec<u8>>) {
+        for row in 0..self.part.addresses.min(addresses) {
+            if let Some(frame) = what(&self.side, later(self.part.first, row)) {
+                self.queues[self.out].put(&frame, &[]);
+            }
         }
-        self.queues[0].flush();
-        let end = monotonic() + PROBE_SPAN;
-        while monotonic() < end {
-            self.sleep(span_until(end));
-            self.receive(monotonic(), ANSWERS_MAX, |_, _| {});
-            self.see_to_conflict()?;
-        }
-        for address in &all {
-            self.queues[0].put(&self.side.announcement(*address), &[]);
-        }
-        self.queues[0].flush();
-        Ok(())
+        self.queues[self.out].flush();
     }
 
     /// An address that somebody else has, before there is a run.
     fn see_to_conflict(&mut self) -> Result<(), XdpTrouble> {
         let Some(AddressConflict { address, by }) = self.conflict.take() else { return Ok(()) };
-        let device = self.facts.device.clone();
+        let device = self.part.device.clone();
         Err(XdpTrouble::TakenOnLink { address, by: Mac(by), device })
     }
 
     /// The next hop to a server.
-    fn hop_to(&self, server: Ipv4Addr) -> Result<Ipv4Addr, XdpTrouble> {
+    fn hop_to(&self, server: IpAddr) -> Result<IpAddr, XdpTrouble> {
         let what = |error| XdpTrouble::Other(format!("the route to {server}"), error);
         let here =
             server.is_loopback() || matches!(netpath::route(server, None), Ok(RouteFacts::Local));
         if here {
-            let device = self.facts.device.clone();
+            let device = self.part.device.clone();
             return Err(XdpTrouble::Here { address: server, device });
         }
         if let Some(gateway) = self.gateway {
@@ -213,25 +295,23 @@ impl XdpLink {
     ///
     /// # Errors
     /// The server is this host, or the next hop to it does not answer.
-    pub(crate) fn reach(&mut self, server: Ipv4Addr) -> Result<(), XdpTrouble> {
+    pub(crate) fn reach(&mut self, server: IpAddr) -> Result<(), XdpTrouble> {
         let hop = self.hop_to(server)?;
-        self.neighbours.learn_way(monotonic(), server.into(), Some(hop.into()));
+        self.neighbours.learn_way(monotonic(), server, Some(hop));
         let end = monotonic() + ANSWER_SPAN;
         loop {
             let now = monotonic();
-            match self.neighbours.onward(now, server.into()) {
+            match self.neighbours.onward(now, server) {
                 Onward::To(..) => return Ok(()),
                 Onward::Ask(question) => self.ask(question),
                 Onward::Wait | Onward::Unknown | Onward::Nowhere => {}
             }
             if now >= end {
-                let facts = &self.facts;
-                let network = Ipv4Addr::from_bits(facts.first.to_bits() - 1);
-                let bits = (facts.addresses + 2).leading_zeros() + 1;
-                let (device, from) = (facts.device.clone(), format!("{network}/{bits}"));
+                let (network, bits) = self.prefix;
+                let (device, from) = (self.part.device.clone(), format!("{network}/{bits}"));
                 return Err(XdpTrouble::NoAnswer { hop, server, device, from });
             }
-            self.queues[0].flush();
+            self.queues[self.out].flush();
             // it is asked again in time
             self.sleep(span_until(end.min(now + neighbours::ASK_AGAIN)));
             self.receive(monotonic(), ANSWERS_MAX, |_, _| {});
@@ -241,7 +321,7 @@ impl XdpLink {
 
     fn ask(&mut self, question: Question) {
         if let Some(question) = self.side.question(question) {
-            self.queues[0].put(&question, &[]);
+            self.queues[self.out].put(&question, &[]);
         }
     }
 
@@ -250,23 +330,21 @@ impl XdpLink {
         for packet in packets {
             self.put(now, packet);
         }
-        self.queues[0].flush();
+        self.queues[self.out].flush();
     }
 
     fn put(&mut self, now: Nanos, packet: &[u8]) {
-        let Some(to) = packet.get(16..20).and_then(|to| to.first_chunk()) else { return };
-        let server = Ipv4Addr::from_octets(*to);
-        let to = IpAddr::V4(server);
+        let Some(to) = destination(packet) else { return };
         let mut onward = self.neighbours.onward(now, to);
         if onward == Onward::Unknown {
             // a server that nobody knew of when the run began
-            let hop = self.hop_to(server).ok().map(IpAddr::V4);
+            let hop = self.hop_to(to).ok();
             self.neighbours.learn_way(now, to, hop);
             onward = self.neighbours.onward(now, to);
         }
         match onward {
             Onward::To(mac, question) => {
-                self.queues[0].put(&self.side.head_of_packet(mac), packet);
+                self.queues[self.out].put(&self.side.head(mac), packet);
                 question.into_iter().for_each(|question| self.ask(question));
             }
             Onward::Ask(question) => {
@@ -293,26 +371,26 @@ impl XdpLink {
     /// Takes in what has come, `most` packets of each queue at most. `each` gets a packet, and whether its
     /// TCP checksum is left out, as between devices of one machine.
     pub(crate) fn receive(&mut self, now: Nanos, most: usize, mut each: impl FnMut(&[u8], bool)) {
-        let XdpLink { queues, side, neighbours, answers, conflict, .. } = self;
+        let XdpLink { queues, out, side, neighbours, answers, conflict, .. } = self;
         let mut told = false;
         for queue in queues.iter_mut() {
             queue.receive(most, |frame| match side.hear(frame) {
                 LinkFrame::Packet(packet) => each(packet, is_sum_left_out(packet)),
                 LinkFrame::Told(who, mac, answer) => {
-                    told |= neighbours.told(now, who.into(), mac);
+                    told |= neighbours.told(now, who, mac);
                     answers.extend(answer.filter(|_| answers.len() < ANSWERS_MAX));
                 }
                 LinkFrame::Taken(address, by) => {
-                    *conflict = Some(AddressConflict { address: address.into(), by: by.0 });
+                    *conflict = Some(AddressConflict { address, by: by.0 });
                 }
                 LinkFrame::Nothing => {}
             });
         }
         if !answers.is_empty() {
             for answer in answers.drain(..) {
-                queues[0].put(&answer, &[]);
+                queues[*out].put(&answer, &[]);
             }
-            queues[0].flush();
+            queues[*out].flush();
         }
         if told && !self.held.is_empty() {
             let held = std::mem::take(&mut self.held);
@@ -322,7 +400,7 @@ impl XdpLink {
 
     /// Sleeps until a packet has come, `span` at most.
     pub(crate) fn sleep(&mut self, span: Option<Duration>) {
-        let waits = self.queues[0].has_waiting();
+        let waits = self.queues[self.out].has_waiting();
         let span =
             if waits { Some(span.map_or(SEND_AGAIN, |it| it.min(SEND_AGAIN))) } else { span };
         let span = span.map(|span| Timespec {
@@ -360,7 +438,7 @@ fn number_of(map: &OwnedFd) -> i32 {
 }
 
 /// What is known of a device that can be used.
-fn look(device: &str) -> Result<LinkFacts, XdpTrouble> {
+fn look(device: &str, least: u32) -> Result<LinkFacts, XdpTrouble> {
     let name = || device.to_owned();
     let link = netpath::link(device).map_err(|error| match error.raw_os_error() {
         // a name that no device can have is refused before it is looked for
@@ -376,8 +454,8 @@ fn look(device: &str) -> Result<LinkFacts, XdpTrouble> {
     if !link.is_up {
         return Err(XdpTrouble::Down { device: name() });
     }
-    if link.mtu < MTU_MIN {
-        return Err(XdpTrouble::SmallMtu { device: name(), mtu: link.mtu });
+    if link.mtu < least {
+        return Err(XdpTrouble::SmallMtu { device: name(), mtu: link.mtu, least });
     }
     Ok(link)
 }
@@ -390,25 +468,33 @@ fn by_bpf(error: io::Error) -> XdpTrouble {
     }
 }
 
-/// Binds a socket to each queue of a device; whether packets of several frames are to be had.
-fn bind_all(device: &str, index: u32) -> Result<(Vec<XdpQueue>, bool), XdpTrouble> {
-    let bind = |queue, room, in_parts| {
+/// Binds sockets to each queue of a device, one for each thread: those of each thread, and whether packets of
+/// several frames are to be had.
+fn bind_all(
+    device: &str,
+    index: u32,
+    threads: u32,
+) -> Result<(Vec<Vec<XdpQueue>>, bool), XdpTrouble> {
+    let place = |queue, in_parts| QueuePlace { device: index, queue, in_parts };
+    // threads send by queues in turn
+    let room = |queue| if queue < threads { SENDING_ROOM } else { OTHER_ROOM };
+    let bind = |queue, in_parts| {
         while_busy(
-            || XdpQueue::open(QueuePlace { device: index, queue, in_parts }, room),
+            || XdpQueue::open(place(queue, in_parts), room(queue)),
             |trouble| matches!(trouble, QueueTrouble::Bind(Errno::BUSY)),
         )
     };
-    let (first, in_parts) = match bind(0, FIRST_ROOM, true) {
+    let (first, in_parts) = match bind(0, true) {
         // the flag is unknown before Linux 6.6
-        Err(QueueTrouble::Bind(Errno::INVAL)) => (bind(0, FIRST_ROOM, false), false),
+        Err(QueueTrouble::Bind(Errno::INVAL)) => (bind(0, false), false),
         first => (first, true),
     };
     let mut queues = vec![first.map_err(|trouble| trouble.explain(device, 0))?];
     loop {
         let number = queues.len() as u32;
-        match bind(number, OTHER_ROOM, in_parts) {
+        match bind(number, in_parts) {
             // there is none of this number
-            Err(QueueTrouble::Bind(Errno::INVAL)) => return Ok((queues, in_parts)),
+            Err(QueueTrouble::Bind(Errno::INVAL)) => break,
             Ok(_) if number == QUEUES_MAX => {
                 let device = device.to_owned();
                 return Err(XdpTrouble::ManyQueues { device, most: QUEUES_MAX });
@@ -417,6 +503,16 @@ fn bind_all(device: &str, index: u32) -> Result<(Vec<XdpQueue>, bool), XdpTroubl
             Err(trouble) => return Err(trouble.explain(device, number)),
         }
     }
+    let mut sockets: Vec<Vec<XdpQueue>> = Vec::new();
+    for _ in 1..threads {
+        let shared = (0..).zip(&queues).map(|(number, queue)| {
+            let shared = queue.share(place(number, in_parts), room(number));
+            shared.map_err(|trouble| trouble.explain(device, number))
+        });
+        sockets.push(shared.collect::<Result<_, _>>()?);
+    }
+    sockets.insert(0, queues);
+    Ok((sockets, in_parts))
 }
 
 /// Attaches the program where it does best, or where that is not to be had, elsewhere.
@@ -473,7 +569,7 @@ mod tests {
                 device: "eth0".to_owned(),
                 gateway: None,
                 hook,
-                prefix: (Ipv4Addr::new(10, 9, 0, 0), 24),
+                prefix: (IpAddr::from([10, 9, 0, 0]), 24),
             };
             let (mtu, mac, kind) = (1_500, [2; 6], kind.to_owned());
             let (is_loopback, is_ethernet, is_up) = (false, true, true);

@@ -1,6 +1,6 @@
 //! By which hop packets go to an address, and where that hop is on the link. Without I/O and without a clock.
 
-use super::arp::Mac;
+use super::link::Mac;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use units::Nanos;
@@ -39,7 +39,7 @@ pub(crate) enum Onward {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum HopWay {
     By(IpAddr),
     NoneSince(Nanos),
 }
@@ -59,7 +59,7 @@ struct Hop {
 pub(crate) struct Neighbours {
     hops: HashMap<IpAddr, Hop>,
     /// By destination.
-    ways: HashMap<IpAddr, Way>,
+    ways: HashMap<IpAddr, HopWay>,
     /// Not before then those without a way are looked through again.
     tidy_at: Nanos,
     /// The last destination, where its hop is, and until when that needs no look: nearly all packets go to
@@ -71,7 +71,7 @@ impl Neighbours {
     /// Packets to `destination` go by way of `hop`, or, at `now`, by none.
     pub(crate) fn learn_way(&mut self, now: Nanos, destination: IpAddr, hop: Option<IpAddr>) {
         if self.has_room(now) {
-            self.ways.insert(destination, hop.map_or(Way::NoneSince(now), Way::By));
+            self.ways.insert(destination, hop.map_or(HopWay::NoneSince(now), HopWay::By));
         }
     }
 
@@ -93,7 +93,7 @@ impl Neighbours {
             return Onward::To(mac, None);
         }
         let hop = match self.ways.get(&destination).copied() {
-            Some(Way::By(hop)) => hop,
+            Some(HopWay::By(hop)) => hop,
             Some(way) if !way.is_over(now) => return Onward::Nowhere,
             None if !self.has_room(now) => return Onward::Nowhere,
             Some(_) | None => return Onward::Unknown,
@@ -133,10 +133,10 @@ impl Hop {
     }
 }
 
-impl Way {
+impl HopWay {
     /// A way that is none may be one by now.
     fn is_over(&self, now: Nanos) -> bool {
-        matches!(self, Way::NoneSince(then) if now - *then >= NO_WAY)
+        matches!(self, HopWay::NoneSince(then) if now - *then >= NO_WAY)
     }
 }
 
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_long_ago_is_asked_again_and_one_that_moved_is_followed() {
+    fn what_is_old_is_asked_again_and_who_moved_is_followed() {
         let mut we = Neighbours::default();
         we.learn_way(Nanos::ZERO, SERVER, Some(GATEWAY));
         we.onward(Nanos::ZERO, SERVER);

@@ -1,19 +1,20 @@
-//! One queue of a device: a socket of AF_XDP with its four rings and the frames that go round in them.
+//! One queue of a device: sockets of AF_XDP, one for each thread, with rings of their own for what comes and
+//! goes, and what they have in common: the frames that go round in them, and two rings for those.
 
-use super::raw::{Consumer, FRAME, Frames, Mapping, Places, Producer};
+use super::raw::{Consumer, FRAME, Frames, Mapping, PacketFrame, Places, Producer};
 use super::trouble::XdpTrouble;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::xdp::{
-    SocketAddrXdp, SocketAddrXdpFlags, XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING,
-    XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpDesc, XdpDescOptions, XdpUmemReg,
-    XdpUmemRegFlags,
+    SocketAddrXdp, SocketAddrXdpFlags, SocketAddrXdpWithSharedUmem, XDP_PGOFF_RX_RING,
+    XDP_PGOFF_TX_RING, XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpDesc,
+    XdpDescOptions, XdpUmemReg, XdpUmemRegFlags,
 };
 use rustix::net::{
     AddressFamily, SendFlags, SocketFlags, SocketType, bind, send, socket_with, sockopt,
 };
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes that the kernel leaves free at the beginning of a frame that it fills.
 const HEADROOM: usize = 256;
@@ -47,19 +48,43 @@ pub(crate) struct QueuePlace {
     pub(crate) in_parts: bool,
 }
 
+/// Frames that a socket takes at once for packets to be sent, and that it keeps.
+const TAKEN: usize = 64;
+const KEPT: usize = 1_024;
+
+/// What the sockets of one queue have in common.
+#[derive(Debug)]
+struct QueueMemory {
+    frames: Frames,
+    pool: Mutex<FramePool>,
+}
+
+/// Frames that no socket has.
+#[derive(Debug)]
+struct FramePool {
+    fill: Producer<u64>,
+    done: Consumer<u64>,
+    /// For packets to be sent.
+    free: Vec<PacketFrame>,
+}
+
+impl QueueMemory {
+    fn pool(&self) -> MutexGuard<'_, FramePool> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// One socket.
 #[derive(Debug)]
 pub(crate) struct XdpQueue {
     socket: OwnedFd,
-    fill: Producer<u64>,
-    done: Consumer<u64>,
     came: Consumer<XdpDesc>,
     going: Producer<XdpDesc>,
-    frames: Frames,
-    /// Frames for packets to be sent that are ours.
-    free: Vec<u32>,
-    /// Frames from this one on are for packets to be sent.
-    first_sent: u32,
+    memory: Arc<QueueMemory>,
+    /// Frames for packets to be sent.
+    free: Vec<PacketFrame>,
+    /// Frames whose packets have been read.
+    read: Vec<PacketFrame>,
     /// The parts of a packet whose last one has not come.
     parts: Vec<u8>,
     in_parts: bool,
@@ -70,10 +95,9 @@ pub(crate) struct XdpQueue {
 impl XdpQueue {
     /// Binds a socket to a queue; everything that may come has room.
     pub(crate) fn open(place: QueuePlace, room: Room) -> Result<XdpQueue, QueueTrouble> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::XDP, SocketType::RAW, flags, None);
-        let socket = socket.map_err(QueueTrouble::Socket)?;
-        let frames = Frames::new(room.receive + room.send).map_err(QueueTrouble::Memory)?;
+        let socket = new_socket()?;
+        let (frames, mut ours) =
+            Frames::new(room.receive + room.send).map_err(QueueTrouble::Memory)?;
         let memory = XdpUmemReg {
             addr: frames.address(),
             len: frames.length(),
@@ -84,39 +108,49 @@ impl XdpQueue {
         };
         sockopt::set_xdp_umem_reg(&socket, memory)
             .map_err(|error| QueueTrouble::Memory(error.into()))?;
-        let (fill, done, came, going) = rings(&socket, room).map_err(QueueTrouble::Memory)?;
-        let mut queue = XdpQueue {
-            fill,
-            done,
-            came,
-            going,
-            frames,
-            free: (room.receive..room.receive + room.send).rev().collect(),
-            first_sent: room.receive,
-            parts: Vec::new(),
-            in_parts: place.in_parts,
-            refused: 0,
-            socket,
-        };
-        for frame in 0..room.receive {
-            let place = queue.frames.lend(frame);
-            queue.fill.put(place);
+        let (mut fill, done) = frame_rings(&socket, room).map_err(QueueTrouble::Memory)?;
+        let (came, going) = packet_rings(&socket, room).map_err(QueueTrouble::Memory)?;
+        let free = ours.split_off(room.receive as usize);
+        for frame in ours {
+            fill.put(frames.lend(frame));
         }
-        queue.fill.publish();
-        queue.bind(place)?;
-        // what is refused here is the kernel's default, which will do
-        sockopt::set_socket_send_buffer_size_force(&queue.socket, SEND_BUFFER).ok();
-        Ok(queue)
-    }
-
-    fn bind(&self, place: QueuePlace) -> Result<(), QueueTrouble> {
+        fill.publish();
         // without XDP_USE_NEED_WAKEUP: in copy mode each packet that is to go out needs a call all the same
         let mut flags = SocketAddrXdpFlags::XDP_COPY;
         if place.in_parts {
             flags |= SocketAddrXdpFlags::XDP_USE_SG;
         }
         let address = SocketAddrXdp::new(flags, place.device, place.queue);
-        bind(&self.socket, &address).map_err(QueueTrouble::Bind)
+        bind(&socket, &address).map_err(QueueTrouble::Bind)?;
+        let pool = Mutex::new(FramePool { fill, done, free });
+        let memory = Arc::new(QueueMemory { frames, pool });
+        Ok(XdpQueue::of(socket, (came, going), memory, place.in_parts))
+    }
+
+    /// One more socket of the same queue, with the same memory, for another thread.
+    pub(crate) fn share(&self, place: QueuePlace, room: Room) -> Result<XdpQueue, QueueTrouble> {
+        let socket = new_socket()?;
+        let rings = packet_rings(&socket, room).map_err(QueueTrouble::Memory)?;
+        // all else is as the first one said
+        let flags = SocketAddrXdpFlags::XDP_SHARED_UMEM;
+        let address = SocketAddrXdpWithSharedUmem {
+            addr: SocketAddrXdp::new(flags, place.device, place.queue),
+            shared_umem_fd: self.socket.as_fd(),
+        };
+        bind(&socket, &address).map_err(QueueTrouble::Bind)?;
+        Ok(XdpQueue::of(socket, rings, self.memory.clone(), place.in_parts))
+    }
+
+    fn of(
+        socket: OwnedFd,
+        (came, going): (Consumer<XdpDesc>, Producer<XdpDesc>),
+        memory: Arc<QueueMemory>,
+        in_parts: bool,
+    ) -> XdpQueue {
+        // what is refused here is the kernel's default, which will do
+        sockopt::set_socket_send_buffer_size_force(&socket, SEND_BUFFER).ok();
+        let (free, read, parts, refused) = Default::default();
+        XdpQueue { socket, came, going, memory, free, read, parts, in_parts, refused }
     }
 
     /// Takes in what has come, `most` packets of this queue at most. Frames go back to the kernel at once.
@@ -126,9 +160,9 @@ impl XdpQueue {
             && let Some(row) = self.came.take()
         {
             let more = row.options.contains(XdpDescOptions::XDP_PKT_CONTD);
-            let Some(frame) = self.frames.back(row.addr) else { continue };
+            let Some(frame) = self.memory.frames.back(row.addr) else { continue };
             let offset = row.addr as usize % FRAME;
-            let bytes = self.frames.bytes(frame, offset, row.len as usize);
+            let bytes = self.memory.frames.bytes(&frame, offset, row.len as usize);
             if more || !self.parts.is_empty() {
                 // longer than any packet: the rest is left out, and its checksum will be wrong
                 let room = LONGEST - self.parts.len();
@@ -141,24 +175,35 @@ impl XdpQueue {
                 each(bytes);
             }
             packets += usize::from(!more);
-            let place = self.frames.lend(frame);
-            self.fill.put(place);
+            self.read.push(frame);
         }
         self.came.release();
-        self.fill.publish();
+        if !self.read.is_empty() {
+            let mut pool = self.memory.pool();
+            for frame in self.read.drain(..) {
+                pool.fill.put(self.memory.frames.lend(frame));
+            }
+            pool.fill.publish();
+        }
         packets
     }
 
-    /// Takes back the frames of packets that have gone out.
-    fn reclaim(&mut self) {
-        while let Some(place) = self.done.take() {
-            if let Some(frame) = self.frames.back(place)
-                && frame >= self.first_sent
-            {
-                self.free.push(frame);
-            }
+    /// Takes back the frames of packets that have gone out, and at least so many where there are.
+    fn reclaim(&mut self, least: usize) {
+        let mut pool = self.memory.pool();
+        while let Some(place) = pool.done.take() {
+            self.free.extend(self.memory.frames.back(place));
         }
-        self.done.release();
+        pool.done.release();
+        let short = least.saturating_sub(self.free.len());
+        if short > 0 {
+            let from = pool.free.len().saturating_sub(short);
+            self.free.extend(pool.free.drain(from..));
+        } else if self.free.len() > KEPT {
+            // packets of another thread went out as well
+            let surplus = self.free.len() - KEPT / 2;
+            pool.free.extend(self.free.drain(..surplus));
+        }
     }
 
     /// Makes a frame of Ethernet ready to go out; [`XdpQueue::flush`] sends it. What there is no room for is
@@ -171,8 +216,8 @@ impl XdpQueue {
         }
         let (mut before, mut rest) = (head, packet);
         loop {
-            let Some(frame) = self.free.pop() else { return };
-            let room = self.frames.room(frame);
+            let Some(mut frame) = self.free.pop() else { return };
+            let room = self.memory.frames.room(&mut frame);
             let (front, back) = room.split_at_mut(before.len());
             front.copy_from_slice(before);
             let (now, later) = rest.split_at(rest.len().min(back.len()));
@@ -180,7 +225,7 @@ impl XdpQueue {
             let (length, more) = (before.len() + now.len(), !later.is_empty());
             let options =
                 if more { XdpDescOptions::XDP_PKT_CONTD } else { XdpDescOptions::empty() };
-            let addr = self.frames.lend(frame);
+            let addr = self.memory.frames.lend(frame);
             self.going.put(XdpDesc { addr, len: length as u32, options });
             if !more {
                 return;
@@ -191,16 +236,16 @@ impl XdpQueue {
 
     /// Whether so many frames can go out, where need be after others did.
     fn has_room(&mut self, parts: usize) -> bool {
-        for tried in [false, true] {
-            if self.free.len() >= parts && self.going.room() as usize >= parts {
-                return true;
-            }
-            if !tried {
-                self.flush();
-                self.reclaim();
-            }
+        let has =
+            |queue: &XdpQueue| queue.free.len() >= parts && queue.going.room() as usize >= parts;
+        if !has(self) {
+            self.reclaim(parts.max(TAKEN));
         }
-        false
+        if !has(self) {
+            self.flush();
+            self.reclaim(parts);
+        }
+        has(self)
     }
 
     /// Sends what is ready. In copy mode nothing else makes the kernel send, and it takes some at a time;
@@ -217,7 +262,7 @@ impl XdpQueue {
                 // the device is gone or down: what waits is sent when it is up again
                 Err(_) => break,
             }
-            self.reclaim();
+            self.reclaim(0);
             let waiting = self.going.waiting();
             tries = if waiting < before { 0 } else { tries + 1 };
             before = waiting;
@@ -247,30 +292,42 @@ impl AsFd for XdpQueue {
     }
 }
 
-type Rings = (Producer<u64>, Consumer<u64>, Consumer<XdpDesc>, Producer<XdpDesc>);
+fn new_socket() -> Result<OwnedFd, QueueTrouble> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::XDP, SocketType::RAW, flags, None);
+    socket.map_err(QueueTrouble::Socket)
+}
 
-/// Makes the rings, each of which has room for all frames that can be in it.
-fn rings(socket: &OwnedFd, room: Room) -> io::Result<Rings> {
+fn mapped(socket: &OwnedFd, offset: u64, length: usize) -> io::Result<Arc<Mapping>> {
+    Mapping::of(socket.as_fd(), offset, length).map(Arc::new)
+}
+
+/// Makes the rings of frames, each of which has room for all that can be in it: those that are to be filled,
+/// and those whose packets have gone out.
+fn frame_rings(socket: &OwnedFd, room: Room) -> io::Result<(Producer<u64>, Consumer<u64>)> {
     sockopt::set_xdp_umem_fill_ring_size(socket, room.receive)?;
     sockopt::set_xdp_umem_completion_ring_size(socket, room.send)?;
+    let offsets = sockopt::xdp_mmap_offsets(socket)?;
+    let (fill, done) = (Places::from(offsets.fr), Places::from(offsets.cr));
+    let (long, short) = (fill.length::<u64>(room.receive), done.length::<u64>(room.send));
+    let fills = mapped(socket, XDP_UMEM_PGOFF_FILL_RING, long)?;
+    let dones = mapped(socket, XDP_UMEM_PGOFF_COMPLETION_RING, short)?;
+    Ok((Producer::new(fills, fill, room.receive), Consumer::new(dones, done, room.send)))
+}
+
+/// Makes the rings of packets: those that have come, and those that are to go out.
+fn packet_rings(
+    socket: &OwnedFd,
+    room: Room,
+) -> io::Result<(Consumer<XdpDesc>, Producer<XdpDesc>)> {
     sockopt::set_xdp_rx_ring_size(socket, room.receive)?;
     sockopt::set_xdp_tx_ring_size(socket, room.send)?;
     sent_at_once(socket, room.send);
     let offsets = sockopt::xdp_mmap_offsets(socket)?;
-    let map = |offset, length| Mapping::of(socket.as_fd(), offset, length).map(Arc::new);
-    let (fill, done) = (Places::from(offsets.fr), Places::from(offsets.cr));
     let (came, going) = (Places::from(offsets.rx), Places::from(offsets.tx));
-    let length = (fill.length::<u64>(room.receive), done.length::<u64>(room.send));
-    let fills = map(XDP_UMEM_PGOFF_FILL_RING, length.0)?;
-    let dones = map(XDP_UMEM_PGOFF_COMPLETION_RING, length.1)?;
-    let cames = map(XDP_PGOFF_RX_RING, came.length::<XdpDesc>(room.receive))?;
-    let goings = map(XDP_PGOFF_TX_RING, going.length::<XdpDesc>(room.send))?;
-    Ok((
-        Producer::new(fills, fill, room.receive),
-        Consumer::new(dones, done, room.send),
-        Consumer::new(cames, came, room.receive),
-        Producer::new(goings, going, room.send),
-    ))
+    let cames = mapped(socket, XDP_PGOFF_RX_RING, came.length::<XdpDesc>(room.receive))?;
+    let goings = mapped(socket, XDP_PGOFF_TX_RING, going.length::<XdpDesc>(room.send))?;
+    Ok((Consumer::new(cames, came, room.receive), Producer::new(goings, going, room.send)))
 }
 
 /// Asks for more packets a system call than 32; kernels before 6.17 have no such setting.

@@ -3,13 +3,14 @@
 
 use super::program::Instruction;
 use rustix::net::xdp::{XdpDesc, XdpRingOffset};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::ffi::c_int;
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 /// Memory of pages, shared with the kernel.
 #[derive(Debug)]
@@ -214,18 +215,34 @@ impl<T: RingEntry> Consumer<T> {
 /// Bytes of a frame: a page, the most that the kernel takes.
 pub(crate) const FRAME: usize = 4_096;
 
-/// The memory of packets: frames, each of which is the kernel's or ours.
+/// A frame that is ours and not the kernel's: there is one of each at most.
+#[derive(Debug)]
+pub(crate) struct PacketFrame {
+    number: u32,
+    /// Which memory it is of.
+    memory: usize,
+}
+
+/// The memory of packets, in frames, each of which is the kernel's or ours.
 #[derive(Debug)]
 pub(crate) struct Frames {
     mapping: Mapping,
+    /// Its number, which no other memory of this process has.
+    memory: usize,
     /// Which ones the kernel has.
-    lent: Vec<bool>,
+    lent: Box<[AtomicBool]>,
 }
 
 impl Frames {
-    pub(crate) fn new(count: u32) -> io::Result<Frames> {
+    /// Memory, and its frames, all of which are ours.
+    pub(crate) fn new(count: u32) -> io::Result<(Frames, Vec<PacketFrame>)> {
         let mapping = Mapping::fresh(count as usize * FRAME)?;
-        Ok(Frames { mapping, lent: vec![false; count as usize] })
+        // not its address, which other memory may have when this is gone
+        static MEMORIES: AtomicUsize = AtomicUsize::new(0);
+        let memory = MEMORIES.fetch_add(1, Ordering::Relaxed);
+        let lent = (0..count).map(|_| AtomicBool::new(false)).collect();
+        let ours = (0..count).map(|number| PacketFrame { number, memory }).collect();
+        Ok((Frames { mapping, memory, lent }, ours))
     }
 
     pub(crate) fn address(&self) -> u64 {
@@ -237,41 +254,49 @@ impl Frames {
     }
 
     /// Gives a frame to the kernel: its place.
-    pub(crate) fn lend(&mut self, frame: u32) -> u64 {
-        let lent = &mut self.lent[frame as usize];
-        assert!(!*lent, "a frame belongs to the kernel or to us");
-        *lent = true;
-        u64::from(frame) * FRAME as u64
+    pub(crate) fn lend(&self, frame: PacketFrame) -> u64 {
+        let offset = self.offset(&frame);
+        self.lent[frame.number as usize].store(true, Ordering::Release);
+        offset as u64
     }
 
     /// The kernel gives back the frame in which this place is. `None` where it does not have that frame:
     /// what it says is not believed.
-    pub(crate) fn back(&mut self, place: u64) -> Option<u32> {
-        let frame = usize::try_from(place).ok()? / FRAME;
-        let lent = self.lent.get_mut(frame).filter(|lent| **lent)?;
-        *lent = false;
-        Some(frame as u32)
+    pub(crate) fn back(&self, place: u64) -> Option<PacketFrame> {
+        let number = usize::try_from(place).ok()? / FRAME;
+        let lent = self.lent.get(number)?.swap(false, Ordering::Acquire);
+        lent.then_some(PacketFrame { number: number as u32, memory: self.memory })
     }
 
-    /// What stands in a frame of ours, from this offset on. Shorter where the frame ends.
-    pub(crate) fn bytes(&self, frame: u32, offset: usize, length: usize) -> &[u8] {
-        assert!(!self.lent[frame as usize], "the packet is in a frame of ours");
+    fn offset(&self, frame: &PacketFrame) -> usize {
+        assert_eq!(frame.memory, self.memory, "a frame is used with the memory that it is of");
+        frame.number as usize * FRAME
+    }
+
+    /// What stands in a frame, from this offset on. Shorter where the frame ends.
+    pub(crate) fn bytes<'a>(
+        &'a self,
+        frame: &'a PacketFrame,
+        offset: usize,
+        length: usize,
+    ) -> &'a [u8] {
+        let start = self.offset(frame);
         let offset = offset.min(FRAME);
         let length = length.min(FRAME - offset);
-        // SAFETY: it lies in a frame of the mapping, whose bytes were all set at its making, and which is
-        // not with the kernel; lending it needs the frames exclusively
+        // SAFETY: it lies in a frame of the mapping, whose bytes were all set at its making; the frame is
+        // ours, and cannot be lent or written while it is borrowed
         unsafe {
-            let start = self.mapping.start.add(frame as usize * FRAME + offset);
+            let start = self.mapping.start.add(start + offset);
             std::slice::from_raw_parts(start.as_ptr(), length)
         }
     }
 
-    /// A frame of ours, to be written.
-    pub(crate) fn room(&mut self, frame: u32) -> &mut [u8] {
-        assert!(!self.lent[frame as usize], "a frame of ours is written");
-        // SAFETY: as in `bytes`, and nobody else has a reference to any frame
+    /// A frame, to be written.
+    pub(crate) fn room<'a>(&'a self, frame: &'a mut PacketFrame) -> &'a mut [u8] {
+        let start = self.offset(frame);
+        // SAFETY: as in `bytes`, and it is borrowed exclusively, of which there is one
         unsafe {
-            let start = self.mapping.start.add(frame as usize * FRAME);
+            let start = self.mapping.start.add(start);
             std::slice::from_raw_parts_mut(start.as_ptr(), FRAME)
         }
     }
@@ -291,6 +316,30 @@ pub(crate) fn set_budget(socket: BorrowedFd<'_>, packets: u32) -> io::Result<()>
         )
     };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Makes a device hear what goes to any group of Ethernet, until the descriptor is closed.
+pub(crate) fn hear_groups(device: u32) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC;
+    // of no protocol: no packet comes by it
+    let socket = socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)?;
+    let wish = libc::packet_mreq {
+        mr_ifindex: device.cast_signed(),
+        mr_type: libc::PACKET_MR_ALLMULTI as libc::c_ushort,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    // SAFETY: the kernel reads one packet_mreq, which lives until the call is over
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            std::ptr::from_ref(&wish).cast(),
+            size_of::<libc::packet_mreq>() as libc::socklen_t,
+        )
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(socket) }
 }
 
 /// `union bpf_attr`, whose fields depend on the command; what is not set is 0.
@@ -330,29 +379,25 @@ const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 /// The program copes with packets of several parts (Linux 5.18).
 const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
 
-/// A map from queues to sockets.
-pub(crate) fn make_map(queues: u32) -> io::Result<OwnedFd> {
+/// A map to sockets, from numbers below `entries`.
+pub(crate) fn make_map(entries: u32) -> io::Result<OwnedFd> {
     let four = 4_u32.to_ne_bytes();
     let mut attributes = Attributes::new(&[
         (0, &BPF_MAP_TYPE_XSKMAP.to_ne_bytes()),
         (4, &four),
         (8, &four),
-        (12, &queues.to_ne_bytes()),
+        (12, &entries.to_ne_bytes()),
     ]);
     // SAFETY: no field is an address; the descriptor is new and nobody else's
     unsafe { attributes.call(BPF_MAP_CREATE).map(|file| OwnedFd::from_raw_fd(file)) }
 }
 
-/// Packets of `queue` that the program hands over go to `socket`.
-pub(crate) fn put_socket(
-    map: BorrowedFd<'_>,
-    queue: u32,
-    socket: BorrowedFd<'_>,
-) -> io::Result<()> {
+/// What the program hands over by the number `key` goes to `socket`.
+pub(crate) fn put_socket(map: BorrowedFd<'_>, key: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
     let value = socket.as_raw_fd();
     let mut attributes = Attributes::new(&[
         (0, &map.as_raw_fd().to_ne_bytes()),
-        (8, &(std::ptr::from_ref(&queue) as u64).to_ne_bytes()),
+        (8, &(std::ptr::from_ref(&key) as u64).to_ne_bytes()),
         (16, &(std::ptr::from_ref(&value) as u64).to_ne_bytes()),
     ]);
     // SAFETY: key and value are of 4 bytes, as the map was made with, and live until the call is over
@@ -457,25 +502,27 @@ pub(crate) mod tests {
 
     #[test]
     fn a_frame_is_the_kernels_or_ours() {
-        let mut frames = Frames::new(3).expect("some memory");
-        frames.room(2)[10..13].copy_from_slice(b"abc");
-        assert_eq!(frames.bytes(2, 10, 3), b"abc");
+        let (frames, mut ours) = Frames::new(3).expect("some memory");
+        let mut last = ours.pop().expect("there are three");
+        frames.room(&mut last)[10..13].copy_from_slice(b"abc");
+        assert_eq!(frames.bytes(&last, 10, 3), b"abc");
         // a length that the kernel said, behind the frame's end
-        assert_eq!(frames.bytes(2, 4_090, 100).len(), 6);
-        assert_eq!(frames.bytes(2, 9_000, 100).len(), 0);
-        assert_eq!(frames.lend(2), 8_192);
-        assert_eq!(frames.back(3 * 4_096), None, "no such frame");
-        assert_eq!(frames.back(u64::MAX), None);
-        assert_eq!(frames.back(4_096), None, "it was not lent");
+        assert_eq!(frames.bytes(&last, 4_090, 100).len(), 6);
+        assert_eq!(frames.bytes(&last, 9_000, 100).len(), 0);
+        assert_eq!(frames.lend(last), 8_192);
+        let back = |place| frames.back(place).map(|frame| frame.number);
+        assert_eq!(back(3 * 4_096), None, "no such frame");
+        assert_eq!(back(u64::MAX), None);
+        assert_eq!(back(4_096), None, "it was not lent");
         // the kernel points into the frame, behind its headroom
-        assert_eq!((frames.back(8_192 + 256), frames.back(8_192)), (Some(2), None));
+        assert_eq!((back(8_192 + 256), back(8_192)), (Some(2), None));
     }
 
     #[test]
-    #[should_panic(expected = "the packet is in a frame of ours")]
-    fn what_the_kernel_has_is_not_read() {
-        let mut frames = Frames::new(1).expect("some memory");
-        frames.lend(0);
-        frames.bytes(0, 0, 1);
+    #[should_panic(expected = "a frame is used with the memory that it is of")]
+    fn a_frame_of_other_memory_is_not_touched() {
+        let (_, ours) = Frames::new(1).expect("some memory");
+        let (frames, _) = Frames::new(1).expect("some memory");
+        frames.bytes(&ours[0], 0, 1);
     }
 }

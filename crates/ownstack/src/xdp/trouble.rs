@@ -1,10 +1,10 @@
 //! Why a device cannot be used by AF_XDP here, and the way out: one sentence each.
 
-use super::arp::Mac;
+use super::link::Mac;
 use netpath::PathTrouble;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 /// What is in the way of packets by AF_XDP.
 #[derive(Debug)]
@@ -59,6 +59,7 @@ pub enum XdpTrouble {
     SmallMtu {
         device: String,
         mtu: u32,
+        least: u32,
     },
     /// The prefix is somebody's on this host.
     Prefix(PathTrouble),
@@ -70,13 +71,13 @@ pub enum XdpTrouble {
     },
     /// The server is this host.
     Here {
-        address: Ipv4Addr,
+        address: IpAddr,
         device: String,
     },
     /// The next hop does not say where it is.
     NoAnswer {
-        hop: Ipv4Addr,
-        server: Ipv4Addr,
+        hop: IpAddr,
+        server: IpAddr,
         device: String,
         from: String,
     },
@@ -113,9 +114,10 @@ impl fmt::Display for XdpTrouble {
                  out: --stack own"
             ),
             XdpTrouble::NoAnswer { hop, server, device, from } => {
+                let by = if hop.is_ipv4() { "ARP" } else { "ND" };
                 let who = match hop == server {
-                    true => format!("{server} does not answer ARP"),
-                    false => format!("{hop}, the next hop to {server}, does not answer ARP"),
+                    true => format!("{server} does not answer {by}"),
+                    false => format!("{hop}, the next hop to {server}, does not answer {by}"),
                 };
                 write!(
                     f,
@@ -181,10 +183,10 @@ impl XdpTrouble {
                 "packets of {device} have up to {mtu} bytes, and this kernel takes in no more than {most} \
                  (Linux 6.6 takes any); way out: `ip link set {device} mtu {most}`"
             ),
-            XdpTrouble::SmallMtu { device, mtu } => write!(
+            XdpTrouble::SmallMtu { device, mtu, least } => write!(
                 f,
-                "packets of {device} have no more than {mtu} bytes, and our own TCP needs 576; way out: `ip \
-                 link set {device} mtu 1500`"
+                "packets of {device} have no more than {mtu} bytes, and our own TCP needs {least}; way out: \
+                 `ip link set {device} mtu 1500`"
             ),
             _ => Ok(()),
         }

@@ -270,10 +270,17 @@ fn check_stack(plan: &Plan, problems: &mut Problems) {
     }
     let (connection, version) = (&plan.connection, plan.request.version);
     check_xdp(plan, problems);
+    let six = plan.driver.sources.is_some_and(|prefix| prefix.network.is_ipv6());
+    problems.add_if(
+        six && (connection.path.is_some() || connection.clients.is_some()),
+        "--sources",
+        "--path and --clients, as --vary, know clients by addresses of IPv4; give --sources of IPv4",
+    );
     for (given, other, why) in [
         (connection.unix.is_some(), "--unix", "a Unix socket has no packets"),
         (!connection.bind.is_empty(), "--bind", "its connections have addresses of their own"),
-        (connection.prefer == AddressFamily::V6, "-6", "it speaks IPv4 alone"),
+        (!six && connection.prefer == AddressFamily::V6, "-6", "it comes from addresses of IPv4"),
+        (six && connection.prefer == AddressFamily::V4, "-4", "its --sources are of IPv6"),
         (version == HttpVersion::Http3, "--http 3", "HTTP/3 goes over UDP"),
         (
             connection.send_buffer.is_some() || connection.recv_buffer.is_some(),
@@ -299,12 +306,14 @@ fn check_xdp(plan: &Plan, problems: &mut Problems) {
         );
         problems.add("--sources", text);
     }
-    if let Some(threads) = plan.driver.threads.filter(|threads| *threads > 1) {
+    if let (Some(sources), Some(gateway)) = (plan.driver.sources, xdp.gateway)
+        && sources.network.is_ipv4() != gateway.is_ipv4()
+    {
         let text = format!(
-            "--threads {threads}: a response comes by a queue of {device} that nobody here can choose, so that \
-             one thread has all queues; give --threads 1"
+            "--stack own:xdp={device},gateway={gateway}: {gateway} is no next hop for packets from {sources}; \
+             give a gateway and --sources of the same family"
         );
-        problems.add("--threads", text);
+        problems.add("--stack", text);
     }
     problems.add_if(
         plan.connection.path.is_some() || plan.connection.clients.is_some(),

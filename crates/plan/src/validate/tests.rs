@@ -269,7 +269,7 @@ fn our_own_tcp_has_addresses_of_its_own_and_no_datagrams() {
 }
 
 #[test]
-fn a_device_by_af_xdp_needs_addresses_and_has_one_thread() {
+fn a_device_by_af_xdp_needs_addresses() {
     let over = |more: &dyn Fn(&mut Plan)| {
         said(|plan| {
             let (device, gateway, mode) = ("eth0".to_owned(), None, XdpMode::Auto);
@@ -278,21 +278,45 @@ fn a_device_by_af_xdp_needs_addresses_and_has_one_thread() {
             more(plan);
         })
     };
-    assert_eq!(over(&|plan| plan.driver.threads = Some(1)), "nothing");
+    assert_eq!(over(&|plan| plan.driver.threads = Some(2)), "nothing");
     let without = over(&|plan| plan.driver.sources = None);
     assert!(
         without.starts_with("[--sources] --stack own:xdp=eth0 needs --sources PREFIX"),
         "{without}"
     );
-    let threads = over(&|plan| plan.driver.threads = Some(2));
-    assert!(
-        threads.starts_with("[--threads] --threads 2: a response comes by a queue"),
-        "{threads}"
-    );
     let path = over(&|plan| {
         plan.connection.path = Some(rules::parse_path("3g", &wan::NoTraces).unwrap());
     });
     assert!(path.starts_with("[--stack] --path and --clients are emulated over TUN"), "{path}");
+    let six =
+        |plan: &mut Plan| plan.driver.sources = Some(rules::parse_sources("fd00:9::/64").unwrap());
+    assert_eq!(over(&six), "nothing");
+    let four = over(&|plan| {
+        six(plan);
+        plan.connection.prefer = AddressFamily::V4;
+    });
+    assert!(
+        four.starts_with("[--stack] --stack own and -4 contradict each other: its --sources"),
+        "{four}"
+    );
+    let gateway = over(&|plan| {
+        let (device, gateway) = ("eth0".to_owned(), Some("fe80::1".parse().unwrap()));
+        let choice = XdpChoice { device, gateway, mode: XdpMode::Auto };
+        plan.driver.stack = StackChoice::OwnXdp(choice);
+    });
+    assert!(
+        gateway.contains("fe80::1 is no next hop for packets from 10.9.0.0/24; give"),
+        "{gateway}"
+    );
+    let over_a_path = over(&|plan| {
+        six(plan);
+        plan.driver.stack = StackChoice::Own;
+        plan.connection.path = Some(rules::parse_path("3g", &wan::NoTraces).unwrap());
+    });
+    assert!(
+        over_a_path.starts_with("[--sources] --path and --clients, as --vary,"),
+        "{over_a_path}"
+    );
     let bound = over(&|plan| plan.connection.bind = vec!["127.0.0.2".parse().unwrap()]);
     assert!(bound.starts_with("[--stack] --stack own and --bind contradict"), "{bound}");
 }

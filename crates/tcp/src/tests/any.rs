@@ -2,19 +2,21 @@
 //! target takes this file in too.
 
 use super::tcp;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tcp::{Checksums, End, Flow, Head, Outbox, Sources, TcpSettings, TcpStack, flag, read};
 use units::{Nanos, Seed};
 
 /// Each piece of the data is a byte that says what happens, a length and so many bytes.
 pub(crate) fn packets(data: &[u8]) {
-    let sources = Sources {
-        first: Ipv4Addr::new(10, 9, 0, 1),
-        addresses: 1,
-        port_first: 40_000,
-        port_last: 40_000,
+    // the first byte says of which family
+    let six = data.first().is_some_and(|byte| byte & 0x80 != 0);
+    let address = |net: u16, last: u16| match six {
+        true => IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, net, 0, 0, 0, last)),
+        false => IpAddr::V4(Ipv4Addr::new(10, net as u8, 0, last as u8)),
     };
-    let peer = End { address: Ipv4Addr::new(10, 0, 0, 2), port: 80 };
+    let sources =
+        Sources { first: address(9, 1), addresses: 1, port_first: 40_000, port_last: 40_000 };
+    let peer = End { address: address(0, 2), port: 80 };
     let from = End { address: sources.first, port: 40_000 };
     let mut stack = TcpStack::new(TcpSettings::default(), sources, Checksums::Ours, Seed(1));
     let mut now = Nanos::from_secs(1);

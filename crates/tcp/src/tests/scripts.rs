@@ -2,12 +2,12 @@
 
 use crate::*;
 use sample::FailureClass;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use units::{Nanos, Seed};
 
-const PEER: End = End { address: Ipv4Addr::new(10, 0, 0, 2), port: 80 };
+const PEER: End = End { address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), port: 80 };
 const SOURCES: Sources = Sources {
-    first: Ipv4Addr::new(10, 9, 0, 1),
+    first: IpAddr::V4(Ipv4Addr::new(10, 9, 0, 1)),
     addresses: 2,
     port_first: 40_000,
     port_last: 40_003,
@@ -29,7 +29,7 @@ pub(super) struct Stage {
 impl Stage {
     fn new(settings: TcpSettings) -> Stage {
         let stack = TcpStack::new(settings, SOURCES, Checksums::Ours, Seed(1));
-        let from = End { address: Ipv4Addr::UNSPECIFIED, port: 0 };
+        let from = End { address: Ipv4Addr::UNSPECIFIED.into(), port: 0 };
         Stage { stack, now: Nanos::from_secs(5), from, ours: 0, stamp: 100, stamps: true }
     }
 
@@ -563,10 +563,51 @@ fn a_link_that_is_too_small_makes_smaller_segments() {
     let check = !(((sum >> 16) + (sum & 0xffff)) as u16);
     icmp[2..4].copy_from_slice(&check.to_be_bytes());
     let mut whole = vec![0x45, 0, 0, total as u8, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 9];
-    whole.extend_from_slice(&stage.from.address.octets());
+    let IpAddr::V4(ours) = stage.from.address else { panic!("the sources are of IPv4") };
+    whole.extend_from_slice(&ours.octets());
     whole.extend_from_slice(&icmp);
     stage.stack.deliver(stage.now, &whole, false);
     assert_eq!(stage.sent(), ["A 1:548 ack 1", "A 549:548 ack 1", "PA 1097:304 ack 1"]);
+}
+
+/// A handshake over IPv6 with another stack that has the same addresses but for the first bits.
+#[test]
+fn addresses_of_ipv6_are_told_apart_by_all_their_bits() {
+    let address =
+        |net: u16, last: u16| IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, net, 0, 0, 0xf, last));
+    let sources = Sources { first: address(9, 1), ..SOURCES };
+    let mut stack = TcpStack::new(TcpSettings::default(), sources, Checksums::Ours, Seed(1));
+    let (now, peer) = (Nanos::from_secs(1), End { address: address(7, 2), port: 80 });
+    assert_eq!(stack.open(now, 0, PEER, true, (None, None)), Err(FailureClass::Unreachable));
+    stack.open(now, 0, peer, true, (None, None)).expect("tuples are free");
+    let syn = stack.outgoing().packets().next().expect("a SYN").to_vec();
+    stack.sent();
+    let Some(ArrivedPacket::Segment { flow, head, .. }) = read(&syn, false) else {
+        panic!("no segment")
+    };
+    // 20 bytes less than over IPv4
+    assert_eq!((flow.to, head.mss), (peer, Some(1_440)));
+    let answer = Head {
+        seq: 5,
+        ack: head.seq.wrapping_add(1),
+        flags: flag::SYN | A,
+        window: 64_000,
+        mss: Some(9_000),
+        ..Head::default()
+    };
+    let IpAddr::V6(ours) = flow.from.address else { panic!("{flow:?}") };
+    let others = Ipv6Addr::from_bits(ours.to_bits() ^ 1 << 64);
+    let mut heads = |to: Ipv6Addr| {
+        let mut out = Outbox::new(Checksums::Ours);
+        let to = End { address: to.into(), ..flow.from };
+        out.push(&Flow { from: peer, to }, &answer, [b"", b""]);
+        stack.deliver(now, out.packets().next().expect("one"), false);
+        let count = stack.outgoing().len();
+        stack.sent();
+        (count, stack.counts().established)
+    };
+    assert_eq!((heads(others), heads(ours)), ((0, 0), (1, 1)));
+    assert!(stack.facts(0).is_some());
 }
 
 #[test]

@@ -88,7 +88,7 @@ struct Done {
 fn run(path: &str, seed: u64, calls: Calls, span: Nanos, settings: &TcpSettings) -> Done {
     let path = PathSpec::parse(path, &NoTraces).expect("a path");
     let sources = Sources {
-        first: Ipv4Addr::new(10, 9, 0, 1),
+        first: Ipv4Addr::new(10, 9, 0, 1).into(),
         addresses: 1,
         port_first: FIRST_PORT,
         port_last: FIRST_PORT + calls.users - 1,
@@ -97,7 +97,7 @@ fn run(path: &str, seed: u64, calls: Calls, span: Nanos, settings: &TcpSettings)
     let mut hops = Direction::BOTH.map(|direction| Hop::new(&path, seed, direction));
     let peer = super::world::SERVER;
     let mut servers: Vec<Server> = (0..calls.users)
-        .map(|_| Server { host: Host::new(settings.clone()), come: 0, bytes: 0, owed: 0 })
+        .map(|_| Server { host: Host::new(settings.clone(), peer), come: 0, bytes: 0, owed: 0 })
         .collect();
     let mut users: Vec<User> =
         (0..calls.users).map(|_| User { left: calls.up, awaited: calls.down(), done: 0 }).collect();

@@ -7,10 +7,19 @@ use crate::*;
 use sample::StackFacts;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use units::{Nanos, Purpose, Seed, Stream};
 
-pub(super) const SERVER: End = End { address: Ipv4Addr::new(10, 0, 0, 2), port: 80 };
+pub(super) const SERVER: End = End { address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), port: 80 };
+
+/// The server, and the first of the client's addresses: every other world is one of IPv6.
+fn ends(seed: u64) -> (End, IpAddr) {
+    if seed.is_multiple_of(2) {
+        return (SERVER, Ipv4Addr::new(10, 9, 0, 1).into());
+    }
+    let server = Ipv6Addr::new(0xfd00, 0, 0, 1, 0, 0, 0, 2).into();
+    (End { address: server, port: 80 }, Ipv6Addr::new(0xfd00, 0, 0, 9, 0, 0, 0xfffe, 1).into())
+}
 
 /// The peer.
 pub(super) struct Host {
@@ -22,10 +31,11 @@ pub(super) struct Host {
     counts: StackFacts,
     challenges: u32,
     client: End,
+    server: End,
 }
 
 impl Host {
-    pub(super) fn new(settings: TcpSettings) -> Host {
+    pub(super) fn new(settings: TcpSettings, server: End) -> Host {
         Host {
             connection: None,
             syn_ack: Head::default(),
@@ -34,7 +44,8 @@ impl Host {
             spare: Vec::new(),
             counts: StackFacts::default(),
             challenges: u32::MAX,
-            client: SERVER,
+            client: server,
+            server,
         }
     }
 
@@ -57,6 +68,7 @@ impl Host {
             counts: &mut self.counts,
             challenges: &mut self.challenges,
             stamp: (now.0 / 1_000_000) as u32,
+            first: self.server.address,
             peer: self.client,
             path_mss: u16::MAX,
         };
@@ -69,7 +81,7 @@ impl Host {
             if self.connection.is_none() {
                 self.accept(now, head, iss);
             }
-            self.out.push(&Flow { from: SERVER, to: flow.from }, &self.syn_ack, [b"", b""]);
+            self.out.push(&Flow { from: self.server, to: flow.from }, &self.syn_ack, [b"", b""]);
             return;
         }
         self.with(now, |connection, c| connection.arrive(head, payload, c));
@@ -97,10 +109,11 @@ impl Host {
             counts: &mut counts,
             challenges: &mut self.challenges,
             stamp,
+            first: self.server.address,
             peer: self.client,
             path_mss: u16::MAX,
         };
-        let mut new = Tcb::open(SERVER, 0, iss, true, &mut context);
+        let mut new = Tcb::open(self.server, 0, iss, true, &mut context);
         new.release(&mut self.spare);
         new.state = TcpState::Established;
         (new.snd_una, new.rcv_nxt) = (iss.wrapping_add(1), syn.seq.wrapping_add(1));
@@ -138,14 +151,10 @@ struct World {
 
 impl World {
     fn new(seed: u64, bad: Bad, settings: TcpSettings) -> World {
-        let sources = Sources {
-            first: Ipv4Addr::new(10, 9, 0, 1),
-            addresses: 1,
-            port_first: 40_000,
-            port_last: 50_000,
-        };
+        let (server, first) = ends(seed);
+        let sources = Sources { first, addresses: 1, port_first: 40_000, port_last: 50_000 };
         let client = TcpStack::new(settings.clone(), sources, Checksums::Ours, Seed(seed));
-        let host = Host::new(settings);
+        let host = Host::new(settings, server);
         let draw = Seed(seed).stream(Purpose::Simulation, 1);
         let (now, flying) = (Nanos::from_secs(1), BinaryHeap::new());
         World { client, host, now, flying, number: 0, draw, bad }
@@ -211,7 +220,7 @@ fn byte(at: usize) -> u8 {
 fn transfer(seed: u64, bad: Bad, settings: TcpSettings, up: usize, down: usize) -> Nanos {
     let mut world = World::new(seed, bad, settings);
     let start = world.now;
-    world.client.open(start, 0, SERVER, true, (None, None)).expect("tuples are free");
+    world.client.open(start, 0, world.host.server, true, (None, None)).expect("tuples are free");
     let (mut sent, mut came, mut host_sent, mut host_came) = (0, 0, 0, 0);
     let (mut ended, mut host_shut, mut shut) = (false, false, false);
     let mut buffer = [0; 5_000];
@@ -307,7 +316,7 @@ fn random_segments_do_no_harm() {
     for seed in 0..60 {
         let mut world = World::new(seed, bad, TcpSettings { ecn: true, ..TcpSettings::default() });
         let mut draw = Seed(seed).stream(Purpose::Simulation, 9);
-        world.client.open(world.now, 0, SERVER, true, (None, None)).expect("free");
+        world.client.open(world.now, 0, world.host.server, true, (None, None)).expect("free");
         for _ in 0..seed % 8 {
             world.step();
         }
@@ -334,7 +343,7 @@ fn random_segments_do_no_harm() {
                 *block = (near(&mut draw, host.1), near(&mut draw, host.1));
             }
             let mut out = Outbox::new(Checksums::Ours);
-            out.push(&Flow { from: SERVER, to: local }, &head, [&payload, b""]);
+            out.push(&Flow { from: world.host.server, to: local }, &head, [&payload, b""]);
             for packet in out.packets() {
                 world.client.deliver(world.now, packet, false);
             }

@@ -7,13 +7,13 @@ use crate::talk::{All, Conversations, Move, Talk, TalkEnd, TalkScript, What, pla
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use sample::SocketFacts;
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use tcp::{ArrivedPacket, Checksums, Outbox};
 
 const REQUEST: &str = "GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n";
 const BODY: usize = 600;
-const SERVER: End = End { address: Ipv4Addr::new(10, 0, 0, 2), port: 80 };
-const CLIENT: End = End { address: Ipv4Addr::new(10, 0, 0, 1), port: 30_000 };
+const SERVER: End = End { address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), port: 80 };
+const CLIENT: End = End { address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), port: 30_000 };
 const ISS: u32 = u32::MAX - 300;
 
 /// A clock, and no sockets.

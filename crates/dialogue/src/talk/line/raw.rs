@@ -7,17 +7,18 @@ use crate::packets::{HeardSegment, PacketLink, PacketStep, PacketTalk};
 use crate::talk::{Move, TalkEnd, What};
 use conduit::Peer;
 use sample::FailureClass;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use tcp::{End, Head};
 use units::{Nanos, Purpose, Seed};
 
 impl Conversation {
     /// It is held from this end; without one it finds no connection.
     pub(in crate::talk) fn speak_raw(&mut self, from: End) {
-        let Peer::Tcp(SocketAddr::V4(to)) = &self.script.peer else { return };
-        let to = End { address: *to.ip(), port: to.port() };
+        let ends = (from.address, &self.script.peer);
+        let (IpAddr::V4(ours), Peer::Tcp(SocketAddr::V4(to))) = ends else { return };
+        let to = End { address: IpAddr::V4(*to.ip()), port: to.port() };
         // another number for each end: nothing of an earlier conversation fits
-        let index = u64::from(from.address.to_bits()) << 16 | u64::from(from.port);
+        let index = u64::from(ours.to_bits()) << 16 | u64::from(from.port);
         let iss = Seed(index).stream(Purpose::Sequence, index).next_u64() as u32;
         self.raw_talk = Some(Box::new(PacketTalk::new(from, to, iss)));
     }

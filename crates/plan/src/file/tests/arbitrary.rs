@@ -5,6 +5,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use sample::BodyPrint;
+use std::net::IpAddr;
 use std::sync::Arc;
 use units::{Nanos, Rate};
 
@@ -104,9 +105,9 @@ impl wan::TraceSource for OneTrace {
 }
 
 fn connection() -> impl Strategy<Value = ConnectionPlan> {
-    let rule = ("[a-z]{1,5}", 1..=u16::MAX, any::<std::net::IpAddr>())
+    let rule = ("[a-z]{1,5}", 1..=u16::MAX, any::<IpAddr>())
         .prop_map(|(host, port, address)| ResolveRule { host, port, address });
-    let bind = prop::collection::btree_set(any::<std::net::IpAddr>(), 0..4)
+    let bind = prop::collection::btree_set(any::<IpAddr>(), 0..4)
         .prop_map(|set| set.into_iter().collect());
     let proxy = option::of("http://([a-z]{1,3}(:[a-z]{1,3})?@)?[a-z]{1,5}(:[1-9][0-9]{1,3})?")
         .prop_map(|text| text.map(|text| text.parse().unwrap()));
@@ -334,7 +335,7 @@ fn folds(number: u32) -> fold::Folds {
 
 fn xdp() -> impl Strategy<Value = StackChoice> {
     let mode = prop_oneof![Just(XdpMode::Auto), Just(XdpMode::Native), Just(XdpMode::Generic)];
-    let gateway = option::of(any::<[u8; 3]>().prop_map(|[a, b, c]| [10, a, b, c].into()));
+    let gateway = option::of(any::<[u8; 3]>().prop_map(|[a, b, c]| IpAddr::from([10, a, b, c])));
     (any::<u16>(), gateway, mode).prop_map(|(number, gateway, mode)| {
         StackChoice::OwnXdp(XdpChoice { device: format!("eth{number}"), gateway, mode })
     })
@@ -349,7 +350,8 @@ fn driver() -> impl Strategy<Value = DriverPlan> {
         Just(StackChoice::OwnBatches),
         xdp(),
     ];
-    let sources = option::of(Just(rules::parse_sources("10.9.0.0/16").unwrap()));
+    let prefixes = ["10.9.0.0/16", "fd00:9::/64"].map(|it| rules::parse_sources(it).unwrap());
+    let sources = option::of(proptest::sample::select(prefixes.to_vec()));
     let cores = (any::<Option<u32>>(), vec(any::<u32>(), 0..4));
     (cores, any::<Option<i32>>(), span(), stack, sources).prop_map(
         |((threads, cpus), nice, spin, stack, sources)| DriverPlan {

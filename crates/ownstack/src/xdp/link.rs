@@ -1,0 +1,116 @@
+//! What a link of Ethernet has for IPv4 and IPv6 alike: addresses and heads of frames, and what a frame that
+//! has come is.
+
+use super::arp::ArpSide;
+use super::nd::NdSide;
+use super::neighbours::Question;
+use std::fmt;
+use std::net::IpAddr;
+
+/// Bytes before each packet: two addresses and a kind.
+pub(crate) const ETHERNET_HEAD: usize = 14;
+
+/// An address of Ethernet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Mac(pub [u8; 6]);
+
+impl Mac {
+    pub(crate) const ALL: Mac = Mac([0xff; 6]);
+    pub(crate) const UNKNOWN: Mac = Mac([0; 6]);
+
+    pub(crate) fn is_group(self) -> bool {
+        self.0[0] & 1 != 0
+    }
+}
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+impl fmt::Debug for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The head of a frame.
+pub(crate) fn head(to: Mac, from: Mac, kind: [u8; 2]) -> [u8; ETHERNET_HEAD] {
+    let mut head = [0; ETHERNET_HEAD];
+    head[..6].copy_from_slice(&to.0);
+    head[6..12].copy_from_slice(&from.0);
+    head[12..].copy_from_slice(&kind);
+    head
+}
+
+/// What a frame that has come is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LinkFrame<'a> {
+    Packet(&'a [u8]),
+    /// Somebody says where he is, and may have asked for an address of ours: the answer.
+    Told(IpAddr, Mac, Option<Vec<u8>>),
+    /// Somebody else has an address of ours.
+    Taken(IpAddr, Mac),
+    Nothing,
+}
+
+/// Our side of a link: ARP where our addresses are of IPv4, ND where they are of IPv6.
+#[derive(Debug)]
+pub(crate) enum LinkSide {
+    Arp(ArpSide),
+    Nd(NdSide),
+}
+
+impl LinkSide {
+    /// `count` addresses from the first on are ours.
+    pub(crate) fn new(ours: Mac, first: IpAddr, count: u32) -> LinkSide {
+        match first {
+            IpAddr::V4(first) => LinkSide::Arp(ArpSide::new(ours, first, count)),
+            IpAddr::V6(first) => LinkSide::Nd(NdSide::new(ours, first, count)),
+        }
+    }
+
+    /// Reads a frame.
+    pub(crate) fn hear<'a>(&self, frame: &'a [u8]) -> LinkFrame<'a> {
+        match self {
+            LinkSide::Arp(side) => side.hear(frame),
+            LinkSide::Nd(side) => side.hear(frame),
+        }
+    }
+
+    /// The question where a hop is; none where it is of the other family.
+    pub(crate) fn question(&self, question: Question) -> Option<Vec<u8>> {
+        match self {
+            LinkSide::Arp(side) => side.question(question),
+            LinkSide::Nd(side) => side.question(question),
+        }
+    }
+
+    /// The question whether anybody has this address of ours.
+    pub(crate) fn probe(&self, address: IpAddr) -> Option<Vec<u8>> {
+        match (self, address) {
+            (LinkSide::Arp(side), IpAddr::V4(address)) => Some(side.probe(address)),
+            (LinkSide::Nd(side), IpAddr::V6(address)) => Some(side.probe(address)),
+            _ => None,
+        }
+    }
+
+    /// That this address is ours.
+    pub(crate) fn announcement(&self, address: IpAddr) -> Option<Vec<u8>> {
+        match (self, address) {
+            (LinkSide::Arp(side), IpAddr::V4(address)) => Some(side.announcement(address)),
+            (LinkSide::Nd(side), IpAddr::V6(address)) => Some(side.announcement(address)),
+            _ => None,
+        }
+    }
+
+    /// What stands before a packet that goes there.
+    pub(crate) fn head(&self, to: Mac) -> [u8; ETHERNET_HEAD] {
+        match self {
+            LinkSide::Arp(side) => side.head_of_packet(to),
+            LinkSide::Nd(side) => side.head(to),
+        }
+    }
+}
