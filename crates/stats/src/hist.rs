@@ -2,7 +2,7 @@
 
 mod buckets;
 
-use buckets::{BucketCounts, HIGH, LOW, SIGNIFICANT_DIGITS, bucket, ends};
+use buckets::{BucketCounts, HIGH, LOW, SIGNIFICANT_DIGITS, ends};
 use hdrhistogram::Histogram;
 use units::Nanos;
 
