@@ -19,8 +19,8 @@ use record::run::{
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
 use sample::{
-    AddressConflict, AgentFacts, BudgetFacts, FleetFacts, HeldFacts, PartMove, PostFacts, StackFacts, SutRow,
-    SutSeries,
+    AddressConflict, AgentFacts, BudgetFacts, FleetFacts, HeldFacts, PartMove, PostFacts,
+    StackFacts, SutRow, SutSeries,
 };
 use serde_json::{Map, Value};
 use stats::compare::Scale;

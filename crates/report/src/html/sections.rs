@@ -2,8 +2,8 @@
 
 use super::charts;
 use super::page::Plots;
-use crate::{facts, stack};
 use crate::{Finding, RunRecord, RunTimes, figures, words};
+use crate::{facts, stack};
 use maud::{Markup, html};
 use record::run::{ConductRecord, EnvironmentRecord, RunHist, VerdictRecord};
 use stats::{Hist, samples_needed};
