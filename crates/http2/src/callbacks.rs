@@ -4,7 +4,7 @@
 
 use crate::FRAME_HEADER;
 use crate::code::NO_ERROR;
-use crate::stream::OutstandingStream;
+use crate::stream::{FIELD_OVERHEAD, OutstandingStream};
 use libnghttp2_sys as ng;
 use sample::Http2Facts;
 use std::cell::Cell;
@@ -15,6 +15,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Bytes of the reason that comes with a GOAWAY that are kept.
 const REASON_MAX: usize = 200;
+
+/// The fields that a session looks at, with their lengths.
+const STATUS: &[u8] = b":status";
+const STATUS_LEN: usize = STATUS.len();
+const SERVER_TIMING: &[u8] = b"server-timing";
+const SERVER_TIMING_LEN: usize = SERVER_TIMING.len();
 
 /// What the callbacks write into and [`Session`](crate::Session) reads between calls of the library.
 #[derive(Debug, Default)]
@@ -27,12 +33,13 @@ pub(crate) struct CallbackState {
     pub(crate) found: Cell<usize>,
     /// Where the input lies that the library reads.
     pub(crate) input: Range<usize>,
-    /// Of the frame that is read: a list of fields has ended, content was there, the stream ended.
-    pub(crate) headed: Option<i32>,
-    pub(crate) content: Option<(i32, Range<usize>)>,
-    pub(crate) ended: Option<i32>,
+    /// What the frame that is read is of a response, until it is taken.
+    pub(crate) news: Option<ResponseNews>,
     /// Content of the frame so far.
     pub(crate) frame_content: u64,
+    /// Size of the list of fields that is coming in, and whether it is one of a stream outstanding.
+    pub(crate) list: u64,
+    pub(crate) is_awaited: bool,
     /// Streams that ended without their whole response, and the code.
     pub(crate) gone: VecDeque<(i32, u32)>,
     /// Our side has broken the connection off: the code, and why.
@@ -44,9 +51,20 @@ pub(crate) struct CallbackState {
     pub(crate) begun: u64,
     /// A request is being asked: what is sent belongs to it. Else it is counted here, by stream.
     pub(crate) asking: bool,
+    /// The stream whose request was sent last, with all of its fields.
+    pub(crate) sent_last: i32,
     pub(crate) late: Vec<LateFrame>,
     pub(crate) settings_seen: bool,
     pub(crate) facts: Http2Facts,
+}
+
+/// A list of fields has ended, content was there, or the stream ended.
+#[derive(Clone, Debug)]
+pub(crate) struct ResponseNews {
+    pub(crate) id: i32,
+    /// Content within the input.
+    pub(crate) body: Range<usize>,
+    pub(crate) ended: bool,
 }
 
 /// A frame of a request that went out after it was asked.
@@ -59,19 +77,55 @@ pub(crate) struct LateFrame {
 }
 
 impl CallbackState {
+    #[inline]
     pub(crate) fn place(&self, id: i32) -> Option<usize> {
-        let is_at = |place: &usize| self.streams.get(*place).is_some_and(|stream| stream.id == id);
-        // or for the one behind it, or for the oldest, where responses come in order
         let found = self.found.get();
-        let near = [found, found + 1, 0].into_iter().find(is_at);
-        let place = match near {
-            Some(place) => place,
-            None => self.streams.binary_search_by_key(&id, |stream| stream.id).ok()?,
+        if self.is_at(found, id) { Some(found) } else { self.search(id) }
+    }
+
+    #[inline]
+    fn is_at(&self, place: usize, id: i32) -> bool {
+        self.streams.get(place).is_some_and(|stream| stream.id == id)
+    }
+
+    /// Where the last one found is another: it is the one behind that, or the oldest, where responses
+    /// come in order.
+    #[inline(never)]
+    fn search(&self, id: i32) -> Option<usize> {
+        let behind = self.found.get() + 1;
+        let place = if self.is_at(behind, id) {
+            behind
+        } else if self.is_at(0, id) {
+            0
+        } else {
+            self.streams.binary_search_by_key(&id, |stream| stream.id).ok()?
         };
         self.found.set(place);
         Some(place)
     }
 
+    /// Takes a stream off.
+    #[inline]
+    pub(crate) fn remove(&mut self, place: usize) -> Option<OutstandingStream> {
+        // the oldest mostly, and then nothing moves up
+        if place == 0 { self.streams.pop_front() } else { self.streams.remove(place) }
+    }
+
+    /// Takes a field of a response in.
+    fn field(&mut self, id: i32, name: &[u8], value: &[u8]) {
+        let keeps = self.keeps_heads;
+        let Some(stream) = self.stream(id) else { return };
+        match name {
+            STATUS => return stream.status(value, keeps),
+            SERVER_TIMING => stream.time(value),
+            _ => {}
+        }
+        if keeps {
+            stream.keep_field(name, value);
+        }
+    }
+
+    #[inline]
     pub(crate) fn stream(&mut self, id: i32) -> Option<&mut OutstandingStream> {
         let place = self.place(id)?;
         self.streams.get_mut(place)
@@ -129,9 +183,14 @@ unsafe extern "C" fn on_begin(
     unsafe {
         let id = (*frame).hd.stream_id;
         with(user, |state| {
-            if let Some(stream) = state.stream(id) {
-                stream.begin_fields();
-            }
+            state.list = 0;
+            state.is_awaited = match state.stream(id) {
+                Some(stream) => {
+                    stream.begin_fields();
+                    true
+                }
+                None => false,
+            };
             0
         })
     }
@@ -150,13 +209,21 @@ unsafe extern "C" fn on_header(
     // SAFETY: the library hands over a whole frame, two strings with their lengths, and our own state
     unsafe {
         let id = (*frame).hd.stream_id;
-        let (name, value) = (slice(name, name_len), slice(value, value_len));
         with(user, |state| {
-            state.facts.fields_received += (name.len() + value.len()) as u64;
-            let (keeps, list_max) = (state.keeps_heads, state.header_list_max);
-            let fits =
-                state.stream(id).is_none_or(|stream| stream.field(name, value, keeps, list_max));
-            if fits { 0 } else { ng::NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE }
+            let plain = (name_len + value_len) as u64;
+            state.facts.fields_received += plain;
+            if !state.is_awaited {
+                return 0;
+            }
+            state.list += plain + FIELD_OVERHEAD;
+            if state.list > u64::from(state.header_list_max) {
+                return ng::NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+            }
+            // most fields are counted and no more
+            if state.keeps_heads || matches!(name_len, STATUS_LEN | SERVER_TIMING_LEN) {
+                state.field(id, slice(name, name_len), slice(value, value_len));
+            }
+            0
         })
     }
 }
@@ -176,8 +243,8 @@ unsafe extern "C" fn on_data(
             let within = at.checked_add(length).is_some_and(|end| end <= state.input.len());
             if let Some(stream) = state.stream(id) {
                 stream.facts.body_bytes += length as u64;
-                let range = if within { at..at + length } else { 0..0 };
-                state.content = Some((id, range));
+                let body = if within { at..at + length } else { 0..0 };
+                state.news = Some(ResponseNews { id, body, ended: false });
                 state.frame_content += length as u64;
             }
             0
@@ -217,10 +284,12 @@ unsafe extern "C" fn on_frame(
                     if let Some(stream) = state.stream(id) {
                         stream.end_fields();
                     }
-                    state.headed = Some(id);
-                    state.ended = ends.then_some(id);
+                    state.news = Some(ResponseNews { id, body: 0..0, ended: ends });
                 }
-                ng::NGHTTP2_DATA => state.ended = ends.then_some(id),
+                ng::NGHTTP2_DATA if ends => {
+                    let body = state.news.take().map_or(0..0, |news| news.body);
+                    state.news = Some(ResponseNews { id, body, ended: true });
+                }
                 ng::NGHTTP2_RST_STREAM => {
                     *state.facts.resets.entry(code).or_default() += 1;
                     if let Some(stream) = state.stream(id) {
@@ -257,7 +326,8 @@ unsafe extern "C" fn on_close(
     // SAFETY: our own state
     unsafe {
         with(user, |state| {
-            if state.ended != Some(id) && state.place(id).is_some() {
+            let whole = state.news.as_ref().is_some_and(|news| news.ended && news.id == id);
+            if !whole && state.place(id).is_some() {
                 state.gone.push_back((id, code));
             }
             0
@@ -283,6 +353,7 @@ unsafe extern "C" fn on_sent(
         with(user, |state| {
             if u32::from(head.type_) == ng::NGHTTP2_HEADERS {
                 state.facts.coded_sent += head.length as u64;
+                state.sent_last = head.stream_id;
                 if !state.asking {
                     state.facts.held_back += 1;
                     let bytes = (head.length + FRAME_HEADER) as u64;
@@ -332,14 +403,13 @@ pub(crate) unsafe extern "C" fn read_body(
             let Some(stream) = state.stream(id) else {
                 return ng::NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
             };
-            let rest = stream.body.as_deref().and_then(|body| body.get(stream.body_at..));
-            let rest = rest.unwrap_or_default();
-            taken = rest.len().min(length);
-            std::ptr::copy_nonoverlapping(rest.as_ptr(), buffer, taken);
-            if taken == rest.len() {
+            let left = stream.body_left();
+            taken = left.len().min(length);
+            std::ptr::copy_nonoverlapping(left.as_ptr(), buffer, taken);
+            if taken == left.len() {
                 *flags |= ng::NGHTTP2_DATA_FLAG_EOF;
             }
-            stream.body_at += taken;
+            stream.pass_body(taken);
             if !state.asking && taken > 0 {
                 let bytes = (taken + FRAME_HEADER) as u64;
                 state.late.push(LateFrame { id, bytes, begins: false });

@@ -1,7 +1,7 @@
 //! One connection's session: a safe face on libnghttp2's.
 #![expect(unsafe_code, reason = "calls into libnghttp2")]
 
-use crate::callbacks::{self, CallbackState, LateFrame};
+use crate::callbacks::{self, CallbackState, LateFrame, ResponseNews};
 use crate::code::{CANCEL, MALFORMED, NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, section};
 use crate::memory::Memory;
 use crate::request::Request;
@@ -11,6 +11,7 @@ use libnghttp2_sys as ng;
 use sample::{Http2Facts, http2_code_name as code_name};
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// The last stream id that a client has (RFC 9113 section 5.1.1).
 const ID_LAST: i32 = i32::MAX;
@@ -33,7 +34,11 @@ pub struct Session {
     open: bool,
     /// Nothing has come yet.
     fresh: bool,
-    scratch: Vec<ng::nghttp2_nv>,
+    /// A request had a body: the library may want to write though nothing waits in its queues.
+    uploads: bool,
+    /// The fields of the request that was asked last, and their text, which they point into.
+    fields: Vec<ng::nghttp2_nv>,
+    fields_of: Option<Arc<[u8]>>,
 }
 
 // SAFETY: a session of the library may be used from any one thread at a time, and it is owned here
@@ -49,6 +54,32 @@ struct Frame {
 }
 
 impl Frame {
+    /// Takes in what of its header is missing; gives back how many bytes that was.
+    #[inline]
+    fn take_header(&mut self, input: &[u8]) -> usize {
+        match input.first_chunk() {
+            // nearly always a frame begins where the input does
+            Some(header) if self.have == 0 => {
+                self.header = *header;
+                self.have = FRAME_HEADER;
+                self.left = self.length();
+                FRAME_HEADER
+            }
+            _ => self.take_part_of_header(input),
+        }
+    }
+
+    #[inline(never)]
+    fn take_part_of_header(&mut self, input: &[u8]) -> usize {
+        let count = (FRAME_HEADER - self.have).min(input.len());
+        self.header[self.have..self.have + count].copy_from_slice(&input[..count]);
+        self.have += count;
+        if count > 0 && self.have == FRAME_HEADER {
+            self.left = self.length();
+        }
+        count
+    }
+
     fn length(&self) -> usize {
         usize::from(self.header[0]) << 16
             | usize::from(self.header[1]) << 8
@@ -125,7 +156,9 @@ impl Session {
             prioritises: settings.prioritises,
             open: true,
             fresh: true,
-            scratch: Vec::new(),
+            uploads: false,
+            fields: Vec::new(),
+            fields_of: None,
         };
         session.announce(settings);
         session
@@ -181,17 +214,26 @@ impl Session {
     /// field beside those of the request. Its bytes go to the end of `out`, as far as the peer's
     /// windows let them; the rest follows with [`Session::drain`].
     pub fn ask(&mut self, request: &Request, cookie: Option<&str>, out: &mut Vec<u8>) {
-        self.submit(request, cookie);
+        let id = self.submit(request, cookie);
         self.state_mut().asking = true;
-        self.drain(out);
-        self.state_mut().asking = false;
+        // what was just asked can leave at once mostly
+        if self.send(out) {
+            self.drain(out);
+        }
+        let state = self.state_mut();
+        state.asking = false;
+        if state.sent_last != id
+            && let Some(stream) = state.streams.back_mut()
+        {
+            stream.hold(request.text());
+        }
     }
 
-    fn submit(&mut self, request: &Request, cookie: Option<&str>) {
-        let mut fields = std::mem::take(&mut self.scratch);
-        fields.clear();
-        fields.extend(request.fields().map(|(name, value)| pair(name, value, KEPT)));
-        fields.extend(cookie.map(|cookie| pair(b"cookie", cookie.as_bytes(), COPIED)));
+    /// Hands a request to the library, and gives back its stream's id.
+    fn submit(&mut self, request: &Request, cookie: Option<&str>) -> i32 {
+        self.look_up_fields(request);
+        let count = self.fields.len();
+        self.fields.extend(cookie.map(|cookie| pair(b"cookie", cookie.as_bytes(), COPIED)));
         let source = ng::nghttp2_data_provider2 {
             source: ng::nghttp2_data_source { fd: 0 },
             read_callback: Some(callbacks::read_body),
@@ -199,24 +241,24 @@ impl Session {
         let body = request.body();
         let source = body.map_or(std::ptr::null(), |_| &raw const source);
         // SAFETY: a live session; source and cookie are copied before the call returns. The library reads
-        // the request's text when it sends it: until then the stream holds that, or is withdrawn, and then
-        // the library lets go of the request without a look at it
+        // the request's text when it sends it: while it is asked the caller holds that, then the stream
+        // does, until it is withdrawn, and then the library lets go of the request without a look at it
         let id = unsafe {
             ng::nghttp2_submit_request2(
                 self.raw.as_ptr(),
                 std::ptr::null(),
-                fields.as_ptr(),
-                fields.len(),
+                self.fields.as_ptr(),
+                self.fields.len(),
                 source,
                 std::ptr::null_mut(),
             )
         };
-        fields.clear();
-        self.scratch = fields;
+        self.fields.truncate(count);
+        self.uploads |= body.is_some();
         if self.prioritises {
             self.tell_priority(id, request);
         }
-        let stream = OutstandingStream::new(id, request.text().clone(), body.cloned());
+        let stream = OutstandingStream::new(id, body);
         let plain = request.plain_bytes() + cookie.map_or(0, |cookie| cookie.len() as u64 + 6);
         let state = self.state_mut();
         state.facts.streams += 1;
@@ -228,6 +270,17 @@ impl Session {
         state.facts.streams_peak = state.facts.streams_peak.max(outstanding);
         // below zero where no id is left, or no memory
         self.open &= (1..ID_LAST).contains(&id);
+        id
+    }
+
+    /// Has the fields of `request` in `self.fields`: a load asks the same again and again.
+    fn look_up_fields(&mut self, request: &Request) {
+        let text = request.text();
+        if !self.fields_of.as_ref().is_some_and(|of| Arc::ptr_eq(of, text)) {
+            self.fields.clear();
+            self.fields.extend(request.fields().map(|(name, value)| pair(name, value, KEPT)));
+            self.fields_of = Some(text.clone());
+        }
     }
 
     /// PRIORITY_UPDATE (RFC 9218 section 7.1). It leaves before the request: a priority that comes
@@ -251,20 +304,45 @@ impl Session {
     }
 
     /// Moves what is to be sent to the end of `out`.
+    #[inline]
     pub fn drain(&mut self, out: &mut Vec<u8>) {
-        // asking costs less than a send that finds nothing
+        while self.may_have_to_send() && self.send_wanted(out) {}
+    }
+
+    /// Something waits in the library's queues, or may wait beside them. Each question costs less than the
+    /// next: this one, whether the library wants to write, and a send that finds nothing.
+    #[inline]
+    fn may_have_to_send(&self) -> bool {
         // SAFETY: a live session, which this only looks at
-        while unsafe { ng::nghttp2_session_want_write(self.raw.as_ptr()) } != 0 {
+        self.uploads
+            || unsafe { ng::nghttp2_session_get_outbound_queue_size(self.raw.as_ptr()) } > 0
+    }
+
+    /// As [`Session::send`], where the library wants to write.
+    #[cold]
+    fn send_wanted(&mut self, out: &mut Vec<u8>) -> bool {
+        // SAFETY: a live session, which this only looks at
+        let wanted = unsafe { ng::nghttp2_session_want_write(self.raw.as_ptr()) } != 0;
+        wanted && self.send(out)
+    }
+
+    /// Moves the next frame to the end of `out`, and with a list of fields the frames that continue it.
+    /// False: there is none.
+    fn send(&mut self, out: &mut Vec<u8>) -> bool {
+        loop {
             let mut data = std::ptr::null();
             // SAFETY: a live session; what it hands over lives until the next call of it
             let bytes = unsafe {
                 let length = ng::nghttp2_session_mem_send2(self.raw.as_ptr(), &raw mut data);
                 match usize::try_from(length) {
                     Ok(length) if length > 0 => std::slice::from_raw_parts(data, length),
-                    _ => return,
+                    _ => return false,
                 }
             };
             out.extend_from_slice(bytes);
+            if !is_continued(bytes) {
+                return true;
+            }
         }
     }
 
@@ -274,13 +352,7 @@ impl Session {
     /// # Errors
     /// Afterwards the connection is of no use: the reason in words, with the standard's section.
     pub fn feed(&mut self, input: &[u8]) -> Result<Fed, String> {
-        let header = (FRAME_HEADER - self.frame.have).min(input.len());
-        self.frame.header[self.frame.have..self.frame.have + header]
-            .copy_from_slice(&input[..header]);
-        self.frame.have += header;
-        if header > 0 && self.frame.have == FRAME_HEADER {
-            self.frame.left = self.frame.length();
-        }
+        let header = self.frame.take_header(input);
         if self.fresh && self.frame.have >= 7 {
             self.fresh = false;
             if self.frame.header.starts_with(b"HTTP/1.") {
@@ -293,6 +365,7 @@ impl Session {
         let start = taken.as_ptr() as usize;
         let state = self.state_mut();
         state.input = start..start + taken.len();
+        state.news = None;
         // SAFETY: a live session and a slice that outlives the call
         let said = unsafe {
             ng::nghttp2_session_mem_recv2(self.raw.as_ptr(), taken.as_ptr(), taken.len())
@@ -308,29 +381,30 @@ impl Session {
 
     /// Counts the frame that has come in to its end.
     fn end_frame(&mut self) {
-        let frame = std::mem::take(&mut self.frame);
-        let has_fields = matches!(frame.kind(), ng::NGHTTP2_HEADERS | ng::NGHTTP2_CONTINUATION);
-        let length = frame.length() as u64;
-        if matches!(frame.kind(), ng::NGHTTP2_SETTINGS | ng::NGHTTP2_GOAWAY) {
-            self.look_up_limits();
-        }
+        self.frame.have = 0;
+        let (kind, length, id) =
+            (self.frame.kind(), self.frame.length() as u64, self.frame.stream());
         let state = self.state_mut();
-        if has_fields {
-            state.facts.coded_received += length;
-        }
-        let content = std::mem::take(&mut state.frame_content);
-        if !has_fields && frame.kind() != ng::NGHTTP2_DATA {
-            state.facts.control_received += FRAME_HEADER as u64 + length;
-        }
-        let Some(stream) = state.stream(frame.stream()) else { return };
-        match frame.kind() {
+        match kind {
             ng::NGHTTP2_DATA => {
                 // content was counted as it came; the rest of the payload is padding
-                let padding = length.saturating_sub(content);
-                stream.frame(false, FRAME_HEADER as u64 + padding);
+                let padding = length.saturating_sub(std::mem::take(&mut state.frame_content));
+                if let Some(stream) = state.stream(id) {
+                    stream.frame(false, FRAME_HEADER as u64 + padding);
+                }
             }
-            _ if has_fields => stream.frame(true, FRAME_HEADER as u64 + length),
-            _ => {}
+            ng::NGHTTP2_HEADERS | ng::NGHTTP2_CONTINUATION => {
+                state.facts.coded_received += length;
+                if let Some(stream) = state.stream(id) {
+                    stream.frame(true, FRAME_HEADER as u64 + length);
+                }
+            }
+            _ => {
+                state.facts.control_received += FRAME_HEADER as u64 + length;
+                if matches!(kind, ng::NGHTTP2_SETTINGS | ng::NGHTTP2_GOAWAY) {
+                    self.look_up_limits();
+                }
+            }
         }
     }
 
@@ -353,18 +427,11 @@ impl Session {
 
     /// Our side has broken the connection off, after [`Session::drain`]: why, with the section of
     /// the standard that the peer did not follow.
+    #[inline]
     pub fn violation(&self) -> Option<String> {
         let state = self.state();
         let (code, reason) = state.violation.as_ref()?;
-        let reason = match (reason.as_str(), state.remark.as_deref(), *code) {
-            ("", Some(remark), PROTOCOL_ERROR) => remark,
-            ("", None, PROTOCOL_ERROR) => MALFORMED,
-            (reason, ..) => reason,
-        };
-        let section = section(*code, reason);
-        let name = code_name(*code);
-        let reason = if reason.is_empty() { name } else { format!("{name}: {reason}") };
-        Some(format!("{reason} (RFC 9113 section {section})"))
+        Some(told(*code, reason, state.remark.as_deref()))
     }
 
     /// A stream that ended without its whole response.
@@ -372,7 +439,7 @@ impl Session {
         let state = self.state_mut();
         while let Some((id, code)) = state.gone.pop_front() {
             let Some(place) = state.place(id) else { continue };
-            let Some(stream) = state.streams.remove(place) else { continue };
+            let Some(stream) = state.remove(place) else { continue };
             let by_peer = stream.reset.is_some() || state.going_away && code == REFUSED_STREAM;
             let refused = by_peer && code == REFUSED_STREAM;
             state.facts.refused += u64::from(refused);
@@ -384,23 +451,17 @@ impl Session {
     /// [`Session::take_part`] has something.
     pub fn has_part(&self) -> bool {
         let state = self.state();
-        let id = state.ended.or(state.headed).or(state.content.as_ref().map(|(id, _)| *id));
-        id.is_some_and(|id| state.place(id).is_some())
+        state.news.as_ref().is_some_and(|news| state.place(news.id).is_some())
     }
 
     /// The piece of a response that the frame was, or the part of a frame.
     pub fn take_part(&mut self) -> Option<Part> {
         let state = self.state_mut();
-        let content = state.content.take();
-        let (headed, ended) = (state.headed.take(), state.ended.take());
-        let id = ended.or(headed).or(content.as_ref().map(|(id, _)| *id))?;
+        let ResponseNews { id, body, ended: done } = state.news.take()?;
         let place = state.place(id)?;
-        let done = ended.is_some();
-        let body = content.filter(|(of, _)| *of == id).map_or(0..0, |(_, range)| range);
-        if done && let Some(stream) = state.streams.remove(place) {
-            let unsent = stream.body.as_ref().is_some_and(|body| stream.body_at < body.len());
+        if done && let Some(stream) = state.remove(place) {
             self.done = stream;
-            if unsent {
+            if !self.done.body_left().is_empty() {
                 // the response is whole: the peer does not want the rest of the request
                 self.reset(id, NO_ERROR);
             }
@@ -427,7 +488,7 @@ impl Session {
     /// Gives a stream up: it leaves, and the peer is told.
     pub fn withdraw(&mut self, place: usize) {
         let state = self.state_mut();
-        if let Some(stream) = state.streams.remove(place) {
+        if let Some(stream) = state.remove(place) {
             self.reset(stream.id, CANCEL);
         }
     }
@@ -448,17 +509,17 @@ impl Session {
 
     /// Its fields as HTTP/1 would write them, where heads are kept.
     pub fn head(&self) -> &[u8] {
-        &self.done.head
+        self.done.head()
     }
 
     /// The values of its Server-Timing fields.
     pub fn timings(&self) -> &[u8] {
-        &self.done.timings
+        self.done.timings()
     }
 
     /// Fields of a response that is under way, where heads are kept.
     pub fn head_of(&self, place: usize) -> &[u8] {
-        self.state().streams.get(place).map_or(&[], |stream| &stream.head)
+        self.state().streams.get(place).map_or(&[], OutstandingStream::head)
     }
 
     /// What has come of a response that is not whole; `None` before its first frame.
@@ -507,6 +568,28 @@ fn pair(name: &[u8], value: &[u8], flags: u8) -> ng::nghttp2_nv {
         valuelen: value.len(),
         flags,
     }
+}
+
+/// Whether a frame of ours is one of a list of fields that goes on in the next.
+fn is_continued(frame: &[u8]) -> bool {
+    let [_, _, _, kind, flags, ..] = *frame else { return false };
+    matches!(u32::from(kind), ng::NGHTTP2_HEADERS | ng::NGHTTP2_CONTINUATION)
+        && u32::from(flags) & ng::NGHTTP2_FLAG_END_HEADERS == 0
+}
+
+/// What the peer did wrong: the code and the reason with which our side broke the connection off, and
+/// what the library remarked before that.
+#[cold]
+fn told(code: u32, reason: &str, remark: Option<&str>) -> String {
+    let reason = match (reason, remark, code) {
+        ("", Some(remark), PROTOCOL_ERROR) => remark,
+        ("", None, PROTOCOL_ERROR) => MALFORMED,
+        (reason, ..) => reason,
+    };
+    let section = section(code, reason);
+    let name = code_name(code);
+    let reason = if reason.is_empty() { name } else { format!("{name}: {reason}") };
+    format!("{reason} (RFC 9113 section {section})")
 }
 
 /// The library's words for one of its errors.

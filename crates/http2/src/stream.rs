@@ -25,69 +25,90 @@ pub struct StreamFacts {
 pub(crate) struct OutstandingStream {
     pub(crate) id: i32,
     pub(crate) facts: StreamFacts,
-    /// The fields of the final response as HTTP/1 would write them, where heads are kept.
-    pub(crate) head: Vec<u8>,
-    /// Values of Server-Timing fields, separated by commas.
-    pub(crate) timings: Vec<u8>,
-    /// Size of the list of fields that is coming in.
-    list: u64,
-    /// The list belongs to the final response, or to its trailers.
+    /// The list of fields that is coming in belongs to the final response, or to its trailers.
     final_list: bool,
     /// The final response's fields are all there.
     pub(crate) has_head: bool,
     /// The peer's RST_STREAM.
     pub(crate) reset: Option<u32>,
-    pub(crate) body: Option<Arc<[u8]>>,
-    /// The request's fields, which the library may still have to read.
-    #[expect(dead_code, reason = "held for the library")]
+    /// What few streams have: a stream moves, when it is done, and is to be short.
+    kept: Option<Box<KeptFields>>,
+    unsent: Option<Box<UnsentRequest>>,
+}
+
+/// Fields of a response.
+#[derive(Debug, Default)]
+struct KeptFields {
+    /// Of the final response, as HTTP/1 would write them, where heads are kept.
+    head: Vec<u8>,
+    /// Values of Server-Timing fields, separated by commas.
+    timings: Vec<u8>,
+}
+
+/// What did not leave when the request was asked.
+#[derive(Debug, Default)]
+struct UnsentRequest {
+    /// Its fields, which the library still has to read.
     text: Option<Arc<[u8]>>,
+    body: Option<Arc<[u8]>>,
     /// Bytes of the body that are sent.
-    pub(crate) body_at: usize,
+    body_at: usize,
 }
 
 /// Overhead of one field in the size of a list (RFC 9113 section 6.5.2).
-const FIELD_OVERHEAD: u64 = 32;
+pub(crate) const FIELD_OVERHEAD: u64 = 32;
 
 /// Bytes of Server-Timing values that are kept of one response.
 const TIMINGS_MAX: usize = 16 << 10;
 
 impl OutstandingStream {
     /// A request that was just handed to the library.
-    pub(crate) fn new(id: i32, text: Arc<[u8]>, body: Option<Arc<[u8]>>) -> OutstandingStream {
-        OutstandingStream { id, text: Some(text), body, ..OutstandingStream::default() }
+    pub(crate) fn new(id: i32, body: Option<&Arc<[u8]>>) -> OutstandingStream {
+        let unsent = body.map(|body| {
+            Box::new(UnsentRequest { body: Some(body.clone()), ..UnsentRequest::default() })
+        });
+        OutstandingStream { id, unsent, ..OutstandingStream::default() }
+    }
+
+    /// The request did not leave when it was asked: its text lives as long as the stream.
+    #[cold]
+    pub(crate) fn hold(&mut self, text: &Arc<[u8]>) {
+        self.unsent.get_or_insert_default().text = Some(text.clone());
+    }
+
+    /// What of the request's body is not sent.
+    pub(crate) fn body_left(&self) -> &[u8] {
+        let Some(unsent) = &self.unsent else { return &[] };
+        let left = unsent.body.as_deref().and_then(|body| body.get(unsent.body_at..));
+        left.unwrap_or_default()
+    }
+
+    /// So many bytes of it are sent.
+    pub(crate) fn pass_body(&mut self, count: usize) {
+        if let Some(unsent) = &mut self.unsent {
+            unsent.body_at += count;
+        }
+    }
+
+    /// The fields of the response that are there, where heads are kept.
+    pub(crate) fn head(&self) -> &[u8] {
+        self.kept.as_ref().map_or(&[], |kept| &kept.head)
+    }
+
+    pub(crate) fn timings(&self) -> &[u8] {
+        self.kept.as_ref().map_or(&[], |kept| &kept.timings)
     }
 
     /// A list of fields begins.
     pub(crate) fn begin_fields(&mut self) {
-        self.list = 0;
         self.final_list = false;
     }
 
-    /// Takes a field in. False: the list is longer than `list_max`.
-    pub(crate) fn field(&mut self, name: &[u8], value: &[u8], keeps: bool, list_max: u32) -> bool {
-        self.list += (name.len() + value.len()) as u64 + FIELD_OVERHEAD;
-        if self.list > u64::from(list_max) {
-            return false;
-        }
-        if name == b":status" {
-            self.status(value, keeps);
-        } else if keeps && self.final_list && !self.has_head {
-            for part in [name, b": ", value, b"\r\n"] {
-                self.head.extend_from_slice(part);
-            }
-        }
-        if name == b"server-timing" && self.timings.len() + value.len() < TIMINGS_MAX {
-            self.facts.timed = true;
-            self.timings.extend_from_slice(value);
-            self.timings.push(b',');
-        }
-        true
-    }
-
-    fn status(&mut self, value: &[u8], keeps: bool) {
+    /// Takes the status in. `keeps`: heads are kept.
+    pub(crate) fn status(&mut self, value: &[u8], keeps: bool) {
         // the library has checked that it is three digits
-        let status =
-            value.iter().fold(0, |sum: u16, digit| sum.wrapping_mul(10) + u16::from(digit & 15));
+        let digit = |at: usize| u16::from(value.get(at).copied().unwrap_or_default() & 15);
+        let status = digit(0) * 100 + digit(1) * 10 + digit(2);
         if status / 100 == 1 {
             self.facts.interim += 1;
             return;
@@ -95,9 +116,30 @@ impl OutstandingStream {
         self.final_list = true;
         self.facts.status = status;
         if keeps {
-            self.head.extend_from_slice(b"HTTP/2 ");
-            self.head.extend_from_slice(value);
-            self.head.extend_from_slice(b"\r\n");
+            self.keep(&[b"HTTP/2 ", value, b"\r\n"]);
+        }
+    }
+
+    /// Takes another field in that is to be kept.
+    pub(crate) fn keep_field(&mut self, name: &[u8], value: &[u8]) {
+        if self.final_list && !self.has_head {
+            self.keep(&[name, b": ", value, b"\r\n"]);
+        }
+    }
+
+    fn keep(&mut self, parts: &[&[u8]]) {
+        let kept = self.kept.get_or_insert_default();
+        parts.iter().for_each(|part| kept.head.extend_from_slice(part));
+    }
+
+    /// Takes in what the server says of its own work.
+    #[cold]
+    pub(crate) fn time(&mut self, value: &[u8]) {
+        let timings = &mut self.kept.get_or_insert_default().timings;
+        if timings.len() + value.len() < TIMINGS_MAX {
+            self.facts.timed = true;
+            timings.extend_from_slice(value);
+            timings.push(b',');
         }
     }
 
@@ -105,8 +147,8 @@ impl OutstandingStream {
     pub(crate) fn end_fields(&mut self) {
         if self.final_list {
             self.has_head = true;
-            if !self.head.is_empty() {
-                self.head.extend_from_slice(b"\r\n");
+            if let Some(kept) = self.kept.as_mut().filter(|kept| !kept.head.is_empty()) {
+                kept.head.extend_from_slice(b"\r\n");
             }
         }
     }

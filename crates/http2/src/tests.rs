@@ -147,6 +147,49 @@ fn a_withdrawn_stream_is_reset_and_its_response_ignored() {
 }
 
 #[test]
+fn fields_longer_than_a_frame_leave_whole() {
+    let mut session = Session::new(&SessionSettings::default());
+    let long = "v".repeat(40_000);
+    let message = format!("GET /long HTTP/1.1\r\nHost: h\r\nX-Long: {long}\r\n\r\n");
+    // nothing but the call itself holds the request
+    let mut bytes = ask(&mut session, &request(&message), None);
+    assert!(bytes.len() > 2 * FRAME_AT_FIRST as usize - 10_000, "{}", bytes.len());
+    bytes.extend(ask(&mut session, &get(), None));
+    let mut server = Server::new(100);
+    server.feed(&bytes);
+    let requests = server.requests();
+    assert!(requests[0].1.ends_with(&format!(":path /long, x-long {long}")));
+    assert_eq!(requests[1].1, ":method GET, :scheme http, :authority h, :path /a");
+    assert!(sent(&mut session).is_empty());
+}
+
+#[test]
+fn a_request_leaves_when_a_stream_is_free() {
+    let mut session = Session::new(&SessionSettings::default());
+    let mut server = Server::new(1);
+    server.feed(&ask(&mut session, &get(), None));
+    heard(&mut session, &server.drain());
+    server.feed(&sent(&mut session));
+    // the stream holds the first one's text, which nobody else does
+    let held = request("GET /held HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(ask(&mut session, &held, Some("a=b")).is_empty());
+    drop(held);
+    assert!(ask(&mut session, &get(), None).is_empty());
+    assert!(sent(&mut session).is_empty() && session.take_late().is_none());
+    server.respond(1, "200", b"");
+    heard(&mut session, &server.drain());
+    let bytes = sent(&mut session);
+    server.feed(&bytes);
+    let (id, fields) = server.requests().pop().unwrap();
+    assert_eq!(
+        (id, fields.as_str()),
+        (3, ":method GET, :scheme http, :authority h, :path /held, cookie a=b")
+    );
+    let late = Late { place: 0, bytes: bytes.len() as u64, begins: true };
+    assert_eq!((session.take_late(), session.take_late()), (Some(late), None));
+}
+
+#[test]
 fn a_body_is_sent_as_the_window_allows() {
     let mut session = Session::new(&SessionSettings::default());
     let length = 100_000;
