@@ -12,7 +12,7 @@ pub(crate) struct Tree {
 }
 
 /// Folders that hold nothing of ours, at any depth.
-const SKIPPED: &[&str] = &[".git", "target", "dist", "corpus", "artifacts", "coverage"];
+const SKIPPED: &[&str] = &[".git", "target", "dist", "vendor", "corpus", "artifacts", "coverage"];
 
 /// Extensions of text files.
 const TEXT: &[&str] =
