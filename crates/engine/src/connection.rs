@@ -873,6 +873,15 @@ impl Conn {
         None
     }
 
+    /// As [`Conn::arm`], after something but a new call may have moved a deadline earlier: all calls are
+    /// looked at.
+    pub(crate) fn arm_anew(&mut self, limits: &Timeouts) -> Option<Nanos> {
+        let armed = std::mem::replace(&mut self.armed, Nanos::NEVER);
+        let earlier = self.arm(limits).filter(|at| *at < armed);
+        self.armed = earlier.unwrap_or(armed);
+        earlier
+    }
+
     /// The slot's entry for `at` came up. Whether it is the current one.
     pub(crate) fn disarm(&mut self, at: Nanos) -> bool {
         let current = self.armed == at;

@@ -1,9 +1,10 @@
-//! Deadlines of connections: a heap with at most one live entry for each slot, put off lazily.
+//! Deadlines of connections: a heap with one entry that counts for each slot, put off lazily.
 //!
 //! A call's deadline nearly always lies later than that of the call before it, and that of a slot's next
 //! connection later than that of the one before. So an entry is left where it is when the deadline
 //! moves later, and looked at again when it comes up: the usual call touches no heap at all, nor does
-//! the usual connection.
+//! the usual connection. An entry that an earlier one has replaced stays until its instant and is then
+//! passed over; whoever lets a deadline move earlier calls `Pool::arm` or `Pool::arm_again`.
 
 use conduit::Slot;
 use std::cmp::Reverse;

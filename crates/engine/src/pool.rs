@@ -96,6 +96,9 @@ struct PoolLimits {
     open: Nanos,
     /// The same for a connection that is still being opened.
     opening: Nanos,
+    /// A deadline can move earlier without a new call: when the first byte of a response comes, or the
+    /// call becomes the one whose response is next.
+    moves_earlier: bool,
 }
 
 /// The factory, with a Debug that says nothing of keys.
@@ -121,14 +124,18 @@ impl PoolLimits {
         let together =
             crate::source::lanes(setup).max(connection.pipeline).max(setup.widest_group());
         let limits = &setup.plan.timeouts;
+        let depth = connection.depth.unwrap_or(u32::MAX).min(together);
+        let bounds_start = limits.first_byte.is_some() || limits.answer.is_some();
+        let hurries = limits.answer.zip(limits.progress).is_some_and(|(start, rest)| rest < start);
         PoolLimits {
             connections: u32::try_from(connections).unwrap_or(u32::MAX),
             queue,
-            depth: connection.depth.unwrap_or(u32::MAX).min(together),
+            depth,
             calls: connection.calls.unwrap_or(u32::MAX),
             per_user: connection.per_user,
             open: limits.shortest(),
             opening: limits.shortest().min(limits.connect),
+            moves_earlier: hurries || (depth > 1 && bounds_start),
         }
     }
 }
@@ -430,6 +437,16 @@ impl Pool {
         };
         if !watched {
             self.arm(slot);
+        }
+    }
+
+    /// Something was heard: where that can move a deadline earlier, the connection is looked at by it.
+    #[inline]
+    pub(crate) fn arm_again(&mut self, slot: Slot) {
+        if self.limits.moves_earlier
+            && let Some(at) = self.slots[slot as usize].conn.arm_anew(&self.setup.plan.timeouts)
+        {
+            self.deadlines.push(at, slot);
         }
     }
 

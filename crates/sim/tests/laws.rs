@@ -240,6 +240,43 @@ fn each_timeout_has_its_own_class() {
     assert_eq!(sample.done - sample.intended, second);
 }
 
+/// What bounds a response once it has begun is shorter than what bounds the wait for it.
+#[test]
+fn a_limit_that_begins_with_the_first_byte_is_kept() {
+    let mut plan = count_only(1, 1);
+    (plan.timeouts.answer, plan.timeouts.progress) =
+        (Some(Nanos::from_secs(20)), Some(Nanos::from_secs(2)));
+    let stalls =
+        script(|now, _, _| vec![reply(now + Nanos::SECOND, b"HTTP/1.1 200 OK\r\nContent-Le")]);
+    let run = execute(plan, stalls, 1);
+    assert_eq!(classes(&run), [(FailureClass::ProgressTimeout, 1)]);
+    let (sample, _) = &run.calls[0];
+    let took = sample.done - sample.intended;
+    assert!(took >= Nanos::from_secs(3) && took < Nanos::from_millis(3_100), "{took:?}");
+}
+
+/// The second of a group: its turn comes when the first one's slow response has ended.
+#[test]
+fn a_call_whose_turn_comes_has_its_limits() {
+    let mut plan = count_only(1, 2);
+    plan.connection.group = Some(2);
+    plan.timeouts.first_byte = Some(Nanos::SECOND);
+    let mut begun = false;
+    let slow_then_silent = script(move |now, _, _| {
+        if std::mem::replace(&mut begun, true) {
+            return Vec::new();
+        }
+        let head = reply(now, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na");
+        vec![head, reply(now + Nanos::from_millis(1_500), b"b")]
+    });
+    let run = execute(plan, slow_then_silent, 1);
+    assert_eq!(run.measurement.total.counts.succeeded, 1);
+    assert_eq!(classes(&run), [(FailureClass::FirstByteTimeout, 1)]);
+    let (sample, _) = &run.calls[1];
+    let took = sample.done - sample.intended;
+    assert!(took >= Nanos::from_millis(2_500) && took < Nanos::from_millis(2_600), "{took:?}");
+}
+
 #[test]
 fn a_refused_connection_is_a_failure_and_no_success() {
     let mut plan = count_only(2, 10);

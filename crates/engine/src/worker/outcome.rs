@@ -33,6 +33,7 @@ impl Worker {
             self.stop();
         }
         if self.journal.is_watched() {
+            // a copy: where nobody watches, the sample need not stand in memory
             self.tell(call, sample.clone(), end);
         }
         if let Some(intake) = call.intake.take() {

@@ -208,9 +208,10 @@ impl Worker {
                     return;
                 }
             } else if advance.consumed == 0 {
-                return;
+                break;
             }
         }
+        self.pool.arm_again(slot);
     }
 
     /// Events of streams, in any order.
@@ -251,6 +252,7 @@ impl Worker {
                 return;
             }
         }
+        self.pool.arm_again(slot);
     }
 
     /// The connection cannot be used any further.
