@@ -87,7 +87,7 @@ struct RingSocket {
     first: u16,
     last: u16,
     at: u16,
-    /// Where it stands among what is told.
+    /// Where it stands in `heard`, if it stands there.
     told: u32,
     /// The batch in which it wrote last, and where the bytes stand until that is submitted.
     batch: u64,
@@ -304,6 +304,18 @@ impl RingReactor {
             None => {
                 *told = self.heard.len() as u32;
                 self.heard.push(news);
+            }
+        }
+    }
+
+    /// Takes back what was heard of a connection.
+    fn untell(&mut self, slot: Slot) {
+        let told = self.sockets[slot as usize].told;
+        let index = told as usize;
+        if self.heard.get(index).is_some_and(|event| event.slot == slot) {
+            self.heard.swap_remove(index);
+            if let Some(moved) = self.heard.get(index) {
+                self.sockets[moved.slot as usize].told = told;
             }
         }
     }
@@ -567,13 +579,10 @@ impl Io for RingReactor {
         if self.sockets[slot as usize].fd.is_none() {
             return Err(failure::closed());
         }
-        let mut count = self.take(slot, buffer);
+        let count = self.take(slot, buffer);
         if self.sockets[slot as usize].full && count < buffer.len() {
             match self.read_on(slot, &mut buffer[count..]) {
-                Ok(0) if count > 0 => {
-                    self.tell(slot, Ready { readable: true, ended: true, ..quiet(slot) });
-                }
-                Err(IoError::Failed(_)) if count > 0 => {
+                Ok(0) | Err(IoError::Failed(_)) if count > 0 => {
                     self.tell(slot, Ready { readable: true, ended: true, ..quiet(slot) });
                 }
                 Ok(more) => return Ok(count + more),
@@ -581,7 +590,6 @@ impl Io for RingReactor {
                 Err(error) => return Err(error),
             }
         }
-        count = count.min(buffer.len());
         let socket = &self.sockets[slot as usize];
         match socket.broken {
             _ if count > 0 => Ok(count),
@@ -617,7 +625,7 @@ impl Io for RingReactor {
         if socket.watching {
             self.kernel.cancel(watch);
         }
-        self.heard.retain(|event| event.slot != slot);
+        self.untell(slot);
     }
 
     fn shut(&mut self, slot: Slot) {
