@@ -8,9 +8,9 @@ mod kernel;
 
 pub use kernel::probe;
 
-use crate::{connect, failure, monotonic, raw};
+use crate::{Await, connect, failure, monotonic, raw};
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
-use kernel::{Await, BUFFER, BUFFERS, Completion, KernelRing, Kind, Tag};
+use kernel::{BUFFER, BUFFERS, Completion, KernelRing, Kind, Tag};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
@@ -227,7 +227,10 @@ impl RingReactor {
         // what came and was not read counts as posted: there are never many
         let posted = usize::from(BUFFERS) - self.pieces.free.len();
         let more = wanted.saturating_sub(posted).min(self.pieces.free.len());
-        let Some(buffers) = self.kernel.buffers().filter(|_| more > 0) else { return };
+        if more == 0 {
+            return;
+        }
+        let buffers = self.kernel.buffers_mut();
         for id in self.pieces.free.drain(self.pieces.free.len() - more..) {
             buffers.post(id);
         }
@@ -432,7 +435,7 @@ impl RingReactor {
     #[inline]
     fn take(&mut self, slot: Slot, buffer: &mut [u8]) -> usize {
         let socket = &mut self.sockets[slot as usize];
-        let Some(buffers) = self.kernel.buffers() else { return 0 };
+        let buffers = self.kernel.buffers();
         let mut count = 0;
         while socket.first != NONE && count < buffer.len() {
             let id = socket.first;
