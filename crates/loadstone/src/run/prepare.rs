@@ -383,7 +383,8 @@ mod tests {
         prepared.stand(&plan).expect("nothing is set up");
         prepared.hand_to(None);
         let told: Vec<&str> = prepared.told().collect();
-        let refused = "--stack kernel:batches: sockets go one by one, by epoll: HTTP/3 goes over UDP";
+        let refused =
+            "--stack kernel:batches: sockets go one by one, by epoll: HTTP/3 goes over UDP";
         assert_eq!(told, ["of the plan", refused]);
         assert_eq!(own_stack::name(&plan, &prepared), "epoll");
         let fleet: Arc<dyn Elsewhere> = Arc::new(Others);

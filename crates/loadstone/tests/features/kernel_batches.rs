@@ -112,7 +112,8 @@ fn a_redirect_to_another_host_goes_the_same_way() {
     let server = Scripted::start(move |mut stream, _| {
         let mut piece = [0; 4_096];
         while let Ok(1..) = stream.read(&mut piece) {
-            write!(stream, "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: {to}\r\n\r\n").ok();
+            write!(stream, "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: {to}\r\n\r\n")
+                .ok();
         }
     });
     for (stack, io) in ways(&site) {
