@@ -51,7 +51,7 @@ impl Drop for Region {
 /// Provided buffers of one size (IORING_REGISTER_PBUF_RING, Linux 5.19). Each belongs to the kernel or
 /// to us.
 ///
-/// Whoever registers [`BufferRing::entries`] keeps it until no request of that ring of io_uring is open.
+/// It is kept until no request of the ring of io_uring that it is registered with is open.
 pub struct BufferRing {
     bytes: Region,
     entries: Region,
@@ -81,12 +81,12 @@ impl BufferRing {
     }
 
     /// How many there are.
-    pub fn count(&self) -> u16 {
+    pub(crate) fn count(&self) -> u16 {
         self.posted.len() as u16
     }
 
     /// The address of the ring's entries, for the kernel.
-    pub fn entries(&self) -> u64 {
+    pub(crate) fn entries(&self) -> u64 {
         self.entries.place(0) as u64
     }
 
@@ -118,7 +118,7 @@ impl BufferRing {
     }
 
     /// The kernel has given a buffer back.
-    pub fn back(&mut self, id: u16) {
+    pub(crate) fn back(&mut self, id: u16) {
         let posted = &mut self.posted[usize::from(id)];
         assert!(*posted, "the kernel gives back what it was given");
         *posted = false;

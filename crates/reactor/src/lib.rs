@@ -7,6 +7,7 @@
 //! instant sleeps to shortly before it and spins the rest, because a timer alone is some 50 µs late.
 #![deny(unsafe_code)]
 
+mod batch_ring;
 mod buffers;
 mod clock;
 mod connect;
@@ -14,6 +15,7 @@ mod failure;
 mod raw;
 mod ring;
 
+pub use batch_ring::{Await, BatchRing};
 pub use buffers::BufferRing;
 pub use clock::{instant, monotonic, sharpen_timers};
 pub use connect::connect_tcp;

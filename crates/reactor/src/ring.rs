@@ -8,9 +8,9 @@ mod kernel;
 
 pub use kernel::probe;
 
-use crate::{connect, failure, monotonic, raw};
+use crate::{Await, connect, failure, monotonic, raw};
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
-use kernel::{Await, BUFFER, BUFFERS, Completion, KernelRing, Kind, Tag};
+use kernel::{BUFFER, BUFFERS, Completion, KernelRing, Kind, Tag};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
@@ -87,7 +87,7 @@ struct RingSocket {
     first: u16,
     last: u16,
     at: u16,
-    /// Where it stands among what is told.
+    /// Where it stands in `heard`, if it stands there.
     told: u32,
     /// The batch in which it wrote last, and where the bytes stand until that is submitted.
     batch: u64,
@@ -227,7 +227,10 @@ impl RingReactor {
         // what came and was not read counts as posted: there are never many
         let posted = usize::from(BUFFERS) - self.pieces.free.len();
         let more = wanted.saturating_sub(posted).min(self.pieces.free.len());
-        let Some(buffers) = self.kernel.buffers().filter(|_| more > 0) else { return };
+        if more == 0 {
+            return;
+        }
+        let buffers = self.kernel.buffers_mut();
         for id in self.pieces.free.drain(self.pieces.free.len() - more..) {
             buffers.post(id);
         }
@@ -304,6 +307,18 @@ impl RingReactor {
             None => {
                 *told = self.heard.len() as u32;
                 self.heard.push(news);
+            }
+        }
+    }
+
+    /// Takes back what was heard of a connection.
+    fn untell(&mut self, slot: Slot) {
+        let told = self.sockets[slot as usize].told;
+        let index = told as usize;
+        if self.heard.get(index).is_some_and(|event| event.slot == slot) {
+            self.heard.swap_remove(index);
+            if let Some(moved) = self.heard.get(index) {
+                self.sockets[moved.slot as usize].told = told;
             }
         }
     }
@@ -420,7 +435,7 @@ impl RingReactor {
     #[inline]
     fn take(&mut self, slot: Slot, buffer: &mut [u8]) -> usize {
         let socket = &mut self.sockets[slot as usize];
-        let Some(buffers) = self.kernel.buffers() else { return 0 };
+        let buffers = self.kernel.buffers();
         let mut count = 0;
         while socket.first != NONE && count < buffer.len() {
             let id = socket.first;
@@ -567,13 +582,10 @@ impl Io for RingReactor {
         if self.sockets[slot as usize].fd.is_none() {
             return Err(failure::closed());
         }
-        let mut count = self.take(slot, buffer);
+        let count = self.take(slot, buffer);
         if self.sockets[slot as usize].full && count < buffer.len() {
             match self.read_on(slot, &mut buffer[count..]) {
-                Ok(0) if count > 0 => {
-                    self.tell(slot, Ready { readable: true, ended: true, ..quiet(slot) });
-                }
-                Err(IoError::Failed(_)) if count > 0 => {
+                Ok(0) | Err(IoError::Failed(_)) if count > 0 => {
                     self.tell(slot, Ready { readable: true, ended: true, ..quiet(slot) });
                 }
                 Ok(more) => return Ok(count + more),
@@ -581,7 +593,6 @@ impl Io for RingReactor {
                 Err(error) => return Err(error),
             }
         }
-        count = count.min(buffer.len());
         let socket = &self.sockets[slot as usize];
         match socket.broken {
             _ if count > 0 => Ok(count),
@@ -617,7 +628,7 @@ impl Io for RingReactor {
         if socket.watching {
             self.kernel.cancel(watch);
         }
-        self.heard.retain(|event| event.slot != slot);
+        self.untell(slot);
     }
 
     fn shut(&mut self, slot: Slot) {

@@ -53,7 +53,9 @@ pub struct RunReport {
 /// What the client itself spent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Driver {
-    /// `epoll`; `epoll, SCHED_RR 1` where the threads are not scheduled in the ordinary way.
+    /// How connections are read and written: `epoll`, `kernel TCP by io_uring`, `own TCP over TUN` and
+    /// further ways of our own TCP; `kernel TCP` where a fleet's machines were free to choose. With
+    /// `, SCHED_RR 1` behind it where the threads are not scheduled in the ordinary way.
     pub io: String,
     pub threads: u32,
     /// CPU seconds of the measured phase; spinning is part of them.

@@ -338,7 +338,7 @@ impl<'a> Side<'a> {
 
     fn tell_notes(&self, target: &Target) {
         if !self.quiet {
-            target.prepared.notes.iter().for_each(|note| crate::say(note));
+            target.prepared.told().for_each(crate::say);
         }
     }
 }

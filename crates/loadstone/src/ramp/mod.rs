@@ -45,7 +45,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result
                 reached.prepared.sut.clone_from(&task.outputs.sut);
                 reached.prepared.hand_to(fleet);
                 if !task.outputs.quiet {
-                    reached.prepared.notes.iter().for_each(|note| crate::say(note));
+                    reached.prepared.told().for_each(crate::say);
                 }
                 lanes.push(Lane::new(row, target, *reached, &task)?);
             }

@@ -130,7 +130,7 @@ pub(crate) fn run(
     prepared.hand_to(fleet);
     let quiet = outputs.quiet;
     if !quiet {
-        prepared.notes.iter().for_each(|note| crate::say(note));
+        prepared.told().for_each(crate::say);
     }
     if found.unreachable {
         let report = unreachable_report(&plan, &prepared, found, &environment, name);
@@ -258,6 +258,7 @@ fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
         wider.notes.splice(0..0, prepared.notes);
         wider.route = prepared.route.take();
         wider.own = prepared.own.take();
+        (wider.sockets, wider.sockets_note) = (prepared.sockets, prepared.sockets_note.take());
         prepared = wider;
         for (endpoint, before) in prepared.endpoints.iter_mut().zip(settled) {
             *endpoint = before;
@@ -430,7 +431,7 @@ fn driver(
 ) -> report::Driver {
     report::Driver {
         io: {
-            let io = own_stack::name(plan, prepared.own.as_deref(), prepared.sockets);
+            let io = own_stack::name(plan, prepared);
             match host::cpu::scheduling() {
                 Some(policy) => format!("{io}, {policy}"),
                 None => io.into(),

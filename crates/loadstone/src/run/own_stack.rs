@@ -2,7 +2,6 @@
 
 use super::path::{self, WantedPath};
 use super::prepare::Prepared;
-use super::sockets::SocketLoop;
 use anyhow::{Result, bail};
 use conduit::Peer;
 use engine::{Crowd, Endpoint};
@@ -13,14 +12,18 @@ use ownstack::{
 use plan::{Plan, StackChoice, XdpMode};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// What the report calls the driver. How the packets of a fleet's agents went is not known here.
-pub(crate) fn name(plan: &Plan, network: Option<&OwnNetwork>, sockets: SocketLoop) -> &'static str {
-    match network.map(OwnNetwork::handover) {
+/// What the report calls the driver. How the packets and sockets of a fleet's agents went is not known
+/// here.
+pub(crate) fn name(plan: &Plan, prepared: &Prepared) -> &'static str {
+    match prepared.own.as_deref().map(OwnNetwork::handover) {
         Some(Handover::Batches) => "own TCP over TUN by io_uring",
         Some(Handover::Xdp(XdpHook::Native)) => "own TCP over AF_XDP, native",
         Some(Handover::Xdp(XdpHook::Generic)) => "own TCP over AF_XDP, generic",
         _ if wanted(plan) => "own TCP over TUN",
-        _ => sockets.name(),
+        _ if prepared.fleet.is_some() && plan.driver.stack == StackChoice::KernelBatches => {
+            "kernel TCP"
+        }
+        _ => prepared.sockets.name(),
     }
 }
 

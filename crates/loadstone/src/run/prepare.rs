@@ -41,8 +41,9 @@ pub(crate) struct Prepared {
     pub(crate) fleet: Option<Arc<dyn Elsewhere>>,
     /// The device of our own TCP, where connections are of it.
     pub(crate) own: Option<Arc<OwnNetwork>>,
-    /// How the kernel's sockets are read and written.
+    /// How this machine reads and writes the kernel's sockets, and why it is not the way asked for.
     pub(crate) sockets: SocketLoop,
+    pub(crate) sockets_note: Option<String>,
     /// What the setup of journeys captured, and its cookies.
     pub(crate) given: std::collections::BTreeMap<String, String>,
     pub(crate) jar: workload::Jar,
@@ -117,10 +118,13 @@ impl Prepared {
     pub(crate) fn stand(&mut self, plan: &Plan) -> Result<()> {
         self.route = EmulatedPath::open(plan, self)?;
         self.own = own_stack::open(plan, self)?;
-        let (sockets, note) = sockets::choose(plan);
-        self.sockets = sockets;
-        self.notes.extend(note);
+        (self.sockets, self.sockets_note) = sockets::choose(plan);
         Ok(())
+    }
+
+    /// What the user should know before the run, on the machines that carry it out.
+    pub(crate) fn told(&self) -> impl Iterator<Item = &str> {
+        self.notes.iter().chain(&self.sockets_note).map(String::as_str)
     }
 
     /// Other machines carry the plan out. What stood here for the first call goes: each of them sets
@@ -135,6 +139,7 @@ impl Prepared {
             );
         }
         self.own = None;
+        (self.sockets, self.sockets_note) = (SocketLoop::default(), None);
         self.fleet = Some(fleet.clone());
     }
 
@@ -153,7 +158,6 @@ impl Prepared {
             notes: Vec::new(),
             route: None,
             own: None,
-            sockets: sockets::choose(plan).0,
             ..self.clone()
         };
         // in a fleet each agent has its own
@@ -329,5 +333,76 @@ pub(crate) fn connections_of(load: &Load, per_user: u32) -> Option<u64> {
             Some(u64::from(*users) * u64::from(at_once.min(per_user).max(1)))
         }
         Load::Open { connections_max, .. } => connections_max.map(u64::from),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::measure::Measured;
+    use super::super::threads::Watcher;
+    use super::*;
+    use crate::calibration::Calibration;
+    use engine::Setup;
+    use plan::StackChoice;
+    use sample::BudgetFacts;
+
+    /// Machines that are asked nothing.
+    #[derive(Debug)]
+    struct Others;
+
+    impl Elsewhere for Others {
+        fn admit(&self, _: &Plan) -> Result<Vec<BudgetFacts>> {
+            Ok(Vec::new())
+        }
+
+        fn measure(
+            &self,
+            _: &Plan,
+            _: &Prepared,
+            _: Option<&Calibration>,
+            _: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
+        ) -> Result<Measured> {
+            bail!("nobody measures")
+        }
+    }
+
+    fn by_batches() -> Plan {
+        let mut plan = Plan::for_url("http://127.0.0.1:1/".parse().expect("a URL"));
+        plan.driver.stack = StackChoice::KernelBatches;
+        plan
+    }
+
+    /// Each agent has a kernel of its own: what this one's refuses holds for none of them.
+    #[test]
+    fn in_a_fleet_nothing_is_said_of_this_machines_sockets() {
+        // refused on each machine, because of UDP
+        let mut plan = by_batches();
+        plan.request.version = HttpVersion::Http3;
+        let mut prepared = Prepared::default();
+        prepared.notes.push("of the plan".into());
+        prepared.stand(&plan).expect("nothing is set up");
+        prepared.hand_to(None);
+        let told: Vec<&str> = prepared.told().collect();
+        let refused =
+            "--stack kernel:batches: sockets go one by one, by epoll: HTTP/3 goes over UDP";
+        assert_eq!(told, ["of the plan", refused]);
+        assert_eq!(own_stack::name(&plan, &prepared), "epoll");
+        let fleet: Arc<dyn Elsewhere> = Arc::new(Others);
+        prepared.hand_to(Some(&fleet));
+        assert_eq!(prepared.told().collect::<Vec<_>>(), ["of the plan"]);
+        assert_eq!(own_stack::name(&plan, &prepared), "kernel TCP");
+        plan.driver.stack = StackChoice::Kernel;
+        assert_eq!(own_stack::name(&plan, &prepared), "epoll");
+    }
+
+    /// A run that goes one way in some of its trials and another way in others compares nothing.
+    #[test]
+    fn trials_go_the_way_of_the_first_call() {
+        let mut plan = by_batches();
+        for sockets in [SocketLoop::Epoll, SocketLoop::Ring] {
+            let prepared = Prepared { sockets, ..Prepared::default() };
+            let trial = prepared.refit(&mut plan).expect("limits that can be kept");
+            assert_eq!(trial.sockets, sockets);
+        }
     }
 }
