@@ -10,6 +10,7 @@ use engine::exchange::{Trouble, misread};
 use engine::{Endpoint, build_template, endpoint_key, open_options, proof, redirect_method};
 use ownstack::{OwnNetwork, OwnSocket};
 use plan::{HttpVersion, Plan};
+use reactor::failure_class;
 use report::FirstCall;
 use sample::FailureClass;
 use std::io::{ErrorKind, Read, Write};
@@ -225,7 +226,7 @@ fn connect(
             }
             Err(error) => {
                 let text = format!("{peer}: {error}");
-                let class = class_of(&error);
+                let class = class_of_connect(&error);
                 trouble = Some(CallTrouble { class, text, connected: false, way_out: None });
             }
         }
@@ -239,14 +240,12 @@ fn connect(
     Err(trouble.unwrap_or_else(none))
 }
 
-fn class_of(error: &std::io::Error) -> FailureClass {
+/// Of an error of making a connection.
+fn class_of_connect(error: &std::io::Error) -> FailureClass {
     match error.kind() {
-        ErrorKind::ConnectionRefused => FailureClass::Refused,
-        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => FailureClass::Reset,
+        // our own limit looks as the kernel's does, and a Unix socket's full queue as no answer
         ErrorKind::TimedOut | ErrorKind::WouldBlock => FailureClass::ConnectTimeout,
-        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => FailureClass::Unreachable,
-        ErrorKind::AddrNotAvailable => FailureClass::AddressUnavailable,
-        _ => FailureClass::OtherIo,
+        _ => failure_class(error),
     }
 }
 
@@ -421,7 +420,7 @@ impl Call {
         let (class, text) = match self.patience {
             Some((at, class)) if late && at < self.deadline => (class, class.explain().to_owned()),
             _ if late => (FailureClass::ClientTimeout, "no whole response in time".to_owned()),
-            _ => (class_of(error), error.to_string()),
+            _ => (failure_class(error), error.to_string()),
         };
         CallTrouble { class, text, connected: true, way_out: None }
     }
