@@ -5,7 +5,7 @@
 mod message;
 mod voice;
 
-pub use message::Message;
+pub use message::{Message, OVER_TCP, SPEAK_HTTP1, not_http2};
 pub use voice::misread;
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot, TlsFactory, TlsSession};

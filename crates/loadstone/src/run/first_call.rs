@@ -65,6 +65,11 @@ impl CallTrouble {
     fn of(error: TlsError, connected: bool) -> CallTrouble {
         CallTrouble { class: error.class, text: error.text, connected, way_out: error.way_out }
     }
+
+    fn from_exchange(trouble: Trouble, connected: bool) -> CallTrouble {
+        let Trouble { class, text, way_out } = trouble;
+        CallTrouble { class, text, connected, way_out }
+    }
 }
 
 /// Makes one call to `template` at its endpoint, whose addresses are then the one that answered. Where the
@@ -490,6 +495,5 @@ fn excerpt(head: &[u8], body: &[u8]) -> String {
 
 /// `at`: the bytes at which the answer could not be understood.
 fn unreadable(error: AnswerError, at: &[u8]) -> CallTrouble {
-    let Trouble { class, text, way_out } = misread(&error, at);
-    CallTrouble { class, text, connected: true, way_out }
+    CallTrouble::from_exchange(misread(&error, at), true)
 }

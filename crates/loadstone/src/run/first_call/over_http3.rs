@@ -3,6 +3,7 @@
 use super::{BODY_MAX, BODY_SHOWN_MAX, CallTrouble, told};
 use crate::over_quic;
 use conduit::{Close, Io, IoError, Peer};
+use engine::exchange::OVER_TCP;
 use engine::{Endpoint, open_options};
 use http3::{Coded, Session, SessionSettings, StreamFacts};
 use plan::Plan;
@@ -13,8 +14,6 @@ use sample::{FailureClass, http3_code_name};
 use units::Nanos;
 use workload::Template;
 
-const OVER_TCP: &str = "Is HTTP/3 (QUIC, over UDP) served at this port, and does UDP come through? \
-                        With --http 2 it is asked over TCP.";
 const TRUST: &str = "Trust the certificate's issuer with --ca FILE, or accept any with --insecure.";
 
 /// What came back, where it redirects to, and the streams that the server allows.
