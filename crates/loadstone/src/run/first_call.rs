@@ -254,7 +254,9 @@ fn class_of_connect(error: &std::io::Error) -> FailureClass {
     }
 }
 
-/// One blocking exchange.
+/// One blocking exchange over TCP. It is not one of `engine::exchange`, as that over HTTP/3 is: an `Io`
+/// tells a class where the system has words of its own for what is wrong, a proxy's CONNECT is no
+/// stage there, and what TLS says to do about its error is not handed on.
 struct Call {
     stream: Box<dyn LimitedStream>,
     session: Option<Box<dyn TlsSession>>,
