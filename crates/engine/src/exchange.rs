@@ -3,13 +3,16 @@
 //! back matters and not how much of it.
 
 mod message;
+mod terms;
 mod voice;
 
-pub use message::Message;
+pub use message::{Message, OVER_TCP, SPEAK_HTTP1, not_http2};
+pub use terms::{Limits, Terms};
 pub use voice::misread;
 
-use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot, TlsFactory, TlsSession};
+use conduit::{Close, Io, IoError, Peer, Ready, Slot, TlsFactory, TlsSession};
 use sample::FailureClass;
+use terms::Patience;
 use units::Nanos;
 use url::Url;
 use voice::{Said, Voice};
@@ -135,6 +138,10 @@ struct Line {
     plain: Vec<u8>,
     voice: Voice,
     body: Vec<u8>,
+    /// Bytes of the body that are not kept.
+    unkept: usize,
+    limits: Limits,
+    patience: Patience,
     /// Why nothing more can be written; an answer may be there all the same.
     unwritable: Option<FailureClass>,
     ended: bool,
@@ -151,6 +158,7 @@ pub struct Exchange<'t> {
     /// For requests over HTTP/2: sessions that offer it in ALPN.
     tls_http2: Option<&'t mut dyn TlsFactory>,
     cache: HeadCache,
+    terms: Terms,
     connect: Nanos,
     /// When connections must stand; `None` before the first turn.
     stand_by: Option<Nanos>,
@@ -173,8 +181,17 @@ impl<'t> Exchange<'t> {
     ) -> Exchange<'t> {
         let lines = requests.into_iter().map(Line::new).collect();
         let cache = HeadCache::new();
-        let tls_http2 = None;
-        Exchange { lines, tls, tls_http2, cache, connect, stand_by: None, released: None }
+        let (tls_http2, terms) = (None, Terms::default());
+        Exchange { lines, tls, tls_http2, cache, terms, connect, stand_by: None, released: None }
+    }
+
+    /// What is not as for a check.
+    pub fn under(mut self, terms: Terms) -> Exchange<'t> {
+        for line in &mut self.lines {
+            line.limits = terms.limits;
+        }
+        self.terms = terms;
+        self
     }
 
     /// `tls` makes the sessions of requests over HTTP/2.
@@ -225,6 +242,11 @@ impl<'t> Exchange<'t> {
         self.hang_up(io);
     }
 
+    /// Streams that the peer of a request's connection allows at once, where it said so.
+    pub fn streams_max(&mut self, request: usize) -> Option<u64> {
+        self.lines.get_mut(request)?.voice.streams_max()
+    }
+
     /// What was heard, in the order of the requests.
     pub fn finish(self) -> Vec<Heard> {
         let start = self.released;
@@ -268,14 +290,7 @@ impl<'t> Exchange<'t> {
                     let class = FailureClass::ConnectTimeout;
                     line.fail_to_connect(class, class.explain().to_owned(), now);
                 }
-                Stage::Asked => {
-                    let span = units::show::duration(line.request.timeout);
-                    line.fail(
-                        FailureClass::ClientTimeout,
-                        format!("no whole response within {span}"),
-                        now,
-                    );
-                }
+                Stage::Asked => line.give_up(now, released),
                 Stage::Closing(_) => line.stage = Stage::Over,
                 Stage::Ready | Stage::Over => {}
             }
@@ -291,6 +306,7 @@ impl<'t> Exchange<'t> {
         self.released = Some(io.now());
         for line in self.lines.iter_mut().filter(|line| line.stage == Stage::Ready) {
             line.stage = Stage::Asked;
+            line.patience = line.limits.begin(io.now());
             let mut bytes = Vec::new();
             line.voice.ask(&mut line.request.message, &mut bytes);
             line.send(&bytes);
@@ -310,8 +326,7 @@ impl<'t> Exchange<'t> {
             return line.fail(FailureClass::OtherIo, "no address".to_owned(), io.now());
         };
         line.peer += 1;
-        let options = OpenOptions { nodelay: true, ..OpenOptions::default() };
-        let opened = io.open(slot as Slot, &peer, &options);
+        let opened = io.open(slot as Slot, &peer, &self.terms.options);
         // nothing written: whether the connection stands
         match opened.and_then(|()| io.write(slot as Slot, &[])) {
             Ok(_) => self.connected(io, slot),
@@ -397,6 +412,9 @@ impl Line {
             out_at: 0,
             plain: Vec::new(),
             body: Vec::new(),
+            unkept: 0,
+            limits: Limits::default(),
+            patience: Patience::default(),
             unwritable: None,
             ended: false,
             connected: false,
@@ -409,9 +427,25 @@ impl Line {
     fn deadline(&self, stand_by: Nanos, released: Option<Nanos>) -> Nanos {
         match (self.stage, released) {
             (Stage::Connecting | Stage::Handshake, _) => stand_by,
-            (Stage::Asked, Some(start)) => start + self.request.timeout,
+            (Stage::Asked, Some(start)) => {
+                let whole = start + self.request.timeout;
+                self.patience.next().map_or(whole, |(at, _)| at.min(whole))
+            }
             (Stage::Closing(until), _) => until,
             _ => Nanos::NEVER,
+        }
+    }
+
+    /// The response is late, by its request's timeout or by a limit within that.
+    fn give_up(&mut self, now: Nanos, released: Option<Nanos>) {
+        let whole = released.map_or(Nanos::NEVER, |start| start + self.request.timeout);
+        match self.patience.next() {
+            Some((at, class)) if at < whole => self.fail(class, class.explain().to_owned(), now),
+            _ => {
+                let span = units::show::duration(self.request.timeout);
+                let text = format!("no whole response within {span}");
+                self.fail(FailureClass::ClientTimeout, text, now);
+            }
         }
     }
 
@@ -535,11 +569,21 @@ impl Line {
             self.send(&reply);
         }
         match heard {
-            Ok(Said { used, done }) => {
+            Ok(Said { used, begun, done }) => {
+                if !input.is_empty() {
+                    self.patience.hear(&self.limits, now, begun);
+                }
                 self.plain = input[used..].to_vec();
+                let long = self.unkept + self.body.len() > BODY_MAX;
+                self.let_go_of_body();
                 if done {
                     self.whole(now);
-                } else if self.body.len() > BODY_MAX {
+                } else if long && self.limits.body_kept.is_some() {
+                    let (facts, head) = self.voice.so_far();
+                    let body = std::mem::take(&mut self.body);
+                    self.heard = Some((Ok(Reply { facts, head, body }), now));
+                    self.stage = Stage::Over;
+                } else if long {
                     let text = "the body is longer than 64 MiB, more than is looked at".to_owned();
                     self.fail(FailureClass::Length, text, now);
                 }
@@ -550,6 +594,13 @@ impl Line {
                 self.suffer(trouble, now);
             }
         }
+    }
+
+    /// Keeps no more of the body than the limits say.
+    fn let_go_of_body(&mut self) {
+        let kept = self.limits.body_kept.unwrap_or(usize::MAX);
+        self.unkept += self.body.len().saturating_sub(kept);
+        self.body.truncate(kept);
     }
 
     fn whole(&mut self, now: Nanos) {

@@ -173,7 +173,8 @@ fn client_for(settings: &tls::Settings, protocol: &str) -> Result<tls::Client, S
     client_of(&tls::Settings { alpn: vec![protocol.to_owned()], ..settings.clone() })
 }
 
-fn until_told(machine: &mut Exchange<'_>, io: &mut impl Io) {
+/// Makes the exchanges; a signal ends them.
+pub(crate) fn until_told(machine: &mut Exchange<'_>, io: &mut impl Io) {
     let mut ready = Vec::new();
     while let Pause::Until(at) = machine.turn(io) {
         let nap = io.now() + SIGNAL_CHECK;

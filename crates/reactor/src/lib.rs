@@ -19,6 +19,7 @@ pub use batch_ring::{Await, BatchRing};
 pub use buffers::BufferRing;
 pub use clock::{instant, monotonic, sharpen_timers};
 pub use connect::connect_tcp;
+pub use failure::failure_class;
 pub use ring::{RingReactor, probe as probe_ring, why_no_ring};
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};

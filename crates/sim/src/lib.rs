@@ -21,8 +21,8 @@ pub use canned::{
 };
 pub use canned_streams::calls_over_streams;
 pub use run::{
-    Carry, Simulated, exchange, execute, execute_acted, execute_guided, execute_journeys,
-    execute_parts, execute_scenarios, execute_scripted, execute_with, plan_for,
+    Carry, Simulated, exchange, exchange_under, execute, execute_acted, execute_guided,
+    execute_journeys, execute_parts, execute_scenarios, execute_scripted, execute_with, plan_for,
 };
 pub use servers::{ClosureServer, Queue, Service, Stall};
 pub use world::{Action, Admission, Client, Labour, Server, World};

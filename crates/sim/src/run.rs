@@ -2,7 +2,7 @@
 
 use crate::world::{Server, SimIo, World};
 use conduit::{Peer, Ready};
-use engine::exchange::{Exchange, Heard, Pause, Request};
+use engine::exchange::{Exchange, Heard, Pause, Request, Terms};
 use engine::journey::Travel;
 use engine::{
     Collector, Crew, Directory, Driven, Endpoint, Link, Order, Row, Setup, Share, Turn, Worker,
@@ -337,10 +337,20 @@ pub(crate) fn drive_ready(world: &Rc<RefCell<World>>, wake: Nanos) -> Vec<Ready>
 
 /// Requests that go out together, in the made-up world; what was heard, and how long it took.
 pub fn exchange(world: World, requests: Vec<Request>, connect: Nanos) -> (Vec<Heard>, Nanos) {
+    exchange_under(world, requests, connect, Terms::default())
+}
+
+/// As [`exchange`], on these terms.
+pub fn exchange_under(
+    world: World,
+    requests: Vec<Request>,
+    connect: Nanos,
+    terms: Terms,
+) -> (Vec<Heard>, Nanos) {
     let start = world.now();
     let world = Rc::new(RefCell::new(world));
     let mut io = SimIo { world: world.clone(), worker: 0 };
-    let mut machine = Exchange::new(requests, connect, None);
+    let mut machine = Exchange::new(requests, connect, None).under(terms);
     while let Pause::Until(wake) = machine.turn(&mut io) {
         for event in drive_ready(&world, wake) {
             machine.handle(&mut io, event);

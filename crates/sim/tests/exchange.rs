@@ -1,9 +1,9 @@
 //! Requests that go out together, in virtual time: when they go out, and what is heard of each.
 
 use conduit::Peer;
-use engine::exchange::{Heard, Message, Request};
+use engine::exchange::{BODY_MAX, Heard, Limits, Message, Request, Terms};
 use sample::FailureClass;
-use sim::{Action, Admission, Client, ClosureServer, Server, World, exchange};
+use sim::{Action, Admission, Client, ClosureServer, Server, World, exchange, exchange_under};
 use std::net::SocketAddr;
 use units::Nanos;
 use wire::answer::Asked;
@@ -110,6 +110,61 @@ fn what_goes_wrong_has_its_class() {
     let world = World::new(refuse, Nanos::ZERO, Nanos::from_secs(1));
     let (heard, _) = exchange(world, vec![request(b"x")], CONNECT);
     assert_eq!(told(&heard[0]), FailureClass::Refused.id());
+}
+
+/// On these limits, with a server that sends each piece so many milliseconds after the request.
+fn within(limits: Limits, pieces: Vec<(u64, Vec<u8>)>) -> Heard {
+    let react = move |now: Nanos, _: Client, _: &[u8]| {
+        let sent = pieces.iter().cloned();
+        sent.map(|(after, bytes)| (now + Nanos::from_millis(after), Action::Bytes(bytes))).collect()
+    };
+    let terms = Terms { limits, ..Terms::default() };
+    exchange_under(world(react), vec![request(b"x")], CONNECT, terms).0.remove(0)
+}
+
+#[test]
+fn a_response_may_be_held_to_its_first_byte_and_its_progress() {
+    let slow = || {
+        let (first, rest) = OK.split_at(5);
+        vec![(200, first.to_vec()), (700, rest.to_vec())]
+    };
+    let limits = |first_byte: Option<u64>, progress: Option<u64>| Limits {
+        first_byte: first_byte.map(Nanos::from_millis),
+        progress: progress.map(Nanos::from_millis),
+        body_kept: None,
+    };
+    for (limits, said, took) in [
+        (limits(None, None), "200 hello", 720),
+        (limits(Some(300), None), "200 hello", 720),
+        (limits(Some(150), None), "first-byte-timo", 150),
+        (limits(None, Some(600)), "200 hello", 720),
+        // 220 ms to the first byte, and from there
+        (limits(None, Some(400)), "progress-timo", 620),
+        (limits(Some(300), Some(400)), "progress-timo", 620),
+        (limits(Some(300), Some(100)), "progress-timo", 100),
+        // the whole response has 2 s
+        (limits(Some(9_000), None), "200 hello", 720),
+    ] {
+        let heard = within(limits, slow());
+        assert_eq!((told(&heard), heard.took), (said.to_owned(), Nanos::from_millis(took)));
+    }
+    let silent = within(limits(Some(9_000), Some(9_000)), Vec::new());
+    assert_eq!((told(&silent), silent.took), ("client-timo".to_owned(), Nanos::from_secs(2)));
+}
+
+#[test]
+fn of_a_body_as_much_is_kept_as_is_asked_for() {
+    let kept = |body_kept| Limits { body_kept, ..Limits::default() };
+    let whole = within(kept(Some(2)), vec![(0, OK.to_vec())]).result.unwrap();
+    assert_eq!((&whole.body[..], whole.facts.body_bytes), (&b"he"[..], 5));
+    let endless = || {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 2 * BODY_MAX);
+        vec![(0, head.into_bytes()), (1, vec![b'a'; BODY_MAX]), (2, b"abc".to_vec())]
+    };
+    let cut = within(kept(Some(3)), endless()).result.unwrap();
+    assert_eq!((cut.facts.status, &cut.body[..]), (200, &b"aaa"[..]));
+    assert!(cut.facts.body_bytes > BODY_MAX as u64);
+    assert_eq!(told(&within(kept(None), endless())), FailureClass::Length.id());
 }
 
 #[test]

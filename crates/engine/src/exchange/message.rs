@@ -8,9 +8,11 @@ use wire::answer::Asked;
 use wire::request::RequestError;
 use workload::Template;
 
-const OVER_TCP: &str = "Is HTTP/3 (QUIC, over UDP) served at this port, and does UDP come through? \
+/// What to try where nobody is met who speaks HTTP/3.
+pub const OVER_TCP: &str = "Is HTTP/3 (QUIC, over UDP) served at this port, and does UDP come through? \
                         With --http 2 it is asked over TCP.";
-pub(super) const SPEAK_HTTP1: &str =
+/// What to try where what was met may not speak HTTP/2.
+pub const SPEAK_HTTP1: &str =
     "Does it speak HTTP/2 here? With --http 1.1 it is asked in the older way.";
 
 /// One request, by the protocol that carries it.
@@ -95,11 +97,17 @@ impl Message {
 
     /// TLS must have agreed on HTTP/2, where that is what comes next.
     pub(super) fn disagreement(&self, agreed: &str) -> Option<Trouble> {
-        if !matches!(self, Message::Http2 { .. }) || agreed == http2::ALPN {
-            return None;
-        }
-        let chosen = if agreed.is_empty() { "no protocol" } else { agreed };
-        let text = format!("the server chose {chosen} where HTTP/2 (ALPN h2) was offered");
-        Some(Trouble { class: FailureClass::Protocol, text, way_out: Some(SPEAK_HTTP1) })
+        matches!(self, Message::Http2 { .. }).then(|| not_http2(agreed)).flatten()
     }
+}
+
+/// Why a connection cannot be used for HTTP/2 on whose TLS this name was agreed by ALPN, empty for
+/// none; `None`: it can be.
+pub fn not_http2(agreed: &str) -> Option<Trouble> {
+    if agreed == http2::ALPN {
+        return None;
+    }
+    let chosen = if agreed.is_empty() { "no protocol" } else { agreed };
+    let text = format!("the server chose {chosen} where HTTP/2 (ALPN h2) was offered");
+    Some(Trouble { class: FailureClass::Protocol, text, way_out: Some(SPEAK_HTTP1) })
 }

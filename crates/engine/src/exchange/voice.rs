@@ -3,7 +3,7 @@
 use super::message::SPEAK_HTTP1;
 use super::{BODY_MAX, Message, Trouble};
 use crate::speaker::{Event, Fault, Protocol, ProtocolFacts, Speaker, class_of};
-use sample::FailureClass;
+use sample::{FailureClass, http2_code_name, http3_code_name};
 use wire::answer::{AnswerError, AnswerFacts, AnswerReader, HeadCache};
 
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub(super) enum Voice {
 pub(super) struct Said {
     /// Bytes that are used up.
     pub(super) used: usize,
+    /// Some of it was the response's.
+    pub(super) begun: bool,
     /// The response is whole.
     pub(super) done: bool,
 }
@@ -89,6 +91,27 @@ impl Voice {
         }
     }
 
+    /// Facts and head of the response that is under way.
+    pub(super) fn so_far(&self) -> (AnswerFacts, Vec<u8>) {
+        match self {
+            Voice::Http1(_) => self.reply(),
+            Voice::Streams { speaker, .. } => {
+                (speaker.partial(0).unwrap_or_default(), speaker.head().to_vec())
+            }
+        }
+    }
+
+    /// Streams that the peer allows at once; `None`: it did not say, or there are none.
+    pub(super) fn streams_max(&mut self) -> Option<u64> {
+        match self {
+            Voice::Http1(_) => None,
+            Voice::Streams { speaker, .. } => match speaker.take_facts()? {
+                ProtocolFacts::Http2(facts) => facts.streams_max.map(u64::from),
+                ProtocolFacts::Http3(facts) => facts.streams_max,
+            },
+        }
+    }
+
     /// Facts and head of the response that is whole.
     pub(super) fn reply(&self) -> (AnswerFacts, Vec<u8>) {
         match self {
@@ -115,13 +138,13 @@ fn hear_http1(
         body.extend_from_slice(&rest[advance.body.clone()]);
         used += advance.consumed;
         if advance.done || body.len() > BODY_MAX {
-            return Ok(Said { used, done: advance.done });
+            return Ok(Said { used, begun: true, done: advance.done });
         }
         if advance.consumed == 0 {
             break;
         }
     }
-    Ok(Said { used, done: false })
+    Ok(Said { used, begun: !input.is_empty(), done: false })
 }
 
 fn hear_streams(
@@ -131,7 +154,7 @@ fn hear_streams(
     body: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) -> Result<Said, Trouble> {
-    let mut used = 0;
+    let (mut used, mut begun) = (0, false);
     while used < input.len() {
         let rest = &input[used..];
         let heard = speaker.hear(rest, out).map_err(|fault| broken(speaker, fault, *met))?;
@@ -141,8 +164,9 @@ fn hear_streams(
             Event::Connection => {}
             Event::Response { body: content, done, .. } => {
                 body.extend_from_slice(&rest[content]);
+                begun = true;
                 if done || body.len() > BODY_MAX {
-                    return Ok(Said { used, done });
+                    return Ok(Said { used, begun, done });
                 }
             }
             Event::Refused { .. } => {
@@ -150,11 +174,24 @@ fn hear_streams(
                 return Err(Trouble::new(class, "the server refused the stream".to_owned()));
             }
             Event::Failed { class, .. } => {
-                return Err(Trouble::new(class, class.explain().to_owned()));
+                return Err(Trouble::new(class, given_up(speaker, class)));
             }
         }
     }
-    Ok(Said { used, done: false })
+    Ok(Said { used, begun, done: false })
+}
+
+/// Why there is no response on this stream, with the peer's code where it reset it.
+fn given_up(speaker: &mut Speaker, class: FailureClass) -> String {
+    let code = match speaker.take_facts() {
+        Some(ProtocolFacts::Http2(facts)) => facts.resets.into_keys().next().map(http2_code_name),
+        Some(ProtocolFacts::Http3(facts)) => facts.resets.into_keys().next().map(http3_code_name),
+        None => None,
+    };
+    match code.filter(|_| class == FailureClass::StreamReset) {
+        Some(code) => format!("the server reset the stream with {code}"),
+        None => class.explain().to_owned(),
+    }
 }
 
 /// What came breaks the rules of the protocol; where nothing came before, it may be another one.

@@ -10,6 +10,7 @@ use engine::exchange::{Trouble, misread};
 use engine::{Endpoint, build_template, endpoint_key, open_options, proof, redirect_method};
 use ownstack::{OwnNetwork, OwnSocket};
 use plan::{HttpVersion, Plan};
+use reactor::failure_class;
 use report::FirstCall;
 use sample::FailureClass;
 use std::io::{ErrorKind, Read, Write};
@@ -63,6 +64,11 @@ struct CallTrouble {
 impl CallTrouble {
     fn of(error: TlsError, connected: bool) -> CallTrouble {
         CallTrouble { class: error.class, text: error.text, connected, way_out: error.way_out }
+    }
+
+    fn from_exchange(trouble: Trouble, connected: bool) -> CallTrouble {
+        let Trouble { class, text, way_out } = trouble;
+        CallTrouble { class, text, connected, way_out }
     }
 }
 
@@ -225,7 +231,7 @@ fn connect(
             }
             Err(error) => {
                 let text = format!("{peer}: {error}");
-                let class = class_of(&error);
+                let class = class_of_connect(&error);
                 trouble = Some(CallTrouble { class, text, connected: false, way_out: None });
             }
         }
@@ -239,18 +245,18 @@ fn connect(
     Err(trouble.unwrap_or_else(none))
 }
 
-fn class_of(error: &std::io::Error) -> FailureClass {
+/// Of an error of making a connection.
+fn class_of_connect(error: &std::io::Error) -> FailureClass {
     match error.kind() {
-        ErrorKind::ConnectionRefused => FailureClass::Refused,
-        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => FailureClass::Reset,
+        // our own limit looks as the kernel's does, and a Unix socket's full queue as no answer
         ErrorKind::TimedOut | ErrorKind::WouldBlock => FailureClass::ConnectTimeout,
-        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => FailureClass::Unreachable,
-        ErrorKind::AddrNotAvailable => FailureClass::AddressUnavailable,
-        _ => FailureClass::OtherIo,
+        _ => failure_class(error),
     }
 }
 
-/// One blocking exchange.
+/// One blocking exchange over TCP. It is not one of `engine::exchange`, as that over HTTP/3 is: an `Io`
+/// tells a class where the system has words of its own for what is wrong, a proxy's CONNECT is no
+/// stage there, and what TLS says to do about its error is not handed on.
 struct Call {
     stream: Box<dyn LimitedStream>,
     session: Option<Box<dyn TlsSession>>,
@@ -421,7 +427,7 @@ impl Call {
         let (class, text) = match self.patience {
             Some((at, class)) if late && at < self.deadline => (class, class.explain().to_owned()),
             _ if late => (FailureClass::ClientTimeout, "no whole response in time".to_owned()),
-            _ => (class_of(error), error.to_string()),
+            _ => (failure_class(error), error.to_string()),
         };
         CallTrouble { class, text, connected: true, way_out: None }
     }
@@ -491,6 +497,5 @@ fn excerpt(head: &[u8], body: &[u8]) -> String {
 
 /// `at`: the bytes at which the answer could not be understood.
 fn unreadable(error: AnswerError, at: &[u8]) -> CallTrouble {
-    let Trouble { class, text, way_out } = misread(&error, at);
-    CallTrouble { class, text, connected: true, way_out }
+    CallTrouble::from_exchange(misread(&error, at), true)
 }

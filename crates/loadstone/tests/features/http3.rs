@@ -3,7 +3,7 @@
 
 use crate::support::quic::QuicSite;
 use crate::support::tls::{TlsOptions, TlsServer};
-use crate::support::{outcomes, run, text, whole};
+use crate::support::{measured, number, outcomes, run, text, whole};
 
 #[test]
 fn options_that_do_not_go_together_are_refused() {
@@ -181,4 +181,25 @@ fn connections_go_on_from_another_port() {
     assert!(plan.contains("migrate = \"250ms\"") && plan.contains("early_data = true"), "{plan}");
     let ran = run(&["run", "--migrate", "5s", &url]).expect(&[2]);
     assert!(ran.stderr.contains("add --http 3, or drop it"), "{}", ran.stderr);
+}
+
+/// A limit of standstill is counted from the last bytes, in the plain call that goes first too.
+#[test]
+fn a_first_call_that_goes_on_is_waited_for() {
+    let site = QuicSite::start();
+    let limits = ["-c", "1", "-n", "1", "--timeout", "20s"];
+    let url = site.url("/events?n=5&every=250ms&first=250ms");
+    let json = site.measured(&[&limits[..], &["--progress-timeout", "900ms", &url]].concat());
+    assert_eq!(whole(&json, "/first_call/status"), 200);
+    assert!(number(&json, "/first_call/took_s") >= 1.0, "{json:#}");
+    let url = site.url("/sleep?5");
+    let args =
+        [&limits[..], &["--first-byte-timeout", "200ms", "--http", "3", "--ca", &site.ca, &url]];
+    let json = measured(&args.concat(), &[1]);
+    assert_eq!(text(&json, "/first_call/failure/class"), "first-byte-timo");
+    let detail = text(&json, "/first_call/failure/detail");
+    assert!(
+        detail.starts_with("127.0.0.1:") && detail.contains(" (UDP): no first byte"),
+        "{detail}"
+    );
 }

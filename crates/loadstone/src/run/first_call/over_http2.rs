@@ -1,12 +1,10 @@
 //! The first call over HTTP/2: one stream of one connection.
 
 use super::{BODY_MAX, BODY_SHOWN_MAX, Call, CallTrouble};
+use engine::exchange::{SPEAK_HTTP1, not_http2};
 use http2::{Request, Session, SessionSettings, StreamFacts, code_name};
 use plan::Plan;
 use sample::FailureClass;
-
-const SPEAK_HTTP1: &str =
-    "Does it speak HTTP/2 here? With --http 1.1 it is asked in the older way.";
 
 /// What came back: its facts, its head as HTTP/1 would write it, and the beginning of its body.
 pub(super) type Response = (StreamFacts, Vec<u8>, Vec<u8>);
@@ -70,12 +68,10 @@ impl Call {
     fn hold_agreement(&self) -> Result<(), CallTrouble> {
         let Some(session) = &self.session else { return Ok(()) };
         let chosen = session.facts().map(|facts| facts.alpn).unwrap_or_default();
-        if chosen == http2::ALPN {
-            return Ok(());
+        match not_http2(&chosen) {
+            Some(trouble) => Err(CallTrouble::from_exchange(trouble, false)),
+            None => Ok(()),
         }
-        let chosen = if chosen.is_empty() { "no protocol" } else { &chosen };
-        let text = format!("the server chose {chosen} where HTTP/2 (ALPN h2) was offered");
-        Err(refused(text))
     }
 
     fn send_from(&mut self, session: &mut Session) -> Result<(), CallTrouble> {

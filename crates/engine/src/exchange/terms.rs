@@ -1,0 +1,64 @@
+//! How exchanges are made where it matters how long each part of a response takes, and not what all
+//! of its body is.
+
+use conduit::OpenOptions;
+use sample::FailureClass;
+use units::Nanos;
+
+/// What holds of every connection of an exchange.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    pub options: OpenOptions,
+    pub limits: Limits,
+}
+
+impl Default for Terms {
+    fn default() -> Terms {
+        let options = OpenOptions { nodelay: true, ..OpenOptions::default() };
+        Terms { options, limits: Limits::default() }
+    }
+}
+
+/// What bounds a response beside the timeout of its request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// From the moment the requests go out to the first byte of the response.
+    pub first_byte: Option<Nanos>,
+    /// The longest standstill of the connection since they went out.
+    pub progress: Option<Nanos>,
+    /// Bytes of a body that are kept. Of a body of more than [`super::BODY_MAX`] bytes no more is read,
+    /// and the response is as far as it came. `None`: all are kept, and a longer body is a failure.
+    pub body_kept: Option<usize>,
+}
+
+/// When those limits are reached.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Patience {
+    first_byte: Option<Nanos>,
+    progress: Option<Nanos>,
+}
+
+impl Limits {
+    /// The request goes out now.
+    pub(super) fn begin(&self, now: Nanos) -> Patience {
+        let first_byte = self.first_byte.map(|span| now + span);
+        Patience { first_byte, progress: self.progress.map(|span| now + span) }
+    }
+}
+
+impl Patience {
+    /// Bytes came now; `begun`: some of the response are there, not of the protocol's own alone.
+    pub(super) fn hear(&mut self, limits: &Limits, now: Nanos, begun: bool) {
+        self.progress = limits.progress.map(|span| now + span);
+        if begun {
+            self.first_byte = None;
+        }
+    }
+
+    /// The limit that is reached first, and what it is called then.
+    pub(super) fn next(&self) -> Option<(Nanos, FailureClass)> {
+        let first = self.first_byte.map(|at| (at, FailureClass::FirstByteTimeout));
+        let still = self.progress.map(|at| (at, FailureClass::ProgressTimeout));
+        first.into_iter().chain(still).min_by_key(|(at, _)| *at)
+    }
+}
