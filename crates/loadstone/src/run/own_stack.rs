@@ -27,17 +27,29 @@ pub(crate) fn name(plan: &Plan, prepared: &Prepared) -> &'static str {
     }
 }
 
+/// Of a prefix no more than 2 to the power of this addresses are used.
+const SOURCE_BITS_MAX: u32 = 24;
+
 /// Whether the connections of a plan are to be of our own TCP.
 pub(crate) fn wanted(plan: &Plan) -> bool {
     plan.driver.stack.is_own()
 }
 
 /// How many workers a plan can have over our own TCP, at most `workers`. The links of a client are one
-/// thread's; the one link of `--path` is that of all threads.
+/// thread's; the one link of `--path` is that of all threads. Where the user names addresses and no number
+/// of threads, there are no more of these than parts of four addresses, of which two are of use.
 pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
     if !wanted(plan) {
         return workers;
     }
+    let workers = match plan.driver.sources {
+        Some(prefix) if plan.driver.threads.is_none() => {
+            let width = if prefix.network.is_ipv4() { 32 } else { 128 };
+            let bits = (width - u32::from(prefix.bits)).min(SOURCE_BITS_MAX);
+            workers.min(1 << bits.saturating_sub(2))
+        }
+        _ => workers,
+    };
     match plan.client_count() {
         0 => workers,
         clients => (1..=workers).rev().find(|count| clients.is_multiple_of(*count)).unwrap_or(1),
@@ -54,7 +66,8 @@ pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<Ow
         return Ok(None);
     }
     let six = plan.driver.sources.is_some_and(|prefix| prefix.network.is_ipv6());
-    prepared.endpoints.iter_mut().try_for_each(|endpoint| carried(endpoint, six))?;
+    let xdp = plan.driver.stack.xdp().is_some();
+    prepared.endpoints.iter_mut().try_for_each(|endpoint| carried(endpoint, six, xdp))?;
     let asked = ask(plan, prepared.workers);
     let network = stand(asked)?;
     prepared.endpoints.iter().try_for_each(|endpoint| reached(endpoint, &network))?;
@@ -157,6 +170,11 @@ fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
 /// The device by AF_XDP that stands: its queues are one's, and two targets that are loaded in turns share it.
 static STANDING: Mutex<Weak<OwnNetwork>> = Mutex::new(Weak::new());
 
+/// Sockets by AF_XDP that a thread has at most: one of each queue of a device.
+const SOCKETS_MAX: u64 = 64;
+/// What else a run opens beside them: the program and its map, epoll instances, files for a moment.
+const OTHER_DESCRIPTORS: u64 = 64;
+
 fn stand(asked: NetworkAsk) -> Result<Arc<OwnNetwork>> {
     if asked.xdp.is_none() {
         return OwnNetwork::open(asked).map_err(explained);
@@ -165,6 +183,9 @@ fn stand(asked: NetworkAsk) -> Result<Arc<OwnNetwork>> {
     if let Some(network) = standing.upgrade().filter(|network| fits(network.ask(), &asked)) {
         return Ok(network);
     }
+    // a socket for each thread and queue; where the limit stays too low, the socket that fails tells
+    let sockets = SOCKETS_MAX * u64::from(asked.workers);
+    host::raise_descriptors(host::limits::descriptors_open() + sockets + OTHER_DESCRIPTORS).ok();
     let network = OwnNetwork::open(asked).map_err(explained)?;
     *standing = Arc::downgrade(&network);
     Ok(network)
@@ -193,26 +214,90 @@ pub(crate) fn crowd(network: &OwnNetwork, plan: &Plan) -> Option<Crowd> {
 }
 
 /// Takes off the addresses that are not of the family that connections come from.
-fn carried(endpoint: &mut Endpoint, six: bool) -> Result<()> {
+fn carried(endpoint: &mut Endpoint, six: bool, xdp: bool) -> Result<()> {
     let near = |peer: &Peer| peer.address().is_some_and(|it| it.is_ipv6() && it.ip().is_loopback());
-    if six && endpoint.peers.iter().all(near) {
-        bail!(
-            "--stack own: {} leads to ::1, where Linux takes packets from the loopback alone; let the server \
-             listen on [::] and name another address of this host (`ip -6 address`), or drop --stack",
-            endpoint.key
-        );
-    }
     let fits =
         |peer: &Peer| matches!(peer, Peer::Tcp(address) if address.is_ipv6() == six) && !near(peer);
-    if !endpoint.peers.iter().any(fits) {
-        let (family, other) =
-            if six { ("IPv6", "--sources of IPv4") } else { ("IPv4", "--sources of IPv6") };
+    if endpoint.peers.iter().any(fits) {
+        endpoint.peers.retain(fits);
+        return Ok(());
+    }
+    let key = &endpoint.key;
+    if six && endpoint.peers.iter().any(near) {
+        if xdp {
+            // no address of this host is in reach: `reached` says so
+            endpoint.peers.retain(near);
+            return Ok(());
+        }
         bail!(
-            "--stack own: {} has no {family} address, of which the addresses are that its connections come \
-             from; let the server listen on one, give {other}, or drop --stack",
-            endpoint.key
+            "--stack own: {key} leads to ::1, where Linux takes packets from the loopback alone; let the server \
+             listen on [::] and name another address of this host (`ip -6 address`), or drop --stack"
         );
     }
-    endpoint.peers.retain(fits);
-    Ok(())
+    let (family, other) =
+        if six { ("IPv6", "--sources of IPv4") } else { ("IPv4", "--sources of IPv6") };
+    bail!(
+        "--stack own: {key} has no {family} address, of which the addresses are that its connections come \
+         from; let the server listen on one, give {other}, or drop --stack"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_nobody_chose_have_addresses() {
+        let of = |sources: &str, threads, most| {
+            let mut plan = Plan::for_url("http://127.0.0.1/".parse().unwrap());
+            plan.driver.stack = StackChoice::Own;
+            plan.driver.sources = Some(plan::rules::parse_sources(sources).unwrap());
+            plan.driver.threads = threads;
+            workers(&plan, most)
+        };
+        assert_eq!(of("10.80.0.128/26", None, 64), 16);
+        assert_eq!(of("10.80.0.128/26", None, 2), 2);
+        assert_eq!(of("10.80.0.128/28", None, 8), 4);
+        assert_eq!(of("10.80.0.128/30", None, 8), 1);
+        assert_eq!(of("10.0.0.0/8", None, 1_024), 1_024);
+        assert_eq!(of("fd00::/64", None, 1_024), 1_024);
+        assert_eq!(of("fd00::/124", None, 1_024), 4);
+        // what the user chose is refused where it does not fit
+        assert_eq!(of("10.80.0.128/30", Some(2), 2), 2);
+    }
+
+    #[test]
+    fn addresses_of_the_loopback_are_told_as_such() {
+        let left = |peers: &[&str], six, xdp| {
+            let mut endpoint = Endpoint {
+                key: "http://server:80".to_owned(),
+                peers: peers.iter().map(|it| Peer::Tcp(it.parse().unwrap())).collect(),
+                tls_name: None,
+                tunnel: None,
+                absolute: false,
+            };
+            match carried(&mut endpoint, six, xdp) {
+                Ok(()) => {
+                    let left = endpoint.peers.iter().filter_map(Peer::address);
+                    left.map(|it| it.to_string()).collect::<Vec<_>>().join(" ")
+                }
+                Err(error) => error.to_string(),
+            }
+        };
+        let localhost = ["[::1]:80", "127.0.0.1:80"];
+        let near = "--stack own: http://server:80 leads to ::1, where ";
+        assert!(left(&localhost, true, false).starts_with(near));
+        assert!(left(&localhost[..1], true, false).starts_with(near));
+        assert_eq!(left(&localhost, true, true), "[::1]:80");
+        assert_eq!(left(&localhost, false, false), "127.0.0.1:80");
+        let without = "--stack own: http://server:80 has no IPv";
+        assert!(left(&localhost[1..], true, false).starts_with(&format!("{without}6 address")));
+        assert!(left(&localhost[..1], false, false).starts_with(&format!("{without}4 address")));
+        for xdp in [false, true] {
+            assert_eq!(
+                left(&["[::1]:80", "[fd00::2]:80", "10.0.0.2:80"], true, xdp),
+                "[fd00::2]:80"
+            );
+        }
+    }
 }

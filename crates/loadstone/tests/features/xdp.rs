@@ -355,6 +355,7 @@ fn ipv6_goes_the_same_way() {
     for (sources, url, said) in [
         (part, url("fd00:80::9", "/"), "fd00:80::9 does not answer ND on ls0; way out: "),
         ("fd00:80::/112", far.clone(), "fd00:80::1 is an address of this host; way out: "),
+        (part, url("::1", "/"), "::1 is an address of this host, and what ls0 sends does not come"),
         (part, wire.url("/hw"), "has no IPv6 address, of which the addresses are that its"),
         ("10.80.0.128/26", far, "has no IPv4 address, of which the addresses are that its"),
     ] {

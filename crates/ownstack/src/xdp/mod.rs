@@ -35,9 +35,9 @@ use tcp::{destination, is_sum_left_out};
 use units::Nanos;
 
 /// Frames of a queue by which a thread sends: more than come or go in one turn.
-const SENDING_ROOM: Room = Room { receive: 4_096, send: 4_096 };
+const SENDING_ROOM: Room = Room { receive: 4_096, send: 4_096, threads: 1 };
 /// Those of the others, which only receive.
-const OTHER_ROOM: Room = Room { receive: 2_048, send: 64 };
+const OTHER_ROOM: Room = Room { receive: 2_048, send: 64, threads: 1 };
 /// The least that TCP counts on (RFC 9293 section 3.7.1), with its heads.
 const MTU_MIN: u32 = 576;
 /// The least that a link of IPv6 has (RFC 8200 section 5).
@@ -46,7 +46,8 @@ const MTU_MIN_V6: u32 = 1_280;
 const USED_BITS_MAX: u32 = 24;
 /// Queues of one device at most: each is looked at in every turn.
 const QUEUES_MAX: u32 = 64;
-/// Addresses that are asked for on the link before they are taken, and for how long.
+/// Addresses that are asked for on the link before they are taken, the first of each thread's part, and for
+/// how long. Each thread asks for one at least.
 const PROBED_MAX: u32 = 256;
 const PROBE_SPAN: Nanos = Nanos::from_millis(150);
 /// How long a next hop has to say where it is; it is asked once a second.
@@ -206,9 +207,14 @@ impl XdpDevice {
     }
 }
 
+/// How many addresses of each thread's part are asked for.
+fn probed_of_each(threads: usize) -> u32 {
+    (PROBED_MAX / threads.max(1) as u32).max(1)
+}
+
 /// Sees that nobody on the link has an address of ours, and says that they are ours (RFC 5227).
 fn settle_in(links: &mut [XdpLink]) -> Result<(), XdpTrouble> {
-    let each = PROBED_MAX / links.len().max(1) as u32;
+    let each = probed_of_each(links.len());
     for link in links.iter_mut() {
         link.say(each, LinkSide::probe);
     }
@@ -416,15 +422,17 @@ impl XdpLink {
         self.gone |= wanted.iter().any(|queue| queue.revents().contains(PollFlags::ERR));
     }
 
-    /// Packets that the device did not take, those that came and found no room, and an address of ours that
+    /// Packets that the device did not take or whose next hop did not answer, those that came and found no room, and an address of ours that
     /// somebody else has, since this was last asked.
     pub(crate) fn losses(&mut self) -> StackFacts {
         let refused: u64 = self.queues.iter_mut().map(XdpQueue::refused).sum();
         let missed: u64 = self.queues.iter().map(XdpQueue::missed).sum();
         let since = missed.saturating_sub(self.missed);
         self.missed = missed;
+        // their hop has not answered, and they are not of the next run
+        let held = std::mem::take(&mut self.held).len() as u64;
         StackFacts {
-            refused: refused + std::mem::take(&mut self.refused),
+            refused: refused + std::mem::take(&mut self.refused) + held,
             missed: since,
             conflict: self.conflict.take(),
             ..StackFacts::default()
@@ -477,7 +485,10 @@ fn bind_all(
 ) -> Result<(Vec<Vec<XdpQueue>>, bool), XdpTrouble> {
     let place = |queue, in_parts| QueuePlace { device: index, queue, in_parts };
     // threads send by queues in turn
-    let room = |queue| if queue < threads { SENDING_ROOM } else { OTHER_ROOM };
+    let room = |queue| {
+        let room = if queue < threads { SENDING_ROOM } else { OTHER_ROOM };
+        Room { threads, ..room }
+    };
     let bind = |queue, in_parts| {
         while_busy(
             || XdpQueue::open(place(queue, in_parts), room(queue)),
@@ -561,6 +572,12 @@ fn hooks(ask: &XdpAsk, link: &LinkFacts, in_parts: bool) -> Result<&'static [Xdp
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_part_has_an_address_that_is_asked_for() {
+        let asked = [1, 2, 3, 256, 257, 1_024].map(probed_of_each);
+        assert_eq!(asked, [256, 128, 85, 1, 1, 1]);
+    }
 
     #[test]
     fn no_generic_mode_without_packets_of_several_frames() {

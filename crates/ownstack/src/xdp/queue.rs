@@ -37,7 +37,19 @@ pub(crate) struct Room {
     pub(crate) receive: u32,
     /// Frames for what goes out. They come back when the packet's receiver is done with it.
     pub(crate) send: u32,
+    /// Threads that have these frames in common, each with a socket of its own.
+    pub(crate) threads: u32,
 }
+
+impl Room {
+    /// Frames that may wait for one thread: not all of them, where others want some.
+    fn waiting(self) -> u32 {
+        (self.receive / self.threads.next_power_of_two()).max(WAITING_MIN).min(self.receive)
+    }
+}
+
+/// Sixteen of the longest packets.
+const WAITING_MIN: u32 = 256;
 
 /// Where a socket is bound.
 #[derive(Clone, Copy, Debug)]
@@ -48,9 +60,14 @@ pub(crate) struct QueuePlace {
     pub(crate) in_parts: bool,
 }
 
-/// Frames that a socket takes at once for packets to be sent, and that it keeps.
+/// Frames that a socket takes at once for packets to be sent, and that all sockets of a queue keep together.
 const TAKEN: usize = 64;
 const KEPT: usize = 1_024;
+
+/// Frames that one of so many sockets of a queue keeps.
+fn kept(sockets: usize) -> usize {
+    (KEPT / sockets.max(1)).max(1)
+}
 
 /// What the sockets of one queue have in common.
 #[derive(Debug)]
@@ -93,7 +110,7 @@ pub(crate) struct XdpQueue {
 }
 
 impl XdpQueue {
-    /// Binds a socket to a queue; everything that may come has room.
+    /// Binds a socket to a queue, whose frames are those of all threads.
     pub(crate) fn open(place: QueuePlace, room: Room) -> Result<XdpQueue, QueueTrouble> {
         let socket = new_socket()?;
         let (frames, mut ours) =
@@ -190,6 +207,7 @@ impl XdpQueue {
 
     /// Takes back the frames of packets that have gone out, and at least so many where there are.
     fn reclaim(&mut self, least: usize) {
+        let kept = kept(Arc::strong_count(&self.memory));
         let mut pool = self.memory.pool();
         while let Some(place) = pool.done.take() {
             self.free.extend(self.memory.frames.back(place));
@@ -199,9 +217,9 @@ impl XdpQueue {
         if short > 0 {
             let from = pool.free.len().saturating_sub(short);
             self.free.extend(pool.free.drain(from..));
-        } else if self.free.len() > KEPT {
+        } else if self.free.len() > kept {
             // packets of another thread went out as well
-            let surplus = self.free.len() - KEPT / 2;
+            let surplus = self.free.len() - kept / 2;
             pool.free.extend(self.free.drain(..surplus));
         }
     }
@@ -239,7 +257,8 @@ impl XdpQueue {
         let has =
             |queue: &XdpQueue| queue.free.len() >= parts && queue.going.room() as usize >= parts;
         if !has(self) {
-            self.reclaim(parts.max(TAKEN));
+            let taken = TAKEN.min(kept(Arc::strong_count(&self.memory)));
+            self.reclaim(parts.max(taken));
         }
         if !has(self) {
             self.flush();
@@ -253,19 +272,23 @@ impl XdpQueue {
     pub(crate) fn flush(&mut self) {
         self.going.publish();
         let (mut tries, mut before) = (0, self.going.waiting());
+        let any = before > 0;
         while before > 0 && tries < TRIES {
             match send(&self.socket, &[], SendFlags::DONTWAIT) {
-                // no room with the device, of the ring of what is done, or of memory: again
+                // no room with the device or of memory: again
                 Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {}
                 // the device has dropped a packet, and the next call goes on behind it
                 Err(Errno::BUSY) => self.refused += 1,
                 // the device is gone or down: what waits is sent when it is up again
                 Err(_) => break,
             }
-            self.reclaim(0);
             let waiting = self.going.waiting();
             tries = if waiting < before { 0 } else { tries + 1 };
             before = waiting;
+        }
+        // once: the ring of what is done has room for every frame that may be sent
+        if any {
+            self.reclaim(0);
         }
     }
 
@@ -320,14 +343,15 @@ fn packet_rings(
     socket: &OwnedFd,
     room: Room,
 ) -> io::Result<(Consumer<XdpDesc>, Producer<XdpDesc>)> {
-    sockopt::set_xdp_rx_ring_size(socket, room.receive)?;
+    let waiting = room.waiting();
+    sockopt::set_xdp_rx_ring_size(socket, waiting)?;
     sockopt::set_xdp_tx_ring_size(socket, room.send)?;
     sent_at_once(socket, room.send);
     let offsets = sockopt::xdp_mmap_offsets(socket)?;
     let (came, going) = (Places::from(offsets.rx), Places::from(offsets.tx));
-    let cames = mapped(socket, XDP_PGOFF_RX_RING, came.length::<XdpDesc>(room.receive))?;
+    let cames = mapped(socket, XDP_PGOFF_RX_RING, came.length::<XdpDesc>(waiting))?;
     let goings = mapped(socket, XDP_PGOFF_TX_RING, going.length::<XdpDesc>(room.send))?;
-    Ok((Consumer::new(cames, came, room.receive), Producer::new(goings, going, room.send)))
+    Ok((Consumer::new(cames, came, waiting), Producer::new(goings, going, room.send)))
 }
 
 /// Asks for more packets a system call than 32; kernels before 6.17 have no such setting.
@@ -349,6 +373,7 @@ impl QueueTrouble {
         let device = device.to_owned();
         match self {
             QueueTrouble::Socket(Errno::AFNOSUPPORT) => XdpTrouble::NoSockets,
+            QueueTrouble::Socket(Errno::MFILE) => XdpTrouble::ManySockets { device },
             QueueTrouble::Socket(Errno::PERM | Errno::ACCESS) => XdpTrouble::Forbidden,
             QueueTrouble::Memory(error)
                 if matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENOMEM)) =>
@@ -369,5 +394,30 @@ impl QueueTrouble {
                 XdpTrouble::Other("the rings of AF_XDP cannot be made".to_owned(), error)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_thread_has_all_frames_of_a_queue() {
+        let waiting = |receive, threads| Room { receive, send: 64, threads }.waiting();
+        assert_eq!(
+            [1, 2, 3, 8, 16, 64].map(|it| waiting(4_096, it)),
+            [4_096, 2_048, 1_024, 512, 256, 256]
+        );
+        assert_eq!([1, 2, 8, 64].map(|it| waiting(2_048, it)), [2_048, 1_024, 256, 256]);
+        assert_eq!([0, 1, 2, 8, 16, 64].map(kept), [1_024, 1_024, 512, 128, 64, 16]);
+    }
+
+    #[test]
+    fn a_limit_that_is_too_low_for_the_sockets_is_told() {
+        assert_eq!(
+            QueueTrouble::Socket(Errno::MFILE).explain("eth0", 7).to_string(),
+            "each thread has a socket of each queue of eth0, for which this process may not have descriptors \
+             enough; way out: fewer --threads, or a higher limit (`ulimit -n`)"
+        );
     }
 }

@@ -35,6 +35,10 @@ pub enum XdpTrouble {
         device: String,
         most: u32,
     },
+    /// The limit of descriptors.
+    ManySockets {
+        device: String,
+    },
     /// Another program is attached to the device.
     Attached {
         device: String,
@@ -161,6 +165,11 @@ impl XdpTrouble {
                 f,
                 "{device} has more than {most} queues, all of which one thread would have to look at; way \
                  out: `ethtool -L {device} combined {most}`"
+            ),
+            XdpTrouble::ManySockets { device } => write!(
+                f,
+                "each thread has a socket of each queue of {device}, for which this process may not have \
+                 descriptors enough; way out: fewer --threads, or a higher limit (`ulimit -n`)"
             ),
             XdpTrouble::Attached { device } => write!(
                 f,
