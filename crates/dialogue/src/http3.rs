@@ -167,8 +167,9 @@ pub fn settings(payload: &[u8]) -> Vec<(u64, u64)> {
 }
 
 /// Settings that a server may not change to less once it has read early data: their numbers, and what they are where
-/// nothing is said (RFC 9114 section 7.2.4.1, RFC 9204 section 5, RFC 9220 section 5).
-const REMEMBERED: [(u64, u64); 4] = [(0x01, 0), (0x06, u64::MAX), (0x07, 0), (0x08, 0)];
+/// nothing is said (RFC 9114 section 7.2.4.1, RFC 9204 section 5, RFC 9220 section 5, RFC 9297
+/// section 2.1.1).
+const REMEMBERED: [(u64, u64); 5] = [(0x01, 0), (0x06, u64::MAX), (0x07, 0), (0x08, 0), (0x33, 0)];
 /// These settings permit less than those that were remembered. The capacity of a table that was permitted has to be the
 /// same (RFC 9204 section 3.2.3).
 pub(crate) fn are_reduced(before: &[(u64, u64)], now: &[(u64, u64)]) -> bool {
@@ -251,4 +252,30 @@ pub fn pieces(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
 /// The stream on which the first of these pieces speaks.
 pub fn stream_of(pieces: &[u8]) -> Option<u64> {
     pieces.first_chunk::<HEAD>().and_then(Head::from_bytes).map(|head| head.stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_permit_less_than_before_are_reduced() {
+        let table = [
+            (&[][..], &[][..], false),
+            (&[(0x33, 1)], &[(0x33, 1)], false),
+            (&[(0x33, 1)], &[(0x33, 0)], true),
+            (&[(0x33, 1)], &[], true),
+            (&[], &[(0x33, 1)], false),
+            (&[(0x08, 1)], &[], true),
+            // without a word there is no bound
+            (&[], &[(0x06, 1_000)], true),
+            (&[(0x06, 1_000)], &[], false),
+            (&[(0x01, 100)], &[(0x01, 200)], true),
+            (&[], &[(0x01, 200)], false),
+            (&[(0x21, 9)], &[], false),
+        ];
+        for (before, now, expected) in table {
+            assert_eq!(are_reduced(before, now), expected, "{before:?}, then {now:?}");
+        }
+    }
 }

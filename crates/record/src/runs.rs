@@ -80,6 +80,12 @@ impl Progress {
 
 by_id!(result_kind, ResultKind, ResultKind::ALL, ResultKind::id, "a kind of result");
 by_id!(progress, Progress, Progress::ALL, Progress::id, "a state of a result");
+by_id_or_none!(
+    result_kind_or_none,
+    crate::runs::ResultKind,
+    "crate::runs::result_kind",
+    "crate::runs::result_kind::schema"
+);
 by_id_or_none!(state_or_none, stats::State, "crate::ids::state", "crate::ids::state::schema");
 by_id_or_none!(axis_or_none, stats::curve::Axis, "crate::ids::axis", "crate::ids::axis::schema");
 by_id_or_none!(
@@ -112,12 +118,13 @@ impl RunsRecord {
 /// One result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListedRecord {
-    /// Its kind and its number: `run-12`.
-    #[schemars(regex(pattern = "^(run|ramp|compare|torture)-[0-9]+$"))]
+    /// Its kind and its number: `run-12`. The number alone where the kind is damaged.
+    #[schemars(regex(pattern = "^((run|ramp|compare|torture)-)?[0-9]+$"))]
     pub id: String,
-    #[serde(with = "result_kind")]
-    #[schemars(schema_with = "result_kind::schema")]
-    pub kind: ResultKind,
+    /// Null where it is damaged.
+    #[serde(with = "result_kind_or_none")]
+    #[schemars(schema_with = "result_kind_or_none::schema")]
+    pub kind: Option<ResultKind>,
     pub name: String,
     pub tags: Vec<String>,
     /// Date and time, UTC.

@@ -7,7 +7,7 @@ mod tortures;
 use self::tortures::Tortured;
 use crate::alive;
 use crate::hists::StoredHists;
-use crate::parts::{self, insert_over, insert_parts};
+use crate::parts::{self, clear_parts, insert_over, insert_parts};
 use crate::rows::{
     AGENTS, BESIDE, LIVE, SIDES, TrialPlace, histograms, insert_trial, parse, printed, put, real,
     seconds, take,
@@ -190,6 +190,10 @@ impl Read {
         for (part, position, record, run) in &self.trials {
             let place = TrialPlace { part, position: *position };
             insert_trial(connection, result, place, record, run)?;
+        }
+        if self.torture.is_some() {
+            // they are numbered anew: one that stood behind a gap would stay as it was
+            clear_parts(connection, result)?;
         }
         match &self.torture {
             Some(Tortured::Whole(torture)) => insert_parts(connection, result, torture)?,

@@ -102,7 +102,8 @@ impl fmt::Display for StoreError {
             StoreError::DamagedResult { path, result, why } => write!(
                 f,
                 "result {result} in the results store {} is damaged ({why}): the other results are not \
-                 affected; import it from a copy of the store, if there is one, and delete it here",
+                 affected; delete it here (`loadstone runs delete {result}`), then import it from a copy of the \
+                 store, if there is one",
                 path.display()
             ),
             StoreError::Unknown { wanted, why } => {

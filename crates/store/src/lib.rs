@@ -41,15 +41,19 @@ pub use recording::{Recording, RecordingEnd, Seconds};
 pub use transfer::Imported;
 
 /// A result's name in its store: `run-12`. The numbers of all kinds are one sequence and are never
-/// given twice.
+/// given twice. Of one whose kind is damaged, the number alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunId {
     pub(crate) number: i64,
-    pub(crate) kind: ResultKind,
+    /// `None` where what stands for it is none.
+    pub(crate) kind: Option<ResultKind>,
 }
 
 impl std::fmt::Display for RunId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}-{}", self.kind.id(), self.number)
+        match self.kind {
+            Some(kind) => write!(f, "{}-{}", kind.id(), self.number),
+            None => write!(f, "{}", self.number),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What is stored, as a list.
 
 use crate::hists::StoredHists;
-use crate::rows::parse;
+use crate::rows::{parse, text};
 use crate::tree::{Damage, Unpack, record};
 use crate::{Progress, ResultKind, RunId, Store, StoreError, alive};
 use record::compare::{CompareRecord, Judgement};
@@ -20,7 +20,8 @@ use torture::judge::TestOutcome;
 #[derive(Clone, Debug)]
 pub struct ListEntry {
     pub id: RunId,
-    pub kind: ResultKind,
+    /// `None` where it is damaged.
+    pub kind: Option<ResultKind>,
     pub name: String,
     /// In the order of the alphabet.
     pub tags: Vec<String>,
@@ -233,7 +234,7 @@ impl Store {
             if entries.len() == filter.count_max.unwrap_or(usize::MAX) {
                 break;
             }
-            let entry = self.entry(row)?;
+            let entry = entry(row);
             if filter.passes(&entry) {
                 entries.push(entry);
             }
@@ -249,42 +250,42 @@ impl Store {
         let id = self.find(wanted)?;
         let statement = format!("{COLUMNS} WHERE number = ?1");
         let row = self.connection.query_row(&statement, [id.number], Listed::read);
-        self.entry(self.told(row)?)
+        self.told(row).map(entry)
     }
+}
 
-    fn entry(&self, row: Listed) -> Result<ListEntry, StoreError> {
-        let id = self.id_of((row.number, row.kind.clone()))?;
-        let progress = match row.state.as_str() {
-            "finished" if row.interrupted => Progress::Interrupted,
-            "finished" => Progress::Finished,
-            _ if alive::is_alive(&row.writer) => Progress::Running,
-            _ => Progress::Killed,
-        };
-        // one row that is spoilt must not hide the others
-        let (progress, figures) = match ListFigures::of(&row) {
-            Ok(figures) => (progress, figures),
-            Err(_) => (Progress::Damaged, ListFigures::default()),
-        };
-        let mut tags: Vec<String> =
-            row.tags.iter().flat_map(|tags| tags.split('\n')).map(str::to_owned).collect();
-        tags.sort();
-        Ok(ListEntry {
-            kind: id.kind,
-            id,
-            name: row.name,
-            tags,
-            started_unix_s: row.started_unix_s.unwrap_or(f64::NAN),
-            progress,
-            verdict: figures.verdict,
-            headline: figures.summary.headline,
-            capacities: figures.summary.capacities,
-            conduct: figures.summary.conduct,
-            knees: figures.summary.knees,
-            axis: figures.axis,
-            judgement: figures.summary.judgement,
-            tortured: figures.summary.tortured,
-            command_line: row.command_line,
-        })
+fn entry(row: Listed) -> ListEntry {
+    let id = RunId::new(row.number, &row.kind);
+    let progress = match row.state.as_str() {
+        "finished" if row.interrupted => Progress::Interrupted,
+        "finished" => Progress::Finished,
+        _ if alive::is_alive(&row.writer) => Progress::Running,
+        _ => Progress::Killed,
+    };
+    // one row that is spoilt must not hide the others
+    let (progress, figures) = match ListFigures::of(&row) {
+        Ok(figures) if id.kind.is_some() => (progress, figures),
+        _ => (Progress::Damaged, ListFigures::default()),
+    };
+    let mut tags: Vec<String> =
+        row.tags.iter().flat_map(|tags| tags.split('\n')).map(str::to_owned).collect();
+    tags.sort();
+    ListEntry {
+        kind: id.kind,
+        id,
+        name: row.name,
+        tags,
+        started_unix_s: row.started_unix_s.unwrap_or(f64::NAN),
+        progress,
+        verdict: figures.verdict,
+        headline: figures.summary.headline,
+        capacities: figures.summary.capacities,
+        conduct: figures.summary.conduct,
+        knees: figures.summary.knees,
+        axis: figures.axis,
+        judgement: figures.summary.judgement,
+        tortured: figures.summary.tortured,
+        command_line: row.command_line,
     }
 }
 
@@ -316,7 +317,7 @@ impl Listed {
         let figure = |column: usize| row.get(column).unwrap_or_else(|_| Some(String::new()));
         Ok(Listed {
             number: row.get(0)?,
-            kind: row.get(1)?,
+            kind: text(row, 1)?,
             name: row.get(2)?,
             tags: row.get(3)?,
             started_unix_s: row.get(4)?,
@@ -336,7 +337,7 @@ impl Filter {
         let name = self.name.as_ref().map(|part| part.to_lowercase());
         name.is_none_or(|part| entry.name.to_lowercase().contains(&part))
             && self.tag.as_ref().is_none_or(|tag| entry.tags.contains(tag))
-            && self.kind.is_none_or(|kind| entry.kind == kind)
+            && self.kind.is_none_or(|kind| entry.kind == Some(kind))
             && self.since_unix_s.is_none_or(|since| entry.started_unix_s >= since)
     }
 }

@@ -2,14 +2,14 @@
 
 use crate::hists::StoredHists;
 use crate::partial::{self, Begun, LiveTrial};
-use crate::rows::{self, AGENTS, LIVE, RUN, SIDES, STEP, parse};
+use crate::rows::{self, AGENTS, LIVE, RUN, SIDES, STEP, parse, text};
 use crate::tree::{Damage, Unpack, field, object};
 use crate::{ResultKind, RunId, Store, StoreError, alive};
 use record::compare::CompareRecord;
 use record::ramp::RampRecord;
 use record::run::RunRecord;
 use record::torture::TortureRecord;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Row, params};
 use sample::AgentNow;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -34,6 +34,17 @@ impl Stored {
     }
 }
 
+impl RunId {
+    pub(crate) fn new(number: i64, kind: &str) -> RunId {
+        RunId { number, kind: ResultKind::named(kind) }
+    }
+
+    /// Of a row that begins with the number and the kind.
+    fn read(row: &Row<'_>) -> rusqlite::Result<RunId> {
+        Ok(RunId::new(row.get(0)?, &text(row, 1)?))
+    }
+}
+
 impl Store {
     /// The result of an id (`run-12`, or its number alone), of a tag, or counted from the last that
     /// began: `last`, `last~1` for the one before it.
@@ -49,7 +60,7 @@ impl Store {
                 .query_row(
                     "SELECT number, kind FROM result ORDER BY number DESC LIMIT 1 OFFSET ?1",
                     [back],
-                    |row| Ok((row.get(0)?, row.get(1)?)),
+                    RunId::read,
                 )
                 .optional();
             let found = self.told(row)?.ok_or_else(|| {
@@ -58,7 +69,7 @@ impl Store {
                     _ => "there are fewer results".into(),
                 })
             })?;
-            return self.id_of(found);
+            return Ok(found);
         }
         let row = self
             .connection
@@ -67,20 +78,12 @@ impl Store {
                  UNION ALL SELECT number, kind FROM tag JOIN result ON result = number \
                  WHERE tag.name = ?1",
                 params![wanted, wanted.parse::<i64>().ok()],
-                |row| Ok((row.get(0)?, row.get(1)?)),
+                RunId::read,
             )
             .optional();
-        let found = self.told(row)?.ok_or_else(|| {
+        self.told(row)?.ok_or_else(|| {
             unknown("give an id or a tag that `loadstone runs list` shows, or last".into())
-        })?;
-        self.id_of(found)
-    }
-
-    pub(crate) fn id_of(&self, (number, kind): (i64, String)) -> Result<RunId, StoreError> {
-        let why = || format!("{} is not a kind of results", units::quoted(&kind));
-        let unknown = || self.damaged_result(number.to_string(), why());
-        let kind = ResultKind::named(&kind).ok_or_else(unknown)?;
-        Ok(RunId { number, kind })
+        })
     }
 
     /// A result as it was stored. Of one that is still running, or whose program was killed, what is
@@ -102,6 +105,13 @@ impl Store {
     }
 
     fn read_result(&self, id: &RunId) -> Result<Stored, StoreError> {
+        let Some(kind) = id.kind else {
+            let select = "SELECT kind FROM result WHERE number = ?1";
+            let row = self.connection.query_row(select, [id.number], |row| text(row, 0));
+            let kind = self.told(row)?;
+            let why = format!("{} is not a kind of results", units::quoted(&kind));
+            return Err(self.damaged(id, Damage::new(why)));
+        };
         let row = self.connection.query_row(
             "SELECT state, writer, name, plan, environment, started_unix_s, body FROM result \
              WHERE number = ?1",
@@ -115,9 +125,9 @@ impl Store {
         let ([state, writer, name, plan, environment, body], started_unix_s) = self.told(row)?;
         let alive = alive::is_alive(&writer);
         if state == "finished" {
-            return self.finished(id, &body);
+            return self.finished((id, kind), &body);
         }
-        if id.kind == ResultKind::Torture {
+        if kind == ResultKind::Torture {
             return self.torture(id, &body, Some(alive));
         }
         let damaged = |damage| self.damaged(id, damage);
@@ -136,11 +146,11 @@ impl Store {
             commands: field(known, "commands", nothing).map_err(damaged)?,
             axis: field(known, "axis", nothing).map_err(damaged)?,
         };
-        self.unfinished(id, begun)
+        self.unfinished((id, kind), begun)
     }
 
-    fn finished(&self, id: &RunId, body: &str) -> Result<Stored, StoreError> {
-        Ok(match id.kind {
+    fn finished(&self, (id, kind): (&RunId, ResultKind), body: &str) -> Result<Stored, StoreError> {
+        Ok(match kind {
             ResultKind::Run => {
                 let missing = || self.damaged(id, Damage::new("its measurement is missing"));
                 Stored::Run(Box::new(self.records(id, RUN)?.pop().ok_or_else(missing)?))
@@ -155,7 +165,11 @@ impl Store {
         })
     }
 
-    fn unfinished(&self, id: &RunId, begun: Begun) -> Result<Stored, StoreError> {
+    fn unfinished(
+        &self,
+        (id, kind): (&RunId, ResultKind),
+        begun: Begun,
+    ) -> Result<Stored, StoreError> {
         let damaged = |damage| self.damaged(id, damage);
         let mut live = Vec::new();
         for (trial, position, body) in self.trials(id, LIVE)? {
@@ -167,7 +181,7 @@ impl Store {
             let total = Unpack::unpack(&total, &mut found).map_err(damaged)?;
             live.push(LiveTrial { position, total, seconds });
         }
-        Ok(match id.kind {
+        Ok(match kind {
             ResultKind::Run => Stored::Run(Box::new(partial::run(begun, live))),
             ResultKind::Ramp => {
                 Stored::Ramp(Box::new(partial::ramp(begun, self.records(id, STEP)?)))
@@ -234,11 +248,8 @@ impl Store {
     }
 
     pub(crate) fn damaged(&self, id: &RunId, damage: Damage) -> StoreError {
-        self.damaged_result(id.to_string(), damage.0)
-    }
-
-    fn damaged_result(&self, result: String, why: String) -> StoreError {
-        StoreError::DamagedResult { path: self.path.clone(), result, why }
+        let (path, result) = (self.path.clone(), id.to_string());
+        StoreError::DamagedResult { path, result, why: damage.0 }
     }
 }
 

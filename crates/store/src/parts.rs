@@ -10,6 +10,14 @@ pub(crate) fn body(torture: &TortureRecord) -> String {
     printed(&TortureRecord { cases: Vec::new(), probe_series: Vec::new(), ..torture.clone() })
 }
 
+/// Takes away what has rows of its own.
+pub(crate) fn clear_parts(connection: &Connection, result: i64) -> rusqlite::Result<()> {
+    for table in ["torture_case", "probe"] {
+        connection.execute(&format!("DELETE FROM {table} WHERE result = ?1"), [result])?;
+    }
+    Ok(())
+}
+
 /// What has rows of its own, in the place of what stood there.
 pub(crate) fn insert_parts(
     connection: &Connection,

@@ -1,6 +1,7 @@
 //! Results from store to store. An exported file is a store itself: one file, to be opened by its
 //! name, imported elsewhere, or read with SQLite's own tools.
 
+use crate::rows::text;
 use crate::{RunId, Store, StoreError, StorePlace};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use std::path::Path;
@@ -102,10 +103,10 @@ impl Store {
         });
         let mut imported = Imported::default();
         for copied in self.told(copied)? {
-            let here = self.id_of((copied.number, copied.kind.clone()))?;
+            let here = RunId::new(copied.number, &copied.kind);
             match copied.was {
                 None => imported.known.push(here),
-                Some(was) => imported.taken.push((self.id_of((was, copied.kind))?, here)),
+                Some(was) => imported.taken.push((RunId::new(was, &copied.kind), here)),
             }
             imported.tags_left.extend(copied.tags_left);
         }
@@ -140,7 +141,7 @@ impl Way {
         let (uid, kind): (String, String) = connection.query_row(
             &format!("SELECT uid, kind FROM {from}.result WHERE number = ?1"),
             [was],
-            |row| Ok((row.get(0)?, row.get(1)?)),
+            |row| Ok((row.get(0)?, text(row, 1)?)),
         )?;
         let known = connection
             .query_row(&format!("SELECT number FROM {to}.result WHERE uid = ?1"), [&uid], |row| {

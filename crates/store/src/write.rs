@@ -3,6 +3,7 @@
 
 use crate::hists::Shelf;
 use crate::list::Summary;
+use crate::parts::clear_parts;
 use crate::rows::{self, AGENTS, LIVE, RUN, SIDES, STEP, TrialPlace, printed};
 use crate::tree::Pack;
 use crate::{RunId, Store, StoreError};
@@ -192,10 +193,11 @@ impl Store {
         insert: impl FnOnce(&Connection) -> rusqlite::Result<()>,
     ) -> Result<(), StoreError> {
         let done = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
-            for table in ["trial", "cause", "finding", "torture_case", "probe"] {
+            for table in ["trial", "cause", "finding"] {
                 let statement = format!("DELETE FROM {table} WHERE result = ?1");
                 transaction.execute(&statement, [id.number])?;
             }
+            clear_parts(transaction, id.number)?;
             insert(transaction)?;
             transaction.execute(
                 "UPDATE result SET state = 'finished', name = coalesce(?2, name), verdict = ?3, interrupted = ?4, \

@@ -19,6 +19,7 @@ use ::torture::result::{Kept, Meanwhile, ServerRow, ServerSeen, Shrunk};
 use dialogue::governor::Stop;
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, TalkScript};
+use flate2::read::GzDecoder;
 use record::torture::waivers::{Applied, Day, Waiver, WaiverState};
 use record::torture::{OverCase, TortureRecord};
 use report::torture::Report;
@@ -28,6 +29,7 @@ use report::{
 };
 use rusqlite::Connection;
 use sample::{Death, Ending, Process, ServerState};
+use std::io::Read;
 use std::path::Path;
 use store::{Filter, Progress, ResultKind, Store, StoreError, StorePlace, Stored, Tortured};
 use units::Nanos;
@@ -168,7 +170,7 @@ fn a_torture_loads_as_it_was_stored() {
         let entry = store.show("last").unwrap();
         assert_eq!(
             (entry.kind, entry.name.as_str()),
-            (ResultKind::Torture, stored.target.as_str())
+            (Some(ResultKind::Torture), stored.target.as_str())
         );
         let findings = stored.record().findings;
         let told = entry.tortured.unwrap();
@@ -276,6 +278,33 @@ fn a_store_from_before_takes_tortures_too() {
     assert!(matches!(store.load("run-1").unwrap(), Stored::Run(_)));
 }
 
+/// Cases whose positions have a gap are numbered anew, and no row of the earlier form stays behind.
+#[test]
+fn a_killed_torture_of_before_is_brought_over_despite_a_gap() {
+    let fixture = include_bytes!("fixtures/schema-3/results.db.gz");
+    let mut whole = Vec::new();
+    GzDecoder::new(fixture.as_slice()).read_to_end(&mut whole).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    std::fs::write(&path, whole).unwrap();
+    orphan(&path);
+    let file = Connection::open(&path).unwrap();
+    let gap = "DELETE FROM torture_case WHERE result = 10 AND position = 1";
+    assert_eq!(file.execute(gap, []).unwrap(), 1);
+    let ids = || -> Vec<String> {
+        let ids = "SELECT id FROM torture_case WHERE result = 10 ORDER BY position";
+        let mut statement = file.prepare(ids).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.collect::<Result<_, _>>().unwrap()
+    };
+    let before = ids();
+    assert_eq!(before.len(), 7);
+    let store = Store::open(&StorePlace::File(path)).unwrap();
+    let cases = load(&store, "torture-10").cases;
+    let loaded: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    assert_eq!((&loaded, ids().len()), (&before.iter().map(String::as_str).collect(), 7));
+}
+
 #[test]
 fn a_damaged_torture_is_said_to_be_and_hides_no_other() {
     let folder = tempfile::tempdir().unwrap();
@@ -292,7 +321,11 @@ fn a_damaged_torture_is_said_to_be_and_hides_no_other() {
         let error = store.load("torture-2").unwrap_err();
         let said = error.to_string();
         assert!(said.starts_with("result torture-2 in the results store "), "{what}: {said}");
-        assert!(said.contains(part) && said.contains("delete it here"), "{what}: {said}");
+        assert!(
+            said.contains(part)
+                && said.contains("(`loadstone runs delete torture-2`), then import it"),
+            "{what}: {said}"
+        );
         assert!(matches!(error, StoreError::DamagedResult { .. }), "{what}: {error:?}");
         assert_eq!(store.list(&Filter::default()).unwrap().len(), 2);
         assert!(matches!(store.load("torture-1").unwrap(), Stored::Torture(_)));

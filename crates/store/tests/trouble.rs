@@ -340,6 +340,8 @@ fn one_damaged_row_is_listed_as_damaged_among_the_others() {
         "verdict = 'no such verdict'",
         "verdict = 7",
         "kind = 'ramp', body = '{\"axis\": 7}'",
+        "kind = 'x'",
+        "kind = CAST(x'ff00' AS TEXT)",
     ] {
         let file = Connection::open(&path).unwrap();
         let damaged =
@@ -359,6 +361,30 @@ fn one_damaged_row_is_listed_as_damaged_among_the_others() {
         let states = store.list(&Filter::default()).unwrap();
         assert_eq!(states[1].progress, Progress::Running, "{spoilt} is whole again");
     }
+}
+
+/// Where not even its kind can be read, a result still has its number.
+#[test]
+fn a_result_of_a_damaged_kind_goes_by_its_number() {
+    let (_folder, path, place) = folder();
+    let mut store = Store::open(&place).unwrap();
+    begin(&mut store, "spoilt");
+    begin(&mut store, "other");
+    let file = Connection::open(&path).unwrap();
+    file.execute("UPDATE result SET kind = 'x', writer = 'gone' WHERE number = 1", []).unwrap();
+    let spoilt = store.find("1").unwrap();
+    assert_eq!(spoilt.to_string(), "1");
+    assert_eq!(store.find("last~1").unwrap(), spoilt);
+    let entry = store.show("1").unwrap().record();
+    assert_eq!((entry.id.as_str(), entry.kind), ("1", None));
+    let Err(StoreError::DamagedResult { result, why, .. }) = store.load("1") else {
+        panic!("it is damaged");
+    };
+    assert_eq!((result.as_str(), why.as_str()), ("1", "\"x\" is not a kind of results"));
+    let run = Filter { kind: Some(ResultKind::Run), ..Filter::default() };
+    assert_eq!(store.list(&run).unwrap().len(), 1);
+    store.delete(&[spoilt]).unwrap();
+    assert_eq!(names(&store), ["other"]);
 }
 
 #[test]

@@ -66,6 +66,16 @@ impl<'f> FramesLeft<'f> {
     }
 }
 
+/// Why a server may not send on this stream: requests are ours, and so are the streams for them.
+fn forbidden(stream: u64) -> Option<u8> {
+    match stream & 3 {
+        1 => Some(STREAM_LIMIT_ERROR),
+        2 => Some(STREAM_STATE_ERROR),
+        3 if stream >> 2 >= UNI_MAX => Some(STREAM_LIMIT_ERROR),
+        _ => None,
+    }
+}
+
 impl Hand {
     /// Takes the frames of one packet, as far as they can be read.
     pub(super) fn take_frames(&mut self, level: NumberSpace, frames: &[u8]) {
@@ -85,8 +95,8 @@ impl Hand {
             0x00 | 0x01 => {}
             0x02 | 0x03 => self.take_ack(level, kind, from)?,
             0x04 => {
-                let (stream, code, _) = (from.number()?, from.number()?, from.number()?);
-                streams::put_code(self.inbox.pieces(), PieceKind::Reset, stream, Some(code));
+                let (stream, code, size) = (from.number()?, from.number()?, from.number()?);
+                self.take_reset(stream, code, size);
             }
             0x05 => {
                 let (stream, code) = (from.number()?, from.number()?);
@@ -198,14 +208,7 @@ impl Hand {
         if self.came.len() >= STREAMS_MAX && !self.came.contains_key(&stream) {
             return Some(());
         }
-        let wrong = match stream & 3 {
-            // none of these may be opened by a server: streams for requests are ours
-            1 => Some(STREAM_LIMIT_ERROR),
-            2 => Some(STREAM_STATE_ERROR),
-            3 if stream >> 2 >= UNI_MAX => Some(STREAM_LIMIT_ERROR),
-            _ => None,
-        };
-        if let Some(code) = wrong {
+        if let Some(code) = forbidden(stream) {
             self.refuse(code);
             return Some(());
         }
@@ -233,7 +236,23 @@ impl Hand {
         Some(())
     }
 
-    /// The server has sent what we did not permit (RFC 9000 sections 4.1, 4.6 and 19.8).
+    /// The final size uses the windows up as so many bytes would have (RFC 9000 section 4.5).
+    fn take_reset(&mut self, stream: u64, code: u64, size: u64) {
+        if let Some(code) = forbidden(stream) {
+            return self.refuse(code);
+        }
+        if self.came.len() < STREAMS_MAX || self.came.contains_key(&stream) {
+            let came = self.came.entry(stream).or_default();
+            self.window_used += size.saturating_sub(came.highest());
+            came.reach(size);
+            if size > WINDOW || self.window_used > WINDOW {
+                return self.refuse(FLOW_CONTROL_ERROR);
+            }
+        }
+        streams::put_code(self.inbox.pieces(), PieceKind::Reset, stream, Some(code));
+    }
+
+    /// The server has sent what we did not permit (RFC 9000 sections 4.1, 4.5, 4.6, 19.4 and 19.8).
     fn refuse(&mut self, code: u8) {
         self.tell(BEYOND_LIMITS, &[]);
         self.end_with(code, FailureClass::Protocol);
@@ -283,6 +302,7 @@ mod tests {
     #[test]
     fn a_server_that_sends_more_than_is_permitted_is_told_of() {
         let window = |id, at| vec![stream(id, at, b"x", false)];
+        let reset = |id, size| vec![of_numbers(0x04, &[id, 0, size])];
         let both = [window(3, WINDOW / 2), window(7, WINDOW / 2)].concat();
         let table = [
             (window(3, WINDOW - 1), false, "the last byte of a window"),
@@ -292,6 +312,22 @@ mod tests {
             (window(67, 0), true, "the first behind it"),
             (window(1, 0), true, "a request of the server's"),
             (window(2, 0), true, "our own stream in one direction"),
+            (reset(3, WINDOW), false, "a final size that is the window"),
+            (reset(3, WINDOW + 1), true, "one that is more"),
+            (
+                [window(3, WINDOW - 1), reset(3, WINDOW)].concat(),
+                false,
+                "a final size of bytes that came",
+            ),
+            (
+                [window(3, WINDOW / 2), reset(7, WINDOW / 2 + 1)].concat(),
+                true,
+                "a final size that is too much together with another stream",
+            ),
+            (reset(63, 0), false, "the end of the last stream in one direction"),
+            (reset(67, 0), true, "of the first behind it"),
+            (reset(1, 0), true, "of a request of the server's"),
+            (reset(2, 0), true, "of our own stream in one direction"),
         ];
         for (frames, refused, what) in table {
             let mut hand = hand();

@@ -133,6 +133,11 @@ impl InOrder {
         self.held
     }
 
+    /// The stream ends at this byte, and what is missing before it will not come.
+    pub(super) fn reach(&mut self, size: u64) {
+        self.highest = self.highest.max(size);
+    }
+
     /// So many bytes of the stream's window are used.
     pub(super) fn highest(&self) -> u64 {
         self.highest
