@@ -7,7 +7,7 @@ mod terms;
 mod voice;
 
 pub use message::{Message, OVER_TCP, SPEAK_HTTP1, not_http2};
-pub use terms::{Limits, Terms};
+pub use terms::{ResponseLimits, Terms};
 pub use voice::misread;
 
 use conduit::{Close, Io, IoError, Peer, Ready, Slot, TlsFactory, TlsSession};
@@ -140,7 +140,7 @@ struct Line {
     body: Vec<u8>,
     /// Bytes of the body that are not kept.
     unkept: usize,
-    limits: Limits,
+    limits: ResponseLimits,
     patience: Patience,
     /// Why nothing more can be written; an answer may be there all the same.
     unwritable: Option<FailureClass>,
@@ -413,7 +413,7 @@ impl Line {
             plain: Vec::new(),
             body: Vec::new(),
             unkept: 0,
-            limits: Limits::default(),
+            limits: ResponseLimits::default(),
             patience: Patience::default(),
             unwritable: None,
             ended: false,

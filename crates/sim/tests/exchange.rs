@@ -1,7 +1,7 @@
 //! Requests that go out together, in virtual time: when they go out, and what is heard of each.
 
 use conduit::Peer;
-use engine::exchange::{BODY_MAX, Heard, Limits, Message, Request, Terms};
+use engine::exchange::{BODY_MAX, Heard, Message, Request, ResponseLimits, Terms};
 use sample::FailureClass;
 use sim::{Action, Admission, Client, ClosureServer, Server, World, exchange, exchange_under};
 use std::net::SocketAddr;
@@ -113,7 +113,7 @@ fn what_goes_wrong_has_its_class() {
 }
 
 /// On these limits, with a server that sends each piece so many milliseconds after the request.
-fn within(limits: Limits, pieces: Vec<(u64, Vec<u8>)>) -> Heard {
+fn within(limits: ResponseLimits, pieces: Vec<(u64, Vec<u8>)>) -> Heard {
     let react = move |now: Nanos, _: Client, _: &[u8]| {
         let sent = pieces.iter().cloned();
         sent.map(|(after, bytes)| (now + Nanos::from_millis(after), Action::Bytes(bytes))).collect()
@@ -128,7 +128,7 @@ fn a_response_may_be_held_to_its_first_byte_and_its_progress() {
         let (first, rest) = OK.split_at(5);
         vec![(200, first.to_vec()), (700, rest.to_vec())]
     };
-    let limits = |first_byte: Option<u64>, progress: Option<u64>| Limits {
+    let limits = |first_byte: Option<u64>, progress: Option<u64>| ResponseLimits {
         first_byte: first_byte.map(Nanos::from_millis),
         progress: progress.map(Nanos::from_millis),
         body_kept: None,
@@ -154,7 +154,7 @@ fn a_response_may_be_held_to_its_first_byte_and_its_progress() {
 
 #[test]
 fn of_a_body_as_much_is_kept_as_is_asked_for() {
-    let kept = |body_kept| Limits { body_kept, ..Limits::default() };
+    let kept = |body_kept| ResponseLimits { body_kept, ..ResponseLimits::default() };
     let whole = within(kept(Some(2)), vec![(0, OK.to_vec())]).result.unwrap();
     assert_eq!((&whole.body[..], whole.facts.body_bytes), (&b"he"[..], 5));
     let endless = || {

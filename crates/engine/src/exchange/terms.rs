@@ -9,19 +9,19 @@ use units::Nanos;
 #[derive(Clone, Debug)]
 pub struct Terms {
     pub options: OpenOptions,
-    pub limits: Limits,
+    pub limits: ResponseLimits,
 }
 
 impl Default for Terms {
     fn default() -> Terms {
         let options = OpenOptions { nodelay: true, ..OpenOptions::default() };
-        Terms { options, limits: Limits::default() }
+        Terms { options, limits: ResponseLimits::default() }
     }
 }
 
 /// What bounds a response beside the timeout of its request.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Limits {
+pub struct ResponseLimits {
     /// From the moment the requests go out to the first byte of the response.
     pub first_byte: Option<Nanos>,
     /// The longest standstill of the connection since they went out.
@@ -38,7 +38,7 @@ pub(super) struct Patience {
     progress: Option<Nanos>,
 }
 
-impl Limits {
+impl ResponseLimits {
     /// The request goes out now.
     pub(super) fn begin(&self, now: Nanos) -> Patience {
         let first_byte = self.first_byte.map(|span| now + span);
@@ -48,7 +48,7 @@ impl Limits {
 
 impl Patience {
     /// Bytes came now; `begun`: some of the response are there, not of the protocol's own alone.
-    pub(super) fn hear(&mut self, limits: &Limits, now: Nanos, begun: bool) {
+    pub(super) fn hear(&mut self, limits: &ResponseLimits, now: Nanos, begun: bool) {
         self.progress = limits.progress.map(|span| now + span);
         if begun {
             self.first_byte = None;

@@ -3,7 +3,9 @@
 use super::{BODY_SHOWN_MAX, CallTrouble, told};
 use crate::{caller, over_quic};
 use conduit::Peer;
-use engine::exchange::{Exchange, Heard, Limits, Message, OVER_TCP, Request, Terms, Trouble};
+use engine::exchange::{
+    Exchange, Heard, Message, OVER_TCP, Request, ResponseLimits, Terms, Trouble,
+};
 use engine::{Endpoint, open_options};
 use plan::Plan;
 use reactor::Reactor;
@@ -69,7 +71,7 @@ fn exchange(
     let body_kept = Some(BODY_SHOWN_MAX);
     let terms = Terms {
         options: open_options(plan, 0),
-        limits: Limits { first_byte, progress, body_kept },
+        limits: ResponseLimits { first_byte, progress, body_kept },
     };
     let mut machine = Exchange::new(vec![request], limits.connect, None).under(terms);
     caller::until_told(&mut machine, &mut io);
