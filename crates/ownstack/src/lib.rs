@@ -15,7 +15,7 @@ mod uring;
 mod xdp;
 
 pub use raw::RawLink;
-pub use shared::{Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork};
+pub use shared::{Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork};
 pub use socket::OwnSocket;
 pub use xdp::{Mac, XdpAsk, XdpHook, XdpTrouble};
 

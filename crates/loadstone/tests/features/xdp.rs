@@ -1,6 +1,7 @@
 //! `--stack own:xdp=DEVICE`: our own TCP over a veth whose other end is in another network, where the
 //! built-in site serves.
 
+use crate::own_stack::each_step_has_its_threads;
 use crate::support::{Ran, Scripted, behind, finish, program, text, untested, whole};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
@@ -611,4 +612,16 @@ fn two_targets_share_the_device() {
     for side in ["before", "after"] {
         assert_eq!(document[side]["runs"].as_array().map(Vec::len), Some(10), "{side}");
     }
+}
+
+/// The first step has work for one thread, those behind it for all, and the device is one's: it is there for
+/// all from the start. More users bring no more of a server that takes 5 ms for each call in turn.
+#[test]
+fn a_ramp_goes_on_with_more_threads() {
+    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let mut command = behind(&["nsenter", &Wire::net(&wire.holders[0]), "--"]);
+    command.args(["ramp", &wire.url("/sleep?0.005"), "--population", "--no-overload"]);
+    command.args(["--stack", "own:xdp=ls0", "--sources", "10.80.0.128/26"]);
+    command.args(["--hold", "100ms", "--settle", "100ms", "--json", "-"]);
+    each_step_has_its_threads(&finish(command, b"").expect(&[0, 4]).json());
 }
