@@ -438,11 +438,16 @@ fn a_host_that_is_met_on_the_way_is_asked_for() {
     in_network(&wire.holders[1], move || drop(server));
 }
 
-/// A server in the other network that does something there at the second request: the first is not the run's.
-fn meddling(wire: &Wire, deed: impl Fn(&TcpStream) + Send + Sync + 'static) -> Scripted {
+/// A server in the other network, at this address, that does something there at the second request: the first
+/// is not the run's.
+fn meddling(
+    wire: &Wire,
+    at: &'static str,
+    deed: impl Fn(&TcpStream) + Send + Sync + 'static,
+) -> Scripted {
     in_network(&wire.holders[1], move || {
         let asked = AtomicU32::new(0);
-        Scripted::on("10.80.0.2:0", move |mut stream, _| {
+        Scripted::on(at, move |mut stream, _| {
             let mut piece = [0; 4_096];
             while let Ok(1..) = stream.read(&mut piece) {
                 if asked.fetch_add(1, Ordering::Relaxed) == 1 {
@@ -460,19 +465,23 @@ fn shell(script: &str) {
     assert!(done.success(), "{script}");
 }
 
-/// Somebody takes an address of ours while the run lasts: the first that had no connection.
-#[test]
-fn an_address_that_somebody_takes_meanwhile_is_told() {
-    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
-    let server = meddling(&wire, |stream| {
+/// Somebody takes an address of ours while the run lasts: the first of two that had no connection. The question
+/// where the kernel's address here is comes from there, and is about none of ours.
+fn taken_meanwhile(
+    wire: &Wire,
+    server: &'static str,
+    [sources, near, one, other]: [&'static str; 4],
+    add: &'static str,
+) {
+    let server = meddling(wire, server, move |stream| {
         let ours = stream.peer_addr().unwrap().ip().to_string();
-        let taken = if ours == "10.80.0.140" { "10.80.0.141" } else { "10.80.0.140" };
-        shell(&format!("ip addr add {taken}/24 dev ls1; ip neigh flush dev ls1"));
-        // the question where 10.80.0.1 is comes from there
+        let taken = if ours == one { other } else { one };
+        shell(&format!("ip addr add {taken}{add} dev ls1; ip neigh flush dev ls1"));
         let socket = UdpSocket::bind((taken, 0)).unwrap();
-        socket.send_to(b"?", "10.80.0.1:9").unwrap();
+        socket.send_to(b"?", (near, 9)).unwrap();
     });
-    let ran = wire.run(&["-n", "20", "-c", "1", &server.url("/")]);
+    let own = ["--stack", "own:xdp=ls0", "--sources", sources, "-n", "20", "-c", "1"];
+    let ran = finish(wire.command(&[&own[..], &[&server.url("/")]].concat()), b"");
     in_network(&wire.holders[1], move || drop(server));
     let mac = wire.there("ip -br link show ls1");
     let mac = mac.split_whitespace().nth(2).unwrap();
@@ -481,11 +490,22 @@ fn an_address_that_somebody_takes_meanwhile_is_told() {
     assert!(flat.join(" ").contains(&said), "{said}\n{ran:#?}");
 }
 
+#[test]
+fn an_address_that_somebody_takes_meanwhile_is_told() {
+    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let part = ["10.80.0.128/26", "10.80.0.1", "10.80.0.140", "10.80.0.141"];
+    taken_meanwhile(&wire, "10.80.0.2:0", part, "/24");
+    wire.here("ip addr add fd00:80::1/64 dev ls0 nodad");
+    wire.there("ip addr add fd00:80::2/64 dev ls1 nodad");
+    let part = ["fd00:80::ff00:0/112", "fd00:80::1", "fd00:80::ff00:7", "fd00:80::ff00:8"];
+    taken_meanwhile(&wire, "[fd00:80::2]:0", part, "/64 nodad");
+}
+
 /// The wire is cut: what the device then drops is counted.
 #[test]
 fn packets_that_the_device_drops_are_counted() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
-    let server = meddling(&wire, |_| shell("ip link set ls1 down"));
+    let server = meddling(&wire, "10.80.0.2:0", |_| shell("ip link set ls1 down"));
     let words = ["--json", "-", "--stack", "own:xdp=ls0", "--sources", "10.80.0.128/26"];
     let url = server.url("/");
     let more = ["-n", "1", "-c", "1", "--timeout", "300ms", &url];
