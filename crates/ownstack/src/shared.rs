@@ -6,11 +6,13 @@ use crate::links::Links;
 use crate::port::{LentLink, LinkHome, PacketPort};
 use crate::uring;
 use crate::xdp::{XdpAsk, XdpDevice, XdpHook, XdpTrouble};
-use netpath::{CommonLanes, LaneClients, Lanes, PacketDevice, PacketKind, PathTrouble, Tally};
+use netpath::{
+    CommonLanes, LaneClients, Lanes, PacketDevice, PacketKind, PathTrouble, Tally, later,
+};
 use reactor::monotonic;
 use rustix::fd::OwnedFd;
 use sample::{PathFacts, StackFacts};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::{fmt, io};
 use tcp::{Checksums, Sources, TcpSettings, TcpStack};
@@ -428,14 +430,6 @@ fn ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     match address {
         IpAddr::V4(address) => Some(address),
         IpAddr::V6(_) => None,
-    }
-}
-
-/// So many addresses behind another one, in a prefix that has them.
-pub(crate) fn later(first: IpAddr, number: u32) -> IpAddr {
-    match first {
-        IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits() + number).into(),
-        IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits() + u128::from(number)).into(),
     }
 }
 

@@ -6,10 +6,10 @@ use super::prepare::{Loads, Prepared};
 use anyhow::{Result, bail};
 use conduit::Peer;
 use engine::{Crowd, Endpoint};
-use netpath::PathTrouble;
+use netpath::{PathTrouble, used_bits};
 use ownstack::{
-    Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork, XdpAsk, XdpHook,
-    XdpTrouble,
+    Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork, QUEUES_MAX, XdpAsk,
+    XdpHook, XdpTrouble,
 };
 use plan::{Plan, StackChoice, XdpMode};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -29,9 +29,6 @@ pub(crate) fn name(plan: &Plan, prepared: &Prepared) -> &'static str {
     }
 }
 
-/// Of a prefix no more than 2 to the power of this addresses are used.
-const SOURCE_BITS_MAX: u32 = 24;
-
 /// Whether the connections of a plan are to be of our own TCP.
 pub(crate) fn wanted(plan: &Plan) -> bool {
     plan.driver.stack.is_own()
@@ -43,8 +40,7 @@ pub(crate) fn wanted(plan: &Plan) -> bool {
 pub(crate) fn threads_most(plan: &Plan, wished: u32) -> u32 {
     match plan.driver.sources {
         Some(prefix) if wanted(plan) && plan.driver.threads.is_none() => {
-            let width = if prefix.network.is_ipv4() { 32 } else { 128 };
-            let bits = (width - u32::from(prefix.bits)).min(SOURCE_BITS_MAX);
+            let bits = used_bits((prefix.network, prefix.bits));
             wished.min(1 << bits.saturating_sub(2))
         }
         _ => wished,
@@ -178,9 +174,7 @@ fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
 /// AF_XDP are, and two targets that are loaded in turns share them.
 static STANDING: Mutex<Weak<Ground>> = Mutex::new(Weak::new());
 
-/// Sockets by AF_XDP that a thread has at most: one of each queue of a device.
-const SOCKETS_MAX: u64 = 64;
-/// What else a run opens beside them: the program and its map, epoll instances, files for a moment.
+/// What a run opens beside its sockets: the program and its map, epoll instances, files for a moment.
 const OTHER_DESCRIPTORS: u64 = 64;
 
 /// A network, and devices where none stand: parts of a prefix for so many threads. Each of these is a worker
@@ -199,7 +193,7 @@ fn stand(mut asked: NetworkAsk, threads: u32) -> Result<Arc<OwnNetwork>> {
     }
     if asked.xdp.is_some() {
         // a socket for each thread and queue; where the limit stays too low, the socket that fails tells
-        let sockets = SOCKETS_MAX * u64::from(wide.workers);
+        let sockets = u64::from(QUEUES_MAX) * u64::from(wide.workers);
         let all = host::limits::descriptors_open() + sockets + OTHER_DESCRIPTORS;
         host::raise_descriptors(all).ok();
     }
