@@ -8,12 +8,11 @@ mod recording;
 mod sequence;
 mod verify;
 
-use crate::args::{CrawlArgs, Disk, WorkloadArgs, WorkloadCommand};
+use crate::args::{CrawlArgs, WorkloadArgs, WorkloadCommand, trust};
 use crate::caller::Caller;
 use crate::exit::{Code, Failure};
 use crate::files;
 use engine::crawl::{Crawl, CrawlPlan, crawl};
-use plan::FileSource;
 use std::fmt::Write as _;
 use units::Nanos;
 
@@ -40,10 +39,8 @@ fn walk(args: &CrawlArgs) -> Result<Code, Failure> {
     if let Some(path) = args.file() {
         files::check_writable(path).map_err(|error| Failure::not_written(&error))?;
     }
-    let ca = args.ca.as_deref().map(|path| Disk.read(path)).transpose();
-    let ca = ca.map_err(|why| Failure::usage(format!("--ca: {why}")))?;
-    let settings = tls::Settings { insecure: args.insecure, ca, ..tls::Settings::default() };
-    let mut world = Caller::new(CONNECT, settings).map_err(Failure::usage)?;
+    let typed = args.rows.planned().map_err(|error| Failure::usage(error.to_string()))?;
+    let mut world = Caller::new(CONNECT, trust(&typed)).map_err(Failure::usage)?;
     if args.url.scheme() == "https" {
         world.ready_tls().map_err(Failure::usage)?;
     }
@@ -54,7 +51,7 @@ fn walk(args: &CrawlArgs) -> Result<Code, Failure> {
         together: args.together,
         timeout: args.timeout,
         parts: !args.pages_only,
-        headers: args.headers.clone(),
+        headers: typed.request.headers,
         user_agent: plan::RequestPlan::default().user_agent,
     };
     let bar = crate::progress::bar(args.quiet, None, "{pos} of {len} known addresses asked");

@@ -49,6 +49,7 @@ pub(crate) use fleet::{
 };
 pub(crate) use foreign::{hint, meant_as_value};
 pub(crate) use netpath::{NetpathArgs, NetpathCommand};
+pub(crate) use options::trust;
 pub(crate) use outputs::Outputs;
 pub(crate) use pages::{completions, man_page};
 pub(crate) use ramp::{RampArgs, RampTarget, RampTask};

@@ -266,11 +266,19 @@ impl<R: SharedRows> SharedOptions<R> {
         self.given.apply(plan, files)
     }
 
+    /// What these options make of a plan.
+    ///
+    /// # Errors
+    /// As [`SharedOptions::apply`].
+    pub(crate) fn planned(&self) -> Result<Plan, UsageError> {
+        let mut plan = Plan::for_targets(Vec::new());
+        self.apply(&mut plan, &Disk)?;
+        Ok(plan)
+    }
+
     /// What these options, none of which names a file that could be missing now, make of a plan.
     pub(crate) fn of<T>(&self, take: impl FnOnce(Plan) -> T) -> T {
-        let mut plan = Plan::for_targets(Vec::new());
-        self.apply(&mut plan, &Disk).expect("values that their options took");
-        take(plan)
+        take(self.planned().expect("values that their options took"))
     }
 }
 
@@ -294,6 +302,12 @@ impl<R: SharedRows> FromArgMatches for SharedOptions<R> {
         *self = SharedOptions::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// What such a plan says of certificates, for who opens TLS by itself.
+pub(crate) fn trust(plan: &Plan) -> tls::Settings {
+    let (insecure, ca) = (plan.tls.insecure, plan.tls.ca.clone());
+    tls::Settings { insecure, ca, ..tls::Settings::default() }
 }
 
 /// Of every command that opens TLS: whether any certificate is taken.

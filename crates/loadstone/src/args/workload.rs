@@ -1,11 +1,12 @@
 //! The options of `workload`.
 
+use super::options::{SHARED, SharedOptions, SharedRow, SharedRows};
 use super::{UsageError, parse};
 use clap::{Args, Subcommand, ValueEnum};
 use fileset::fit::FitModel;
 use fileset::{Matching, SequenceOptions, Spec};
+use plan::Location;
 use plan::representative::TOP_PER_FILE;
-use plan::{Location, rules};
 use std::path::PathBuf;
 use units::{Nanos, Seed};
 use url::Url;
@@ -63,18 +64,23 @@ pub(crate) struct CrawlArgs {
     /// For each answer
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "30s")]
     pub(crate) timeout: Nanos,
-    /// A header 'Name: value'; may be given several times
-    #[arg(short = 'H', long = "header", value_name = "HEADER", value_parser = rules::parse_header)]
-    pub(crate) headers: Vec<(String, String)>,
-    /// Accept any certificate
-    #[arg(long)]
-    pub(crate) insecure: bool,
-    /// Trust the certificates of this PEM file instead of the system's
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
-    pub(crate) ca: Option<String>,
+    #[command(flatten)]
+    pub(crate) rows: SharedOptions<CrawlRows>,
     /// Say nothing of broken links and sums
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum CrawlRows {}
+
+impl SharedRows for CrawlRows {
+    const ROWS: &'static [SharedRow] = &[
+        SharedRow { name: "header", ..SHARED },
+        SharedRow { name: "insecure", ..SHARED },
+        // who accepts any certificate trusts more than this file
+        SharedRow { name: "ca", without: &["insecure"], ..SHARED },
+    ];
 }
 
 /// Connections that a crawl may have at once.

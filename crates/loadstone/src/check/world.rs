@@ -1,6 +1,6 @@
 //! The real world of a check: sockets, names, files.
 
-use crate::args::{CheckArgs, Disk};
+use crate::args::{CheckArgs, trust};
 use crate::exit::Failure;
 use conduit::Io;
 use engine::check::CheckWorld;
@@ -30,12 +30,9 @@ impl CheckedSite {
                 "--root {root}: not a folder, or it cannot be read"
             )));
         }
-        let mut typed = plan::Plan::for_targets(Vec::new());
-        let applied = args.tls.apply(&mut typed, &Disk);
-        applied.map_err(|error| Failure::usage(error.to_string()))?;
-        let (insecure, ca) = (typed.tls.insecure, typed.tls.ca);
-        let has_ca = ca.is_some();
-        let settings = tls::Settings { insecure, ca, ..tls::Settings::default() };
+        let typed = args.tls.planned().map_err(|error| Failure::usage(error.to_string()))?;
+        let settings = trust(&typed);
+        let has_ca = settings.ca.is_some();
         let caller = crate::caller::Caller::new(plan.connect, settings).map_err(Failure::usage)?;
         let mut site = CheckedSite { caller, root: args.root.clone() };
         if plan.base.scheme() == "https" || has_ca {

@@ -150,7 +150,7 @@ fn a_path_inside_delays_and_loses_as_it_is_asked_to() {
     assert_eq!(way(&report, "up", "arrived"), whole(&report, "/stack/sent"));
     // each packet has an instant of its own, so that none waits for a batch
     assert_eq!(text(&report, "/client/io"), "own TCP over TUN");
-    assert_eq!(whole(&report, "/path/overflowed") + whole(&report, "/path/foreign"), 0);
+    assert_eq!(whole(&report, "/path/overflowed"), 0);
     assert!(report["first_call"]["took_s"].as_f64().expect("a number") >= 0.060);
 }
 
@@ -174,7 +174,9 @@ fn the_link_of_a_path_is_that_of_all_threads() {
     // what the server sent last may be on the link still
     let (came, left) = (way("down", "delivered"), whole(&report, "/stack/received"));
     assert_eq!(came, left);
-    assert_eq!(whole(&report, "/path/overflowed") + whole(&report, "/path/foreign"), 0);
+    // addresses are used again: a server may still resend to those of a run that has ended, so that nothing
+    // is said of foreign packets
+    assert_eq!(whole(&report, "/path/overflowed"), 0);
 }
 
 #[test]
