@@ -12,6 +12,7 @@ use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectionId, Side, TransportError, TransportErrorCode};
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is passed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Deafness {
     pub parameters: bool,
     /// That early data need not be read: a connection whose early data is rejected is closed.
     pub rejections: bool,
+    /// Whose streams for requests are: behind the first that it passes over, it makes a request of its own.
+    pub streams: bool,
 }
 
 /// Numbers from here on are nobody's, and bytes behind them beyond the windows of a server.
@@ -93,7 +96,8 @@ impl ServerConfig for Deaf {
         params: &TransportParameters,
     ) -> Box<dyn Session> {
         let inner = Arc::clone(&self.inner).start_session(version, params);
-        Box::new(DeafSession { to: self.to, inner, keys: 0, heard: Vec::new() })
+        let passed_over = Arc::default();
+        Box::new(DeafSession { to: self.to, inner, keys: 0, heard: Vec::new(), passed_over })
     }
 }
 
@@ -104,6 +108,14 @@ struct DeafSession {
     keys: u32,
     /// What the client has said, where its transport parameters are of interest.
     heard: Vec<u8>,
+    passed_over: Arc<AtomicBool>,
+}
+
+impl DeafSession {
+    fn wrap(&self, inner: Box<dyn PacketKey>, place: DeafIn) -> Box<dyn PacketKey> {
+        let passed_over = Arc::clone(&self.passed_over);
+        Box::new(DeafKey { to: self.to, place, inner, passed_over })
+    }
 }
 
 impl Session for DeafSession {
@@ -121,7 +133,7 @@ impl Session for DeafSession {
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
         let (header, packet) = self.inner.early_crypto()?;
-        Some((header, heard_by(self.to, packet, DeafIn::Data)))
+        Some((header, self.wrap(packet, DeafIn::Data)))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
@@ -163,13 +175,13 @@ impl Session for DeafSession {
         self.keys += 1;
         let KeyPair { local, remote } = packet;
         let place = if self.keys == 2 { DeafIn::Data } else { DeafIn::Handshake };
-        let remote = heard_by(self.to, remote, place);
+        let (local, remote) = (self.wrap(local, place), self.wrap(remote, place));
         Some(Keys { header, packet: KeyPair { local, remote } })
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
         let KeyPair { local, remote } = self.inner.next_1rtt_keys()?;
-        Some(KeyPair { local, remote: heard_by(self.to, remote, DeafIn::NewKeys) })
+        Some(KeyPair { local, remote: self.wrap(remote, DeafIn::NewKeys) })
     }
 
     fn is_valid_retry(&self, first_to: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {
@@ -250,14 +262,25 @@ struct DeafKey {
     to: Deafness,
     place: DeafIn,
     inner: Box<dyn PacketKey>,
+    /// Something was, and no request of its own was made since.
+    passed_over: Arc<AtomicBool>,
 }
 
-fn heard_by(to: Deafness, inner: Box<dyn PacketKey>, place: DeafIn) -> Box<dyn PacketKey> {
-    Box::new(DeafKey { to, place, inner })
-}
+/// STREAM of the first request that a server would make, up to the end of its packet (RFC 9000 section 19.8).
+const OWN_REQUEST: [u8; 2] = [0x08, 1];
 
 impl PacketKey for DeafKey {
     fn encrypt(&self, packet: u64, bytes: &mut [u8], header_len: usize) {
+        let end = bytes.len().saturating_sub(self.inner.tag_len());
+        let said = bytes.get_mut(header_len..end).filter(|said| said.len() > OWN_REQUEST.len());
+        if let Some(said) = said
+            && self.place == DeafIn::Data
+            && self.to.streams
+            && self.passed_over.swap(false, Ordering::Relaxed)
+        {
+            said.fill(b'x');
+            said[..OWN_REQUEST.len()].copy_from_slice(&OWN_REQUEST);
+        }
         self.inner.encrypt(packet, bytes, header_len);
     }
 
@@ -278,6 +301,7 @@ impl PacketKey for DeafKey {
         if concerned && !payload.is_empty() {
             payload.fill(0);
             payload[0] = 1;
+            self.passed_over.store(true, Ordering::Relaxed);
         }
         Ok(())
     }

@@ -130,6 +130,18 @@ fn what_a_server_passes_over_is_found() {
     }
 }
 
+/// It passes over what Handshake packets cannot hold and makes a request of its own: that we end the connection for that
+/// is no word of the server's.
+#[test]
+fn a_request_of_the_servers_hides_nothing_that_it_passes_over() {
+    let deaf_to = Deafness { handshakes: true, streams: true, ..Deafness::default() };
+    let result = against(Pond { deaf_to, ..pond() }, &named(&["Q-55"]));
+    let found = findings(&result);
+    let asked: Vec<_> = found.iter().filter(|one| one.contains("Handshake packet")).collect();
+    assert!(asked.len() >= 6, "{found:#?}");
+    assert!(asked.iter().all(|one| one.contains("it sent more than was permitted")), "{asked:#?}");
+}
+
 /// SETTINGS_MAX_FIELD_SECTION_SIZE of so many bytes, and a table of QPACK.
 fn control(section: u64, table: u64) -> Vec<u8> {
     let mut payload = vec![6];

@@ -3,7 +3,7 @@
 use super::packet::NumberSpace;
 use super::{GivenId, Hand, WINDOW};
 use crate::bare::{UNI_MAX, number, put_number};
-use conduit::streams::{self, BEYOND_LIMITS, PieceKind, TRANSPORT};
+use conduit::streams::{self, BEYOND_LIMITS, HELD_LARGE, PieceKind, TRANSPORT};
 use sample::FailureClass;
 
 /// Streams of the server's that are read at most.
@@ -263,10 +263,12 @@ impl Hand {
     fn count_held(&mut self, before: usize, after: usize) {
         self.held = self.held + after - before;
         if self.held > HELD_MAX {
+            self.tell(HELD_LARGE, &[]);
             self.end_with(INTERNAL_ERROR, FailureClass::OtherIo);
         }
     }
 
+    /// Ends the connection ourselves: what was told before says so.
     fn end_with(&mut self, code: u8, class: FailureClass) {
         self.send(NumberSpace::Data, &[0x1c, code, 0, 0], false);
         self.over.get_or_insert(Err(class));
@@ -297,6 +299,14 @@ mod tests {
         };
         let sessions = HandSessions::new(&config, words);
         Hand::new(&sessions, "localhost", Shake::default(), Tickets::None, Nanos::ZERO).unwrap()
+    }
+
+    /// What is told first, by its number.
+    fn told_first(hand: &mut Hand) -> Option<u64> {
+        let mut head = [0; HEAD];
+        let whole = hand.inbox.read(&mut head) == HEAD;
+        let head = streams::Head::from_bytes(&head).filter(|_| whole)?;
+        (head.kind == PieceKind::Frame).then_some(head.stream)
     }
 
     #[test]
@@ -336,10 +346,7 @@ mod tests {
             }
             let expected = refused.then_some(Err(FailureClass::Protocol));
             assert_eq!(hand.over, expected, "{what}");
-            let mut head = [0; HEAD];
-            let told = hand.inbox.read(&mut head) == HEAD
-                && streams::Head::from_bytes(&head)
-                    .is_some_and(|head| head.stream == BEYOND_LIMITS);
+            let told = told_first(&mut hand) == Some(BEYOND_LIMITS);
             assert_eq!(told, refused, "{what}");
         }
     }
@@ -357,5 +364,6 @@ mod tests {
             })
             .count();
         assert_eq!((taken, hand.over), (63, Some(Err(FailureClass::OtherIo))));
+        assert_eq!(told_first(&mut hand), Some(HELD_LARGE));
     }
 }

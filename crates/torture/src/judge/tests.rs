@@ -1,5 +1,7 @@
 use super::*;
 use crate::case::Exchange;
+use conduit::streams::{self, PieceKind};
+use dialogue::http3::TablePermit;
 use dialogue::replies::Replies;
 use sample::FailureClass;
 use units::Nanos;
@@ -221,4 +223,36 @@ fn what_follows_leftover_bytes_is_not_out_of_step() {
 
 fn both_raw(talk: &Talk) -> String {
     String::from_utf8_lossy(&talk.raw).into_owned()
+}
+
+/// A conversation over QUIC in which these were told, and that was broken off then.
+fn told_over_quic(told: &[u64]) -> Talk {
+    let mut bytes = Vec::new();
+    told.iter().for_each(|kind| streams::put(&mut bytes, PieceKind::Frame, *kind, &[]));
+    let mut replies = Replies::http3(None, TablePermit::default());
+    replies.take(&bytes);
+    let end = TalkEnd::Broken(FailureClass::Protocol);
+    Talk { replies, ..talk("", end, Some(0)) }
+}
+
+/// What the server sent ended it, by our word: that says nothing of how the server took the case.
+#[test]
+fn an_end_of_ours_is_no_error_of_the_servers() {
+    let cases = crate::catalogue::cases().unwrap();
+    let case = cases.iter().find(|case| case.id == "Q-55").unwrap();
+    let outcome = |exchange: &Exchange, told: &[u64]| {
+        judge(exchange, case.level, &told_over_quic(told), &talk_page()).outcome
+    };
+    for exchange in &case.exchanges {
+        for ours in [streams::BEYOND_LIMITS, streams::HELD_LARGE] {
+            assert_eq!(outcome(exchange, &[ours]), TestOutcome::Fail, "{}", exchange.name);
+        }
+    }
+    let by_server = |exchange| outcome(exchange, &[]) <= TestOutcome::Advisory;
+    assert_eq!(case.exchanges.iter().filter(|one| by_server(one)).count(), 12);
+    let reject = exchange("reject", "", "");
+    assert_eq!(outcome(&reject, &[]), TestOutcome::Pass);
+    assert_eq!(outcome(&reject, &[streams::BEYOND_LIMITS]), TestOutcome::Fail);
+    let told = seen(&told_over_quic(&[streams::BEYOND_LIMITS]));
+    assert!(told.starts_with("it sent more than") && told.ends_with("ended by us"), "{told}");
 }
