@@ -203,7 +203,7 @@ pub const FRAMES: [(&str, u64); 28] = [
     // the server sent more than our windows, or on more streams than we, permit (RFC 9000 sections 4.1 and 4.6)
     ("beyond-limits", BEYOND_LIMITS),
     // the server's control stream as it began on the connection that the ticket came on; told by who reads: its
-    // SETTINGS permit less now (RFC 9114 section 7.2.4.2)
+    // SETTINGS were compared with those there, and permit less now (RFC 9114 section 7.2.4.2)
     ("remembered", REMEMBERED),
     ("settings-reduced", SETTINGS_REDUCED),
     // more came behind bytes that did not than is kept

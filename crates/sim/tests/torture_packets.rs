@@ -169,6 +169,32 @@ fn settings_that_shrink_behind_early_data_are_found() {
     }
 }
 
+/// However long the path is: from the ticket on there is time for SETTINGS to come. Where none came that could be
+/// compared, that is no pass.
+#[test]
+fn settings_that_come_late_are_compared_and_nothing_compared_is_no_pass() {
+    let cases = named(&["Q-89"]);
+    let (steady, shrinks): (fn(u64) -> Vec<u8>, fn(u64) -> Vec<u8>) =
+        (|_| control(9_000, 100), |number| control(9_000 - number, 100));
+    for (delay, control_after, control, expected) in [
+        (1, 100, steady, TestOutcome::Pass),
+        (1, 100, shrinks, TestOutcome::Fail),
+        (150, 0, shrinks, TestOutcome::Fail),
+        (150, 100, steady, TestOutcome::Pass),
+        (150, 100, shrinks, TestOutcome::Fail),
+        (1, 700, shrinks, TestOutcome::Advisory),
+    ] {
+        let (delay, control_after) = (Nanos::from_millis(delay), Nanos::from_millis(control_after));
+        let early = EarlyDoor::Open;
+        let result = against(Pond { early, delay, control, control_after, ..pond() }, &cases);
+        let compared =
+            result.cases[0].exchanges.iter().find(|one| one.name.starts_with("SETTINGS")).unwrap();
+        let judged = (compared.judgement.outcome, delay, control_after);
+        assert_eq!(judged, (expected, delay, control_after), "{:?}", compared.judgement);
+        assert!(!compared.judgement.seen.contains("remembered"), "{:?}", compared.judgement);
+    }
+}
+
 /// The text says SHOULD: it is an advisory.
 #[test]
 fn a_server_that_takes_any_acknowledgement_is_told() {

@@ -204,7 +204,8 @@ pub fn ended_by_us(frames: &[FrameSeen]) -> bool {
 
 /// It does not come of itself on every connection.
 pub fn is_told(frame: &FrameSeen) -> bool {
-    let usual = ["NEW_TOKEN", "NEW_CONNECTION_ID", "RETIRE_CONNECTION_ID", "HANDSHAKE_DONE"];
+    let usual =
+        ["NEW_TOKEN", "NEW_CONNECTION_ID", "RETIRE_CONNECTION_ID", "HANDSHAKE_DONE", "remembered"];
     !usual.contains(&name(frame.flags))
 }
 

@@ -352,6 +352,27 @@ mod tests {
     }
 
     #[test]
+    fn settings_are_there_once_their_frame_is_whole() {
+        let table = [
+            (&[][..], false),
+            (&[0], false),
+            (&[0, 4], false),
+            (&[0, 4, 2, 6], false),
+            (&[0, 4, 0x80], false),
+            (&[0, 4, 0], true),
+            (&[0, 4, 2, 6, 9], true),
+            (&[0, 4, 2, 6, 9, 7], true),
+        ];
+        for (begun, expected) in table {
+            let mut hand = hand();
+            for (at, byte) in begun.iter().enumerate() {
+                hand.take_frames(NumberSpace::Data, &stream(3, at as u64, &[*byte], false));
+            }
+            assert_eq!(hand.has_settings(), expected, "{begun:?}");
+        }
+    }
+
+    #[test]
     fn what_waits_for_bytes_before_it_is_bounded_over_all_streams() {
         let mut hand = hand();
         let part = vec![b'x'; 1 << 20];
