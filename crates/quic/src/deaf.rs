@@ -35,15 +35,19 @@ pub struct Deafness {
     pub parameters: bool,
     /// That early data need not be read: a connection whose early data is rejected is closed.
     pub rejections: bool,
-    /// Whose streams for requests are: behind the first that it passes over, it makes a request of its own.
+    /// Whose streams for requests are: behind the first that it passes over, and behind a client's fourth stream in one
+    /// direction, it makes a request of its own.
     pub streams: bool,
 }
 
 /// Numbers from here on are nobody's, and bytes behind them beyond the windows of a server.
 const BEYOND: u64 = 1_000_000;
 
+/// A client's fourth stream in one direction, where it has three over HTTP/3: that of control, and two of QPACK's.
+const FOURTH: u64 = 14;
+
 impl Deafness {
-    /// The same of a Handshake packet.
+    /// What a Handshake packet begins with is passed over.
     fn concerns_handshake(self, frames: &[u8]) -> bool {
         // PADDING, PING, ACK, CRYPTO, CONNECTION_CLOSE (RFC 9000 section 12.5)
         let usual = [0, 1, 2, 3, 6, 0x1c];
@@ -68,6 +72,13 @@ impl Deafness {
             }
             _ => false,
         }
+    }
+
+    /// Behind what begins with this, the server makes a request of its own.
+    fn is_provoked_by(self, frames: &[u8]) -> bool {
+        let stream = number(frames).filter(|(kind, _)| (0x08..=0x0f).contains(kind));
+        let id = stream.and_then(|(_, used)| number(&frames[used..]));
+        self.streams && id.is_some_and(|(id, _)| id == FOURTH)
     }
 }
 
@@ -96,8 +107,8 @@ impl ServerConfig for Deaf {
         params: &TransportParameters,
     ) -> Box<dyn Session> {
         let inner = Arc::clone(&self.inner).start_session(version, params);
-        let passed_over = Arc::default();
-        Box::new(DeafSession { to: self.to, inner, keys: 0, heard: Vec::new(), passed_over })
+        let provoked = Arc::default();
+        Box::new(DeafSession { to: self.to, inner, keys: 0, heard: Vec::new(), provoked })
     }
 }
 
@@ -108,13 +119,13 @@ struct DeafSession {
     keys: u32,
     /// What the client has said, where its transport parameters are of interest.
     heard: Vec<u8>,
-    passed_over: Arc<AtomicBool>,
+    provoked: Arc<AtomicBool>,
 }
 
 impl DeafSession {
     fn wrap(&self, inner: Box<dyn PacketKey>, place: DeafIn) -> Box<dyn PacketKey> {
-        let passed_over = Arc::clone(&self.passed_over);
-        Box::new(DeafKey { to: self.to, place, inner, passed_over })
+        let provoked = Arc::clone(&self.provoked);
+        Box::new(DeafKey { to: self.to, place, inner, provoked })
     }
 }
 
@@ -262,8 +273,8 @@ struct DeafKey {
     to: Deafness,
     place: DeafIn,
     inner: Box<dyn PacketKey>,
-    /// Something was, and no request of its own was made since.
-    passed_over: Arc<AtomicBool>,
+    /// What it makes a request of its own behind has come, and it was not made yet.
+    provoked: Arc<AtomicBool>,
 }
 
 /// STREAM of the first request that a server would make, up to the end of its packet (RFC 9000 section 19.8).
@@ -276,7 +287,7 @@ impl PacketKey for DeafKey {
         if let Some(said) = said
             && self.place == DeafIn::Data
             && self.to.streams
-            && self.passed_over.swap(false, Ordering::Relaxed)
+            && self.provoked.swap(false, Ordering::Relaxed)
         {
             said.fill(b'x');
             said[..OWN_REQUEST.len()].copy_from_slice(&OWN_REQUEST);
@@ -298,10 +309,12 @@ impl PacketKey for DeafKey {
             DeafIn::Handshake => self.to.concerns_handshake(payload),
             DeafIn::Data | DeafIn::NewKeys => self.to.concerns(payload),
         };
+        if concerned || self.place == DeafIn::Data && self.to.is_provoked_by(payload) {
+            self.provoked.store(true, Ordering::Relaxed);
+        }
         if concerned && !payload.is_empty() {
             payload.fill(0);
             payload[0] = 1;
-            self.passed_over.store(true, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -336,6 +349,11 @@ mod tests {
         }
         for frames in [&[][..], &[0x01], &[2, 5, 0, 0, 0], &[0x0e, 12, 5, 1, b'x'], &[0x0e]] {
             assert!(!all.concerns(frames), "{frames:?}");
+        }
+        let streams = Deafness { streams: true, ..none };
+        assert!(streams.is_provoked_by(&[0x08, 14]) && !none.is_provoked_by(&[0x08, 14]));
+        for frames in [&[][..], &[0x08], &[0x08, 10], &[0x04, 14]] {
+            assert!(!streams.is_provoked_by(frames), "{frames:?}");
         }
     }
 

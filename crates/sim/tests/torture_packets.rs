@@ -142,6 +142,18 @@ fn a_request_of_the_servers_hides_nothing_that_it_passes_over() {
     assert!(asked.iter().all(|one| one.contains("it sent more than was permitted")), "{asked:#?}");
 }
 
+/// The same of connections that the library ends.
+#[test]
+fn a_request_of_the_servers_is_no_answer_to_streams_that_may_not_be() {
+    let mut cases = catalogue::cases().unwrap();
+    cases.retain(|case| case.id == "Q-12");
+    let deaf_to = Deafness { streams: true, ..Deafness::default() };
+    let found = findings(&against(Pond { deaf_to, ..pond() }, &cases));
+    let asked: Vec<_> = found.iter().filter(|one| one.contains("a second ")).collect();
+    assert_eq!(asked.len(), 3, "{found:#?}");
+    assert!(asked.iter().all(|one| one.contains("ended by us")), "{asked:#?}");
+}
+
 /// SETTINGS_MAX_FIELD_SECTION_SIZE of so many bytes, and a table of QPACK.
 fn control(section: u64, table: u64) -> Vec<u8> {
     let mut payload = vec![6];
@@ -183,6 +195,7 @@ fn settings_that_come_late_are_compared_and_nothing_compared_is_no_pass() {
         (150, 100, steady, TestOutcome::Pass),
         (150, 100, shrinks, TestOutcome::Fail),
         (1, 700, shrinks, TestOutcome::Advisory),
+        (1, 2_500, shrinks, TestOutcome::Advisory),
     ] {
         let (delay, control_after) = (Nanos::from_millis(delay), Nanos::from_millis(control_after));
         let early = EarlyDoor::Open;

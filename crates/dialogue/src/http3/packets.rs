@@ -168,7 +168,7 @@ const TABLE_FAULTS: [(&str, &str); 6] = [
 ];
 
 /// What else is told in a sentence.
-const TOLD: [(&str, &str); 4] = [
+const TOLD: [(&str, &str); 5] = [
     ("section-large", "a section of more than 256 KiB of fields, which is not read"),
     (
         "settings-reduced",
@@ -176,6 +176,7 @@ const TOLD: [(&str, &str); 4] = [
     ),
     ("beyond-limits", "it sent more than was permitted (RFC 9000 sections 4.1 and 4.6)"),
     ("held-large", "more than 64 MiB came behind bytes that did not, which is not kept"),
+    ("broken-rules", "what it sent breaks the rules of QUIC or of TLS"),
 ];
 
 /// A frame by its row, as it is told.
@@ -198,7 +199,8 @@ pub fn is_heard(frames: &[FrameSeen], row: u8) -> bool {
 
 /// We ended the connection, for what the server sent: its end is no word of the server's.
 pub fn ended_by_us(frames: &[FrameSeen]) -> bool {
-    let mut rows = ["beyond-limits", "held-large"].into_iter().filter_map(named);
+    let ends = ["beyond-limits", "held-large", "broken-rules"];
+    let mut rows = ends.into_iter().filter_map(named);
     rows.any(|row| is_heard(frames, row))
 }
 

@@ -3,7 +3,7 @@
 use super::packet::NumberSpace;
 use super::{GivenId, Hand, WINDOW};
 use crate::bare::{UNI_MAX, number, put_number};
-use conduit::streams::{self, BEYOND_LIMITS, HELD_LARGE, PieceKind, TRANSPORT};
+use conduit::streams::{self, BEYOND_LIMITS, BROKEN_RULES, HELD_LARGE, PieceKind, TRANSPORT};
 use sample::FailureClass;
 
 /// Streams of the server's that are read at most.
@@ -197,7 +197,10 @@ impl Hand {
         }
         match self.session.read_handshake(&said) {
             Ok(_) => self.shake_hands(),
-            Err(_) => self.over = Some(Err(FailureClass::Tls)),
+            Err(_) => {
+                self.tell(BROKEN_RULES, &[]);
+                self.over = Some(Err(FailureClass::Tls));
+            }
         }
     }
 
@@ -349,6 +352,14 @@ mod tests {
             let told = told_first(&mut hand) == Some(BEYOND_LIMITS);
             assert_eq!(told, refused, "{what}");
         }
+    }
+
+    #[test]
+    fn words_that_are_none_of_tls_are_told_of() {
+        let mut hand = hand();
+        hand.take_frames(NumberSpace::Initial, &[&[0x06, 0, 4][..], &[0xff; 4]].concat());
+        assert_eq!(hand.over, Some(Err(FailureClass::Tls)));
+        assert_eq!(told_first(&mut hand), Some(BROKEN_RULES));
     }
 
     #[test]
