@@ -97,9 +97,33 @@ pub(crate) struct Employed<'a> {
     pub(crate) work: &'a mut Work,
     /// Calls put on the connection so far, with this one.
     pub(crate) assigned: u32,
+    open: bool,
+    armed: Nanos,
+}
+
+/// What decides whether a call that was just put on its connection needs an entry among the deadlines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PutCall {
+    /// When the call was due.
+    pub(crate) intended: Nanos,
+    /// The connection is open.
     pub(crate) open: bool,
-    /// When its entry among the deadlines comes up; `NEVER`: it has none.
+    /// When the slot's entry comes up; `NEVER`: it has none.
     pub(crate) armed: Nanos,
+}
+
+impl Employed<'_> {
+    /// The call, of whose request `written` bytes were just written, is outstanding from now on.
+    #[inline(always)]
+    pub(crate) fn put(self, mut call: Call, written: u64, now: Nanos) -> PutCall {
+        call.bytes_sent += written;
+        if self.open {
+            call.sent = now;
+        }
+        let intended = call.intended;
+        self.work.put(call, now);
+        PutCall { intended, open: self.open, armed: self.armed }
+    }
 }
 
 impl Work {
@@ -232,10 +256,9 @@ impl Conn {
         if over { self.work.take() } else { None }
     }
 
-    /// The connection is closed: what it worked with goes.
-    #[cold]
-    pub(crate) fn drop_work(&mut self) {
-        self.work = None;
+    /// The connection is closed: what it worked with.
+    pub(crate) fn take_work(&mut self) -> Option<Box<Work>> {
+        self.work.take()
     }
 
     #[inline]
@@ -329,7 +352,7 @@ impl Work {
 
     /// The call whose request was just written is outstanding from now on.
     #[inline(always)]
-    pub(crate) fn put(&mut self, call: Call, now: Nanos) {
+    fn put(&mut self, call: Call, now: Nanos) {
         let first = self.calls.is_empty();
         self.calls.push_back(call);
         if first {

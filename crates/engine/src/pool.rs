@@ -2,9 +2,10 @@
 //! have moved, and where new ones go to. Knows calls only as what waits or is outstanding.
 
 use crate::call::{Call, NOBODY};
-use crate::connection::{Conn, Employed, Work};
+use crate::connection::{Conn, Employed, PutCall, Work};
 use crate::deadlines::Deadlines;
 use crate::setup::{Endpoint, Setup, open_options};
+use crate::speaker::Protocol;
 use conduit::{Close, Io, IoError, Peer, Slot, TlsFactory, TlsSession};
 use plan::AddressOrder;
 use sample::FailureClass;
@@ -96,8 +97,8 @@ struct PoolLimits {
     open: Nanos,
     /// The same for a connection that is still being opened.
     opening: Nanos,
-    /// A deadline can move earlier without a new call: when the first byte of a response comes, or the
-    /// call becomes the one whose response is next.
+    /// A deadline can move earlier without a new call: when the first byte of a response comes, or where
+    /// responses come in order and an older call is the next in turn.
     moves_earlier: bool,
 }
 
@@ -125,7 +126,7 @@ impl PoolLimits {
             crate::source::lanes(setup).max(connection.pipeline).max(setup.widest_group());
         let limits = &setup.plan.timeouts;
         let depth = connection.depth.unwrap_or(u32::MAX).min(together);
-        let bounds_start = limits.first_byte.is_some() || limits.answer.is_some();
+        let in_order = matches!(setup.protocol, Protocol::Http1);
         let hurries = limits.answer.zip(limits.progress).is_some_and(|(start, rest)| rest < start);
         PoolLimits {
             connections: u32::try_from(connections).unwrap_or(u32::MAX),
@@ -135,7 +136,7 @@ impl PoolLimits {
             per_user: connection.per_user,
             open: limits.shortest(),
             opening: limits.shortest().min(limits.connect),
-            moves_earlier: hurries || (depth > 1 && bounds_start),
+            moves_earlier: hurries || (depth > 1 && in_order),
         }
     }
 }
@@ -424,16 +425,15 @@ impl Pool {
         None
     }
 
-    /// As [`Pool::arm`], when a call that was due at `intended` was just put on the connection, which has
-    /// an entry for `armed`: nearly always that comes up before this call's deadline, for the calls
-    /// before it.
+    /// As [`Pool::arm`], when a call was just put on the connection: nearly always there is an entry that
+    /// comes up before this call's deadline, for the calls before it.
     #[inline]
-    pub(crate) fn arm_for(&mut self, slot: Slot, (armed, open): (Nanos, bool), intended: Nanos) {
-        let watched = if open {
-            armed <= intended + self.limits.open
+    pub(crate) fn arm_for(&mut self, slot: Slot, call: PutCall) {
+        let watched = if call.open {
+            call.armed <= call.intended + self.limits.open
         } else {
             let opened = self.slots[slot as usize].conn.opened();
-            armed <= intended.min(opened) + self.limits.opening
+            call.armed <= call.intended.min(opened) + self.limits.opening
         };
         if !watched {
             self.arm(slot);
@@ -594,8 +594,10 @@ impl Pool {
         self.open_count -= 1;
         self.free.push(slot);
         // the slot keeps what the next connection in it will work with, unless there are many such
-        if self.free.len() > SPARE_MAX {
-            self.slots[slot as usize].conn.drop_work();
+        if self.free.len() > SPARE_MAX
+            && let Some(work) = self.slots[slot as usize].conn.take_work()
+        {
+            self.give_back(work);
         }
     }
 }

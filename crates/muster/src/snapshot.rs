@@ -77,51 +77,19 @@ packed! {
     Lives { first, mean, served, unanswered, turned_away, answered, answered_open }
 }
 
-/// The histogram's unit is 512 ns, and 2,048 buckets are one unit wide; above, each doubling of the
-/// value has 1,024.
-const UNIT_BITS: u32 = 9;
-const FINE: u64 = 2_048;
-const COARSE_BITS: u32 = 10;
-/// The last bucket of a histogram that counts up to an hour: its memory reaches to a power of two.
-const LAST_BUCKET: u64 = bucket((1 << 42) - 1);
-
-/// The number of the bucket that counts a value in nanoseconds.
-const fn bucket(nanos: u64) -> u64 {
-    let units = nanos >> UNIT_BITS;
-    if units < FINE {
-        return units;
-    }
-    let shift = 63 - units.leading_zeros() - COARSE_BITS;
-    ((shift as u64) << COARSE_BITS) + (units >> shift)
-}
-
-/// The lowest value that a bucket counts; 1 ns for the first, because zeros are counted apart.
-fn value(bucket: u64) -> Nanos {
-    if bucket < FINE {
-        return Nanos((bucket << UNIT_BITS).max(1));
-    }
-    let shift = (bucket >> COARSE_BITS) - 1;
-    let units = (bucket - (shift << COARSE_BITS)) << shift;
-    Nanos(units << UNIT_BITS)
-}
-
 /// Zeros, the number of buckets that follow, and of each the distance to the one before and its
 /// count.
 impl Packed for Hist {
     fn pack(&self, out: &mut Vec<u8>) {
-        let buckets = self.buckets();
-        let (zeros, rows) = match buckets.split_first() {
-            Some(((Nanos::ZERO, zeros), rows)) => (*zeros, rows),
-            _ => (0, &buckets[..]),
-        };
+        let (zeros, rows) = self.rows();
+        let rows: Vec<(usize, u64)> = rows.collect();
         zeros.pack(out);
         rows.len().pack(out);
         let mut before = 0;
-        for (highest, count) in rows {
-            let bucket = bucket(highest.0);
-            put(out, u128::from(bucket - before));
-            put(out, u128::from(*count));
-            before = bucket;
+        for (row, count) in rows {
+            put(out, (row - before) as u128);
+            put(out, u128::from(count));
+            before = row;
         }
     }
 
@@ -134,10 +102,10 @@ impl Packed for Hist {
             let (gap, count): (u64, u64) = read(from)?;
             at = at.saturating_add(gap);
             sum = sum.checked_add(count).ok_or(Unreadable("a histogram that overflows"))?;
-            if at > LAST_BUCKET || count == 0 || (gap == 0 && row > 0) {
+            if at >= Hist::ROWS as u64 || count == 0 || (gap == 0 && row > 0) {
                 return Err(Unreadable("a histogram with a bucket out of its bounds"));
             }
-            self.record_n(value(at), count);
+            self.add_row(at as usize, count);
         }
         Ok(())
     }

@@ -94,6 +94,9 @@ pub struct TortureRecord {
     /// For each deadline, how many new connections a second keep every slot of the server busy.
     #[serde(default)]
     pub costs: Vec<CostRecord>,
+    /// Slots of the server that the user named (--slots); null where none were.
+    #[serde(default)]
+    pub slots_named: Option<u64>,
     /// What is put up with (--expect), and what came of that.
     #[serde(default)]
     pub waivers: Vec<Applied>,
@@ -208,6 +211,7 @@ impl TortureRecord {
             probes: ProbeCounts::of(&result.probes),
             costs: cost::costs(&limits, result.slots_named, is_meter),
             limits,
+            slots_named: result.slots_named,
             waivers: waivers.clone(),
             cases,
             shrunk: result.shrunk.iter().map(ShrunkRecord::of).collect(),

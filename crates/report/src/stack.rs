@@ -39,20 +39,10 @@ pub(crate) fn facts(stack: &StackRecord) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// An address of ours that somebody else has.
-pub(crate) fn conflict(stack: &StackRecord) -> Option<String> {
-    let conflict = stack.conflict.as_ref()?;
-    Some(format!(
-        "{} is in use by {} as well: what the server sent there may have gone to it; choose --sources \
-         that nobody has",
-        conflict.address, conflict.by
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sample::{AddressConflict, StackFacts};
+    use sample::StackFacts;
 
     #[test]
     fn the_counts_in_words() {
@@ -76,15 +66,5 @@ mod tests {
              timeouts, 0 fast recoveries)\n1 segments came out of order, 2 packets were not taken by \
              the network device, 5 packets came and found no room\n"
         );
-        let conflict = AddressConflict { address: [10, 9, 0, 7].into(), by: [2, 0, 0, 0, 0, 0xab] };
-        let shared = StackFacts { conflict: Some(conflict), ..quiet };
-        assert_eq!(
-            super::conflict(&StackRecord::of(&shared)).as_deref(),
-            Some(
-                "10.9.0.7 is in use by 02:00:00:00:00:ab as well: what the server sent there may have \
-                 gone to it; choose --sources that nobody has"
-            )
-        );
-        assert_eq!(super::conflict(&StackRecord::of(&quiet)), None);
     }
 }

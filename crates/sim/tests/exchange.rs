@@ -131,7 +131,7 @@ fn a_response_may_be_held_to_its_first_byte_and_its_progress() {
     let limits = |first_byte: Option<u64>, progress: Option<u64>| ResponseLimits {
         first_byte: first_byte.map(Nanos::from_millis),
         progress: progress.map(Nanos::from_millis),
-        body_kept: None,
+        ..ResponseLimits::default()
     };
     for (limits, said, took) in [
         (limits(None, None), "200 hello", 720),
@@ -145,6 +145,17 @@ fn a_response_may_be_held_to_its_first_byte_and_its_progress() {
         // the whole response has 2 s
         (limits(Some(9_000), None), "200 hello", 720),
     ] {
+        let heard = within(limits, slow());
+        assert_eq!((told(&heard), heard.took), (said.to_owned(), Nanos::from_millis(took)));
+    }
+    // until the response begins, in the place of the other
+    for (answer, progress, said, took) in [
+        (400, 600, "200 hello", 720),
+        (100, 9_000, "progress-timo", 100),
+        (400, 100, "progress-timo", 320),
+    ] {
+        let answer = Some(Nanos::from_millis(answer));
+        let limits = ResponseLimits { answer, ..limits(None, Some(progress)) };
         let heard = within(limits, slow());
         assert_eq!((told(&heard), heard.took), (said.to_owned(), Nanos::from_millis(took)));
     }

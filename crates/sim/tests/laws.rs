@@ -277,6 +277,31 @@ fn a_call_whose_turn_comes_has_its_limits() {
     assert!(took >= Nanos::from_millis(2_500) && took < Nanos::from_millis(2_600), "{took:?}");
 }
 
+/// A redirected call stands behind one that fell due after it, and is the next when that has its response.
+#[test]
+fn an_older_call_that_is_the_next_has_its_own_limit() {
+    let mut plan = count_only(1, 4);
+    plan.connection.pipeline = 2;
+    plan.request.follow_max = 1;
+    plan.timeouts.call = Nanos::from_secs(10);
+    let ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let away = "HTTP/1.1 302 Found\r\nLocation: /away\r\nContent-Length: 0\r\n\r\n";
+    let mut responses = [(1_000, ok), (2_000, ok), (9_000, away), (10_500, ok)].into_iter();
+    let mut start = None;
+    let server = script(move |now, _, bytes| {
+        let start = *start.get_or_insert(now);
+        let asked = bytes.windows(4).filter(|four| four == b"\r\n\r\n").count();
+        let due = responses.by_ref().take(asked);
+        due.map(|(after, text)| reply(start + Nanos::from_millis(after), text.as_bytes())).collect()
+    });
+    let run = execute(plan, server, 1);
+    assert_eq!(run.measurement.total.counts.succeeded, 3);
+    assert_eq!(classes(&run), [(FailureClass::ClientTimeout, 1)]);
+    let (sample, _) = &run.calls[3];
+    let took = sample.done - sample.intended;
+    assert!(took >= Nanos::from_secs(10) && took < Nanos::from_millis(10_100), "{took:?}");
+}
+
 #[test]
 fn a_refused_connection_is_a_failure_and_no_success() {
     let mut plan = count_only(2, 10);

@@ -66,5 +66,5 @@ fn a_connection_at_rest_is_small() {
     let (user, connection) = (each(few.0, many.0), each(few.1, many.1));
     println!("{connection} bytes a connection, {user} bytes a user");
     assert!(connection <= 124, "{connection} bytes a connection");
-    assert!(user <= 160, "{user} bytes a user");
+    assert!(user <= 124, "{user} bytes a user");
 }

@@ -2,7 +2,7 @@
 
 mod buckets;
 
-use buckets::{BucketCounts, HIGH, LOW, SIGNIFICANT_DIGITS, ends};
+use buckets::{BUCKETS, BucketCounts, HIGH, LOW, SIGNIFICANT_DIGITS, ends};
 use hdrhistogram::Histogram;
 use units::Nanos;
 
@@ -129,6 +129,21 @@ impl Hist {
             rows.push((Nanos(ends(row).0), count));
         }
         Cumulative(rows)
+    }
+
+    /// Buckets above zero that there are.
+    pub const ROWS: usize = BUCKETS;
+
+    /// Zeros, and the buckets above zero that hold something: the number of each and its count.
+    pub fn rows(&self) -> (u64, impl Iterator<Item = (usize, u64)>) {
+        (self.zeros, self.above.iter().flat_map(BucketCounts::rows))
+    }
+
+    /// Adds to the count of a bucket; one beyond the last counts as the last that is used.
+    pub fn add_row(&mut self, row: usize, count: u64) {
+        if count > 0 {
+            self.above.get_or_insert_with(BucketCounts::new).add(row, count);
+        }
     }
 
     /// Every recorded bucket as (highest equivalent value, count), in order; zeros first.

@@ -318,15 +318,15 @@ impl Listed {
         Ok(Listed {
             number: row.get(0)?,
             kind: text(row, 1)?,
-            name: row.get(2)?,
+            name: text(row, 2)?,
             tags: row.get(3)?,
             started_unix_s: row.get(4)?,
-            state: row.get(5)?,
-            writer: row.get(6)?,
+            state: text(row, 5)?,
+            writer: text(row, 6)?,
             interrupted: row.get(7)?,
             verdict: figure(8),
             summary: figure(9),
-            command_line: row.get(10)?,
+            command_line: text(row, 10)?,
             axis: figure(11),
         })
     }

@@ -118,7 +118,7 @@ impl Store {
             [id.number],
             |row| {
                 let started: Option<f64> = row.get(5)?;
-                let text = |index: usize| row.get::<_, String>(index);
+                let text = |index: usize| text(row, index);
                 Ok(([text(0)?, text(1)?, text(2)?, text(3)?, text(4)?, text(6)?], started))
             },
         );
@@ -205,7 +205,7 @@ impl Store {
         let row = self.connection.query_row(
             "SELECT body FROM trial WHERE result = ?1 AND part = ?2 ORDER BY position DESC LIMIT 1",
             params![id.number, AGENTS],
-            |row| row.get::<_, String>(0),
+            |row| text(row, 0),
         );
         let Some(body) = self.told(row.optional())? else { return Ok(Vec::new()) };
         let read = parse(&body)
@@ -222,7 +222,9 @@ impl Store {
                  ORDER BY position",
             )
             .and_then(|mut statement| {
-                let rows = statement.query_map(params![id.number, part], |row| row.try_into())?;
+                let rows = statement.query_map(params![id.number, part], |row| {
+                    Ok((row.get(0)?, row.get(1)?, text(row, 2)?))
+                })?;
                 rows.collect::<Result<Vec<(i64, i64, String)>, _>>()
             });
         let place =

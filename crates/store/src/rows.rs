@@ -295,7 +295,6 @@ pub(crate) fn histograms(
     Ok(Ok(found))
 }
 
-/// A text column that holds an object.
 /// A column, whatever stands in it: bytes that are no text must hide no other column or row.
 pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     let value = row.get_ref(column)?;
@@ -304,6 +303,7 @@ pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
         .map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(bytes).into()))
 }
 
+/// A text column that holds an object.
 pub(crate) fn parse(text: &str) -> Result<Value, Damage> {
     let value: Value =
         serde_json::from_str(text).map_err(|error| Damage::new(error.to_string()))?;

@@ -5,7 +5,7 @@
 use crate::begin::FirstRow;
 use crate::list::Summary;
 use crate::parts::{body, insert_over, insert_parts};
-use crate::rows::{BESIDE, TrialPlace, printed};
+use crate::rows::{BESIDE, TrialPlace, printed, text};
 use crate::tree::Damage;
 use crate::write::{FinishedResult, insert_run};
 use crate::{ResultKind, RunId, Store, StoreError, Stored};
@@ -99,7 +99,7 @@ impl Store {
     fn parts<T: DeserializeOwned>(&self, id: &RunId, table: &str) -> Result<Vec<T>, StoreError> {
         let statement = format!("SELECT more FROM {table} WHERE result = ?1 ORDER BY position");
         let rows = self.connection.prepare_cached(&statement).and_then(|mut statement| {
-            let rows = statement.query_map([id.number], |row| row.get(0))?;
+            let rows = statement.query_map([id.number], |row| text(row, 0))?;
             rows.collect::<Result<Vec<String>, _>>()
         });
         let read = |(position, more): (usize, &String)| {

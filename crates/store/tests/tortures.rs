@@ -146,7 +146,9 @@ fn load(store: &Store, wanted: &str) -> TortureRecord {
 
 /// What is known before anything is sent.
 fn beginning(report: &Report) -> TortureRecord {
-    let (result, beside) = (::torture::result::RunResult::default(), None);
+    let slots_named = report.result.slots_named;
+    let result = ::torture::result::RunResult { slots_named, ..Default::default() };
+    let beside = None;
     Report { result, waivers: Vec::new(), beside, path: None, ..report.clone() }.record()
 }
 
@@ -218,6 +220,24 @@ fn of_a_killed_torture_the_cases_that_were_over_are_there() {
     assert_eq!(ids, ["F-01", "S-07"]);
     let text = torture::text(&known, report::Style::default());
     assert!(text.contains("its program was killed after 2 cases"), "{text}");
+}
+
+/// They know the slots that the user named.
+#[test]
+fn costs_of_a_killed_torture_are_those_of_a_whole_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();
+    let whole = full();
+    let id = store.begin_torture(&beginning(&whole), "").unwrap();
+    for (index, case) in whole.result.cases.iter().enumerate() {
+        store.torture_case(&id, index, &OverCase::of(case)).unwrap();
+    }
+    orphan(&path);
+    let known = load(&store, "last");
+    let costs = whole.record().costs;
+    assert!(costs.iter().any(|cost| cost.slots == Some(150.0)), "{costs:?}");
+    assert_eq!(format!("{:?}", known.costs), format!("{costs:?}"));
 }
 
 #[test]

@@ -342,6 +342,7 @@ fn one_damaged_row_is_listed_as_damaged_among_the_others() {
         "kind = 'ramp', body = '{\"axis\": 7}'",
         "kind = 'x'",
         "kind = CAST(x'ff00' AS TEXT)",
+        "summary = '[1]', command_line = CAST(x'ff00' AS TEXT)",
     ] {
         let file = Connection::open(&path).unwrap();
         let damaged =
@@ -361,6 +362,26 @@ fn one_damaged_row_is_listed_as_damaged_among_the_others() {
         let states = store.list(&Filter::default()).unwrap();
         assert_eq!(states[1].progress, Progress::Running, "{spoilt} is whole again");
     }
+}
+
+/// Bytes that are no text hide neither the result that they stand in nor any other.
+#[test]
+fn bytes_that_are_no_text_hide_no_result() {
+    let (_folder, path, place) = folder();
+    let mut store = Store::open(&place).unwrap();
+    begin(&mut store, "spoilt");
+    begin(&mut store, "other");
+    let file = Connection::open(&path).unwrap();
+    for column in ["name", "state", "writer", "body"] {
+        let spoil = format!("UPDATE result SET {column} = CAST(x'ff' AS TEXT) WHERE number = 1");
+        file.execute(&spoil, []).unwrap();
+        assert_eq!(names(&store)[0], "other", "{column}");
+        assert_eq!(names(&store).len(), 2, "{column}");
+    }
+    let Err(StoreError::DamagedResult { result, .. }) = store.load("1") else {
+        panic!("it is damaged");
+    };
+    assert_eq!(result, "run-1");
 }
 
 /// Where not even its kind can be read, a result still has its number.

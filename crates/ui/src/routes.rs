@@ -76,8 +76,10 @@ impl Desk {
 /// Keeps what is to be told of an opening, to be shown above the list.
 fn noted(store: Store, notes: &Mutex<Vec<String>>) -> Store {
     let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
-    let room = NOTES_MAX.saturating_sub(notes.len());
-    notes.extend(store.notes.iter().take(room).cloned());
+    notes.extend(store.notes.iter().cloned());
+    // the newest may say that the store was set aside
+    let over = notes.len().saturating_sub(NOTES_MAX);
+    notes.drain(..over);
     store
 }
 
@@ -393,6 +395,6 @@ mod tests {
         assert_eq!(notes.len(), NOTES_MAX);
         let of = ListQuery { name: String::new(), tag: String::new(), kind: String::new() };
         let page = pages::list(&[], &of, StoreHead { store: "runs.db", notes: &notes }, None);
-        assert!(page.into_string().contains("note &lt;0&gt;"));
+        assert!(page.into_string().contains("note &lt;24&gt;"));
     }
 }

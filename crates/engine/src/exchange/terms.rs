@@ -26,6 +26,8 @@ pub struct ResponseLimits {
     pub first_byte: Option<Nanos>,
     /// The longest standstill of the connection since they went out.
     pub progress: Option<Nanos>,
+    /// The same until the response begins; `None`: as long as any other.
+    pub answer: Option<Nanos>,
     /// Bytes of a body that are kept. Of a body of more than [`super::BODY_MAX`] bytes no more is read,
     /// and the response is as far as it came. `None`: all are kept, and a longer body is a failure.
     pub body_kept: Option<usize>,
@@ -36,20 +38,24 @@ pub struct ResponseLimits {
 pub(super) struct Patience {
     first_byte: Option<Nanos>,
     progress: Option<Nanos>,
+    begun: bool,
 }
 
 impl ResponseLimits {
     /// The request goes out now.
     pub(super) fn begin(&self, now: Nanos) -> Patience {
         let first_byte = self.first_byte.map(|span| now + span);
-        Patience { first_byte, progress: self.progress.map(|span| now + span) }
+        let progress = self.answer.or(self.progress).map(|span| now + span);
+        Patience { first_byte, progress, begun: false }
     }
 }
 
 impl Patience {
     /// Bytes came now; `begun`: some of the response are there, not of the protocol's own alone.
     pub(super) fn hear(&mut self, limits: &ResponseLimits, now: Nanos, begun: bool) {
-        self.progress = limits.progress.map(|span| now + span);
+        self.begun |= begun;
+        let awaited = limits.answer.filter(|_| !self.begun);
+        self.progress = awaited.or(limits.progress).map(|span| now + span);
         if begun {
             self.first_byte = None;
         }

@@ -124,10 +124,7 @@ impl Worker {
         if stood {
             self.judge_connection(io, slot, now);
         }
-        let conn = self.pool.conn_mut(slot);
-        if conn.is_multiplexed()
-            && let Some(facts) = conn.take_protocol_facts()
-        {
+        if let Some(facts) = self.pool.conn_mut(slot).take_protocol_facts() {
             self.journal.count_protocol(facts, || io.quic(slot));
         }
         self.pool.close(io, slot, how);

@@ -2,7 +2,6 @@
 
 use super::Worker;
 use crate::call::{Call, End, NOBODY};
-use crate::connection::Employed;
 use crate::feedback::DroppedPart;
 use crate::pool::Opener;
 use crate::proof;
@@ -192,15 +191,11 @@ impl Worker {
             None => self.setup.targets.template(call.target),
         };
         let calls_max = self.pool.calls_max();
-        let Employed { work, assigned, open, armed } = self.pool.employ(slot);
-        let written = work.ask(&Request { template, last: assigned >= calls_max, cookie: None });
-        call.bytes_sent += written;
-        if open {
-            call.sent = now;
-        }
-        let intended = call.intended;
-        work.put(call, now);
-        self.pool.arm_for(slot, (armed, open), intended);
+        let employed = self.pool.employ(slot);
+        let last = employed.assigned >= calls_max;
+        let written = employed.work.ask(&Request { template, last, cookie: None });
+        let put = employed.put(call, written, now);
+        self.pool.arm_for(slot, put);
     }
 
     /// The same for a request that is not simply its template.
@@ -211,10 +206,11 @@ impl Worker {
             self.take_scripted(&mut call);
         }
         let calls_max = self.pool.calls_max();
-        let Employed { work, assigned, open, armed } = self.pool.employ(slot);
+        let employed = self.pool.employ(slot);
         let written = if by_script && !self.proves {
             let feedback = &mut self.feedback;
-            let (said, written) = work.ask_as_written(|out| feedback.scripted_request(out));
+            let (said, written) =
+                employed.work.ask_as_written(|out| feedback.scripted_request(out));
             (call.asked, call.responses_due) = said;
             written
         } else {
@@ -229,16 +225,11 @@ impl Worker {
             };
             let cookies = self.setup.plan.request.cookies;
             let cookie = if cookies { self.feedback.cookie(call.user, template) } else { None };
-            let last = assigned >= calls_max;
-            work.ask(&Request { template, last, cookie: cookie.as_deref() })
+            let last = employed.assigned >= calls_max;
+            employed.work.ask(&Request { template, last, cookie: cookie.as_deref() })
         };
-        call.bytes_sent += written;
-        if open {
-            call.sent = now;
-        }
-        let intended = call.intended;
-        work.put(call, now);
-        self.pool.arm_for(slot, (armed, open), intended);
+        let put = employed.put(call, written, now);
+        self.pool.arm_for(slot, put);
     }
 
     /// A request of the script's that is to be proved, and to be sent again as it is with the answer to a

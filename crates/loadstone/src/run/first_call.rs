@@ -345,9 +345,11 @@ impl Call {
     /// The request is sent: the limits of its response begin.
     fn expect_response(&mut self, plan: &Plan) {
         let now = reactor::monotonic();
-        let first_byte =
-            plan.timeouts.first_byte.map(|s| (now + s, FailureClass::FirstByteTimeout));
-        self.patience = first_byte.into_iter().chain(self.standstill()).min_by_key(|(at, _)| *at);
+        let limits = &plan.timeouts;
+        let first_byte = limits.first_byte.map(|span| (now + span, FailureClass::FirstByteTimeout));
+        let still = limits.answer.or(limits.progress);
+        let still = still.map(|span| (now + span, FailureClass::ProgressTimeout));
+        self.patience = first_byte.into_iter().chain(still).min_by_key(|(at, _)| *at);
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), CallTrouble> {

@@ -100,7 +100,7 @@ fn begun(args: &TortureArgs, url: &Url, reached: &target::Reached) -> Report {
         seed: args.what.seed(),
         fail_on: args.outputs.fail_on,
         environment: host::environment(),
-        result: RunResult::default(),
+        result: RunResult { slots_named: args.what.slots, ..RunResult::default() },
         waivers: Vec::new(),
         beside: None,
         path: None,

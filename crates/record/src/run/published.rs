@@ -40,7 +40,7 @@ pub use sides::{
     SutRecord, SutRowRecord,
 };
 pub use specweb99::{PostsRecord, Specweb99Record};
-pub use stack::StackRecord;
+pub use stack::{ConflictRecord, StackRecord};
 pub(crate) use streams::STREAM_FORMS;
 pub use streams::{StreamRateRecord, StreamsRecord};
 pub use times::{

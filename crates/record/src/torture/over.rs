@@ -38,7 +38,7 @@ impl TortureRecord {
         let took = over.iter().fold(Nanos::ZERO, |all, one| all + one.case.elapsed());
         let limits: Vec<LimitRecord> = over.iter().flat_map(|one| one.limits.clone()).collect();
         let is_meter = |id: &str| over.iter().any(|one| one.is_meter && one.case.id == id);
-        let costs = cost::costs(&limits, None, is_meter);
+        let costs = cost::costs(&limits, self.slots_named, is_meter);
         let all: Vec<CaseRecord> = over.into_iter().map(|one| one.case).collect();
         TortureRecord {
             elapsed_s: took.as_secs_f64(),

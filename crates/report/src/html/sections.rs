@@ -2,8 +2,8 @@
 
 use super::charts;
 use super::page::Plots;
+use crate::facts;
 use crate::{Finding, RunRecord, RunTimes, figures, words};
-use crate::{facts, stack};
 use maud::{Markup, html};
 use record::run::{ConductRecord, EnvironmentRecord, RunHist, VerdictRecord};
 use stats::{Hist, samples_needed};
@@ -447,8 +447,7 @@ pub(crate) fn details(report: &RunRecord) -> Markup {
     let (plan, toml) = (report.plan.plan(), report.plan.toml());
     let mut facts = facts::facts(report);
     let score = report.score().map(|score| ("Score", score.sentence()));
-    let conflict = report.stack.as_ref().and_then(stack::conflict);
-    facts.splice(0..0, score.into_iter().chain(conflict.map(|text| ("Addresses", text))));
+    facts.splice(0..0, score);
     // the client has a section of its own
     facts.retain(|(label, _)| !matches!(*label, "Client" | ""));
     facts.extend(facts::warm_up(report).map(|text| ("Warm-up", text)));

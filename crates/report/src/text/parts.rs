@@ -54,13 +54,6 @@ pub(crate) fn headline(page: &mut Page, report: &RunRecord) {
     throughput(page, report);
     failed(page, report, false);
     score(page, report);
-    conflict(page, report);
-}
-
-/// An address of ours that somebody else has: what goes there may not come here.
-pub(crate) fn conflict(page: &mut Page, report: &RunRecord) {
-    let text = report.stack.as_ref().and_then(crate::stack::conflict);
-    text.into_iter().for_each(|text| page.fact("Addresses", &text));
 }
 
 /// How many simultaneous connections conform, after SPECweb99; and what is wrong with the server's log of

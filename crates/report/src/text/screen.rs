@@ -97,7 +97,6 @@ fn composed(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) ->
     parts::throughput(&mut page, report);
     parts::failed(&mut page, report, !detail.tables);
     parts::score(&mut page, report);
-    parts::conflict(&mut page, report);
     parts::verified(&mut page, report);
     parts::streams(&mut page, report);
     if !detail.tables {

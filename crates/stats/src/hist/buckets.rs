@@ -66,7 +66,11 @@ impl BucketCounts {
     }
 
     pub(super) fn record_n(&mut self, value: u64, count: u64) {
-        let row = bucket(value);
+        self.add(bucket(value), count);
+    }
+
+    /// A row beyond the last counts as [`HIGH`].
+    pub(super) fn add(&mut self, row: usize, count: u64) {
         let place = &mut self.counts[if row < BUCKETS { row } else { bucket(HIGH) }];
         *place = place.saturating_add(count);
         self.total = self.total.saturating_add(count);

@@ -67,11 +67,14 @@ fn exchange(
     let limits = &plan.timeouts;
     let request =
         Request { peers: vec![peer.clone()], tls_name: None, message, timeout: limits.call };
-    let (first_byte, progress) = (limits.first_byte, limits.progress);
-    let body_kept = Some(BODY_SHOWN_MAX);
     let terms = Terms {
         options: open_options(plan, 0),
-        limits: ResponseLimits { first_byte, progress, body_kept },
+        limits: ResponseLimits {
+            first_byte: limits.first_byte,
+            progress: limits.progress,
+            answer: limits.answer,
+            body_kept: Some(BODY_SHOWN_MAX),
+        },
     };
     let mut machine = Exchange::new(vec![request], limits.connect, None).under(terms);
     caller::until_told(&mut machine, &mut io);

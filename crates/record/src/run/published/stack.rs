@@ -1,6 +1,6 @@
 //! What our own TCP did.
 
-use sample::StackFacts;
+use sample::{AddressConflict, StackFacts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,10 +65,16 @@ impl StackRecord {
             tuples_out: facts.tuples_out,
             refused: facts.refused,
             missed: facts.missed,
-            conflict: facts.conflict.map(|conflict| ConflictRecord {
-                address: conflict.address.to_string(),
-                by: conflict.by.map(|byte| format!("{byte:02x}")).join(":"),
-            }),
+            conflict: facts.conflict.as_ref().map(ConflictRecord::of),
+        }
+    }
+}
+
+impl ConflictRecord {
+    pub fn of(conflict: &AddressConflict) -> ConflictRecord {
+        ConflictRecord {
+            address: conflict.address.to_string(),
+            by: conflict.by.map(|byte| format!("{byte:02x}")).join(":"),
         }
     }
 }
