@@ -144,7 +144,7 @@ fn a_request_of_the_servers_hides_nothing_that_it_passes_over() {
 
 /// The same of connections that the library ends.
 #[test]
-fn a_request_of_the_servers_is_no_answer_to_streams_that_may_not_be() {
+fn a_request_of_the_servers_is_no_answer_to_bad_streams() {
     let mut cases = catalogue::cases().unwrap();
     cases.retain(|case| case.id == "Q-12");
     let deaf_to = Deafness { streams: true, ..Deafness::default() };
@@ -184,10 +184,10 @@ fn settings_that_shrink_behind_early_data_are_found() {
 /// However long the path is: from the ticket on there is time for SETTINGS to come. Where none came that could be
 /// compared, that is no pass.
 #[test]
-fn settings_that_come_late_are_compared_and_nothing_compared_is_no_pass() {
+fn late_settings_are_compared_and_nothing_compared_is_no_pass() {
     let cases = named(&["Q-89"]);
-    let (steady, shrinks): (fn(u64) -> Vec<u8>, fn(u64) -> Vec<u8>) =
-        (|_| control(9_000, 100), |number| control(9_000 - number, 100));
+    let steady: fn(u64) -> Vec<u8> = |_| control(9_000, 100);
+    let shrinks: fn(u64) -> Vec<u8> = |number| control(9_000 - number, 100);
     for (delay, control_after, control, expected) in [
         (1, 100, steady, TestOutcome::Pass),
         (1, 100, shrinks, TestOutcome::Fail),
