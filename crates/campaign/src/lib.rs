@@ -50,7 +50,7 @@ use probes::ProbeListener;
 use probes::{Pattern, Probed, Probes, Probing};
 use sample::{Death, FailureClass, ServerState};
 use search::Trail;
-use torture::case::{Case, Exchange, HTTP2, HTTP3, Need, ScriptStep};
+use torture::case::{Case, Exchange, Need, ScriptStep};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::{Execution, pauses, sent as spoken};
@@ -528,8 +528,8 @@ impl Runner<'_> {
             result.skipped = Some(why.unwrap_or_else(|| need.missing().to_owned()));
             return result;
         }
-        let version = version_of(case);
-        if version != spoken_version(self.target.spoken) {
+        let version = case.version_spoken();
+        if version != self.target.spoken.version() {
             result.outcome = TestOutcome::Skipped;
             result.skipped = Some(format!("it speaks HTTP/{version} (--http {version})"));
             return result;
@@ -800,23 +800,6 @@ impl Runner<'_> {
             }
             late = true;
         }
-    }
-}
-
-/// The version of HTTP that a case speaks, and that a run does.
-fn version_of(case: &Case) -> &'static str {
-    match case.group() {
-        HTTP2 => "2",
-        HTTP3 => "3",
-        _ => "1.1",
-    }
-}
-
-fn spoken_version(spoken: Spoken) -> &'static str {
-    match spoken {
-        Spoken::Http1 => "1.1",
-        Spoken::Http2 | Spoken::Http2Raw => "2",
-        Spoken::Http3 | Spoken::Datagrams => "3",
     }
 }
 

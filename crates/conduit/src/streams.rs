@@ -163,7 +163,7 @@ pub const LIMITS: [&str; 6] = [
 ];
 
 /// Frames of QUIC that are told by name, and what else is told like one.
-pub const FRAMES: [(&str, u64); 27] = [
+pub const FRAMES: [(&str, u64); 29] = [
     ("NEW_TOKEN", 0x07),
     ("NEW_CONNECTION_ID", 0x18),
     ("RETIRE_CONNECTION_ID", 0x19),
@@ -203,9 +203,13 @@ pub const FRAMES: [(&str, u64); 27] = [
     // the server sent more than our windows, or on more streams than we, permit (RFC 9000 sections 4.1 and 4.6)
     ("beyond-limits", BEYOND_LIMITS),
     // the server's control stream as it began on the connection that the ticket came on; told by who reads: its
-    // SETTINGS permit less now (RFC 9114 section 7.2.4.2)
+    // SETTINGS were compared with those there, and permit less now (RFC 9114 section 7.2.4.2)
     ("remembered", REMEMBERED),
     ("settings-reduced", SETTINGS_REDUCED),
+    // more came behind bytes that did not than is kept
+    ("held-large", HELD_LARGE),
+    // what came breaks the rules of QUIC or of TLS, so that we ended the connection
+    ("broken-rules", BROKEN_RULES),
 ];
 pub const RESET_SEEN: u64 = 1 << 62;
 pub const UNLIMITED: u64 = RESET_SEEN + 1;
@@ -228,6 +232,8 @@ pub const SECTION_LARGE: u64 = RESET_SEEN + 17;
 pub const BEYOND_LIMITS: u64 = RESET_SEEN + 18;
 pub const REMEMBERED: u64 = RESET_SEEN + 19;
 pub const SETTINGS_REDUCED: u64 = RESET_SEEN + 20;
+pub const HELD_LARGE: u64 = RESET_SEEN + 21;
+pub const BROKEN_RULES: u64 = RESET_SEEN + 22;
 
 /// What is odd about an Initial packet, by name, and the bits of its description.
 pub const INITIAL_OPTIONS: [(&str, u16); 5] = [

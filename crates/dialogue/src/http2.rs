@@ -32,6 +32,15 @@ impl Spoken {
         matches!(self, Spoken::Http3 | Spoken::Datagrams)
     }
 
+    /// The version of HTTP that this is, as options name it.
+    pub fn version(self) -> &'static str {
+        match self {
+            Spoken::Http1 => "1.1",
+            Spoken::Http2 | Spoken::Http2Raw => "2",
+            Spoken::Http3 | Spoken::Datagrams => "3",
+        }
+    }
+
     /// What is said is made of frames, and read as such.
     pub fn has_frames(self) -> bool {
         self != Spoken::Http1

@@ -12,6 +12,7 @@ use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectionId, Side, TransportError, TransportErrorCode};
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is passed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,13 +35,19 @@ pub struct Deafness {
     pub parameters: bool,
     /// That early data need not be read: a connection whose early data is rejected is closed.
     pub rejections: bool,
+    /// Whose streams for requests are: behind the first that it passes over, and behind a client's fourth stream in one
+    /// direction, it makes a request of its own.
+    pub streams: bool,
 }
 
 /// Numbers from here on are nobody's, and bytes behind them beyond the windows of a server.
 const BEYOND: u64 = 1_000_000;
 
+/// A client's fourth stream in one direction, where it has three over HTTP/3: that of control, and two of QPACK's.
+const FOURTH: u64 = 14;
+
 impl Deafness {
-    /// The same of a Handshake packet.
+    /// What a Handshake packet begins with is passed over.
     fn concerns_handshake(self, frames: &[u8]) -> bool {
         // PADDING, PING, ACK, CRYPTO, CONNECTION_CLOSE (RFC 9000 section 12.5)
         let usual = [0, 1, 2, 3, 6, 0x1c];
@@ -65,6 +72,13 @@ impl Deafness {
             }
             _ => false,
         }
+    }
+
+    /// Behind what begins with this, the server makes a request of its own.
+    fn is_provoked_by(self, frames: &[u8]) -> bool {
+        let stream = number(frames).filter(|(kind, _)| (0x08..=0x0f).contains(kind));
+        let id = stream.and_then(|(_, used)| number(&frames[used..]));
+        self.streams && id.is_some_and(|(id, _)| id == FOURTH)
     }
 }
 
@@ -93,7 +107,8 @@ impl ServerConfig for Deaf {
         params: &TransportParameters,
     ) -> Box<dyn Session> {
         let inner = Arc::clone(&self.inner).start_session(version, params);
-        Box::new(DeafSession { to: self.to, inner, keys: 0, heard: Vec::new() })
+        let provoked = Arc::default();
+        Box::new(DeafSession { to: self.to, inner, keys: 0, heard: Vec::new(), provoked })
     }
 }
 
@@ -104,6 +119,14 @@ struct DeafSession {
     keys: u32,
     /// What the client has said, where its transport parameters are of interest.
     heard: Vec<u8>,
+    provoked: Arc<AtomicBool>,
+}
+
+impl DeafSession {
+    fn wrap(&self, inner: Box<dyn PacketKey>, place: DeafIn) -> Box<dyn PacketKey> {
+        let provoked = Arc::clone(&self.provoked);
+        Box::new(DeafKey { to: self.to, place, inner, provoked })
+    }
 }
 
 impl Session for DeafSession {
@@ -121,7 +144,7 @@ impl Session for DeafSession {
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
         let (header, packet) = self.inner.early_crypto()?;
-        Some((header, heard_by(self.to, packet, DeafIn::Data)))
+        Some((header, self.wrap(packet, DeafIn::Data)))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
@@ -163,13 +186,13 @@ impl Session for DeafSession {
         self.keys += 1;
         let KeyPair { local, remote } = packet;
         let place = if self.keys == 2 { DeafIn::Data } else { DeafIn::Handshake };
-        let remote = heard_by(self.to, remote, place);
+        let (local, remote) = (self.wrap(local, place), self.wrap(remote, place));
         Some(Keys { header, packet: KeyPair { local, remote } })
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
         let KeyPair { local, remote } = self.inner.next_1rtt_keys()?;
-        Some(KeyPair { local, remote: heard_by(self.to, remote, DeafIn::NewKeys) })
+        Some(KeyPair { local, remote: self.wrap(remote, DeafIn::NewKeys) })
     }
 
     fn is_valid_retry(&self, first_to: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {
@@ -250,14 +273,25 @@ struct DeafKey {
     to: Deafness,
     place: DeafIn,
     inner: Box<dyn PacketKey>,
+    /// What it makes a request of its own behind has come, and it was not made yet.
+    provoked: Arc<AtomicBool>,
 }
 
-fn heard_by(to: Deafness, inner: Box<dyn PacketKey>, place: DeafIn) -> Box<dyn PacketKey> {
-    Box::new(DeafKey { to, place, inner })
-}
+/// STREAM of the first request that a server would make, up to the end of its packet (RFC 9000 section 19.8).
+const OWN_REQUEST: [u8; 2] = [0x08, 1];
 
 impl PacketKey for DeafKey {
     fn encrypt(&self, packet: u64, bytes: &mut [u8], header_len: usize) {
+        let end = bytes.len().saturating_sub(self.inner.tag_len());
+        let said = bytes.get_mut(header_len..end).filter(|said| said.len() > OWN_REQUEST.len());
+        if let Some(said) = said
+            && self.place == DeafIn::Data
+            && self.to.streams
+            && self.provoked.swap(false, Ordering::Relaxed)
+        {
+            said.fill(b'x');
+            said[..OWN_REQUEST.len()].copy_from_slice(&OWN_REQUEST);
+        }
         self.inner.encrypt(packet, bytes, header_len);
     }
 
@@ -275,6 +309,9 @@ impl PacketKey for DeafKey {
             DeafIn::Handshake => self.to.concerns_handshake(payload),
             DeafIn::Data | DeafIn::NewKeys => self.to.concerns(payload),
         };
+        if concerned || self.place == DeafIn::Data && self.to.is_provoked_by(payload) {
+            self.provoked.store(true, Ordering::Relaxed);
+        }
         if concerned && !payload.is_empty() {
             payload.fill(0);
             payload[0] = 1;
@@ -312,6 +349,11 @@ mod tests {
         }
         for frames in [&[][..], &[0x01], &[2, 5, 0, 0, 0], &[0x0e, 12, 5, 1, b'x'], &[0x0e]] {
             assert!(!all.concerns(frames), "{frames:?}");
+        }
+        let streams = Deafness { streams: true, ..none };
+        assert!(streams.is_provoked_by(&[0x08, 14]) && !none.is_provoked_by(&[0x08, 14]));
+        for frames in [&[][..], &[0x08], &[0x08, 10], &[0x04, 14]] {
+            assert!(!streams.is_provoked_by(frames), "{frames:?}");
         }
     }
 

@@ -15,7 +15,7 @@ mod space;
 
 pub(crate) use shake::Shake;
 
-use crate::bare::{parameter_bytes, put_number};
+use crate::bare::{number, parameter_bytes, put_number};
 use crate::inbox::Inbox;
 use crate::session::{HandSessions, Tickets};
 use conduit::IoError;
@@ -87,6 +87,18 @@ impl ControlBegin {
             let room = CONTROL_MAX - self.begun.len();
             self.begun.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
+    }
+
+    /// A whole frame is there (RFC 9114 section 7.1).
+    fn is_whole(&self) -> bool {
+        let frame = self.begun.get(1..).unwrap_or_default();
+        let whole = || {
+            let (_, first) = number(frame)?;
+            let (length, second) = number(&frame[first..])?;
+            let rest = frame.len() - first - second;
+            Some(rest as u64 >= length)
+        };
+        whole().unwrap_or(false)
     }
 }
 
@@ -196,6 +208,11 @@ impl Hand {
     /// What the server's control stream began with.
     pub(crate) fn control(&self) -> &[u8] {
         &self.control.begun
+    }
+
+    /// Its first frame is there, behind its type.
+    pub(crate) fn has_settings(&self) -> bool {
+        self.control.is_whole()
     }
 
     /// With what it began on the connection that the ticket came on.

@@ -48,7 +48,7 @@ pub type UserHandshakes = Box<dyn FnMut(u64) -> Handshakes>;
 
 /// What a server is given to send a ticket.
 const TICKET: Nanos = Nanos::from_secs(3);
-/// The same for the beginning of its control stream, of the same time.
+/// The same for SETTINGS behind a ticket that came before them, of the same time.
 const CONTROL: Nanos = Nanos::from_millis(500);
 
 /// Bytes of datagrams read at once.
@@ -102,12 +102,22 @@ struct ByHand {
     hand: Hand,
     remote: SocketAddr,
     name: String,
-    /// The connection is one that only has a ticket given, until then; behind it comes the one that was asked for.
-    fetches: Option<(Shake, Nanos)>,
+    /// The connection is one that only has a ticket given; behind it comes the one that was asked for.
+    fetches: Option<Fetch>,
     options: OpenOptions,
     armed: Nanos,
     /// The worker was told that it stands, and that it is over.
     told: (bool, bool),
+}
+
+/// What a connection is made for that only has a ticket given.
+struct Fetch {
+    /// How hands are shaken on the one behind it.
+    shake: Shake,
+    /// When nothing is waited for any more.
+    until: Nanos,
+    /// When the ticket was first seen.
+    seen: Option<Nanos>,
 }
 
 impl<I: Io> Quic<I> {
@@ -227,7 +237,8 @@ impl<I: Io> Quic<I> {
             sessions.forget(name, tickets);
         }
         let wants = tickets != Tickets::None && !sessions.has_ticket(name, tickets);
-        let fetches = wants.then(|| (shake.clone(), now + TICKET));
+        let fetches =
+            wants.then(|| Fetch { shake: shake.clone(), until: now + TICKET, seen: None });
         let shake = if fetches.is_some() { Shake::default() } else { shake };
         let hand = Hand::new(sessions, name, shake, tickets, now).ok_or(refused)?;
         self.lane(slot).hand = Some(Box::new(ByHand {
@@ -251,12 +262,17 @@ impl<I: Io> Quic<I> {
         else {
             return;
         };
-        let Some((shake, until)) = &one.fetches else { return };
+        let Some(Fetch { shake, until, seen }) = &mut one.fetches else { return };
         let tickets = shake.tickets();
+        let has = sessions.has_ticket(&one.name, tickets);
+        if has {
+            seen.get_or_insert(now);
+        }
         // what SETTINGS are compared with comes before the ticket or soon after it, unless the client has to speak first
-        let waits =
-            shake.compares() && one.hand.control().is_empty() && now + TICKET < *until + CONTROL;
-        let complete = sessions.has_ticket(&one.name, tickets) && !waits;
+        let waits = shake.compares()
+            && !one.hand.has_settings()
+            && seen.is_some_and(|at| now < at + CONTROL);
+        let complete = has && !waits;
         if !complete && !one.hand.is_over() && now < *until {
             return;
         }
@@ -265,7 +281,7 @@ impl<I: Io> Quic<I> {
             // what the socket has no room for is lost, as on any path
             io.write(slot, &datagram).ok();
         }
-        let shake = one.fetches.take().map(|(shake, _)| shake).unwrap_or_default();
+        let shake = one.fetches.take().map(|fetch| fetch.shake).unwrap_or_default();
         let anew = OpenOptions { port: None, ..one.options.clone() };
         let opened = io.open(slot, &Peer::Udp(one.remote), &anew);
         let compares = shake.compares();
@@ -310,9 +326,8 @@ impl<I: Io> Quic<I> {
         if writable || hand.waiting() > 0 && fetches.is_none() {
             news.push((Ready { slot, readable: true, writable, ended: over }, generation));
         }
-        let due = fetches.as_ref().map_or(hand.due(), |(_, until)| {
-            let control = Nanos((until.0 + CONTROL.0).saturating_sub(TICKET.0));
-            let next = if io.now() < control { control } else { *until };
+        let due = fetches.as_ref().map_or(hand.due(), |Fetch { until, seen, .. }| {
+            let next = seen.map_or(*until, |at| (at + CONTROL).min(*until));
             hand.due().min(next)
         });
         if due < *armed {

@@ -460,6 +460,9 @@ impl QuicLink {
                         if let Some(code) = Loss::code_of(&reason) {
                             streams::put_code(self.inbox.pieces(), PieceKind::Close, 0, Some(code));
                         }
+                        if let Some(fault) = Loss::fault_of(&reason).filter(|_| stood) {
+                            streams::put(self.inbox.pieces(), PieceKind::Frame, fault, &[]);
+                        }
                     }
                 }
                 Event::Stream(event) => self.stream_event(&event),

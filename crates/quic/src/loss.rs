@@ -1,8 +1,8 @@
 //! Why a connection is no more.
 
 use conduit::IoError;
-use conduit::streams::TRANSPORT;
-use quinn_proto::ConnectionError;
+use conduit::streams::{BEYOND_LIMITS, BROKEN_RULES, TRANSPORT};
+use quinn_proto::{ConnectionError, TransportErrorCode};
 use sample::{FailureClass, http3_code_name};
 
 /// The end of a connection.
@@ -94,6 +94,17 @@ impl Loss {
         }
     }
 
+    /// What the peer did, of those told like frames, for which the library ended the connection itself.
+    pub(crate) fn fault_of(reason: &ConnectionError) -> Option<u64> {
+        let ConnectionError::TransportError(error) = reason else { return None };
+        let limits = [
+            TransportErrorCode::FLOW_CONTROL_ERROR,
+            TransportErrorCode::STREAM_LIMIT_ERROR,
+            TransportErrorCode::STREAM_STATE_ERROR,
+        ];
+        Some(if limits.contains(&error.code) { BEYOND_LIMITS } else { BROKEN_RULES })
+    }
+
     /// The socket itself has failed, as by ICMP.
     pub(crate) fn of_path(class: FailureClass, stood: bool) -> Loss {
         // who stood and whose port is closed now has lost its server, as by a reset
@@ -119,4 +130,30 @@ fn tail(text: &str) -> String {
     let shown: String =
         text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(TAIL_MAX).collect();
     if shown.is_empty() { shown } else { format!(": {shown}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quinn_proto::TransportError;
+
+    #[test]
+    fn what_the_library_ends_a_connection_for_is_told_apart() {
+        let error = |code| {
+            let (frame, reason) = (None, String::new());
+            ConnectionError::TransportError(TransportError { code, frame, reason })
+        };
+        let table = [
+            (error(TransportErrorCode::FLOW_CONTROL_ERROR), Some(BEYOND_LIMITS)),
+            (error(TransportErrorCode::STREAM_LIMIT_ERROR), Some(BEYOND_LIMITS)),
+            (error(TransportErrorCode::STREAM_STATE_ERROR), Some(BEYOND_LIMITS)),
+            (error(TransportErrorCode::FRAME_ENCODING_ERROR), Some(BROKEN_RULES)),
+            (error(TransportErrorCode::crypto(10)), Some(BROKEN_RULES)),
+            (ConnectionError::Reset, None),
+            (ConnectionError::TimedOut, None),
+        ];
+        for (reason, expected) in table {
+            assert_eq!(Loss::fault_of(&reason), expected, "{reason:?}");
+        }
+    }
 }

@@ -95,6 +95,8 @@ pub struct Pond {
     pub deaf_to: Deafness,
     /// What the control stream of the connection with this number begins with.
     pub control: fn(u64) -> Vec<u8>,
+    /// How long after the first byte of that stream the rest comes.
+    pub control_after: Nanos,
 }
 
 impl Pond {
@@ -112,6 +114,7 @@ impl Pond {
             fixed: false,
             deaf_to: Deafness::default(),
             control: |_| CONTROL.to_vec(),
+            control_after: Nanos::ZERO,
         }
     }
 }
@@ -512,8 +515,9 @@ struct Guest {
     rows: BTreeMap<StreamId, usize>,
     calls: u32,
     control: Option<StreamId>,
-    /// What that stream begins with.
+    /// What is still to come of what that stream begins with, and when.
     begin: Vec<u8>,
+    control_due: Option<Nanos>,
 }
 
 impl Host {
@@ -543,7 +547,9 @@ impl Host {
     }
 
     fn due(&self) -> Nanos {
-        self.due.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
+        let answer = self.due.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at);
+        let control = self.guests.values().filter_map(|guest| guest.control_due).min();
+        control.map_or(answer, |at| at.min(answer))
     }
 
     fn receive(&mut self, now: Instant, client: SocketAddr, bytes: &[u8]) {
@@ -569,7 +575,8 @@ impl Host {
                 let rows = BTreeMap::new();
                 let begin = (self.control)(self.connections);
                 self.connections += 1;
-                let guest = Guest { connection, rows, calls: 0, control: None, begin };
+                let (control, control_due) = (None, None);
+                let guest = Guest { connection, rows, calls: 0, control, begin, control_due };
                 self.guests.insert(handle, guest);
             }
             Some(DatagramEvent::Response(transmit)) => {
@@ -644,6 +651,7 @@ impl Host {
                 }
             }
         }
+        guest.go_on_with_control(at, pond.control_after);
         // what has no service time is answered at once
         while let Some(Reverse((due, _, of, stream))) = self.due.peek().copied() {
             if due > at || of != handle.0 {
@@ -672,8 +680,6 @@ impl Guest {
                 let control = self.connection.streams().open(Dir::Uni);
                 let control = control.expect("a client allows a control stream");
                 self.control = Some(control);
-                let begin = std::mem::take(&mut self.begin);
-                self.say(control, &begin);
             }
             Event::Stream(StreamEvent::Opened { dir }) => {
                 while let Some(id) = self.connection.streams().accept(dir) {
@@ -686,6 +692,20 @@ impl Guest {
             _ => {}
         }
         whole
+    }
+
+    /// The first byte of the control stream at once, the rest so much later.
+    fn go_on_with_control(&mut self, at: Nanos, after: Nanos) {
+        let Some(control) = self.control else { return };
+        let due = self.control_due.is_none_or(|due| due <= at);
+        if !due || self.begin.is_empty() {
+            return;
+        }
+        let whole = after == Nanos::ZERO || self.control_due.is_some();
+        let count = if whole { self.begin.len() } else { 1 };
+        let part: Vec<u8> = self.begin.drain(..count).collect();
+        self.say(control, &part);
+        self.control_due = (!whole).then(|| at + after);
     }
 
     fn read(&mut self, id: StreamId, heard: &mut [(u64, Vec<u8>)]) -> Option<u64> {

@@ -130,6 +130,30 @@ fn what_a_server_passes_over_is_found() {
     }
 }
 
+/// It passes over what Handshake packets cannot hold and makes a request of its own: that we end the connection for that
+/// is no word of the server's.
+#[test]
+fn a_request_of_the_servers_hides_nothing_that_it_passes_over() {
+    let deaf_to = Deafness { handshakes: true, streams: true, ..Deafness::default() };
+    let result = against(Pond { deaf_to, ..pond() }, &named(&["Q-55"]));
+    let found = findings(&result);
+    let asked: Vec<_> = found.iter().filter(|one| one.contains("Handshake packet")).collect();
+    assert!(asked.len() >= 6, "{found:#?}");
+    assert!(asked.iter().all(|one| one.contains("it sent more than was permitted")), "{asked:#?}");
+}
+
+/// The same of connections that the library ends.
+#[test]
+fn a_request_of_the_servers_is_no_answer_to_bad_streams() {
+    let mut cases = catalogue::cases().unwrap();
+    cases.retain(|case| case.id == "Q-12");
+    let deaf_to = Deafness { streams: true, ..Deafness::default() };
+    let found = findings(&against(Pond { deaf_to, ..pond() }, &cases));
+    let asked: Vec<_> = found.iter().filter(|one| one.contains("a second ")).collect();
+    assert_eq!(asked.len(), 3, "{found:#?}");
+    assert!(asked.iter().all(|one| one.contains("ended by us")), "{asked:#?}");
+}
+
 /// SETTINGS_MAX_FIELD_SECTION_SIZE of so many bytes, and a table of QPACK.
 fn control(section: u64, table: u64) -> Vec<u8> {
     let mut payload = vec![6];
@@ -154,6 +178,33 @@ fn settings_that_shrink_behind_early_data_are_found() {
         let found = findings(&against(Pond { early, control: begin, ..pond() }, &cases));
         assert_eq!(!found.is_empty(), shrinks, "{:?}: {found:#?}", begin(1));
         assert!(found.iter().all(|line| line.contains("its SETTINGS permit less")), "{found:#?}");
+    }
+}
+
+/// However long the path is: from the ticket on there is time for SETTINGS to come. Where none came that could be
+/// compared, that is no pass.
+#[test]
+fn late_settings_are_compared_and_nothing_compared_is_no_pass() {
+    let cases = named(&["Q-89"]);
+    let steady: fn(u64) -> Vec<u8> = |_| control(9_000, 100);
+    let shrinks: fn(u64) -> Vec<u8> = |number| control(9_000 - number, 100);
+    for (delay, control_after, control, expected) in [
+        (1, 100, steady, TestOutcome::Pass),
+        (1, 100, shrinks, TestOutcome::Fail),
+        (150, 0, shrinks, TestOutcome::Fail),
+        (150, 100, steady, TestOutcome::Pass),
+        (150, 100, shrinks, TestOutcome::Fail),
+        (1, 700, shrinks, TestOutcome::Advisory),
+        (1, 2_500, shrinks, TestOutcome::Advisory),
+    ] {
+        let (delay, control_after) = (Nanos::from_millis(delay), Nanos::from_millis(control_after));
+        let early = EarlyDoor::Open;
+        let result = against(Pond { early, delay, control, control_after, ..pond() }, &cases);
+        let compared =
+            result.cases[0].exchanges.iter().find(|one| one.name.starts_with("SETTINGS")).unwrap();
+        let judged = (compared.judgement.outcome, delay, control_after);
+        assert_eq!(judged, (expected, delay, control_after), "{:?}", compared.judgement);
+        assert!(!compared.judgement.seen.contains("remembered"), "{:?}", compared.judgement);
     }
 }
 

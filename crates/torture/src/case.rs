@@ -101,6 +101,15 @@ impl Case {
     pub fn group(&self) -> char {
         self.id.chars().next().unwrap_or('?')
     }
+
+    /// The version of HTTP that it speaks, as options name it.
+    pub fn version_spoken(&self) -> &'static str {
+        match self.group() {
+            HTTP2 => "2",
+            HTTP3 => "3",
+            _ => "1.1",
+        }
+    }
 }
 
 /// How binding the text is.

@@ -236,7 +236,8 @@ pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
 /// the stream, gives no wrong answer.
 fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<String> {
     let answer = talk.replies.answers.iter().find(|answer| answer.stream == FOLLOW_UP);
-    let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) || frames.goodbye();
+    let over = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
+    let ended = over && !packets::ended_by_us(&frames.frames) || frames.goodbye();
     match answer {
         Some(answer) if plain.is(answer) => None,
         Some(answer) if answer.complete => Some(format!(
@@ -291,6 +292,11 @@ fn said_goodbye(talk: &Talk) -> bool {
     talk.replies.frames.as_ref().is_some_and(|frames| frames.is_http3() && frames.goodbye())
 }
 
+/// The end of a connection of QUIC is ours: the server sent more than we take.
+fn is_ended_by_us(talk: &Talk) -> bool {
+    talk.replies.frames.as_ref().is_some_and(|frames| packets::ended_by_us(&frames.frames))
+}
+
 /// What came back, in a few words: `400, then closed`.
 pub fn seen(talk: &Talk) -> String {
     let mut parts = Vec::new();
@@ -327,6 +333,7 @@ pub fn seen(talk: &Talk) -> String {
         TalkEnd::Closed if parts.is_empty() => NOTHING,
         TalkEnd::Closed => "closed",
         TalkEnd::Broken(_) if said_goodbye(talk) => "closed",
+        TalkEnd::Broken(_) if is_ended_by_us(talk) => "ended by us",
         TalkEnd::Broken(_) if parts.is_empty() => "reset without a byte",
         TalkEnd::Broken(_) => "reset",
         TalkEnd::Open => "the connection stands",

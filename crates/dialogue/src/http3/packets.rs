@@ -168,13 +168,15 @@ const TABLE_FAULTS: [(&str, &str); 6] = [
 ];
 
 /// What else is told in a sentence.
-const TOLD: [(&str, &str); 3] = [
+const TOLD: [(&str, &str); 5] = [
     ("section-large", "a section of more than 256 KiB of fields, which is not read"),
     (
         "settings-reduced",
         "its SETTINGS permit less than those that early data was sent by (RFC 9114 section 7.2.4.2)",
     ),
     ("beyond-limits", "it sent more than was permitted (RFC 9000 sections 4.1 and 4.6)"),
+    ("held-large", "more than 64 MiB came behind bytes that did not, which is not kept"),
+    ("broken-rules", "what it sent breaks the rules of QUIC or of TLS"),
 ];
 
 /// A frame by its row, as it is told.
@@ -195,9 +197,17 @@ pub fn is_heard(frames: &[FrameSeen], row: u8) -> bool {
     frames.iter().any(|frame| frame.is_over_quic() && (frame.kind, frame.flags) == (FRAME, row))
 }
 
+/// We ended the connection, for what the server sent: its end is no word of the server's.
+pub fn ended_by_us(frames: &[FrameSeen]) -> bool {
+    let ends = ["beyond-limits", "held-large", "broken-rules"];
+    let mut rows = ends.into_iter().filter_map(named);
+    rows.any(|row| is_heard(frames, row))
+}
+
 /// It does not come of itself on every connection.
 pub fn is_told(frame: &FrameSeen) -> bool {
-    let usual = ["NEW_TOKEN", "NEW_CONNECTION_ID", "RETIRE_CONNECTION_ID", "HANDSHAKE_DONE"];
+    let usual =
+        ["NEW_TOKEN", "NEW_CONNECTION_ID", "RETIRE_CONNECTION_ID", "HANDSHAKE_DONE", "remembered"];
     !usual.contains(&name(frame.flags))
 }
 

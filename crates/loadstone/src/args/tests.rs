@@ -1,6 +1,6 @@
 use super::*;
 use clap::CommandFactory;
-use plan::{FileSource, Plan, Secrets, to_toml};
+use plan::{FileSource, HttpVersion, Plan, Secrets, to_toml};
 use std::collections::BTreeMap;
 
 const URL: &str = "http://h/";
@@ -664,4 +664,27 @@ fn the_disk_says_what_is_wrong_with_a_file() {
     assert!(
         Disk.read(env!("CARGO_MANIFEST_DIR")).unwrap_err().contains("cannot be read: Is a dir")
     );
+}
+
+/// The load beside a torture speaks what its cases do, whether that was typed or follows from them.
+#[test]
+fn the_load_beside_a_torture_speaks_what_the_cases_do() {
+    for (words, expected) in [
+        ("", HttpVersion::Http11),
+        ("--only H", HttpVersion::Http2),
+        ("--only Q-01", HttpVersion::Http3),
+        ("--http 1.1 --only S-01", HttpVersion::Http11),
+        ("--http 2", HttpVersion::Http2),
+        ("--http 3", HttpVersion::Http3),
+    ] {
+        let words = split(words);
+        let words = words.iter().map(String::as_str);
+        let argv = ["loadstone", "torture", "--beside-rate", "9/s", URL].into_iter().chain(words);
+        let Command::Torture(args) = Cli::try_parse_from(argv).unwrap().command else {
+            unreachable!()
+        };
+        let url = if expected == HttpVersion::Http3 { "https://h/" } else { URL };
+        let made = beside_plan(&args, &url.parse().unwrap(), &files()).unwrap();
+        assert_eq!(made.unwrap().0.request.version, expected, "{:?}", args.what);
+    }
 }

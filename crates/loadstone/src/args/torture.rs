@@ -166,12 +166,7 @@ pub(super) fn version_of<R: SharedRows>(given: &SharedOptions<R>) -> Option<Spok
 impl TortureWhat {
     /// Speaks this, whatever was asked for.
     pub(crate) fn speak(&mut self, spoken: Spoken) {
-        let version = match spoken {
-            Spoken::Http1 => HttpVersion::Http11,
-            Spoken::Http2 | Spoken::Http2Raw => HttpVersion::Http2,
-            Spoken::Http3 | Spoken::Datagrams => HttpVersion::Http3,
-        };
-        self.version.put("http", parse::name_of(version));
+        self.version.put("http", spoken.version());
     }
 
     pub(crate) fn seed(&self) -> u64 {
@@ -250,11 +245,9 @@ pub(crate) fn beside_plan(
             args.what.seed.apply(&mut plan, files)?;
             args.safety.fields.apply(&mut plan, files)?;
             args.what.insecure.apply(&mut plan, files)?;
-            match args.what.spoken() {
-                Spoken::Http1 => {}
-                Spoken::Http2 | Spoken::Http2Raw => plan.request.version = HttpVersion::Http2,
-                Spoken::Http3 | Spoken::Datagrams => plan.request.version = HttpVersion::Http3,
-            }
+            let mut what = args.what.clone();
+            what.speak(args.what.spoken());
+            what.version.apply(&mut plan, files)?;
             plan.timeouts.connect = BESIDE_PATIENCE;
             plan.timeouts.call = BESIDE_PATIENCE;
             plan.driver.threads = Some(1);

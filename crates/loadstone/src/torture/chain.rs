@@ -1,6 +1,5 @@
 //! `loadstone torture chain`: a proxy, and the server behind it, with the same requests.
 
-use super::choice;
 use super::permit::{self, Permit};
 use super::target::{self, Reached};
 use super::world::Sockets;
@@ -81,7 +80,7 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
     }
     let ends = ChainEnds {
         front: args.proxy.to_string(),
-        http: choice::spoken_version(spoken),
+        http: spoken.version(),
         origin: listening.map(|address| address.to_string()),
         back: args.back.as_ref().map(Url::to_string),
         class: front.class,
@@ -102,7 +101,7 @@ fn tls(args: &ChainArgs, front: &TortureArgs) -> Result<Option<tls::Factory>, Fa
 /// Requests of HTTP/2 and HTTP/3 are for the proxy; a server behind it hears HTTP/1.1, and only what arrived.
 fn check_frames(args: &ChainArgs) -> Result<(), Failure> {
     let Some(spoken) = args.spoken().filter(|spoken| spoken.has_frames()) else { return Ok(()) };
-    let version = choice::spoken_version(spoken);
+    let version = spoken.version();
     match &args.back {
         Some(back) if args.origin.is_none() => Err(Failure::usage(format!(
             "--http {version} sends frames, which {back} would not be sent in their place: name --origin \

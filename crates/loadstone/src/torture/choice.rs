@@ -5,7 +5,6 @@ use crate::exit::Failure;
 use campaign::Settings;
 use campaign::probes::Probing;
 use campaign::shrink::Budget;
-use dialogue::http2::Spoken;
 use plan::FileSource;
 use torture::case::{Case, HTTP2, HTTP3, Need, OWN};
 use torture::safety::Class;
@@ -17,22 +16,6 @@ pub(super) fn unknown(id: &str) -> Failure {
         "{} is not a case; loadstone torture list prints them",
         units::quoted(id)
     ))
-}
-
-fn version_of(case: &Case) -> &'static str {
-    match case.group() {
-        HTTP2 => "2",
-        HTTP3 => "3",
-        _ => "1.1",
-    }
-}
-
-pub(super) fn spoken_version(spoken: Spoken) -> &'static str {
-    match spoken {
-        Spoken::Http1 => "1.1",
-        Spoken::Http2 | Spoken::Http2Raw => "2",
-        Spoken::Http3 | Spoken::Datagrams => "3",
-    }
 }
 
 /// What `--escalate` is.
@@ -52,12 +35,12 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
         return Err(unknown(name));
     }
     let frames = what.spoken().has_frames();
-    let version = spoken_version(what.spoken());
-    let spoken = |case: &Case| version_of(case) == version;
+    let version = what.spoken().version();
+    let spoken = |case: &Case| case.version_spoken() == version;
     if let Some(name) =
         what.only.iter().find(|name| !all.iter().any(|case| named(case, name) && spoken(case)))
     {
-        let other = all.iter().find(|case| named(case, name)).map_or("1.1", version_of);
+        let other = all.iter().find(|case| named(case, name)).map_or("1.1", Case::version_spoken);
         return Err(Failure::usage(match other {
             "1.1" => format!("{name} speaks HTTP/1.1: leave out --http {version}"),
             other => format!(

@@ -6,6 +6,9 @@ use super::outcomes;
 use super::support::quic::QuicSite;
 use super::support::{Site, free_port, run, text};
 use serde_json::Value;
+use std::collections::BTreeSet;
+use torture::case::HTTP3;
+use torture::catalogue;
 
 /// The switch, the case of a default run that finds it, and how grave it is. What takes minutes, as it waits for
 /// workers that do not come back, is sought by simulations.
@@ -90,6 +93,12 @@ const PARTS: [&str; 6] = [
 
 #[test]
 fn a_server_without_a_defect_has_no_finding_over_http3() {
+    let cases = catalogue::cases().unwrap();
+    let all = cases.iter().filter(|case| case.group() == HTTP3 && !case.press);
+    let all: BTreeSet<&str> = all.map(|case| case.id.as_str()).collect();
+    let parts: Vec<&str> = PARTS.iter().flat_map(|part| part.split(',')).collect();
+    assert_eq!(parts.iter().copied().collect::<BTreeSet<_>>(), all);
+    assert_eq!(parts.len(), all.len(), "a case is in two parts: {parts:?}");
     let half = |only: &str| {
         let site = QuicSite::with(&[("range", "none")]);
         let more = ["--http", "3", "--only", only, "--post", faulty::POST, "--json", "-"];

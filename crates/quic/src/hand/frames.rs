@@ -3,7 +3,7 @@
 use super::packet::NumberSpace;
 use super::{GivenId, Hand, WINDOW};
 use crate::bare::{UNI_MAX, number, put_number};
-use conduit::streams::{self, BEYOND_LIMITS, PieceKind, TRANSPORT};
+use conduit::streams::{self, BEYOND_LIMITS, BROKEN_RULES, HELD_LARGE, PieceKind, TRANSPORT};
 use sample::FailureClass;
 
 /// Streams of the server's that are read at most.
@@ -197,7 +197,10 @@ impl Hand {
         }
         match self.session.read_handshake(&said) {
             Ok(_) => self.shake_hands(),
-            Err(_) => self.over = Some(Err(FailureClass::Tls)),
+            Err(_) => {
+                self.tell(BROKEN_RULES, &[]);
+                self.over = Some(Err(FailureClass::Tls));
+            }
         }
     }
 
@@ -263,10 +266,12 @@ impl Hand {
     fn count_held(&mut self, before: usize, after: usize) {
         self.held = self.held + after - before;
         if self.held > HELD_MAX {
+            self.tell(HELD_LARGE, &[]);
             self.end_with(INTERNAL_ERROR, FailureClass::OtherIo);
         }
     }
 
+    /// Ends the connection ourselves: what was told before says so.
     fn end_with(&mut self, code: u8, class: FailureClass) {
         self.send(NumberSpace::Data, &[0x1c, code, 0, 0], false);
         self.over.get_or_insert(Err(class));
@@ -297,6 +302,14 @@ mod tests {
         };
         let sessions = HandSessions::new(&config, words);
         Hand::new(&sessions, "localhost", Shake::default(), Tickets::None, Nanos::ZERO).unwrap()
+    }
+
+    /// What is told first, by its number.
+    fn told_first(hand: &mut Hand) -> Option<u64> {
+        let mut head = [0; HEAD];
+        let whole = hand.inbox.read(&mut head) == HEAD;
+        let head = streams::Head::from_bytes(&head).filter(|_| whole)?;
+        (head.kind == PieceKind::Frame).then_some(head.stream)
     }
 
     #[test]
@@ -336,11 +349,37 @@ mod tests {
             }
             let expected = refused.then_some(Err(FailureClass::Protocol));
             assert_eq!(hand.over, expected, "{what}");
-            let mut head = [0; HEAD];
-            let told = hand.inbox.read(&mut head) == HEAD
-                && streams::Head::from_bytes(&head)
-                    .is_some_and(|head| head.stream == BEYOND_LIMITS);
+            let told = told_first(&mut hand) == Some(BEYOND_LIMITS);
             assert_eq!(told, refused, "{what}");
+        }
+    }
+
+    #[test]
+    fn words_that_are_none_of_tls_are_told_of() {
+        let mut hand = hand();
+        hand.take_frames(NumberSpace::Initial, &[&[0x06, 0, 4][..], &[0xff; 4]].concat());
+        assert_eq!(hand.over, Some(Err(FailureClass::Tls)));
+        assert_eq!(told_first(&mut hand), Some(BROKEN_RULES));
+    }
+
+    #[test]
+    fn settings_are_there_once_their_frame_is_whole() {
+        let table = [
+            (&[][..], false),
+            (&[0], false),
+            (&[0, 4], false),
+            (&[0, 4, 2, 6], false),
+            (&[0, 4, 0x80], false),
+            (&[0, 4, 0], true),
+            (&[0, 4, 2, 6, 9], true),
+            (&[0, 4, 2, 6, 9, 7], true),
+        ];
+        for (begun, expected) in table {
+            let mut hand = hand();
+            for (at, byte) in begun.iter().enumerate() {
+                hand.take_frames(NumberSpace::Data, &stream(3, at as u64, &[*byte], false));
+            }
+            assert_eq!(hand.has_settings(), expected, "{begun:?}");
         }
     }
 
@@ -357,5 +396,6 @@ mod tests {
             })
             .count();
         assert_eq!((taken, hand.over), (63, Some(Err(FailureClass::OtherIo))));
+        assert_eq!(told_first(&mut hand), Some(HELD_LARGE));
     }
 }

@@ -32,7 +32,7 @@ use units::{Nanos, quoted};
 /// | `plain` | the first final answer is that of a plain GET |
 /// | `all-plain` | every answer is |
 /// | `not-longer` | what came is at most a tenth more than a plain GET's answer, and 1 KiB |
-/// | `connection:CODE,…` | HTTP/2: GOAWAY with one of these codes, or the server ended the connection without one |
+/// | `connection:CODE,…` | HTTP/2: GOAWAY with one of these codes, or the server ended the connection without one; no end of ours |
 /// | `connection` | the same with any code but NO_ERROR |
 /// | `stream:CODE,…`, `stream` | HTTP/2: RST_STREAM with one of these codes, with any |
 /// | `goaway` | HTTP/2: GOAWAY with a code other than NO_ERROR |
@@ -264,7 +264,10 @@ fn server_ended(talk: &Talk) -> bool {
 fn rejected(talk: &Talk, _: &Plain) -> bool {
     match first(talk) {
         Some(answer) => (400..500).contains(&answer.status) || matches!(answer.status, 501 | 505),
-        None => server_ended(talk) && talk.replies.junk.is_none(),
+        None => {
+            let by_us = packets::ended_by_us(http2::frames(talk));
+            server_ended(talk) && !by_us && talk.replies.junk.is_none()
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 use super::*;
 use crate::case::Exchange;
+use conduit::streams::{self, PieceKind};
+use dialogue::http3::TablePermit;
 use dialogue::replies::Replies;
 use sample::FailureClass;
 use units::Nanos;
@@ -221,4 +223,38 @@ fn what_follows_leftover_bytes_is_not_out_of_step() {
 
 fn both_raw(talk: &Talk) -> String {
     String::from_utf8_lossy(&talk.raw).into_owned()
+}
+
+/// A conversation over QUIC in which these were told, and that was broken off then.
+fn told_over_quic(told: &[u64], follow_up_after: Option<usize>) -> Talk {
+    let mut bytes = Vec::new();
+    told.iter().for_each(|kind| streams::put(&mut bytes, PieceKind::Frame, *kind, &[]));
+    let mut replies = Replies::http3(None, TablePermit::default());
+    replies.take(&bytes);
+    let end = TalkEnd::Broken(FailureClass::Protocol);
+    Talk { replies, ..talk("", end, follow_up_after) }
+}
+
+/// What the server sent ended it, by our word: that says nothing of how the server took the case.
+#[test]
+fn an_end_of_ours_is_no_error_of_the_servers() {
+    let cases = crate::catalogue::cases().unwrap();
+    let case = cases.iter().find(|case| case.id == "Q-55").unwrap();
+    let outcome = |exchange: &Exchange, told: &[u64]| {
+        judge(exchange, case.level, &told_over_quic(told, None), &talk_page()).outcome
+    };
+    let by_server = |exchange| outcome(exchange, &[]) <= TestOutcome::Advisory;
+    assert_eq!(case.exchanges.iter().filter(|one| by_server(one)).count(), 12);
+    let reject = exchange("reject", "", "");
+    assert_eq!(outcome(&reject, &[]), TestOutcome::Pass);
+    assert_eq!(out_of_step(&told_over_quic(&[], Some(0)), &talk_page()), None);
+    for ours in [streams::BEYOND_LIMITS, streams::HELD_LARGE, streams::BROKEN_RULES] {
+        for exchange in case.exchanges.iter().chain([&reject]) {
+            assert_eq!(outcome(exchange, &[ours]), TestOutcome::Fail, "{}", exchange.name);
+        }
+        let followed = out_of_step(&told_over_quic(&[ours], Some(0)), &talk_page());
+        assert_eq!(followed.unwrap(), "a valid request on another stream got no whole response");
+    }
+    let told = seen(&told_over_quic(&[streams::BEYOND_LIMITS], None));
+    assert!(told.starts_with("it sent more than") && told.ends_with("ended by us"), "{told}");
 }

@@ -244,11 +244,11 @@ impl FrameReader {
         Ok(())
     }
 
-    /// What was remembered may not be reduced once early data was read (RFC 9114 section 7.2.4.2).
+    /// Says once both are known that they were compared. What was remembered may not be reduced once early data was read (RFC 9114 section 7.2.4.2).
     fn compare_settings(&mut self, read: &mut StreamsRead) {
-        if let (Some(before), Some(now)) = (&read.remembered, &read.settings)
-            && http3::are_reduced(before, now)
-        {
+        let (Some(before), Some(now)) = (&read.remembered, &read.settings) else { return };
+        self.take_quic_frame(REMEMBERED, &[]);
+        if http3::are_reduced(before, now) {
             self.take_quic_frame(SETTINGS_REDUCED, &[]);
         }
     }

@@ -77,6 +77,7 @@ fn deafness(defects: &Defects) -> Deafness {
         alerts: has(Defect::PassesOverAlerts),
         parameters: has(Defect::TakesAnyParameter),
         rejections: has(Defect::ClosesOnStaleTickets),
+        ..Deafness::default()
     }
 }
 

@@ -23,16 +23,16 @@ pub(super) fn codes(text: &str) -> Result<Vec<u32>, String> {
     Ok(found)
 }
 
-fn frames(talk: &Talk) -> &[FrameSeen] {
+pub(super) fn frames(talk: &Talk) -> &[FrameSeen] {
     talk.replies.frames.as_ref().map_or(&[], |frames| frames.frames.as_slice())
 }
 
 /// A connection error: GOAWAY with one of these codes, any but NO_ERROR where there are none; or the
-/// end without a word, which RFC 9113 section 5.4.1 permits.
+/// end without a word, which RFC 9113 section 5.4.1 permits, unless the word was ours.
 pub(super) fn goaway(talk: &Talk, codes: &[u32]) -> bool {
     let mut said = frames(talk).iter().filter(|frame| frame.kind == GOAWAY).peekable();
     if said.peek().is_none() {
-        return server_ended(talk);
+        return server_ended(talk) && !packets::ended_by_us(frames(talk));
     }
     said.filter_map(FrameSeen::code).any(|code| match codes {
         [] => !is_no_error(code),
