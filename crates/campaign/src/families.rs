@@ -56,7 +56,7 @@ const LINT: &[Member] =
     &[Member { name: LINT_NAME, run: |runner, _, _, result| runner.linted(result) }];
 const LINT_NAME: &str = "lint";
 
-/// What can be said only when all else has been: what every answer looked like.
+/// What can be said only when all else has been: what every response looked like.
 fn is_last(case: &Case) -> bool {
     case.family.as_ref().is_some_and(|family| family.run == LINT_NAME)
 }

@@ -16,7 +16,7 @@ use terms::Patience;
 use units::Nanos;
 use url::Url;
 use voice::{Said, Voice};
-use wire::answer::{AnswerFacts, Framing, HeadCache};
+use wire::response::{Framing, HeadCache, ResponseFacts};
 
 /// One request, ready to go.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub trait Caller {
 /// A whole answer.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
-    pub facts: AnswerFacts,
+    pub facts: ResponseFacts,
     /// The final head as it stood on the wire.
     pub head: Vec<u8>,
     /// Chunk framing removed, content coding not undone.
@@ -533,7 +533,7 @@ impl Line {
     fn take(&mut self, bytes: &[u8], io: &mut impl Io, slot: usize, cache: &mut HeadCache) {
         let Some(session) = &mut self.session else {
             self.plain.extend_from_slice(bytes);
-            self.read_answer(cache, io.now());
+            self.read_response(cache, io.now());
             return self.flush(io, slot);
         };
         let fed = session.feed(bytes, &mut self.plain);
@@ -551,14 +551,14 @@ impl Line {
             self.connected = true;
             self.stage = Stage::Ready;
         }
-        self.read_answer(cache, io.now());
+        self.read_response(cache, io.now());
         if closed {
             self.end(io.now());
         }
     }
 
     /// Reads what has come; what is left over is kept.
-    fn read_answer(&mut self, cache: &mut HeadCache, now: Nanos) {
+    fn read_response(&mut self, cache: &mut HeadCache, now: Nanos) {
         if self.stage != Stage::Asked {
             return;
         }

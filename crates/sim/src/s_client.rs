@@ -64,8 +64,9 @@ impl Server for Interrupted {
         let Some(client) = self.asked.pop_front() else { return Vec::new() };
         self.taken -= 1;
         self.begin(now);
-        let answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx".to_vec();
-        vec![(client, Action::Bytes(answer)), (client, Action::End)]
+        let response =
+            b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx".to_vec();
+        vec![(client, Action::Bytes(response)), (client, Action::End)]
     }
 }
 

@@ -72,7 +72,7 @@ pub struct Config {
     /// All threads run on these CPUs; empty: wherever the kernel likes.
     pub cpus: Vec<u32>,
     pub log: Option<AccessLog>,
-    /// Longest request body in bytes; beyond it the answer is 413.
+    /// Longest request body in bytes; beyond it the response is 413.
     pub body_max: u64,
     /// Longest path with its query, in bytes; `None`: what a request line can hold.
     pub uri_max: Option<u64>,

@@ -202,7 +202,7 @@ pub fn broken_server(talk: &Talk) -> Option<String> {
     let broken = |answer: &&Response| {
         (500..600).contains(&answer.status) && !matches!(answer.status, 501 | 503 | 505)
     };
-    let answer = talk.replies.answers.iter().find(broken)?;
+    let answer = talk.replies.responses.iter().find(broken)?;
     Some(format!("the server answered {}: its own fault by its own word", answer.status))
 }
 
@@ -235,7 +235,7 @@ pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
 /// The same over HTTP/2, where the request has a stream of its own; who ends the connection, or refuses
 /// the stream, gives no wrong answer.
 fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<String> {
-    let answer = talk.replies.answers.iter().find(|answer| answer.stream == FOLLOW_UP);
+    let answer = talk.replies.responses.iter().find(|answer| answer.stream == FOLLOW_UP);
     let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) || frames.goodbye();
     match answer {
         Some(answer) if plain.is(answer) => None,
@@ -279,7 +279,7 @@ fn is_told(frame: &FrameSeen) -> bool {
 pub fn speaks_http2(talk: &Talk) -> bool {
     let Some((_, bytes)) = &talk.replies.junk else { return false };
     let [0, high, low, SETTINGS, 0, 0, 0, 0, 0, ..] = **bytes else { return false };
-    talk.replies.answers.is_empty() && u16::from_be_bytes([high, low]).is_multiple_of(SETTING)
+    talk.replies.responses.is_empty() && u16::from_be_bytes([high, low]).is_multiple_of(SETTING)
 }
 
 const SETTINGS: u8 = 4;

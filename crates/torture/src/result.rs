@@ -263,12 +263,12 @@ pub struct Probe {
     pub due: Nanos,
     pub late: Nanos,
     /// From when it was due: until the connection stood (`None` where it stood already), until the
-    /// answer began, until it ended.
+    /// response began, until it ended.
     pub connected: Option<Nanos>,
     pub first_byte: Option<Nanos>,
     pub over: Nanos,
     pub seen: Seen,
-    /// In words: `200`, `no answer in 2 s`.
+    /// In words: `200`, `no response in 2 s`.
     pub said: String,
     /// It could not be sent for want of descriptors or ports of ours: it tells nothing of the server.
     pub ours: bool,

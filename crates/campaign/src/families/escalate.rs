@@ -18,7 +18,7 @@ pub(super) const MEMBERS: &[Member] = &[Member { name: "escalate", run }];
 
 /// Faults of the server of which everything is kept.
 const KEPT_MAX: usize = 5;
-/// What a conversation is called that was ended without an answer.
+/// What a conversation is called that was ended without a response.
 const CUT: &str = "random data";
 /// A gap is no shorter than this.
 const GAP_MIN: Nanos = Nanos::from_micros(100);
@@ -137,7 +137,7 @@ fn hold(
     probes
 }
 
-/// An answer that no request may cause.
+/// A response that no request may cause.
 struct Fault {
     script: TalkScript,
     talk: Talk,
@@ -228,9 +228,10 @@ impl Director for Rain<'_> {
             *self.tally.entry(fuzz::tallied(&shot, &talk)).or_default() += 1;
             let judgement = fuzz::judge(&shot, &talk, self.plain);
             // a server that is too slow is what is looked for; a fault of its own is a finding
-            let fault = judgement.outcome == TestOutcome::Fail && !talk.replies.answers.is_empty();
+            let fault =
+                judgement.outcome == TestOutcome::Fail && !talk.replies.responses.is_empty();
             let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
-            if ended && talk.replies.answers.is_empty() {
+            if ended && talk.replies.responses.is_empty() {
                 self.cut.push_back((script.clone(), talk.clone()));
                 if self.cut.len() > TAIL_MAX {
                     self.cut.pop_front();

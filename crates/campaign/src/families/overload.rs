@@ -38,7 +38,7 @@ pub(super) const MEMBERS: &[Member] = &[
 fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureVerdict) {
     let (load, origin) = (&played.load, runner.start);
     let own = |at: Nanos| at - origin;
-    // the kept probe asks once it has been answered: where every answer is late it would wait for
+    // the kept probe asks once it has been answered: where every response is late it would wait for
     // itself, and tell of nobody else
     let new: Vec<Probe> =
         played.probes.iter().filter(|probe| probe.kind == ProbeKind::New).cloned().collect();
@@ -107,7 +107,7 @@ fn is_ours(played: &Played, step: &LoadStep) -> Option<String> {
 const GRAVE: [TestOutcome; 3] = [TestOutcome::Denied, TestOutcome::Leak, TestOutcome::Crashed];
 
 /// The outcome of a load: of what well-behaved clients felt and of what was served the worse, as far as it
-/// is not our fault. In an overload late answers are no fault of the server's either.
+/// is not our fault. In an overload late responses are no fault of the server's either.
 fn settle(
     played: &Played,
     step: &LoadStep,

@@ -9,7 +9,7 @@ use super::{
     PADDED, PING, PRIORITIZED, RST_STREAM, SETTINGS, write,
 };
 use crate::http3::{OVER_QUIC, TablePermit, code_name, datagrams, packets};
-use crate::replies::{ANSWERS_MAX, HEAD_MAX, Response};
+use crate::replies::{HEAD_MAX, RESPONSES_MAX, Response};
 use hpack::Decoder;
 use sample::http2_code_name;
 use sha2::{Digest, Sha256};
@@ -307,7 +307,7 @@ impl FrameReader {
                 got.interim.push(answer.status);
                 return Ok(());
             }
-            if got.answers.len() < ANSWERS_MAX {
+            if got.answers.len() < RESPONSES_MAX {
                 got.answers.push(answer);
                 self.digests.insert(stream, Sha256::new());
             }

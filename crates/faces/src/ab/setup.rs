@@ -49,7 +49,7 @@ pub(super) fn plan(options: &Options, files: &dyn Files) -> Result<Plan, Refusal
     // whether the time is over is looked at when something happens: see Tally::limit
     plan.stop.duration = (options.time_limit != 0).then(|| seconds(options.time_limit));
     plan.timeouts = timeouts(options);
-    // every answer is a complete request; what is wrong with it is told apart
+    // every response is a complete request; what is wrong with it is told apart
     plan.expect = Expect { status: vec![(100, 599)], ..Expect::default() };
     plan.measure.interval = ROW;
     plan.measure.tcp_info_share = 0.0;

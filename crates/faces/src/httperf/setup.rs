@@ -284,7 +284,7 @@ fn timeouts(options: &Options) -> Timeouts {
     }
 }
 
-/// Every answer is a reply, but one status, which fails its session.
+/// Every response is a reply, but one status, which fails its session.
 fn expect(options: &Options) -> Expect {
     let bad = options.failure_status;
     let status = match u16::try_from(bad).ok().filter(|bad| (100..=599).contains(bad)) {

@@ -23,7 +23,7 @@ pub(super) fn plan(journey: &Journey, files: &dyn Files) -> Result<Plan, Ending>
     // the guide knows when its users have done what they were to do
     plan.stop.requests = (config.seconds <= 0).then_some(u64::MAX);
     plan.timeouts = timeouts(journey);
-    // what is wrong with an answer is told apart by its status
+    // what is wrong with a response is told apart by its status
     plan.expect = Expect { status: vec![(100, 599)], ..Expect::default() };
     plan.measure.interval = ROW;
     plan.measure.tcp_info_share = 0.0;

@@ -225,7 +225,7 @@ pub(crate) struct TortureBeside {
 
 /// Connections that good users hold at most; calls beyond them wait.
 const BESIDE_CONNECTIONS: u32 = 1_000;
-/// What good users wait for an answer.
+/// What good users wait for a response.
 const BESIDE_PATIENCE: Nanos = Nanos::from_secs(2);
 
 /// The load that is to go on beside the cases, and what it is called.

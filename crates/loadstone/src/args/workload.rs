@@ -60,7 +60,7 @@ pub(crate) struct CrawlArgs {
     /// Leave out images, scripts, style sheets and the like
     #[arg(long)]
     pub(crate) pages_only: bool,
-    /// For each answer
+    /// For each response
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "30s")]
     pub(crate) timeout: Nanos,
     /// A header 'Name: value'; may be given several times
@@ -320,7 +320,7 @@ pub(crate) struct ImportArgs {
     #[arg(short = 'o', long, value_name = "FILE|-", value_parser = parse::sink, default_value = "-")]
     pub(crate) output: super::Sink,
     /// Each request at its own time, whatever the server does; or each client's visit at the time of
-    /// its first request, each further one behind the answer to the one before and the log's pause
+    /// its first request, each further one behind the response to the one before and the log's pause
     /// [default: requests of a log, visits of a HAR file]
     #[arg(long, value_name = "WHAT")]
     pub(crate) by: Option<By>,

@@ -140,7 +140,7 @@ pub(crate) fn closed_calls() -> Vec<Call> {
 }
 
 /// 400 calls a second for 12 s (the first 2 a warm-up) at a server that freezes 800 ms in second 7,
-/// with answers of several statuses, resets, time-outs and drops.
+/// with responses of several statuses, resets, time-outs and drops.
 fn open_calls() -> Vec<Call> {
     let mut stream = Seed(23).stream(Purpose::Simulation, 1);
     let mut calls = Vec::new();

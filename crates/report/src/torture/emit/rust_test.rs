@@ -54,7 +54,7 @@ fn statement(out: &mut String, step: &Move) -> Result<(), String> {
             write(out, "let bytes: Vec<u8> = [".to_owned());
             literals(out, bytes);
             write(out, "].concat();".to_owned());
-            // a server may have ended it already: its answer says why
+            // a server may have ended it already: its response says why
             write(out, "stream.write_all(&bytes).ok();".to_owned());
         }
         Move::Pause(span) => write(
@@ -93,15 +93,15 @@ fn literals(out: &mut String, bytes: &[u8]) {
 fn claim(kept: &Transcript) -> String {
     let talk = &kept.talk;
     let fault = |status: u16| (500..600).contains(&status) && !matches!(status, 501 | 503 | 505);
-    let answers = &talk.replies.answers;
+    let responses = &talk.replies.responses;
     let seen = "{:?}: {text}";
-    if answers.iter().any(|answer| fault(answer.status)) {
+    if responses.iter().any(|response| fault(response.status)) {
         return format!(
             "    let fault = status.is_some_and(|status| status >= 500 && ![501, 503, 505].contains(&status));\n    \
              assert!(!fault && (ended || status.is_some()), \"{seen}\", status);\n"
         );
     }
-    if answers.is_empty() && talk.end == TalkEnd::Silent {
+    if responses.is_empty() && talk.end == TalkEnd::Silent {
         return format!("    assert!(ended || !answer.is_empty(), \"{seen}\", status);\n");
     }
     let expected: Vec<u16> =

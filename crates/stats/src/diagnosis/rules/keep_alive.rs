@@ -36,17 +36,18 @@ fn find(view: &View<'_>) -> Option<Sign> {
     }
     let served = view.lives.served();
     let ended: u64 = served.iter().map(|(_, count)| count).sum();
-    let (answers, most) = served.iter().copied().max_by_key(|(_, count)| *count)?;
+    let (responses, most) = served.iter().copied().max_by_key(|(_, count)| *count)?;
     if most < CONNECTIONS_MIN || ratio(most as f64, ended as f64) < SHARE_MIN {
         return None;
     }
     let spent = view.total.service.mean() * view.total.service.count();
     let setup: Nanos = view.total.connections.setup_sum;
     let cost = ratio(setup.as_secs_f64(), spent.as_secs_f64());
-    if answers > CALLS_MAX && cost < COST_MIN {
+    if responses > CALLS_MAX && cost < COST_MIN {
         return None;
     }
-    let times = if answers == 1 { "1 response".to_owned() } else { format!("{answers} responses") };
+    let times =
+        if responses == 1 { "1 response".to_owned() } else { format!("{responses} responses") };
     let text = format!(
         "the server ended {} of the {} connections that it ended after exactly {times}; connecting \
          took {} of the service time",
