@@ -88,7 +88,7 @@ pub(super) fn awaits_states(case: &Case) -> bool {
     is_slow(case) || case.family.as_ref().is_some_and(|family| family.run == slow::SUMMARY)
 }
 
-/// It holds what well-behaved clients feel against the quiet server.
+/// It holds what well-behaved clients observe against the quiet server.
 pub(super) fn presses(case: &Case) -> bool {
     let run = case.family.as_ref().map(|family| family.run.as_str());
     let pressing = || {

@@ -103,7 +103,7 @@ pub struct Settings {
     /// What may be spent on finding who did it, for each case, and on shrinking, for the whole run;
     /// `None`: neither is done.
     pub search: Option<Budget>,
-    /// What well-behaved clients feel is judged even where the quiet server is noisy.
+    /// What well-behaved clients observe is judged even where the quiet server is noisy.
     pub accept_noisy: bool,
     /// Path and query of a page that costs the server much more than the probed one.
     pub expensive: Option<String>,
@@ -125,7 +125,7 @@ pub struct TestTarget {
     pub peer: Peer,
     /// Name for SNI; `None` without TLS.
     pub tls_name: Option<String>,
-    /// What plain requests, probes and cases speak: HTTP/1.1, or HTTP/2 as a polite client does.
+    /// What plain requests, probes and cases speak: HTTP/1.1, or HTTP/2 as a well-behaved client does.
     pub spoken: Spoken,
     /// `path` is the probed page.
     pub values: Values,

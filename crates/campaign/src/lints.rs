@@ -8,7 +8,7 @@ use torture::judge::{Judgement, TestOutcome};
 use torture::lint::{LintRule, lint};
 use torture::result::{CaseResult, ExchangeResult};
 
-/// Rules that were broken, how often, and by which answer first.
+/// Rules that were broken, how often, and by which response first.
 #[derive(Debug, Default)]
 pub(crate) struct Lints {
     responses: u64,
@@ -89,7 +89,7 @@ impl Runner<'_> {
                 name: rule.text.to_owned(),
                 judgement: Judgement {
                     outcome,
-                    seen: format!("{} of {responses} answers", example.count),
+                    seen: format!("{} of {responses} responses", example.count),
                     expected: format!("{}, {}", rule.reference, rule.level.id()),
                     why: String::new(),
                     kind: None,

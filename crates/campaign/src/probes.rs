@@ -1,4 +1,4 @@
-//! Probes of the server's health: polite requests on a schedule of their own, whatever else goes on.
+//! Probes of the server's health: ordinary requests on a schedule of their own, whatever else goes on.
 //! A late response does not delay the next probe, and each has a deadline of its own.
 
 mod beside;
@@ -63,7 +63,7 @@ pub struct Pattern {
     pub case: String,
 }
 
-const CUT_OFF: &str = "an answer that was cut off";
+const CUT_OFF: &str = "a response that was cut off";
 
 /// When a probe fell due, and how much later it was sent.
 #[derive(Clone, Copy, Debug)]
@@ -213,7 +213,7 @@ fn crowded(pattern: &Pattern, kind: ProbeKind, due: Nanos) -> Probe {
         first_byte: None,
         over: Nanos::ZERO,
         seen: Seen::Lost,
-        said: format!("not sent: {WAITING_MAX} wait for an answer"),
+        said: format!("not sent: {WAITING_MAX} wait for a response"),
         ours: false,
         refused: false,
         case: pattern.case.clone(),
@@ -267,7 +267,7 @@ fn judged(plain: &Plain, response: &Response) -> (Seen, String) {
 }
 
 fn no_response(deadline: Nanos) -> String {
-    format!("no answer in {}", show::duration(deadline))
+    format!("no response in {}", show::duration(deadline))
 }
 
 fn without(end: TalkEnd, deadline: Nanos) -> String {

@@ -140,7 +140,7 @@ pub struct Governor {
     /// What the case under way may take at least.
     case_least: Nanos,
     lost_since: Option<Nanos>,
-    /// A polite request was answered.
+    /// An ordinary request was answered.
     answered: bool,
     stop: Option<Stop>,
     beacon: Option<Beacon>,
@@ -150,7 +150,7 @@ pub struct Governor {
     in_front: Vec<String>,
 }
 
-/// A polite request that names the run and the case to the server's log. [`SPENT`] in it stands for
+/// An ordinary request that names the run and the case to the server's log. [`SPENT`] in it stands for
 /// what went out since it was set.
 #[derive(Clone, Debug)]
 struct Beacon {
@@ -475,7 +475,7 @@ impl Governor {
         }
     }
 
-    /// What a polite request was answered may ask us to stop.
+    /// What an ordinary request was answered may ask us to stop.
     pub fn told(&mut self, response: &Response) {
         if !self.in_front.is_empty()
             && let Some(provider) = front(response)

@@ -240,8 +240,9 @@ impl Replies {
         if self.buffer.is_empty() {
             return;
         }
-        let (_, junk) =
-            self.junk.get_or_insert_with(|| ("it follows the last answer".to_owned(), Vec::new()));
+        let (_, junk) = self
+            .junk
+            .get_or_insert_with(|| ("it follows the last response".to_owned(), Vec::new()));
         let room = JUNK_MAX.saturating_sub(junk.len()).min(self.buffer.len());
         junk.extend_from_slice(&self.buffer[..room]);
         self.buffer.clear();
@@ -292,7 +293,7 @@ impl Replies {
             return;
         }
         if self.responses.len() == RESPONSES_MAX {
-            return self.lose("there are more than 1,024 answers");
+            return self.lose("there are more than 1,024 responses");
         }
         let index = self.responses.len();
         let method = self.methods.get(index).or(self.methods.last()).map_or("GET", String::as_str);
@@ -479,7 +480,7 @@ mod tests {
                 vec!["GET"],
                 "HTTP/1.1 400 Bad\r\nConnection: close\r\nContent-Length: 1\r\n\r\nxHTTP".into(),
                 false,
-                "400 1 junk: it follows the last answer: HTTP",
+                "400 1 junk: it follows the last response: HTTP",
             ),
             (
                 vec!["GET"],

@@ -49,7 +49,7 @@ pub struct TalkScript {
     pub linger: Nanos,
     /// Hold the connection when everything is said and answered, until it ends or the deadline.
     pub hold: bool,
-    /// A polite request that sees how the server is: room is kept for it among the bounds, and what
+    /// An ordinary request that sees how the server is: room is kept for it among the bounds, and what
     /// it is told to stop, stops the run.
     pub probe: bool,
 }
@@ -309,7 +309,7 @@ impl<'t> Conversations<'t> {
     }
 
     /// The way to the server loses packets by itself: whoever is not connected at the end of his time is
-    /// waited for so much longer, and has that time back when he is. A quarter of it is for the answer:
+    /// waited for so much longer, and has that time back when he is. A quarter of it is for the response:
     /// a lost segment costs 200 ms and its doubles where a lost SYN costs a second and its.
     #[must_use]
     pub fn patient(self, patience: Nanos) -> Conversations<'t> {

@@ -466,7 +466,7 @@ pub struct SessionPlan {
     pub visits: Vec<Visit>,
     /// Calls of a group under way at once at most, the next one when one has ended; `None`: all of it.
     pub parallel: Option<u32>,
-    /// The first call of a group goes alone; the rest of it follows that call's answer, as a
+    /// The first call of a group goes alone; the rest of it follows that call's response, as a
     /// browser gets a page and then its parts.
     pub lead: bool,
     /// A session ends with its connection, whatever calls it has left.

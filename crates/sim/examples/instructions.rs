@@ -1,4 +1,4 @@
-//! Runs N calls of the production worker against canned answers: the difference between two N, under
+//! Runs N calls of the production worker against canned responses: the difference between two N, under
 //! callgrind, is what a call costs in instructions. `cargo xtask perf` does that.
 //!
 //!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed|journey|templates|http2_N|http3_N]

@@ -73,7 +73,7 @@ impl Server for Interrupted {
 /// A load, the rate at which its connections begin, and how much of it came to an end.
 #[derive(Clone, Copy, Debug)]
 pub struct OverloadPoint {
-    /// S-Client's sockets, and users who wait for their answers: as many of the one as of the other.
+    /// S-Client's sockets, and users who wait for their responses: as many of the one as of the other.
     pub sockets: u32,
     /// Connections that the sockets begin, and requests that are served, a second.
     pub offered: f64,

@@ -148,7 +148,7 @@ fn a_response_may_be_held_to_its_first_byte_and_its_progress() {
         let heard = within(limits, slow());
         assert_eq!((told(&heard), heard.took), (said.to_owned(), Nanos::from_millis(took)));
     }
-    // until the answer begins, in the place of the other
+    // until the response begins, in the place of the other
     for (answer, progress, said, took) in [
         (400, 600, "200 hello", 720),
         (100, 9_000, "progress-timo", 100),

@@ -16,7 +16,7 @@ pub struct Served {
     pub requests: u64,
     /// Responses by status.
     pub responses: BTreeMap<u16, u64>,
-    /// Requests that a fault left without an HTTP answer: reset, closed, garbage, silence.
+    /// Requests that a fault left without an HTTP response: reset, closed, garbage, silence.
     pub unanswered: u64,
     /// Bytes taken from sockets.
     pub bytes_received: u64,
@@ -27,7 +27,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Answers of any status.
+    /// Responses of any status.
     pub fn answered(&self) -> u64 {
         self.responses.values().sum()
     }

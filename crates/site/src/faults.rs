@@ -170,7 +170,7 @@ impl Faults {
         }
         if self.one_at_a_time && !timed {
             return Some(
-                "--one-at-a-time needs --delay, --service or --drip: without one an answer takes \
+                "--one-at-a-time needs --delay, --service or --drip: without one a response takes \
                  no time that another could wait for",
             );
         }
@@ -215,7 +215,7 @@ impl Faults {
                     "--close-early and --never-answer send nothing that could be late or limited"
                 }
                 false => {
-                    "an answer that goes wrong is not limited, split or late as well: start a second site"
+                    "a response that goes wrong is not limited, split or late as well: start a second site"
                 }
             });
         }

@@ -133,7 +133,7 @@ pub fn tallied(shot: &Shot, talk: &Talk) -> String {
 /// Judges an execution: any well-formed response will do but the server's own faults.
 pub fn judge(shot: &Shot, talk: &Talk, plain: &Plain) -> Judgement {
     let (outcome, why) = found(shot, talk, plain);
-    let expected = "an answer that is not the server's own fault, or an end".to_owned();
+    let expected = "a response that is not the server's own fault, or an end".to_owned();
     let kind = (outcome == TestOutcome::Fail).then(|| judge::FailureKind::of(talk, plain));
     Judgement { outcome, seen: judge::seen(talk), expected, why, kind }
 }

@@ -116,7 +116,7 @@ fn framing(
         "204 has a Transfer-Encoding",
         "RFC 9112 section 6.1",
     );
-    let text = "the answer to HTTP/1.0 has a Transfer-Encoding";
+    let text = "the response to HTTP/1.0 has a Transfer-Encoding";
     say(http_10 && coded, RequirementLevel::Must, text, "RFC 9112 section 6.1");
 }
 
@@ -270,7 +270,7 @@ mod tests {
         }
         assert_eq!(broken(&date(""), 1, false), ["content has no Content-Type"]);
         let response = broken(&date(chunked), 0, true);
-        assert_eq!(response, ["the answer to HTTP/1.0 has a Transfer-Encoding"]);
+        assert_eq!(response, ["the response to HTTP/1.0 has a Transfer-Encoding"]);
     }
 
     proptest::proptest! {

@@ -329,7 +329,7 @@ impl ResponseReader {
             .flat_map(|(_, value)| timings(value))
     }
 
-    /// Whether any byte of the current answer was seen; empty lines before it do not count.
+    /// Whether any byte of the current response was seen; empty lines before it do not count.
     #[inline]
     pub fn begun(&self) -> bool {
         self.begun

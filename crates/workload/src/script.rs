@@ -10,7 +10,7 @@ use wire::response::Asked;
 pub struct Wants {
     /// It says how long to wait before each request.
     pub pauses: bool,
-    /// It wants each answer: status, head and body.
+    /// It wants each response: status, head and body.
     pub responses: bool,
     /// Requests in one of its texts, at least 1: they go out together, as one call.
     pub requests: u16,
@@ -44,7 +44,7 @@ pub trait Script: std::fmt::Debug + Send {
     /// As the script failed.
     fn request(&mut self, out: &mut Vec<u8>) -> Result<Asked, ScriptError>;
 
-    /// Takes a response in; called only when it [wants](Wants::answers) them.
+    /// Takes a response in; called only when it [wants](Wants::responses) them.
     ///
     /// # Errors
     /// As the script failed.

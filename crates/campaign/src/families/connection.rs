@@ -172,7 +172,7 @@ fn drops_half_closed(runner: &mut Runner<'_>, request: &[u8], family: &Family) -
     (dropped > 0).then(|| {
         format!(
             "{dropped} of {count} clients that ended their side right behind the request got no \
-             answer, each from a port of its own: this server takes that for a client that has left \
+             response, each from a port of its own: this server takes that for a client that has left \
              (RFC 9112 section 9.6), and its ports cannot be judged"
         )
     })
@@ -235,7 +235,7 @@ fn judgement(runner: &Runner<'_>, talk: &Talk) -> Judgement {
         TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => TestOutcome::Inconclusive,
         _ => TestOutcome::Fail,
     };
-    let why = if right { "" } else { "a valid request did not get the plain answer" };
+    let why = if right { "" } else { "a valid request did not get the plain response" };
     Judgement {
         outcome,
         seen: judge::seen(talk),

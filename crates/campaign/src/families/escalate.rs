@@ -45,7 +45,7 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
     let end = match &lost {
         Some((level, said)) => format!("at {} a probe was lost: {said}", level.name()),
         None if runner.is_stopped() => "then the run ended".to_owned(),
-        None if result.outcome == TestOutcome::Fail => "then an answer was a fault".to_owned(),
+        None if result.outcome == TestOutcome::Fail => "then a response was a fault".to_owned(),
         None => "the last level; every probe was answered".to_owned(),
     };
     if lost.is_some() {
@@ -180,7 +180,7 @@ struct Rain<'a> {
     tally: BTreeMap<String, u64>,
     /// The first of them.
     faults: Vec<Fault>,
-    /// The last that were ended without an answer: whatever ends a server is among them.
+    /// The last that were ended without a response: whatever ends a server is among them.
     cut: VecDeque<(TalkScript, Talk)>,
 }
 

@@ -244,7 +244,7 @@ fn exchange(
     }
 }
 
-/// Connections that are held in a state which no socket keeps, with polite clients beside them.
+/// Connections that are held in a state which no socket keeps, with well-behaved clients beside them.
 fn held(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
     if let Some(why) = runner.noise() {
         result.outcome = TestOutcome::Inconclusive;

@@ -50,7 +50,7 @@ pub(super) struct Conversation {
     step: usize,
     plain: Vec<u8>,
     plain_at: usize,
-    /// Requests among the bytes, and bytes since the last answer: both are bounded.
+    /// Requests among the bytes, and bytes since the last response: both are bounded.
     requests: Requests,
     /// Requests that were granted and of which no byte has gone, and when they were.
     fresh: u64,
@@ -683,7 +683,7 @@ impl Conversation {
         self.owe();
     }
 
-    /// What a polite client has to say to frames that came goes behind what it says already.
+    /// What a well-behaved client has to say to frames that came goes behind what it says already.
     fn owe(&mut self) {
         // the server may speak first, and nothing goes before the preface
         if self.step == 0 {

@@ -125,7 +125,7 @@ impl Httperf {
         if self.options.period != options::Period::Sequential && !response.is_empty() {
             notes.push(format!(
                 "reply time counts from when a request was sent; from when it was due, half had \
-                 their answer within {}, 99 % within {}",
+                 their response within {}, 99 % within {}",
                 units::show::duration(response.quantile(0.5)),
                 units::show::duration(response.quantile(0.99)),
             ));

@@ -1,4 +1,4 @@
-//! The plain call that goes first: is somebody there, and what does a good answer look like? It
+//! The plain call that goes first: is somebody there, and what does a good response look like? It
 //! also settles on one address where a name has several, and finds the hosts that redirects lead to.
 
 mod over_http2;
@@ -29,7 +29,7 @@ pub(crate) struct Found {
     pub(crate) call: FirstCall,
     /// No connection could be made, or no TLS on it.
     pub(crate) unreachable: bool,
-    /// Where the answer redirects to.
+    /// Where the response redirects to.
     pub(crate) location: Option<Url>,
     /// Streams that the server allows on a connection, where it has such.
     pub(crate) streams_max: Option<u32>,
@@ -497,7 +497,7 @@ fn excerpt(head: &[u8], body: &[u8]) -> String {
     report::printable(&parts.join(" | "), EXCERPT_MAX)
 }
 
-/// `at`: the bytes at which the answer could not be understood.
+/// `at`: the bytes at which the response could not be understood.
 fn unreadable(error: ResponseError, at: &[u8]) -> CallTrouble {
     CallTrouble::from_exchange(misread(&error, at), true)
 }

@@ -230,7 +230,7 @@ fn advice(found: &Description) -> String {
                           or import --by visits"
         }
         Model::PartlyOpen => {
-            "partly open: visits come by themselves, and then wait for answers; \
+            "partly open: visits come by themselves, and then wait for responses; \
                               run --session, or import --by visits"
         }
     }

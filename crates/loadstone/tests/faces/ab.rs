@@ -271,7 +271,7 @@ fn the_bytes_on_the_wire_are_the_same() {
 #[test]
 fn another_length_than_the_first_is_a_failure() {
     for option in ["-q", "-l"] {
-        // the third answer of four is longer
+        // the third response of four is longer
         let server = Listening::start(|index| "x".repeat(if index % 4 == 2 { 9 } else { 5 }));
         let url = server.server.url("/");
         let (_, ran) = same(&[option, "-n", "4", &url]);

@@ -35,7 +35,7 @@ impl Norm {
         let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).expect("a connection");
         let mut response = Vec::new();
-        stream.read_to_end(&mut response).expect("an answer");
+        stream.read_to_end(&mut response).expect("a response");
         String::from_utf8_lossy(&response).into_owned()
     }
 

@@ -498,7 +498,7 @@ fn a_run_is_printed_with_the_figures_of_webstone_and_webbench() {
         .expect(&[0, 1, 4]);
     let refused = run(&["report", text(&json), "--as", "webstone"]).expect(&[2]).stderr;
     assert!(
-        refused.contains("its clients wait for their answers: make the run with -c"),
+        refused.contains("its clients wait for their responses: make the run with -c"),
         "{refused}"
     );
 }

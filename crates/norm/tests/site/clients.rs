@@ -13,7 +13,7 @@ fn was_refused(stream: &mut TcpStream) -> bool {
             assert_eq!(status(&String::from_utf8_lossy(&response)), 200);
             false
         }
-        Err(error) => panic!("half an answer: {error}"),
+        Err(error) => panic!("half a response: {error}"),
     }
 }
 

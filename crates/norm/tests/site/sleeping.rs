@@ -19,7 +19,7 @@ fn two_sleeps(site: &Site) -> [Duration; 2] {
         begun.elapsed()
     });
     assert!(response(&mut first).ends_with("Slept for 0.2 seconds\n"));
-    [begun.elapsed(), second.join().expect("an answer")]
+    [begun.elapsed(), second.join().expect("a response")]
 }
 
 #[test]

@@ -116,7 +116,7 @@ pub(crate) fn response(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
     loop {
         let mut byte = [0];
-        stream.read_exact(&mut byte).expect("more of an answer");
+        stream.read_exact(&mut byte).expect("more of a response");
         text.push(byte[0]);
         if text.ends_with(b"\r\n\r\n") {
             break;

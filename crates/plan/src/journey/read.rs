@@ -381,7 +381,7 @@ fn wants_a_response(outcome: Wanted, table: &Table<'_>) -> Result<(), ParseError
     if outcome == Wanted::Response {
         return Ok(());
     }
-    Err(table.fault("a journey goes on with the answers; outcome is for check plans"))
+    Err(table.fault("a journey goes on with the responses; outcome is for check plans"))
 }
 
 /// What the steps of a journey capture for as long as their user is there.

@@ -64,7 +64,7 @@ fn check_calls(plan: &Plan, problems: &mut Problems) {
     {
         let text = format!(
             "--group {group} and --pipeline {pipeline} are two ways to send ahead; drop --pipeline \
-             for groups that wait for their last answer, or --group for a constant depth"
+             for groups that wait for their last response, or --group for a constant depth"
         );
         problems.add("--group", text);
     }

@@ -357,7 +357,7 @@ pub(crate) fn troubled() -> RunReport {
     report.findings = vec![Finding {
         id: "periodic-stall".to_owned(),
         confidence: Confidence::Likely,
-        evidence: "every answer that fell due between 5.0 s and 5.8 s came at 5.8 s".to_owned(),
+        evidence: "every response that fell due between 5.0 s and 5.8 s came at 5.8 s".to_owned(),
         advice: "look for a garbage collector or a flush of that length".to_owned(),
     }];
     report

@@ -20,7 +20,7 @@ use crate::{AccessLog, Config, Faults};
 /// What falls due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Duty {
-    /// The connection's next pending answer.
+    /// The connection's next pending response.
     Answer,
     /// More of a slow body.
     Drip,

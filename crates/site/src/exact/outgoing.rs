@@ -293,7 +293,7 @@ fn content(request: &ExactRequest, error: Option<u16>) -> (u16, BodyPiece, Strin
         Page::Status { code: 101, .. } if request.version == Version::Http11 => {
             (101, text(""), String::new())
         }
-        Page::Status { code: 100..=199, .. } => (200, text("after an interim answer\n"), plain),
+        Page::Status { code: 100..=199, .. } => (200, text("after an interim response\n"), plain),
         Page::Status { code: code @ 300..=399, to } => {
             let location = format!("Location: {to}\r\n");
             let body = format!("{code}: see {to}\n");

@@ -210,7 +210,7 @@ pub(super) struct HandedBack;
 
 impl std::fmt::Display for HandedBack {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the answer is written by hand")
+        f.write_str("the response is written by hand")
     }
 }
 

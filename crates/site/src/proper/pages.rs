@@ -236,7 +236,7 @@ async fn timed(span: Nanos) -> Response<PageBody> {
 fn status(code: u16, to: &str) -> Response<PageBody> {
     let code = match StatusCode::from_u16(code) {
         // only for HTTP/1.0, which knows no interim responses
-        Ok(code) if code.is_informational() => return ok(TEXT, "after an interim answer\n"),
+        Ok(code) if code.is_informational() => return ok(TEXT, "after an interim response\n"),
         Ok(code) => code,
         Err(_) => return refuse(&Refusal { status: 400, text: "No such status.\n".to_owned() }),
     };

@@ -28,7 +28,7 @@ pub(super) enum RawKind {
 }
 
 const PLAIN: &str = "Content-Type: text/plain\r\n";
-const AFTER_INTERIM: &str = "after an interim answer\n";
+const AFTER_INTERIM: &str = "after an interim response\n";
 
 impl RawResponse {
     pub(super) fn status(&self) -> u16 {

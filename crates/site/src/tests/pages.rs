@@ -153,10 +153,10 @@ fn interim_responses_and_what_follows_them() {
     let mut client = Client::new(&site);
     let interim = client.send(request("GET /status/103")).response(false);
     assert_eq!(interim, "HTTP/1.1 103 Early Hints\n\n");
-    let plain = "Server: loadstone\nDate: *\nContent-Length: 24\n";
+    let plain = "Server: loadstone\nDate: *\nContent-Length: 26\n";
     assert_eq!(
         client.response(false),
-        format!("HTTP/1.1 200 OK\n{plain}Content-Type: text/plain\n\nafter an interim answer\n")
+        format!("HTTP/1.1 200 OK\n{plain}Content-Type: text/plain\n\nafter an interim response\n")
     );
     // the connection goes on
     assert_eq!(client.send(last("GET /hw")).rest(), text("200 OK", "", "hello world"));

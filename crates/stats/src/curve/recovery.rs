@@ -9,7 +9,7 @@ const IN_A_ROW: usize = 2;
 const FACTOR: f64 = 1.5;
 const SLACK: Nanos = Nanos::from_millis(1);
 
-/// Seconds from the start of a polite load until the server answers as before: the start of the
+/// Seconds from the start of an ordinary load until the server answers as before: the start of the
 /// first of two intervals running, both with responses, in which nothing failed and the median
 /// response time was at most 1.5 × `before` or 1 ms above it. `None` when that does not come.
 pub fn as_before(series: &[Second], before: Nanos) -> Option<f64> {

@@ -14,7 +14,7 @@ pub enum FailureKind {
     Hang,
     /// What came back is no HTTP.
     NoHttp,
-    /// The answers no longer fit the requests.
+    /// The responses no longer fit the requests.
     OutOfStep,
     /// Plain requests were not answered as before afterwards.
     Lost,
@@ -65,7 +65,7 @@ impl FailureKind {
     }
 }
 
-/// Over HTTP/2 the follow-up got no answer: that it got none is not that it got another's.
+/// Over HTTP/2 the follow-up got no response: that it got none is not that it got another's.
 fn followed_by_nothing(talk: &Talk) -> bool {
     let whole = |answer: &Response| answer.stream == FOLLOW_UP && answer.complete;
     talk.replies.frames.is_some() && !talk.replies.responses.iter().any(whole)

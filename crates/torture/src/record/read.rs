@@ -342,7 +342,7 @@ fn over(value: &str) -> Result<(Nanos, TalkEnd), String> {
 fn response(value: &str) -> Result<Response, String> {
     let parts: Vec<&str> = value.splitn(7, ' ').collect();
     let [status, minor, body_len, sum, whole, stays, head] = parts[..] else {
-        return Err("an answer has seven parts".to_owned());
+        return Err("a response has seven parts".to_owned());
     };
     let word = |value: &str, right: &str, wrong: &str| match value {
         it if it == right => Ok(true),

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What came of an input: every finished answer, then the state at the end.
+/// What came of an input: every finished response, then the state at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Read {
     responses: Vec<(ResponseFacts, Vec<u8>)>,

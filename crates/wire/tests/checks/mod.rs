@@ -23,7 +23,7 @@ struct Seen {
     open: (ResponseFacts, Vec<u8>),
     begun: bool,
     end: Result<(), ResponseError>,
-    /// Bytes used by the completed answers.
+    /// Bytes used by the completed responses.
     used: usize,
 }
 
@@ -174,7 +174,7 @@ pub(crate) fn chunked(data: &[u8]) {
     assert_eq!(outcome, wanted);
     assert_eq!(body, plain.body);
     if wanted == Plain::Done {
-        assert_eq!(input.len() - at, plain.rest.len(), "what belongs to the next answer");
+        assert_eq!(input.len() - at, plain.rest.len(), "what belongs to the next response");
     }
 }
 

@@ -376,7 +376,7 @@ impl Runner<'_> {
         let outcome = if failed * 2 > tries { TestOutcome::Fail } else { TestOutcome::Flaky };
         result.outcome = result.outcome.max(outcome);
         let Some((script, talk, judgement)) = kept else { return };
-        let expected = "an answer that is no 5xx, or an end".to_owned();
+        let expected = "a response that is no 5xx, or an end".to_owned();
         let kind = Some(FailureKind::of(&talk, &self.plain));
         result.exchanges.push(ExchangeResult {
             name,

@@ -53,7 +53,7 @@ pub(super) fn depth(
         } else {
             let mut sent = spoken(&script.steps);
             sent.truncate(SENT_MAX);
-            let expected = "an answer to each, or an end".to_owned();
+            let expected = "a response to each, or an end".to_owned();
             result.outcome = result.outcome.max(outcome);
             result.exchanges.push(ExchangeResult {
                 name,
@@ -87,9 +87,10 @@ fn judged(talk: &Talk, right: u64, count: u64) -> (TestOutcome, String) {
         TalkEnd::Unconnected(class) => {
             (TestOutcome::Inconclusive, format!("no connection: {}", class.explain()))
         }
-        _ if wrong > 0 => {
-            (TestOutcome::Fail, format!("{} answers were not that of the page", show::count(wrong)))
-        }
+        _ if wrong > 0 => (
+            TestOutcome::Fail,
+            format!("{} responses were not that of the page", show::count(wrong)),
+        ),
         _ if right == count => (TestOutcome::Pass, String::new()),
         TalkEnd::Closed | TalkEnd::Broken(_) if right > 0 => (TestOutcome::Pass, String::new()),
         TalkEnd::Silent => {
@@ -128,7 +129,7 @@ pub(super) fn requests(
     let announced = responses.last().is_some_and(|last| !last.persistent);
     let (high, note) = match (count < most, announced) {
         (false, false) => (None, "the connection stays"),
-        (_, true) => (Some(count as f64 + 1.0), "the last answer announced the end"),
+        (_, true) => (Some(count as f64 + 1.0), "the last response announced the end"),
         (true, false) => (Some(count as f64 + 1.0), "the end was not announced"),
     };
     result.measures.push(Measure {

@@ -80,7 +80,7 @@ impl Knee {
             "peak goodput",
             self.peak,
             Unit::PerSecond,
-            "right answers a second".to_owned(),
+            "right responses a second".to_owned(),
         );
         let knee = Measure {
             what: "knee".to_owned(),

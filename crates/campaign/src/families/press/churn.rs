@@ -112,7 +112,7 @@ pub(super) fn keep_alive(
     ));
 }
 
-/// Nothing can be said of what well-behaved clients feel.
+/// Nothing can be said of what well-behaved clients observe.
 pub(super) fn noisy(runner: &Runner<'_>, result: &mut CaseResult) -> bool {
     let Some(why) = runner.noise() else { return false };
     result.outcome = TestOutcome::Inconclusive;

@@ -24,7 +24,7 @@ const STATES: [(&str, &str); 5] = [
     ("half-head", "half a head"),
     ("dripped-head", "a dripped head"),
     ("dripped-body", "a dripped body"),
-    ("unread", "an answer that is not read"),
+    ("unread", "a response that is not read"),
     ("idle", "an idle connection"),
 ];
 

@@ -52,9 +52,9 @@ impl SlowState {
             SlowState::HeadDripped => "head, dripped",
             SlowState::Body => "half a body",
             SlowState::BodyDripped => "body, dripped",
-            SlowState::Unread => "answer not read",
-            SlowState::Sipped => "answer read at 1 KiB/s",
-            SlowState::Idle => "idle after an answer",
+            SlowState::Unread => "response not read",
+            SlowState::Sipped => "response read at 1 KiB/s",
+            SlowState::Idle => "idle after a response",
             SlowState::Handshake => "half a TLS handshake",
         }
     }

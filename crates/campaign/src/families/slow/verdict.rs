@@ -221,7 +221,7 @@ impl Held {
             SlowState::Sipped => (TestOutcome::Pass, String::new(), String::new()),
             _ => {
                 let why = format!("all {all} came, though nothing was read for {span}");
-                (TestOutcome::Unbounded, "an answer that is cut short".to_owned(), why)
+                (TestOutcome::Unbounded, "a response that is cut short".to_owned(), why)
             }
         };
         let note = format!("none within {span}: all {all} came then");
@@ -242,7 +242,7 @@ impl Held {
         let measure = self.measure(None, Some(self.horizon.as_secs_f64()), cut);
         let expected = match state {
             SlowState::Sipped => String::new(),
-            _ => "an answer that is cut short".to_owned(),
+            _ => "a response that is cut short".to_owned(),
         };
         (self.judgement(TestOutcome::Pass, expected, String::new()), Some(measure))
     }

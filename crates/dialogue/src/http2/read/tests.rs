@@ -101,7 +101,7 @@ proptest! {
     }
 }
 
-/// What comes over QUIC, whatever it is cut into: an answer, and what ends streams and the connection.
+/// What comes over QUIC, whatever it is cut into: a response, and what ends streams and the connection.
 #[test]
 fn pieces_of_streams_are_read() {
     use crate::http3::write;

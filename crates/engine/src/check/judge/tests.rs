@@ -169,7 +169,7 @@ fn captures() {
 }
 
 fn member(name: &str, millis: u64, failed: bool) -> StepResult {
-    let difference = failed.then(|| Difference::new("outcome", "an answer", "closed"));
+    let difference = failed.then(|| Difference::new("outcome", "a response", "closed"));
     StepResult {
         name: name.to_owned(),
         line: 1,

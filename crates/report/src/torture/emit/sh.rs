@@ -26,7 +26,7 @@ pub(super) fn script(kept: &Transcript) -> Result<String, String> {
             Move::Send(bytes) => pieces(&mut body, bytes),
             Move::Pause(span) if more => body.push_str(&format!("sleep {}\n", seconds(*span))),
             Move::Await(Awaited::Interim | Awaited::Response) if more => {
-                body.push_str("# time for an answer\nsleep 1\n");
+                body.push_str("# time for a response\nsleep 1\n");
             }
             Move::Pause(_) | Move::Await(_) => {}
             Move::HalfClose if !more => last = Last::Ends,

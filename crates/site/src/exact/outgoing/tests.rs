@@ -66,8 +66,8 @@ fn responses_are_complete() {
 
 #[test]
 fn interim_responses_come_before_one_that_is_not() {
-    let body = "Content-Length: 24\r\n";
-    let last = "Content-Type: text/plain\r\n\r\nafter an interim answer\n";
+    let body = "Content-Length: 26\r\n";
+    let last = "Content-Type: text/plain\r\n\r\nafter an interim response\n";
     assert_eq!(
         answer("GET /status/103 HTTP/1.1", MAKING),
         format!("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n{body}{last}")

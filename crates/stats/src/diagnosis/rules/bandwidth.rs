@@ -21,7 +21,7 @@ pub(crate) const RULE: Rule = Rule {
     source: "RFC 2544 §26.1 (throughput in frames and bytes); Ethernet's 94 to 97 % of payload; \
              nginx's limit_rate.",
     thresholds: &[
-        (RESPONSE_MIN, "bytes of the mean answer, at least"),
+        (RESPONSE_MIN, "bytes of the mean response, at least"),
         (TRANSFER_MIN, "share of the service time after the first byte, at least"),
         (FLAT_MAX, "standard deviation over mean of the bytes in each second, at most"),
         (ROUND_WITHIN, "distance to a round rate, at most"),

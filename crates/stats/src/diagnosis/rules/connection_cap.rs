@@ -65,7 +65,7 @@ fn waiting(view: &View<'_>) -> Option<Sign> {
         return None;
     }
     let text = format!(
-        "{} connections were served all the time, a call in {}; {} others stood and got no answer \
+        "{} connections were served all the time, a call in {}; {} others stood and got no response \
          for at least {}",
         show::count(prompt),
         show::duration(usual),

@@ -21,7 +21,7 @@ pub(crate) const RULE: Rule = Rule {
     thresholds: &[
         (3.0, "connections that the server ended, at least"),
         (SHARE_MIN, "share of them that carried the same number, at least"),
-        (50.0, "answers a connection, at most, or else"),
+        (50.0, "responses a connection, at most, or else"),
         (COST_MIN, "share of the service time that connecting takes, at least"),
     ],
     advice: "Raise or lift the server's limit of requests per connection (MaxKeepAliveRequests, \
