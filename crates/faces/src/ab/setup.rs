@@ -219,7 +219,8 @@ fn versions(protocol: Option<&str>) -> Result<TlsVersions, Ending> {
     } else if begins("TLS1.2") {
         Ok(TlsVersions::Tls12)
     } else if ["SSL2", "SSL3", "TLS1"].into_iter().any(begins) {
-        let text = format!("-f {protocol}: nothing below TLS 1.2 is spoken here; leave -f out\n");
+        let text =
+            format!("-f {protocol}: nothing below TLS 1.2 is supported here; leave -f out\n");
         Err(Ending::error(text, 1))
     } else {
         Ok(TlsVersions::Any)

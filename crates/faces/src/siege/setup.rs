@@ -91,7 +91,7 @@ fn tls(config: &Config, files: &dyn Files) -> Result<TlsPlan, Ending> {
         TlsPlan { insecure: true, resumption: false, alpn: Vec::new(), ..TlsPlan::default() };
     if let Some(list) = &config.ssl_ciphers {
         tls.ciphers = ciphers::chosen(list, TlsVersions::Any).ok_or_else(|| {
-            Ending::error(error(&format!("ssl-ciphers {list}: none of these is spoken here")), 1)
+            Ending::error(error(&format!("ssl-ciphers {list}: none of these is supported here")), 1)
         })?;
     }
     let read = |key: &str, path: &String| {

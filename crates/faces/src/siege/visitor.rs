@@ -318,8 +318,9 @@ impl Visitor {
         let login = Login::of(logins, &realm).cloned().or(named);
         match (&challenge, login) {
             (Challenge::Other(name), _) => {
-                told.err =
-                    error(&format!("{name} is no login that is spoken here; Basic and Digest are"));
+                told.err = error(&format!(
+                    "{name} is not a login that is supported here; Basic and Digest are"
+                ));
                 self.fail(told);
                 return None;
             }

@@ -393,7 +393,7 @@ fn logins_answer_challenges() {
     }
     let ran = home.ours(&[&url("/ntlm")]);
     assert_eq!(ran.code, 0);
-    assert!(ran.stderr.contains("NTLM is no login that is spoken here"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("NTLM is not a login that is supported here"), "{}", ran.stderr);
     assert!(ran.stderr.contains("Failed transactions:\t           1\n"), "{}", ran.stderr);
 }
 
@@ -665,8 +665,8 @@ fn what_cannot_be_asked_for_is_refused_in_the_same_words() {
         home.same(&args);
     }
     for (url, wanted) in [
-        ("ftp://127.0.0.1/x", "FTP is not spoken here"),
-        ("gopher://h/", "this protocol is not spoken here"),
+        ("ftp://127.0.0.1/x", "FTP is not supported here"),
+        ("gopher://h/", "this protocol is not supported here"),
         ("http://", "no host that a connection could go to"),
         ("", "no host that a connection could go to"),
     ] {

@@ -447,7 +447,7 @@ fn check_tls(tls: &TlsPlan, version: HttpVersion, problems: &mut Problems) {
         if !known {
             let more = if version == HttpVersion::Auto { "h2, " } else { "" };
             let text = format!(
-                "--alpn {} offers a protocol that is not spoken here; give {more}http/1.1 or \
+                "--alpn {} offers a protocol that is not supported here; give {more}http/1.1 or \
                  http/1.0, or none",
                 quoted(protocol)
             );

@@ -60,9 +60,9 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
             TestOutcome::Degraded
         }
         _ if toll.right == toll.due => {
-            result
-                .notes
-                .push("the starving had no effect: nothing is known of what it would do".to_owned());
+            result.notes.push(
+                "the starving had no effect: nothing is known of what it would do".to_owned(),
+            );
             TestOutcome::Unseen
         }
         _ => TestOutcome::Held,

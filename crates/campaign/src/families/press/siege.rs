@@ -319,7 +319,7 @@ fn conclude(result: &mut CaseResult, round: Round) {
 /// Not as many stood as were meant to, and that was the server's doing.
 fn unarmed(round: &Round) -> Option<String> {
     let (armed, wanted) = (round.health.armed, round.health.wanted);
-    (!round.is_armed()).then(|| format!("no more than {armed} of {wanted} connections stood at once: the server ended or refused the others"))
+    (!round.is_armed()).then(|| format!("no more than {armed} of {wanted} connections were open at once: the server ended or refused the others"))
 }
 
 /// The median time for which the server bore the connections that it ended, and how many they are;
