@@ -232,7 +232,7 @@ run_tables() {
     close) table close $ls limit-close $TOOLS ;;
     tls) table tls $ls $TOOLS ;;
     h2) table h2 $ls h2load-h2c oha-h2c h2load-h2c-m16 oha-h2c-m16 h2load-tls oha-tls hey-tls bombardier-tls vegeta-tls fortio-tls k6-tls ;;
-    memory) # every answer takes a second, so the connections are mostly idle
+    memory) # every response takes a second, so the connections are mostly idle
       start_null delay --delay-us 1000000
       local x c0=$CNT s0=$SRV; CNT=127.0.0.1:$NULLPORT/__count SRV=$NULLPID
       for x in $ls $TOOLS; do
@@ -291,7 +291,7 @@ summary() {
       for (i = 1; i <= n; i++) { split(ord[i], p, SUBSEP); if (p[1] != tabs[t]) continue; k = ord[i]; r = ""
         for (j = 1; j <= reps[p[1]]; j++) if (at[p[1], j, "wrk"] > 0 && at[p[1], j, p[2]] > 0) r = r " " at[p[1], j, p[2]] / at[p[1], j, "wrk"]
         printf "| %s | %.0f | %.2f | %.2f | %.2f | %.0f%% | %s | %.1f | %.2f | %.2f | %.3f | %s |\n", p[2], med(rps[k]), med(cpu[k]), med(us[k]), med(sy[k]), 100 * rng(cpu[k]) / med(cpu[k]), r == "" ? "-" : sprintf("%.2f", med(r)), med(rss[k]) / 1024, med(cu[k]), med(su[k]), med(acc[k]), bad[k] == "" ? "" : "exit" bad[k] } }
-    if (mn) { printf "\n### memory\n\n| tool | RSS MiB at %d | RSS MiB at %d | KiB per connection | connections opened | answers |\n|---|--:|--:|--:|--:|--:|\n", small, big
+    if (mn) { printf "\n### memory\n\n| tool | RSS MiB at %d | RSS MiB at %d | KiB per connection | connections opened | responses |\n|---|--:|--:|--:|--:|--:|\n", small, big
       for (i = 1; i <= mn; i++) { x = mname[i]; printf "| %s | %.1f | %.1f | %.1f | %d | %d |\n", x, mem[x, small] / 1024, mem[x, big] / 1024, (mem[x, big] - mem[x, small]) / (big - small), macc[x, big], mreq[x, big] } }
     if (sysl) printf "\n### syscalls per request\n\n| tool | syscalls/req |\n|---|--:|\n%s", sysl
   }' "$1"

@@ -245,7 +245,7 @@ syscalls() { # table
   done
 }
 
-# Resident memory with most connections idle: each answer takes a second.
+# Resident memory with most connections idle: each response takes a second.
 memory() {
   local round conns rss
   start_null memory --delay-us 1000000; at_null; CORE=$CLI_CORE LIMIT=30

@@ -122,8 +122,8 @@ mod tests {
     #[test]
     fn targets_are_the_bins() {
         let manifest =
-            "[package]\nname = 'fuzz'\n[[bin]]\nname = 'answer'\n[[bin]]\nname = 'alarm'\n";
-        assert_eq!(targets(manifest).unwrap(), ["answer", "alarm"]);
+            "[package]\nname = 'fuzz'\n[[bin]]\nname = 'response'\n[[bin]]\nname = 'alarm'\n";
+        assert_eq!(targets(manifest).unwrap(), ["response", "alarm"]);
         assert!(targets("[package]\nname = 'fuzz'\n").unwrap().is_empty());
         assert!(targets("bin = [").is_err());
     }

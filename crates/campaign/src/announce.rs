@@ -1,4 +1,4 @@
-//! What the server's own log is told: polite requests whose User-Agent names the case before and
+//! What the server's own log is told: ordinary requests whose User-Agent names the case before and
 //! after its odd traffic, and every minute while it goes on, with what went out by then.
 
 use super::{PLAIN_DEADLINE, Runner, habits};

@@ -104,7 +104,7 @@ impl Runner<'_> {
                 Some(origin) => self.heard(origin),
                 None => Vec::new(),
             };
-            let answered = !talk.replies.answers.is_empty() || talk.end != TalkEnd::Silent;
+            let answered = !talk.replies.responses.is_empty() || talk.end != TalkEnd::Silent;
             let parted = request.has_frames().then(|| parted(&arrived)).flatten();
             let handling = origin.is_some().then(|| match Handling::of(&arrived, answered) {
                 Handling::MadeClear if parted.is_some() => Handling::PassedOn,
@@ -133,7 +133,8 @@ impl Runner<'_> {
         for _ in 0..WAKES_MAX {
             let plain = habits::plain_request(self.target, "");
             let talk = self.ask(&plain);
-            let served = talk.replies.answers.first().is_some_and(|answer| answer.status < 500);
+            let served =
+                talk.replies.responses.first().is_some_and(|response| response.status < 500);
             if served || self.is_stopped() {
                 return;
             }

@@ -56,7 +56,7 @@ const LINT: &[Member] =
     &[Member { name: LINT_NAME, run: |runner, _, _, result| runner.linted(result) }];
 const LINT_NAME: &str = "lint";
 
-/// What can be said only when all else has been: what every answer looked like.
+/// What can be said only when all else has been: what every response looked like.
 fn is_last(case: &Case) -> bool {
     case.family.as_ref().is_some_and(|family| family.run == LINT_NAME)
 }
@@ -88,7 +88,7 @@ pub(super) fn awaits_states(case: &Case) -> bool {
     is_slow(case) || case.family.as_ref().is_some_and(|family| family.run == slow::SUMMARY)
 }
 
-/// It holds what well-behaved clients feel against the quiet server.
+/// It holds what well-behaved clients observe against the quiet server.
 pub(super) fn presses(case: &Case) -> bool {
     let run = case.family.as_ref().map(|family| family.run.as_str());
     let pressing = || {

@@ -77,10 +77,10 @@ pub(super) fn is_heard(talk: &Talk, name: &str) -> bool {
     row.zip(frames).is_some_and(|(row, seen)| http3::packets::is_heard(&seen.frames, row))
 }
 
-/// What the probed page can do: of a plain answer and of an answer to a range.
+/// What the probed page can do: of a plain response and of a response to a range.
 pub(super) fn offers(plain: &Talk, ranged: &Talk) -> Vec<Need> {
     let mut found = Vec::new();
-    if ranged.replies.answers.first().is_some_and(|answer| answer.status == 206) {
+    if ranged.replies.responses.first().is_some_and(|response| response.status == 206) {
         found.push(Need::Ranges);
     }
     let (etag, modified) = validators(plain);
@@ -109,15 +109,15 @@ pub(super) fn table_of(plain: &Talk) -> u64 {
 /// Bytes of a validator that is sent back.
 const VALIDATOR_MAX: usize = 256;
 
-/// ETag, without the mark of a weak one, and Last-Modified of a plain answer; empty where there is none
+/// ETag, without the mark of a weak one, and Last-Modified of a plain response; empty where there is none
 /// that can be sent back.
 pub(super) fn validators(plain: &Talk) -> (String, String) {
-    let Some(answer) = plain.replies.answers.first() else { return Default::default() };
+    let Some(response) = plain.replies.responses.first() else { return Default::default() };
     let sound = |value: &&str| {
         value.len() <= VALIDATOR_MAX
             && value.bytes().all(|one| one == b' ' || one.is_ascii_graphic())
     };
-    let field = |name| answer.field(name).next().filter(sound).unwrap_or_default();
+    let field = |name| response.field(name).next().filter(sound).unwrap_or_default();
     let etag = field("etag");
     (etag.strip_prefix("W/").unwrap_or(etag).to_owned(), field("last-modified").to_owned())
 }

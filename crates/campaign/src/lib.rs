@@ -73,7 +73,7 @@ const WITHHELD: Nanos = Nanos::from_millis(500);
 const TLS_ALERT: &[u8] = &[0x15, 0x03];
 const GATE_EVERY: Nanos = Nanos::from_millis(200);
 
-/// How long a connection is watched after its last answer, for answers that nobody asked for.
+/// How long a connection is watched after its last response, for responses that nobody asked for.
 const GRACE: Nanos = Nanos::from_millis(60);
 
 /// How long the server is given to close a connection that it said it would close.
@@ -103,7 +103,7 @@ pub struct Settings {
     /// What may be spent on finding who did it, for each case, and on shrinking, for the whole run;
     /// `None`: neither is done.
     pub search: Option<Budget>,
-    /// What well-behaved clients feel is judged even where the quiet server is noisy.
+    /// What well-behaved clients observe is judged even where the quiet server is noisy.
     pub accept_noisy: bool,
     /// Path and query of a page that costs the server much more than the probed one.
     pub expensive: Option<String>,
@@ -125,7 +125,7 @@ pub struct TestTarget {
     pub peer: Peer,
     /// Name for SNI; `None` without TLS.
     pub tls_name: Option<String>,
-    /// What plain requests, probes and cases speak: HTTP/1.1, or HTTP/2 as a polite client does.
+    /// What plain requests, probes and cases speak: HTTP/1.1, or HTTP/2 as a well-behaved client does.
     pub spoken: Spoken,
     /// `path` is the probed page.
     pub values: Values,
@@ -420,7 +420,9 @@ impl Runner<'_> {
                 };
                 return Err(format!("no connection: {}{hint}", class.explain()));
             }
-            let Some(answer) = talk.replies.answers.first().filter(|answer| answer.complete) else {
+            let Some(response) =
+                talk.replies.responses.first().filter(|response| response.complete)
+            else {
                 let hint = if talk.raw.starts_with(TLS_ALERT) {
                     ": it speaks TLS, write https://"
                 } else if self.target.spoken.is_http2() {
@@ -432,17 +434,17 @@ impl Runner<'_> {
                 };
                 return Err(format!("a plain GET was not answered: {}{hint}", judge::seen(&talk)));
             };
-            if !(200..400).contains(&answer.status) {
+            if !(200..400).contains(&response.status) {
                 return Err(format!(
                     "a plain GET was answered {}: {}",
-                    answer.status,
-                    way_out(answer.status)
+                    response.status,
+                    way_out(response.status)
                 ));
             }
             let now = Plain {
-                status: answer.status,
-                body_len: answer.body_len,
-                digest: Some(answer.digest),
+                status: response.status,
+                body_len: response.body_len,
+                digest: Some(response.digest),
             };
             plain = Some(match plain {
                 Some(before) if before.status != now.status => {
@@ -451,7 +453,7 @@ impl Runner<'_> {
                         before.status, now.status
                     ));
                 }
-                // a page that changes: its status alone is held against the answers
+                // a page that changes: its status alone is held against the responses
                 Some(before) if before.digest != now.digest => Plain { digest: None, ..now },
                 _ => now,
             });
@@ -486,7 +488,7 @@ impl Runner<'_> {
             return None;
         }
         let talk = self.post("x", PLAIN_DEADLINE);
-        let taken = talk.replies.answers.first().is_some_and(|answer| answer.status < 400);
+        let taken = talk.replies.responses.first().is_some_and(|response| response.status < 400);
         (!taken).then(|| judge::seen(&talk))
     }
 
@@ -504,7 +506,7 @@ impl Runner<'_> {
 
     /// Nothing is answered while the body is withheld.
     fn reads_bodies(&mut self) -> bool {
-        !self.target.spoken.has_frames() && self.post("", WITHHELD).replies.answers.is_empty()
+        !self.target.spoken.has_frames() && self.post("", WITHHELD).replies.responses.is_empty()
     }
 
     fn ranges(&mut self) -> Talk {
@@ -766,7 +768,7 @@ impl Runner<'_> {
         talks.pop().expect("a world gives back a talk for each script")
     }
 
-    /// Has conversations all at once; every answer is looked at.
+    /// Has conversations all at once; every response is looked at.
     fn together(&mut self, scripts: Vec<TalkScript>) -> Vec<Talk> {
         let odd = scripts.iter().any(|script| !script.probe);
         let talks = self.world.talk(scripts);
@@ -789,7 +791,7 @@ impl Runner<'_> {
         let mut late = false;
         loop {
             let talk = self.ask(&self.remarking(&self.remark, "Connection: close\r\n"));
-            let right = talk.replies.answers.first().is_some_and(|first| self.plain.is(first));
+            let right = talk.replies.responses.first().is_some_and(|first| self.plain.is(first));
             let now = self.world.now();
             match right {
                 true if late => return Some(Some(now - start)),
@@ -838,7 +840,8 @@ fn accuse(
 
 /// Nothing came back: the server may be gone.
 fn gave_no_sign(talk: &Talk) -> bool {
-    matches!(talk.end, TalkEnd::Silent | TalkEnd::Unconnected(_)) && talk.replies.answers.is_empty()
+    matches!(talk.end, TalkEnd::Silent | TalkEnd::Unconnected(_))
+        && talk.replies.responses.is_empty()
 }
 
 /// What to do where the probed page gives this.

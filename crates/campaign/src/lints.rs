@@ -1,4 +1,4 @@
-//! Every answer of a run, held against the rules that bind whoever sends one.
+//! Every response of a run, held against the rules that bind whoever sends one.
 
 use super::{Runner, spoken};
 use dialogue::talk::{Move, Talk};
@@ -8,10 +8,10 @@ use torture::judge::{Judgement, TestOutcome};
 use torture::lint::{LintRule, lint};
 use torture::result::{CaseResult, ExchangeResult};
 
-/// Rules that were broken, how often, and by which answer first.
+/// Rules that were broken, how often, and by which response first.
 #[derive(Debug, Default)]
 pub(crate) struct Lints {
-    answers: u64,
+    responses: u64,
     broken: BTreeMap<LintRule, Example>,
 }
 
@@ -23,16 +23,16 @@ struct Example {
 }
 
 impl Lints {
-    /// Looks at every answer of a conversation; nothing is copied but the first example of a breach.
+    /// Looks at every response of a conversation; nothing is copied but the first example of a breach.
     pub(crate) fn see(&mut self, talk: &Talk) {
-        for (index, answer) in talk.replies.answers.iter().enumerate() {
-            self.answers += 1;
+        for (index, response) in talk.replies.responses.iter().enumerate() {
+            self.responses += 1;
             // further requests of the same connection may be of another version
-            for rule in lint(answer, index == 0 && asks_in_10(&talk.steps)) {
+            for rule in lint(response, index == 0 && asks_in_10(&talk.steps)) {
                 let example = self.broken.entry(rule).or_insert_with(|| Example {
                     count: 0,
                     sent: spoken(&talk.steps),
-                    head: answer.head.clone(),
+                    head: response.head.clone(),
                 });
                 example.count += 1;
             }
@@ -41,7 +41,7 @@ impl Lints {
 
     /// What another saw, after what this one saw.
     pub(crate) fn add(&mut self, other: Lints) {
-        self.answers += other.answers;
+        self.responses += other.responses;
         for (rule, example) in other.broken {
             match self.broken.get_mut(&rule) {
                 Some(known) => known.count += example.count,
@@ -63,9 +63,9 @@ fn asks_in_10(steps: &[Move]) -> bool {
 }
 
 impl Runner<'_> {
-    /// Says what is wrong with the answers of the whole run.
+    /// Says what is wrong with the responses of the whole run.
     pub(super) fn linted(&mut self, result: &mut CaseResult) {
-        let answers = self.lints.answers;
+        let responses = self.lints.responses;
         let broken: Vec<&str> = self
             .lints
             .broken
@@ -89,7 +89,7 @@ impl Runner<'_> {
                 name: rule.text.to_owned(),
                 judgement: Judgement {
                     outcome,
-                    seen: format!("{} of {answers} answers", example.count),
+                    seen: format!("{} of {responses} responses", example.count),
                     expected: format!("{}, {}", rule.reference, rule.level.id()),
                     why: String::new(),
                     kind: None,

@@ -172,7 +172,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Why nothing can be said of what well-behaved clients feel.
+    /// Why nothing can be said of what well-behaved clients observe.
     pub(crate) fn noise(&self) -> Option<String> {
         if self.settings.accept_noisy { None } else { self.quiet.trouble() }
     }

@@ -1,5 +1,5 @@
-//! Probes of the server's health: polite requests on a schedule of their own, whatever else goes on.
-//! A late answer does not delay the next probe, and each has a deadline of its own.
+//! Probes of the server's health: ordinary requests on a schedule of their own, whatever else goes on.
+//! A late response does not delay the next probe, and each has a deadline of its own.
 
 mod beside;
 mod kept;
@@ -20,7 +20,7 @@ use units::{Nanos, show};
 pub const PROBE_DEADLINE: Nanos = Nanos::from_secs(2);
 /// A probe's deadline is at least so many times the 99th percentile of the quiet server.
 pub const DEADLINE_FACTOR: u64 = 10;
-/// Probes that wait for an answer at once; one that falls due beyond is lost.
+/// Probes that wait for a response at once; one that falls due beyond is lost.
 pub const WAITING_MAX: usize = 256;
 
 /// How the server's health is probed.
@@ -63,7 +63,7 @@ pub struct Pattern {
     pub case: String,
 }
 
-const CUT_OFF: &str = "an answer that was cut off";
+const CUT_OFF: &str = "a response that was cut off";
 
 /// When a probe fell due, and how much later it was sent.
 #[derive(Clone, Copy, Debug)]
@@ -179,12 +179,12 @@ impl Probes {
     fn note_kept(&mut self, found: kept::KeptReading) {
         let (pattern, deadline) = (&self.pattern, self.probing.deadline);
         let (seen, said, ours) = match &found.met {
-            kept::Met::Answer(answer) => {
-                let (seen, said) = judged(&pattern.plain, answer);
+            kept::Met::Response(response) => {
+                let (seen, said) = judged(&pattern.plain, response);
                 (seen, said, false)
             }
             kept::Met::Half => (Seen::Lost, CUT_OFF.to_owned(), false),
-            kept::Met::Nothing => (Seen::Lost, no_answer(deadline), false),
+            kept::Met::Nothing => (Seen::Lost, no_response(deadline), false),
             kept::Met::End(end) => (Seen::Lost, without(*end, deadline), is_ours(*end)),
         };
         let refused = matches!(&found.met, kept::Met::End(end) if is_refused(*end));
@@ -213,7 +213,7 @@ fn crowded(pattern: &Pattern, kind: ProbeKind, due: Nanos) -> Probe {
         first_byte: None,
         over: Nanos::ZERO,
         seen: Seen::Lost,
-        said: format!("not sent: {WAITING_MAX} wait for an answer"),
+        said: format!("not sent: {WAITING_MAX} wait for a response"),
         ours: false,
         refused: false,
         case: pattern.case.clone(),
@@ -222,20 +222,20 @@ fn crowded(pattern: &Pattern, kind: ProbeKind, due: Nanos) -> Probe {
 
 /// What a probe on a connection of its own met; nothing where it was cut short by us.
 fn of_new(pattern: &Pattern, call: ProbeCall, talk: &Talk, deadline: Nanos) -> Option<Probe> {
-    let answer = talk.replies.answers.first();
-    let whole = answer.filter(|answer| answer.complete);
+    let response = talk.replies.responses.first();
+    let whole = response.filter(|response| response.complete);
     if matches!(talk.end, TalkEnd::Ours | TalkEnd::Bounded) && whole.is_none() {
         return None;
     }
     let (seen, said, ours) = match whole {
-        Some(answer) => {
-            let (seen, said) = judged(&pattern.plain, answer);
+        Some(response) => {
+            let (seen, said) = judged(&pattern.plain, response);
             (seen, said, false)
         }
-        None if answer.is_some() && talk.end == TalkEnd::Silent => {
+        None if response.is_some() && talk.end == TalkEnd::Silent => {
             (Seen::Lost, format!("no whole response in {}", show::duration(deadline)), false)
         }
-        None if answer.is_some() => (Seen::Lost, CUT_OFF.to_owned(), false),
+        None if response.is_some() => (Seen::Lost, CUT_OFF.to_owned(), false),
         None => (Seen::Lost, without(talk.end, deadline), is_ours(talk.end)),
     };
     let came = talk.events.iter().find(|event| matches!(event.what, What::Received(_)));
@@ -254,9 +254,9 @@ fn of_new(pattern: &Pattern, call: ProbeCall, talk: &Talk, deadline: Nanos) -> O
     })
 }
 
-fn judged(plain: &Plain, answer: &Response) -> (Seen, String) {
-    let status = answer.status;
-    if plain.is(answer) {
+fn judged(plain: &Plain, response: &Response) -> (Seen, String) {
+    let status = response.status;
+    if plain.is(response) {
         return (Seen::Correct, status.to_string());
     }
     match status {
@@ -266,8 +266,8 @@ fn judged(plain: &Plain, answer: &Response) -> (Seen, String) {
     }
 }
 
-fn no_answer(deadline: Nanos) -> String {
-    format!("no answer in {}", show::duration(deadline))
+fn no_response(deadline: Nanos) -> String {
+    format!("no response in {}", show::duration(deadline))
 }
 
 fn without(end: TalkEnd, deadline: Nanos) -> String {
@@ -278,7 +278,7 @@ fn without(end: TalkEnd, deadline: Nanos) -> String {
         TalkEnd::Unconnected(class) => format!("no connection: {}", class.explain()),
         TalkEnd::Closed => judge::NOTHING.to_owned(),
         TalkEnd::Broken(_) => "reset".to_owned(),
-        TalkEnd::Open | TalkEnd::Silent | TalkEnd::Bounded | TalkEnd::Ours => no_answer(deadline),
+        TalkEnd::Open | TalkEnd::Silent | TalkEnd::Bounded | TalkEnd::Ours => no_response(deadline),
     }
 }
 

@@ -147,7 +147,7 @@ impl Runner<'_> {
         let silence = self.silence_max().unwrap_or(Nanos::NEVER).min(rightly);
         let mut script = self.bare(shot.moves.clone(), PLAIN_DEADLINE.min(silence));
         script.methods.clone_from(&shot.methods);
-        // the answer that follows shows whether the two sides still agree where messages end
+        // the response that follows shows whether the two sides still agree where messages end
         script.follow_up = shot.follows.then(|| super::habits::plain_request(self.target, ""));
         script
     }
@@ -174,7 +174,7 @@ impl Runner<'_> {
         mut talk: Talk,
     ) -> (Talk, Judgement) {
         if judge::out_of_step(&talk, &self.plain).is_some() {
-            // an answer to something surplus may have crossed the request that followed: this time
+            // a response to something surplus may have crossed the request that followed: this time
             // it is waited for
             script.grace = super::GRACE;
             talk = self.hold(script.clone());
@@ -191,7 +191,7 @@ impl Runner<'_> {
         if silent && !self.is_stopped() {
             // a machine that has become slow since is given more time; one that hangs is not
             let asked = self.ask(&super::habits::plain_request(self.target, ""));
-            if asked.replies.answers.first().is_some_and(|answer| self.plain.is(answer)) {
+            if asked.replies.responses.first().is_some_and(|response| self.plain.is(response)) {
                 self.slowest_plain = self.slowest_plain.max(asked.over);
             }
             // silence is waited for side by side

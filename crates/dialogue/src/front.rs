@@ -1,4 +1,4 @@
-//! Machines of others in front of the server, as far as they name themselves in an answer.
+//! Machines of others in front of the server, as far as they name themselves in a response.
 
 use crate::replies::Response;
 
@@ -27,10 +27,10 @@ const SERVERS: [(&str, &str); 5] = [
 ];
 
 /// The provider whose machines answered. A heuristic: that none is seen proves nothing.
-pub fn front(answer: &Response) -> Option<&'static str> {
-    let by_field = FIELDS.iter().find(|(name, _)| answer.has_field(name));
+pub fn front(response: &Response) -> Option<&'static str> {
+    let by_field = FIELDS.iter().find(|(name, _)| response.has_field(name));
     let named = |(name, _): &&(&str, &str)| {
-        answer.field("server").any(|server| server.to_ascii_lowercase().starts_with(name))
+        response.field("server").any(|server| server.to_ascii_lowercase().starts_with(name))
     };
     by_field.or_else(|| SERVERS.iter().find(named)).map(|(_, provider)| *provider)
 }
@@ -44,7 +44,7 @@ mod tests {
         let mut replies = Replies::new(&["GET".to_owned()]);
         let text = format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: 0\r\n\r\n");
         replies.take(text.as_bytes());
-        front(&replies.answers[0])
+        front(&replies.responses[0])
     }
 
     #[test]

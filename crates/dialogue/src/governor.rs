@@ -61,11 +61,11 @@ pub struct Bounds {
     pub requests_max: Option<u64>,
     /// Bytes handed over in any second.
     pub bytes_max: Option<u64>,
-    /// Bytes said on a connection before an answer came.
+    /// Bytes said on a connection before a response came.
     pub message_max: u64,
     pub case_max: Nanos,
     pub run_max: Option<Nanos>,
-    /// How long probes may stay without a right answer before the run stops.
+    /// How long probes may stay without a right response before the run stops.
     pub lost_max: Option<Nanos>,
 }
 
@@ -140,7 +140,7 @@ pub struct Governor {
     /// What the case under way may take at least.
     case_least: Nanos,
     lost_since: Option<Nanos>,
-    /// A polite request was answered.
+    /// An ordinary request was answered.
     answered: bool,
     stop: Option<Stop>,
     beacon: Option<Beacon>,
@@ -150,7 +150,7 @@ pub struct Governor {
     in_front: Vec<String>,
 }
 
-/// A polite request that names the run and the case to the server's log. [`SPENT`] in it stands for
+/// An ordinary request that names the run and the case to the server's log. [`SPENT`] in it stands for
 /// what went out since it was set.
 #[derive(Clone, Debug)]
 struct Beacon {
@@ -304,7 +304,7 @@ impl Governor {
         self.barred.insert(id.to_owned(), why.to_owned());
     }
 
-    /// These cases are skipped from the moment on at which an answer shows that machines of others
+    /// These cases are skipped from the moment on at which a response shows that machines of others
     /// stand in front of the server: those are not its owner's to give leave for.
     pub fn bar_in_front(&mut self, ids: Vec<String>) {
         self.in_front = ids;
@@ -447,7 +447,7 @@ impl Governor {
         self.spent.bytes += count as u64;
     }
 
-    /// Bytes that may be said on one connection before an answer comes.
+    /// Bytes that may be said on one connection before a response comes.
     pub fn message_max(&self) -> u64 {
         self.bounds.as_ref().map_or(u64::MAX, |bounds| bounds.message_max)
     }
@@ -455,7 +455,7 @@ impl Governor {
     /// A probe, a plain request or a beacon is over: whether the target wants us to stop, and
     /// whether it still answers.
     pub fn heard(&mut self, talk: &Talk) {
-        talk.replies.answers.iter().for_each(|answer| self.told(answer));
+        talk.replies.responses.iter().for_each(|response| self.told(response));
         let unreachable = match talk.end {
             TalkEnd::Unconnected(class) | TalkEnd::Broken(class) => {
                 class == FailureClass::Unreachable
@@ -467,7 +467,7 @@ impl Governor {
             let why = "our own way to the server is lost: host or network unreachable".to_owned();
             self.stop(Stop::Bound(why));
         }
-        if talk.replies.answers.iter().any(|answer| answer.complete) {
+        if talk.replies.responses.iter().any(|response| response.complete) {
             self.lost_since = None;
             self.answered = true;
         } else if !matches!(talk.end, TalkEnd::Ours | TalkEnd::Bounded) {
@@ -475,10 +475,10 @@ impl Governor {
         }
     }
 
-    /// What a polite request was answered may ask us to stop.
-    pub fn told(&mut self, answer: &Response) {
+    /// What an ordinary request was answered may ask us to stop.
+    pub fn told(&mut self, response: &Response) {
         if !self.in_front.is_empty()
-            && let Some(provider) = front(answer)
+            && let Some(provider) = front(response)
         {
             let why = format!(
                 "{provider} answers in front of the server, and the proof says \"behind: none\""
@@ -488,11 +488,11 @@ impl Governor {
             }
         }
         let (name, value) = STOP_FIELD;
-        if answer.field(name).any(|found| found.eq_ignore_ascii_case(value)) {
+        if response.field(name).any(|found| found.eq_ignore_ascii_case(value)) {
             let why = "the server asked us to stop (Loadstone-Torture: stop)";
             self.stop(Stop::Wish(why.to_owned()));
         }
-        if answer.status == 429 && answer.has_field("retry-after") {
+        if response.status == 429 && response.has_field("retry-after") {
             let why = "the server asked us to come later (429 with Retry-After)";
             self.stop(Stop::Wish(why.to_owned()));
         }

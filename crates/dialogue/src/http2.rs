@@ -13,7 +13,7 @@ pub use read::{FRAMES_MAX, FrameReader, FrameSeen};
 pub enum Spoken {
     #[default]
     Http1,
-    /// HTTP/2 as a polite client speaks it: SETTINGS are acknowledged and PING answered as they come.
+    /// HTTP/2 as a well-behaved client speaks it: SETTINGS are acknowledged and PING answered as they come.
     Http2,
     /// HTTP/2, and nothing but what the script says.
     Http2Raw,

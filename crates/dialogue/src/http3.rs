@@ -114,7 +114,7 @@ pub const CONTROL: u64 = 0x0;
 pub const ENCODER: u64 = 0x2;
 pub const DECODER: u64 = 0x3;
 
-/// Our first streams in one direction (RFC 9000 section 2.1): what a polite client opens.
+/// Our first streams in one direction (RFC 9000 section 2.1): what a well-behaved client opens.
 pub const CONTROL_STREAM: u64 = 2;
 pub const ENCODER_STREAM: u64 = 6;
 pub const DECODER_STREAM: u64 = 10;

@@ -1,5 +1,5 @@
 //! Conversations segment by segment: what no socket sends. A script is steps in a small language; the
-//! machine behind it has a TCP of its own that does what a polite client does wherever a step does not
+//! machine behind it has a TCP of its own that does what a well-behaved client does wherever a step does not
 //! say otherwise: it numbers, acknowledges, and puts in order what comes.
 //!
 //! | step | what it does |

@@ -1,5 +1,5 @@
-//! Whatever comes back on a connection, read without expecting anything: answers in order, interim
-//! ones, and bytes that are no answer. Reads what a well-behaved client would refuse, and says what it was.
+//! Whatever comes back on a connection, read without expecting anything: responses in order, interim
+//! ones, and bytes that are no response. Reads what a well-behaved client would refuse, and says what it was.
 
 use crate::http2::{FrameReader, FrameSeen, Got};
 use crate::http3::TablePermit;
@@ -9,24 +9,24 @@ use sha2::{Digest, Sha256};
 pub const HEAD_MAX: usize = 256 << 10;
 /// Fields of one head; more are junk.
 const FIELDS_MAX: usize = 1_024;
-/// Answers of one connection that are kept.
-pub const ANSWERS_MAX: usize = 1_024;
-/// Bytes of what is no answer that are kept for the report.
+/// Responses of one connection that are kept.
+pub const RESPONSES_MAX: usize = 1_024;
+/// Bytes of what is no response that are kept for the report.
 const JUNK_MAX: usize = 1 << 10;
 
-/// One answer, as far as it came.
+/// One response, as far as it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
     pub minor_version: u8,
     /// As it stood on the wire, the closing empty line included.
     pub head: Vec<u8>,
-    /// Bytes of content, and their digest once the answer is complete.
+    /// Bytes of content, and their digest once the response is complete.
     pub body_len: u64,
     pub digest: [u8; 32],
     /// All of it has come; the end of the connection may have been the end of it.
     pub complete: bool,
-    /// Its framing lets another answer follow.
+    /// Its framing lets another response follow.
     pub persistent: bool,
     /// The stream of HTTP/2 that it came on; 0 otherwise.
     pub stream: u32,
@@ -62,11 +62,11 @@ pub struct Replies {
     methods: Vec<String>,
     state: ReadState,
     digest: Sha256,
-    /// Interim answers, in order; 101 ends HTTP and counts as final.
+    /// Interim responses, in order; 101 ends HTTP and counts as final.
     pub interim: Vec<u16>,
     /// The last may be incomplete.
-    pub answers: Vec<Response>,
-    /// The beginning of bytes that are no answer, and why they are none.
+    pub responses: Vec<Response>,
+    /// The beginning of bytes that are no response, and why they are none.
     pub junk: Option<(String, Vec<u8>)>,
     /// Frames, where HTTP/2 is spoken.
     pub frames: Option<Box<FrameReader>>,
@@ -82,7 +82,7 @@ enum ReadState {
     Chunk(u64),
     Trailers,
     UntilEnd,
-    /// Nothing that follows can be read as an answer.
+    /// Nothing that follows can be read as a response.
     Lost,
 }
 
@@ -95,7 +95,7 @@ impl Replies {
             state: ReadState::Head,
             digest: Sha256::new(),
             interim: Vec::new(),
-            answers: Vec::new(),
+            responses: Vec::new(),
             junk: None,
             frames: None,
         }
@@ -117,10 +117,10 @@ impl Replies {
     /// What was read before, as it was kept; nothing further is read.
     pub fn kept(
         interim: Vec<u16>,
-        answers: Vec<Response>,
+        responses: Vec<Response>,
         junk: Option<(String, Vec<u8>)>,
     ) -> Replies {
-        Replies { state: ReadState::Lost, interim, answers, junk, ..Replies::new(&[]) }
+        Replies { state: ReadState::Lost, interim, responses, junk, ..Replies::new(&[]) }
     }
 
     /// With the frames that came.
@@ -128,22 +128,22 @@ impl Replies {
         Replies { frames: Some(Box::new(FrameReader::kept(frames))), ..self }
     }
 
-    /// The next answer is to this method, whatever was said before.
+    /// The next response is to this method, whatever was said before.
     pub fn expect(&mut self, method: &str) {
         let done = self.whole();
         self.methods.resize(done, "GET".to_owned());
         self.methods.push(method.to_owned());
     }
 
-    /// Whole answers so far.
+    /// Whole responses so far.
     pub fn whole(&self) -> usize {
-        self.answers.iter().filter(|answer| answer.complete).count()
+        self.responses.iter().filter(|response| response.complete).count()
     }
 
-    /// A head has begun that is not over, or an answer that is not.
+    /// A head has begun that is not over, or a response that is not.
     pub fn unfinished(&self) -> bool {
         if self.frames.is_some() {
-            return self.answers.iter().any(|answer| !answer.complete);
+            return self.responses.iter().any(|response| !response.complete);
         }
         !self.buffer.is_empty() || self.state != ReadState::Head
     }
@@ -161,7 +161,7 @@ impl Replies {
             return self.keep_junk();
         }
         let Some(frames) = &mut self.frames else { return };
-        let mut got = Got { interim: &mut self.interim, answers: &mut self.answers };
+        let mut got = Got { interim: &mut self.interim, answers: &mut self.responses };
         if let Err(why) = frames.take(&mut self.buffer, &mut got) {
             // what cannot be read of a stream is off the buffer already: the reason stands without it
             self.junk.get_or_insert_with(|| (why.clone(), Vec::new()));
@@ -213,18 +213,18 @@ impl Replies {
         let count = usize::try_from(most).unwrap_or(usize::MAX).min(self.buffer.len());
         let bytes: Vec<u8> = self.buffer.drain(..count).collect();
         self.digest.update(&bytes);
-        if let Some(answer) = self.answers.last_mut() {
-            answer.body_len += count as u64;
+        if let Some(response) = self.responses.last_mut() {
+            response.body_len += count as u64;
         }
         count as u64
     }
 
     fn complete(&mut self) {
         let digest = std::mem::replace(&mut self.digest, Sha256::new()).finalize();
-        if let Some(answer) = self.answers.last_mut() {
-            answer.complete = true;
-            answer.digest = digest.into();
-            self.state = if answer.persistent { ReadState::Head } else { ReadState::Lost };
+        if let Some(response) = self.responses.last_mut() {
+            response.complete = true;
+            response.digest = digest.into();
+            self.state = if response.persistent { ReadState::Head } else { ReadState::Lost };
         }
     }
 
@@ -240,8 +240,9 @@ impl Replies {
         if self.buffer.is_empty() {
             return;
         }
-        let (_, junk) =
-            self.junk.get_or_insert_with(|| ("it follows the last answer".to_owned(), Vec::new()));
+        let (_, junk) = self
+            .junk
+            .get_or_insert_with(|| ("it follows the last response".to_owned(), Vec::new()));
         let room = JUNK_MAX.saturating_sub(junk.len()).min(self.buffer.len());
         junk.extend_from_slice(&self.buffer[..room]);
         self.buffer.clear();
@@ -291,15 +292,15 @@ impl Replies {
             self.interim.push(status);
             return;
         }
-        if self.answers.len() == ANSWERS_MAX {
-            return self.lose("there are more than 1,024 answers");
+        if self.responses.len() == RESPONSES_MAX {
+            return self.lose("there are more than 1,024 responses");
         }
-        let index = self.answers.len();
+        let index = self.responses.len();
         let method = self.methods.get(index).or(self.methods.last()).map_or("GET", String::as_str);
         let framing = facts.framing(status, method);
         let persistent = facts.keep_alive && framing.is_some() && status != 101;
-        let answer = Response { status, minor_version, head, persistent, ..Response::default() };
-        self.answers.push(answer);
+        let response = Response { status, minor_version, head, persistent, ..Response::default() };
+        self.responses.push(response);
         self.digest = Sha256::new();
         match framing {
             Some(Framing::Length(0)) => self.complete(),
@@ -445,9 +446,9 @@ mod tests {
         for status in &replies.interim {
             write!(out, "({status}) ").unwrap();
         }
-        for answer in &replies.answers {
-            let whole = if answer.complete { "" } else { "…" };
-            write!(out, "{} {}{whole} ", answer.status, answer.body_len).unwrap();
+        for response in &replies.responses {
+            let whole = if response.complete { "" } else { "…" };
+            write!(out, "{} {}{whole} ", response.status, response.body_len).unwrap();
         }
         if let Some((why, junk)) = &replies.junk {
             write!(out, "junk: {why}: {}", junk.escape_ascii()).unwrap();
@@ -456,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_read_one_after_the_other() {
+    fn responses_are_read_one_after_the_other() {
         let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: v\r\n\r\n";
         let table = [
@@ -479,7 +480,7 @@ mod tests {
                 vec!["GET"],
                 "HTTP/1.1 400 Bad\r\nConnection: close\r\nContent-Length: 1\r\n\r\nxHTTP".into(),
                 false,
-                "400 1 junk: it follows the last answer: HTTP",
+                "400 1 junk: it follows the last response: HTTP",
             ),
             (
                 vec!["GET"],
@@ -526,12 +527,12 @@ mod tests {
     fn fields_are_found_in_any_case() {
         let mut replies = Replies::new(&["GET".to_owned()]);
         replies.take(b"HTTP/1.1 405 No\r\nALLOW: GET, HEAD\r\nContent-Length: 0\r\n\r\n");
-        let answer = &replies.answers[0];
-        assert!(answer.has_field("Allow") && !answer.has_field("Date"));
+        let response = &replies.responses[0];
+        assert!(response.has_field("Allow") && !response.has_field("Date"));
         let mut replies = Replies::new(&["GET".to_owned()]);
         replies.take(b"HTTP/1.1 200 OK\r\nContent-Type: x/\xdf\r\nContent-Length: 0\r\n\r\n");
-        assert!(replies.answers[0].has_field("content-type"));
-        assert_eq!(answer.field("allow").collect::<Vec<_>>(), ["GET, HEAD"]);
+        assert!(replies.responses[0].has_field("content-type"));
+        assert_eq!(response.field("allow").collect::<Vec<_>>(), ["GET, HEAD"]);
     }
 
     proptest::proptest! {

@@ -40,16 +40,16 @@ pub struct TalkScript {
     pub methods: Vec<String>,
     /// Time for everything, from the start.
     pub deadline: Nanos,
-    /// A valid GET for the same connection, sent when every answer has come and the connection
+    /// A valid GET for the same connection, sent when every response has come and the connection
     /// stands.
     pub follow_up: Option<Vec<u8>>,
-    /// How long the connection is watched after its last answer, for surplus bytes.
+    /// How long the connection is watched after its last response, for surplus bytes.
     pub grace: Nanos,
     /// How long the server is given to close a connection that it said it would close.
     pub linger: Nanos,
     /// Hold the connection when everything is said and answered, until it ends or the deadline.
     pub hold: bool,
-    /// A polite request that sees how the server is: room is kept for it among the bounds, and what
+    /// An ordinary request that sees how the server is: room is kept for it among the bounds, and what
     /// it is told to stop, stops the run.
     pub probe: bool,
 }
@@ -116,10 +116,10 @@ pub enum Move {
 /// What a step waits for; the end of the connection ends the wait too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// An interim answer, or the head of a final one.
+    /// An interim response, or the head of a final one.
     Interim,
-    /// One more whole answer.
-    Answer,
+    /// One more whole response.
+    Response,
     /// The end of the connection.
     End,
     /// The server's SETTINGS, where HTTP/2 is spoken.
@@ -183,7 +183,7 @@ pub struct Talk {
     /// What was to be said; empty where it is known from elsewhere.
     pub steps: Vec<Move>,
     pub replies: Replies,
-    /// Answers that had come before the follow-up was sent; `None` when it was not.
+    /// Responses that had come before the follow-up was sent; `None` when it was not.
     pub before_follow_up: Option<usize>,
     pub sent: u64,
     pub received: u64,
@@ -195,10 +195,10 @@ pub struct Talk {
 }
 
 impl Talk {
-    /// Answers to what the script said, and behind them those to the request that followed.
+    /// Responses to what the script said, and behind them those to the request that followed.
     pub fn own_and_behind(&self) -> (&[Response], &[Response]) {
-        let answers = &self.replies.answers;
-        answers.split_at(self.before_follow_up.unwrap_or(answers.len()).min(answers.len()))
+        let responses = &self.replies.responses;
+        responses.split_at(self.before_follow_up.unwrap_or(responses.len()).min(responses.len()))
     }
 }
 
@@ -227,7 +227,7 @@ pub struct Conversations<'t> {
     done: Vec<(usize, Talk)>,
     /// Conversations to be ended at the next turn.
     endings: Vec<(usize, Close)>,
-    /// An answer of a watched conversation began or ended.
+    /// A response of a watched conversation began or ended.
     news: bool,
     tls: Option<&'t mut dyn TlsFactory>,
     /// Asked before anything goes out.
@@ -309,7 +309,7 @@ impl<'t> Conversations<'t> {
     }
 
     /// The way to the server loses packets by itself: whoever is not connected at the end of his time is
-    /// waited for so much longer, and has that time back when he is. A quarter of it is for the answer:
+    /// waited for so much longer, and has that time back when he is. A quarter of it is for the response:
     /// a lost segment costs 200 ms and its doubles where a lost SYN costs a second and its.
     #[must_use]
     pub fn patient(self, patience: Nanos) -> Conversations<'t> {
@@ -402,7 +402,7 @@ impl<'t> Conversations<'t> {
         }
     }
 
-    /// The director is to be heard whenever an answer of this conversation begins or ends.
+    /// The director is to be heard whenever a response of this conversation begins or ends.
     pub fn watch(&mut self, slot: usize) {
         if let Some(Some(line)) = self.lines.get_mut(slot) {
             line.watch();

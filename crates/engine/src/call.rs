@@ -3,7 +3,7 @@
 use crate::intake::Intake;
 use sample::{FailureClass, Outcome, Sample};
 use units::Nanos;
-use wire::answer::{AnswerFacts, Asked};
+use wire::response::{Asked, ResponseFacts};
 use workload::Template;
 
 /// The user of a call in a plain open load: nobody in particular.
@@ -82,7 +82,7 @@ impl Call {
 
     /// Adds one response's bytes.
     #[inline]
-    pub(crate) fn add(&mut self, facts: &AnswerFacts, decoded: u64) {
+    pub(crate) fn add(&mut self, facts: &ResponseFacts, decoded: u64) {
         self.bytes_received += facts.head_bytes + facts.body_bytes + facts.framing_bytes;
         // the reader bounds each head; together they stay below 4 GiB, or are told as that
         let sum = |a: u32, b: u64| (u64::from(a) + b).min(u64::from(u32::MAX)) as u32;
@@ -133,7 +133,7 @@ pub(crate) struct End {
 impl End {
     /// A whole response came; `class`: what is wrong with it.
     #[inline]
-    pub(crate) fn answered(facts: &AnswerFacts, class: Option<FailureClass>) -> End {
+    pub(crate) fn answered(facts: &ResponseFacts, class: Option<FailureClass>) -> End {
         let outcome = if class.is_none() { Outcome::Succeeded } else { Outcome::Failed };
         End { outcome, status: facts.status, class, persistent: facts.persistent }
     }

@@ -1,4 +1,4 @@
-//! A check plan run to its end: requests made out of steps, answers held against what was expected,
+//! A check plan run to its end: requests made out of steps, responses held against what was expected,
 //! values carried from one step to the next. The world is a trait, so that all of it runs without
 //! one.
 
@@ -201,7 +201,7 @@ impl Runner<'_> {
     fn unmet(&mut self, ask: &Ask, heard: &Heard) -> bool {
         self.met |= heard.connected;
         let silent = !self.met && heard.result.is_err();
-        silent && ask.expect.outcome == plan::check::Wanted::Answer
+        silent && ask.expect.outcome == plan::check::Wanted::Response
     }
 
     /// Sends the requests at the same moment; those that cannot be made are heard of as trouble.
@@ -211,18 +211,18 @@ impl Runner<'_> {
             .map(|ask| prepare::prepare(self.plan, ask, &self.captured, &self.jars))
             .collect();
         let outgoing = prepared.iter().flatten().cloned().collect();
-        let mut answers = self.world.exchange(outgoing).into_iter();
+        let mut responses = self.world.exchange(outgoing).into_iter();
         let mut pair = |sent: Result<Outgoing, String>| match sent {
             Ok(sent) => {
                 let lost = || silence("no word of this request came back".to_owned());
-                (Some(sent), answers.next().unwrap_or_else(lost))
+                (Some(sent), responses.next().unwrap_or_else(lost))
             }
             Err(why) => (None, silence(why)),
         };
         prepared.into_iter().map(&mut pair).collect()
     }
 
-    /// Holds an answer against what was expected; cookies and captured values are kept.
+    /// Holds a response against what was expected; cookies and captured values are kept.
     fn weigh(&mut self, ask: &Ask, sent: &Option<Outgoing>, heard: &Heard) -> Round {
         let status = heard.result.as_ref().ok().map(|reply| reply.facts.status);
         let Some(sent) = sent else {
@@ -238,7 +238,7 @@ impl Runner<'_> {
             }
         }
         let answered = Answered { result: &heard.result, took: heard.took };
-        let mut difference = judge::answer(&ask.expect, &answered, &self.captured);
+        let mut difference = judge::difference(&ask.expect, &answered, &self.captured);
         if let (None, Ok(reply)) = (&difference, &heard.result) {
             for (name, wanted) in &ask.capture {
                 // there is no seed: of several the first is as good as any

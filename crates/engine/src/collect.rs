@@ -274,7 +274,7 @@ pub struct Owed {
 }
 
 impl Owed {
-    /// `None` in a closed loop, where answers decide what falls due.
+    /// `None` in a closed loop, where responses decide what falls due.
     pub fn of(setup: &Arc<Setup>) -> Option<Owed> {
         let of = |setup: &Arc<Setup>| {
             let Load::Open { arrivals, .. } = &setup.plan.load else { return None };

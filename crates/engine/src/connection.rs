@@ -14,7 +14,7 @@ use sample::{ConnectionRecord, EarlyFacts, FailureClass, TlsFacts};
 use stats::lives::ConnectionLife;
 use std::collections::VecDeque;
 use units::Nanos;
-use wire::answer::{Advance, AnswerFacts, AnswerReader, Asked, HeadCache};
+use wire::response::{Advance, Asked, HeadCache, ResponseFacts, ResponseReader};
 
 /// Where a connection stands. Each state is entered at most once, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,7 +80,7 @@ pub(crate) struct Work {
     unflushed: u32,
     early: Early,
     /// Reads the proxy's response to CONNECT, until the tunnel stands.
-    tunnel: Option<Box<AnswerReader>>,
+    tunnel: Option<Box<ResponseReader>>,
     /// When `connect` had returned, then when the transport stood.
     connected: Nanos,
     /// Connect and TLS time, until the first call takes them into its sample.
@@ -477,7 +477,7 @@ impl Conn {
         (work.connected, work.progress) = (at, at);
         if tunnelled {
             self.state = ConnState::Tunnel;
-            let mut reader = Box::new(AnswerReader::new(false));
+            let mut reader = Box::new(ResponseReader::new(false));
             reader.start(Asked::Connect);
             work.tunnel = Some(reader);
         } else if work.transport.is_encrypted() {
@@ -663,8 +663,8 @@ impl Conn {
 
     /// Facts, head and timings of the response that is done.
     #[inline(always)]
-    pub(crate) fn facts(&self) -> AnswerFacts {
-        self.work.as_ref().map_or_else(AnswerFacts::default, |work| work.speaker.facts())
+    pub(crate) fn facts(&self) -> ResponseFacts {
+        self.work.as_ref().map_or_else(ResponseFacts::default, |work| work.speaker.facts())
     }
 
     /// The bytes of its head, where heads are kept; of one under way, what is there.
@@ -697,7 +697,7 @@ impl Conn {
     }
 
     /// One of a call's several responses is there. True when more are to come on this connection.
-    pub(crate) fn take_one_of_many(&mut self, call: usize, facts: &AnswerFacts) -> bool {
+    pub(crate) fn take_one_of_many(&mut self, call: usize, facts: &ResponseFacts) -> bool {
         let Some(call) = self.call_mut(call) else { return false };
         if call.responses_due <= 1 || !facts.persistent {
             return false;
@@ -806,7 +806,7 @@ impl Conn {
             self.busy += now - work.busy_since;
         }
         ConnectionLife {
-            answers: self.served,
+            responses: self.served,
             busy: self.busy,
             open: now - self.established,
             asked: self.assigned > 0,
@@ -820,7 +820,7 @@ impl Conn {
             opened: self.opened,
             established: self.established,
             closed: now,
-            answers: self.served,
+            responses: self.served,
             class: self.broken,
         }
     }

@@ -26,7 +26,7 @@ pub struct CrawlPlan {
     pub depth_max: u32,
     /// Requests under way at the same time, at least 1.
     pub together: usize,
-    /// From the moment a request goes out to the end of its answer.
+    /// From the moment a request goes out to the end of its response.
     pub timeout: Nanos,
     /// Images, scripts, style sheets and the like are asked and listed as well as pages.
     pub parts: bool,
@@ -35,11 +35,11 @@ pub struct CrawlPlan {
     pub user_agent: String,
 }
 
-/// An address that gave no good answer.
+/// An address that gave no good response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     pub url: Url,
-    /// `404`, or why there was no answer.
+    /// `404`, or why there was no response.
     pub why: String,
     /// The page that it was found on; `None` for the start.
     pub found_on: Option<Url>,

@@ -1,5 +1,5 @@
 //! Single exchanges, each on a connection of its own: all connections are made first, then all
-//! requests go out at the same moment, and every answer is kept whole. For checks, where what came
+//! requests go out at the same moment, and every response is kept whole. For checks, where what came
 //! back matters and not how much of it.
 
 mod message;
@@ -16,7 +16,7 @@ use terms::Patience;
 use units::Nanos;
 use url::Url;
 use voice::{Said, Voice};
-use wire::answer::{AnswerFacts, Framing, HeadCache};
+use wire::response::{Framing, HeadCache, ResponseFacts};
 
 /// One request, ready to go.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct Request {
     /// Name for SNI and the certificate check; `None` without TLS, and with QUIC, which has its own.
     pub tls_name: Option<String>,
     pub message: Message,
-    /// From the moment the requests go out to the end of the answer.
+    /// From the moment the requests go out to the end of the response.
     pub timeout: Nanos,
 }
 
@@ -36,7 +36,7 @@ pub struct Outgoing {
     /// Scheme, host and port say where it goes.
     pub url: Url,
     pub message: Message,
-    /// From the moment it goes out to the end of its answer.
+    /// From the moment it goes out to the end of its response.
     pub timeout: Nanos,
 }
 
@@ -50,17 +50,17 @@ pub trait Caller {
     fn interrupted(&self) -> bool;
 }
 
-/// A whole answer.
+/// A whole response.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
-    pub facts: AnswerFacts,
+    pub facts: ResponseFacts,
     /// The final head as it stood on the wire.
     pub head: Vec<u8>,
     /// Chunk framing removed, content coding not undone.
     pub body: Vec<u8>,
 }
 
-/// Why there is no whole answer.
+/// Why there is no whole response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     pub class: FailureClass,
@@ -120,7 +120,7 @@ enum Stage {
     /// Waits for the others.
     Ready,
     Asked,
-    /// The answer is whole; the end of the connection is still to come.
+    /// The response is whole; the end of the connection is still to come.
     Closing(Nanos),
     Over,
 }
@@ -142,7 +142,7 @@ struct Line {
     unkept: usize,
     limits: ResponseLimits,
     patience: Patience,
-    /// Why nothing more can be written; an answer may be there all the same.
+    /// Why nothing more can be written; a response may be there all the same.
     unwritable: Option<FailureClass>,
     ended: bool,
     connected: bool,
@@ -233,7 +233,7 @@ impl<'t> Exchange<'t> {
         self.move_on(io, event.slot as usize);
     }
 
-    /// Ends everything now; what has no answer yet has none.
+    /// Ends everything now; what has no response yet has none.
     pub fn abandon(&mut self, io: &mut impl Io) {
         let now = io.now();
         for line in &mut self.lines {
@@ -533,7 +533,7 @@ impl Line {
     fn take(&mut self, bytes: &[u8], io: &mut impl Io, slot: usize, cache: &mut HeadCache) {
         let Some(session) = &mut self.session else {
             self.plain.extend_from_slice(bytes);
-            self.read_answer(cache, io.now());
+            self.read_response(cache, io.now());
             return self.flush(io, slot);
         };
         let fed = session.feed(bytes, &mut self.plain);
@@ -551,14 +551,14 @@ impl Line {
             self.connected = true;
             self.stage = Stage::Ready;
         }
-        self.read_answer(cache, io.now());
+        self.read_response(cache, io.now());
         if closed {
             self.end(io.now());
         }
     }
 
     /// Reads what has come; what is left over is kept.
-    fn read_answer(&mut self, cache: &mut HeadCache, now: Nanos) {
+    fn read_response(&mut self, cache: &mut HeadCache, now: Nanos) {
         if self.stage != Stage::Asked {
             return;
         }

@@ -15,8 +15,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use units::Nanos;
 use url::Url;
-use wire::answer::Asked;
 use wire::fields;
+use wire::response::Asked;
 use workload::{Guide, Script, Step, Template};
 
 /// Keeps the next call of a user whose call failed out of the turn in which it failed: a server that
@@ -350,7 +350,7 @@ impl Feedback {
         let simply = self.one_by_one && !self.attended && ended.outcome == Outcome::Succeeded;
         if simply {
             let person = &mut self.people.users[ended.user as usize];
-            person.answers += 1;
+            person.responses += 1;
             person.outstanding -= 1;
         }
         simply
@@ -364,7 +364,7 @@ impl Feedback {
         let group = self.setup.plan.connection.group;
         let failed = ended.outcome != Outcome::Succeeded;
         let Some(person) = self.people.user(user) else { return Next::Nothing };
-        person.answers += u32::from(ended.status != 0);
+        person.responses += u32::from(ended.status != 0);
         if failed && ended.outcome == Outcome::Failed && self.source.retries(person) {
             person.retries += 1;
             self.repeat(ended, warm_up, now);

@@ -1,4 +1,4 @@
-//! Looking at an answer's body: content coding undone, length, hash, text. Only where the plan asks
+//! Looking at a response's body: content coding undone, length, hash, text. Only where the plan asks
 //! for it; bodies are otherwise counted and dropped.
 
 use crate::verify::Hashing;
@@ -69,7 +69,7 @@ impl BodyTest {
 /// needs about 1 MiB for it, whatever a server sends.
 const BITE: usize = 1 << 10;
 
-/// One answer's body as it arrives.
+/// One response's body as it arrives.
 #[derive(Debug, Default)]
 pub(crate) struct Inspect {
     begun: bool,
@@ -88,7 +88,7 @@ pub(crate) struct Inspect {
 }
 
 impl Inspect {
-    /// Makes ready for the next answer.
+    /// Makes ready for the next response.
     pub(crate) fn reset(&mut self) {
         self.begun = false;
         self.decoder = None;
@@ -122,7 +122,7 @@ impl Inspect {
         std::mem::take(&mut self.fresh)
     }
 
-    /// Takes a piece of the body in; `encoding` is the answer's Content-Encoding, `last`: it is the
+    /// Takes a piece of the body in; `encoding` is the response's Content-Encoding, `last`: it is the
     /// end of the body.
     pub(crate) fn take(
         &mut self,

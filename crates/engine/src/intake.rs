@@ -1,7 +1,7 @@
 //! What is gathered of a response under way, where somebody wants to see more of it than its length.
 
 use crate::inspect::{BodyTest, Inspect};
-use crate::setup::ANSWER_KEPT_MAX;
+use crate::setup::RESPONSE_KEPT_MAX;
 use plan::Streaming;
 use sample::{BodyPrint, FailureClass};
 use stats::StreamMarks;
@@ -49,7 +49,7 @@ impl Intake {
 
     /// Keeps a piece of the response, as far as there is room.
     pub(crate) fn keep(&mut self, piece: &[u8]) {
-        let room = ANSWER_KEPT_MAX - self.kept.len();
+        let room = RESPONSE_KEPT_MAX - self.kept.len();
         self.kept.extend_from_slice(&piece[..piece.len().min(room)]);
     }
 

@@ -61,7 +61,7 @@ impl Journal {
             log: Vec::new(),
             log_urgent: false,
             ends: Ends::default(),
-            responses_left: setup.logging.answers,
+            responses_left: setup.logging.responses,
             received: 0,
             received_max,
             last_done: setup.start,
@@ -120,7 +120,7 @@ impl Journal {
 
     /// A response to a call that has more to come.
     pub(crate) fn response_before_last(&mut self, status: u16, now: Nanos) {
-        self.recorder.answer_before_last(status, now);
+        self.recorder.response_before_last(status, now);
     }
 
     #[inline]
@@ -152,7 +152,7 @@ impl Journal {
         note: Option<Note>,
     ) {
         self.log_urgent |= self.logging.failures_at_once && sample.class.is_some();
-        self.log.push(CallRecord { sample, outcome: end.outcome, answer: response, note });
+        self.log.push(CallRecord { sample, outcome: end.outcome, response, note });
     }
 
     /// Whether the beginning of the response under way is to be kept.

@@ -42,7 +42,7 @@ pub use held::HeldBeside;
 pub use render::{build_template, connect_request};
 pub use schedule::Share;
 pub use setup::{
-    ANSWER_KEPT_MAX, Crowd, Endpoint, LateShare, Logging, Setup, SetupError, endpoint_key,
+    Crowd, Endpoint, LateShare, Logging, RESPONSE_KEPT_MAX, Setup, SetupError, endpoint_key,
     open_options, redirect_method,
 };
 pub use worker::{Driven, Link, Order, Turn, Worker, drive};

@@ -25,7 +25,7 @@ pub const STEPS_MAX: usize = 1_000;
 /// twice the load.
 pub const OVERLOAD_FACTORS: [f64; 4] = [1.0, 1.1, 1.5, 2.0];
 
-/// The polite load after an overload, as a share of the knee.
+/// The ordinary load after an overload, as a share of the knee.
 pub const POLITE_SHARE: f64 = 0.2;
 
 /// Halvings when even the first level is too much.

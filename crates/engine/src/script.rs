@@ -2,7 +2,7 @@
 
 use conduit::Peer;
 use units::Nanos;
-use wire::answer::Asked;
+use wire::response::Asked;
 use workload::{Script, ScriptError, Wants};
 
 /// A worker's part of a script, and its first failure.
@@ -23,7 +23,7 @@ impl Scripted {
     }
 
     pub(crate) fn wants_responses(&self) -> bool {
-        self.wants.answers
+        self.wants.responses
     }
 
     /// Appends the next request; says what was asked and how many responses come.
@@ -43,8 +43,8 @@ impl Scripted {
 
     /// Shows a response, if the script looks at them.
     pub(crate) fn take_response(&mut self, status: u16, head: &[u8], body: &[u8]) {
-        if self.wants.answers {
-            let told = self.part.answer(status, head, body);
+        if self.wants.responses {
+            let told = self.part.response(status, head, body);
             self.kept(told);
         }
     }

@@ -155,18 +155,18 @@ pub struct Logging {
     pub failures_at_once: bool,
     /// Ends of connections and of sessions are handed over too.
     pub ends: bool,
-    /// With so many of each worker's calls goes the beginning of their answer, up to
-    /// [`ANSWER_KEPT_MAX`] bytes. Over HTTP/2 that is the head alone, as HTTP/1 would write it, and
+    /// With so many of each worker's calls goes the beginning of their response, up to
+    /// [`RESPONSE_KEPT_MAX`] bytes. Over HTTP/2 that is the head alone, as HTTP/1 would write it, and
     /// the stream's id stands where HTTP/1 has a reason.
-    pub answers: u64,
+    pub responses: u64,
     /// Bytes that are no HTTP/1.x are read and counted to the end of their connection; without it,
     /// that is given up at the first of them. The beginning of such a response goes with its call,
     /// and that of one cut short.
     pub headless: bool,
 }
 
-/// Bytes of an answer that are kept.
-pub const ANSWER_KEPT_MAX: usize = 8 << 10;
+/// Bytes of a response that are kept.
+pub const RESPONSE_KEPT_MAX: usize = 8 << 10;
 
 impl Setup {
     /// `endpoints` must hold one with the key of each target's URL; `workers` is at least 1 and not
@@ -318,7 +318,7 @@ impl Setup {
     pub(crate) fn keeps_heads(&self) -> bool {
         let request = &self.plan.request;
         // of a response over HTTP/2 it is the head that is handed over
-        let shown = self.logging.answers > 0 && matches!(self.protocol, Protocol::Http2(_));
+        let shown = self.logging.responses > 0 && matches!(self.protocol, Protocol::Http2(_));
         let challenged = crate::proof::is_challenged(&self.plan);
         challenged || request.cookies || request.follow_max > 0 || request.compressed || shown
     }

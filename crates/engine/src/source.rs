@@ -31,7 +31,7 @@ pub(crate) struct User {
     pub(crate) active: bool,
     /// For the session's record, and its calls made again.
     pub(crate) started: Nanos,
-    pub(crate) answers: u32,
+    pub(crate) responses: u32,
     pub(crate) connections: u32,
     pub(crate) retries: u32,
     /// Calls of a session that have fallen due by the clock.
@@ -69,7 +69,7 @@ impl User {
             index: self.id,
             intended: self.started,
             ended: now,
-            answers: self.answers,
+            responses: self.responses,
             connections: self.connections,
             failed: self.failed,
         }
@@ -352,7 +352,7 @@ impl People {
             failed: false,
             active: true,
             started: Nanos::ZERO,
-            answers: 0,
+            responses: 0,
             connections: 0,
             retries: 0,
             fallen: 0,
@@ -494,7 +494,7 @@ impl Source {
         }
     }
 
-    /// Sessions follow visits, whose groups wait for their last answer.
+    /// Sessions follow visits, whose groups wait for their last response.
     pub(crate) fn is_scripted(&self) -> bool {
         self.session().is_some_and(|session| !session.visits.is_empty())
     }

@@ -24,7 +24,7 @@ use http3::Http3;
 use numbered::Numbered;
 use sample::{FailureClass, Http2Facts, Http3Facts};
 use std::ops::Range;
-use wire::answer::{AnswerFacts, HeadCache};
+use wire::response::{HeadCache, ResponseFacts};
 use workload::Template;
 
 /// Which protocol a run's connections speak.
@@ -203,7 +203,7 @@ impl Speaker {
 
     /// Of the response that is done, from its last event until the next.
     #[inline(always)]
-    pub(crate) fn facts(&self) -> AnswerFacts {
+    pub(crate) fn facts(&self) -> ResponseFacts {
         each!(self, protocol => protocol.facts())
     }
 
@@ -279,7 +279,7 @@ impl Speaker {
     }
 
     /// What has come of a call's response that is not whole; `None` before its first byte.
-    pub(crate) fn partial(&self, call: usize) -> Option<AnswerFacts> {
+    pub(crate) fn partial(&self, call: usize) -> Option<ResponseFacts> {
         each!(self, protocol => protocol.partial(call))
     }
 }

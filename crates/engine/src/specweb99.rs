@@ -155,10 +155,10 @@ impl SpecwebLoad {
     }
 }
 
-/// Asks the log of the POSTs for something; gives back the content of the answer.
+/// Asks the log of the POSTs for something; gives back the content of the response.
 ///
 /// # Errors
-/// No answer, or another than success, in words.
+/// No response, or another than success, in words.
 pub fn command(
     plan: &Plan,
     url: &Url,

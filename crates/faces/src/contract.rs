@@ -77,7 +77,7 @@ pub struct PageRequest<'a> {
     /// The request's bytes.
     pub request: &'a [u8],
     pub tls: &'a TlsPlan,
-    /// From the request to the end of the answer.
+    /// From the request to the end of the response.
     pub timeout: Nanos,
 }
 
@@ -164,8 +164,8 @@ pub struct Interval<'a> {
 pub struct Needs {
     /// [`Face::calls`] gets every call; failed ones without delay.
     pub calls: bool,
-    /// With so many calls of each worker comes the beginning of their answer, head first.
-    pub answers: u64,
+    /// With so many calls of each worker comes the beginning of their response, head first.
+    pub responses: u64,
     /// Bytes that are no HTTP/1.x are read and counted up to the end of their connection, as a body.
     /// With each such call comes their beginning, and with each whose response was cut short.
     pub headless: bool,

@@ -123,7 +123,7 @@ impl Benchmark {
     fn admit(self, plan: &Plan) -> Result<(), String> {
         let closed = matches!(plan.load, Load::Closed { .. }) && plan.scenarios.is_empty();
         if !closed {
-            return Err("its clients wait for their answers: make the run with -c".to_owned());
+            return Err("its clients wait for their responses: make the run with -c".to_owned());
         }
         if self == Benchmark::Webstone && plan.connection.calls != Some(1) {
             return Err(

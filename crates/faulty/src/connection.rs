@@ -13,7 +13,7 @@ const FRAMES_BEGIN: &[u8] = b"PRI *";
 
 /// Requests that are answered where one read brings more, if some are to be forgotten.
 const PIPELINED_MAX: u32 = 8;
-/// Time for a whole message, and for a whole answer, of a server that is too strict.
+/// Time for a whole message, and for a whole response, of a server that is too strict.
 const STRICT: Nanos = Nanos::from_secs(1);
 /// A piece of work takes no longer than this.
 const COST_MAX: Nanos = Nanos::from_secs(5);
@@ -165,8 +165,8 @@ impl Connection {
         match &self.state {
             ReadPhase::Over => {}
             ReadPhase::Body(parts) if self.has(Defect::ServesHalfBodies) => {
-                let answer = page::answer(&parts.0, &self.defects, true);
-                self.acts.push(Act::Send(answer));
+                let response = page::response(&parts.0, &self.defects, true);
+                self.acts.push(Act::Send(response));
                 self.close();
             }
             _ if half && self.has(Defect::ForgetsHalfClosed) => self.state = ReadPhase::Over,
@@ -357,11 +357,11 @@ impl Connection {
             || faulty
                 && !self.has(Defect::KeepsAfterFaultyFraming)
                 && !self.has(Defect::BelievesLength);
-        let answer = page::answer(head, &self.defects, closes);
+        let response = page::response(head, &self.defects, closes);
         let before = self.acts.len();
-        self.acts.push(Act::Send(answer.clone()));
+        self.acts.push(Act::Send(response.clone()));
         if head.both_lengths && self.has(Defect::AnswersTwice) {
-            self.acts.push(Act::Send(answer));
+            self.acts.push(Act::Send(response));
         }
         if self.has(Defect::AnswersBackwards) && before > 0 {
             self.acts.swap(before - 1, before);

@@ -51,7 +51,7 @@ enum Breach {
     Stream(u32, u32),
 }
 
-/// A request under way, or its answer.
+/// A request under way, or its response.
 #[derive(Debug)]
 struct OpenStream {
     asked: Http2Request,
@@ -60,7 +60,7 @@ struct OpenStream {
     /// The client has said everything.
     ended: bool,
     window: i64,
-    /// What is still to be sent of the answer's content; `None` before the answer.
+    /// What is still to be sent of the response's content; `None` before the response.
     rest: Option<Vec<u8>>,
 }
 
@@ -357,7 +357,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Sends of all answers what the windows permit.
+    /// Sends of all responses what the windows permit.
     fn send(&mut self) {
         let ids: Vec<u32> = self.streams.keys().copied().collect();
         for id in ids {

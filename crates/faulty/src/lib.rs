@@ -46,7 +46,7 @@ const BUFFER_MAX: usize = 4 << 20;
 
 /// How long a connection may be silent from its beginning; how long a head may take, and a body,
 /// from their first bytes, however they drip; how long a connection may be idle between requests;
-/// how long a client may take nothing of an answer.
+/// how long a client may take nothing of a response.
 pub const SILENT: Nanos = Nanos::from_secs(20);
 pub const HEAD: Nanos = Nanos::from_secs(20);
 pub const BODY: Nanos = Nanos::from_secs(20);

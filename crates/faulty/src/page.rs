@@ -19,29 +19,29 @@ const DATE: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
 const TAG: &str = "\"range\"";
 
 /// Everything but the status line and what frames it.
-struct PageAnswer {
+struct PageResponse {
     status: u16,
     fields: Vec<String>,
     body: Vec<u8>,
 }
 
-impl PageAnswer {
-    fn new(status: u16) -> PageAnswer {
-        PageAnswer { status, fields: Vec::new(), body: Vec::new() }
+impl PageResponse {
+    fn new(status: u16) -> PageResponse {
+        PageResponse { status, fields: Vec::new(), body: Vec::new() }
     }
 
-    fn with(mut self, field: impl Into<String>) -> PageAnswer {
+    fn with(mut self, field: impl Into<String>) -> PageResponse {
         self.fields.push(field.into());
         self
     }
 
-    fn page(status: u16) -> PageAnswer {
-        let mut answer = PageAnswer::new(status)
+    fn page(status: u16) -> PageResponse {
+        let mut response = PageResponse::new(status)
             .with(format!("ETag: {TAG}"))
             .with(format!("Last-Modified: {DATE}"))
             .with("Accept-Ranges: bytes");
-        answer.body = PAGE.into();
-        answer
+        response.body = PAGE.into();
+        response
     }
 
     fn rendered(self, head: &RequestHead, defects: &Defects, closes: bool) -> Vec<u8> {
@@ -85,58 +85,58 @@ fn phrase(status: u16) -> &'static str {
 }
 
 /// What a request gets; `closes`: the connection ends behind it.
-pub(super) fn answer(head: &RequestHead, defects: &Defects, closes: bool) -> Vec<u8> {
+pub(super) fn response(head: &RequestHead, defects: &Defects, closes: bool) -> Vec<u8> {
     chosen(head, defects).rendered(head, defects, closes)
 }
 
-/// An answer to what could not be read.
+/// A response to what could not be read.
 pub(super) fn error(status: u16, closes: bool, defects: &Defects) -> Vec<u8> {
-    let mut answer = PageAnswer::new(status);
-    answer.body = format!("{status} {}\n", phrase(status)).into_bytes();
-    answer.rendered(&RequestHead { minor: 1, ..RequestHead::default() }, defects, closes)
+    let mut response = PageResponse::new(status);
+    response.body = format!("{status} {}\n", phrase(status)).into_bytes();
+    response.rendered(&RequestHead { minor: 1, ..RequestHead::default() }, defects, closes)
 }
 
-fn chosen(head: &RequestHead, defects: &Defects) -> PageAnswer {
+fn chosen(head: &RequestHead, defects: &Defects) -> PageResponse {
     if matches!(head.form, TargetForm::Asterisk | TargetForm::Authority) {
-        return PageAnswer::new(200);
+        return PageResponse::new(200);
     }
     let path = head.target.split(|byte| *byte == b'?').next().unwrap_or_default();
     match (head.method.as_str(), path) {
-        ("POST", path) if path == POST.as_bytes() => PageAnswer::page(200),
+        ("POST", path) if path == POST.as_bytes() => PageResponse::page(200),
         ("GET" | "HEAD", path) if path == PATH.as_bytes() || path == POST.as_bytes() => {
             get(head, defects)
         }
-        ("GET" | "HEAD", path) if path == COSTLY.as_bytes() => PageAnswer::page(200),
+        ("GET" | "HEAD", path) if path == COSTLY.as_bytes() => PageResponse::page(200),
         ("GET" | "HEAD", path) if path == BIG.as_bytes() => big(),
         (_, path) if path == PATH.as_bytes() => {
-            let answer = PageAnswer::new(405);
+            let response = PageResponse::new(405);
             match defects.contains(&Defect::NamesNoMethods) {
-                true => answer,
-                false => answer.with("Allow: GET, HEAD"),
+                true => response,
+                false => response.with("Allow: GET, HEAD"),
             }
         }
-        _ => PageAnswer::new(404),
+        _ => PageResponse::new(404),
     }
 }
 
-fn big() -> PageAnswer {
-    let mut answer = PageAnswer::new(200);
-    answer.body = PAGE.as_bytes().repeat(BIG_LEN / PAGE.len() + 1);
-    answer.body.truncate(BIG_LEN);
-    answer
+fn big() -> PageResponse {
+    let mut response = PageResponse::new(200);
+    response.body = PAGE.as_bytes().repeat(BIG_LEN / PAGE.len() + 1);
+    response.body.truncate(BIG_LEN);
+    response
 }
 
 /// Conditions (RFC 9110 section 13), then ranges (section 14).
-fn get(head: &RequestHead, defects: &Defects) -> PageAnswer {
+fn get(head: &RequestHead, defects: &Defects) -> PageResponse {
     match condition(head, defects) {
-        Some(304) if defects.contains(&Defect::ForgetsTag) => return PageAnswer::new(304),
-        Some(304) => return PageAnswer::new(304).with(format!("ETag: {TAG}")),
-        Some(status) => return PageAnswer::new(status),
+        Some(304) if defects.contains(&Defect::ForgetsTag) => return PageResponse::new(304),
+        Some(304) => return PageResponse::new(304).with(format!("ETag: {TAG}")),
+        Some(status) => return PageResponse::new(status),
         None => {}
     }
     match head.field("range") {
         Some(ranges) if head.method == "GET" => ranged(&String::from_utf8_lossy(ranges), defects),
-        _ => PageAnswer::page(200),
+        _ => PageResponse::page(200),
     }
 }
 
@@ -190,29 +190,29 @@ fn year_of_old(date: &str) -> Option<u32> {
     }
 }
 
-fn ranged(text: &str, defects: &Defects) -> PageAnswer {
+fn ranged(text: &str, defects: &Defects) -> PageResponse {
     let has = |defect| defects.contains(&defect);
-    let Some(list) = text.strip_prefix("bytes=") else { return PageAnswer::page(200) };
+    let Some(list) = text.strip_prefix("bytes=") else { return PageResponse::page(200) };
     let mut found = Vec::new();
     for one in list.split(',') {
         match range(one.trim(), defects) {
             Ok(Some(range)) => found.push(range),
             Ok(None) => {}
-            Err(()) if has(Defect::OverflowsRanges) => return PageAnswer::new(500),
-            Err(()) => return PageAnswer::page(200),
+            Err(()) if has(Defect::OverflowsRanges) => return PageResponse::new(500),
+            Err(()) => return PageResponse::page(200),
         }
     }
     if found.len() > RANGES_MAX && !has(Defect::MultipliesRanges) {
-        return PageAnswer::page(200);
+        return PageResponse::page(200);
     }
     let whole = PAGE.len();
     match found.as_slice() {
-        [] => PageAnswer::new(416).with(format!("Content-Range: bytes */{whole}")),
+        [] => PageResponse::new(416).with(format!("Content-Range: bytes */{whole}")),
         [(first, last)] => {
             let field = format!("Content-Range: bytes {first}-{last}/{whole}");
-            let mut answer = PageAnswer::page(206).with(field);
-            answer.body = PAGE.as_bytes()[*first..=*last].to_vec();
-            answer
+            let mut response = PageResponse::page(206).with(field);
+            response.body = PAGE.as_bytes()[*first..=*last].to_vec();
+            response
         }
         many => multipart(many),
     }
@@ -243,16 +243,16 @@ fn range(text: &str, defects: &Defects) -> Result<Option<(usize, usize)>, ()> {
     }
 }
 
-fn multipart(ranges: &[(usize, usize)]) -> PageAnswer {
-    let mut answer =
-        PageAnswer::page(206).with("Content-Type: multipart/byteranges; boundary=range");
-    answer.body.clear();
+fn multipart(ranges: &[(usize, usize)]) -> PageResponse {
+    let mut response =
+        PageResponse::page(206).with("Content-Type: multipart/byteranges; boundary=range");
+    response.body.clear();
     for (first, last) in ranges {
         let head = format!("--range\r\nContent-Range: bytes {first}-{last}/{}\r\n\r\n", PAGE.len());
-        answer.body.extend_from_slice(head.as_bytes());
-        answer.body.extend_from_slice(&PAGE.as_bytes()[*first..=*last]);
-        answer.body.extend_from_slice(b"\r\n");
+        response.body.extend_from_slice(head.as_bytes());
+        response.body.extend_from_slice(&PAGE.as_bytes()[*first..=*last]);
+        response.body.extend_from_slice(b"\r\n");
     }
-    answer.body.extend_from_slice(b"--range--\r\n");
-    answer
+    response.body.extend_from_slice(b"--range--\r\n");
+    response
 }

@@ -205,7 +205,7 @@ fn work_holds_everybody_up_and_a_short_queue_loses_attempts() {
 
 #[test]
 fn limits_are_kept_and_lifted() {
-    let answer = |defects: &[Defect], request: &str| {
+    let response = |defects: &[Defect], request: &str| {
         let mut yard = Yard::new(defects);
         yard.connect(1);
         yard.say(1, request);
@@ -227,24 +227,24 @@ fn limits_are_kept_and_lifted() {
         (&|count| fields(count, 10), FIELDS_MAX, "431", Defect::AnyFields),
         (&|length| fields(12, length / 11), HEAD_MAX - 40, "431", Defect::HeadOfAnyLength),
     ] {
-        assert_eq!(answer(&[], &request(at_limit)), ok);
+        assert_eq!(response(&[], &request(at_limit)), ok);
         let over = request(at_limit + if at_limit == HEAD_MAX - 40 { 200 } else { 1 });
-        assert!(answer(&[], &over).contains(beyond), "{beyond}");
-        assert_eq!(answer(&[lifts], &over), ok, "{}", lifts.id());
-        assert!(answer(&[Defect::FailsAtLimits], &over).contains("500"));
-        assert_eq!(answer(&[Defect::LosesErrors], &over), "Reset");
-        assert_eq!(answer(&[Defect::HangsAtLimits], &over), "");
+        assert!(response(&[], &over).contains(beyond), "{beyond}");
+        assert_eq!(response(&[lifts], &over), ok, "{}", lifts.id());
+        assert!(response(&[Defect::FailsAtLimits], &over).contains("500"));
+        assert_eq!(response(&[Defect::LosesErrors], &over), "Reset");
+        assert_eq!(response(&[Defect::HangsAtLimits], &over), "");
     }
     let post = |field: &str, body: &str| {
         format!("POST /post HTTP/1.1\r\nHost: h\r\n{field}\r\nConnection: close\r\n\r\n{body}")
     };
     let long = BODY_MAX + 1;
     let declared = post(&format!("Content-Length: {long}"), "");
-    assert!(answer(&[], &declared).contains("413"));
-    assert_eq!(answer(&[Defect::ReadsTooLongBodies], &declared), "", "it waits for the body");
+    assert!(response(&[], &declared).contains("413"));
+    assert_eq!(response(&[Defect::ReadsTooLongBodies], &declared), "", "it waits for the body");
     let sent = declared.clone() + &"x".repeat(long as usize);
-    assert!(answer(&[Defect::ReadsTooLongBodies], &sent).contains("413"));
-    assert_eq!(answer(&[Defect::BodyOfAnyLength], &sent), "HTTP/1.1 200 OK, Close");
+    assert!(response(&[Defect::ReadsTooLongBodies], &sent).contains("413"));
+    assert_eq!(response(&[Defect::BodyOfAnyLength], &sent), "HTTP/1.1 200 OK, Close");
     let chunked = |body: &str| post("Transfer-Encoding: chunked", body);
     let extensions = format!("1;{}\r\nx\r\n", "e".repeat(1_000)).repeat(9) + "0\r\n\r\n";
     let trailers = "0\r\n".to_owned() + &format!("X: {}\r\n", "t".repeat(1_000)).repeat(9) + "\r\n";
@@ -257,8 +257,8 @@ fn limits_are_kept_and_lifted() {
             Defect::BodyOfAnyLength,
         ),
     ] {
-        assert!(answer(&[], &chunked(&body)).contains(beyond), "{}", lifts.id());
-        assert_eq!(answer(&[lifts], &chunked(&body)), "HTTP/1.1 200 OK, Close");
+        assert!(response(&[], &chunked(&body)).contains(beyond), "{}", lifts.id());
+        assert_eq!(response(&[lifts], &chunked(&body)), "HTTP/1.1 200 OK, Close");
     }
 }
 

@@ -26,8 +26,8 @@ pub const ACCEPT_EVERY: Nanos = Nanos::from_millis(10);
 pub const RETRANSMIT: Nanos = Nanos::from_secs(1);
 /// How long a server waits for a client that takes nothing, and does nothing else.
 const STANDSTILL: Nanos = Nanos::from_secs(10);
-/// How long an answer takes that a half-closed client is not to get.
-const ANSWER_TIME: Nanos = Nanos::from_millis(50);
+/// How long a response takes that a half-closed client is not to get.
+const RESPONSE_TIME: Nanos = Nanos::from_millis(50);
 /// Bytes that a connection without a slot may send before the rest is dropped.
 const WAITING_MAX: usize = 1 << 20;
 /// Bytes kept for each request, and in all, of a server that forgets to free them.
@@ -425,7 +425,7 @@ impl FaultyServer {
     }
 
     fn carry(&mut self, at: Nanos, id: u64, acts: Vec<Act>) {
-        let when = if self.has(Defect::DropsHalfClosed) { at + ANSWER_TIME } else { at };
+        let when = if self.has(Defect::DropsHalfClosed) { at + RESPONSE_TIME } else { at };
         for act in acts {
             let ends = !matches!(act, Act::Send(_));
             self.do_later(when, id, act);

@@ -280,7 +280,7 @@ fn resets_are_refusals_or_failures_by_their_code() {
     assert_eq!(session.take_facts().resets, [(0x102, 1), (0x10b, 1)].into());
 }
 
-/// A server that has its answer does not want the rest of the request (RFC 9114 section 4.1).
+/// A server that has its response does not want the rest of the request (RFC 9114 section 4.1).
 #[test]
 fn a_stop_without_error_is_none() {
     let mut session = session(1);

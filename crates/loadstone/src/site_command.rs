@@ -40,7 +40,7 @@ fn serve(mut config: site::Config) -> Result<Code, Failure> {
         units::show::count(served.requests),
         units::show::count(served.connections)
     ));
-    if lateness.answers > 0 {
+    if lateness.responses > 0 {
         crate::say(&format!(
             "responses were late by p50 {}, p99 {}, max {}",
             units::show::duration(lateness.p50),

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use units::Nanos;
 use url::Url;
-use wire::answer::Asked;
+use wire::response::Asked;
 
 /// Rows kept: more than a day of them.
 const ROWS_MAX: usize = 100_000;
@@ -109,9 +109,9 @@ impl SutSource {
         };
         let heard = caller.exchange(vec![outgoing]).into_iter().next();
         let heard = heard.ok_or_else(|| format!("{url} was not asked"))?;
-        let answer = heard.result.map_err(|trouble| format!("{url}: {}", trouble.text))?;
-        let text = String::from_utf8_lossy(&answer.body);
-        let status = answer.facts.status;
+        let response = heard.result.map_err(|trouble| format!("{url}: {}", trouble.text))?;
+        let text = String::from_utf8_lossy(&response.body);
+        let status = response.facts.status;
         host::sut::node_exporter(&text).ok_or_else(|| {
             format!("{url} answers {status} and no node_cpu_seconds_total: is it a node exporter?")
         })

@@ -85,7 +85,7 @@ fn exit_code(found: &Crawl, args: &CrawlArgs) -> Result<Code, Failure> {
     }
     if found.good.is_empty() {
         let why = found.broken.first().map_or("it leads to another site", |broken| &broken.why);
-        let text = format!("nothing to list: {} gave no good answer ({why})", args.url);
+        let text = format!("nothing to list: {} gave no good response ({why})", args.url);
         return Err(Failure { code: Code::Missed, text });
     }
     Ok(Code::Done)

@@ -21,7 +21,7 @@ struct Nginx {
     child: Child,
     folder: TempDir,
     plain: u16,
-    /// Closes a connection after ten answers.
+    /// Closes a connection after ten responses.
     ten: u16,
     secure: u16,
 }
@@ -82,7 +82,7 @@ impl Nginx {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// Ends it and reads its log: what was asked of each path, in order of the answers' ends.
+    /// Ends it and reads its log: what was asked of each path, in order of the responses' ends.
     fn stop(mut self) -> BTreeMap<String, Vec<Line>> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::QUIT).unwrap();
@@ -182,7 +182,7 @@ fn agree(json: &Value, lines: &[Line], what: &str) {
 }
 
 #[test]
-fn ours_and_the_servers_books_agree_on_every_kind_of_answer() {
+fn ours_and_the_servers_books_agree_on_every_kind_of_response() {
     let nginx = Nginx::start();
     let cases: &[(&str, &[&str])] = &[
         ("/hello?alive", &["-c", "4", "-n", "400"]),

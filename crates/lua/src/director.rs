@@ -201,7 +201,7 @@ impl Director {
 fn look(state: &LuaState) -> Result<Wants, ScriptTrouble> {
     let first = text(state)?;
     let requests = count::requests(&first).map_err(ScriptTrouble::Request)?;
-    Ok(Wants { pauses: state.has("delay"), answers: state.has("response"), requests })
+    Ok(Wants { pauses: state.has("delay"), responses: state.has("response"), requests })
 }
 
 /// One request's text.

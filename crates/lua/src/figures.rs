@@ -4,7 +4,7 @@ use crate::state::LuaState;
 use mlua::{Lua, Table, Value};
 use std::rc::Rc;
 
-/// Socket errors by kind, and answers with a status above 399.
+/// Socket errors by kind, and responses with a status above 399.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Errors {
     pub connect: u64,

@@ -6,8 +6,8 @@ use conduit::Peer;
 use mlua::{LuaString, Value};
 use std::sync::Arc;
 use units::Nanos;
-use wire::answer::Asked;
 use wire::fields;
+use wire::response::Asked;
 use workload::{Script, ScriptError, Wants};
 
 /// A script's wait is cut to an hour.
@@ -61,7 +61,7 @@ impl Script for ScriptPart {
         Ok(if out[from..].starts_with(b"HEAD ") { Asked::Head } else { Asked::Ordinary })
     }
 
-    fn answer(&mut self, status: u16, head: &[u8], body: &[u8]) -> Result<(), ScriptError> {
+    fn response(&mut self, status: u16, head: &[u8], body: &[u8]) -> Result<(), ScriptError> {
         let state = self.shared.state();
         let call = || {
             let lua = &state.lua;

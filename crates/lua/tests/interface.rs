@@ -61,7 +61,7 @@ fn without_functions_the_request_is_the_same_each_time() {
     let (_, mut parts, told) = cast("wrk.method = 'POST' wrk.body = 'abc'", 2, &["URL"]).unwrap();
     assert!(told.is_empty());
     let wants = parts[0].wants();
-    assert_eq!((wants.pauses, wants.answers, wants.requests), (false, false, 1));
+    assert_eq!((wants.pauses, wants.responses, wants.requests), (false, false, 1));
     for part in &mut parts {
         let text = asked(part);
         assert!(text.starts_with("POST /start?x=1 HTTP/1.1\r\n"), "{text}");
@@ -87,7 +87,7 @@ fn requests_come_from_the_thread_that_setup_prepared() {
 }
 
 #[test]
-fn answers_change_what_is_asked_next() {
+fn responses_change_what_is_asked_next() {
     let text = "
         request = function() return wrk.format('GET', path or '/login') end
         response = function(status, headers, body)
@@ -96,9 +96,9 @@ fn answers_change_what_is_asked_next() {
         function delay() return 25 end";
     let (_, mut parts, _) = cast(text, 1, &["URL"]).unwrap();
     let part = &mut parts[0];
-    assert!(part.wants().answers && part.wants().pauses);
+    assert!(part.wants().responses && part.wants().pauses);
     assert_eq!(first_line(part), "GET /login HTTP/1.1");
-    part.answer(200, b"HTTP/1.1 200 OK\r\nX-Token:  t7\r\n\r\n", b"body").unwrap();
+    part.response(200, b"HTTP/1.1 200 OK\r\nX-Token:  t7\r\n\r\n", b"body").unwrap();
     assert_eq!(first_line(part), "GET /in/t7/body HTTP/1.1");
     assert_eq!(part.pause().unwrap(), units::Nanos::from_millis(25));
 }
@@ -115,7 +115,7 @@ fn a_thread_can_stop_itself_and_choose_its_address() {
         function response() wrk.thread:stop() assert(wrk.thread.addr) end";
     let (_, mut parts, _) = cast(text, 1, &["URL"]).unwrap();
     assert!(!parts[0].stopped() && parts[0].peer().is_some());
-    parts[0].answer(204, b"HTTP/1.1 204 No Content\r\n\r\n", b"").unwrap();
+    parts[0].response(204, b"HTTP/1.1 204 No Content\r\n\r\n", b"").unwrap();
     assert!(parts[0].stopped());
 }
 
@@ -204,7 +204,7 @@ fn errors_while_the_run_goes_on_are_told_too() {
     let (_, mut parts, _) = cast(text, 1, &["URL"]).unwrap();
     let part = &mut parts[0];
     assert_eq!(part.request(&mut Vec::new()).unwrap_err().0, "t.lua:1: late");
-    let told = part.answer(200, b"HTTP/1.1 200 OK\r\n\r\n", b"").unwrap_err();
+    let told = part.response(200, b"HTTP/1.1 200 OK\r\n\r\n", b"").unwrap_err();
     assert_eq!(told.0, "t.lua:3: attempt to index local 't' (a nil value)");
     assert!(part.pause().is_err());
 }

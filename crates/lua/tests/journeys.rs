@@ -30,7 +30,7 @@ fn begin(actor: &mut LuaActor, user: u64, iteration: u64) -> ActorTurn {
     actor.begin(&IterationBegun { user, iteration, values: &values })
 }
 
-fn answer(actor: &mut LuaActor, user: u64, status: u16, head: &str, body: &str) -> ActorTurn {
+fn response(actor: &mut LuaActor, user: u64, status: u16, head: &str, body: &str) -> ActorTurn {
     let head = format!("HTTP/1.1 {status} X\r\n{head}\r\n");
     let (head, body) = (head.as_bytes(), body.as_bytes());
     let took = Nanos::from_millis(250);
@@ -102,21 +102,21 @@ fn a_user_keeps_what_it_learns_and_calls_wait_for_responses() {
     // another user comes in between
     assert!(line(begin(&mut actor, 5, 1)).starts_with("POST"));
     assert_eq!(
-        line(answer(&mut actor, 4, 200, "", "token=t4")),
+        line(response(&mut actor, 4, 200, "", "token=t4")),
         "GET http://a.example:81/shop/me?q=one for step 1 | Authorization: Bearer t4 | after \
          500000000"
     );
-    assert_eq!(line(answer(&mut actor, 5, 200, "", "?")), "failed (no token in ?) over, 0 later");
+    assert_eq!(line(response(&mut actor, 5, 200, "", "?")), "failed (no token in ?) over, 0 later");
     assert_eq!(
-        line(answer(&mut actor, 4, 200, "X-A: 1\r\nx-a: 2\r\n", "{\"name\": \"bob\"}")),
+        line(response(&mut actor, 4, 200, "X-A: 1\r\nx-a: 2\r\n", "{\"name\": \"bob\"}")),
         "check another name: {\"name\": \"bob\"} PUT https://b.example/x for step 1 | Content-Type: \
          application/json | {\"key\":\"k1\",\"n\":4}"
     );
-    assert_eq!(line(answer(&mut actor, 4, 204, "", "")), "over, 2000000000 later");
+    assert_eq!(line(response(&mut actor, 4, 204, "", "")), "over, 2000000000 later");
     // the next iteration has the token still
     assert!(line(begin(&mut actor, 4, 2)).starts_with("GET http://a.example:81/shop/me"));
     assert_eq!(
-        line(answer(&mut actor, 4, 200, "X-A: 1\r\nx-a: 2\r\n", "{\"name\": \"ann\"}")),
+        line(response(&mut actor, 4, 200, "X-A: 1\r\nx-a: 2\r\n", "{\"name\": \"ann\"}")),
         "check met PUT https://b.example/x for step 1 | Content-Type: application/json | \
          {\"key\":\"k1\",\"n\":4}"
     );
@@ -177,8 +177,8 @@ fn a_request_that_cannot_be_made_is_an_error_at_its_line() {
     call(begin(&mut plain, 0, 0));
     assert_eq!(line(plain.resume(0, Err("no such method"))), "broke: t.lua:2: no such method");
     // and what is resumed without having asked is over
-    assert_eq!(line(answer(&mut plain, 0, 200, "", "")), "over, 0 later");
-    assert_eq!(line(answer(&mut plain, 99, 200, "", "")), "over, 0 later");
+    assert_eq!(line(response(&mut plain, 0, 200, "", "")), "over, 0 later");
+    assert_eq!(line(response(&mut plain, 99, 200, "", "")), "over, 0 later");
 }
 
 #[test]
@@ -188,31 +188,31 @@ fn redirects_are_followed_when_asked_and_within_the_servers() {
     let mut actor = actor(text, &["s"]);
     let first = call(begin(&mut actor, 0, 0));
     assert_eq!(first.statuses, [301, 302, 303, 307, 308, 200]);
-    let next = line(answer(&mut actor, 0, 303, "Location: https://b.example/b\r\n", ""));
+    let next = line(response(&mut actor, 0, 303, "Location: https://b.example/b\r\n", ""));
     assert_eq!(next, "GET https://b.example/b for step 0");
     assert_eq!(
-        line(answer(&mut actor, 0, 307, "Location: c\r\n", "")),
+        line(response(&mut actor, 0, 307, "Location: c\r\n", "")),
         "GET https://b.example/c for step 0"
     );
     assert_eq!(
-        line(answer(&mut actor, 0, 302, "Location: d\r\n", "")),
+        line(response(&mut actor, 0, 302, "Location: d\r\n", "")),
         "failed (there are more redirects than follow allows) GET http://a.example:81/end?302 for \
          step 0"
     );
     begin(&mut actor, 0, 1);
     assert_eq!(
-        line(answer(&mut actor, 0, 308, "Location: http://evil.example/\r\n", "")),
+        line(response(&mut actor, 0, 308, "Location: http://evil.example/\r\n", "")),
         "failed (a redirect: http://evil.example is not a server of this run: name it in servers = \
          { \"http://evil.example\" }) GET http://a.example:81/end?308 for step 0"
     );
     // 308 keeps method and body
     begin(&mut actor, 0, 2);
     assert_eq!(
-        line(answer(&mut actor, 0, 308, "Location: /b\r\n", "")),
+        line(response(&mut actor, 0, 308, "Location: /b\r\n", "")),
         "POST http://a.example:81/b for step 0 | x"
     );
     assert_eq!(
-        line(answer(&mut actor, 0, 500, "", "")),
+        line(response(&mut actor, 0, 500, "", "")),
         "failed (the status is 500) GET http://a.example:81/end?500 for step 0"
     );
 }
@@ -229,7 +229,7 @@ fn random_numbers_are_the_users_own_and_follow_from_the_seed() {
             .map(|user| (*user, call(begin(&mut actor, *user, 0)).url.path().to_owned()))
             .collect();
         for user in order.iter().rev() {
-            let path = call(answer(&mut actor, *user, 200, "", "")).url.path().to_owned();
+            let path = call(response(&mut actor, *user, 200, "", "")).url.path().to_owned();
             assert!(path.starts_with("/5/0.") || path.starts_with("/6/0."), "{path}");
             all.push((*user, path));
         }
@@ -272,9 +272,9 @@ fn a_call_without_a_response_says_why() {
     };
     assert_eq!(call(actor.resume(0, Ok(&back))).url.path(), "/0connrefused0");
     actor.leave_off(0);
-    assert_eq!(line(answer(&mut actor, 0, 200, "", "")), "over, 0 later");
+    assert_eq!(line(response(&mut actor, 0, 200, "", "")), "over, 0 later");
     actor.forget(0);
-    assert_eq!(line(answer(&mut actor, 0, 200, "", "")), "over, 0 later");
+    assert_eq!(line(response(&mut actor, 0, 200, "", "")), "over, 0 later");
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn users_who_are_gone_leave_nothing_behind() {
     for number in 0..2_000 {
         let path = call(begin(&mut actor, number, number)).url.path().to_owned();
         kilobytes = path[1..].parse::<u64>().expect("a number");
-        answer(&mut actor, number, 200, "", "");
+        response(&mut actor, number, 200, "", "");
         actor.forget(number);
     }
     // kept, they would be 200 MB

@@ -25,8 +25,8 @@ use url::Url;
 const PUSH_MAX: Duration = Duration::from_secs(3);
 /// Readings that may wait for a slow collector; more are skipped.
 const WAITING_MAX: usize = 2;
-/// Bytes of an answer that are read.
-const ANSWER_MAX: usize = 64 << 10;
+/// Bytes of a response that are read.
+const RESPONSE_MAX: usize = 64 << 10;
 
 /// Where to push to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ fn push_all(
         let body = message(&reading, now.as_secs_f64()).encode_to_vec();
         let sent = runtime.block_on(async {
             let in_time = tokio::time::timeout(PUSH_MAX, post(collector, tls, body)).await;
-            in_time.unwrap_or_else(|_| bail!("no answer within {} s", PUSH_MAX.as_secs()))
+            in_time.unwrap_or_else(|_| bail!("no response within {} s", PUSH_MAX.as_secs()))
         });
         match sent {
             Ok(()) => pushed.taken += 1,
@@ -206,9 +206,9 @@ where
         .header(header::USER_AGENT, concat!("loadstone/", env!("CARGO_PKG_VERSION")))
         .header(header::CONTENT_TYPE, "application/x-protobuf")
         .body(Full::new(Bytes::from(body)))?;
-    let answer = sender.send_request(request).await.context("no answer")?;
-    let status = answer.status();
-    let read = Limited::new(answer.into_body(), ANSWER_MAX).collect().await;
+    let response = sender.send_request(request).await.context("no response")?;
+    let status = response.status();
+    let read = Limited::new(response.into_body(), RESPONSE_MAX).collect().await;
     driving.abort();
     if !status.is_success() {
         bail!("answered with {status}");

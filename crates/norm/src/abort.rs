@@ -23,7 +23,7 @@ pub(crate) enum Waiting {
     Head,
     /// More of a request's body.
     Body,
-    /// That the client takes more of the answer.
+    /// That the client takes more of the response.
     Taking,
 }
 
@@ -118,7 +118,7 @@ impl Watch {
     pub(crate) fn wrote(&self) {
         match self.waiting.get() {
             Waiting::Taking => self.waiting.set(Waiting::Nothing),
-            // the rest of the last answer still goes out
+            // the rest of the last response still goes out
             Waiting::Head => self.since.set(self.now.get()),
             Waiting::Nothing | Waiting::Body => {}
         }

@@ -75,7 +75,7 @@ fn seconds(text: &str) -> Option<Duration> {
     fits.then(|| Duration::from_secs_f64(number))
 }
 
-/// The answer to a method that a built-in handler does not know.
+/// The response to a method that a built-in handler does not know.
 fn not_for(method: &Method) -> Option<Reply> {
     let mut reply = match *method {
         Method::GET | Method::HEAD => return None,

@@ -82,18 +82,18 @@ async fn talk(visit: &Rc<Visit>, stream: VisitStream) -> TcpStream {
     socket
 }
 
-/// The last word on a connection, written by hand: the answer to a request that is none, or that did
+/// The last word on a connection, written by hand: the response to a request that is none, or that did
 /// not come.
 async fn say(visit: &Visit, status: StatusCode, socket: &mut TcpStream) {
     visit.leave_unread();
     visit.shared().counters.request();
     // a client that is gone already misses nothing, and one that takes nothing is not waited for
-    let answer = refusal::raw(status);
-    tokio::time::timeout(LINGER_MAX, socket.write_all(answer.as_bytes())).await.ok();
+    let response = refusal::raw(status);
+    tokio::time::timeout(LINGER_MAX, socket.write_all(response.as_bytes())).await.ok();
 }
 
 /// Closes the connection. When input was left unread, waits for the client to close its side first,
-/// so that the close does not become a reset that could destroy the answer (RFC 9112 §9.6).
+/// so that the close does not become a reset that could destroy the response (RFC 9112 §9.6).
 async fn close(mut socket: TcpStream, unread: bool) {
     let shut: io::Result<()> = socket.shutdown().await;
     if shut.is_err() || !unread {

@@ -80,7 +80,7 @@ impl Entity {
     }
 }
 
-/// An answer. The connection adds Date, Server, framing and Server-Timing, and leaves the content
+/// A response. The connection adds Date, Server, framing and Server-Timing, and leaves the content
 /// out for HEAD, 204 and 304.
 #[derive(Debug)]
 pub(crate) struct Reply {
@@ -119,7 +119,7 @@ impl Piece {
 }
 
 impl Reply {
-    /// A short text in answer to a request that cannot be met.
+    /// A short text in response to a request that cannot be met.
     pub(crate) fn text(status: StatusCode, text: impl Into<String>) -> Reply {
         let mut headers = HeaderMap::new();
         let plain = hyper::http::HeaderValue::from_static("text/plain; charset=utf-8");

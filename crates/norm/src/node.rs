@@ -24,7 +24,7 @@ pub(crate) enum Node {
     Hello,
     Sleep(Sleep),
     Directory(Directory),
-    /// Files, each answer by a process of its own.
+    /// Files, each response by a process of its own.
     Process(Directory, PerRequest),
     Cgi(Door, CgiScript),
     #[cfg(feature = "lua")]
@@ -147,7 +147,7 @@ impl Maker<'_> {
 }
 
 impl Node {
-    /// Whether an answer may be [`Content::Elsewhere`].
+    /// Whether a response may be [`Content::Elsewhere`].
     pub(crate) fn may_point_elsewhere(&self) -> bool {
         matches!(self, Node::Cgi(..))
     }

@@ -21,7 +21,7 @@ const READ_MAX: u64 = 128 * 1024;
 
 pub(crate) static SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// What follows an answer's head. When it is dropped, the visit hears that the content is out.
+/// What follows a response's head. When it is dropped, the visit hears that the content is out.
 #[derive(Debug)]
 pub(crate) struct OutgoingContent {
     matter: Matter,
@@ -149,7 +149,7 @@ impl Pieces {
     }
 }
 
-/// Reads the next part of a file's piece. A file that has become shorter breaks the answer off.
+/// Reads the next part of a file's piece. A file that has become shorter breaks the response off.
 fn read_part(file: File, start: u64, len: u64) -> io::Result<Read> {
     let now = len.min(READ_MAX);
     let mut buffer = vec![0; now as usize];

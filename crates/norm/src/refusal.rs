@@ -22,7 +22,7 @@ const METHODS: [Method; 7] = [
     Method::PATCH,
 ];
 
-/// What is wrong with a request whatever it asks for, if anything; also the answer to `OPTIONS *`,
+/// What is wrong with a request whatever it asks for, if anything; also the response to `OPTIONS *`,
 /// which asks about the server as a whole.
 pub(crate) fn of(parts: &Parts) -> Option<Reply> {
     let headers = &parts.headers;
@@ -135,7 +135,7 @@ pub(crate) fn status_of_bytes(head: &[u8], too_large: bool) -> StatusCode {
     if other { StatusCode::HTTP_VERSION_NOT_SUPPORTED } else { StatusCode::BAD_REQUEST }
 }
 
-/// A whole answer that ends its connection, for a request that did not become one.
+/// A whole response that ends its connection, for a request that did not become one.
 pub(crate) fn raw(status: StatusCode) -> String {
     let text = text(status);
     format!(
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raw_answer_is_complete() {
+    fn a_raw_response_is_complete() {
         let text = raw(StatusCode::REQUEST_TIMEOUT);
         assert!(text.starts_with("HTTP/1.1 408 Request Timeout\r\nDate: "));
         assert!(

@@ -24,7 +24,7 @@ pub struct NormSettings {
     /// Connections open at once, 1..=100,000; further ones are accepted and closed at once.
     pub max_clients: usize,
     /// The longest that the server waits on a client: for a request's head, for more of its body, or
-    /// to take more of an answer. 10 ms..=1 h.
+    /// to take more of a response. 10 ms..=1 h.
     pub timeout: Duration,
     pub log_level: Level,
     pub log_file: LogFile,

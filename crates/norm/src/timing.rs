@@ -1,8 +1,8 @@
 //! The fourteen timing points of Swerve's chapter, measured where the same thing happens today.
 //!
 //! Each measurement is a line of the log, `Timing Listener setupConn 67` in microseconds. Those known
-//! before an answer's head goes out stand in its `Server-Timing` field (W3C Server Timing), those
-//! known at the end of a chunked answer in its trailer.
+//! before a response's head goes out stand in its `Server-Timing` field (W3C Server Timing), those
+//! known at the end of a chunked response in its trailer.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -24,11 +24,11 @@ pub(crate) enum Point {
     Get,
     /// The node for the path is found and the request made ready for it; not the node's own work.
     Request,
-    /// The content of an answer goes out: from the first piece asked for to the last one written.
+    /// The content of a response goes out: from the first piece asked for to the last one written.
     StreamEntity,
-    /// An answer goes out, head and content.
+    /// A response goes out, head and content.
     Response,
-    /// A request is dealt with once it is read: finding the node, its work, the answer.
+    /// A request is dealt with once it is read: finding the node, its work, the response.
     ToStore,
     /// All requests of a connection.
     Talk,
@@ -86,7 +86,7 @@ pub(crate) struct VisitTiming {
     /// Lines that are not written yet: writing one while another point is measured would be measured
     /// with it.
     lines: RefCell<String>,
-    /// For the next answer's `Server-Timing`.
+    /// For the next response's `Server-Timing`.
     field: RefCell<String>,
 }
 
@@ -110,7 +110,7 @@ impl VisitTiming {
         }
     }
 
-    /// Ends a measurement that the next answer's `Server-Timing` tells, too.
+    /// Ends a measurement that the next response's `Server-Timing` tells, too.
     pub(crate) fn stop_and_tell(&self, point: Point, started: Started) {
         if let Some(span) = started.elapsed() {
             self.take(point, span);
@@ -123,7 +123,7 @@ impl VisitTiming {
         self.lines.borrow_mut().push_str(&line);
     }
 
-    /// The field's text, once: what was measured before an answer belongs to that answer.
+    /// The field's text, once: what was measured before a response belongs to that response.
     pub(crate) fn field(&self) -> Option<String> {
         let text = std::mem::take(&mut *self.field.borrow_mut());
         (!text.is_empty()).then_some(text)

@@ -42,11 +42,11 @@ struct RequestLine<'a> {
 /// Where an exchange stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum VisitStage {
-    /// The last answer is out; a head is awaited or being read.
+    /// The last response is out; a head is awaited or being read.
     Head,
-    /// A request has come whose answer is not complete.
+    /// A request has come whose response is not complete.
     Working,
-    /// The answer's content has been handed over; its last bytes may still be on their way.
+    /// The response's content has been handed over; its last bytes may still be on their way.
     Flushing,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Visit {
     timing: VisitTiming,
     stage: Cell<VisitStage>,
     begun: Cell<Begun>,
-    /// Input may be left unread: closing at once would destroy the answer.
+    /// Input may be left unread: closing at once would destroy the response.
     unread: Cell<bool>,
     /// Temporary files of the requests so far.
     spooled: RefCell<Vec<PathBuf>>,
@@ -136,7 +136,7 @@ impl Visit {
         }
     }
 
-    /// The content of the answer has been handed over, or given up.
+    /// The content of the response has been handed over, or given up.
     pub(crate) fn content_over(&self) {
         self.stage.set(VisitStage::Flushing);
         self.watch.wait_for(Waiting::Head);
@@ -163,7 +163,7 @@ impl Visit {
         }
     }
 
-    /// What is known at the end of a chunked answer, for its trailer.
+    /// What is known at the end of a chunked response, for its trailer.
     pub(crate) fn late_field(&self) -> Option<String> {
         let begun = self.begun.get();
         let mut field = String::new();
@@ -282,7 +282,7 @@ impl Visit {
         Box::new(Reply::text(StatusCode::INTERNAL_SERVER_ERROR, text))
     }
 
-    /// What the node for the path says. A script may point to another path of the site, whose answer
+    /// What the node for the path says. A script may point to another path of the site, whose response
     /// is then its own (RFC 3875 §6.2.2).
     async fn reply(&self, parts: Parts, body: Entity) -> Reply {
         let found = self.timing.start();

@@ -192,7 +192,7 @@ pub struct TargetPlan {
     /// Beside [`RequestPlan::headers`], of which one with the same name is left out.
     pub headers: Vec<(String, String)>,
     /// The whole request as it goes over the wire, in place of what the plan would make of URL,
-    /// method, headers and body; only the method's name still tells what the answer can hold.
+    /// method, headers and body; only the method's name still tells what the response can hold.
     pub raw: Option<Vec<u8>>,
 }
 
@@ -312,16 +312,16 @@ pub struct ConnectionPlan {
     pub calls: Option<u32>,
     /// Requests outstanding on one connection: pipelined, or streams of HTTP/2 and 3; 1: one at a time.
     pub pipeline: u32,
-    /// Requests that go out together; the next group when all answers of this one are in.
+    /// Requests that go out together; the next group when all responses of this one are in.
     pub group: Option<u32>,
     /// Calls that may be outstanding on one connection where a group goes out together; the rest of
     /// the group goes to further connections of its user. `None`: the whole group.
     pub depth: Option<u32>,
     /// Connections that one user or session may have; the last one takes what is too much for all.
     pub per_user: u32,
-    /// Connections that a call is put on at most, as one after the other ends before its answer.
+    /// Connections that a call is put on at most, as one after the other ends before its response.
     pub tries: u16,
-    /// A call whose connection breaks before the answer's first byte goes to another one, if that
+    /// A call whose connection breaks before the response's first byte goes to another one, if that
     /// connection had answered before: the server ended it while it was idle.
     pub resend: bool,
     /// Connect to this Unix socket, whatever the URL's host.
@@ -434,7 +434,7 @@ pub enum TlsVersions {
 /// Who decides when a call falls due.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Load {
-    /// A fixed population of users: each calls, waits for the answer, thinks, calls again. With
+    /// A fixed population of users: each calls, waits for the response, thinks, calls again. With
     /// `session`, each makes one session after the other in place of calls.
     Closed { users: u32, think: Think, session: Option<SessionPlan> },
     /// Arrivals that wait for nobody. With `session`, each arrival is a session of that many calls
@@ -466,7 +466,7 @@ pub struct SessionPlan {
     pub visits: Vec<Visit>,
     /// Calls of a group under way at once at most, the next one when one has ended; `None`: all of it.
     pub parallel: Option<u32>,
-    /// The first call of a group goes alone; the rest of it follows that call's answer, as a
+    /// The first call of a group goes alone; the rest of it follows that call's response, as a
     /// browser gets a page and then its parts.
     pub lead: bool,
     /// A session ends with its connection, whatever calls it has left.
@@ -533,7 +533,7 @@ pub struct Visit {
     pub groups: Vec<VisitGroup>,
 }
 
-/// Calls that belong together, and the think time after their last answer.
+/// Calls that belong together, and the think time after their last response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VisitGroup {
     /// Rows of the target list.
@@ -590,11 +590,11 @@ pub struct AbortRule {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeouts {
     pub connect: Nanos,
-    /// From the request's last byte handed over to the answer's first byte.
+    /// From the request's last byte handed over to the response's first byte.
     pub first_byte: Option<Nanos>,
     /// Longest standstill of a connection with a call on it.
     pub progress: Option<Nanos>,
-    /// The same while an answer's first byte is awaited; `None`: as long as any other.
+    /// The same while a response's first byte is awaited; `None`: as long as any other.
     pub answer: Option<Nanos>,
     /// From the instant a call was due to its outcome.
     pub call: Nanos,
@@ -608,7 +608,7 @@ impl Timeouts {
     }
 }
 
-/// What a good answer is.
+/// What a good response is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expect {
     /// Ranges of statuses, inclusive; empty: below 400.

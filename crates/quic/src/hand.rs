@@ -1,5 +1,5 @@
 //! A connection that is made by hand, for whoever tests how a server takes what no library sends: packets of the
-//! worker's making, protected with the connection's keys, among those of a polite client. No clock, no socket:
+//! worker's making, protected with the connection's keys, among those of a well-behaved client. No clock, no socket:
 //! datagrams and instants come in, datagrams go out.
 //!
 //! It shakes hands, acknowledges what comes, sends again what is not acknowledged, keeps within the server's windows

@@ -90,7 +90,7 @@ pub struct Resolved {
 /// The plain call that goes first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FirstCall {
-    /// 0 when no answer came.
+    /// 0 when no response came.
     pub status: u16,
     /// `1.1`.
     pub http_version: String,
@@ -100,9 +100,9 @@ pub struct FirstCall {
     pub length: u64,
     /// The `Server` field as received: not trusted, made printable by each output.
     pub server: Option<String>,
-    /// From the start of the connect to the end of the answer.
+    /// From the start of the connect to the end of the response.
     pub took: Nanos,
-    /// Why there was no good answer, and what the system or library said to it.
+    /// Why there was no good response, and what the system or library said to it.
     pub failure: Option<(FailureClass, String)>,
     /// What to do about it, where more is known than the class tells: a sentence.
     pub way_out: Option<String>,

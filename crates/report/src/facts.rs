@@ -265,7 +265,7 @@ fn weighted(report: &RunRecord) -> Option<String> {
     let weighted = report.weighted_response.as_ref()?;
     Some(format!(
         "T = w·S + mean R = {} × {} + {} = {} (w: connections per call, S: set-up, R: from \
-         sending to the end of the answer)",
+         sending to the end of the response)",
         words::figure(weighted.w),
         words::seconds(weighted.setup_s),
         words::seconds(weighted.exchange_s),

@@ -8,7 +8,7 @@ pub(crate) fn facts(stack: &StackRecord) -> Vec<(&'static str, String)> {
     let mut facts = vec![(
         "Own TCP",
         format!(
-            "{} connections stood; {} packets sent, {} received; {} sent again ({} SYNs; {} timeouts, \
+            "{} connections established; {} packets sent, {} received; {} sent again ({} SYNs; {} timeouts, \
              {} fast recoveries)",
             show::count(stack.established),
             show::count(stack.sent),
@@ -56,13 +56,13 @@ mod tests {
         };
         assert_eq!(
             lines(&quiet),
-            "8 connections stood; 1,200 packets sent, 1,100 received; 0 sent again (0 SYNs; 0 \
+            "8 connections established; 1,200 packets sent, 1,100 received; 0 sent again (0 SYNs; 0 \
              timeouts, 0 fast recoveries)\n"
         );
         let odd = StackFacts { retransmitted: 3, refused: 2, missed: 5, out_of_order: 1, ..quiet };
         assert_eq!(
             lines(&odd),
-            "8 connections stood; 1,200 packets sent, 1,100 received; 3 sent again (0 SYNs; 0 \
+            "8 connections established; 1,200 packets sent, 1,100 received; 3 sent again (0 SYNs; 0 \
              timeouts, 0 fast recoveries)\n1 segments came out of order, 2 packets were not taken by \
              the network device, 5 packets came and found no room\n"
         );

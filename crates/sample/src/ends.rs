@@ -13,8 +13,8 @@ pub struct ConnectionRecord {
     /// When the first request could go out: after TLS, where there is TLS.
     pub established: Nanos,
     pub closed: Nanos,
-    /// Whole answers had from it.
-    pub answers: u32,
+    /// Whole responses had from it.
+    pub responses: u32,
     /// What broke it off; `None` when it was closed in order.
     pub class: Option<FailureClass>,
 }
@@ -26,8 +26,8 @@ pub struct SessionRecord {
     /// When it fell due, and when its last outcome was known.
     pub intended: Nanos,
     pub ended: Nanos,
-    /// Whole answers that it got, and connections that were opened for it.
-    pub answers: u32,
+    /// Whole responses that it got, and connections that were opened for it.
+    pub responses: u32,
     pub connections: u32,
     /// A call of it failed, and what was left of it was not made.
     pub failed: bool,

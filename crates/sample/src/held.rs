@@ -9,7 +9,7 @@ pub struct HeldFacts {
     pub wanted: u64,
     /// How many stood at some time.
     pub stood: u64,
-    /// How many never stood: refused, or without an answer.
+    /// How many never stood: refused, or without a response.
     pub failed: u64,
     /// Most that were open at once.
     pub peak: u64,

@@ -74,7 +74,7 @@ pub struct MigrationFacts {
 }
 
 /// Calls whose requests went out before the handshake was over (0-RTT, RFC 8446 section 2.3). What is
-/// neither accepted nor rejected belonged to a connection that never stood.
+/// neither accepted nor rejected belonged to a connection that was never established.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EarlyFacts {
     pub sent: u64,
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!((a.streams, a.streams_peak, a.streams_max), (7, 7, Some(10)));
         assert_eq!(a.resets, [(0x10b, 1), (0x10c, 3)].into());
         assert_eq!((a.quic.rtt_min, a.quic.rtt_max, a.quic.packets_lost), (Nanos(5), Nanos(12), 4));
-        // a connection that never stood has no round trip
+        // a connection that was never established has no round trip
         a.merge(&Http3Facts::default());
         assert_eq!(a.quic.rtt_min, Nanos(5));
     }

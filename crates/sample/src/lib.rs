@@ -48,9 +48,9 @@ pub struct Arrival {
 /// What became of an arrival. Exactly one per arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
-    /// A whole answer that met every expectation.
+    /// A whole response that met every expectation.
     Succeeded,
-    /// An answer that did not, or none; the class says which.
+    /// A response that did not, or none; the class says which.
     Failed,
     /// Not done within its limit; recorded at its full age.
     TimedOut,
@@ -81,23 +81,23 @@ pub struct Sample {
     pub sent: Nanos,
     /// When the last request byte was handed over; zero when all of it went with the first.
     pub written: Nanos,
-    /// When the first byte of the answer was read.
+    /// When the first byte of the response was read.
     pub first_byte: Nanos,
     /// When the outcome was known.
     pub done: Nanos,
     /// Time to connect and to shake hands, where this call opened its connection.
     pub connect: Option<Nanos>,
     pub tls: Option<Nanos>,
-    /// Status code of the final answer; 0 when none came.
+    /// Status code of the final response; 0 when none came.
     pub status: u16,
     pub class: Option<FailureClass>,
-    /// The answer left its connection open for another call.
+    /// The response left its connection open for another call.
     pub persistent: bool,
     /// Bytes of this call handed to the transport (plaintext).
     pub bytes_sent: u64,
-    /// Bytes of its answers, heads and framing included (plaintext).
+    /// Bytes of its responses, heads and framing included (plaintext).
     pub bytes_received: u64,
-    /// Of these, bytes of heads, and of trailers with the empty line that ends them (chunked answers
+    /// Of these, bytes of heads, and of trailers with the empty line that ends them (chunked responses
     /// only).
     pub head_bytes: u64,
     pub trailer_bytes: u64,
@@ -113,8 +113,8 @@ pub struct Sample {
 pub struct CallRecord {
     pub sample: Sample,
     pub outcome: Outcome,
-    /// The beginning of its answer as it came, head first; empty unless the run keeps answers.
-    pub answer: Vec<u8>,
+    /// The beginning of its response as it came, head first; empty unless the run keeps responses.
+    pub response: Vec<u8>,
     /// What its guide has to say of it, where users are guided.
     pub note: Option<Note>,
 }

@@ -1,4 +1,4 @@
-//! Runs N calls of the production worker against canned answers: the difference between two N, under
+//! Runs N calls of the production worker against canned responses: the difference between two N, under
 //! callgrind, is what a call costs in instructions. `cargo xtask perf` does that.
 //!
 //!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed|journey|templates|http2_N|http3_N]
@@ -28,7 +28,7 @@ fn main() {
         "percall" => (1, Some(1)),
         _ => (1, None),
     };
-    let answer = match kind.as_str() {
+    let response = match kind.as_str() {
         "numbered" => CannedResponse::Numbered,
         "timed" => CannedResponse::Timed,
         _ => CannedResponse::Plain,
@@ -37,7 +37,7 @@ fn main() {
     match (streams("http2_"), streams("http3_")) {
         (Some(count), _) => calls_over_streams(calls, HttpVersion::Http2, count, &mut keep),
         (_, Some(count)) => calls_over_streams(calls, HttpVersion::Http3, count, &mut keep),
-        _ => calls_against(calls, pipeline, per_connection, answer, &mut keep),
+        _ => calls_against(calls, pipeline, per_connection, response, &mut keep),
     }
     assert_eq!(keep.total.counts.succeeded, calls);
 }

@@ -19,9 +19,9 @@ pub struct Limiter {
 #[derive(Clone, Copy, Debug)]
 pub struct SharedLine {
     pub bytes_per_s: f64,
-    /// All answers share it; otherwise each has its own.
+    /// All responses share it; otherwise each has its own.
     pub shared: bool,
-    /// Bytes of each answer's body.
+    /// Bytes of each response's body.
     pub body: usize,
 }
 
@@ -31,13 +31,13 @@ pub struct Ailments {
     pub work: Option<Service>,
     /// Calls in work at once; 0: all.
     pub workers: usize,
-    /// Answers leave at whole multiples of this after their call.
+    /// Responses leave at whole multiples of this after their call.
     pub quantum: Option<Nanos>,
     /// Responses leave at the ticks of a clock, so far apart: at the same instants for all.
     pub tick: Option<Nanos>,
-    /// Answers are heard so much late, in the mean of an exponential law: a busy machine.
+    /// Responses are heard so much late, in the mean of an exponential law: a busy machine.
     pub lateness: Nanos,
-    /// From this answer of a connection on, the body comes 40 ms after the head.
+    /// From this response of a connection on, the body comes 40 ms after the head.
     pub delayed_ack_from: Option<u64>,
     /// Connections that are served at once; the others wait, unanswered.
     pub served_at_once: Option<usize>,
@@ -61,15 +61,15 @@ pub struct Ailments {
     pub other_backend: Option<Service>,
     /// Of every so many connects one needs its SYN repeated: after 1 s and, one in four of those, 3 s.
     pub lost_connects: Option<u64>,
-    /// A share of the answers is sent again after 200 ms.
-    pub lost_answers: f64,
+    /// A share of the responses is sent again after 200 ms.
+    pub lost_responses: f64,
 }
 
 /// One connection as the server knows it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Peer {
     number: u64,
-    answers: u64,
+    responses: u64,
     /// Bytes of the end of a request head that were seen.
     seen: usize,
     free: Nanos,
@@ -93,7 +93,7 @@ pub struct Ailing {
     line_free: Nanos,
 }
 
-/// What every answer takes at most beside its work: nothing real is exact.
+/// What every response takes at most beside its work: nothing real is exact.
 const JITTER: Nanos = Nanos::from_micros(150);
 /// How long a refusal takes, so that users who call again at once are bearable.
 const REFUSAL: Nanos = Nanos::from_millis(10);
@@ -193,7 +193,7 @@ impl Ailing {
         if peer.waits {
             return Vec::new();
         }
-        peer.answers += 1;
+        peer.responses += 1;
         let (mut status, mut at) = match self.admit(now) {
             Err(refused) => (refused, now + REFUSAL),
             Ok(admitted) => {
@@ -207,12 +207,12 @@ impl Ailing {
         {
             (status, at) = (504, now + span + Nanos((self.random.unit() * JITTER.0 as f64) as u64));
         }
-        if self.random.unit() < self.ails.lost_answers {
+        if self.random.unit() < self.ails.lost_responses {
             at += RETRANSMISSION;
         }
-        // answers keep their order on a connection
+        // responses keep their order on a connection
         at = at.max(peer.free);
-        let last = self.ails.close_after.is_some_and(|most| peer.answers >= most);
+        let last = self.ails.close_after.is_some_and(|most| peer.responses >= most);
         let actions = self.send(at, status, &peer, last);
         peer.free = actions.last().map_or(at, |(end, _)| *end);
         self.peers.insert(client, peer);
@@ -225,7 +225,7 @@ impl Ailing {
         let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {body}\r\n{close}\r\n");
         let body = vec![b'x'; body];
         let mut end = at;
-        let late = self.ails.delayed_ack_from.is_some_and(|from| peer.answers >= from);
+        let late = self.ails.delayed_ack_from.is_some_and(|from| peer.responses >= from);
         let mut actions = if late {
             end = at + DELAYED_ACK + Nanos((self.random.unit() * JITTER.0 as f64) as u64);
             vec![(at, Action::Bytes(head.into_bytes())), (end, Action::Bytes(body))]

@@ -7,10 +7,10 @@ use sample::{CallRecord, SocketFacts};
 use stats::Snapshot;
 use units::Nanos;
 
-/// Answers at once; one answer for each `request` bytes written.
+/// Answers at once; one response for each `request` bytes written.
 #[derive(Debug)]
 pub struct Canned {
-    answer: Vec<u8>,
+    response: Vec<u8>,
     request: usize,
     now: Nanos,
     /// Bytes written by each slot that have not been answered.
@@ -18,35 +18,35 @@ pub struct Canned {
     pending: Vec<Slot>,
     /// Nanoseconds that pass with every reading of the clock.
     tick: u64,
-    /// Where each answer has its number, of eight digits, and the next number.
+    /// Where each response has its number, of eight digits, and the next number.
     number_at: Option<usize>,
     next: u64,
 }
 
-/// Eight digits in an answer that stand for its number.
+/// Eight digits in a response that stand for its number.
 const NUMBER: &[u8] = b"########";
 
 impl Canned {
-    /// `request`: length of one request in bytes; `slots`: connections at most. Where the answer
+    /// `request`: length of one request in bytes; `slots`: connections at most. Where the response
     /// holds `########`, each has a number of its own there.
-    pub fn new(answer: &[u8], request: usize, slots: usize, start: Nanos) -> Canned {
+    pub fn new(response: &[u8], request: usize, slots: usize, start: Nanos) -> Canned {
         Canned {
-            answer: answer.to_vec(),
+            response: response.to_vec(),
             request,
             now: start,
             written: vec![0; slots],
             pending: Vec::with_capacity(slots),
             tick: 1_000,
-            number_at: answer.windows(NUMBER.len()).position(|window| window == NUMBER),
+            number_at: response.windows(NUMBER.len()).position(|window| window == NUMBER),
             next: 0,
         }
     }
 
-    fn write_number(&mut self, answer: &mut [u8]) {
+    fn write_number(&mut self, response: &mut [u8]) {
         let Some(at) = self.number_at else { return };
         let mut left = self.next;
         self.next += 1;
-        for digit in answer[at..at + NUMBER.len()].iter_mut().rev() {
+        for digit in response[at..at + NUMBER.len()].iter_mut().rev() {
             *digit = b'0' + (left % 10) as u8;
             left /= 10;
         }
@@ -75,9 +75,9 @@ impl Io for Canned {
         let mut count = 0;
         while self.written[slot as usize] >= self.request {
             self.written[slot as usize] -= self.request;
-            let place = &mut buffer[count..count + self.answer.len()];
-            place.copy_from_slice(&self.answer);
-            count += self.answer.len();
+            let place = &mut buffer[count..count + self.response.len()];
+            place.copy_from_slice(&self.response);
+            count += self.response.len();
             self.write_number(place);
         }
         if count == 0 { Err(IoError::WouldBlock) } else { Ok(count) }
@@ -155,10 +155,10 @@ pub fn calls_against(
     calls: u64,
     pipeline: u32,
     per_connection: Option<u32>,
-    answer: CannedResponse,
+    response: CannedResponse,
     keep: &mut Keep,
 ) {
-    let (mut worker, mut io) = canned_worker(calls, pipeline, per_connection, answer);
+    let (mut worker, mut io) = canned_worker(calls, pipeline, per_connection, response);
     engine::drive(&mut worker, &mut io, keep);
 }
 
@@ -227,17 +227,17 @@ pub fn canned_worker(
     calls: u64,
     pipeline: u32,
     per_connection: Option<u32>,
-    answer: CannedResponse,
+    response: CannedResponse,
 ) -> (engine::Worker, Canned) {
     let mut plan = closed_plan(64, plan::Think::None, calls);
     plan.connection.pipeline = pipeline;
     plan.connection.calls = per_connection;
-    let answer = match answer {
+    let response = match response {
         CannedResponse::Plain => PLAIN,
         CannedResponse::Numbered => NUMBERED,
         CannedResponse::Timed => TIMED,
     };
-    worker_of(plan, answer, 64)
+    worker_of(plan, response, 64)
 }
 
 /// A worker whose `users` users each think for `pause` behind each of the `calls` calls, and its world.
@@ -256,13 +256,13 @@ fn closed_plan(users: u32, think: plan::Think, calls: u64) -> plan::Plan {
     plan
 }
 
-fn worker_of(plan: plan::Plan, answer: &[u8], slots: usize) -> (engine::Worker, Canned) {
+fn worker_of(plan: plan::Plan, response: &[u8], slots: usize) -> (engine::Worker, Canned) {
     let alone = plan.connection.calls == Some(1);
     let start = Nanos::from_secs(1_000);
     let endpoints = crate::run::endpoints_of(&plan);
     let setup = engine::Setup::new(plan, endpoints, 1, start).expect("the constants are valid");
     let template = setup.targets.template(0);
     let length = if alone { template.last.len() } else { template.bytes.len() };
-    let io = Canned::new(answer, length, slots, start);
+    let io = Canned::new(response, length, slots, start);
     (engine::Worker::new(std::sync::Arc::new(setup), 0, None), io)
 }

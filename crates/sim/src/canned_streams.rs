@@ -27,11 +27,11 @@ const CONTENT: &[u8] = b"Hello, world!";
 
 /// What has come of one connection and is not answered.
 #[derive(Debug, Default)]
-struct AnswerLane {
+struct ResponseLane {
     input: Vec<u8>,
     greeted: bool,
     cutter: Cutter,
-    answers: Vec<u8>,
+    responses: Vec<u8>,
     at: usize,
 }
 
@@ -40,11 +40,11 @@ struct AnswerLane {
 struct CannedStreams {
     version: HttpVersion,
     now: Nanos,
-    lanes: Vec<AnswerLane>,
+    lanes: Vec<ResponseLane>,
     pending: Vec<Slot>,
 }
 
-impl AnswerLane {
+impl ResponseLane {
     /// Answers every request whose fields are there.
     fn hear_http2(&mut self, bytes: &[u8]) {
         self.input.extend_from_slice(bytes);
@@ -56,7 +56,7 @@ impl AnswerLane {
             self.greeted = true;
             at = PREFACE;
             // SETTINGS of nothing
-            self.answers.extend_from_slice(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
+            self.responses.extend_from_slice(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
         }
         while let Some(header) = self.input.get(at..at + FRAME_HEADER) {
             let length = u32::from_be_bytes([0, header[0], header[1], header[2]]) as usize;
@@ -68,7 +68,7 @@ impl AnswerLane {
                 for (kind, flags, payload) in [(HEADERS, 4, FIELDS_HTTP2), (0, 1, CONTENT)] {
                     let head = [0, 0, payload.len() as u8, kind, flags];
                     for part in [&head[..], stream, payload] {
-                        self.answers.extend_from_slice(part);
+                        self.responses.extend_from_slice(part);
                     }
                 }
             }
@@ -80,9 +80,9 @@ impl AnswerLane {
     fn hear_http3(&mut self, bytes: &[u8]) {
         if !self.greeted {
             self.greeted = true;
-            put_code(&mut self.answers, PieceKind::Allowed, 0, Some(1_000));
+            put_code(&mut self.responses, PieceKind::Allowed, 0, Some(1_000));
             // the control stream: its type, and SETTINGS of nothing
-            put_data(&mut self.answers, 3, &[0, 4, 0], false);
+            put_data(&mut self.responses, 3, &[0, 4, 0], false);
         }
         let mut at = 0;
         while at < bytes.len() {
@@ -98,7 +98,7 @@ impl AnswerLane {
                     &[0, CONTENT.len() as u8],
                     CONTENT,
                 ];
-                put_data(&mut self.answers, head.stream, &frames.concat(), true);
+                put_data(&mut self.responses, head.stream, &frames.concat(), true);
             }
         }
     }
@@ -113,9 +113,9 @@ impl Io for CannedStreams {
     fn open(&mut self, slot: Slot, _: &Peer, _: &OpenOptions) -> Result<(), IoError> {
         let index = slot as usize;
         if self.lanes.len() <= index {
-            self.lanes.resize_with(index + 1, AnswerLane::default);
+            self.lanes.resize_with(index + 1, ResponseLane::default);
         }
-        self.lanes[index] = AnswerLane::default();
+        self.lanes[index] = ResponseLane::default();
         Ok(())
     }
 
@@ -125,7 +125,7 @@ impl Io for CannedStreams {
             HttpVersion::Http3 => lane.hear_http3(bytes),
             _ => lane.hear_http2(bytes),
         }
-        if lane.at < lane.answers.len() && !self.pending.contains(&slot) {
+        if lane.at < lane.responses.len() && !self.pending.contains(&slot) {
             self.pending.push(slot);
         }
         Ok(bytes.len())
@@ -133,22 +133,22 @@ impl Io for CannedStreams {
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
         let lane = &mut self.lanes[slot as usize];
-        let rest = &lane.answers[lane.at..];
+        let rest = &lane.responses[lane.at..];
         let count = rest.len().min(buffer.len());
         if count == 0 {
             return Err(IoError::WouldBlock);
         }
         buffer[..count].copy_from_slice(&rest[..count]);
         lane.at += count;
-        if lane.at == lane.answers.len() {
-            lane.answers.clear();
+        if lane.at == lane.responses.len() {
+            lane.responses.clear();
             lane.at = 0;
         }
         Ok(count)
     }
 
     fn close(&mut self, slot: Slot, _: Close) {
-        self.lanes[slot as usize] = AnswerLane::default();
+        self.lanes[slot as usize] = ResponseLane::default();
     }
 
     fn shut(&mut self, _: Slot) {}

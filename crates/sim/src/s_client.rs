@@ -64,15 +64,16 @@ impl Server for Interrupted {
         let Some(client) = self.asked.pop_front() else { return Vec::new() };
         self.taken -= 1;
         self.begin(now);
-        let answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx".to_vec();
-        vec![(client, Action::Bytes(answer)), (client, Action::End)]
+        let response =
+            b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx".to_vec();
+        vec![(client, Action::Bytes(response)), (client, Action::End)]
     }
 }
 
 /// A load, the rate at which its connections begin, and how much of it came to an end.
 #[derive(Clone, Copy, Debug)]
 pub struct OverloadPoint {
-    /// S-Client's sockets, and users who wait for their answers: as many of the one as of the other.
+    /// S-Client's sockets, and users who wait for their responses: as many of the one as of the other.
     pub sockets: u32,
     /// Connections that the sockets begin, and requests that are served, a second.
     pub offered: f64,

@@ -32,7 +32,7 @@ impl Stall {
     }
 }
 
-/// First come, first served, by `servers` equal servers; one answer for every request head.
+/// First come, first served, by `servers` equal servers; one response for every request head.
 #[derive(Debug)]
 pub struct Queue {
     service: Service,
@@ -42,9 +42,9 @@ pub struct Queue {
     /// Unlimited servers: each request has its own.
     endless: bool,
     stall: Option<Stall>,
-    answer: Vec<u8>,
+    response: Vec<u8>,
     heads: BTreeMap<Client, usize>,
-    /// Answers given, for comparison with the client's count.
+    /// Responses given, for comparison with the client's count.
     pub served: u64,
 }
 
@@ -57,7 +57,7 @@ impl Queue {
             free: vec![Nanos::ZERO; servers.max(1)],
             endless: servers == 0,
             stall: None,
-            answer: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".to_vec(),
+            response: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".to_vec(),
             heads: BTreeMap::new(),
             served: 0,
         }
@@ -114,7 +114,7 @@ impl Server for Queue {
     fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
         let count = self.requests(client, bytes);
         self.served += count as u64;
-        (0..count).map(|_| (self.finish(now), Action::Bytes(self.answer.clone()))).collect()
+        (0..count).map(|_| (self.finish(now), Action::Bytes(self.response.clone()))).collect()
     }
 
     fn ended(&mut self, _now: Nanos, client: Client) {

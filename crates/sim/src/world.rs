@@ -316,7 +316,7 @@ impl World {
             return;
         }
         let room = window.saturating_sub(pipe.inbox.len()).min(pipe.waiting.len());
-        // whole pieces: byte by byte, an answer of many MiB takes seconds
+        // whole pieces: byte by byte, a response of many MiB takes seconds
         let (front, back) = pipe.waiting.as_slices();
         let first = front.len().min(room);
         pipe.inbox.extend(&front[..first]);

@@ -32,9 +32,9 @@ static COUNTING: Counting = Counting;
 #[test]
 fn the_steady_state_allocates_nothing() {
     let plain = [(1, CannedResponse::Plain), (16, CannedResponse::Plain)];
-    for (pipeline, answer) in plain.into_iter().chain([(1, CannedResponse::Timed)]) {
-        let what = format!("pipeline {pipeline}, {answer:?}");
-        stays_as_it_is(canned_worker(CALLS, pipeline, None, answer), &what);
+    for (pipeline, response) in plain.into_iter().chain([(1, CannedResponse::Timed)]) {
+        let what = format!("pipeline {pipeline}, {response:?}");
+        stays_as_it_is(canned_worker(CALLS, pipeline, None, response), &what);
     }
     stays_as_it_is(canned_journey(CALLS, CannedSteps::Static), "a journey of static steps");
 }

@@ -228,8 +228,8 @@ fn a_lucky_first_call_accuses_nobody() {
 
 #[test]
 fn nagle_against_delayed_ack() {
-    let from = |answer| Ailments {
-        delayed_ack_from: Some(answer),
+    let from = |response| Ailments {
+        delayed_ack_from: Some(response),
         work: random(1),
         ..Ailments::default()
     };
@@ -253,7 +253,7 @@ fn an_accept_queue_that_overflows() {
 
 #[test]
 fn retransmission() {
-    let lossy = |share| Ailments { lost_answers: share, work: random(10), ..Ailments::default() };
+    let lossy = |share| Ailments { lost_responses: share, work: random(10), ..Ailments::default() };
     first(
         "retransmission",
         lossy(0.01),
@@ -346,8 +346,11 @@ fn a_leak() {
 
 #[test]
 fn a_limit_of_calls_per_connection() {
-    let limit =
-        |answers| Ailments { close_after: Some(answers), work: random(5), ..Ailments::default() };
+    let limit = |responses| Ailments {
+        close_after: Some(responses),
+        work: random(5),
+        ..Ailments::default()
+    };
     let loads = [Held::Users(2, 5), Held::Users(8, 2), Held::Users(24, 1)];
     first("keep-alive-limit", limit(1), &loads);
     first("keep-alive-limit", limit(7), &loads);

@@ -6,7 +6,7 @@ use sample::FailureClass;
 use sim::{Action, Admission, Client, ClosureServer, Server, World, exchange, exchange_under};
 use std::net::SocketAddr;
 use units::Nanos;
-use wire::answer::Asked;
+use wire::response::Asked;
 
 const CONNECT: Nanos = Nanos::from_secs(5);
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -41,7 +41,7 @@ fn single(react: impl FnMut(Nanos, Client, &[u8]) -> Vec<(Nanos, Action)> + 'sta
 }
 
 #[test]
-fn an_answer_is_the_same_however_it_is_cut() {
+fn a_response_is_the_same_however_it_is_cut() {
     for cut in 0..OK.len() {
         let said = single(move |now, _, _| {
             let later = now + Nanos::from_millis(1);

@@ -8,10 +8,10 @@ use sim::{Action, Admission, Client, ClosureServer, World, execute_guided, plan_
 use std::sync::{Arc, Mutex};
 use units::Nanos;
 use url::Url;
-use wire::answer::Asked;
+use wire::response::Asked;
 use workload::{Came, Errand, Guide, Step, Template};
 
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage";
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage";
 
 /// What one user was told of its calls: the class of a failure, and the body.
 type Heard = Arc<Mutex<Vec<(u64, Option<FailureClass>, String)>>>;
@@ -90,7 +90,7 @@ fn run(
         let end = now + Nanos::from_millis(1);
         match bytes.starts_with(b"GET /reset") {
             true => vec![(end, Action::Reset)],
-            false => vec![(end, Action::Bytes(ANSWER.to_vec()))],
+            false => vec![(end, Action::Bytes(RESPONSE.to_vec()))],
         }
     };
     let server = Box::new(ClosureServer { admit: Admission::Accept, react });

@@ -23,17 +23,17 @@ fn plan(text: &str) -> Plan {
 /// Every request's first line and what is told of it, in the order of their arrival.
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// Runs journeys against `answer`: from a request to status, fields and body.
+/// Runs journeys against `response`: from a request to status, fields and body.
 fn run(
     plan: Plan,
     workers: u32,
-    mut answer: impl FnMut(&str) -> (u16, String, String) + 'static,
+    mut response: impl FnMut(&str) -> (u16, String, String) + 'static,
 ) -> (Simulated, Vec<String>) {
     let log = Log::default();
     let seen = log.clone();
     let react = move |now: Nanos, _: Client, bytes: &[u8]| {
         let request = String::from_utf8_lossy(bytes).into_owned();
-        let (status, fields, body) = answer(&request);
+        let (status, fields, body) = response(&request);
         seen.lock().unwrap().push(request);
         let length = body.len();
         let text = format!("HTTP/1.1 {status} X\r\nContent-Length: {length}\r\n{fields}\r\n{body}");
@@ -211,7 +211,7 @@ fn an_expired_token_is_renewed_and_the_step_made_again() {
         [[journey.step]]\nname = 'page'\nurl = '/page'\nheaders = { X-Token = '{{token}}' }\n";
     let (mut given, mut uses) = (0, 0);
     // each token is good for two pages
-    let answer = move |request: &str| {
+    let response = move |request: &str| {
         if line(request).contains("/login") {
             (given, uses) = (given + 1, 0);
             return (200, format!("X-Token: {given}\r\n"), String::new());
@@ -220,7 +220,7 @@ fn an_expired_token_is_renewed_and_the_step_made_again() {
         let right = field(request, "X-Token") == Some(given.to_string().as_str()) && uses <= 2;
         (if right { 200 } else { 401 }, String::new(), String::new())
     };
-    let (outcome, log) = run(plan(text), 1, answer);
+    let (outcome, log) = run(plan(text), 1, response);
     let lines: Vec<&str> = log.iter().map(|it| line(it).split(' ').nth(1).unwrap()).collect();
     let wanted = ["/login", "/page", "/page", "/page", "/login", "/page", "/page"];
     assert_eq!(lines, wanted);
@@ -235,11 +235,11 @@ fn a_login_that_does_not_help_is_tried_once() {
         [[journey]]\nname = 'a'\nrefresh = { status = [401, 403], step = 'login' }\n\
         [[journey.step]]\nname = 'login'\nurl = '/login'\n\
         [[journey.step]]\nname = 'page'\nurl = '/page'\n";
-    let answer = |request: &str| {
+    let response = |request: &str| {
         let status = if line(request).contains("/login") { 200 } else { 403 };
         (status, String::new(), String::new())
     };
-    let (outcome, log) = run(plan(text), 1, answer);
+    let (outcome, log) = run(plan(text), 1, response);
     assert_eq!(log.len(), 4);
     let total = &outcome.measurement.total;
     assert_eq!((total.counts.succeeded, total.counts.failed), (3, 1));
@@ -255,12 +255,12 @@ fn a_capture_that_finds_nothing_is_counted_and_shown() {
         [[journey.step]]\nname = 'item'\nurl = '{{id}}'\n\
         [[journey.step]]\nname = 'end'\nurl = '/end'\ncheck = { body = { contains = 'bye' } }\n";
     let mut first = true;
-    let answer = move |request: &str| {
+    let response = move |request: &str| {
         let empty = line(request).contains("/list") && std::mem::take(&mut first);
         let page = if empty { "<p>nothing here" } else { "<p><a href='/item?a=1&amp;b=2'>it</a>" };
         (200, String::new(), page.to_owned())
     };
-    let (outcome, log) = run(plan(text), 1, answer);
+    let (outcome, log) = run(plan(text), 1, response);
     let lines: Vec<&str> = log.iter().map(|it| line(it).split(' ').nth(1).unwrap()).collect();
     assert_eq!(lines, ["/list", "/end", "/list", "/item?a=1&b=2", "/end"]);
     let total = &outcome.measurement.total;
@@ -304,12 +304,12 @@ fn loops_conditions_and_chances() {
         [[journey.step]]\nname = 'not done'\nurl = '/not'\nwhen = { state = ['new', 'old'] }\n\
         [[journey.step]]\nname = 'some'\nurl = '/some'\nrepeat = '1..3'\n";
     let mut polls = 0;
-    let answer = move |request: &str| {
+    let response = move |request: &str| {
         polls += u32::from(line(request).contains("/poll"));
         let state = if polls % 3 == 0 { "done" } else { "new" };
         (200, format!("X-State: {state}\r\n"), String::new())
     };
-    let (outcome, _) = run(plan(text), 1, answer);
+    let (outcome, _) = run(plan(text), 1, response);
     let rows: Vec<u64> = outcome.measurement.total.targets.iter().map(|it| it.succeeded).collect();
     let [polls, inner, rare, not, some] = rows[..] else { panic!("{rows:?}") };
     assert_eq!((polls, inner, not), (600, 400, 0));

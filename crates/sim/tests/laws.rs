@@ -14,7 +14,7 @@ use stats::{Endings, Hist, Snapshot};
 use units::{Nanos, Rate};
 
 const URL: &str = "http://sim.example/path?q=1";
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
 fn open(rate: f64, seconds: u64) -> Plan {
     let mut plan = plan_for(URL);
@@ -120,7 +120,7 @@ fn each_second_tells_how_its_calls_ended() {
     const BAD: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
     let fate = |now: Nanos, _: Client, _: &[u8]| match (now.0 / 1_000_000_000).saturating_sub(1_000)
     {
-        0..4 => vec![reply(now, ANSWER)],
+        0..4 => vec![reply(now, RESPONSE)],
         4..6 => vec![reply(now, BAD)],
         _ => vec![(now + Nanos::from_millis(1), Action::Reset)],
     };
@@ -162,7 +162,7 @@ fn the_warm_up_is_kept_apart() {
 }
 
 /// What cannot be issued is dropped and counted, never forgotten.
-/// The window of `-n` lasts until the last answer; the load that was asked for and offered does not
+/// The window of `-n` lasts until the last response; the load that was asked for and offered does not
 /// shrink by the wait for it.
 #[test]
 fn a_count_at_a_rate_is_intended_and_offered_at_that_rate() {
@@ -355,7 +355,7 @@ fn a_user_pauses_only_where_no_connection_opened() {
 
 /// What a bad server sends, and the class that names it.
 #[test]
-fn every_kind_of_bad_answer_has_its_class() {
+fn every_kind_of_bad_response_has_its_class() {
     let end = |now: Nanos| (now + Nanos::from_millis(2), Action::End);
     let cases: Vec<(&str, Box<dyn Server>, FailureClass)> = vec![
         (
@@ -366,7 +366,7 @@ fn every_kind_of_bad_answer_has_its_class() {
         ("closed early", script(move |now, _, _| vec![end(now)]), FailureClass::ClosedEarly),
         (
             "truncated",
-            script(move |now, _, _| vec![reply(now, &ANSWER[..ANSWER.len() - 2]), end(now)]),
+            script(move |now, _, _| vec![reply(now, &RESPONSE[..RESPONSE.len() - 2]), end(now)]),
             FailureClass::Truncated,
         ),
         ("reset", script(|now, _, _| vec![(now + Nanos(1), Action::Reset)]), FailureClass::Reset),
@@ -419,8 +419,8 @@ fn what_the_server_says_of_its_work_is_counted() {
 }
 
 #[test]
-fn an_answer_that_nobody_asked_for_is_told() {
-    let twice = script(|now, _, _| vec![reply(now, &[ANSWER, ANSWER].concat())]);
+fn a_response_that_nobody_asked_for_is_told() {
+    let twice = script(|now, _, _| vec![reply(now, &[RESPONSE, RESPONSE].concat())]);
     let run = execute(count_only(1, 4), twice, 1);
     assert_eq!(run.measurement.total.counts.succeeded, 4);
     let unasked = run.measurement.total.failures.get(&FailureClass::Unasked);
@@ -428,7 +428,7 @@ fn an_answer_that_nobody_asked_for_is_told() {
 }
 
 #[test]
-fn close_delimited_and_chunked_answers_are_whole() {
+fn close_delimited_and_chunked_responses_are_whole() {
     let bodies: [&[u8]; 2] = [
         b"HTTP/1.0 200 OK\r\n\r\nhello",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nT: 1\r\n\r\n",
@@ -446,18 +446,18 @@ fn close_delimited_and_chunked_answers_are_whole() {
     }
 }
 
-/// An answer that arrives in two pieces, cut anywhere, is the same answer.
+/// A response that arrives in two pieces, cut anywhere, is the same response.
 #[test]
 fn a_cut_anywhere_changes_nothing() {
-    for cut in 1..ANSWER.len() {
+    for cut in 1..RESPONSE.len() {
         let server = script(move |now, _, _| {
             let later = now + Nanos::from_millis(3);
-            vec![reply(now, &ANSWER[..cut]), (later, Action::Bytes(ANSWER[cut..].to_vec()))]
+            vec![reply(now, &RESPONSE[..cut]), (later, Action::Bytes(RESPONSE[cut..].to_vec()))]
         });
         let run = execute(count_only(1, 2), server, 1);
         let total = &run.measurement.total;
         assert_eq!(total.counts.succeeded, 2, "cut at {cut}");
-        assert_eq!(total.bytes_received, 2 * ANSWER.len() as u64);
+        assert_eq!(total.bytes_received, 2 * RESPONSE.len() as u64);
         assert_eq!(total.first_byte.count(), 2);
     }
 }
@@ -498,7 +498,7 @@ fn calls_per_connection_open_new_ones() {
     assert_eq!(run.measurement.total.counts.succeeded, 9);
 }
 
-/// A server that ends the connection after an answer strands the calls behind it: they are put on
+/// A server that ends the connection after a response strands the calls behind it: they are put on
 /// another connection and none is lost.
 #[test]
 fn stranded_calls_are_answered_elsewhere() {
@@ -607,13 +607,13 @@ fn a_rule_ends_a_bad_run() {
 fn mischief(kind: u64, now: Nanos) -> Vec<(Nanos, Action)> {
     let at = |ms: u64| now + Nanos::from_millis(ms);
     match kind % 11 {
-        0..=4 => vec![(at(kind % 40), Action::Bytes(ANSWER.to_vec()))],
+        0..=4 => vec![(at(kind % 40), Action::Bytes(RESPONSE.to_vec()))],
         5 => vec![(at(1), Action::End)],
         6 => vec![(at(2), Action::Reset)],
-        7 => vec![(at(1), Action::Bytes(ANSWER[..20].to_vec())), (at(9), Action::End)],
+        7 => vec![(at(1), Action::Bytes(RESPONSE[..20].to_vec())), (at(9), Action::End)],
         8 => Vec::new(),
         9 => vec![(at(1), Action::Bytes(b"nonsense".to_vec()))],
-        _ => vec![(at(3), Action::Bytes([ANSWER, ANSWER].concat()))],
+        _ => vec![(at(3), Action::Bytes([RESPONSE, RESPONSE].concat()))],
     }
 }
 
@@ -658,12 +658,12 @@ proptest! {
     }
 }
 
-/// How long the answer takes is in the path: whoever asks, whenever, it takes as long.
+/// How long the response takes is in the path: whoever asks, whenever, it takes as long.
 fn by_path() -> Box<dyn Server> {
     script(|now, _, request| {
         let digits = request.iter().filter(|byte| byte.is_ascii_digit());
         let number = digits.take(3).fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'));
-        vec![(now + Nanos::from_micros(700 + number * 13), Action::Bytes(ANSWER.to_vec()))]
+        vec![(now + Nanos::from_micros(700 + number * 13), Action::Bytes(RESPONSE.to_vec()))]
     })
 }
 

@@ -28,8 +28,8 @@ fn server(connection: Nanos) -> Box<dyn Server> {
         let mut actions = Vec::new();
         for _ in 0..requests {
             free += REQUEST;
-            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx".to_vec();
-            actions.push((free, Action::Bytes(answer)));
+            let response = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx".to_vec();
+            actions.push((free, Action::Bytes(response)));
         }
         if last {
             actions.push((free, Action::End));

@@ -74,13 +74,13 @@ fn server(uses: u32, algorithm: &'static str) -> Box<dyn Server> {
     let mut guard = Guard { uses, nonces: BTreeMap::new(), algorithm };
     let react = move |now: Nanos, _: Client, request: &[u8]| {
         let refused = guard.refuses(&String::from_utf8_lossy(request));
-        let answer = match refused {
+        let response = match refused {
             Some(challenge) => format!(
                 "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nWWW-Authenticate: {challenge}\r\nContent-Length: 2\r\n\r\nno"
             ),
             None => "HTTP/1.1 200 Yes\r\nContent-Length: 3\r\n\r\nyes".to_owned(),
         };
-        vec![(now + Nanos::from_millis(1), Action::Bytes(answer.into_bytes()))]
+        vec![(now + Nanos::from_millis(1), Action::Bytes(response.into_bytes()))]
     };
     Box::new(ClosureServer { admit: Admission::Accept, react })
 }
@@ -106,7 +106,7 @@ fn each_user_logs_in_once_and_again_when_its_nonce_is_old() {
     }
 }
 
-/// The time of a call is that of all that it took: the challenge and the answer.
+/// The time of a call is that of all that it took: the challenge and the response.
 #[test]
 fn a_challenge_is_part_of_its_call() {
     let measured = run(plan(1, 1, digest("Circle")), server(9, "MD5"));
@@ -126,9 +126,9 @@ fn a_wrong_password_is_tried_once_and_fails() {
 #[test]
 fn a_challenge_that_cannot_be_answered_is_the_outcome() {
     let react = |now: Nanos, _: Client, _: &[u8]| {
-        let answer =
+        let response =
             "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n";
-        vec![(now + Nanos::from_millis(1), Action::Bytes(answer.as_bytes().to_vec()))]
+        vec![(now + Nanos::from_millis(1), Action::Bytes(response.as_bytes().to_vec()))]
     };
     let server = Box::new(ClosureServer { admit: Admission::Accept, react });
     let measured = run(plan(1, 3, digest("Circle")), server);
@@ -148,8 +148,8 @@ fn requests_are_signed() {
         let line = text.lines().find(|line| line.starts_with("Authorization: ")).unwrap();
         let start = "Authorization: AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/19700101/us-east-1/service/aws4_request, SignedHeaders=host;x-amz-date, Signature=";
         assert_eq!(line.strip_prefix(start).map(str::len), Some(64), "{line}");
-        let answer = b"HTTP/1.1 200 Yes\r\nContent-Length: 0\r\n\r\n".to_vec();
-        vec![(now + Nanos::from_millis(700), Action::Bytes(answer))]
+        let response = b"HTTP/1.1 200 Yes\r\nContent-Length: 0\r\n\r\n".to_vec();
+        vec![(now + Nanos::from_millis(700), Action::Bytes(response))]
     };
     let server = Box::new(ClosureServer { admit: Admission::Accept, react });
     let measured = run(plan(1, 5, auth), server);

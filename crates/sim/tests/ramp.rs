@@ -161,8 +161,8 @@ impl Server for Costly {
         head.clear();
         let cost = if first { self.connection + self.request } else { self.request };
         self.free = self.free.max(now) + cost;
-        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec();
-        vec![(self.free, Action::Bytes(answer))]
+        let response = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec();
+        vec![(self.free, Action::Bytes(response))]
     }
 
     fn ended(&mut self, _now: Nanos, client: Client) {

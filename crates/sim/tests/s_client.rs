@@ -15,8 +15,8 @@ fn slow() -> Box<dyn Server> {
     let mut free = Nanos::ZERO;
     let react = move |now: Nanos, _: Client, _: &[u8]| {
         free = free.max(now) + Nanos::from_micros(7_692);
-        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx".to_vec();
-        vec![(free, Action::Bytes(answer))]
+        let response = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx".to_vec();
+        vec![(free, Action::Bytes(response))]
     };
     Box::new(ClosureServer { admit: Admission::Accept, react })
 }
@@ -62,7 +62,7 @@ fn a_socket_is_given_up_after_its_time() {
     assert!(longest >= Nanos::from_millis(500) && longest < Nanos::from_millis(510), "{longest:?}");
 }
 
-/// The paper's reason for it: users who wait for their answers offer no more than the capacity.
+/// The paper's reason for it: users who wait for their responses offer no more than the capacity.
 #[test]
 fn users_who_wait_never_offer_more_than_the_capacity() {
     for users in [1, 10, 200] {
@@ -77,7 +77,7 @@ fn users_who_wait_never_offer_more_than_the_capacity() {
 
 /// Throughput past overload: up to the capacity all is served; beyond it, what the attempts take from
 /// the requests is lost, down to 55 to 60 % of the peak at sixteen times the capacity. Users who wait for
-/// their answers keep the server at its capacity, and see nothing of it.
+/// their responses keep the server at its capacity, and see nothing of it.
 #[test]
 fn past_overload_throughput_falls_and_waiting_users_see_none() {
     let curves = curves();

@@ -8,11 +8,11 @@ use sim::{
     plan_for,
 };
 use units::Nanos;
-use wire::answer::Asked;
+use wire::response::Asked;
 use workload::{Script, ScriptError, Wants};
 
 const REQUEST: &[u8] = b"GET /made HTTP/1.1\r\nHost: h\r\n\r\n";
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const FAREWELL: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
 
 /// A script by numbers.
@@ -20,7 +20,7 @@ const FAREWELL: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length
 struct Numbers {
     together: u16,
     pause: Nanos,
-    /// Fails at this request, stops after that many answers; 0: never.
+    /// Fails at this request, stops after that many responses; 0: never.
     fail_at: u64,
     stop_after: u64,
     asked: u64,
@@ -30,7 +30,7 @@ struct Numbers {
 
 impl Script for Numbers {
     fn wants(&self) -> Wants {
-        Wants { pauses: !self.pause.is_zero(), answers: true, requests: self.together.max(1) }
+        Wants { pauses: !self.pause.is_zero(), responses: true, requests: self.together.max(1) }
     }
 
     fn pause(&mut self) -> Result<Nanos, ScriptError> {
@@ -46,7 +46,7 @@ impl Script for Numbers {
         Ok(Asked::Ordinary)
     }
 
-    fn answer(&mut self, status: u16, head: &[u8], body: &[u8]) -> Result<(), ScriptError> {
+    fn response(&mut self, status: u16, head: &[u8], body: &[u8]) -> Result<(), ScriptError> {
         assert_eq!((status, body), (200, &b"hello"[..]));
         assert!(head.starts_with(b"HTTP/1.1 200") && head.ends_with(b"\r\n\r\n"));
         self.answered += 1;
@@ -71,34 +71,34 @@ fn closed(users: u32, millis: u64) -> Plan {
 }
 
 /// Answers each request that has come a millisecond later, all in one piece.
-fn server(answer: &'static [u8]) -> Box<dyn Server> {
+fn server(response: &'static [u8]) -> Box<dyn Server> {
     let react = move |now: Nanos, _: Client, bytes: &[u8]| {
         let count = bytes.len() / REQUEST.len();
-        let sent = (now + Nanos::from_millis(1), Action::Bytes(answer.repeat(count)));
+        let sent = (now + Nanos::from_millis(1), Action::Bytes(response.repeat(count)));
         vec![sent]
     };
     Box::new(ServerScript { admit: Admission::Accept, react })
 }
 
-fn run(plan: Plan, answer: &'static [u8], script: &Numbers) -> sim::Simulated {
+fn run(plan: Plan, response: &'static [u8], script: &Numbers) -> sim::Simulated {
     let start = Nanos::from_secs(1_000);
-    let world = World::new(server(answer), Nanos::ZERO, start);
+    let world = World::new(server(response), Nanos::ZERO, start);
     execute_scripted(plan, world, vec![Box::new(script.clone())])
 }
 
 #[test]
-fn a_text_of_three_requests_is_one_call_with_three_answers() {
+fn a_text_of_three_requests_is_one_call_with_three_responses() {
     let script = Numbers { together: 3, ..Numbers::default() };
-    let total = run(closed(2, 100), ANSWER, &script).measurement.total;
+    let total = run(closed(2, 100), RESPONSE, &script).measurement.total;
     assert_eq!((total.counts.due, total.counts.succeeded), (200, 200));
     assert_eq!(total.answers_in_window, 600);
-    assert_eq!(total.bytes_in_window, 600 * ANSWER.len() as u64);
+    assert_eq!(total.bytes_in_window, 600 * RESPONSE.len() as u64);
     assert_eq!(total.status.seen().collect::<Vec<_>>(), [(200, 600)]);
     assert_eq!(total.bytes_sent, 600 * REQUEST.len() as u64);
 }
 
 #[test]
-fn a_connection_that_ends_between_the_answers_fails_the_call() {
+fn a_connection_that_ends_between_the_responses_fails_the_call() {
     let script = Numbers { together: 3, ..Numbers::default() };
     let total = run(closed(1, 20), FAREWELL, &script).measurement.total;
     assert_eq!((total.counts.succeeded, total.counts.failed), (0, total.counts.due));
@@ -109,17 +109,17 @@ fn a_connection_that_ends_between_the_answers_fails_the_call() {
 #[test]
 fn pauses_come_before_each_call_the_first_too() {
     let script = Numbers { pause: Nanos::from_millis(9), ..Numbers::default() };
-    let run = run(closed(1, 100), ANSWER, &script);
+    let run = run(closed(1, 100), RESPONSE, &script);
     let first = run.calls.iter().map(|(call, _)| call.intended).min().unwrap();
     assert_eq!(first, Nanos::from_secs(1_000) + Nanos::from_millis(9));
-    // 9 ms of pause, 1 ms of answer
+    // 9 ms of pause, 1 ms of response
     assert_eq!(run.measurement.total.counts.due, 10);
 }
 
 #[test]
 fn a_script_that_fails_ends_the_run_and_loses_no_call() {
     let script = Numbers { fail_at: 5, ..Numbers::default() };
-    let run = run(closed(1, 10_000), ANSWER, &script);
+    let run = run(closed(1, 10_000), RESPONSE, &script);
     let counts = run.measurement.total.counts;
     assert_eq!((counts.due, counts.succeeded, counts.abandoned), (5, 4, 1));
     assert_eq!(run.broken.as_deref(), Some("at its fifth"));
@@ -128,7 +128,7 @@ fn a_script_that_fails_ends_the_run_and_loses_no_call() {
 #[test]
 fn a_script_that_stops_ends_the_run_early() {
     let script = Numbers { stop_after: 7, ..Numbers::default() };
-    let run = run(closed(1, 10_000), ANSWER, &script);
+    let run = run(closed(1, 10_000), RESPONSE, &script);
     assert_eq!(run.measurement.total.counts.succeeded, 7);
     // rates are those of the time that it took
     assert_eq!(run.measurement.window, Nanos::from_millis(7));

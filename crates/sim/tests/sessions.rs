@@ -9,15 +9,15 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const LAST: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
 const BUSY: &[u8] = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";
 
-/// `count` sessions of one user's, against answers given in turn, a millisecond each; the last one
+/// `count` sessions of one user's, against responses given in turn, a millisecond each; the last one
 /// stays.
-fn run(plan: Plan, answers: &'static [&'static [u8]]) -> Simulated {
+fn run(plan: Plan, responses: &'static [&'static [u8]]) -> Simulated {
     let mut given = 0;
     let react = move |now: Nanos, _: Client, bytes: &[u8]| {
         let asked = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
         let mut all = Vec::new();
         for _ in 0..asked {
-            all.extend_from_slice(answers[given.min(answers.len() - 1)]);
+            all.extend_from_slice(responses[given.min(responses.len() - 1)]);
             given += 1;
         }
         vec![(now + Nanos::from_millis(1), Action::Bytes(all))]
@@ -40,7 +40,9 @@ fn each_session_begins_when_the_one_before_has_ended() {
     assert_eq!((run.sessions.len(), run.connections.len()), (4, 4));
     assert!(run.sessions.windows(2).all(|pair| pair[1].intended == pair[0].ended));
     assert!(
-        run.sessions.iter().all(|one| (one.answers, one.connections, one.failed) == (3, 1, false))
+        run.sessions
+            .iter()
+            .all(|one| (one.responses, one.connections, one.failed) == (3, 1, false))
     );
 }
 
@@ -65,8 +67,8 @@ fn a_visit_goes_by_its_groups_and_the_first_call_of_each_alone() {
 fn a_session_ends_with_its_one_connection() {
     let session = SessionPlan { one_connection: true, ..SessionPlan::of(5, Think::None) };
     let run = run(sessions(2, session), &[OK, LAST]);
-    let answers: Vec<u32> = run.sessions.iter().map(|one| one.answers).collect();
-    assert_eq!((answers, run.connections.len()), (vec![2, 1], 2));
+    let responses: Vec<u32> = run.sessions.iter().map(|one| one.responses).collect();
+    assert_eq!((responses, run.connections.len()), (vec![2, 1], 2));
     assert!(run.sessions.iter().all(|one| !one.failed));
 }
 

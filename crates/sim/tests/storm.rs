@@ -6,7 +6,7 @@ use plan::{Arrivals, Load};
 use sim::{Action, Admission, Client, Labour, Server, World, execute_with, plan_for};
 use units::{Nanos, Rate};
 
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
 /// One thread: accepting and answering take their time, one after the other.
 struct Busy {
@@ -28,7 +28,7 @@ impl Server for Busy {
 
     fn receive(&mut self, now: Nanos, _client: Client, _bytes: &[u8]) -> Vec<(Nanos, Action)> {
         let read = self.work(now, Nanos::from_micros(8));
-        vec![(read + Nanos::from_millis(1), Action::Bytes(ANSWER.to_vec()))]
+        vec![(read + Nanos::from_millis(1), Action::Bytes(RESPONSE.to_vec()))]
     }
 }
 

@@ -44,7 +44,7 @@ struct Books {
     changes: Vec<(Nanos, i64)>,
     bytes: Vec<(Nanos, u64)>,
     requests: Vec<Nanos>,
-    /// Bytes of the connection that said most without an answer.
+    /// Bytes of the connection that said most without a response.
     message_most: u64,
     text: String,
 }
@@ -67,7 +67,7 @@ impl Books {
 struct Counter {
     books: Rc<RefCell<Books>>,
     said: BTreeMap<Client, Vec<u8>>,
-    answer: Rc<RefCell<Option<&'static str>>>,
+    response: Rc<RefCell<Option<&'static str>>>,
 }
 
 /// Requests of a connection by another rule than the one that is tested: one for any byte at all,
@@ -101,9 +101,9 @@ impl Server for Counter {
         }
         books.message_most = books.message_most.max(said.len() as u64);
         books.text.push_str(&String::from_utf8_lossy(bytes));
-        match *self.answer.borrow() {
-            Some(answer) if said.ends_with(b"\r\n\r\n") => {
-                vec![(now, Action::Bytes(answer.as_bytes().to_vec())), (now, Action::End)]
+        match *self.response.borrow() {
+            Some(response) if said.ends_with(b"\r\n\r\n") => {
+                vec![(now, Action::Bytes(response.as_bytes().to_vec())), (now, Action::End)]
             }
             _ => Vec::new(),
         }
@@ -122,11 +122,12 @@ impl Server for Counter {
 
 type Answer = Rc<RefCell<Option<&'static str>>>;
 
-fn counted(answer: Option<&'static str>) -> (World, Rc<RefCell<Books>>, Answer) {
+fn counted(response: Option<&'static str>) -> (World, Rc<RefCell<Books>>, Answer) {
     let books = Rc::new(RefCell::new(Books::default()));
-    let answer = Rc::new(RefCell::new(answer));
-    let server = Counter { books: books.clone(), said: BTreeMap::new(), answer: answer.clone() };
-    (World::new(Box::new(server), LATENCY, Nanos::ZERO), books, answer)
+    let response = Rc::new(RefCell::new(response));
+    let server =
+        Counter { books: books.clone(), said: BTreeMap::new(), response: response.clone() };
+    (World::new(Box::new(server), LATENCY, Nanos::ZERO), books, response)
 }
 
 /// The most within any second.
@@ -165,7 +166,7 @@ fn script(start: Nanos, steps: Vec<Move>, probe: bool) -> TalkScript {
     }
 }
 
-/// Two SYNs were lost on the way: the connection stands after 3 s, and the answer comes late.
+/// Two SYNs were lost on the way: the connection stands after 3 s, and the response comes late.
 struct Late;
 
 impl Server for Late {
@@ -174,8 +175,8 @@ impl Server for Late {
     }
 
     fn receive(&mut self, now: Nanos, _: Client, _: &[u8]) -> Vec<(Nanos, Action)> {
-        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec();
-        vec![(now + Nanos::from_millis(1_500), Action::Bytes(answer))]
+        let response = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec();
+        vec![(now + Nanos::from_millis(1_500), Action::Bytes(response))]
     }
 }
 
@@ -190,7 +191,7 @@ fn a_lossy_way_is_given_patience() {
         let brief =
             TalkScript { deadline: Nanos::from_secs(2), ..script(Nanos::ZERO, vec![get], false) };
         let talk = field.talk(vec![brief]).remove(0);
-        (talk.replies.answers.len(), talk.end)
+        (talk.replies.responses.len(), talk.end)
     };
     let timeout = sample::FailureClass::ConnectTimeout;
     assert_eq!(asked(Nanos::ZERO), (0, TalkEnd::Unconnected(timeout)));
@@ -241,12 +242,12 @@ proptest! {
 
     #[test]
     fn no_options_and_no_scripts_exceed_the_bounds(
-        class in any_class(), asked in any_asked(), scripts in any_scripts(), answers in any::<bool>()
+        class in any_class(), asked in any_asked(), scripts in any_scripts(), responses in any::<bool>()
     ) {
         let bounds = asked.bounds(class, None).unwrap();
         let ceiling = class.ceiling();
-        let answer = answers.then_some("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-        let (world, books, _) = counted(answer);
+        let response = responses.then_some("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        let (world, books, _) = counted(response);
         let mut field = Field::governed(world, Governor::new(bounds.clone(), vec![address()], true));
         field.governor().begin_case();
         let probes = scripts.iter().filter(|script| script.probe).count();
@@ -260,7 +261,7 @@ proptest! {
         if let Some(max) = bounds.requests_max && probes == 0 {
             prop_assert!(most(&ones(&books.requests)) <= max);
         }
-        if !answers {
+        if !responses {
             prop_assert!(books.message_most <= bounds.message_max);
         }
         let first = books.opened.first().copied().unwrap_or_default();
@@ -400,13 +401,13 @@ fn a_proof_that_is_taken_away_stops_the_run_within_a_minute() {
 
 const RIGHT: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// The server changes its answer at an instant. How long after it the run had stopped.
+/// The server changes its response at an instant. How long after it the run had stopped.
 fn stopped_after(class: Class, then: Option<&'static str>) -> (Stop, Nanos) {
-    let (world, books, answer) = counted(Some(RIGHT));
+    let (world, books, response) = counted(Some(RIGHT));
     let at = Nanos::from_secs(30);
     let outside = Box::new(move |now: Nanos| {
         if now >= at {
-            *answer.borrow_mut() = then;
+            *response.borrow_mut() = then;
         }
         None
     });
@@ -418,14 +419,14 @@ fn stopped_after(class: Class, then: Option<&'static str>) -> (Stop, Nanos) {
 
 #[test]
 fn a_server_that_asks_us_to_stop_is_left_alone_within_a_second() {
-    for answer in [
+    for response in [
         "HTTP/1.1 200 OK\r\nLoadstone-Torture: stop\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 429 No\r\nRetry-After: 9\r\nContent-Length: 0\r\n\r\n",
     ] {
-        let (world, books, _) = counted(Some(answer));
+        let (world, books, _) = counted(Some(response));
         let mut field = Field::governed(world, governor(Class::Local));
         let result = run(&mut field, &["F-01", "S-01"]);
-        assert!(matches!(field.stopped(), Some(Stop::Wish(_))), "{answer}");
+        assert!(matches!(field.stopped(), Some(Stop::Wish(_))), "{response}");
         assert!(result.took < Nanos::SECOND, "{:?}", result.took);
         assert_eq!(books.borrow().opened.len(), 1, "one plain request, and no more");
     }

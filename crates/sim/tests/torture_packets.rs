@@ -252,11 +252,11 @@ fn a_polite_conversation_by_hand_survives_losses() {
             ..TalkScript::of(vec![Move::Send([write::opening(), ping, asked].concat())])
         };
         let talk = bay.talk(vec![script]).remove(0);
-        let answers = &talk.replies.answers;
-        assert_eq!(answers.len(), 1, "{name}: {:?}", talk.end);
-        let got = (answers[0].status, answers[0].body_len);
+        let responses = &talk.replies.responses;
+        assert_eq!(responses.len(), 1, "{name}: {:?}", talk.end);
+        let got = (responses[0].status, responses[0].body_len);
         assert_eq!(got, (200, 50_000), "{name}: {:?} {:?}", talk.end, talk.over);
-        assert!(answers[0].complete && talk.end == TalkEnd::Open, "{name}: {:?}", talk.end);
+        assert!(responses[0].complete && talk.end == TalkEnd::Open, "{name}: {:?}", talk.end);
     }
 }
 

@@ -36,9 +36,9 @@ struct Prefork {
     /// A worker whose client resets never comes back.
     leaks: bool,
     lost: usize,
-    /// Each of so many answers is 500.
+    /// Each of so many responses is 500.
     fails_each: Option<u64>,
-    answers: u64,
+    responses: u64,
     /// The server dies when this many connections stand, and is started again after a second.
     dies_of: Option<usize>,
     dead_until: Nanos,
@@ -111,8 +111,8 @@ impl Prefork {
         heard.drain(..end + 4);
         let field = if parting { "Connection: close\r\n" } else { "" };
         self.served.insert(client);
-        self.answers += 1;
-        if self.fails_each.is_some_and(|each| self.answers.is_multiple_of(each)) {
+        self.responses += 1;
+        if self.fails_each.is_some_and(|each| self.responses.is_multiple_of(each)) {
             return self.act(now, client, Action::Bytes(FAILED.into()));
         }
         self.act(now, client, Action::Bytes(format!("{OK}{field}\r\nok").into_bytes()));
@@ -370,10 +370,10 @@ fn what_must_not_be_repeated_is_not() {
 }
 
 #[test]
-fn answers_that_pressure_gets_are_looked_at_too() {
+fn responses_that_pressure_gets_are_looked_at_too() {
     let result = pressed(Prefork::of(400), &["C-01", "F-13"], 256);
     let lint = result.cases.iter().find(|case| case.case.id == "F-13").expect("it ran");
-    // "7 of 300 answers": this server names no type of its content
+    // "7 of 300 responses": this server names no type of its content
     let seen = &lint.exchanges.first().expect("a rule is broken").judgement.seen;
     let all = seen.split(' ').nth(2).and_then(|count| count.parse::<u64>().ok());
     assert!(all.is_some_and(|all| all > 248), "{seen}");

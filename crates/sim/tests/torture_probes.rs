@@ -112,7 +112,7 @@ fn a_late_response_delays_no_probe_and_a_missing_one_is_lost() {
 }
 
 #[test]
-fn refusals_sheds_resets_and_half_answers_are_told_apart() {
+fn refusals_sheds_resets_and_half_responses_are_told_apart() {
     let server = Says(|now: Nanos| {
         let mut said = vec![(now, Action::Bytes(OK.to_vec()))];
         match (now - START).0 / 200_000_000 {

@@ -96,8 +96,8 @@ impl Server for Supervised {
             return vec![(now, Action::Reset)];
         }
         let heads = bytes.windows(4).filter(|four| *four == b"\r\n\r\n").count();
-        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi".repeat(heads);
-        vec![(now, Action::Bytes(answer))]
+        let response = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi".repeat(heads);
+        vec![(now, Action::Bytes(response))]
     }
 }
 

@@ -1,4 +1,4 @@
-//! The access log: one line per answer in the Common Log Format, so that a client's own count can
+//! The access log: one line per response in the Common Log Format, so that a client's own count can
 //! be held against it.
 
 use std::fs::File;
@@ -65,12 +65,12 @@ impl std::fmt::Debug for AccessLog {
     }
 }
 
-/// One answer.
+/// One response.
 #[derive(Debug)]
 pub(crate) struct AccessLine<'a> {
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) request: &'a str,
-    /// `None`: the request was left without an HTTP answer.
+    /// `None`: the request was left without an HTTP response.
     pub(crate) status: Option<u16>,
     /// Length of the body; `None` when it is not known beforehand.
     pub(crate) body_len: Option<u64>,

@@ -72,7 +72,7 @@ pub struct Config {
     /// All threads run on these CPUs; empty: wherever the kernel likes.
     pub cpus: Vec<u32>,
     pub log: Option<AccessLog>,
-    /// Longest request body in bytes; beyond it the answer is 413.
+    /// Longest request body in bytes; beyond it the response is 413.
     pub body_max: u64,
     /// Longest path with its query, in bytes; `None`: what a request line can hold.
     pub uri_max: Option<u64>,
@@ -108,14 +108,14 @@ pub struct OptionInfo {
 /// All options, in the order for help.
 pub const OPTIONS: &[OptionInfo] = &[
     with("listen", "ADDR:PORT|unix:PATH", "Listen here; port 0 takes a free one [127.0.0.1:2020]"),
-    with("http3", "CERT,KEY", "Serve HTTP/3 too, at the same port of UDP, with these files in PEM"),
+    with("http3", "CERT,KEY", "Serve HTTP/3 too, on the same UDP port, with these PEM files"),
     with(
         "early-data",
         "accept|refuse|too-early",
         "0-RTT over HTTP/3: serve it, forget all sessions, or answer 425 [none]",
     ),
     with("threads", "N", "Serving threads, 1-64; faults need one [1]"),
-    with("cpus", "LIST", "Run only on these CPUs, like 0,2-3"),
+    with("cpus", "LIST", "Run only on these CPUs: 0,2-3"),
     with("log", "FILE", "Append a line per response to FILE (Common Log Format)"),
     with("body-max", "SIZE", "Longest request body; beyond it 413 [64M]"),
     with("uri-max", "SIZE", "Longest path with its query; beyond it 414 [65534 bytes]"),
@@ -126,37 +126,45 @@ pub const OPTIONS: &[OptionInfo] = &[
     ),
     flag("sleep-parallel", "/sleep serves all requests at once, not one after the other"),
     with("files", "SET", "Serve a file set too: surge-like, webstone-like; a wrong name lists all"),
-    with("seed", "N", "Seed of all that is random [1]"),
+    with("seed", "N", "Seed for everything random [1]"),
     with(
         "range",
         "SWITCH,…|none",
         "The firing range of torture with these defects; list names them",
     ),
-    flag("null", "Null server: one constant response of 13 bytes, as fast as can be"),
+    flag("null", "Null server: one constant response of 13 bytes, as fast as possible"),
     with("delay", "TIME", "Answer this long after the request: 10ms, 5ms..20ms or exp:10ms"),
     with(
         "service",
         "TIME",
         "Work this long on each request, one at a time: exp:1ms is an M/M/1 queue",
     ),
-    flag("one-at-a-time", "--delay and --drip too occupy the server: others wait"),
+    flag("one-at-a-time", "--delay and --drip occupy the server too: other requests wait"),
     with("stall", "LENGTH/PERIOD", "Freeze everything for LENGTH every PERIOD: 500ms/2s"),
     with("error-share", "SHARE", "Answer this share with 500: 1%"),
     with("reset-share", "SHARE", "Reset the connection instead of answering this share"),
-    with("connection-cap", "N", "Accept and close at once connections beyond N open ones"),
+    with(
+        "connection-cap",
+        "N",
+        "Close connections beyond N open ones as soon as they are accepted",
+    ),
     with("close-after", "N", "Close each connection after N responses"),
     with("drip", "RATE", "Send bodies slowly: 100B/s"),
-    with("workers", "N", "--service is done by N workers instead of one"),
+    with("workers", "N", "Do the work of --service with N workers instead of one"),
     with("quantum", "TIME", "Responses leave at the ticks of a clock, TIME apart: 20ms"),
-    flag("nagle", "Write head and body apart, with Nagle's algorithm on"),
-    with("rate-limit", "RATE[:BURST[:STATUS]]", "Beyond it answer 429, or 503: 100/s:20:503"),
-    with("cold", "TIME:TIMES", "Be so many times slower for TIME after the first request: 4s:5"),
+    flag("nagle", "Write head and body separately, with Nagle's algorithm on"),
+    with(
+        "rate-limit",
+        "RATE[:BURST[:STATUS]]",
+        "Answer 429 beyond this rate, or 503: 100/s:20:503",
+    ),
+    with("cold", "TIME:TIMES", "Be TIMES times slower for TIME after the first request: 4s:5"),
     with("leak", "TIME", "Each request takes this much longer than the one before: 10us"),
     with("bandwidth", "RATE", "All bodies together are sent at this rate: 1M/s"),
     with("contention", "A:B", "Calls in work slow each other down (Gunther's law): 0.05:0.002"),
     with("late", "SHARE:TIME", "Answer this share with 504 after TIME: 1%:2s"),
     with("other-delay", "TIME", "The --delay of every other connection, as behind a balancer"),
-    with("accept-every", "TIME", "Accept one connection in this time at most"),
+    with("accept-every", "TIME", "Accept at most one connection in this time"),
     with("backlog", "N", "Connections that wait to be accepted [16384]"),
     with("wrong-length", "short|long", "Declare 5 bytes less or more than are sent"),
     flag("garbage", "Answer with bytes that are not HTTP"),
@@ -370,7 +378,7 @@ impl Faults {
         };
         match self.misbehaviour {
             Some(other) if other != misbehaviour => Err(SiteError::Conflict(format!(
-                "--{name} excludes {other:?}: an answer goes wrong in one way at a time; start a \
+                "--{name} excludes {other:?}: a response goes wrong in one way at a time; start a \
                  second site for the other"
             ))),
             _ => {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a site has served since it started.
 ///
-/// Every request read ends in one answer or as one of `unanswered`; while requests are in work the
+/// Every request read ends in one response or as one of `unanswered`; while requests are in work the
 /// sum of the two is smaller than `requests`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
@@ -14,9 +14,9 @@ pub struct Served {
     pub connections: u64,
     /// Requests whose head was read, malformed ones included.
     pub requests: u64,
-    /// Answers by status.
-    pub answers: BTreeMap<u16, u64>,
-    /// Requests that a fault left without an HTTP answer: reset, closed, garbage, silence.
+    /// Responses by status.
+    pub responses: BTreeMap<u16, u64>,
+    /// Requests that a fault left without an HTTP response: reset, closed, garbage, silence.
     pub unanswered: u64,
     /// Bytes taken from sockets.
     pub bytes_received: u64,
@@ -27,9 +27,9 @@ pub struct Served {
 }
 
 impl Served {
-    /// Answers of any status.
+    /// Responses of any status.
     pub fn answered(&self) -> u64 {
-        self.answers.values().sum()
+        self.responses.values().sum()
     }
 
     pub(crate) fn add(&mut self, counters: &Counters) {
@@ -38,10 +38,10 @@ impl Served {
         self.unanswered += get(&counters.unanswered);
         self.bytes_received += get(&counters.bytes_received);
         self.bytes_sent += get(&counters.bytes_sent);
-        for (status, count) in (STATUS_MIN..).zip(&counters.answers) {
+        for (status, count) in (STATUS_MIN..).zip(&counters.responses) {
             let count = get(count);
             if count > 0 {
-                *self.answers.entry(status).or_default() += count;
+                *self.responses.entry(status).or_default() += count;
             }
         }
     }
@@ -58,7 +58,7 @@ pub(crate) struct Counters {
     unanswered: AtomicU64,
     bytes_received: AtomicU64,
     bytes_sent: AtomicU64,
-    answers: [AtomicU64; STATUS_COUNT],
+    responses: [AtomicU64; STATUS_COUNT],
 }
 
 impl Counters {
@@ -69,7 +69,7 @@ impl Counters {
             unanswered: AtomicU64::new(0),
             bytes_received: AtomicU64::new(0),
             bytes_sent: AtomicU64::new(0),
-            answers: [const { AtomicU64::new(0) }; STATUS_COUNT],
+            responses: [const { AtomicU64::new(0) }; STATUS_COUNT],
         }
     }
 
@@ -83,7 +83,7 @@ impl Counters {
 
     pub(crate) fn answers(&self, status: u16, count: u64) {
         let index = usize::from(status.saturating_sub(STATUS_MIN)).min(STATUS_COUNT - 1);
-        add(&self.answers[index], count);
+        add(&self.responses[index], count);
     }
 
     pub(crate) fn unanswered(&self) {

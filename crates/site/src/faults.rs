@@ -30,13 +30,13 @@ pub struct Stall {
 /// The declared length against the body that is sent; they differ by 5 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrongLength {
-    /// Declares less than it sends: the rest looks like the head of another answer.
+    /// Declares less than it sends: the rest looks like the head of another response.
     Short,
     /// Declares more than it sends and keeps the connection open: the client waits.
     Long,
 }
 
-/// What is wrong with every answer; one at a time.
+/// What is wrong with every response; one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misbehaviour {
     WrongLength(WrongLength),
@@ -46,7 +46,7 @@ pub enum Misbehaviour {
     NeverAnswer,
     /// Closes the connection once the request is read.
     CloseEarly,
-    /// Sends each answer twice.
+    /// Sends each response twice.
     Twice,
     /// Closes the connection half-way through the body (through the head when there is no body).
     Truncate,
@@ -55,20 +55,20 @@ pub enum Misbehaviour {
 /// All faults. [`Faults::default`] has none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Faults {
-    /// From a request's arrival to its answer; requests do not wait for each other.
+    /// From a request's arrival to its response; requests do not wait for each other.
     pub delay: Option<TimeLaw>,
     /// Time in a server that works on one request at a time, in the order of their arrival.
     pub service: Option<TimeLaw>,
     /// `delay` and `drip` too occupy the server, so that requests wait for each other.
     pub one_at_a_time: bool,
     pub stall: Option<Stall>,
-    /// 0..=1: this share of the answers is a 500.
+    /// 0..=1: this share of the responses is a 500.
     pub error_share: f64,
     /// 0..=1: this share of the requests is answered by a reset connection.
     pub reset_share: f64,
     /// Connections beyond this many open ones are accepted and closed at once.
     pub connection_cap: Option<u64>,
-    /// Answers per connection; the last says so and closes.
+    /// Responses per connection; the last says so and closes.
     pub close_after: Option<u64>,
     /// Bodies are sent at this many bytes per second.
     pub drip: Option<u64>,
@@ -170,7 +170,7 @@ impl Faults {
         }
         if self.one_at_a_time && !timed {
             return Some(
-                "--one-at-a-time needs --delay, --service or --drip: without one an answer takes \
+                "--one-at-a-time needs --delay, --service or --drip: without one a response takes \
                  no time that another could wait for",
             );
         }
@@ -215,7 +215,7 @@ impl Faults {
                     "--close-early and --never-answer send nothing that could be late or limited"
                 }
                 false => {
-                    "an answer that goes wrong is not limited, split or late as well: start a second site"
+                    "a response that goes wrong is not limited, split or late as well: start a second site"
                 }
             });
         }

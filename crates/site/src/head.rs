@@ -1,4 +1,4 @@
-//! Heads of answers that are written by hand: by the exact loop, and where hyper declines.
+//! Heads of responses that are written by hand: by the exact loop, and where hyper declines.
 
 use std::time::{Duration, SystemTime};
 
@@ -55,7 +55,7 @@ pub(crate) fn reason(status: u16) -> &'static str {
     StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason()).unwrap_or("")
 }
 
-/// Whether an answer with this status has no body whatever its header says (RFC 9110 §6.4.1).
+/// Whether a response with this status has no body whatever its header says (RFC 9110 §6.4.1).
 pub(crate) fn bodiless(status: u16) -> bool {
     matches!(status, 100..=199 | 204 | 304)
 }

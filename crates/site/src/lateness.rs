@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use hdrhistogram::Histogram;
 use units::Nanos;
 
-/// How late answers were against their own due instants, over all answers since the start. All
-/// zero without answers, for the null server and for pages without faults, which have no due instant.
+/// How late responses were against their own due instants, over all responses since the start. All
+/// zero without responses, for the null server and for pages without faults, which have no due instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
-    pub answers: u64,
+    pub responses: u64,
     pub p50: Nanos,
     pub p99: Nanos,
     pub max: Nanos,
@@ -38,7 +38,7 @@ impl LatenessLog {
     pub(crate) fn read(&self) -> Lateness {
         let histogram = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Lateness {
-            answers: histogram.len(),
+            responses: histogram.len(),
             p50: Nanos(histogram.value_at_quantile(0.5)),
             p99: Nanos(histogram.value_at_quantile(0.99)),
             max: Nanos(histogram.max()),
@@ -59,7 +59,7 @@ mod tests {
         }
         log.record(Nanos::NEVER);
         let read = log.read();
-        assert_eq!((read.answers, read.p50, read.p99), (1001, Nanos(501), Nanos(991)));
+        assert_eq!((read.responses, read.p50, read.p99), (1001, Nanos(501), Nanos(991)));
         assert!(read.max >= Nanos::from_secs(60), "{read:?}");
     }
 }

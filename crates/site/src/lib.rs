@@ -1,4 +1,4 @@
-//! The reference server: pages whose right answer is known, and faults on demand. Layer 4.
+//! The reference server: pages whose right response is known, and faults on demand. Layer 4.
 //!
 //! Two engines stand behind one [`Config`]. Without faults, hyper answers (module `proper`): what is
 //! right is somebody else's well-tried code. With any fault, delay or stall, or as the null server, a

@@ -183,11 +183,11 @@ fn hear(mut stream: TcpStream, id: u64, state: &RecorderState, is_whole: IsWhole
     }
     let content = if all.starts_with(b"HEAD ") { "" } else { BODY };
     let length = BODY.len();
-    let answer = format!(
+    let response = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nCache-Control: \
          no-store\r\nConnection: close\r\n\r\n{content}"
     );
-    if stream.write_all(answer.as_bytes()).is_err() || stream.shutdown(Shutdown::Write).is_err() {
+    if stream.write_all(response.as_bytes()).is_err() || stream.shutdown(Shutdown::Write).is_err() {
         return;
     }
     let since = Instant::now();

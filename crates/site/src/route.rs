@@ -26,7 +26,7 @@ pub(crate) enum Route {
     Welcome,
     Hello,
     Sleep {
-        /// As typed, for the answer's text.
+        /// As typed, for the response's text.
         seconds: String,
         span: Nanos,
     },
@@ -80,7 +80,7 @@ pub(crate) struct EventPlan {
     pub(crate) lines: bool,
 }
 
-/// Why there is no page: an answer by itself.
+/// Why there is no page: a response by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,

@@ -150,7 +150,7 @@ impl Site {
         served
     }
 
-    /// How late its answers were against their due instants so far.
+    /// How late its responses were against their due instants so far.
     pub fn lateness(&self) -> Lateness {
         self.lateness.read()
     }

@@ -5,20 +5,20 @@
 use crate::Hist;
 use units::Nanos;
 
-/// Answers from which on a connection's mean is kept.
-pub const MEAN_ANSWERS_MIN: u32 = 10;
+/// Responses from which on a connection's mean is kept.
+pub const MEAN_RESPONSES_MIN: u32 = 10;
 
 /// One connection that stood, at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionLife {
-    /// Whole answers had from it.
-    pub answers: u32,
+    /// Whole responses had from it.
+    pub responses: u32,
     /// Time with a call outstanding, and from standing to the end.
     pub busy: Nanos,
     pub open: Nanos,
     /// A request went out on it.
     pub asked: bool,
-    /// The server ended it, said that it would, or reset it between two answers.
+    /// The server ended it, said that it would, or reset it between two responses.
     pub by_server: bool,
 }
 
@@ -27,41 +27,41 @@ pub struct ConnectionLife {
 pub struct Lives {
     /// done − sent of the first call that each connection answered.
     pub first: Hist,
-    /// Time with a call outstanding per answer, one value for each ended connection that gave at
-    /// least [`MEAN_ANSWERS_MIN`].
+    /// Time with a call outstanding per response, one value for each ended connection that gave at
+    /// least [`MEAN_RESPONSES_MIN`].
     pub mean: Hist,
-    /// Answers given by connections that the server ended after at least one: one answer is kept as
+    /// Responses given by connections that the server ended after at least one: one response is kept as
     /// one microsecond, so that counts have a histogram's exactness (three digits).
     pub served: Hist,
-    /// Connections that were asked and gave no answer at all; of these, those that the server ended.
+    /// Connections that were asked and gave no response at all; of these, those that the server ended.
     pub unanswered: u64,
     pub turned_away: u64,
-    /// Connections that gave an answer, and the sum of the times they stood.
+    /// Connections that gave a response, and the sum of the times they stood.
     pub answered: u64,
     pub answered_open: Nanos,
 }
 
 impl Lives {
     pub(crate) fn record(&mut self, life: &ConnectionLife) {
-        if life.answers == 0 {
+        if life.responses == 0 {
             self.unanswered += u64::from(life.asked);
             self.turned_away += u64::from(life.asked && life.by_server);
             return;
         }
         self.answered += 1;
         self.answered_open += life.open;
-        if life.answers >= MEAN_ANSWERS_MIN {
-            self.mean.record(Nanos(life.busy.0 / u64::from(life.answers)));
+        if life.responses >= MEAN_RESPONSES_MIN {
+            self.mean.record(Nanos(life.busy.0 / u64::from(life.responses)));
         }
         if life.by_server {
-            self.served.record(Nanos::from_micros(u64::from(life.answers)));
+            self.served.record(Nanos::from_micros(u64::from(life.responses)));
         }
     }
 
-    /// (answers, connections that the server ended after so many), in order of the answers.
+    /// (responses, connections that the server ended after so many), in order of the responses.
     pub fn served(&self) -> Vec<(u64, u64)> {
         let rows = self.served.buckets();
-        rows.into_iter().map(|(answers, count)| (answers.0 / 1_000, count)).collect()
+        rows.into_iter().map(|(responses, count)| (responses.0 / 1_000, count)).collect()
     }
 
     pub(crate) fn merge(&mut self, other: &Lives) {
@@ -196,14 +196,14 @@ mod tests {
     fn a_life_is_counted_by_how_it_ended() {
         let mut lives = Lives::default();
         let life = ConnectionLife {
-            answers: 100,
+            responses: 100,
             busy: Nanos::from_millis(200),
             ..ConnectionLife::default()
         };
         lives.record(&ConnectionLife { by_server: true, asked: true, ..life });
-        lives.record(&ConnectionLife { answers: 0, asked: true, by_server: true, ..life });
-        lives.record(&ConnectionLife { answers: 0, asked: false, by_server: true, ..life });
-        lives.record(&ConnectionLife { answers: 3, ..life });
+        lives.record(&ConnectionLife { responses: 0, asked: true, by_server: true, ..life });
+        lives.record(&ConnectionLife { responses: 0, asked: false, by_server: true, ..life });
+        lives.record(&ConnectionLife { responses: 3, ..life });
         assert_eq!(lives.served(), [(100, 1)]);
         assert_eq!((lives.answered, lives.unanswered, lives.turned_away), (2, 1, 1));
         assert_eq!(lives.mean.count(), 1);

@@ -77,7 +77,7 @@ impl Counts {
     }
 }
 
-/// Answers by status code, 0..=999.
+/// Responses by status code, 0..=999.
 #[derive(Clone, Debug)]
 pub struct StatusTally(Box<[u64; 1000]>);
 
@@ -93,13 +93,13 @@ impl StatusTally {
         self.0[usize::from(status.min(999))] += 1;
     }
 
-    /// (status, count) of those seen, in order; status 0 (no answer) is left out.
+    /// (status, count) of those seen, in order; status 0 (no response) is left out.
     pub fn seen(&self) -> impl Iterator<Item = (u16, u64)> {
         let numbered = self.0.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
         numbered.map(|(status, count)| (status as u16, *count))
     }
 
-    /// Counts of several answers with one status.
+    /// Counts of several responses with one status.
     pub fn add_n(&mut self, status: u16, count: u64) {
         self.0[usize::from(status.min(999))] += count;
     }
@@ -220,7 +220,7 @@ pub struct Snapshot {
     pub tls: Hist,
     pub first_byte: Hist,
     pub transfer: Hist,
-    /// The usual success of a closed loop: no slip, request sent at once, the whole answer in one
+    /// The usual success of a closed loop: no slip, request sent at once, the whole response in one
     /// read. Its response, service and first-byte times are one number, written once here and
     /// counted in all three by [`Snapshot::merge`].
     pub plain: Hist,
@@ -228,7 +228,7 @@ pub struct Snapshot {
     /// them that succeeded.
     pub in_window: u64,
     pub good_in_window: u64,
-    /// Answers inside the measured window, and the bytes of the calls completed in it. More answers
+    /// Responses inside the measured window, and the bytes of the calls completed in it. More responses
     /// than calls where a script sends several requests as one call.
     pub answers_in_window: u64,
     pub bytes_in_window: u64,
@@ -241,7 +241,7 @@ pub struct Snapshot {
     pub body_bytes: u64,
     pub decoded_bytes: u64,
     pub redirects: u64,
-    /// What the server said of its own work, in whole answers of any status.
+    /// What the server said of its own work, in whole responses of any status.
     pub server_timings: ServerTimings,
     /// Responses that are streams of events, where they are looked for.
     pub streams: StreamTally,
@@ -641,8 +641,8 @@ impl Recorder {
         }
     }
 
-    /// An answer to a call that has more to come; its bytes are counted with the last.
-    pub fn answer_before_last(&mut self, status: u16, at: Nanos) {
+    /// A response to a call that has more to come; its bytes are counted with the last.
+    pub fn response_before_last(&mut self, status: u16, at: Nanos) {
         self.now.status.add(status);
         if at >= self.window.0 && at <= self.window.1 {
             self.now.answers_in_window += 1;
@@ -745,7 +745,7 @@ impl Recorder {
         }
     }
 
-    /// The first answer of a connection came, `took` after its request was sent.
+    /// The first response of a connection came, `took` after its request was sent.
     pub fn connection_answered(&mut self, took: Nanos) {
         self.now.connections.lives.first.record(took);
     }
@@ -838,7 +838,7 @@ pub struct Measurement {
     /// Arrivals the plan asked for in the window, where it says (`--rate`); `None` in a closed loop.
     pub intended: Option<u64>,
     /// How long the plan's rate takes for them where their count ended the run (`-n` with `--rate`);
-    /// `None`: as long as the window, which is otherwise longer by the wait for the last answers.
+    /// `None`: as long as the window, which is otherwise longer by the wait for the last responses.
     pub intended_span: Option<Nanos>,
     /// Highest number of connections open at once.
     pub connections_peak: u64,

@@ -421,7 +421,7 @@ fn all_failed(evidence: &Evidence<'_>) -> Option<Cause> {
         id: CauseId::AllFailed,
         figure: bad as f64,
         text: format!("none of {} calls succeeded{mostly}", show::count(bad)),
-        advice: "Make one call work first (-n 1), and see --expect-status if the answer is the \
+        advice: "Make one call work first (-n 1), and see --expect-status if the response is the \
                  one you want."
             .to_owned(),
     })

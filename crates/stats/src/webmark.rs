@@ -9,7 +9,7 @@ pub struct Weighted {
     pub weight: f64,
     /// S: mean time to set a connection up (connect and TLS), in seconds.
     pub setup_s: f64,
-    /// Mean R: from sending a request to the end of its answer, in seconds.
+    /// Mean R: from sending a request to the end of its response, in seconds.
     pub exchange_s: f64,
 }
 

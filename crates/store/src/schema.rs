@@ -118,7 +118,7 @@ CREATE TABLE probe (
     position INTEGER NOT NULL,
     kind TEXT NOT NULL,                  -- new or keep
     due_ns INTEGER NOT NULL,             -- from the start of the run
-    over_ns INTEGER NOT NULL,            -- until its answer ended, or it was given up
+    over_ns INTEGER NOT NULL,            -- until its response ended, or it was given up
     seen TEXT NOT NULL,                  -- correct, shed or lost
     case_id TEXT NOT NULL,               -- under way then; empty before the first
     more TEXT NOT NULL,                  -- JSON: its other figures

@@ -40,7 +40,7 @@ fn full() -> Report {
     let steps = vec![
         Move::Send([b"GET /\0{}\xff HTTP/1.1\r\n".as_slice(), &[b'a'; 200]].concat()),
         Move::Pause(Nanos::from_millis(7)),
-        Move::Await(Awaited::Answer),
+        Move::Await(Awaited::Response),
         Move::StopReading,
         Move::Sip(12),
         Move::Read,

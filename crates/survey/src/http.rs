@@ -22,14 +22,14 @@ pub fn questions() -> impl Iterator<Item = &'static str> {
 
 /// What the `Server` field says, cut where it is too long; empty: nothing.
 pub fn claim(talk: &Talk) -> String {
-    let first = talk.replies.answers.first();
-    let said = first.and_then(|answer| answer.field("server").next()).unwrap_or_default();
+    let first = talk.replies.responses.first();
+    let said = first.and_then(|response| response.field("server").next()).unwrap_or_default();
     said.chars().filter(|c| !c.is_control()).take(CLAIM_MAX).collect()
 }
 
 /// The version of HTTP that a reply names, `1.0` or `1.1`.
 pub fn version(talk: &Talk) -> Option<&'static str> {
-    let first = talk.replies.answers.first()?;
+    let first = talk.replies.responses.first()?;
     Some(if first.minor_version == 0 { "1.0" } else { "1.1" })
 }
 
@@ -37,7 +37,7 @@ pub fn version(talk: &Talk) -> Option<&'static str> {
 /// site's: the order and the spelling of the fields that every server writes itself. Of replies
 /// that the server makes alone: all of it, and how the body begins.
 pub fn signature(question: &str, talk: &Talk) -> String {
-    let Some(answer) = talk.replies.answers.first() else {
+    let Some(response) = talk.replies.responses.first() else {
         return match (&talk.replies.junk, talk.end) {
             (Some(_), _) => "no head".to_owned(),
             (None, TalkEnd::Closed) => "closed".to_owned(),
@@ -47,36 +47,45 @@ pub fn signature(question: &str, talk: &Talk) -> String {
     };
     let ends = if talk.end == TalkEnd::Closed { "closes" } else { "stays" };
     match question {
-        PLAIN => own_fields(answer),
-        "a page that is not there" => format!("{} {}", answer.status, own_fields(answer)),
+        PLAIN => own_fields(response),
+        "a page that is not there" => format!("{} {}", response.status, own_fields(response)),
         "a line of junk" => {
-            let body = body_start(talk, answer);
-            format!("1.{} {} {ends} {} {body}", answer.minor_version, answer.status, names(answer))
+            let body = body_start(talk, response);
+            format!(
+                "1.{} {} {ends} {} {body}",
+                response.minor_version,
+                response.status,
+                names(response)
+            )
         }
         "HEAD" => {
-            format!("{} {}", answer.status, if has_body(talk, answer) { "body" } else { "bare" })
+            format!(
+                "{} {}",
+                response.status,
+                if has_body(talk, response) { "body" } else { "bare" }
+            )
         }
-        _ => format!("1.{} {} {ends}", answer.minor_version, answer.status),
+        _ => format!("1.{} {} {ends}", response.minor_version, response.status),
     }
 }
 
 /// Fields that servers write whatever the page is.
 const OWN: [&str; 4] = ["date", "server", "content-length", "content-type"];
 
-fn own_fields(answer: &Response) -> String {
-    let own = field_names(answer)
+fn own_fields(response: &Response) -> String {
+    let own = field_names(response)
         .into_iter()
         .filter(|name| OWN.iter().any(|own| name.eq_ignore_ascii_case(own)));
     own.collect::<Vec<_>>().join(",")
 }
 
-fn names(answer: &Response) -> String {
-    field_names(answer).join(",")
+fn names(response: &Response) -> String {
+    field_names(response).join(",")
 }
 
 /// In their order, spelt as they came; bounded by the reader.
-fn field_names(answer: &Response) -> Vec<String> {
-    let lines = answer.head.split(|byte| *byte == b'\n').skip(1);
+fn field_names(response: &Response) -> Vec<String> {
+    let lines = response.head.split(|byte| *byte == b'\n').skip(1);
     let name = |line: &[u8]| {
         let end = line.iter().position(|byte| *byte == b':')?;
         Some(String::from_utf8_lossy(&line[..end]).into_owned())
@@ -85,8 +94,8 @@ fn field_names(answer: &Response) -> Vec<String> {
 }
 
 /// How the body begins, as far as it came.
-fn body_start(talk: &Talk, answer: &Response) -> String {
-    let body = talk.raw.get(answer.head.len()..).unwrap_or_default();
+fn body_start(talk: &Talk, response: &Response) -> String {
+    let body = talk.raw.get(response.head.len()..).unwrap_or_default();
     let start = &body[..body.len().min(BODY_MAX)];
     let shown: Vec<char> = String::from_utf8_lossy(start)
         .chars()
@@ -95,9 +104,9 @@ fn body_start(talk: &Talk, answer: &Response) -> String {
     shown.into_iter().collect::<String>().trim_end().to_owned()
 }
 
-/// Bytes came behind the head of an answer that has no body.
-fn has_body(talk: &Talk, answer: &Response) -> bool {
-    talk.raw.len() > answer.head.len()
+/// Bytes came behind the head of a response that has no body.
+fn has_body(talk: &Talk, response: &Response) -> bool {
+    talk.raw.len() > response.head.len()
 }
 
 const METHOD: &str = "a method that nobody knows";

@@ -473,7 +473,7 @@ impl Tcb {
     }
 
     /// The owner goes; what is written is delivered still. Unread bytes make it a reset (RFC 2525
-    /// section 2.17), as does a connection that never stood.
+    /// section 2.17), as does a connection that was never established.
     pub(crate) fn orphan(&mut self, c: &mut Context<'_>) {
         let unread = self.cold.as_ref().is_some_and(|cold| cold.unread() > 0);
         if self.state == TcpState::SynSent {

@@ -34,7 +34,7 @@ pub struct Interval {
     pub max: Nanos,
 }
 
-/// What the load felt of one case.
+/// What the load observed of one case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaseFelt {
     pub case: String,
@@ -43,7 +43,7 @@ pub struct CaseFelt {
     pub recovery: Option<Nanos>,
 }
 
-/// What the load felt of all of them.
+/// What the load observed of all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Felt {
     /// Before anything else was sent.
@@ -139,7 +139,7 @@ fn recovery(sorted: &[LoadCall], base: &Interval, end: Nanos) -> Option<Nanos> {
 }
 
 impl Felt {
-    /// Whether the load felt this case at all.
+    /// Whether the load observed this case at all.
     pub fn is_felt(&self, case: &CaseFelt) -> bool {
         case.during.due > 0 && !case.during.is_as(&self.base)
     }

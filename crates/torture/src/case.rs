@@ -259,7 +259,7 @@ pub struct Exchange {
     pub also: Vec<Class>,
     pub advise: Vec<Class>,
     /// Afterwards, a valid request on the same connection, if that is still open, gets one right
-    /// answer.
+    /// response.
     pub in_step: bool,
     /// Of a case of HTTP/2: preface and SETTINGS go first, and those of the server are acknowledged.
     pub opening: bool,

@@ -116,8 +116,8 @@ pub fn escaped(data: &[u8]) -> String {
 
 /// The class of what came back, for the tally: a status, or how it ended without one.
 pub fn tallied(shot: &Shot, talk: &Talk) -> String {
-    match (talk.replies.answers.first(), talk.end) {
-        (Some(answer), _) => answer.status.to_string(),
+    match (talk.replies.responses.first(), talk.end) {
+        (Some(response), _) => response.status.to_string(),
         (None, TalkEnd::Closed) if talk.replies.junk.is_some() && is_http_09(shot) => {
             "HTTP/0.9".to_owned()
         }
@@ -130,10 +130,10 @@ pub fn tallied(shot: &Shot, talk: &Talk) -> String {
     }
 }
 
-/// Judges an execution: any well-formed answer will do but the server's own faults.
+/// Judges an execution: any well-formed response will do but the server's own faults.
 pub fn judge(shot: &Shot, talk: &Talk, plain: &Plain) -> Judgement {
     let (outcome, why) = found(shot, talk, plain);
-    let expected = "an answer that is not the server's own fault, or an end".to_owned();
+    let expected = "a response that is not the server's own fault, or an end".to_owned();
     let kind = (outcome == TestOutcome::Fail).then(|| judge::FailureKind::of(talk, plain));
     Judgement { outcome, seen: judge::seen(talk), expected, why, kind }
 }
@@ -152,7 +152,7 @@ fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (TestOutcome, String) {
         let why = "everything was sent, nothing came back, and the connection stands";
         return (TestOutcome::Fail, why.to_owned());
     }
-    if talk.replies.answers.is_empty() && talk.replies.junk.is_some() && !is_http_09(shot) {
+    if talk.replies.responses.is_empty() && talk.replies.junk.is_some() && !is_http_09(shot) {
         return (TestOutcome::Fail, "what came back is not HTTP".to_owned());
     }
     if let Some(why) = judge::out_of_step(talk, plain)
@@ -160,10 +160,10 @@ fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (TestOutcome, String) {
     {
         return (TestOutcome::Fail, why);
     }
-    if shot.valid && !answered(shot, &talk.replies.answers, plain) {
+    if shot.valid && !answered(shot, &talk.replies.responses, plain) {
         return (TestOutcome::Fail, "valid requests were not answered in order".to_owned());
     }
-    if talk.replies.answers.first().is_some_and(|answer| answer.status == 503) {
+    if talk.replies.responses.first().is_some_and(|response| response.status == 503) {
         return (TestOutcome::Advisory, "the server says that it has too much to do".to_owned());
     }
     (TestOutcome::Pass, String::new())
@@ -181,14 +181,14 @@ fn is_ambiguous(shot: &Shot) -> bool {
 fn refused_behind(talk: &Talk, plain: &Plain) -> bool {
     let (_, behind) = talk.own_and_behind();
     let Some((last, before)) = behind.split_last() else { return false };
-    let refusal = |answer: &Response| {
-        (400..500).contains(&answer.status) || matches!(answer.status, 501 | 505)
+    let refusal = |response: &Response| {
+        (400..500).contains(&response.status) || matches!(response.status, 501 | 505)
     };
     let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
     ended
         && talk.replies.junk.is_none()
         && refusal(last)
-        && before.iter().all(|answer| refusal(answer) || plain.is(answer))
+        && before.iter().all(|response| refusal(response) || plain.is(response))
 }
 
 /// The first line has no version: a page without a head answers it (RFC 1945 section 6).
@@ -201,10 +201,10 @@ fn is_http_09(shot: &Shot) -> bool {
 }
 
 /// The valid requests of a sequence are answered right until the connection ends.
-fn answered(shot: &Shot, answers: &[Response], plain: &Plain) -> bool {
-    let pairs = shot.methods.iter().zip(answers);
-    pairs.into_iter().all(|(method, answer)| match method.as_str() {
-        "GET" => plain.is(answer) || !answer.complete,
+fn answered(shot: &Shot, responses: &[Response], plain: &Plain) -> bool {
+    let pairs = shot.methods.iter().zip(responses);
+    pairs.into_iter().all(|(method, response)| match method.as_str() {
+        "GET" => plain.is(response) || !response.complete,
         _ => true,
     })
 }

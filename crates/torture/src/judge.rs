@@ -44,7 +44,7 @@ pub enum TestOutcome {
     /// As it should be.
     #[default]
     Pass,
-    /// Pressed, and well-behaved clients felt next to nothing.
+    /// Pressed, and well-behaved clients observed next to nothing.
     Held,
     /// Permitted, though not the usual way.
     Alternative,
@@ -202,11 +202,11 @@ pub fn broken_server(talk: &Talk) -> Option<String> {
     let broken = |answer: &&Response| {
         (500..600).contains(&answer.status) && !matches!(answer.status, 501 | 503 | 505)
     };
-    let answer = talk.replies.answers.iter().find(broken)?;
+    let answer = talk.replies.responses.iter().find(broken)?;
     Some(format!("the server answered {}: its own fault by its own word", answer.status))
 }
 
-/// The valid request that followed did not get its one right answer.
+/// The valid request that followed did not get its one right response.
 pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
     talk.before_follow_up?;
     if let Some(frames) = &talk.replies.frames {
@@ -217,7 +217,7 @@ pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
         [one] if plain.is(one) && talk.replies.junk.is_none() => None,
         // closing instead of answering is safe
         [] if matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) => None,
-        [] => Some("a valid request on the same connection got no answer".to_owned()),
+        [] => Some("a valid request on the same connection got no response".to_owned()),
         [one] => Some(format!(
             "a valid request on the same connection got {} with {} in place of {} with {}",
             one.status,
@@ -226,16 +226,16 @@ pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
             show::bytes(plain.body_len)
         )),
         more => Some(format!(
-            "a valid request on the same connection got {} answers: they are out of step",
+            "a valid request on the same connection got {} responses: they are out of step",
             more.len()
         )),
     }
 }
 
 /// The same over HTTP/2, where the request has a stream of its own; who ends the connection, or refuses
-/// the stream, gives no wrong answer.
+/// the stream, gives no wrong response.
 fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<String> {
-    let answer = talk.replies.answers.iter().find(|answer| answer.stream == FOLLOW_UP);
+    let answer = talk.replies.responses.iter().find(|answer| answer.stream == FOLLOW_UP);
     let over = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
     let ended = over && !packets::ended_by_us(&frames.frames) || frames.goodbye();
     match answer {
@@ -255,7 +255,7 @@ fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<
     }
 }
 
-/// Frames that say an error, and the answers of streams, in a few words.
+/// Frames that say an error, and the responses of streams, in a few words.
 fn frames_seen(frames: &FrameReader, parts: &mut Vec<String>) {
     let mut said: Vec<String> = Vec::new();
     for frame in frames.frames.iter().filter(|frame| is_told(frame)) {
@@ -280,7 +280,7 @@ fn is_told(frame: &FrameSeen) -> bool {
 pub fn speaks_http2(talk: &Talk) -> bool {
     let Some((_, bytes)) = &talk.replies.junk else { return false };
     let [0, high, low, SETTINGS, 0, 0, 0, 0, 0, ..] = **bytes else { return false };
-    talk.replies.answers.is_empty() && u16::from_be_bytes([high, low]).is_multiple_of(SETTING)
+    talk.replies.responses.is_empty() && u16::from_be_bytes([high, low]).is_multiple_of(SETTING)
 }
 
 const SETTINGS: u8 = 4;
@@ -321,7 +321,7 @@ pub fn seen(talk: &Talk) -> String {
     if speaks_http2(talk) {
         parts.push("HTTP/2".to_owned());
     } else if let Some((why, _)) = &talk.replies.junk {
-        parts.push(format!("bytes that are no answer ({why})"));
+        parts.push(format!("bytes that are no response ({why})"));
     }
     for event in &talk.events {
         if let What::Saw(kind) = event.what {

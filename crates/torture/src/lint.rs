@@ -1,11 +1,11 @@
-//! What is wrong with an answer whatever it answers to: RFC 9110 and RFC 9112 bind the sender of
-//! every message. Nothing is sent for it; every answer of a run is looked at.
+//! What is wrong with a response whatever it answers to: RFC 9110 and RFC 9112 bind the sender of
+//! every message. Nothing is sent for it; every response of a run is looked at.
 
 use crate::case::RequirementLevel;
 use dialogue::replies::Response;
 use httpdate::HttpDate;
 
-/// A rule that an answer breaks.
+/// A rule that a response breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LintRule {
     pub level: RequirementLevel,
@@ -31,8 +31,8 @@ const SINGLE: [&str; 9] = [
 /// Fields whose value is a date (RFC 9110 section 5.6.7).
 const DATES: [&str; 2] = ["date", "last-modified"];
 
-/// The rules that an answer breaks. `http_10`: the request was of HTTP/1.0.
-pub fn lint(answer: &Response, http_10: bool) -> Vec<LintRule> {
+/// The rules that a response breaks. `http_10`: the request was of HTTP/1.0.
+pub fn lint(response: &Response, http_10: bool) -> Vec<LintRule> {
     let mut found = Vec::new();
     let mut say =
         |broken: bool, level: RequirementLevel, text: &'static str, reference: &'static str| {
@@ -40,9 +40,9 @@ pub fn lint(answer: &Response, http_10: bool) -> Vec<LintRule> {
                 found.push(LintRule { level, text, reference });
             }
         };
-    let lines = lines(&answer.head);
-    let status = answer.status;
-    let has = |name: &str| answer.has_field(name);
+    let lines = lines(&response.head);
+    let status = response.status;
+    let has = |name: &str| response.has_field(name);
     let bare = lines.iter().any(|line| !line.ends_with(b"\r\n"));
     say(
         bare,
@@ -61,17 +61,22 @@ pub fn lint(answer: &Response, http_10: bool) -> Vec<LintRule> {
     say(misnamed, RequirementLevel::Must, "a field line has no valid name", "RFC 9112 section 5.1");
     let dirty = fields().any(|line| line.iter().any(|byte| is_control(*byte)));
     say(dirty, RequirementLevel::Must, "a field has a control character", "RFC 9110 section 5.5");
-    let twice = SINGLE.iter().any(|name| answer.field(name).count() > 1);
+    let twice = SINGLE.iter().any(|name| response.field(name).count() > 1);
     say(
         twice,
         RequirementLevel::Must,
         "a field that is not a list is there twice",
         "RFC 9110 section 5.3",
     );
-    framing(answer, http_10, &mut say);
-    dates(answer, &mut say);
+    framing(response, http_10, &mut say);
+    dates(response, &mut say);
     let text = "206 has neither Content-Range nor multipart/byteranges";
-    say(status == 206 && !is_part(answer), RequirementLevel::Must, text, "RFC 9110 section 15.3.7");
+    say(
+        status == 206 && !is_part(response),
+        RequirementLevel::Must,
+        text,
+        "RFC 9110 section 15.3.7",
+    );
     let demands = [
         (401, "www-authenticate", "401 has no WWW-Authenticate", "RFC 9110 section 15.5.2"),
         (405, "allow", "405 has no Allow", "RFC 9110 section 15.5.6"),
@@ -85,25 +90,25 @@ pub fn lint(answer: &Response, http_10: bool) -> Vec<LintRule> {
     say(moved, RequirementLevel::Should, "a redirection has no Location", "RFC 9110 section 15.4");
     let unranged = status == 416 && !has("content-range");
     say(unranged, RequirementLevel::Should, "416 has no Content-Range", "RFC 9110 section 15.5.17");
-    let untyped = answer.body_len > 0 && !has("content-type");
+    let untyped = response.body_len > 0 && !has("content-type");
     say(untyped, RequirementLevel::Should, "content has no Content-Type", "RFC 9110 section 8.3");
     found
 }
 
 /// What the fields say of the message's end.
 fn framing(
-    answer: &Response,
+    response: &Response,
     http_10: bool,
     say: &mut impl FnMut(bool, RequirementLevel, &'static str, &'static str),
 ) {
     let (coded, sized) =
-        (answer.has_field("transfer-encoding"), answer.has_field("content-length"));
+        (response.has_field("transfer-encoding"), response.has_field("content-length"));
     let text = "Content-Length and Transfer-Encoding are both there";
     say(coded && sized, RequirementLevel::Must, text, "RFC 9112 section 6.2");
     let number = |value: &str| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-    let bad = answer.field("content-length").any(|value| !number(value));
+    let bad = response.field("content-length").any(|value| !number(value));
     say(bad, RequirementLevel::Must, "Content-Length is not a number", "RFC 9110 section 8.6");
-    let bare = answer.status == 204;
+    let bare = response.status == 204;
     say(bare && sized, RequirementLevel::Must, "204 has a Content-Length", "RFC 9110 section 8.6");
     say(
         bare && coded,
@@ -111,38 +116,39 @@ fn framing(
         "204 has a Transfer-Encoding",
         "RFC 9112 section 6.1",
     );
-    let text = "the answer to HTTP/1.0 has a Transfer-Encoding";
+    let text = "the response to HTTP/1.0 has a Transfer-Encoding";
     say(http_10 && coded, RequirementLevel::Must, text, "RFC 9112 section 6.1");
 }
 
 fn dates(
-    answer: &Response,
+    response: &Response,
     say: &mut impl FnMut(bool, RequirementLevel, &'static str, &'static str),
 ) {
-    let dated = matches!(answer.status, 200..=499);
+    let dated = matches!(response.status, 200..=499);
     say(
-        dated && !answer.has_field("date"),
+        dated && !response.has_field("date"),
         RequirementLevel::Must,
         "there is no Date",
         "RFC 9110 section 6.6.1",
     );
-    let wrong = DATES.iter().any(|name| answer.field(name).any(|value| !is_date(value)));
+    let wrong = DATES.iter().any(|name| response.field(name).any(|value| !is_date(value)));
     say(
         wrong,
         RequirementLevel::Must,
         "a date is not in the form that is demanded",
         "RFC 9110 section 5.6.7",
     );
-    let instant = |name| answer.field(name).next().and_then(|value| value.parse::<HttpDate>().ok());
+    let instant =
+        |name| response.field(name).next().and_then(|value| value.parse::<HttpDate>().ok());
     let (changed, now) = (instant("last-modified"), instant("date"));
     let ahead = changed.zip(now).is_some_and(|(changed, now)| changed > now);
     let text = "Last-Modified is later than Date";
     say(ahead, RequirementLevel::Must, text, "RFC 9110 section 8.8.2.1");
 }
 
-fn is_part(answer: &Response) -> bool {
+fn is_part(response: &Response) -> bool {
     let kind = |value: &str| value.to_ascii_lowercase().starts_with("multipart/byteranges");
-    answer.has_field("content-range") || answer.field("content-type").any(kind)
+    response.has_field("content-range") || response.field("content-type").any(kind)
 }
 
 /// The lines with their ends; the empty line that closes a head is one of them.
@@ -194,17 +200,17 @@ mod tests {
 
     fn broken(head: &str, body_len: u64, http_10: bool) -> Vec<&'static str> {
         let status = head.split(' ').nth(1).and_then(|text| text.get(..3)?.parse().ok());
-        let answer = Response {
+        let response = Response {
             status: status.unwrap_or(200),
             head: head.as_bytes().to_vec(),
             body_len,
             ..Response::default()
         };
-        lint(&answer, http_10).into_iter().map(|rule| rule.text).collect()
+        lint(&response, http_10).into_iter().map(|rule| rule.text).collect()
     }
 
     #[test]
-    fn answers_as_they_should_be_break_no_rule() {
+    fn responses_as_they_should_be_break_no_rule() {
         let table = [
             format!(
                 "HTTP/1.1 200 OK\r\n{DATE}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n"
@@ -263,8 +269,8 @@ mod tests {
             assert_eq!(broken(&head, 0, false), [rule], "{head}");
         }
         assert_eq!(broken(&date(""), 1, false), ["content has no Content-Type"]);
-        let answer = broken(&date(chunked), 0, true);
-        assert_eq!(answer, ["the answer to HTTP/1.0 has a Transfer-Encoding"]);
+        let response = broken(&date(chunked), 0, true);
+        assert_eq!(response, ["the response to HTTP/1.0 has a Transfer-Encoding"]);
     }
 
     proptest::proptest! {

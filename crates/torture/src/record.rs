@@ -196,7 +196,7 @@ fn script(out: &mut Lines, script: &TalkScript) {
             Move::Send(bytes) => out.put("step send", written(bytes)),
             Move::Pause(span) => out.put("step pause", span.0),
             Move::Await(Awaited::Interim) => out.put("step await", "interim"),
-            Move::Await(Awaited::Answer) => out.put("step await", "answer"),
+            Move::Await(Awaited::Response) => out.put("step await", "answer"),
             Move::Await(Awaited::End) => out.put("step await", "end"),
             Move::Await(Awaited::Settings) => out.put("step await", "settings"),
             Move::HalfClose => out.put("step", "half-close"),
@@ -262,20 +262,20 @@ fn replies(out: &mut Lines, talk: &Talk) {
         out.put("before-follow-up", count);
     }
     talk.replies.interim.iter().for_each(|status| out.put("interim", status));
-    for answer in &talk.replies.answers {
-        let Response { status, minor_version, body_len, complete, persistent, .. } = answer;
+    for response in &talk.replies.responses {
+        let Response { status, minor_version, body_len, complete, persistent, .. } = response;
         let whole = if *complete { "whole" } else { "cut" };
         let stays = if *persistent { "stays" } else { "parts" };
-        let digest = hex(answer.digest);
-        let head = written(&answer.head);
+        let digest = hex(response.digest);
+        let head = written(&response.head);
         out.put(
             "answer",
             format!("{status} {minor_version} {body_len} {digest} {whole} {stays} {head}"),
         );
     }
     if let Some(frames) = &talk.replies.frames {
-        for answer in &talk.replies.answers {
-            out.put("answered-on", answer.stream);
+        for response in &talk.replies.responses {
+            out.put("answered-on", response.stream);
         }
         for FrameSeen { kind, flags, stream, length, payload } in &frames.frames {
             out.put("frame", format!("{kind} {flags} {stream} {length} {}", written(payload)));

@@ -53,7 +53,7 @@ pub struct CaseResult {
     pub recovery: Option<Option<Nanos>>,
     /// Numbers that this case found.
     pub measures: Vec<Measure>,
-    /// What well-behaved clients felt while the case pressed.
+    /// What well-behaved clients observed while the case pressed.
     pub health: Option<Health>,
     /// Reasons of the outcome where no exchange has them; a sentence each.
     pub notes: Vec<String>,
@@ -172,7 +172,7 @@ impl Measure {
     }
 }
 
-/// What well-behaved clients felt while a case pressed. Shares are of time, 0 to 1, and sum to 1.
+/// What well-behaved clients observed while a case pressed. Shares are of time, 0 to 1, and sum to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Health {
     /// Answered as before; answered 503 or 429; not answered, or wrongly.
@@ -191,7 +191,7 @@ pub struct Health {
     /// How often the effect followed the pressure, and of how many times it was tried.
     pub followed: u32,
     pub rounds: u32,
-    /// The same number of polite connections denied service too; `None` where it was not tried.
+    /// The same number of well-behaved connections denied service too; `None` where it was not tried.
     pub control_denied: Option<bool>,
 }
 
@@ -263,12 +263,12 @@ pub struct Probe {
     pub due: Nanos,
     pub late: Nanos,
     /// From when it was due: until the connection stood (`None` where it stood already), until the
-    /// answer began, until it ended.
+    /// response began, until it ended.
     pub connected: Option<Nanos>,
     pub first_byte: Option<Nanos>,
     pub over: Nanos,
     pub seen: Seen,
-    /// In words: `200`, `no answer in 2 s`.
+    /// In words: `200`, `no response in 2 s`.
     pub said: String,
     /// It could not be sent for want of descriptors or ports of ours: it tells nothing of the server.
     pub ours: bool,

@@ -193,7 +193,7 @@ fn progress(model: &Model, look: Look) -> Line<'static> {
     let (phase, rest) =
         match (model.latest.as_ref().is_some_and(|s| s.warm_up), model.subject.span_s) {
             (true, _) => ("warm-up", format!("{} left of it", time(-passed))),
-            // of a ramp's step the last answers are the beginning of the rest before the next one
+            // of a ramp's step the last responses are the beginning of the rest before the next one
             (false, Some(span)) if passed >= span && model.subject.climb.is_some() => {
                 ("coming to rest", format!("{} measured", time(span)))
             }

@@ -115,14 +115,14 @@ fn known(token: &Token, uri: &Uri, headers: &HeaderMap) -> Ruling {
     )
 }
 
-/// The guard around all routes, with the headers of every answer.
+/// The guard around all routes, with the headers of every response.
 pub(crate) async fn around(
     State(guard): State<Arc<Guard>>,
     request: Request,
     next: Next,
 ) -> Response {
     let ruling = guard.rule(request.method(), request.uri(), request.headers());
-    let mut answer = match ruling {
+    let mut response = match ruling {
         Ruling::Pass => next.run(request).await,
         Ruling::Refuse(refusal) => refusal.into_response(),
         Ruling::Cookie { value, to } => {
@@ -130,7 +130,7 @@ pub(crate) async fn around(
             (StatusCode::SEE_OTHER, target).into_response()
         }
     };
-    let headers = answer.headers_mut();
+    let headers = response.headers_mut();
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -142,5 +142,5 @@ pub(crate) async fn around(
         // a result's page has a policy of its own
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    answer
+    response
 }

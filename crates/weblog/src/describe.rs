@@ -20,7 +20,7 @@ pub struct Description {
     pub top_tenth: f64,
     /// Requests by the first digit of their status, 1 to 5; other statuses are in none.
     pub statuses: [u64; 5],
-    /// Sizes of the bodies of answers at 10, 50, 90 and 99 %, in bytes.
+    /// Sizes of the bodies of responses at 10, 50, 90 and 99 %, in bytes.
     pub sizes: [u64; 4],
     /// Of requests.
     pub arrivals: Option<Arrivals>,

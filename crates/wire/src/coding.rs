@@ -3,7 +3,7 @@
 //! Strict where it matters to a measurement: a stream that ends early, fails its checksum or is
 //! followed by other bytes is an error. Tolerant where servers differ: `deflate` may come with or
 //! without its zlib wrapper, and a body without any byte is empty content. Output is bounded, so
-//! that a small answer cannot fill the memory.
+//! that a small response cannot fill the memory.
 
 use brotli_decompressor::DecompressorWriter;
 use flate2::write::MultiGzDecoder;
@@ -35,7 +35,7 @@ impl std::fmt::Display for CodingError {
 
 impl std::error::Error for CodingError {}
 
-/// Undoes the codings of one answer's content.
+/// Undoes the codings of one response's content.
 #[derive(Debug)]
 pub struct Decoder {
     /// The coding applied last comes first.
@@ -46,7 +46,7 @@ pub struct Decoder {
     failed: Option<CodingError>,
 }
 
-/// Bytes that one answer may decode to unless said otherwise; each stage of a chain is held to it.
+/// Bytes that one response may decode to unless said otherwise; each stage of a chain is held to it.
 pub const OUTPUT_MAX: u64 = 64 << 20;
 /// Codings in one chain; a real server applies one.
 const STAGES_MAX: usize = 4;

@@ -8,7 +8,7 @@ mod check;
 
 pub use check::RequestError;
 
-use crate::answer::Asked;
+use crate::response::Asked;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -59,7 +59,7 @@ pub struct Rendered {
     pub last: Vec<u8>,
     pub cookie_at: usize,
     pub cookie_at_last: usize,
-    /// What the answer reader must know.
+    /// What the response reader must know.
     pub asked: Asked,
 }
 
@@ -123,7 +123,7 @@ impl RequestHead<'_> {
     }
 }
 
-/// What the answer reader must know of a request with this method.
+/// What the response reader must know of a request with this method.
 pub fn asked(method: &str) -> Asked {
     match method {
         "HEAD" => Asked::Head,

@@ -5,7 +5,7 @@ mod checks;
 use proptest::prelude::*;
 use std::path::Path;
 
-/// Pieces of which answers are made, right and wrong ones.
+/// Pieces of which responses are made, right and wrong ones.
 const PIECES: &[&str] = &[
     "HTTP/1.1 200 OK",
     "HTTP/1.0 404 Not Found",
@@ -55,8 +55,8 @@ const PIECES: &[&str] = &[
     "a\n",
 ];
 
-/// Whole answers, so that random damage to them gets deep.
-const ANSWERS: &[&str] = &[
+/// Whole responses, so that random damage to them gets deep.
+const RESPONSES: &[&str] = &[
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\nT: x\r\n\r\n",
     "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\nDate: now\r\n\r\n",
@@ -74,10 +74,10 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
-    let answers = prop::collection::vec(prop::sample::select(ANSWERS), 1..6);
+    let responses = prop::collection::vec(prop::sample::select(RESPONSES), 1..6);
     let damage = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3);
-    (answers, damage).prop_map(|(answers, damage)| {
-        let mut bytes = answers.concat().into_bytes();
+    (responses, damage).prop_map(|(responses, damage)| {
+        let mut bytes = responses.concat().into_bytes();
         for (at, byte) in damage {
             let at = at.index(bytes.len());
             bytes[at] = byte;
@@ -113,7 +113,7 @@ fn with_choices(choice: u8, cuts: u8, input: &[u8]) -> Vec<u8> {
 proptest! {
     #[test]
     fn random_bytes(data in prop::collection::vec(any::<u8>(), 0..300)) {
-        checks::answer(&data);
+        checks::response(&data);
         checks::chunked(&data);
         checks::server_timing(&data);
     }
@@ -125,20 +125,20 @@ proptest! {
 
     #[test]
     fn random_pieces(choice in any::<u8>(), cuts in any::<u8>(), input in pieces()) {
-        checks::answer(&with_choices(choice, cuts, &input));
+        checks::response(&with_choices(choice, cuts, &input));
         checks::chunked(&input);
     }
 
     #[test]
     fn random_damage(choice in any::<u8>(), cuts in any::<u8>(), input in damaged()) {
-        checks::answer(&with_choices(choice, cuts, &input));
+        checks::response(&with_choices(choice, cuts, &input));
     }
 
     #[test]
     fn random_chunks(cuts in any::<u8>(), input in chunks()) {
         checks::chunked(&input);
         let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-        checks::answer(&with_choices(0, cuts, &[head, &input[..]].concat()));
+        checks::response(&with_choices(0, cuts, &[head, &input[..]].concat()));
     }
 
     #[test]
@@ -173,8 +173,8 @@ fn replay(target: &str, check: fn(&[u8])) {
 }
 
 #[test]
-fn corpus_answer_replays() {
-    replay("answer", checks::answer);
+fn corpus_response_replays() {
+    replay("response", checks::response);
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub struct Errand {
 pub struct Came<'a> {
     pub sample: &'a Sample,
     pub outcome: Outcome,
-    /// The answer's head and body as they came; empty where there was no whole answer. The body is
+    /// The response's head and body as they came; empty where there was no whole response. The body is
     /// empty too unless the guide [keeps bodies](Guide::keeps_bodies), and is cut off at 16 MiB.
     pub head: &'a [u8],
     pub body: &'a [u8],

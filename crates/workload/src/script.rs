@@ -3,15 +3,15 @@
 
 use conduit::Peer;
 use units::Nanos;
-use wire::answer::Asked;
+use wire::response::Asked;
 
 /// What a script takes part in; asked once, before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wants {
     /// It says how long to wait before each request.
     pub pauses: bool,
-    /// It wants each answer: status, head and body.
-    pub answers: bool,
+    /// It wants each response: status, head and body.
+    pub responses: bool,
     /// Requests in one of its texts, at least 1: they go out together, as one call.
     pub requests: u16,
 }
@@ -44,11 +44,11 @@ pub trait Script: std::fmt::Debug + Send {
     /// As the script failed.
     fn request(&mut self, out: &mut Vec<u8>) -> Result<Asked, ScriptError>;
 
-    /// Takes an answer in; called only when it [wants](Wants::answers) them.
+    /// Takes a response in; called only when it [wants](Wants::responses) them.
     ///
     /// # Errors
     /// As the script failed.
-    fn answer(&mut self, status: u16, head: &[u8], body: &[u8]) -> Result<(), ScriptError>;
+    fn response(&mut self, status: u16, head: &[u8], body: &[u8]) -> Result<(), ScriptError>;
 
     /// Where the next connection goes; `None`: where the plan says.
     fn peer(&mut self) -> Option<Peer>;

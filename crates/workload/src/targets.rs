@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use units::{Purpose, Seed};
 use url::Url;
-use wire::answer::Asked;
+use wire::response::Asked;
 
 /// In which order the targets are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The user's pause between an answer and the next call.
+//! The user's pause between a response and the next call.
 
 use units::{Nanos, Purpose, Seed};
 

@@ -23,7 +23,7 @@ const TITLES: &[Title] = &[
     titled("depth16", "Pipelined, depth 16, client and null server on one core", "bare"),
     titled("syscalls-null", "System calls per call, null server, one core", "bare"),
     titled("syscalls-nginx", "System calls per call, nginx on another core", "bare"),
-    titled("memory", "Memory, each answer after one second", ""),
+    titled("memory", "Memory, each response after one second", ""),
     titled("pace", "Punctuality as the server sees it", ""),
     titled("site", "A small static file, the server on one core, wrk on the other", "norm"),
     titled(

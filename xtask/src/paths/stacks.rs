@@ -72,7 +72,7 @@ pub(super) fn section(binary: &Path, rounds: usize) -> anyhow::Result<String> {
     let control = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
     let control = control.context("the kernel's congestion control")?;
     let mut text = format!(
-        "8 users, each answer verified where it is downloaded (`--verify`), {rounds} rounds of {SECONDS} s of each \
+        "8 users, each response verified where it is downloaded (`--verify`), {rounds} rounds of {SECONDS} s of each \
          stack in turn with the same seed for both: the median, and in brackets the least and the most. The server's \
          congestion control was {}; the kernel's client has this host's default. {}\n\n\
          | load | link | loss | RTT | kernel, good/s | own, good/s | own / kernel | p50 of a call, own / kernel | sent again, kernel · own | goodput within 5 % |\n\

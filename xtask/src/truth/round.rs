@@ -10,7 +10,7 @@ pub(super) const TOLERANCE: f64 = 0.05;
 
 /// A server that answers this late on its own moves the median of 10 ms by a fifth of the tolerance.
 const SERVER_LATE_P50_US_MAX: f64 = 100.0;
-/// Lateness of the last of an answer's hundreds after a freeze aside, this moves p90 by a percent.
+/// Lateness of the last of a response's hundreds after a freeze aside, this moves p90 by a percent.
 const SERVER_LATE_P99_US_MAX: f64 = 3_000.0;
 /// A freeze that lasts longer than planned moves every upper quantile by as much.
 const FREEZE_OVER_MS_MAX: f64 = 5.0;

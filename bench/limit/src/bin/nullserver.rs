@@ -7,7 +7,7 @@
 //!     same phase: a freeze at P, 2P, 3P ...).
 //! GET /__count gives nginx stub_status-like counters; GET /__pace/RATE[/SKIP] gives how late each
 //! arrival of the current run was against an ideal RATE/s schedule, the first SKIP left out (delay
-//! mode). GET /__late gives how late the server's own answers were (those that fell due in a freeze or
+//! mode). GET /__late gives how late the server's own responses were (those that fell due in a freeze or
 //! in the 20 ms after it left out), and how much longer than planned a freeze lasted.
 use io_uring::{cqueue, opcode, squeue, types, IoUring};
 use limit::*;

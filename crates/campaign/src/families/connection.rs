@@ -167,18 +167,18 @@ fn drops_half_closed(runner: &mut Runner<'_>, request: &[u8], family: &Family) -
         let script = runner.bare(moves, PLAIN_DEADLINE);
         let talk = runner.hold(script);
         let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_) | TalkEnd::Silent);
-        dropped += u64::from(ended && talk.replies.answers.is_empty());
+        dropped += u64::from(ended && talk.replies.responses.is_empty());
     }
     (dropped > 0).then(|| {
         format!(
             "{dropped} of {count} clients that ended their side right behind the request got no \
-             answer, each from a port of its own: this server takes that for a client that has left \
+             response, each from a port of its own: this server takes that for a client that has left \
              (RFC 9112 section 9.6), and its ports cannot be judged"
         )
     })
 }
 
-/// Nothing but plain answers may come; what fails is tried again.
+/// Nothing but plain responses may come; what fails is tried again.
 pub(super) fn plainly(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -227,15 +227,15 @@ pub(super) fn plainly(
 }
 
 fn judgement(runner: &Runner<'_>, talk: &Talk) -> Judgement {
-    let answers = &talk.replies.answers;
-    let right = !answers.is_empty() && answers.iter().all(|answer| runner.plain.is(answer));
+    let responses = &talk.replies.responses;
+    let right = !responses.is_empty() && responses.iter().all(|response| runner.plain.is(response));
     let outcome = match talk.end {
         _ if right => TestOutcome::Pass,
         // what we ended ourselves says nothing of the server
         TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => TestOutcome::Inconclusive,
         _ => TestOutcome::Fail,
     };
-    let why = if right { "" } else { "a valid request did not get the plain answer" };
+    let why = if right { "" } else { "a valid request did not get the plain response" };
     Judgement {
         outcome,
         seen: judge::seen(talk),

@@ -18,7 +18,7 @@ pub(super) const MEMBERS: &[Member] = &[Member { name: "escalate", run }];
 
 /// Faults of the server of which everything is kept.
 const KEPT_MAX: usize = 5;
-/// What a conversation is called that was ended without an answer.
+/// What a conversation is called that was ended without a response.
 const CUT: &str = "random data";
 /// A gap is no shorter than this.
 const GAP_MIN: Nanos = Nanos::from_micros(100);
@@ -45,7 +45,7 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
     let end = match &lost {
         Some((level, said)) => format!("at {} a probe was lost: {said}", level.name()),
         None if runner.is_stopped() => "then the run ended".to_owned(),
-        None if result.outcome == TestOutcome::Fail => "then an answer was a fault".to_owned(),
+        None if result.outcome == TestOutcome::Fail => "then a response was a fault".to_owned(),
         None => "the last level; every probe was answered".to_owned(),
     };
     if lost.is_some() {
@@ -137,7 +137,7 @@ fn hold(
     probes
 }
 
-/// An answer that no request may cause.
+/// A response that no request may cause.
 struct Fault {
     script: TalkScript,
     talk: Talk,
@@ -180,7 +180,7 @@ struct Rain<'a> {
     tally: BTreeMap<String, u64>,
     /// The first of them.
     faults: Vec<Fault>,
-    /// The last that were ended without an answer: whatever ends a server is among them.
+    /// The last that were ended without a response: whatever ends a server is among them.
     cut: VecDeque<(TalkScript, Talk)>,
 }
 
@@ -228,9 +228,10 @@ impl Director for Rain<'_> {
             *self.tally.entry(fuzz::tallied(&shot, &talk)).or_default() += 1;
             let judgement = fuzz::judge(&shot, &talk, self.plain);
             // a server that is too slow is what is looked for; a fault of its own is a finding
-            let fault = judgement.outcome == TestOutcome::Fail && !talk.replies.answers.is_empty();
+            let fault =
+                judgement.outcome == TestOutcome::Fail && !talk.replies.responses.is_empty();
             let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
-            if ended && talk.replies.answers.is_empty() {
+            if ended && talk.replies.responses.is_empty() {
                 self.cut.push_back((script.clone(), talk.clone()));
                 if self.cut.len() > TAIL_MAX {
                     self.cut.pop_front();

@@ -1,5 +1,5 @@
 //! Frames of HTTP/2 and HTTP/3 that cost the server more than the client: so many of a kind, on a few
-//! connections, at a pace, with polite clients beside them. Every bound stands in the file of the case.
+//! connections, at a pace, with well-behaved clients beside them. Every bound stands in the file of the case.
 
 mod streams;
 
@@ -224,7 +224,7 @@ fn script(runner: &mut Runner<'_>, kind: &FloodKind, family: &Family) -> TalkScr
     TalkScript { hold: true, spoken, ..runner.bare(steps, LIFE) }
 }
 
-/// What polite clients felt, and what the server did with those who pressed.
+/// What well-behaved clients observed, and what the server did with those who pressed.
 fn tell(
     family: &Family,
     round: &Round,

@@ -90,7 +90,7 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
         for one in &asked {
             let place = scripts.iter().position(|script| script.steps == one.script.steps);
             let Some(talk) = place.and_then(|place| talks.get(place)) else { continue };
-            responses += talk.replies.answers.len() as u64;
+            responses += talk.replies.responses.len() as u64;
             match look(&known, one, talk) {
                 Whose::Own => {}
                 Whose::Unknown => unknown += 1,
@@ -160,7 +160,7 @@ fn steady(runner: &mut Runner<'_>, target: &str, fields: &str, keeps: bool) -> O
     for _ in 0..ASKED {
         let token = token(runner);
         let talk = runner.ask(&request(runner, target, fields, &token));
-        let Some(response) = talk.replies.answers.first().filter(|one| one.complete) else {
+        let Some(response) = talk.replies.responses.first().filter(|one| one.complete) else {
             continue;
         };
         let key = |one: &Response| (one.status, one.body_len, one.digest);
@@ -215,7 +215,7 @@ fn plan(
             });
             let steps: Vec<Move> = match in_turn {
                 true => requests
-                    .flat_map(|one| [Move::Send(one), Move::Await(Awaited::Answer)])
+                    .flat_map(|one| [Move::Send(one), Move::Await(Awaited::Response)])
                     .collect(),
                 false => vec![Move::Send(requests.by_ref().flatten().collect())],
             };
@@ -262,11 +262,11 @@ fn look(known: &[KnownResponse], asked: &OwnRequests, talk: &Talk) -> Whose {
         ));
     }
     let mut seen = Whose::Own;
-    for (place, response) in talk.replies.answers.iter().enumerate() {
+    for (place, response) in talk.replies.responses.iter().enumerate() {
         let Some(own) = asked.known.get(place).map(|which| &known[*which]) else {
             return Whose::Foreign(format!(
                 "{} responses came to {} requests",
-                talk.replies.answers.len(),
+                talk.replies.responses.len(),
                 asked.known.len()
             ));
         };

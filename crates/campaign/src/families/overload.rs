@@ -34,11 +34,11 @@ pub(super) const MEMBERS: &[Member] = &[
     Member { name: "overload.starve", run: starve::run },
 ];
 
-/// What well-behaved clients felt of a load, and the word for it; instants count from the load's beginning.
+/// What well-behaved clients observed of a load, and the word for it; instants count from the load's beginning.
 fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureVerdict) {
     let (load, origin) = (&played.load, runner.start);
     let own = |at: Nanos| at - origin;
-    // the kept probe asks once it has been answered: where every answer is late it would wait for
+    // the kept probe asks once it has been answered: where every response is late it would wait for
     // itself, and tell of nobody else
     let new: Vec<Probe> =
         played.probes.iter().filter(|probe| probe.kind == ProbeKind::New).cloned().collect();
@@ -103,11 +103,11 @@ fn is_ours(played: &Played, step: &LoadStep) -> Option<String> {
     }
 }
 
-/// What well-behaved clients felt that is worse than any word for goodput or recovery.
+/// What well-behaved clients observed that is worse than any word for goodput or recovery.
 const GRAVE: [TestOutcome; 3] = [TestOutcome::Denied, TestOutcome::Leak, TestOutcome::Crashed];
 
-/// The outcome of a load: of what well-behaved clients felt and of what was served the worse, as far as it
-/// is not our fault. In an overload late answers are no fault of the server's either.
+/// The outcome of a load: of what well-behaved clients observed and of what was served the worse, as far as it
+/// is not our fault. In an overload late responses are no fault of the server's either.
 fn settle(
     played: &Played,
     step: &LoadStep,

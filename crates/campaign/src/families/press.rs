@@ -1,4 +1,4 @@
-//! Many connections at once: how many of a state a server bears before well-behaved clients feel it.
+//! Many connections at once: how many of a state a server bears before well-behaved clients observe it.
 
 mod burst;
 mod churn;

@@ -173,7 +173,7 @@ fn overlap(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut C
 /// Whether the two requests cannot be told apart.
 fn serves_both(runner: &mut Runner<'_>, other: &[u8]) -> bool {
     let talk = runner.ask(other);
-    talk.replies.answers.first().is_some_and(|answer| runner.plain.is(answer))
+    talk.replies.responses.first().is_some_and(|response| runner.plain.is(response))
 }
 
 fn overlapping(geometry: &Geometry, other: &[u8]) -> Vec<Move> {
@@ -196,8 +196,8 @@ fn overlapping(geometry: &Geometry, other: &[u8]) -> Vec<Move> {
 }
 
 fn taken_of(runner: &Runner<'_>, talk: &Talk) -> OverlapWinner {
-    match talk.replies.answers.first() {
-        Some(answer) if runner.plain.is(answer) => OverlapWinner::First,
+    match talk.replies.responses.first() {
+        Some(response) if runner.plain.is(response) => OverlapWinner::First,
         Some(_) => OverlapWinner::Second,
         None if matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) => OverlapWinner::Second,
         None => OverlapWinner::Neither,
@@ -244,7 +244,7 @@ fn exchange(
     }
 }
 
-/// Connections that are held in a state which no socket keeps, with polite clients beside them.
+/// Connections that are held in a state which no socket keeps, with well-behaved clients beside them.
 fn held(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
     if let Some(why) = runner.noise() {
         result.outcome = TestOutcome::Inconclusive;

@@ -57,7 +57,7 @@ impl HandshakeReply {
         match self {
             HandshakeReply::Hello => "the handshake goes on".to_owned(),
             HandshakeReply::Alert(description) => format!("alert {description}"),
-            HandshakeReply::Plain => "an answer in plain HTTP".to_owned(),
+            HandshakeReply::Plain => "a response in plain HTTP".to_owned(),
             HandshakeReply::Ended => "closed without a byte".to_owned(),
             HandshakeReply::Other => "bytes that are no TLS".to_owned(),
             HandshakeReply::Nothing => "nothing, and the connection stands".to_owned(),
@@ -349,7 +349,7 @@ mod tests {
             (
                 b"HTTP/1.1 400 Bad Request\r\n",
                 TalkEnd::Closed,
-                "an answer in plain HTTP",
+                "a response in plain HTTP",
                 [TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Advisory],
             ),
             (&[], TalkEnd::Silent, "nothing, and the connection stands", [TestOutcome::Fail; 4]),

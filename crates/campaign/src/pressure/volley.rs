@@ -21,7 +21,7 @@ pub(crate) struct Ended {
     /// From when it was to begin.
     pub(crate) connected: Option<Nanos>,
     pub(crate) over: Nanos,
-    /// Answers came, all of them whole and as a plain GET gets them.
+    /// Responses came, all of them whole and as a plain GET gets them.
     pub(crate) right: bool,
     /// The status of the first, where there is one.
     pub(crate) status: Option<u16>,
@@ -54,7 +54,7 @@ pub(crate) struct Volley {
     places: BTreeMap<usize, usize>,
     ended: Vec<Ended>,
     broken_at: Vec<Nanos>,
-    /// What is wrong with the answers that came.
+    /// What is wrong with the responses that came.
     lints: Lints,
     short: bool,
     armed: u64,
@@ -151,14 +151,14 @@ impl Volley {
                 TalkEnd::Unconnected(class) if class.blame() == Blame::Driver => self.short = true,
                 _ => {}
             }
-            let answers = &talk.replies.answers;
+            let responses = &talk.replies.responses;
             self.ended.push(Ended {
                 index,
                 end: talk.end,
                 connected: talk.connected,
                 over: talk.over,
-                right: !answers.is_empty() && answers.iter().all(|one| self.plain.is(one)),
-                status: answers.first().map(|first| first.status),
+                right: !responses.is_empty() && responses.iter().all(|one| self.plain.is(one)),
+                status: responses.first().map(|first| first.status),
                 farewell: talk.replies.frames.as_ref().and_then(|frames| frames.farewell()),
                 sent: talk.sent,
             });

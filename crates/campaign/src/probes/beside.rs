@@ -76,7 +76,7 @@ impl Director for Probed<'_> {
     ) -> Wake {
         let rest = self.probes.absorb(now, over);
         let mut told = self.tell();
-        // its answers are read before the other decides, and what fell due is sent before it works
+        // its responses are read before the other decides, and what fell due is sent before it works
         let mut next = self.probes.begin(now, stage);
         told |= self.tell();
         if self.wake == Some(Wake::Done) {

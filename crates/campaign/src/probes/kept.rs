@@ -28,8 +28,8 @@ pub(super) struct KeptReading {
 
 #[derive(Debug)]
 pub(super) enum Met {
-    Answer(Box<Response>),
-    /// The beginning of an answer.
+    Response(Box<Response>),
+    /// The beginning of a response.
     Half,
     /// The deadline.
     Nothing,
@@ -65,7 +65,7 @@ impl Current {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     due: Nanos,
-    /// For the answer to the call before, which is the server's slowness and not ours.
+    /// For the response to the call before, which is the server's slowness and not ours.
     behind: bool,
     again: bool,
 }
@@ -123,10 +123,10 @@ impl Keeper {
         self.place = None;
         let mut current = self.current.take()?;
         current.connect(talk.connected);
-        let answer = talk.replies.answers.get(self.answered);
-        current.first_byte = current.first_byte.or(answer.map(|_| now - current.call.due));
-        let met = match answer {
-            Some(answer) if answer.complete => Met::Answer(Box::new(answer.clone())),
+        let response = talk.replies.responses.get(self.answered);
+        current.first_byte = current.first_byte.or(response.map(|_| now - current.call.due));
+        let met = match response {
+            Some(response) if response.complete => Met::Response(Box::new(response.clone())),
             // closed between two calls: any client asks again on a new connection
             None if self.answered > 0 && !current.again && talk.end != TalkEnd::Ours => {
                 let due = current.call.due;
@@ -164,17 +164,17 @@ impl Keeper {
     fn hear(&mut self, now: Nanos, stage: &mut Conversations<'_>) -> Option<KeptReading> {
         let (place, current) = (self.place?, self.current.as_mut()?);
         current.connect(stage.connected(place));
-        let answer = stage.replies(place)?.answers.get(self.answered)?;
+        let response = stage.replies(place)?.responses.get(self.answered)?;
         current.first_byte.get_or_insert(now - current.call.due);
-        if !answer.complete {
+        if !response.complete {
             return None;
         }
-        let (answer, current) = (answer.clone(), self.current.take()?);
+        let (response, current) = (response.clone(), self.current.take()?);
         self.answered += 1;
-        if !answer.persistent || self.answered >= CALLS_MAX {
+        if !response.persistent || self.answered >= CALLS_MAX {
             self.drop_connection(stage);
         }
-        Some(found(current, Met::Answer(Box::new(answer)), now))
+        Some(found(current, Met::Response(Box::new(response)), now))
     }
 
     fn expire(

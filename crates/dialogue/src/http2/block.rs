@@ -1,9 +1,9 @@
-//! The fields of a response, as an answer.
+//! The fields of a response over HTTP/2, as a [`Response`].
 
 use crate::replies::Response;
 use hpack::Field;
 
-/// What the fields say, as an answer whose head is text: `HTTP/2 200`, with this version, then a line each. `None`: they
+/// What the fields say, as a response whose head is text: `HTTP/2 200`, with this version, then a line each. `None`: they
 /// have no status.
 pub(super) fn response(stream: u32, version: &str, fields: &[Field]) -> Option<Response> {
     let status = fields.iter().find(|(name, _)| name == b":status")?;

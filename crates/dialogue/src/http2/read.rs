@@ -1,4 +1,4 @@
-//! Frames, read as they come: what a polite client would refuse is read too, as far as it can be.
+//! Frames, read as they come: what a well-behaved client would refuse is read too, as far as it can be.
 
 mod streams;
 mod table;
@@ -9,7 +9,7 @@ use super::{
     PADDED, PING, PRIORITIZED, RST_STREAM, SETTINGS, write,
 };
 use crate::http3::{OVER_QUIC, TablePermit, code_name, datagrams, packets};
-use crate::replies::{ANSWERS_MAX, HEAD_MAX, Response};
+use crate::replies::{HEAD_MAX, RESPONSES_MAX, Response};
 use hpack::Decoder;
 use sample::http2_code_name;
 use sha2::{Digest, Sha256};
@@ -113,9 +113,9 @@ pub struct FrameReader {
     pub frames: Vec<FrameSeen>,
     decoder: Decoder,
     block: Option<HeaderBlock>,
-    /// Of streams whose answer is under way.
+    /// Of streams whose response is under way.
     digests: BTreeMap<u32, Sha256>,
-    /// Acknowledgements that a polite client owes.
+    /// Acknowledgements that a well-behaved client owes.
     owed: Vec<u8>,
     settings_seen: bool,
     /// The server takes no further streams.
@@ -197,7 +197,7 @@ impl FrameReader {
         self.frames.iter().any(|frame| frame.kind == RST_STREAM && of(frame))
     }
 
-    /// What a polite client has to say to what has come.
+    /// What a well-behaved client has to say to what has come.
     pub fn owed(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.owed)
     }
@@ -307,7 +307,7 @@ impl FrameReader {
                 got.interim.push(answer.status);
                 return Ok(());
             }
-            if got.answers.len() < ANSWERS_MAX {
+            if got.answers.len() < RESPONSES_MAX {
                 got.answers.push(answer);
                 self.digests.insert(stream, Sha256::new());
             }

@@ -5,7 +5,7 @@ use super::{
     WINDOW_UPDATE,
 };
 
-/// What each stream may be sent before we give more; answers come whole.
+/// What each stream may be sent before we give more; responses come whole.
 const STREAM_WINDOW: u32 = 1 << 30;
 /// What the connection may be sent beside the first 65,535 bytes.
 const CONNECTION_WINDOW: u32 = (1 << 30) - 1;
@@ -27,7 +27,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What a polite client begins with: the preface, SETTINGS, and a window for the whole connection.
+/// What a well-behaved client begins with: the preface, SETTINGS, and a window for the whole connection.
 pub fn opening() -> Vec<u8> {
     let mut settings = setting(ENABLE_PUSH, 0);
     settings.extend(setting(INITIAL_WINDOW_SIZE, STREAM_WINDOW));

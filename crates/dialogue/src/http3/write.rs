@@ -48,7 +48,7 @@ fn said(kind: PieceKind, stream: u64, code: u64) -> Vec<u8> {
     out
 }
 
-/// What a polite client begins with: a control stream with SETTINGS, which permit no dynamic table, and the two
+/// What a well-behaved client begins with: a control stream with SETTINGS, which permit no dynamic table, and the two
 /// streams of QPACK.
 pub fn opening() -> Vec<u8> {
     let control = [vec![CONTROL as u8], frame(SETTINGS, &[])].concat();

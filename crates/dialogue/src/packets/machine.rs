@@ -548,7 +548,7 @@ impl PacketTalk {
     }
 }
 
-/// A polite client could have sent it, and has to see it acknowledged.
+/// A well-behaved client could have sent it, and has to see it acknowledged.
 fn is_polite(segment: &RawSegment) -> bool {
     let odd = flag::SYN | flag::RST | flag::URG;
     let flags = segment.flags & flag::ACK != 0 && segment.flags & odd == 0;

@@ -19,7 +19,7 @@ pub(super) struct RawSegment {
     pub options: Vec<u8>,
     pub payload: Vec<u8>,
     pub wrong_sum: bool,
-    /// It is sent again where it is not acknowledged, as a polite client does.
+    /// It is sent again where it is not acknowledged, as a well-behaved client does.
     pub keep: bool,
 }
 

@@ -10,7 +10,7 @@ use units::Nanos;
 const PACKETS_LOOK: Nanos = Nanos::from_millis(1);
 
 /// When a director wants to be heard next. It is heard in any case when a conversation is over, and
-/// when an answer of a watched one begins or ends.
+/// when a response of a watched one begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     At(Nanos),

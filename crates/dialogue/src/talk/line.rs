@@ -50,7 +50,7 @@ pub(super) struct Conversation {
     step: usize,
     plain: Vec<u8>,
     plain_at: usize,
-    /// Requests among the bytes, and bytes since the last answer: both are bounded.
+    /// Requests among the bytes, and bytes since the last response: both are bounded.
     requests: Requests,
     /// Requests that were granted and of which no byte has gone, and when they were.
     fresh: u64,
@@ -84,7 +84,7 @@ pub(super) struct Conversation {
     events: Vec<TalkEvent>,
     /// Steps were added: there is something to do now.
     prompted: bool,
-    /// Whoever directs is to hear of answers that begin or end; one did.
+    /// Whoever directs is to hear of responses that begin or end; one did.
     watched: bool,
     news: bool,
     /// It is held segment by segment, by this machine.
@@ -173,11 +173,12 @@ impl Conversation {
         self.watched = true;
     }
 
-    /// An answer began or ended since this was asked last. What a probe was told is told on.
+    /// A response began or ended since this was asked last. What a probe was told is told on.
     pub(super) fn take_news(&mut self, governor: &mut Governor) -> bool {
         let news = std::mem::take(&mut self.news);
-        if let Some(answer) = self.replies.answers.last().filter(|_| news && self.script.probe) {
-            governor.told(answer);
+        if let Some(response) = self.replies.responses.last().filter(|_| news && self.script.probe)
+        {
+            governor.told(response);
         }
         news
     }
@@ -482,13 +483,13 @@ impl Conversation {
         let goodbye = self.replies.frames.as_ref().is_some_and(|frames| frames.goodbye());
         let now = Mark {
             interim: self.replies.interim.len(),
-            begun: self.replies.answers.len(),
+            begun: self.replies.responses.len(),
             whole: self.replies.whole() + resets,
         };
         let mark = *self.mark.get_or_insert(now);
         match what {
             Awaited::Interim => now.interim > mark.interim || now.begun > mark.begun,
-            Awaited::Answer => now.whole > mark.whole || goodbye,
+            Awaited::Response => now.whole > mark.whole || goodbye,
             Awaited::Settings => {
                 self.replies.frames.as_ref().is_none_or(|frames| frames.has_settings())
             }
@@ -672,9 +673,9 @@ impl Conversation {
     fn understand(&mut self, plain: &[u8]) {
         let room = RECEIVED_MAX.saturating_sub(self.raw.len()).min(plain.len());
         self.raw.extend_from_slice(&plain[..room]);
-        let before = (self.replies.answers.len(), self.replies.whole());
+        let before = (self.replies.responses.len(), self.replies.whole());
         self.replies.take(plain);
-        let after = (self.replies.answers.len(), self.replies.whole());
+        let after = (self.replies.responses.len(), self.replies.whole());
         self.news |= self.watched && (before != after || self.replies.junk.is_some());
         if after.1 > before.1 {
             self.unanswered = 0;
@@ -682,7 +683,7 @@ impl Conversation {
         self.owe();
     }
 
-    /// What a polite client has to say to frames that came goes behind what it says already.
+    /// What a well-behaved client has to say to frames that came goes behind what it says already.
     fn owe(&mut self) {
         // the server may speak first, and nothing goes before the preface
         if self.step == 0 {
@@ -724,7 +725,7 @@ impl Conversation {
             None => self.script.methods.len(),
         };
         let enough = self.replies.whole() >= wanted && !self.replies.unfinished();
-        let last = self.replies.answers.last()?;
+        let last = self.replies.responses.last()?;
         let parting = last.complete && !last.persistent;
         match (enough, parting) {
             (_, true) => Some(self.heard_at + self.script.linger),
@@ -751,8 +752,9 @@ impl Conversation {
     }
 
     fn follow_up_ended(&self, frames: &FrameReader) -> bool {
-        let answers = &self.replies.answers;
-        let whole = answers.iter().any(|answer| answer.stream == FOLLOW_UP && answer.complete);
+        let responses = &self.replies.responses;
+        let whole =
+            responses.iter().any(|response| response.stream == FOLLOW_UP && response.complete);
         whole || frames.is_reset(FOLLOW_UP)
     }
 
@@ -763,11 +765,11 @@ impl Conversation {
         }
         let goes_on = match &self.replies.frames {
             Some(frames) => !frames.goodbye() && self.replies.junk.is_none(),
-            None => self.replies.answers.last().is_some_and(|last| last.persistent),
+            None => self.replies.responses.last().is_some_and(|last| last.persistent),
         };
         let follow_up = self.script.follow_up.take().filter(|_| goes_on && self.deaf.is_none());
         let Some(bytes) = follow_up else { return self.finish(TalkEnd::Open, now) };
-        self.before_follow_up = Some(self.replies.answers.len());
+        self.before_follow_up = Some(self.replies.responses.len());
         self.replies.expect("GET");
         self.heard_at = now;
         self.plain.extend_from_slice(&bytes);

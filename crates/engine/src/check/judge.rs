@@ -20,7 +20,7 @@ pub(super) struct Answered<'a> {
     pub(super) took: Nanos,
 }
 
-pub(super) fn answer(
+pub(super) fn difference(
     expect: &Expect,
     came: &Answered<'_>,
     captured: &dyn ValueSource,
@@ -71,7 +71,7 @@ pub(crate) fn response(
 fn outcome(wanted: Wanted, result: &Result<Reply, Trouble>) -> Judged {
     let differs = |got: String| {
         let expected = match wanted {
-            Wanted::Answer => "a response",
+            Wanted::Response => "a response",
             Wanted::Closed => "a connection closed without a response",
             Wanted::Refused => "no connection",
             Wanted::TimedOut => "no response in time",
@@ -79,13 +79,13 @@ fn outcome(wanted: Wanted, result: &Result<Reply, Trouble>) -> Judged {
         Err(Difference::new("outcome", expected, got))
     };
     let met = |class: FailureClass| match wanted {
-        Wanted::Answer => false,
+        Wanted::Response => false,
         Wanted::Closed => matches!(class, FailureClass::ClosedEarly | FailureClass::Reset),
         Wanted::Refused => class == FailureClass::Refused,
         Wanted::TimedOut => class == FailureClass::ClientTimeout,
     };
     match result {
-        Ok(_) if wanted == Wanted::Answer => Ok(()),
+        Ok(_) if wanted == Wanted::Response => Ok(()),
         Ok(reply) => differs(format!("a response with status {}", reply.facts.status)),
         Err(trouble) if met(trouble.class) => Ok(()),
         Err(trouble) => differs(trouble.text.clone()),

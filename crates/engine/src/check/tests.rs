@@ -4,23 +4,23 @@ use super::*;
 use crate::exchange::Reply;
 use plan::NoFiles;
 use plan::check::{Given, from_toml};
-use wire::answer::AnswerFacts;
+use wire::response::ResponseFacts;
 
 /// Answers by the request line; everything that was sent is kept.
 struct Table {
     now: Nanos,
-    answers: Vec<(&'static str, &'static str)>,
+    responses: Vec<(&'static str, &'static str)>,
     sent: Vec<String>,
     files: Vec<(&'static str, Vec<&'static str>)>,
     stop_after: usize,
 }
 
 impl Table {
-    fn new(answers: &[(&'static str, &'static str)]) -> Table {
-        let answers = answers.to_vec();
+    fn new(responses: &[(&'static str, &'static str)]) -> Table {
+        let responses = responses.to_vec();
         Table {
             now: Nanos::ZERO,
-            answers,
+            responses,
             sent: Vec::new(),
             files: Vec::new(),
             stop_after: usize::MAX,
@@ -32,15 +32,16 @@ impl Table {
         let text = String::from_utf8_lossy(request.message.http1_bytes()).into_owned();
         let line = text.lines().next().unwrap_or_default().to_owned();
         self.sent.push(text);
-        let found = self.answers.iter().position(|(asked, _)| line.starts_with(asked));
-        let answer = found.map_or("404\r\n", |at| self.answers[at].1);
-        if answer == "refused" {
+        let found = self.responses.iter().position(|(asked, _)| line.starts_with(asked));
+        let response = found.map_or("404\r\n", |at| self.responses[at].1);
+        if response == "refused" {
             let trouble = Trouble::new(FailureClass::Refused, "refused".into());
             return Heard { result: Err(trouble), connected: false, took: Nanos::ZERO };
         }
-        let (status, rest) = answer.split_once("\r\n").unwrap_or((answer, ""));
+        let (status, rest) = response.split_once("\r\n").unwrap_or((response, ""));
         let (fields, body) = rest.split_once("\r\n\r\n").unwrap_or((rest, ""));
-        let facts = AnswerFacts { status: status.parse().unwrap_or(0), ..AnswerFacts::default() };
+        let facts =
+            ResponseFacts { status: status.parse().unwrap_or(0), ..ResponseFacts::default() };
         let head = format!("HTTP/1.1 {status}\r\n{fields}\r\n\r\n").into_bytes();
         let reply = Reply { facts, head, body: body.as_bytes().to_vec() };
         Heard { result: Ok(reply), connected: true, took: Nanos::from_millis(10) }
@@ -238,7 +239,7 @@ fn a_request_that_cannot_be_made_is_told_beforehand() {
 fn errors_of_graphql_are_found_in_a_good_response() {
     let steps = "[[step]]\nname = 'me'\nmethod = 'POST'\nurl = '/graphql'\n\
         json = { query = '{ me { name } }' }\nexpect = { body = { graphql = true } }\n";
-    let told = |answer: &'static str| told(&run(steps, &mut Table::new(&[("POST", answer)])));
+    let told = |response: &'static str| told(&run(steps, &mut Table::new(&[("POST", response)])));
     for good in [
         "200\r\n\r\n\r\n{\"data\":{\"me\":{\"name\":\"a\"}}}",
         "200\r\n\r\n\r\n{\"data\":{},\"errors\":[]}",

@@ -2,19 +2,19 @@
 
 use super::*;
 use crate::exchange::Trouble;
-use wire::answer::AnswerFacts;
+use wire::response::ResponseFacts;
 
 /// Answers by path: status, fields, body. What is not in it is not found.
 struct Table {
-    answers: Vec<(&'static str, u16, &'static str, &'static str)>,
+    responses: Vec<(&'static str, u16, &'static str, &'static str)>,
     sent: Vec<String>,
     most_at_once: usize,
     stop_after: usize,
 }
 
-fn table(answers: &[(&'static str, u16, &'static str, &'static str)]) -> Table {
-    let answers = answers.to_vec();
-    Table { answers, sent: Vec::new(), most_at_once: 0, stop_after: usize::MAX }
+fn table(responses: &[(&'static str, u16, &'static str, &'static str)]) -> Table {
+    let responses = responses.to_vec();
+    Table { responses, sent: Vec::new(), most_at_once: 0, stop_after: usize::MAX }
 }
 
 impl Caller for Table {
@@ -32,14 +32,14 @@ impl Table {
     fn heard(&mut self, request: &Outgoing) -> Heard {
         self.sent.push(String::from_utf8_lossy(request.message.http1_bytes()).into_owned());
         let path = &request.url[Position::BeforePath..];
-        let found = self.answers.iter().find(|(known, ..)| *known == path);
+        let found = self.responses.iter().find(|(known, ..)| *known == path);
         let (status, fields, body) =
             found.map_or((404, "", ""), |(_, status, fields, body)| (*status, *fields, *body));
         if status == 0 {
             let trouble = Trouble::new(FailureClass::Refused, body.into());
             return Heard { result: Err(trouble), connected: false, took: Nanos::ZERO };
         }
-        let facts = AnswerFacts { status, ..AnswerFacts::default() };
+        let facts = ResponseFacts { status, ..ResponseFacts::default() };
         let head = format!("HTTP/1.1 {status} X\r\n{fields}\r\n\r\n").into_bytes();
         let reply = Reply { facts, head, body: body.as_bytes().to_vec() };
         Heard { result: Ok(reply), connected: true, took: Nanos::ZERO }

@@ -4,8 +4,8 @@ use super::Trouble;
 use plan::HttpVersion;
 use sample::FailureClass;
 use url::Url;
-use wire::answer::Asked;
 use wire::request::RequestError;
+use wire::response::Asked;
 use workload::Template;
 
 /// What to try where nobody is met who speaks HTTP/3.

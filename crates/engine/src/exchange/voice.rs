@@ -4,11 +4,11 @@ use super::message::SPEAK_HTTP1;
 use super::{BODY_MAX, Message, Trouble};
 use crate::speaker::{Event, Fault, Protocol, ProtocolFacts, Speaker, class_of};
 use sample::{FailureClass, http2_code_name, http3_code_name};
-use wire::answer::{AnswerError, AnswerFacts, AnswerReader, HeadCache};
+use wire::response::{HeadCache, ResponseError, ResponseFacts, ResponseReader};
 
 #[derive(Debug)]
 pub(super) enum Voice {
-    Http1(AnswerReader),
+    Http1(ResponseReader),
     Streams {
         speaker: Box<Speaker>,
         /// Something came that is the protocol's.
@@ -34,7 +34,7 @@ impl Voice {
             Voice::Streams { speaker, met: false }
         };
         match message {
-            Message::Http1 { .. } => Voice::Http1(AnswerReader::new(true)),
+            Message::Http1 { .. } => Voice::Http1(ResponseReader::new(true)),
             Message::Http2 { .. } => streams(Protocol::Http2(http2::SessionSettings::default())),
             Message::Http3 { .. } => streams(Protocol::Http3(http3::SessionSettings::default())),
         }
@@ -92,7 +92,7 @@ impl Voice {
     }
 
     /// Facts and head of the response that is under way.
-    pub(super) fn so_far(&self) -> (AnswerFacts, Vec<u8>) {
+    pub(super) fn so_far(&self) -> (ResponseFacts, Vec<u8>) {
         match self {
             Voice::Http1(_) => self.reply(),
             Voice::Streams { speaker, .. } => {
@@ -113,12 +113,12 @@ impl Voice {
     }
 
     /// Facts and head of the response that is whole.
-    pub(super) fn reply(&self) -> (AnswerFacts, Vec<u8>) {
+    pub(super) fn reply(&self) -> (ResponseFacts, Vec<u8>) {
         match self {
             Voice::Http1(reader) => (reader.facts(), reader.head().to_vec()),
             // no connection outlives its one request here
             Voice::Streams { speaker, .. } => {
-                let facts = AnswerFacts { persistent: true, ..speaker.facts() };
+                let facts = ResponseFacts { persistent: true, ..speaker.facts() };
                 (facts, speaker.head().to_vec())
             }
         }
@@ -126,7 +126,7 @@ impl Voice {
 }
 
 fn hear_http1(
-    reader: &mut AnswerReader,
+    reader: &mut ResponseReader,
     cache: &mut HeadCache,
     input: &[u8],
     body: &mut Vec<u8>,
@@ -210,12 +210,12 @@ fn broken(speaker: &mut Speaker, fault: Fault, met: bool) -> Trouble {
 }
 
 pub(super) fn closed_early() -> Trouble {
-    misread(&AnswerError::ClosedEarly, &[])
+    misread(&ResponseError::ClosedEarly, &[])
 }
 
 /// What a response of HTTP/1.x that could not be read is told as. `at`: the bytes at which it could not be
 /// understood.
-pub fn misread(error: &AnswerError, at: &[u8]) -> Trouble {
+pub fn misread(error: &ResponseError, at: &[u8]) -> Trouble {
     let class = class_of(error);
     // a TLS record of an alert (RFC 8446 §5.1)
     let alert = class == FailureClass::NotHttp && at.starts_with(&[0x15, 0x03]);

@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use url::Url;
 use url::form_urlencoded::byte_serialize;
-use wire::answer::Asked;
+use wire::response::Asked;
 use workload::{RequestUrl, Template};
 
 /// Room for a value, where the memory of a request is reserved.

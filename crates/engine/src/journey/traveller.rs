@@ -57,7 +57,7 @@ pub(super) struct Traveller {
     /// Steps that are made once and have succeeded.
     done: BTreeSet<u32>,
     /// A login to be made before the step that was answered as an expired one is.
-    detour: Option<u32>,
+    login_due: Option<u32>,
     /// It has logged in again for the step that it stands at.
     refreshed: bool,
     /// The pause before the next call.
@@ -90,7 +90,7 @@ impl Traveller {
             kept: Carried::default(),
             taken: vec![None; travel.feeders.len()],
             done: BTreeSet::new(),
-            detour: None,
+            login_due: None,
             refreshed: false,
             pause: Nanos::ZERO,
             turns: 0,
@@ -112,12 +112,12 @@ impl Traveller {
         self.inside.clear();
         self.carried.clear();
         self.taken.iter_mut().for_each(|taken| *taken = None);
-        (self.detour, self.refreshed) = (None, false);
+        (self.login_due, self.refreshed) = (None, false);
     }
 
     /// The next call of the iteration. What ends on the way is told.
     pub(super) fn advance(&mut self, travel: &Travel, now: Nanos, told: &mut Vec<Remark>) -> Move {
-        if let Some(row) = self.detour {
+        if let Some(row) = self.login_due {
             return Move::Call(row);
         }
         for _ in 0..OPS_MAX {
@@ -215,7 +215,7 @@ impl Traveller {
 
     /// The step that it stands at cannot be made.
     pub(super) fn skip(&mut self) {
-        if self.detour.take().is_none() {
+        if self.login_due.take().is_none() {
             self.rounds = 0;
             self.at += 1;
         }
@@ -235,7 +235,7 @@ impl Traveller {
         if !told || self.refreshed || row == refresh.row {
             return false;
         }
-        (self.refreshed, self.detour) = (true, Some(refresh.row));
+        (self.refreshed, self.login_due) = (true, Some(refresh.row));
         true
     }
 
@@ -252,11 +252,11 @@ impl Traveller {
         if !failed && travel.step(row).once {
             self.done.insert(row);
         }
-        match self.detour {
-            // it is what sent the user on the detour: the login goes first, at once
+        match self.login_due {
+            // its response said that the login has expired: the login goes first, at once
             Some(login) if login != row => return,
             // the login is made, and the step is made again
-            Some(_) => return self.detour = None,
+            Some(_) => return self.login_due = None,
             None => {}
         }
         self.refreshed = false;

@@ -2,13 +2,13 @@
 
 use super::{Fault, ReadCaches, Request};
 use sample::FailureClass;
-use wire::answer::{Advance, AnswerError, AnswerFacts, AnswerReader, Asked};
+use wire::response::{Advance, Asked, ResponseError, ResponseFacts, ResponseReader};
 use wire::timing::{Malformed, Timing};
 use workload::Template;
 
 #[derive(Debug)]
 pub(crate) struct Http1 {
-    reader: AnswerReader,
+    reader: ResponseReader,
     /// The reader is set to the oldest call. It is set when that call's first byte is there, so
     /// that the facts and the head of the response before stay until then.
     reading: bool,
@@ -16,7 +16,7 @@ pub(crate) struct Http1 {
 
 impl Http1 {
     pub(super) fn new(keeps_heads: bool, headless: bool) -> Http1 {
-        Http1 { reader: AnswerReader::new(keeps_heads).headless(headless), reading: false }
+        Http1 { reader: ResponseReader::new(keeps_heads).headless(headless), reading: false }
     }
 
     pub(super) fn start(&mut self, _out: &mut Vec<u8>) {
@@ -80,7 +80,7 @@ impl Http1 {
     }
 
     #[inline]
-    pub(super) fn facts(&self) -> AnswerFacts {
+    pub(super) fn facts(&self) -> ResponseFacts {
         self.reader.facts()
     }
 
@@ -92,7 +92,7 @@ impl Http1 {
         self.reader.server_timings()
     }
 
-    pub(super) fn partial(&self, call: usize) -> Option<AnswerFacts> {
+    pub(super) fn partial(&self, call: usize) -> Option<ResponseFacts> {
         let begun = call == 0 && self.reading && self.reader.begun();
         begun.then(|| self.reader.facts_so_far())
     }
@@ -114,11 +114,11 @@ fn ask_with_cookie(template: &Template, last: bool, cookie: &str, out: &mut Vec<
 }
 
 /// What a response that could not be read has failed as.
-pub(crate) fn class_of(error: &AnswerError) -> FailureClass {
+pub(crate) fn class_of(error: &ResponseError) -> FailureClass {
     match error {
-        AnswerError::NotHttp => FailureClass::NotHttp,
-        AnswerError::BadFraming(_) | AnswerError::HeadTooLarge => FailureClass::BadFraming,
-        AnswerError::ClosedEarly => FailureClass::ClosedEarly,
-        AnswerError::Truncated => FailureClass::Truncated,
+        ResponseError::NotHttp => FailureClass::NotHttp,
+        ResponseError::BadFraming(_) | ResponseError::HeadTooLarge => FailureClass::BadFraming,
+        ResponseError::ClosedEarly => FailureClass::ClosedEarly,
+        ResponseError::Truncated => FailureClass::Truncated,
     }
 }

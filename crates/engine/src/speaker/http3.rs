@@ -5,7 +5,7 @@ use super::{Event, Fault, Heard, Request};
 use conduit::streams::{PieceKind, put_code};
 use http3::{GoneStream, Part, Session, SessionSettings, StreamFacts};
 use sample::{FailureClass, Http3Facts};
-use wire::answer::{AnswerFacts, Framing};
+use wire::response::{Framing, ResponseFacts};
 use wire::timing::{Malformed, Timing, timings};
 
 #[derive(Debug)]
@@ -102,10 +102,10 @@ impl Http3 {
     }
 
     #[inline]
-    pub(super) fn facts(&self) -> AnswerFacts {
+    pub(super) fn facts(&self) -> ResponseFacts {
         // once the peer goes away, the connection ends with its last response
         let over = self.session.is_going_away() && self.session.outstanding() == 0;
-        AnswerFacts { persistent: !over, ..converted(self.session.facts()) }
+        ResponseFacts { persistent: !over, ..converted(self.session.facts()) }
     }
 
     pub(super) fn head(&self) -> &[u8] {
@@ -119,7 +119,7 @@ impl Http3 {
         timings(self.session.timings())
     }
 
-    pub(super) fn partial(&self, call: usize) -> Option<AnswerFacts> {
+    pub(super) fn partial(&self, call: usize) -> Option<ResponseFacts> {
         self.session.partial(call).map(converted)
     }
 
@@ -153,8 +153,8 @@ fn event_of(gone: GoneStream) -> Event {
     }
 }
 
-fn converted(facts: StreamFacts) -> AnswerFacts {
-    AnswerFacts {
+fn converted(facts: StreamFacts) -> ResponseFacts {
+    ResponseFacts {
         status: facts.status,
         minor_version: 0,
         persistent: true,

@@ -11,7 +11,7 @@
 
 use super::{Event, Fault, Heard, Request};
 use sample::FailureClass;
-use wire::answer::AnswerFacts;
+use wire::response::ResponseFacts;
 
 const HEADER: usize = 4;
 /// Streams that the peer allows at once.
@@ -24,13 +24,13 @@ pub(crate) struct Numbered {
     streams: Vec<NumberedStream>,
     /// The peer takes no more.
     going_away: bool,
-    facts: AnswerFacts,
+    facts: ResponseFacts,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct NumberedStream {
     number: u8,
-    facts: AnswerFacts,
+    facts: ResponseFacts,
 }
 
 pub(crate) fn frame(number: u8, kind: u8, content: &[u8]) -> Vec<u8> {
@@ -49,7 +49,7 @@ impl Numbered {
 
     pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
         self.next += 1;
-        self.streams.push(NumberedStream { number: self.next, facts: AnswerFacts::default() });
+        self.streams.push(NumberedStream { number: self.next, facts: ResponseFacts::default() });
         out.extend(frame(self.next, b'?', request.template.method.as_bytes()));
     }
 
@@ -111,7 +111,7 @@ impl Numbered {
         true
     }
 
-    pub(super) fn facts(&self) -> AnswerFacts {
+    pub(super) fn facts(&self) -> ResponseFacts {
         self.facts
     }
 
@@ -119,7 +119,7 @@ impl Numbered {
         &[]
     }
 
-    pub(super) fn partial(&self, call: usize) -> Option<AnswerFacts> {
+    pub(super) fn partial(&self, call: usize) -> Option<ResponseFacts> {
         let facts = self.streams.get(call)?.facts;
         (facts.status != 0).then_some(facts)
     }

@@ -187,9 +187,9 @@ fn a_slow_server_has_none_conform() {
     }
 }
 
-/// A wrong answer is a failed call, and with one of a hundred or more no connection conforms.
+/// A wrong response is a failed call, and with one of a hundred or more no connection conforms.
 #[test]
-fn a_wrong_answer_fails_its_call() {
+fn a_wrong_response_fails_its_call() {
     type Spoil = fn(&str, &mut Vec<u8>, &mut Vec<u8>);
     let spoils: [(Spoil, FailureClass); 4] = [
         (|_, _, body| body.truncate(body.len() - 1), FailureClass::Length),

@@ -139,7 +139,7 @@ impl Worker {
         let conforming = conn.bandwidth().map(|bandwidth| bandwidth > threshold);
         // with lines it is these that are judged, when they are over
         let conforming = conforming.filter(|_| self.setup.plan.specweb99.is_none());
-        let facts = if self.journal.wants_facts(life.answers) { io.facts(slot) } else { None };
+        let facts = if self.journal.wants_facts(life.responses) { io.facts(slot) } else { None };
         self.journal.connection_lived(&life, facts, conforming);
     }
 

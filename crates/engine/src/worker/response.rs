@@ -13,8 +13,8 @@ use crate::verify::NotItsBody;
 use conduit::{Close, Io, Slot};
 use sample::{BodyPrint, EarlyFacts, FailureClass, WrongBody};
 use units::Nanos;
-use wire::answer::{AnswerFacts, Asked};
 use wire::fields;
+use wire::response::{Asked, ResponseFacts};
 use workload::Template;
 
 /// RFC 8470 section 5.2.
@@ -93,7 +93,7 @@ impl Worker {
         io: &mut I,
         slot: Slot,
         row: usize,
-        facts: &AnswerFacts,
+        facts: &ResponseFacts,
         now: Nanos,
     ) {
         if self.attend_to(slot, row, facts, now) {
@@ -114,7 +114,7 @@ impl Worker {
         io: &mut I,
         slot: Slot,
         row: usize,
-        facts: &AnswerFacts,
+        facts: &ResponseFacts,
         now: Nanos,
     ) {
         let heads = self.setup.plan.measure.conforming_counts_heads;
@@ -185,7 +185,7 @@ impl Worker {
 
     /// Shows a response to the script or to the guide. True when more responses to the call are to
     /// come.
-    fn attend_to(&mut self, slot: Slot, row: usize, facts: &AnswerFacts, now: Nanos) -> bool {
+    fn attend_to(&mut self, slot: Slot, row: usize, facts: &ResponseFacts, now: Nanos) -> bool {
         let conn = self.pool.conn_mut(slot);
         let mut intake = conn.take_intake(row);
         let head = conn.head();
@@ -234,7 +234,7 @@ impl Worker {
     fn judge_body(
         &mut self,
         call: &mut Call,
-        facts: &AnswerFacts,
+        facts: &ResponseFacts,
         now: Nanos,
     ) -> (u64, Option<FailureClass>) {
         let mut intake = call.intake.take().unwrap_or_else(|| fresh(&mut self.intakes));
@@ -284,7 +284,7 @@ impl Worker {
     }
 
     #[inline]
-    fn judge(&self, facts: &AnswerFacts, wrong: Option<FailureClass>) -> End {
+    fn judge(&self, facts: &ResponseFacts, wrong: Option<FailureClass>) -> End {
         let class = if self.setup.status_ok(facts.status) {
             wrong
         } else if facts.is_headless() {

@@ -280,8 +280,8 @@ fn a_break_fails_what_had_begun_and_repeats_the_rest() {
             // no frame at all
             return vec![(10, begun.concat()), (20, vec![0])];
         }
-        let answers = asked.iter().filter(|_| broken);
-        answers.map(|(_, number)| (40, frame(*number, b'!', b""))).collect()
+        let responses = asked.iter().filter(|_| broken);
+        responses.map(|(_, number)| (40, frame(*number, b'!', b""))).collect()
     });
     let (notes, _) = run(plan_of(1, 3, 3), peer);
     let ends: Vec<_> = outcomes(&notes).iter().map(|row| (row.0, row.4)).collect();

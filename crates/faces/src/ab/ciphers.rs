@@ -1,4 +1,4 @@
-//! `-Z`: OpenSSL's cipher lists, as far as they choose among the suites that are spoken here, and
+//! `-Z`: OpenSSL's cipher lists, as far as they choose among the suites that are supported here, and
 //! OpenSSL's names for what was agreed on.
 
 use plan::TlsVersions;

@@ -38,8 +38,8 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
             Reading::End(Ending::text(native::command(&ab.options, &plan)))
         }
         Ok(plan) => {
-            let answers = if ab.options.verbosity >= 2 { u64::MAX } else { 1 };
-            let needs = Needs { calls: true, answers, headless: true, ..Needs::default() };
+            let responses = if ab.options.verbosity >= 2 { u64::MAX } else { 1 };
+            let needs = Needs { calls: true, responses, headless: true, ..Needs::default() };
             Reading::Run(Box::new(Job {
                 plan,
                 needs,

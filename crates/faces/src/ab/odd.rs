@@ -21,10 +21,10 @@ impl OddResponse {
     /// `None` where a whole response came, or nothing at all.
     pub(super) fn of(call: &CallRecord) -> Option<OddResponse> {
         let sample = &call.sample;
-        if sample.status != 0 || call.answer.is_empty() {
+        if sample.status != 0 || call.response.is_empty() {
             return None;
         }
-        let seen = OddResponse::read(&call.answer, sample.bytes_received);
+        let seen = OddResponse::read(&call.response, sample.bytes_received);
         let has_head = sample.head_bytes > 0;
         Some(if has_head { OddResponse { body_bytes: sample.body_bytes, ..seen } } else { seen })
     }

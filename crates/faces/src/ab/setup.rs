@@ -49,7 +49,7 @@ pub(super) fn plan(options: &Options, files: &dyn Files) -> Result<Plan, Refusal
     // whether the time is over is looked at when something happens: see Tally::limit
     plan.stop.duration = (options.time_limit != 0).then(|| seconds(options.time_limit));
     plan.timeouts = timeouts(options);
-    // every answer is a complete request; what is wrong with it is told apart
+    // every response is a complete request; what is wrong with it is told apart
     plan.expect = Expect { status: vec![(100, 599)], ..Expect::default() };
     plan.measure.interval = ROW;
     plan.measure.tcp_info_share = 0.0;
@@ -219,7 +219,8 @@ fn versions(protocol: Option<&str>) -> Result<TlsVersions, Ending> {
     } else if begins("TLS1.2") {
         Ok(TlsVersions::Tls12)
     } else if ["SSL2", "SSL3", "TLS1"].into_iter().any(begins) {
-        let text = format!("-f {protocol}: nothing below TLS 1.2 is spoken here; leave -f out\n");
+        let text =
+            format!("-f {protocol}: nothing below TLS 1.2 is supported here; leave -f out\n");
         Err(Ending::error(text, 1))
     } else {
         Ok(TlsVersions::Any)

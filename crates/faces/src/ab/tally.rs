@@ -40,7 +40,7 @@ pub(super) struct Tally {
     pub(super) read: u64,
     pub(super) body_read: u64,
     pub(super) sent: u64,
-    /// The first word of the first answer's Server field.
+    /// The first word of the first response's Server field.
     pub(super) server: String,
     answered: bool,
     /// When `-t` has passed, on the clock of samples; ab looks at it when something happens.
@@ -84,7 +84,7 @@ impl Tally {
             self.connect_failures += 1;
             return self.complete(sample, said);
         }
-        self.answer(options, call, said);
+        self.response(options, call, said);
     }
 
     /// A system call failed: connecting or reading.
@@ -134,12 +134,12 @@ impl Tally {
     }
 
     /// Something came back, whole or not.
-    fn answer(&mut self, options: &Options, call: &CallRecord, said: &mut Said) {
+    fn response(&mut self, options: &Options, call: &CallRecord, said: &mut Said) {
         let sample = &call.sample;
         let odd = OddResponse::of(call);
-        if !call.answer.is_empty() {
+        if !call.response.is_empty() {
             if odd.as_ref().is_none_or(|seen| seen.status.is_some()) {
-                self.first_answer(&call.answer);
+                self.first_response(&call.response);
             }
             tell(options, call, odd.as_ref(), said);
         }
@@ -192,12 +192,12 @@ impl Tally {
         }
     }
 
-    fn first_answer(&mut self, answer: &[u8]) {
+    fn first_response(&mut self, response: &[u8]) {
         if self.answered {
             return;
         }
         self.answered = true;
-        let head = head_of(answer);
+        let head = head_of(response);
         let at = head.windows(7).position(|part| part.eq_ignore_ascii_case(b"Server:"));
         let value = at.and_then(|at| head.get(at + 8..)).unwrap_or_default();
         let word = value.iter().take_while(|byte| **byte > 32);
@@ -210,7 +210,7 @@ fn tell(options: &Options, call: &CallRecord, odd: Option<&OddResponse>, said: &
     if options.verbosity < 2 {
         return;
     }
-    let shown = call.answer.split(|byte| *byte == 0).next().unwrap_or_default();
+    let shown = call.response.split(|byte| *byte == 0).next().unwrap_or_default();
     said.out.push_str(&format!("LOG: header received:\n{}\n", String::from_utf8_lossy(shown)));
     let status = match odd {
         // no end of a head, no status
@@ -225,7 +225,7 @@ fn tell(options: &Options, call: &CallRecord, odd: Option<&OddResponse>, said: &
     }
 }
 
-fn head_of(answer: &[u8]) -> &[u8] {
-    let end = answer.windows(4).position(|part| part == b"\r\n\r\n");
-    &answer[..end.unwrap_or(answer.len())]
+fn head_of(response: &[u8]) -> &[u8] {
+    let end = response.windows(4).position(|part| part == b"\r\n\r\n");
+    &response[..end.unwrap_or(response.len())]
 }

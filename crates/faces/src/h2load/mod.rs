@@ -57,8 +57,8 @@ fn prepare(
 
 /// HTTP/1.1's fields are counted one by one, and `-v` shows those of HTTP/2.
 fn needs(work: &Work, http1: bool) -> Needs {
-    let answers = if work.options.verbose || http1 { u64::MAX } else { 0 };
-    Needs { calls: true, answers, ends: true, ..Needs::default() }
+    let responses = if work.options.verbose || http1 { u64::MAX } else { 0 };
+    Needs { calls: true, responses, ends: true, ..Needs::default() }
 }
 
 /// A run under way.
@@ -181,10 +181,10 @@ impl H2load {
 
     /// `-v`: the fields of a response.
     fn show(&self, call: &CallRecord, out: &mut String) {
-        if !self.work.options.verbose || call.answer.is_empty() {
+        if !self.work.options.verbose || call.response.is_empty() {
             return;
         }
-        let text = String::from_utf8_lossy(&call.answer);
+        let text = String::from_utf8_lossy(&call.response);
         if self.http1 {
             out.push_str(&text);
             return;
@@ -286,7 +286,7 @@ impl Face for H2load {
                 .iter()
                 .any(|record| record.user == Some(session.index) && record.class.is_none());
             let quota = self.quota(session.index);
-            let short = quota.is_none_or(|quota| u64::from(session.answers) < quota);
+            let short = quota.is_none_or(|quota| u64::from(session.responses) < quota);
             let failed = session.failed && !self.tally.was_refused(session.index);
             if failed || !short || !ended_in_order {
                 continue;

@@ -253,7 +253,7 @@ fn tls(work: &Work) -> Result<TlsPlan, Ending> {
     tls.alpn = work.offered();
     if tls.alpn.is_empty() {
         return wrong(format!(
-            "--npn-list: none of {} is spoken here; give h2, http/1.1 or both",
+            "--npn-list: none of {} is supported here; give h2, http/1.1 or both",
             options.alpn.join(",")
         ));
     }
@@ -263,7 +263,7 @@ fn tls(work: &Work) -> Result<TlsPlan, Ending> {
     Ok(tls)
 }
 
-/// h2load's own lists, as far as they are spoken here: TLS_AES_128_CCM_SHA256, P-521 and the suites
+/// h2load's own lists, as far as they are supported here: TLS_AES_128_CCM_SHA256, P-521 and the suites
 /// of DHE are not.
 const OLDER: &str = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:\
                      ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:\
@@ -272,7 +272,7 @@ const NEWEST: [&str; 3] =
     ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
 const GROUPS: &str = "X25519:P-256:P-384:P-521";
 
-/// Groups by OpenSSL's names, those that are spoken here. `None`: one that nobody knows, or none is
+/// Groups by OpenSSL's names, those that are supported here. `None`: one that nobody knows, or none is
 /// left.
 fn known_groups(list: &str) -> Option<Vec<String>> {
     let mut ours = Vec::new();

@@ -147,7 +147,7 @@ impl Tally {
     pub(super) fn take(&mut self, call: &CallRecord) {
         let sample = &call.sample;
         self.content += sample.body_bytes;
-        self.fields += fields_of(&call.answer);
+        self.fields += fields_of(&call.response);
         self.see_first_byte(sample);
         if sample.done < self.from {
             return;

@@ -119,7 +119,7 @@ fn check(options: &mut Options, files: &dyn Files) -> Result<(), Ending> {
     check_ours(options)
 }
 
-/// Bounds that are ours, and what is not spoken here.
+/// Bounds that are ours, and what is not supported here.
 fn check_ours(options: &Options) -> Result<(), Ending> {
     if options.clients > CLIENTS_MAX {
         return wrong(format!("-c: there are {CLIENTS_MAX} clients at most here"));
@@ -144,7 +144,7 @@ fn check_ours(options: &Options) -> Result<(), Ending> {
 }
 
 impl Work {
-    /// What is offered by ALPN, as far as it is spoken here, in the order of the list. The drafts of
+    /// What is offered by ALPN, as far as it is supported here, in the order of the list. The drafts of
     /// HTTP/2 in h2load's own list have had no server for ten years.
     pub(super) fn offered(&self) -> Vec<String> {
         let list = if self.options.alpn.is_empty() {

@@ -52,8 +52,8 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
         Ok(setup::Ready { plan, complaints }) => {
             told.err += &complaints;
             let face = Httperf::new(program, options, told, &plan, extras.strict);
-            let answers = if face.printer.wants_answers() { u64::MAX } else { 0 };
-            let needs = Needs { calls: true, answers, ends: true, ..Needs::default() };
+            let responses = if face.printer.wants_responses() { u64::MAX } else { 0 };
+            let needs = Needs { calls: true, responses, ends: true, ..Needs::default() };
             Reading::Run(Box::new(Job {
                 plan,
                 needs,
@@ -125,7 +125,7 @@ impl Httperf {
         if self.options.period != options::Period::Sequential && !response.is_empty() {
             notes.push(format!(
                 "reply time counts from when a request was sent; from when it was due, half had \
-                 their answer within {}, 99 % within {}",
+                 their response within {}, 99 % within {}",
                 units::show::duration(response.quantile(0.5)),
                 units::show::duration(response.quantile(0.99)),
             ));

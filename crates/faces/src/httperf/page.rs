@@ -1,6 +1,6 @@
 //! `--wsesspage`: sessions that load a page with its parts.
 //!
-//! The page is looked at once, before the run. httperf 0.9.0 looks at every answer for it, and
+//! The page is looked at once, before the run. httperf 0.9.0 looks at every response for it, and
 //! breaks off with a failed assertion as soon as it finds a part.
 
 use super::options::{Options, Sessions};

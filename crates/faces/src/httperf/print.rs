@@ -4,7 +4,7 @@ use super::options::{Options, Print};
 use plan::Plan;
 use sample::CallRecord;
 use std::fmt::Display;
-use wire::answer::{AnswerReader, Asked, HeadCache};
+use wire::response::{Asked, HeadCache, ResponseReader};
 
 /// Requests by row, and what of them is printed.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Printer {
         Printer { request, reply, rows }
     }
 
-    pub(super) fn wants_answers(&self) -> bool {
+    pub(super) fn wants_responses(&self) -> bool {
         self.reply.is_some()
     }
 
@@ -48,7 +48,7 @@ impl Printer {
             *out += &format!("SS{id}: header {head} content {contents}\n");
         }
         if let Some(print) = self.reply.filter(|_| sample.status != 0) {
-            let (head, body) = taken_apart(&record.answer, row.asked);
+            let (head, body) = taken_apart(&record.response, row.asked);
             if print.header {
                 lines(out, &format!("RH{id}:"), &head);
             }
@@ -75,15 +75,15 @@ fn rows(plan: &Plan) -> Vec<PrintedCall> {
     plan.targets.iter().map(row).collect()
 }
 
-/// The head of an answer and its body, chunks joined, as far as the answer was kept.
-fn taken_apart(answer: &[u8], asked: Asked) -> (Vec<u8>, Vec<u8>) {
-    let mut reader = AnswerReader::new(true);
+/// The head of a response and its body, chunks joined, as far as the response was kept.
+fn taken_apart(response: &[u8], asked: Asked) -> (Vec<u8>, Vec<u8>) {
+    let mut reader = ResponseReader::new(true);
     let mut cache = HeadCache::new();
     reader.start(asked);
     let (mut at, mut body) = (0, Vec::new());
-    while at < answer.len() {
-        let Ok(advance) = reader.advance(&mut cache, &answer[at..]) else { break };
-        body.extend_from_slice(&answer[at + advance.body.start..at + advance.body.end]);
+    while at < response.len() {
+        let Ok(advance) = reader.advance(&mut cache, &response[at..]) else { break };
+        body.extend_from_slice(&response[at + advance.body.start..at + advance.body.end]);
         at += advance.consumed;
         if advance.done || advance.consumed == 0 {
             break;

@@ -15,7 +15,7 @@ pub(super) struct SessionRequest {
     pub(super) contents: Vec<u8>,
 }
 
-/// A request and those that follow its answer, then the user's think time in seconds.
+/// A request and those that follow its response, then the user's think time in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Burst {
     pub(super) requests: Vec<SessionRequest>,

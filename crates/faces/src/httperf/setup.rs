@@ -284,7 +284,7 @@ fn timeouts(options: &Options) -> Timeouts {
     }
 }
 
-/// Every answer is a reply, but one status, which fails its session.
+/// Every response is a reply, but one status, which fails its session.
 fn expect(options: &Options) -> Expect {
     let bad = options.failure_status;
     let status = match u16::try_from(bad).ok().filter(|bad| (100..=599).contains(bad)) {
@@ -357,7 +357,7 @@ fn tls(options: &Options, files: &dyn Files) -> Result<TlsPlan, String> {
     let ciphers = match ssl.ciphers.as_deref().filter(|_| ssl.on) {
         None => Vec::new(),
         Some(list) => ciphers::chosen(list, versions).ok_or_else(|| {
-            format!(": none of the ciphers {list} is spoken here; leave --ssl-ciphers out")
+            format!(": none of the ciphers {list} is supported here; leave --ssl-ciphers out")
         })?,
     };
     let mut ca = read(&ssl.ca_file)?;

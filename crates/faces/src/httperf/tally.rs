@@ -83,7 +83,7 @@ impl Errors {
             | Class::QueueTimeout => &mut self.client_timeout,
             Class::SocketTimeout => &mut self.socket_timeout,
             Class::Refused => &mut self.refused,
-            // the end of a stream that still owes an answer is a reset to the original
+            // the end of a stream that still owes a response is a reset to the original
             Class::Reset | Class::ClosedEarly | Class::Truncated => &mut self.reset,
             Class::FdUnavailable => &mut self.descriptors,
             Class::AddressUnavailable => &mut self.addresses,
@@ -102,17 +102,17 @@ pub(super) struct Tally {
     pub(super) end: Nanos,
     pub(super) requests: u64,
     pub(super) request_bytes: u64,
-    /// First bytes of answers, and the sum of the times to them in seconds.
+    /// First bytes of responses, and the sum of the times to them in seconds.
     pub(super) responses: Moments,
     pub(super) transfer_s: f64,
-    /// Whole answers by the first digit of their status; 1 to 5 are replies.
+    /// Whole responses by the first digit of their status; 1 to 5 are replies.
     pub(super) by_class: [u64; 6],
     pub(super) head_bytes: u64,
     pub(super) body_bytes: u64,
     pub(super) trailer_bytes: u64,
     pub(super) connections: u64,
     pub(super) connects: Moments,
-    /// Seconds that connections with an answer lived, and all of them for the median.
+    /// Seconds that connections with a response lived, and all of them for the median.
     pub(super) lifetimes: Moments,
     pub(super) lifetime_hist: Hist,
     bins: BTreeMap<u64, u64>,
@@ -201,7 +201,7 @@ impl Tally {
         if !record.established.is_zero() {
             self.connects.add((record.established - record.opened).as_secs_f64());
         }
-        if record.answers > 0 {
+        if record.responses > 0 {
             let lifetime = record.closed - record.opened;
             self.lifetimes.add(lifetime.as_secs_f64());
             self.lifetime_hist.record(lifetime);
@@ -235,7 +235,7 @@ impl Tally {
             *self.session_bins.entry(bin).or_default() += 1;
         }
         let lengths = &mut self.sessions.lengths;
-        let length = record.answers as usize;
+        let length = record.responses as usize;
         if lengths.len() <= length {
             lengths.resize(length + 1, 0);
         }

@@ -214,19 +214,19 @@ fn call(index: u64, sent_ms: u64, first_ms: u64, done_ms: u64, status: u16) -> C
         trailer_bytes: 1,
         ..Sample::default()
     };
-    CallRecord { sample, outcome: Outcome::Succeeded, answer: Vec::new(), note: None }
+    CallRecord { sample, outcome: Outcome::Succeeded, response: Vec::new(), note: None }
 }
 
 const START: Nanos = Nanos::from_secs(1_000);
 
-fn connection(opened_ms: u64, closed_ms: u64, answers: u32) -> ConnectionRecord {
+fn connection(opened_ms: u64, closed_ms: u64, responses: u32) -> ConnectionRecord {
     let at = |ms: u64| START + Nanos::from_millis(ms);
     ConnectionRecord {
         user: None,
         opened: at(opened_ms),
         established: at(opened_ms + 1),
         closed: at(closed_ms),
-        answers,
+        responses,
         class: None,
     }
 }
@@ -259,14 +259,14 @@ fn the_report_of_known_records() {
             SessionRecord {
                 intended: START,
                 ended: START + Nanos::from_secs(6),
-                answers: 2,
+                responses: 2,
                 connections: 2,
                 ..SessionRecord::default()
             },
             SessionRecord {
                 intended: START,
                 ended: START + Nanos::from_secs(9),
-                answers: 0,
+                responses: 0,
                 failed: true,
                 ..SessionRecord::default()
             },
@@ -290,7 +290,7 @@ fn replies_are_printed_with_their_chunks_joined() {
         panic!("a good command line")
     };
     let mut record = call(7, 1, 2, 3, 200);
-    record.answer =
+    record.response =
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab\n\r\n2\r\ncd\r\n0\r\n\r\n"
             .to_vec();
     let mut out = String::new();

@@ -238,7 +238,7 @@ pub(super) fn protocol(text: &str) -> Result<(), Bad> {
     match text.replace('_', ".").as_str() {
         "auto" | "TLSv1.2" | "TLSv1.3" => Ok(()),
         "SSLv2" | "SSLv3" | "TLSv1.0" | "TLSv1.1" => Err(Bad(format!(
-            "{text} is not spoken here: give --ssl-protocol=TLSv1.2 or TLSv1.3, or auto"
+            "{text} is not supported here: give --ssl-protocol=TLSv1.2 or TLSv1.3, or auto"
         ))),
         _ => Err(Bad(format!("illegal SSL protocol {text}"))),
     }

@@ -78,9 +78,9 @@ impl Address {
         } else if lower.starts_with("https://") {
             ("https", &text[8..])
         } else if lower.starts_with("ftp:") {
-            return Err(unusable("FTP is not spoken here; http:// and https:// are"));
+            return Err(unusable("FTP is not supported here; http:// and https:// are"));
         } else if has_scheme(text) {
-            return Err(unusable("this protocol is not spoken here; http:// and https:// are"));
+            return Err(unusable("this protocol is not supported here; http:// and https:// are"));
         } else {
             ("http", text)
         };

@@ -1,4 +1,4 @@
-//! A user's cache: nothing is kept of an answer but what tells whether it is still good
+//! A user's cache: nothing is kept of a response but what tells whether it is still good
 //! (RFC 9111 sections 4.2 and 4.3).
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Takes note of a good answer, or of one that says that the known one still is good.
+    /// Takes note of a good response, or of one that says that the known one still is good.
     pub(super) fn take(&mut self, url: &str, status: u16, head: &[u8], now: Nanos) {
         if !matches!(status, 200 | 304) {
             return;
@@ -46,7 +46,7 @@ impl Cache {
         }
     }
 
-    /// The answer that is known is good still.
+    /// The response that is known is good still.
     pub(super) fn fresh(&self, url: &str, now: Nanos) -> bool {
         self.entries.get(url).is_some_and(|entry| now < entry.fresh_until)
     }
@@ -65,7 +65,7 @@ impl Cache {
     }
 }
 
-/// How long an answer is fresh: by `max-age`, else by Expires less Date (RFC 9111 section 4.2.1).
+/// How long a response is fresh: by `max-age`, else by Expires less Date (RFC 9111 section 4.2.1).
 fn lifetime(directives: &str, expires: Option<String>, date: Option<String>) -> Nanos {
     if directives.contains("no-cache") {
         return Nanos::ZERO;

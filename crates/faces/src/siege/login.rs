@@ -11,7 +11,7 @@ pub(super) enum Challenge {
         realm: String,
     },
     Digest(digest::Challenge),
-    /// A scheme that is not spoken here: its name.
+    /// A scheme that is not supported here: its name.
     Other(String),
 }
 
@@ -73,7 +73,7 @@ pub(super) enum Pass {
 }
 
 impl Pass {
-    /// `random`: what the client's nonce is made of. `None` for a scheme that is not spoken here.
+    /// `random`: what the client's nonce is made of. `None` for a scheme that is not supported here.
     pub(super) fn new(login: Login, challenge: Challenge, random: u64) -> Option<Pass> {
         match challenge {
             Challenge::Basic { .. } => Some(Pass::Basic(login)),

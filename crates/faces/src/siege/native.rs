@@ -1,5 +1,5 @@
 //! `--native`: the command of our own that does the same, as far as there is one: what follows from
-//! answers (parts, challenges, caches) is siege's alone.
+//! responses (parts, challenges, caches) is siege's alone.
 
 use super::address::Address;
 use super::config::{Config, Reps};

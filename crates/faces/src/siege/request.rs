@@ -2,7 +2,7 @@
 
 use super::address::Address;
 use super::config::Config;
-use wire::answer::Asked;
+use wire::response::Asked;
 use workload::Template;
 
 /// What is put into one request beside what the configuration says.

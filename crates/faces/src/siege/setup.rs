@@ -23,7 +23,7 @@ pub(super) fn plan(journey: &Journey, files: &dyn Files) -> Result<Plan, Ending>
     // the guide knows when its users have done what they were to do
     plan.stop.requests = (config.seconds <= 0).then_some(u64::MAX);
     plan.timeouts = timeouts(journey);
-    // what is wrong with an answer is told apart by its status
+    // what is wrong with a response is told apart by its status
     plan.expect = Expect { status: vec![(100, 599)], ..Expect::default() };
     plan.measure.interval = ROW;
     plan.measure.tcp_info_share = 0.0;
@@ -91,7 +91,7 @@ fn tls(config: &Config, files: &dyn Files) -> Result<TlsPlan, Ending> {
         TlsPlan { insecure: true, resumption: false, alpn: Vec::new(), ..TlsPlan::default() };
     if let Some(list) = &config.ssl_ciphers {
         tls.ciphers = ciphers::chosen(list, TlsVersions::Any).ok_or_else(|| {
-            Ending::error(error(&format!("ssl-ciphers {list}: none of these is spoken here")), 1)
+            Ending::error(error(&format!("ssl-ciphers {list}: none of these is supported here")), 1)
         })?;
     }
     let read = |key: &str, path: &String| {

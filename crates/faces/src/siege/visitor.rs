@@ -27,7 +27,7 @@ pub(super) struct Visitor {
     /// The next is the last one added.
     parts: Vec<Address>,
     parts_left: u32,
-    /// What the answer before leads to.
+    /// What the response before leads to.
     chase: VecDeque<Address>,
     /// The request under way belongs to a login of the configuration's.
     logging_in: bool,
@@ -246,7 +246,7 @@ impl Visitor {
         page.refresh.and_then(|url| address.elsewhere(url))
     }
 
-    /// Whether the answer leads to another request of the same chain, which is then the next.
+    /// Whether the response leads to another request of the same chain, which is then the next.
     fn leads_on(
         &mut self,
         journey: &Journey,
@@ -318,8 +318,9 @@ impl Visitor {
         let login = Login::of(logins, &realm).cloned().or(named);
         match (&challenge, login) {
             (Challenge::Other(name), _) => {
-                told.err =
-                    error(&format!("{name} is no login that is spoken here; Basic and Digest are"));
+                told.err = error(&format!(
+                    "{name} is not a login that is supported here; Basic and Digest are"
+                ));
                 self.fail(told);
                 return None;
             }

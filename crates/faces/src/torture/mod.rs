@@ -29,7 +29,7 @@ pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
     }
     let tally = Tally::new(made.sent, files.process_id());
     let face = Box::new(Torture { options, tally });
-    let needs = Needs { calls: true, answers: u64::MAX, ..Needs::default() };
+    let needs = Needs { calls: true, responses: u64::MAX, ..Needs::default() };
     Reading::Run(Box::new(Job { plan, needs, extras, script: None, guides: None, log: None, face }))
 }
 

@@ -43,9 +43,9 @@ impl Tally {
     }
 }
 
-/// Status and message of an access; without an answer, the ones that the script made up.
+/// Status and message of an access; without a response, the ones that the script made up.
 fn verdict(call: &CallRecord) -> (u16, String) {
-    let head = String::from_utf8_lossy(&call.answer);
+    let head = String::from_utf8_lossy(&call.response);
     let line = head.lines().next().unwrap_or_default();
     let mut words = line.splitn(3, ' ');
     let stated = words.nth(1).and_then(|word| word.parse::<u16>().ok());

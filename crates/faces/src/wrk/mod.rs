@@ -264,7 +264,7 @@ impl Wrk {
         let unanswered = report.outcomes.abandoned;
         if options.rate.is_some() && unanswered > 0 {
             notes.push(format!(
-                "{unanswered} requests that were due had no answer by the end; their times are in \
+                "{unanswered} requests that were due had no response by the end; their times are in \
                  no figure"
             ));
         }

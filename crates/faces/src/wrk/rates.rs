@@ -7,12 +7,12 @@ use units::Nanos;
 /// Shorter intervals wait for the next one: the last of a run is a rest of any length.
 const SPAN_MIN: Nanos = Nanos::from_millis(50);
 
-/// Answers of each thread's intervals, as requests per second.
+/// Responses of each thread's intervals, as requests per second.
 #[derive(Debug)]
 pub(super) struct Rates {
     /// Whole rates and how often each was seen: their number does not grow with the run.
     values: BTreeMap<u64, u64>,
-    /// Answers and time of each thread that have not become a value yet.
+    /// Responses and time of each thread that have not become a value yet.
     open: Vec<(u64, Nanos)>,
     span_min: Nanos,
 }
@@ -31,14 +31,14 @@ impl Rates {
         }
     }
 
-    /// An interval of a thread. As in wrk, one without an answer is joined to the next.
-    pub(super) fn add(&mut self, worker: u32, answers: u64, span: Nanos) {
+    /// An interval of a thread. As in wrk, one without a response is joined to the next.
+    pub(super) fn add(&mut self, worker: u32, responses: u64, span: Nanos) {
         let row = worker as usize;
         if self.open.len() <= row {
             self.open.resize(row + 1, (0, Nanos::ZERO));
         }
         let (sum, time) = &mut self.open[row];
-        *sum += answers;
+        *sum += responses;
         *time += span;
         if *sum > 0 && *time >= self.span_min {
             let rate = *sum as f64 / time.as_secs_f64();

@@ -4,7 +4,7 @@ use super::spread::Spread;
 use super::units::{bytes, column, metric, time_s, time_us};
 use std::fmt::Write;
 
-/// Socket errors by kind, and answers with a status above 399.
+/// Socket errors by kind, and responses with a status above 399.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Errors {
     pub connect: u64,

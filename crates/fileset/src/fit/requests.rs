@@ -15,7 +15,7 @@ pub struct Requests {
     pub targets: Vec<String>,
     /// Rows of the targets in the order of the requests.
     pub order: Vec<u32>,
-    /// Bytes of each answer's body that was sent in full; `None` where only the model knows them.
+    /// Bytes of each response's body that was sent in full; `None` where only the model knows them.
     pub sizes: Option<Vec<u64>>,
     /// OFF times, in seconds.
     pub offs_s: Vec<f64>,

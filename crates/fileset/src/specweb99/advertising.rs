@@ -1,5 +1,5 @@
 //! Which advertisement a visitor is shown: SPECweb99's rotation, over tables that follow from a seed, so
-//! that whoever asks can tell what the answer must be.
+//! that whoever asks can tell what the response must be.
 //!
 //! The rotation (traits combined by AND, weights added, a least weight) is the benchmark's as its run
 //! rules tell it; the masks and the tables are ours.

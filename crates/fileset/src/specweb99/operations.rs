@@ -13,7 +13,7 @@ pub enum Operation {
     CustomAd,
     /// A page made by a process of its own.
     Cgi,
-    /// A record that the server writes down; the answer is a page.
+    /// A record that the server writes down; the response is a page.
     Post,
 }
 

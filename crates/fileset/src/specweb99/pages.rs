@@ -1,5 +1,5 @@
 //! Pages of the dynamic operations: what is asked for, what is answered, and how the file is found in
-//! an answer again.
+//! a response again.
 
 use super::{Advertising, FileName, ShownAd, Visitor};
 use crate::FileContent;
@@ -73,7 +73,7 @@ pub fn page(head: &PageHead<'_>, file: &[u8]) -> Vec<u8> {
 }
 
 /// The page of a file of the set with this seed. For a visitor whom the tables are given for, with the
-/// advertisement that is chosen: what the answer's cookie tells of.
+/// advertisement that is chosen: what the response's cookie tells of.
 pub fn page_of_file(
     seed: units::Seed,
     head: &PageHead<'_>,

@@ -9,8 +9,8 @@ use units::{Nanos, Rate};
 
 /// Load from many machines as one run
 ///
-/// A manager divides the load over agents, sets them off at one instant and merges what they count
-/// into one report. They talk through a NATS server, to which all of them dial out.
+/// A manager divides the load among agents, starts them at one instant and merges what they count
+/// into one report. They communicate through a NATS server, to which all of them connect.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -41,13 +41,13 @@ pub(crate) enum FleetCommand {
 /// How a connection to the fleet's server is trusted, and by what it is recognised.
 #[derive(Args, Debug)]
 pub(crate) struct FleetTrustArgs {
-    /// Authority whose certificates of servers are trusted: PEM
+    /// Trust server certificates of this authority (PEM)
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// Own certificate, where the server asks for one: PEM, with --key
+    /// Client certificate, if the server asks for one (PEM); with --key
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
-    /// Key of --cert
+    /// Key of --cert (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
 }
@@ -63,10 +63,10 @@ impl FleetTrustArgs {
 /// Where a fleet is, and who enters it.
 #[derive(Args, Debug)]
 pub(crate) struct FleetDoorArgs {
-    /// The server that the manager is at: nats:// on this machine, tls:// elsewhere
+    /// URL of the NATS server that the manager uses: nats:// on this machine, tls:// elsewhere
     #[arg(long, value_name = "URL")]
     manager: String,
-    /// Own credentials, as `fleet creds` makes them: agent-N.creds, watch.creds, operator.creds
+    /// Credentials made by `fleet creds`: agent-N.creds, watch.creds, operator.creds
     #[arg(long, value_name = "FILE")]
     pub(crate) creds: PathBuf,
     #[command(flatten)]
@@ -86,7 +86,7 @@ struct FleetWorkArgs {
     /// the others [default: stop with fewer than 20 agents, else continue]
     #[arg(long, value_name = "WHAT", value_enum)]
     on_agent_loss: Option<OnLoss>,
-    /// Refuse plans that ask more of this host, of all agents together; may be given several times
+    /// Refuse plans that send more than this to a host, all agents together; may be given several times
     #[arg(long = "budget", value_name = "HOST=RATE", value_parser = budget)]
     budgets: Vec<HostBudget>,
     /// What `run` takes; or `run`, `ramp` and what these take
@@ -99,13 +99,13 @@ struct FleetWorkArgs {
     words: Vec<String>,
 }
 
-/// Server, manager and agents on this machine: to try things on
+/// Run server, manager and agents on this machine, to try things out
 #[derive(Args, Debug)]
 pub(crate) struct FleetLocalArgs {
-    /// Agents
+    /// Number of agents
     #[arg(long, value_name = "N", value_parser = parse::count::<u32>, default_value = "4")]
     agents: u32,
-    /// The server's program
+    /// The NATS server's program
     #[arg(long, value_name = "FILE", default_value = "nats-server")]
     nats_server: PathBuf,
     #[command(flatten)]
@@ -118,83 +118,83 @@ pub(crate) struct FleetManagerArgs {
     /// Directory with the fleet's credentials, as `fleet creds` makes them
     #[arg(long, value_name = "DIR")]
     pub(crate) creds: PathBuf,
-    /// Agents that are waited for; with --attach as many as the run has
+    /// Number of agents to wait for [default with --attach: as many as the run has]
     #[arg(long, value_name = "N", value_parser = parse::count::<u32>, required_unless_present = "attach")]
     agents: Option<u32>,
-    /// A server that runs; without it one is started here
+    /// URL of a running NATS server; without it, one is started here
     #[arg(long, value_name = "URL")]
     pub(crate) nats: Option<String>,
     #[command(flatten)]
     pub(crate) trust: FleetTrustArgs,
-    /// Where the server that is started listens; beyond loopback it needs --tls-cert
+    /// Address that the started server listens on; beyond loopback it needs --tls-cert
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = units::parse_listen, conflicts_with = "nats")]
     listen: Option<SocketAddr>,
-    /// Certificate of the server that is started: PEM
+    /// Certificate of the started server (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key", conflicts_with = "nats")]
     tls_cert: Option<PathBuf>,
-    /// Key of --tls-cert
+    /// Key of --tls-cert (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Agents must show a certificate of this authority too
+    /// Also require agents to present a certificate of this authority
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     client_ca: Option<PathBuf>,
-    /// The server's program
+    /// The NATS server's program
     #[arg(long, value_name = "FILE", default_value = "nats-server", conflicts_with = "nats")]
     nats_server: PathBuf,
-    /// Take over a run whose manager died: with the words that it was given
+    /// Take over a run whose manager died; give the same arguments that it was given
     #[arg(long, requires = "nats")]
     pub(crate) attach: bool,
-    /// Wait for a `fleet watch` on the target's machine too
+    /// Also wait for a `fleet watch` on the target's machine
     #[arg(long)]
     pub(crate) watch: bool,
-    /// Longest wait for the agents
+    /// Longest time to wait for the agents
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5m")]
     pub(crate) wait: Nanos,
     #[command(flatten)]
     work: FleetWorkArgs,
 }
 
-/// Wait for plans and carry a part of them out
+/// Wait for plans, and carry out a part of each
 #[derive(Args, Debug)]
 pub(crate) struct FleetAgentArgs {
     #[command(flatten)]
     pub(crate) door: FleetDoorArgs,
-    /// Longest wait for the server
+    /// Longest time to wait for the server
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5m")]
     pub(crate) wait: Nanos,
-    /// What tells this agent from others in the report: region=north
+    /// Label of this agent in the report: region=north
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = label)]
     pub(crate) labels: Vec<(String, String)>,
-    /// Let plans bring scripts that run here
+    /// Allow plans with scripts, which run here
     #[arg(long)]
     pub(crate) allow_scripts: bool,
-    /// Refuse a part of a load with a higher rate, and closed loops: they have no rate
+    /// Refuse a higher rate for this agent, and closed loads, which have no rate
     #[arg(long, value_name = "RATE", value_parser = units::parse_rate)]
     pub(crate) rate_max: Option<Rate>,
-    /// Refuse plans for other hosts than these: a name or an address
+    /// Refuse plans for any host but these: a name or an address
     #[arg(long, value_name = "HOST,...", value_delimiter = ',')]
     pub(crate) targets: Vec<String>,
 }
 
-/// Send the counters of the target's machine into a fleet's run
+/// Send the counters of the target's machine to a fleet's run
 ///
-/// To be started on the machine of the server under test: CPU, memory, descriptors, listen queues, each
-/// second, by the fleet's clock.
+/// Run it on the machine of the server under test: it reports CPU, memory, descriptors and listen
+/// queues every second, by the fleet's clock.
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("who").required(true).multiple(true))]
 pub(crate) struct FleetWatchArgs {
     #[command(flatten)]
     pub(crate) door: FleetDoorArgs,
-    /// Longest wait for the server
+    /// Longest time to wait for the server
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5m")]
     pub(crate) wait: Nanos,
     /// The process to watch, with its children
     #[arg(long, value_name = "PID", group = "who", value_parser = parse::count::<u32>)]
     pub(crate) pid: Option<u32>,
-    /// The address that it listens on: whoever does is watched, and its listen queue
+    /// The address that the server listens on: its process and its listen queue are watched
     #[arg(long, value_name = "ADDRESS:PORT", group = "who", value_parser = units::parse_listen)]
     pub(crate) listen: Option<SocketAddr>,
-    /// A node exporter to read in place of a process
+    /// A node exporter to read instead of a process
     #[arg(long, value_name = "URL", group = "who", value_parser = exporter, conflicts_with = "pid")]
     pub(crate) exporter: Option<url::Url>,
 }
@@ -213,16 +213,16 @@ pub(crate) struct FleetOperatorArgs {
     pub(crate) door: FleetDoorArgs,
 }
 
-/// Make the keys of a fleet, and a configuration for its server
+/// Make the keys of a fleet, and the configuration of its NATS server
 #[derive(Args, Debug)]
 pub(crate) struct FleetCredsArgs {
-    /// Where they are written
+    /// Directory to write them to
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
     /// Name of the fleet
     #[arg(long, value_name = "NAME", default_value = "fleet")]
     pub(crate) fleet: String,
-    /// Agents
+    /// Number of agents
     #[arg(long, value_name = "N", value_parser = parse::count::<u32>)]
     pub(crate) agents: u32,
 }

@@ -11,7 +11,7 @@ pub(super) fn versions(text: &str) -> Result<Vec<HttpVersion>, ParseError> {
         known.map(|(_, version)| *version).ok_or_else(|| {
             let names: Vec<&str> = VERSIONS.iter().map(|(name, _)| *name).collect();
             ParseError(format!(
-                "{} is not a version of HTTP that is spoken here: give {}",
+                "{} is not a version of HTTP that is supported here: give {}",
                 units::quoted(name),
                 names.join(", ")
             ))
@@ -26,7 +26,7 @@ pub(super) fn one_version(text: &str) -> Result<HttpVersion, ParseError> {
         VERSIONS.iter().find(|(name, version)| *name == text && *version != HttpVersion::Auto);
     known.map(|(_, version)| *version).ok_or_else(|| {
         ParseError(format!(
-            "{} is no version of HTTP that is spoken here: give one of 1.0, 1.1, 2, 3",
+            "{} is not a version of HTTP that is supported here: give one of 1.0, 1.1, 2, 3",
             units::quoted(text)
         ))
     })

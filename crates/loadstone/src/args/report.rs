@@ -26,20 +26,20 @@ pub(crate) struct ReportArgs {
     /// a torture or a check
     #[arg(value_name = "RESULT|FILE", required = true)]
     pub(crate) results: Vec<String>,
-    /// One page, without network, with and without script
+    /// Write one HTML page, which loads nothing and works without scripts
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Everything as JSON, of several results as a list; - is standard output
+    /// Write everything as JSON, several results as a list; - is standard output
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
-    /// The time series of a run, the steps of a ramp, the figures of a comparison, or the probes of a
-    /// torture; - is standard output
+    /// Write the time series of a run, the steps of a ramp, the figures of a comparison, or the probes of a
+    /// torture, as CSV; - is standard output
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) csv: Option<Sink>,
-    /// Markdown for a pull request; - is standard output
+    /// Write Markdown for a pull request; - is standard output
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) md: Option<Sink>,
-    /// The cases of a torture, or the steps of a check, as JUnit XML
+    /// Write the cases of a torture, or the steps of a check, as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
     /// Print a run of a closed load, or the steps of a ramp over users, with the figures of WebStone or
@@ -49,7 +49,7 @@ pub(crate) struct ReportArgs {
     /// Print the verdict and the headline only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
-    /// The table of quantiles, in full
+    /// Print the full table of quantiles
     #[arg(long)]
     pub(crate) percentiles: bool,
     /// Print the full text report

@@ -5,7 +5,7 @@ use super::{Sink, UsageError, parse};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Identify the software of a list of servers by one polite visit each
+/// Identify the software of a list of servers, with a few requests to each
 ///
 /// Servers are identified by what they say about themselves and by how they respond to harmless
 /// oddities. Only for servers that you own; addresses of others need --yes-i-may and get one plain

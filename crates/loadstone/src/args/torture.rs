@@ -220,7 +220,7 @@ pub(crate) struct TortureBeside {
 
 /// Connections that good users hold at most; calls beyond them wait.
 const BESIDE_CONNECTIONS: u32 = 1_000;
-/// What good users wait for an answer.
+/// What good users wait for a response.
 const BESIDE_PATIENCE: Nanos = Nanos::from_secs(2);
 
 /// The load that is to go on beside the cases, and what it is called.
@@ -352,13 +352,13 @@ pub(crate) struct TortureDiff {
     /// The result after; - is standard input
     #[arg(value_name = "B")]
     pub(crate) b: String,
-    /// The difference as JSON; with - standard output has nothing else
+    /// Write the difference as JSON; with -, to standard output and nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
-    /// The difference as Markdown, for a pull request
+    /// Write the difference as Markdown, for a pull request
     #[arg(long, value_name = "FILE")]
     pub(crate) md: Option<PathBuf>,
-    /// What is worse and the summary only
+    /// Print what is worse and the summary only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
     #[command(flatten)]

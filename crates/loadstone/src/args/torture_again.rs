@@ -14,10 +14,10 @@ use url::Url;
 /// Kept failures, and the server that they are sent to.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AgainArgs {
-    /// A run directory, its failures, or one of them
+    /// The directory of a run, its failures, or one of them
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
-    /// Send to this server and page, not to those of the run
+    /// Send to this server and page instead of those of the run
     #[arg(long, value_name = "URL", value_parser = target)]
     pub(crate) to: Option<Url>,
     #[command(flatten)]
@@ -30,26 +30,26 @@ pub(crate) struct AgainArgs {
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) again: AgainArgs,
-    /// Keep the pauses between the writes, or leave them out
+    /// Keep the pauses between writes, or leave them out
     #[arg(long, value_name = "kept|asap", value_parser = ["kept", "asap"], default_value = "kept")]
     pub(crate) timing: String,
-    /// Tries of each failure
+    /// Number of times each failure is sent
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) times: u32,
-    /// What became of each as JSON; with - standard output has nothing else
+    /// Write the outcome of each as JSON; with -, to standard output and nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
 }
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct JudgeArgs {
-    /// A run directory, or the folder of a failure
+    /// The directory of a run, or the folder of a failure
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
     /// Cases of your own, as they are now: a file, or the .toml files of a folder
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) cases: Vec<PathBuf>,
-    /// Every judgement as JSON; with - standard output has nothing else
+    /// Write every judgement as JSON; with -, to standard output and nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
 }
@@ -58,23 +58,23 @@ pub(crate) struct JudgeArgs {
 pub(crate) struct ShrinkArgs {
     #[command(flatten)]
     pub(crate) again: AgainArgs,
-    /// Conversations for each failure at most
+    /// Maximum number of conversations for each failure
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = parse::count::<u64>)]
     pub(crate) executions: u64,
-    /// Time for each failure at most
+    /// Maximum time for each failure
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::parse_duration)]
     pub(crate) time: Nanos,
 }
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EmitArgs {
-    /// A run directory, its failures, or one of them
+    /// The directory of a run, its failures, or one of them
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
-    /// The form
+    /// The form to print
     #[arg(long = "as", value_name = "sh|curl|nc|rust-test|pcap|case", value_parser = ["sh", "curl", "nc", "rust-test", "pcap", "case"])]
     pub(crate) form: String,
-    /// What it was shrunk to, where it was
+    /// Print what the failure was shrunk to, if it was
     #[arg(long)]
     pub(crate) shrunk: bool,
     /// The id of a case (--as case): X-01 to X-999
@@ -94,10 +94,10 @@ Examples:
 Exit codes: 0 they agree; 1 they would disagree; 2 usage, or refused; 3 nothing
 was tested; 4 it ended early; 5 a result was not written; 130 interrupted.")]
 pub(crate) struct ChainArgs {
-    /// A page of the proxy that it sends on
+    /// A page that the proxy forwards to the server behind it
     #[arg(value_name = "URL", value_parser = target)]
     pub(crate) proxy: Url,
-    /// Listen here as the server to which the proxy sends: what arrives is shown, and how the proxy
+    /// Listen here as the server behind the proxy: shows what arrives, and how the proxy
     /// changed it
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) origin: Option<SocketAddr>,
@@ -105,17 +105,17 @@ pub(crate) struct ChainArgs {
     /// it the same requests as the proxy. Its page is the one that all requests ask for
     #[arg(long, value_name = "URL", value_parser = target)]
     pub(crate) back: Option<Url>,
-    /// A path that takes bodies; without it the page of the URL
+    /// A path that accepts request bodies; without it, the page of the URL
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) post: Option<String>,
     #[command(flatten)]
     version: SharedOptions<ChainVersion>,
     #[command(flatten)]
     pub(crate) insecure: SharedOptions<Insecure>,
-    /// What came of each request as JSON; with - standard output has nothing else
+    /// Write the outcome of each request as JSON; with -, to standard output and nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
-    /// Disagreements and the summary only
+    /// Print disagreements and the summary only
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
     #[command(flatten)]

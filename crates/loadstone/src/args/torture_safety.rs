@@ -121,7 +121,7 @@ pub(crate) struct ProveArgs {
     /// The server that is to be tested
     #[arg(value_name = "URL", value_parser = super::torture::target)]
     pub(crate) url: Url,
-    /// What may be done: fuzz syntax limits slow connections tls http2 overload write
+    /// What is permitted: fuzz syntax limits slow connections tls http2 overload write
     #[arg(
         long,
         value_name = "NAME,…",
@@ -130,16 +130,16 @@ pub(crate) struct ProveArgs {
         value_parser = group
     )]
     pub(crate) groups: Vec<CaseGroup>,
-    /// For how many days from today
+    /// Number of days it is valid for, from today
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=31))]
     pub(crate) days: u8,
-    /// Who answers for the server
+    /// Contact of whoever is responsible for the server
     #[arg(long, value_name = "TEXT", default_value = "nobody named", value_parser = words)]
     pub(crate) contact: String,
-    /// Whose machines stand in front: "none", a provider, or "provider, permission reference"
+    /// Third party in front of the server: "none", a provider, or "provider, permission reference"
     #[arg(long, value_name = "TEXT", default_value = "none", value_parser = words)]
     pub(crate) behind: String,
-    /// As a line of a zone file, in place of the file
+    /// Print a line for a zone file instead of the file
     #[arg(long)]
     pub(crate) txt: bool,
 }
@@ -148,14 +148,14 @@ pub(crate) struct ProveArgs {
 pub(crate) enum AuditAsk {
     /// Check that no line was edited, removed or moved
     Verify {
-        /// The log; without it, that of this user
+        /// The audit log [default: that of this user]
         file: Option<PathBuf>,
     },
-    /// Print what was done, a line each
+    /// Print what was done, one line each
     Show {
-        /// The log; without it, that of this user
+        /// The audit log [default: that of this user]
         file: Option<PathBuf>,
-        /// The lines as they stand
+        /// Print the lines as they are in the log
         #[arg(long)]
         json: bool,
     },

@@ -33,9 +33,9 @@ pub(crate) enum WorkloadCommand {
 
 /// List the URLs that a site's pages lead to
 ///
-/// Begins at a page and follows its links, within the same scheme, host and port alone. Every
-/// address that answers with a status of 200 to 299 is a line of the list; broken links are told on
-/// standard error. Only GET is sent, and no form.
+/// Starts at a page and follows its links, within the same scheme, host and port only. Every URL
+/// whose response has a status of 200 to 299 is a line of the list; broken links are reported on
+/// standard error. Only GET is sent, and no forms.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -43,30 +43,30 @@ Examples:
   loadstone run --urls list.txt --random -c 20
   loadstone workload crawl http://localhost:8080/ | loadstone torture.pl --urls - -t 100")]
 pub(crate) struct CrawlArgs {
-    /// The page to begin at
+    /// The page to start at
     #[arg(value_name = "URL", value_parser = site)]
     pub(crate) url: Url,
-    /// The list; - is standard output
+    /// Write the list to this file; - is standard output
     #[arg(short = 'o', long, value_name = "FILE|-", value_parser = parse::sink, default_value = "-")]
     pub(crate) output: super::Sink,
-    /// Addresses asked at most
+    /// Maximum number of URLs requested
     #[arg(long, value_parser = parse::count::<u64>, value_name = "N", default_value = "1000")]
     pub(crate) calls_max: u64,
-    /// Links followed at most to come from the first page to another
+    /// Maximum number of links between the first page and another
     #[arg(long, value_name = "N", default_value = "10")]
     pub(crate) depth_max: u32,
-    /// Requests under way at the same time
+    /// Number of requests in flight
     #[arg(long, value_parser = together, value_name = "N", default_value = "4")]
     pub(crate) together: usize,
     /// Leave out images, scripts, style sheets and the like
     #[arg(long)]
     pub(crate) pages_only: bool,
-    /// For each answer
+    /// Time limit of each response
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "30s")]
     pub(crate) timeout: Nanos,
     #[command(flatten)]
     pub(crate) rows: SharedOptions<CrawlRows>,
-    /// Say nothing of broken links and sums
+    /// Do not report broken links and totals
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 }
@@ -104,7 +104,7 @@ impl CrawlArgs {
     /// A time limit of nothing; the list where no list can be.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         if self.timeout.is_zero() {
-            return Err(UsageError::new("--timeout 0s lets no answer come; give more"));
+            return Err(UsageError::new("--timeout 0s lets no response come; give more"));
         }
         Ok(())
     }
@@ -120,7 +120,7 @@ impl CrawlArgs {
 
 /// Make the files of a server
 ///
-/// Sizes are those of a published model, contents are letters that follow from the seed: the same
+/// Sizes are those of a published model; contents are letters derived from the seed: the same
 /// name, size and seed give the same bytes everywhere, and `loadstone site --files` serves them
 /// without a disk.
 #[derive(Args, Clone, Debug)]
@@ -138,13 +138,13 @@ pub(crate) struct FilesArgs {
     /// The file set
     #[arg(value_name = "SET", value_parser = spec)]
     pub(crate) spec: Spec,
-    /// The folder; it is made, or empty
+    /// The folder to write to; it is created, or must be empty
     #[arg(short = 'o', long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// What sizes and contents follow from
+    /// Seed of sizes and contents
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
-    /// Say nothing of what was written
+    /// Do not report what was written
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 }
@@ -168,34 +168,34 @@ pub(crate) struct SequenceArgs {
     /// A preset, or a file set as `workload files` takes it
     #[arg(value_name = "SET", value_parser = preset)]
     pub(crate) preset: Preset,
-    /// What stands in front of each path; without it, run takes a URL beside --urls
+    /// URL to put in front of each path; without it, run takes one beside --urls
     #[arg(value_name = "BASE-URL", value_parser = site)]
     pub(crate) base: Option<Url>,
-    /// Where it goes; - is standard output
+    /// Write the sequence to this file; - is standard output
     #[arg(short = 'o', long, value_name = "FILE|-", value_parser = parse::sink, default_value = "-")]
     pub(crate) output: super::Sink,
-    /// A line per URL, httperf's session file, or a plan for run, whose users make a session each
+    /// One line per URL, httperf's session file, or a plan for run, whose users make a session each
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
-    /// Requests in all [all that SURGE's counts give; 100,000 of the others]
+    /// Total number of requests [default: all that SURGE's counts give; 100,000 for the others]
     #[arg(long, value_parser = parse::count::<u64>, value_name = "N")]
     pub(crate) requests: Option<u64>,
-    /// SURGE: requests for the most popular file [ten times the number of files]
+    /// SURGE: requests for the most popular file [default: ten times the number of files]
     #[arg(long, value_parser = parse::count::<u64>, value_name = "N")]
     pub(crate) top_count: Option<u64>,
     /// SURGE: what popularity is matched to: the sizes in each group, or Pareto's law over all
     #[arg(long, value_name = "LAW")]
     pub(crate) matching: Option<MatchingArg>,
-    /// SURGE: a user rests between two pages; for sessions
+    /// SURGE: pause of a user between two pages; for sessions
     #[arg(long)]
     pub(crate) off_times: bool,
-    /// SURGE: users that the steps are dealt out to, for sessions [100]
+    /// SURGE: number of users that the steps are divided among, for sessions [default: 100]
     #[arg(long, value_parser = parse::count::<usize>, value_name = "N")]
     pub(crate) users: Option<usize>,
     /// The seed of the file set
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
-    /// Say nothing of what was written
+    /// Do not report what was written
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 }
@@ -300,10 +300,10 @@ impl SequenceArgs {
 
 /// Make a plan from an access log, a HAR file, curl commands or an OpenAPI description
 ///
-/// An access log is of common or combined format, or JSON lines as Caddy, nginx and Apache write them;
-/// what it asked for is asked again, at its times or faster. A HAR file is a visit, which each user
-/// makes again with its pauses. Of OpenAPI, each operation whose parameters have examples is asked for.
-/// What cannot be taken over is counted.
+/// An access log has the common or combined format, or JSON lines as Caddy, nginx and Apache write
+/// them; its requests are repeated, at their times or faster. A HAR file is a visit, which each user
+/// repeats with its pauses. From OpenAPI, each operation whose parameters have examples is requested.
+/// What cannot be converted is counted.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -316,37 +316,37 @@ pub(crate) struct ImportArgs {
     /// The file; - is standard input
     #[arg(value_name = "FILE|-")]
     pub(crate) log: String,
-    /// The server that is asked instead of the recorded one; a log has none, and needs it
+    /// The server to send to instead of the recorded one; required for a log, which has none
     #[arg(value_name = "BASE-URL", value_parser = site)]
     pub(crate) base: Option<Url>,
-    /// What the file is [default: by its first bytes]
+    /// Format of the file [default: recognised by its first bytes]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<ImportFrom>,
-    /// The plan; - is standard output
+    /// Write the plan to this file; - is standard output
     #[arg(short = 'o', long, value_name = "FILE|-", value_parser = parse::sink, default_value = "-")]
     pub(crate) output: super::Sink,
-    /// Each request at its own time, whatever the server does; or each client's visit at the time of
-    /// its first request, each further one behind the answer to the one before and the log's pause
-    /// [default: requests of a log, visits of a HAR file]
+    /// Send each request at its own time, whatever the server does; or start each client's visit at
+    /// the time of its first request, and send each further request after the response to the one
+    /// before and the log's pause [default: requests for a log, visits for a HAR file]
     #[arg(long, value_name = "WHAT")]
     pub(crate) by: Option<By>,
-    /// So many times as fast as it was recorded [default: 1]
+    /// Replay this many times faster than it was recorded [default: 1]
     #[arg(long, value_name = "TIMES", value_parser = speed)]
     speed: Option<f64>,
-    /// Methods that are asked again [default: GET and HEAD of a log, which has no bodies, and of
-    /// OpenAPI; otherwise all]
+    /// Methods to repeat [default: GET and HEAD for a log, which has no bodies, and for OpenAPI;
+    /// otherwise all]
     #[arg(long, value_name = "METHOD,…", value_delimiter = ',')]
     pub(crate) methods: Option<Vec<String>>,
-    /// Log: a client that asks for nothing for longer begins a new visit [default: 30m]
+    /// Log: a client that is silent for longer than this begins a new visit [default: 30m]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     pause: Option<Nanos>,
-    /// HAR: hosts that are asked beside the server of the first request
+    /// HAR: hosts to send to besides the server of the first request
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub(crate) hosts: Vec<String>,
     /// HAR: keep cookies and Authorization as they were recorded
     #[arg(long)]
     pub(crate) logins: bool,
-    /// Say nothing of what was read
+    /// Do not report what was read
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 }
@@ -415,10 +415,10 @@ pub(crate) enum By {
     Visits,
 }
 
-/// Say what an access log's load is like
+/// Describe the load in an access log
 ///
-/// How requests arrive and how bursty they are, how long visits are and which load is like them, how
-/// popularity is spread, statuses and sizes.
+/// How requests arrive and how bursty they are, how long visits are and which load resembles them, how
+/// popularity is distributed, statuses and sizes.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -427,16 +427,16 @@ pub(crate) struct DescribeArgs {
     /// The access log; - is standard input
     #[arg(value_name = "LOG|-")]
     pub(crate) log: String,
-    /// A client that asks for nothing for longer begins a new visit
+    /// A client that is silent for longer than this begins a new visit
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "30m")]
     pub(crate) pause: Nanos,
 }
 
-/// Take what is personal out of an access log
+/// Remove personal data from an access log
 ///
 /// Clients, values of queries and ids in paths become names made by a keyed hash, the same for the same
-/// value: sessions, times and popularity stay what they were. User names, referers and user agents are
-/// left out, and so is every line that is no request. The result is a log that `import`, `describe` and
+/// value: sessions, times and popularity stay as they were. User names, referers and user agents are
+/// left out, and so is every line that is not a request. The result is a log that `import`, `describe` and
 /// `verify` read.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
@@ -448,17 +448,17 @@ pub(crate) struct AnonymiseArgs {
     /// The access log; - is standard input
     #[arg(value_name = "LOG|-")]
     pub(crate) log: String,
-    /// The new log; - is standard output
+    /// Write the new log to this file; - is standard output
     #[arg(short = 'o', long, value_name = "FILE|-", value_parser = parse::sink, default_value = "-")]
     pub(crate) output: super::Sink,
-    /// The key of the hash, 16 bytes or more: several logs get the same names [default: a random one,
-    /// which is forgotten]
+    /// File with the key of the hash, 16 bytes or more, so that several logs get the same names
+    /// [default: a random key, which is not kept]
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Which segments of paths are hashed: those that look like ids, or all
+    /// Segments of paths to hash: those that look like ids, or all
     #[arg(long, value_name = "WHICH", value_enum, default_value = "ids")]
     paths: PathsArg,
-    /// Say nothing of what was kept
+    /// Do not report what was kept
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 }
@@ -478,12 +478,12 @@ impl AnonymiseArgs {
     }
 }
 
-/// Hold files, a sequence or an access log against a model
+/// Compare files, a sequence or an access log with a model
 ///
-/// A folder is held against the model's files; a list of URLs, sessions as `workload sequence` writes
-/// them, or a server's log against its requests: sizes, popularity, temporal locality, OFF times and
-/// arrivals, as far as each is known. The sequence that the model itself makes of the same size and seed
-/// stands beside. Exit code 1 if something does not fit, or nothing can be told.
+/// A folder is compared with the model's files; a list of URLs, sessions as `workload sequence` writes
+/// them, or a server's log with its requests: sizes, popularity, temporal locality, OFF times and
+/// arrivals, as far as each is known. The sequence that the model itself makes with the same size and
+/// seed is shown beside it. The exit code is 1 if something does not fit, or nothing can be compared.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -497,7 +497,7 @@ pub(crate) struct VerifyArgs {
     /// The model, as `workload files` takes it
     #[arg(long, value_name = "SET", value_parser = spec)]
     pub(crate) model: Spec,
-    /// SURGE: requests for the most popular file [ten times the number of files]
+    /// SURGE: requests for the most popular file [default: ten times the number of files]
     #[arg(long, value_parser = parse::count::<u64>, value_name = "N")]
     pub(crate) top_count: Option<u64>,
     /// SURGE: what popularity is matched to [default: groups]
@@ -512,7 +512,7 @@ pub(crate) struct VerifyArgs {
     /// Write the result as an HTML page, with its plots
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Print what does not fit, and the sum
+    /// Print what does not fit, and the total
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 }
@@ -542,8 +542,9 @@ fn speed(text: &str) -> Result<f64, String> {
 
 /// Answer one request for SPECweb99's dynamic page, as a CGI program of a web server
 ///
-/// The server says by the environment what is asked for (RFC 3875); the page goes to standard output.
-/// `loadstone site --files specweb99-like` calls it for /specweb99-cgi; another server can be told to.
+/// The server passes the request in the environment (RFC 3875); the page goes to standard output.
+/// `loadstone site --files specweb99-like` calls it for /specweb99-cgi; other servers can be
+/// configured to.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CgiArgs {
     /// The file set, specweb99-like[:connections=100]

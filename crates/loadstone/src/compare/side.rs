@@ -61,9 +61,9 @@ enum Start {
     Interrupted,
 }
 
-/// What came of waiting for an answer, or for none.
+/// What came of waiting for a response, or for none.
 enum FirstLook {
-    Answer(Box<Target>),
+    Response(Box<Target>),
     /// Why there is none.
     Silence(String),
     Interrupted,
@@ -194,13 +194,13 @@ impl<'a> Side<'a> {
         let command = self.asked.command.as_deref().expect("only a side with a command is started");
         match self.silence()? {
             FirstLook::Silence(_) => {}
-            FirstLook::Answer(_) => return Ok(Start::Not(self.busy())),
+            FirstLook::Response(_) => return Ok(Start::Not(self.busy())),
             FirstLook::Interrupted => return Ok(Start::Interrupted),
         }
         let server = ServerProcess::start(command)?;
         self.started += 1;
         match self.answer(&server)? {
-            FirstLook::Answer(target) => Ok(Start::Ready(server, target)),
+            FirstLook::Response(target) => Ok(Start::Ready(server, target)),
             FirstLook::Silence(why) => Ok(Start::Not(self.never_came(server, &why))),
             FirstLook::Interrupted => Ok(Start::Interrupted),
         }
@@ -219,14 +219,14 @@ impl<'a> Side<'a> {
     }
 
     fn answer(&self, server: &ServerProcess) -> Result<FirstLook, Failure> {
-        let good = |look: &FirstLook| matches!(look, FirstLook::Answer(target) if target.first_call.failure.is_none());
+        let good = |look: &FirstLook| matches!(look, FirstLook::Response(target) if target.first_call.failure.is_none());
         let look =
             self.look_until(self.ready, good, || server.is_gone(), |left| left.max(LOOK_MIN))?;
         Ok(match look {
-            FirstLook::Answer(target) => match &target.first_call.failure {
+            FirstLook::Response(target) => match &target.first_call.failure {
                 _ if server.is_gone() => FirstLook::Silence(String::new()),
                 Some((_, why)) => FirstLook::Silence(why.clone()),
-                None => FirstLook::Answer(target),
+                None => FirstLook::Response(target),
             },
             other => other,
         })
@@ -269,7 +269,7 @@ impl<'a> Side<'a> {
         Ok(match reach(&plan, &self.asked.name, &self.session.environment)? {
             Reached::Target(mut target) => {
                 target.plan.timeouts.clone_from(&self.asked.plan.timeouts);
-                FirstLook::Answer(target)
+                FirstLook::Response(target)
             }
             Reached::Nobody(run) => {
                 let failure = run.first_call.and_then(|call| call.failure);

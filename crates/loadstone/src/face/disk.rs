@@ -6,7 +6,7 @@ use faces::{FOLDER_FILES_MAX, Files, PageRequest, Reference, SystemError};
 use std::io::Read;
 use std::net::IpAddr;
 use units::Nanos;
-use wire::answer::Asked;
+use wire::response::Asked;
 
 /// The disk; `-` is a file like any other.
 pub(super) struct Disk;

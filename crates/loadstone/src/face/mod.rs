@@ -94,7 +94,7 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
     let logging = Logging {
         calls: needs.calls,
         failures_at_once: needs.calls,
-        answers: needs.answers,
+        responses: needs.responses,
         headless: needs.headless,
         ends: needs.ends,
     };

@@ -1,4 +1,4 @@
-//! The plain call that goes first: is somebody there, and what does a good answer look like? It
+//! The plain call that goes first: is somebody there, and what does a good response look like? It
 //! also settles on one address where a name has several, and finds the hosts that redirects lead to.
 
 mod over_http2;
@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::Nanos;
 use url::Url;
-use wire::answer::{AnswerError, AnswerReader, Asked, HeadCache};
 use wire::fields;
+use wire::response::{Asked, HeadCache, ResponseError, ResponseReader};
 use workload::Template;
 
 /// What the first call found out.
@@ -29,7 +29,7 @@ pub(crate) struct Found {
     pub(crate) call: FirstCall,
     /// No connection could be made, or no TLS on it.
     pub(crate) unreachable: bool,
-    /// Where the answer redirects to.
+    /// Where the response redirects to.
     pub(crate) location: Option<Url>,
     /// Streams that the server allows on a connection, where it has such.
     pub(crate) streams_max: Option<u32>,
@@ -292,7 +292,7 @@ impl Call {
     ) -> Result<(), CallTrouble> {
         if let Some(request) = &endpoint.tunnel {
             self.write(request).map_err(|trouble| CallTrouble { connected: false, ..trouble })?;
-            let (facts, _, _) = self.read_answer(Asked::Connect).map_err(|trouble| {
+            let (facts, _, _) = self.read_response(Asked::Connect).map_err(|trouble| {
                 CallTrouble { class: FailureClass::Proxy, connected: false, ..trouble }
             })?;
             if !(200..300).contains(&facts.status) {
@@ -334,7 +334,7 @@ impl Call {
             None => {
                 self.send(&template.last)?;
                 self.expect_response(plan);
-                let (facts, head, body) = self.read_answer(template.asked)?;
+                let (facts, head, body) = self.read_response(template.asked)?;
                 let version = format!("1.{}", facts.minor_version);
                 (facts.status, facts.body_bytes, version, head, body)
             }
@@ -362,12 +362,12 @@ impl Call {
         }
     }
 
-    fn read_answer(
+    fn read_response(
         &mut self,
         asked: Asked,
-    ) -> Result<(wire::answer::AnswerFacts, Vec<u8>, Vec<u8>), CallTrouble> {
+    ) -> Result<(wire::response::ResponseFacts, Vec<u8>, Vec<u8>), CallTrouble> {
         let mut begun = Vec::new();
-        let mut reader = AnswerReader::new(true);
+        let mut reader = ResponseReader::new(true);
         let mut cache = HeadCache::new();
         reader.start(asked);
         loop {
@@ -497,7 +497,7 @@ fn excerpt(head: &[u8], body: &[u8]) -> String {
     report::printable(&parts.join(" | "), EXCERPT_MAX)
 }
 
-/// `at`: the bytes at which the answer could not be understood.
-fn unreadable(error: AnswerError, at: &[u8]) -> CallTrouble {
+/// `at`: the bytes at which the response could not be understood.
+fn unreadable(error: ResponseError, at: &[u8]) -> CallTrouble {
     CallTrouble::from_exchange(misread(&error, at), true)
 }

@@ -1,4 +1,4 @@
-//! `loadstone survey`: which software answers, by one polite visit to each server of a list.
+//! `loadstone survey`: which software answers, by a few requests to each server of a list.
 
 mod list;
 mod names;

@@ -94,7 +94,7 @@ fn surveyed(one: &Listed, visit: &TourResult) -> SurveyedServer {
     if let TalkEnd::Unconnected(class) = plain.end {
         return server.unreached(class.explain());
     }
-    if plain.replies.answers.is_empty() {
+    if plain.replies.responses.is_empty() {
         return server.unreached(&format!("no response: {}", torture::judge::seen(plain)));
     }
     let asked = visit.talks.iter().filter(|(question, _)| ![IDLE, HALF].contains(question));

@@ -1,4 +1,4 @@
-//! `--beside`: a polite load that goes on while the cases press, and what it felt of each.
+//! `--beside`: an ordinary load that goes on while the cases press, and what it felt of each.
 
 use super::permit::classify;
 use crate::args::{Disk, TortureArgs, beside_plan};

@@ -81,7 +81,7 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
 const QUICK: u64 = 50;
 
 /// How long the quiet server is probed: with `--quick`, otherwise, and with `--press`, where what
-/// well-behaved clients feel is held against it.
+/// well-behaved clients observe is held against it.
 const BASELINE_QUICK: Nanos = Nanos::from_millis(500);
 const BASELINE: Nanos = Nanos::from_secs(2);
 const BASELINE_PRESS: Nanos = Nanos::from_secs(10);

@@ -8,9 +8,9 @@ use std::net::SocketAddr;
 use torture::safety::proof::{FILE_PATH, PROOF_MAX, Sources};
 use units::Nanos;
 use url::Url;
-use wire::answer::Asked;
+use wire::response::Asked;
 
-/// For a connection, and for the answer on it.
+/// For a connection, and for the response on it.
 const WAIT: Nanos = Nanos::from_secs(5);
 
 pub(super) struct Internet {

@@ -156,7 +156,7 @@ fn joined(base: &Url, target: &str) -> Url {
     url
 }
 
-/// Each request by itself, and behind its answer the pause that the log has.
+/// Each request by itself, and behind its response the pause that the log has.
 fn groups(log: &Log, visit: &weblog::ClientVisit, speed: f64) -> Visit {
     let at = |row: &u32| log.accesses[*row as usize].at;
     let nexts = visit.rows.iter().skip(1).map(Some).chain([None]);
@@ -230,7 +230,7 @@ fn advice(found: &Description) -> String {
                           or import --by visits"
         }
         Model::PartlyOpen => {
-            "partly open: visits come by themselves, and then wait for answers; \
+            "partly open: visits come by themselves, and then wait for responses; \
                               run --session, or import --by visits"
         }
     }

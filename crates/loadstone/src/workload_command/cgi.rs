@@ -36,9 +36,9 @@ pub(super) fn answer(args: &CgiArgs) -> Result<Code, Failure> {
     write(&cookie, page)
 }
 
-/// The head of the answer with these fields, and its content.
+/// The head of the response with these fields, and its content.
 fn write(fields: &str, content: Vec<u8>) -> Result<Code, Failure> {
-    let mut answer = format!("Content-Type: {DYNAMIC_TYPE}\r\n{fields}\r\n").into_bytes();
-    answer.extend(content);
-    crate::print(&answer)
+    let mut response = format!("Content-Type: {DYNAMIC_TYPE}\r\n{fields}\r\n").into_bytes();
+    response.extend(content);
+    crate::print(&response)
 }

@@ -113,7 +113,7 @@ fn of_log(log: &Log) -> Requests {
     let mut targets = PathRows::default();
     let rows: Vec<u32> = log.asks.iter().map(|ask| targets.row(&ask.target)).collect();
     let order = log.accesses.iter().map(|access| rows[access.ask as usize]).collect();
-    // an answer of 304 or 206 says nothing of the file's size
+    // a response of 304 or 206 says nothing of the file's size
     let whole = log.accesses.iter().filter(|access| access.status == 200);
     let cell = if log.fine { FINE } else { Nanos::SECOND };
     Requests {

@@ -128,8 +128,8 @@ fn a_server_that_dies_ends_the_session() {
             return;
         }
         while stream.read(&mut buffer).is_ok_and(|read| read > 0) {
-            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-            if stream.write_all(answer).is_err() {
+            let response = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+            if stream.write_all(response).is_err() {
                 return;
             }
         }

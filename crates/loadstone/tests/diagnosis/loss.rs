@@ -105,7 +105,7 @@ fn packets_lost_both_ways_are_named_first() {
 }
 
 #[test]
-fn lost_answers_alone_show_in_the_times() {
+fn lost_responses_alone_show_in_the_times() {
     if !to_be_had() {
         return;
     }

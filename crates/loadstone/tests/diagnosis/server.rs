@@ -38,7 +38,7 @@ fn connections_that_wait_unaccepted() {
 }
 
 #[test]
-fn ticks_and_limits_of_answers() {
+fn ticks_and_limits_of_responses() {
     let site = [("quantum", "100ms"), ("delay", "exp:80ms")];
     shows("scheduling-quantum", &site, "/hw", &["-c", "1", "-d", "6s"]);
     let site = [("close-after", "5"), ("delay", "2ms")];

@@ -1,6 +1,6 @@
 //! `--sut`: the server's own resources beside the run.
 
-use crate::support::http::{Recorder, answer};
+use crate::support::http::{Recorder, response};
 use crate::support::{Site, measure, program, run};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -55,7 +55,7 @@ fn a_node_exporter_is_asked_over_http() {
              node_cpu_seconds_total{{cpu=\"0\",mode=\"idle\"}} 1\n\
              node_memory_MemTotal_bytes 1000\nnode_memory_MemAvailable_bytes 400\n"
         );
-        answer(200, "", &body)
+        response(200, "", &body)
     });
     let site = Site::start(&[("delay", "5ms")]);
     let url = exporter.url("/metrics");

@@ -1,7 +1,7 @@
 //! `loadstone ab` beside ApacheBench: the same command lines against the same servers. What was
 //! measured is masked; counts, bytes, sizes and all wording must be equal.
 
-use crate::support::http::{answer, read_request};
+use crate::support::http::{read_request, response};
 use crate::support::{Ran, Scripted, Site, finish, program, run};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -271,7 +271,7 @@ fn the_bytes_on_the_wire_are_the_same() {
 #[test]
 fn another_length_than_the_first_is_a_failure() {
     for option in ["-q", "-l"] {
-        // the third answer of four is longer
+        // the third response of four is longer
         let server = Listening::start(|index| "x".repeat(if index % 4 == 2 { 9 } else { 5 }));
         let url = server.server.url("/");
         let (_, ran) = same(&[option, "-n", "4", &url]);
@@ -461,7 +461,7 @@ fn silence_ends_the_run_after_its_time() {
 }
 
 #[test]
-fn the_first_answer_beyond_the_limit_is_the_last() {
+fn the_first_response_beyond_the_limit_is_the_last() {
     let site = Site::start(&[("delay", "1500ms")]);
     same(&["-t", "1", "-n", "5", &site.url("/hw")]);
 }
@@ -487,7 +487,7 @@ fn alike_on(response: &'static [u8], options: &[&str]) -> Ran {
 }
 
 #[test]
-fn short_and_broken_answers_count_as_complete() {
+fn short_and_broken_responses_count_as_complete() {
     for response in [
         &b"HTTP/1.0 200 OK\r\nContent-Length: 50\r\n\r\nshort"[..],
         b"HTTP/1.1 500 No\r\nContent-Length: 50\r\n\r\nshort",
@@ -545,7 +545,7 @@ fn an_interrupt_prints_what_there_is() {
     let count = Arc::clone(&answered);
     let server = Scripted::start(move |mut stream, _| {
         read_request(&mut BufReader::new(&mut stream));
-        stream.write_all(&answer(200, "", "hello")).ok();
+        stream.write_all(&response(200, "", "hello")).ok();
         count.fetch_add(1, Ordering::SeqCst);
     });
     let url = server.url("/");

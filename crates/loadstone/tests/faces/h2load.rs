@@ -225,8 +225,8 @@ fn refused_alike(lines: &[&[&str]]) {
 fn what_is_not_spoken_here_names_a_way_out() {
     let url = "https://127.0.0.1:1/";
     for (line, told) in [
-        (&["--npn-list=h3", url][..], "--npn-list: HTTP/3 is not spoken here; measure HTTP/2"),
-        (&["--h3", url], "--h3: HTTP/3 is not spoken here"),
+        (&["--npn-list=h3", url][..], "--npn-list: HTTP/3 is not supported here; measure HTTP/2"),
+        (&["--h3", url], "--h3: HTTP/3 is not supported here"),
         (&["--npn-list=foo", url], "give h2, http/1.1 or both"),
         (&["--ktls", url], "leave --ktls out"),
         (&["-H", ":path: /x", url], "change the URI instead"),

@@ -1,7 +1,7 @@
 //! `loadstone httperf` against the original: the same command lines at the same site, compared line
 //! by line with what was measured masked, and with what was counted exact.
 
-use crate::support::http::{Recorder, answer, read_request};
+use crate::support::http::{Recorder, read_request, response};
 use crate::support::tls::{TlsOptions, TlsServer};
 use crate::support::{self, Ran, Scripted, Site};
 use std::io::{BufReader, Read, Write};
@@ -169,7 +169,7 @@ fn errors_are_counted_where_the_original_counts_them() {
     same(site.port(), "--uri /sleep?1.2 --timeout 1 --think-timeout 20");
     let hasty = Scripted::start(|mut stream: TcpStream, _| {
         let mut buffer = [0; 1024];
-        // and then it closes, without an answer
+        // and then it closes, without a response
         drop(stream.read(&mut buffer));
     });
     same(hasty.address.port(), "--num-conns 2");
@@ -263,7 +263,7 @@ impl Clock {
         let server = Scripted::start(move |mut stream, _| {
             book.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
             read_request(&mut BufReader::new(&mut stream));
-            stream.write_all(&answer(200, "", "hello")).ok();
+            stream.write_all(&response(200, "", "hello")).ok();
         });
         Clock { server, came }
     }
@@ -362,7 +362,7 @@ fn pages_come_with_their_parts_and_servers_take_turns() {
                         <img src=http://elsewhere.invalid/x><script src=/s.js></script>";
     let server = Recorder::start(|request| {
         let body = if request.target() == "/page" { PAGE } else { "part" };
-        answer(200, "Content-Type: text/html\r\n", body)
+        response(200, "Content-Type: text/html\r\n", body)
     });
     let port = server.port();
     let run = |line: &str| {

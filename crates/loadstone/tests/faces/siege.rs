@@ -2,7 +2,7 @@
 //! same configuration. What was measured is masked; counts, bytes and all wording must be equal.
 
 use crate::ab::request_bytes;
-use crate::support::http::answer;
+use crate::support::http::response;
 use crate::support::{Ran, Scripted, Site, finish, free_port, program};
 use std::io::Write;
 use std::path::PathBuf;
@@ -285,9 +285,9 @@ impl Listening {
 
 /// What the server has for a path; nothing: it closes the connection.
 fn reply(path: &str, request: &str) -> Option<Vec<u8>> {
-    let with = |fields: &str, body: &str| Some(answer(200, fields, body));
+    let with = |fields: &str, body: &str| Some(response(200, fields, body));
     let challenge =
-        |value: &str| Some(answer(401, &format!("WWW-Authenticate: {value}\r\n"), "who?"));
+        |value: &str| Some(response(401, &format!("WWW-Authenticate: {value}\r\n"), "who?"));
     let html = "Content-Type: text/html; charset=utf-8\r\n";
     match path {
         "/dir/page" => with(html, HTML),
@@ -297,7 +297,7 @@ fn reply(path: &str, request: &str) -> Option<Vec<u8>> {
         "/cached" => with(html, r#"<img src="/fresh.png"><img src="/tagged.png">"#),
         "/fresh.png" => with("Cache-Control: max-age=300\r\n", "png"),
         "/tagged.png" if request.contains("If-None-Match: \"t\"") => {
-            Some(answer(304, "ETag: \"t\"\r\n", ""))
+            Some(response(304, "ETag: \"t\"\r\n", ""))
         }
         "/tagged.png" => with("ETag: \"t\"\r\n", "png"),
         "/cookie" => with("Set-Cookie: a=1; path=/\r\n", "cookie"),
@@ -306,12 +306,12 @@ fn reply(path: &str, request: &str) -> Option<Vec<u8>> {
             challenge("Digest realm=\"here\", nonce=\"n0nce\", qop=\"auth\", algorithm=MD5")
         }
         "/ntlm" => challenge("NTLM"),
-        "/created" => Some(answer(201, "Location: /target\r\n", "made")),
+        "/created" => Some(response(201, "Location: /target\r\n", "made")),
         "/gone" => None,
-        "/loop" => Some(answer(302, "Location: /loop\r\n", "")),
+        "/loop" => Some(response(302, "Location: /loop\r\n", "")),
         // a page that is a part of itself
         nest if nest.starts_with("/nest/") => with(html, r#"<img src="deeper/x">"#),
-        "/locked" => Some(answer(403, "", "no entry")),
+        "/locked" => Some(response(403, "", "no entry")),
         "/empty" => with("Content-Type: text/plain\r\n", ""),
         "/garbage" => Some(b"hello, this is no HTTP\r\n\r\n".to_vec()),
         _ => with("Content-Type: text/plain\r\n", path),
@@ -393,7 +393,7 @@ fn logins_answer_challenges() {
     }
     let ran = home.ours(&[&url("/ntlm")]);
     assert_eq!(ran.code, 0);
-    assert!(ran.stderr.contains("NTLM is no login that is spoken here"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("NTLM is not a login that is supported here"), "{}", ran.stderr);
     assert!(ran.stderr.contains("Failed transactions:\t           1\n"), "{}", ran.stderr);
 }
 
@@ -430,7 +430,7 @@ fn a_cache_asks_again_and_spares_what_is_fresh() {
 }
 
 #[test]
-fn settings_of_cookies_gates_and_empty_answers() {
+fn settings_of_cookies_gates_and_empty_responses() {
     let server = Listening::start();
     let url = |path: &str| server.server.url(path);
     let lines = |requests: &[String]| -> Vec<String> {
@@ -468,7 +468,7 @@ fn redirects_and_pages_without_end_are_bounded() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_a_failure() {
+fn a_response_that_breaks_off_is_a_failure() {
     let server = Scripted::start(|mut stream, _| {
         request_bytes(&mut stream);
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc").ok();
@@ -665,8 +665,8 @@ fn what_cannot_be_asked_for_is_refused_in_the_same_words() {
         home.same(&args);
     }
     for (url, wanted) in [
-        ("ftp://127.0.0.1/x", "FTP is not spoken here"),
-        ("gopher://h/", "this protocol is not spoken here"),
+        ("ftp://127.0.0.1/x", "FTP is not supported here"),
+        ("gopher://h/", "this protocol is not supported here"),
         ("http://", "no host that a connection could go to"),
         ("", "no host that a connection could go to"),
     ] {

@@ -178,7 +178,7 @@ fn plain_runs() {
         let all = number_before(ran, " requests in ").unwrap() as f64;
         assert!((bad - all).abs() < 0.5, "each response is a 404: {ran:#?}");
     }
-    // a server that closes after each answer is no error
+    // a server that closes after each response is no error
     let closing = Site::start(&[("close-after", "1")]);
     both(&["-t1", "-c2", "-d1", &closing.url("/hw")]).agree().worked();
 }
@@ -213,10 +213,10 @@ fn an_interrupt_prints_what_there_is() {
 }
 
 #[test]
-fn answers_that_do_not_come() {
+fn responses_that_do_not_come() {
     let site = Site::start(&[("never-answer", "")]);
     let url = site.url("/");
-    // wrk counts no call that it never got an answer to, and neither do we when told to be like it
+    // wrk counts no call that it never got a response to, and neither do we when told to be like it
     both_with(&["-t1", "-c2", "-d1", "-T1", &url], &["--strict"]).agree();
     let ours = face(&["-t1", "-c2", "-d1", "-T1", &url].map(str::to_owned));
     assert!(

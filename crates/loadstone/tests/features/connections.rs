@@ -1,7 +1,7 @@
 //! How connections are made, used, timed and closed, as the other end sees it.
 
 use crate::peek;
-use crate::support::http::{Recorder, answer, read_request};
+use crate::support::http::{Recorder, read_request, response};
 use crate::support::proxy::Proxy;
 use crate::support::tls::{TlsOptions, TlsServer};
 use crate::support::{
@@ -18,7 +18,7 @@ fn serve_first(stream: &TcpStream) {
     let mut reader = BufReader::new(stream);
     while read_request(&mut reader).is_some() {
         let mut writer = stream;
-        writer.write_all(&answer(200, "", "hello")).unwrap();
+        writer.write_all(&response(200, "", "hello")).unwrap();
     }
 }
 
@@ -43,7 +43,7 @@ fn take(reader: &mut BufReader<&TcpStream>, count: usize) -> bool {
 
 #[test]
 fn a_pipeline_keeps_its_depth_and_a_group_goes_out_together() {
-    // the server holds every answer back until four requests are in, then frees one place: a
+    // the server holds every response back until four requests are in, then frees one place: a
     // pipeline sends the next request at once, a group not before all four are answered
     for (option, refills) in [("--pipeline", true), ("--group", false)] {
         let (tell, told) = mpsc::channel();
@@ -54,18 +54,18 @@ fn a_pipeline_keeps_its_depth_and_a_group_goes_out_together() {
             let mut reader = BufReader::new(&stream);
             let mut writer = &stream;
             let all = take(&mut reader, 4) && reader.buffer().is_empty();
-            writer.write_all(&answer(200, "", "one")).unwrap();
+            writer.write_all(&response(200, "", "one")).unwrap();
             let patience = Duration::from_millis(if refills { 30_000 } else { 300 });
             stream.set_read_timeout(Some(patience)).unwrap();
             let fifth = read_request(&mut reader).is_some();
             tell.send((all, fifth)).unwrap();
             stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
             for _ in 0..3 {
-                writer.write_all(&answer(200, "", "more")).unwrap();
+                writer.write_all(&response(200, "", "more")).unwrap();
             }
             take(&mut reader, 4 - usize::from(fifth));
             for _ in 0..4 {
-                writer.write_all(&answer(200, "", "last")).unwrap();
+                writer.write_all(&response(200, "", "last")).unwrap();
             }
             read_request(&mut reader);
         });
@@ -113,7 +113,7 @@ fn a_stalled_connection_is_given_up_and_a_slow_one_is_not() {
         }
         let mut reader = BufReader::new(&stream);
         while read_request(&mut reader).is_some() {
-            let whole = answer(200, "", "hello");
+            let whole = response(200, "", "hello");
             let mut writer = &stream;
             writer.write_all(&whole[..whole.len() - 2]).unwrap();
         }
@@ -170,7 +170,7 @@ fn reset_closes_without_a_farewell() {
             }
             read_request(&mut BufReader::new(&stream)).unwrap();
             let mut stream = stream;
-            stream.write_all(&answer(200, "", "hello")).unwrap();
+            stream.write_all(&response(200, "", "hello")).unwrap();
             tell.send(stream.read(&mut [0; 64]).map_err(|error| error.kind())).unwrap();
         });
         let url = server.url("/");
@@ -199,7 +199,7 @@ fn bound_addresses_are_taken_in_turn() {
 
 #[test]
 fn resolve_sets_the_address_and_keeps_the_name_in_the_request() {
-    let server = Recorder::on("127.0.0.5:0", |_| answer(200, "", "hello"));
+    let server = Recorder::on("127.0.0.5:0", |_| response(200, "", "hello"));
     let port = server.port();
     let rule = format!("shop.example:{port}:127.0.0.5");
     let json = measure(&[
@@ -219,7 +219,7 @@ fn resolve_sets_the_address_and_keeps_the_name_in_the_request() {
 
 #[test]
 fn families_are_kept_to_and_an_ipv6_literal_is_an_address() {
-    let six = Recorder::on("[::1]:0", |_| answer(200, "", "six"));
+    let six = Recorder::on("[::1]:0", |_| response(200, "", "six"));
     let port = six.port();
     let json = measure(&["-c", "1", "-n", "2", &format!("http://[::1]:{port}/")]);
     assert_eq!(outcomes(&json)[1], 2);
@@ -292,7 +292,7 @@ fn https_goes_through_a_proxy_by_a_tunnel() {
 
 #[test]
 fn a_proxy_that_refuses_is_blamed_on_the_path() {
-    let proxy = Recorder::start(|_| answer(403, "", "no"));
+    let proxy = Recorder::start(|_| response(403, "", "no"));
     let via = proxy.url("");
     let json = measured(&["-n", "1", "--proxy", &via, "https://shop.example/"], &[3, 4]);
     assert_eq!(failures(&json), [("proxy".to_owned(), 1)]);
@@ -308,7 +308,7 @@ fn socket_options_reach_the_socket() {
             while read_request(&mut reader).is_some() {
                 tell.send(peek::socket_of(stream.local_addr().unwrap())).unwrap();
                 let mut writer = &stream;
-                writer.write_all(&answer(200, "", "hello")).unwrap();
+                writer.write_all(&response(200, "", "hello")).unwrap();
             }
         });
         let url = server.url("/");
@@ -340,7 +340,7 @@ fn cpus_and_nice_place_the_workers() {
                     tell.send(peek::threads_of(stream.local_addr().unwrap())).unwrap();
                 }
                 let mut writer = &stream;
-                writer.write_all(&answer(200, "", "hello")).unwrap();
+                writer.write_all(&response(200, "", "hello")).unwrap();
             }
         });
         let url = server.url("/");

@@ -1,7 +1,7 @@
 //! Closed, open and partly open loads, and their ends.
 
 use crate::calls::{gaps, logged, read};
-use crate::support::http::{Recorder, answer};
+use crate::support::http::{Recorder, response};
 use crate::support::{Site, failures, measure, measured, number, outcomes, run, text, whole};
 use std::collections::BTreeMap;
 
@@ -118,7 +118,7 @@ fn sessions_arrive_openly_and_their_calls_follow_each_other() {
 }
 
 #[test]
-fn think_time_lies_between_an_answer_and_the_next_due_instant() {
+fn think_time_lies_between_a_response_and_the_next_due_instant() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     let pauses = |think| {
@@ -268,7 +268,7 @@ fn an_expectation_that_is_missed_gives_exit_code_1() {
     let count = std::sync::atomic::AtomicU64::new(0);
     let server = Recorder::start(move |_| {
         let turn = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-        answer(if turn % 5 == 4 { 503 } else { 200 }, "", "hello")
+        response(if turn % 5 == 4 { 503 } else { 200 }, "", "hello")
     });
     let url = server.url("/");
     let json = measured(&["-c", "1", "-n", "20", "--expect-status", "200", &url], &[1, 4]);

@@ -389,7 +389,7 @@ fn what_is_no_population_is_refused() {
 }
 
 /// The load stays and the path is varied: a user who waits two more hundredths of a second for each
-/// answer gets so many less.
+/// response gets so many less.
 #[test]
 fn a_ramp_varies_the_path_at_one_load() {
     if !to_be_had() {

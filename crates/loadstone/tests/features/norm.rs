@@ -34,9 +34,9 @@ impl Norm {
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time above 0");
         let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).expect("a connection");
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("an answer");
-        String::from_utf8_lossy(&answer).into_owned()
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).expect("a response");
+        String::from_utf8_lossy(&response).into_owned()
     }
 
     /// Ended as by a service manager: exit code and what it told.

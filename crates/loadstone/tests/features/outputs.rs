@@ -171,9 +171,9 @@ fn the_json_has_every_name_and_agrees_with_the_site() {
     assert_eq!(whole(&json, "/response_time_s/count"), succeeded + timed_out);
     assert_eq!(whole(&json, "/phases_s/first_byte/count"), 100);
     assert_eq!(json["status"], serde_json::json!({"200": 100}));
-    assert_eq!(after.answers[&200], 101);
+    assert_eq!(after.responses[&200], 101);
     assert_eq!(whole(&json, "/bytes/body"), 500_000);
-    // 101 answers were sent, one of them to the plain call that goes first, and closed after it
+    // 101 responses were sent, one of them to the plain call that goes first, and closed after it
     let sent = after.bytes_sent - before.bytes_sent - CLOSED.len() as u64;
     assert_eq!(whole(&json, "/bytes/received") * 101, sent * 100);
     // and the same of requests
@@ -217,7 +217,7 @@ fn bodies_of_every_framing_are_counted_to_the_byte() {
         let json = measure(&["-c", "1", "-n", "4", &site.url(path)]);
         assert_eq!(outcomes(&json), [4, 4, 0, 0, 0, 0], "{path}");
         assert_eq!(whole(&json, "/bytes/body"), 4 * body, "{path}");
-        // the two runs differ by three answers
+        // the two runs differ by three responses
         let three = (site.served().bytes_sent - between) - (between - before);
         let received = whole(&json, "/bytes/received") - whole(&one, "/bytes/received");
         assert_eq!(received, three, "{path}");

@@ -116,7 +116,7 @@ fn the_report_says_what_it_did() {
         let sent = whole(&report, "/stack/sent");
         assert!((60..400).contains(&sent), "{sent} packets");
         let full = run(&[&["run", "--full"][..], &words].concat());
-        assert!(full.stdout.contains("Own TCP       3 connections stood; "), "{full:#?}");
+        assert!(full.stdout.contains("Own TCP       3 connections established; "), "{full:#?}");
         assert!(full.stdout.contains(io), "{full:#?}");
     }
     let kernel = measured(&["-n", "3", &site.url("/")], &[0, 4]);

@@ -30,7 +30,7 @@ fn client_of(server: SocketAddr) -> i32 {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&line).contains(&wanted)
     };
-    pids.find(fits).expect("the client runs while it waits for its answer")
+    pids.find(fits).expect("the client runs while it waits for its response")
 }
 
 pub(crate) fn threads_of(server: SocketAddr) -> Vec<Thread> {

@@ -1,7 +1,7 @@
-//! What is sent, as the server sees it, and what is expected of the answer.
+//! What is sent, as the server sees it, and what is expected of the response.
 
 use crate::support::apache::Apache;
-use crate::support::http::{Recorder, Request, answer};
+use crate::support::http::{Recorder, Request, response};
 use crate::support::quic::QuicSite;
 use crate::support::{Site, failures, measure, measured, outcomes, run, run_with_input, whole};
 use std::collections::BTreeSet;
@@ -145,7 +145,7 @@ fn redirects_are_followed_when_asked() {
     // to another server, whose name and port were unknown before
     let there = Recorder::plain();
     let to = there.url("/end");
-    let here = Recorder::start(move |_| answer(302, &format!("Location: {to}\r\n"), ""));
+    let here = Recorder::start(move |_| response(302, &format!("Location: {to}\r\n"), ""));
     let json = measure(&["-c", "1", "-n", "4", "--follow", &here.url("/start")]);
     assert_eq!(outcomes(&json), [4, 4, 0, 0, 0, 0]);
     let ends = there.all().iter().filter(|request| request.target() == "/end").count();
@@ -156,10 +156,10 @@ fn redirects_are_followed_when_asked() {
 fn each_user_keeps_its_own_cookies() {
     let given = AtomicU64::new(0);
     let server = Recorder::start(move |request| match request.field("cookie") {
-        Some(_) => answer(200, "", "known"),
+        Some(_) => response(200, "", "known"),
         None => {
             let id = given.fetch_add(1, Ordering::SeqCst);
-            answer(200, &format!("Set-Cookie: id=user{id}; Path=/\r\n"), "new")
+            response(200, &format!("Set-Cookie: id=user{id}; Path=/\r\n"), "new")
         }
     });
     let url = server.url("/");
@@ -175,7 +175,7 @@ fn each_user_keeps_its_own_cookies() {
         "{cookies:?}"
     );
     assert!(cookies.len() > 1, "{cookies:?}");
-    let server = Recorder::start(|_| answer(200, "Set-Cookie: a=b\r\n", ""));
+    let server = Recorder::start(|_| response(200, "Set-Cookie: a=b\r\n", ""));
     measure(&["-c", "1", "-n", "5", &server.url("/")]);
     assert!(server.requests().iter().all(|request| request.field("cookie").is_none()));
 }

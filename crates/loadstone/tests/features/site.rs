@@ -44,9 +44,9 @@ impl Server {
     fn get(&self, path: &str) -> String {
         let mut stream = self.connect();
         stream.write_all(last(path).as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap();
-        String::from_utf8_lossy(&answer).into_owned()
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).unwrap();
+        String::from_utf8_lossy(&response).into_owned()
     }
 
     /// Ended by the signal of a service manager: exit code and what it told.
@@ -106,11 +106,11 @@ fn every_option_of_the_site_arrives() {
     }
 }
 
-/// How long an answer to `/hw` takes at least, on a connection of its own.
+/// How long a response to `/hw` takes at least, on a connection of its own.
 fn takes(server: &Server, span: Duration) {
     let before = Instant::now();
-    let answer = server.get("/hw");
-    assert!(before.elapsed() >= span, "{:?} for {answer}", before.elapsed());
+    let response = server.get("/hw");
+    assert!(before.elapsed() >= span, "{:?} for {response}", before.elapsed());
 }
 
 fn weaknesses() {
@@ -178,9 +178,9 @@ fn listening() {
     assert_eq!(server.line, listen);
     let mut stream = UnixStream::connect(&path).unwrap();
     stream.write_all(last("/hw").as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.ends_with("hello world"), "{answer}");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.ends_with("hello world"), "{response}");
     assert_eq!(server.stop().0, 0);
     assert!(!path.exists(), "the socket stays behind");
 }
@@ -213,18 +213,18 @@ fn resources() {
     assert!(lines.ends_with("\"GET /bytes/17 HTTP/1.1\" 200 17\n"), "{lines}");
 
     let server = Server::start(&["--files", "webstone-like"]);
-    let answer = server.get("/file5k.html");
-    assert_eq!(answer.split_once("\r\n\r\n").unwrap().1.len(), 5_125);
+    let response = server.get("/file5k.html");
+    assert_eq!(response.split_once("\r\n\r\n").unwrap().1.len(), 5_125);
     assert!(server.get("/file6k.html").starts_with("HTTP/1.1 404 "));
     assert!(server.get("/hw").ends_with("hello world"));
 
     let server = Server::start(&["--null"]);
     let mut stream = server.connect();
     stream.write_all(request("/anything").as_bytes()).unwrap();
-    let mut answer = [0; 4096];
-    let count = stream.read(&mut answer).unwrap();
-    let answer = std::str::from_utf8(&answer[..count]).unwrap();
-    assert_eq!(answer.split_once("\r\n\r\n").unwrap().1.len(), 13, "{answer}");
+    let mut response = [0; 4096];
+    let count = stream.read(&mut response).unwrap();
+    let response = std::str::from_utf8(&response[..count]).unwrap();
+    assert_eq!(response.split_once("\r\n\r\n").unwrap().1.len(), 13, "{response}");
 }
 
 fn limits() {
@@ -237,9 +237,9 @@ fn limits() {
         let head =
             "POST /echo HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 20\r\n\r\n";
         stream.write_all(format!("{head}{}", "x".repeat(20)).as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).ok();
-        String::from_utf8(answer).unwrap()
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).ok();
+        String::from_utf8(response).unwrap()
     };
     assert!(post(&["--body-max", "10"]).starts_with("HTTP/1.1 413 "));
     assert!(post(&["--body-max", "20"]).starts_with("HTTP/1.1 200 "));
@@ -266,9 +266,9 @@ fn limits() {
     let mut stream = server.connect();
     let two = format!("{}{}", request("/hw"), request("/hw"));
     stream.write_all(two.as_bytes()).unwrap();
-    let mut answers = String::new();
-    stream.read_to_string(&mut answers).unwrap();
-    assert_eq!(answers.matches("hello world").count(), 2, "{answers}");
+    let mut responses = String::new();
+    stream.read_to_string(&mut responses).unwrap();
+    assert_eq!(responses.matches("hello world").count(), 2, "{responses}");
 
     let mut server = Server::start(&["--die-after", "3"]);
     for _ in 0..2 {
@@ -362,25 +362,25 @@ fn misbehaviour() {
         };
         (String::from_utf8_lossy(&bytes).into_owned(), ended)
     };
-    let declared = |answer: &str| {
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let declared = |response: &str| {
+        let (head, body) = response.split_once("\r\n\r\n").unwrap();
         let head = head.to_ascii_lowercase();
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
         (length.trim().parse::<usize>().unwrap(), body.len())
     };
-    let (answer, _) = raw(&["--wrong-length", "short"], "/bytes/50");
-    assert_eq!(declared(&answer), (50, 55));
-    let (answer, _) = raw(&["--wrong-length", "long"], "/bytes/50");
-    assert_eq!(declared(&answer), (55, 50));
-    let (answer, ended) = raw(&["--garbage"], "/hw");
-    assert!(ended && !answer.is_empty() && !answer.starts_with("HTTP/"), "{answer}");
+    let (response, _) = raw(&["--wrong-length", "short"], "/bytes/50");
+    assert_eq!(declared(&response), (50, 55));
+    let (response, _) = raw(&["--wrong-length", "long"], "/bytes/50");
+    assert_eq!(declared(&response), (55, 50));
+    let (response, ended) = raw(&["--garbage"], "/hw");
+    assert!(ended && !response.is_empty() && !response.starts_with("HTTP/"), "{response}");
     assert_eq!(raw(&["--never-answer"], "/hw"), (String::new(), false));
     assert_eq!(raw(&["--close-early"], "/hw"), (String::new(), true));
-    let (answer, _) = raw(&["--twice"], "/hw");
-    assert_eq!(answer.matches("hello world").count(), 2, "{answer}");
-    let (answer, ended) = raw(&["--truncate"], "/bytes/100");
-    let (length, body) = declared(&answer);
-    assert!(ended && length == 100 && body < 100, "{answer}");
+    let (response, _) = raw(&["--twice"], "/hw");
+    assert_eq!(response.matches("hello world").count(), 2, "{response}");
+    let (response, ended) = raw(&["--truncate"], "/bytes/100");
+    let (length, body) = declared(&response);
+    assert!(ended && length == 100 && body < 100, "{response}");
 }
 
 #[test]

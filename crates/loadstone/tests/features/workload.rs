@@ -29,11 +29,11 @@ fn body(site: &Site, path: &str) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).unwrap();
     let request = format!("GET /{path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).unwrap();
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
-    assert!(answer.starts_with(b"HTTP/1.1 200 "), "{path}");
-    answer.split_off(end + 4)
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).unwrap();
+    let end = response.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    assert!(response.starts_with(b"HTTP/1.1 200 "), "{path}");
+    response.split_off(end + 4)
 }
 
 #[test]
@@ -498,7 +498,7 @@ fn a_run_is_printed_with_the_figures_of_webstone_and_webbench() {
         .expect(&[0, 1, 4]);
     let refused = run(&["report", text(&json), "--as", "webstone"]).expect(&[2]).stderr;
     assert!(
-        refused.contains("its clients wait for their answers: make the run with -c"),
+        refused.contains("its clients wait for their responses: make the run with -c"),
         "{refused}"
     );
 }

@@ -1,7 +1,7 @@
 //! Hostile servers: whatever they send, the client counts it, ends in time, and stays small.
 
 use crate::support::behind;
-use crate::support::http::{Recorder, answer};
+use crate::support::http::{Recorder, response};
 use crate::support::{Scripted, failures, finish, free_port, outcomes, whole};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -90,7 +90,7 @@ fn chunks_without_an_end() {
 }
 
 #[test]
-fn interim_answers_without_an_end() {
+fn interim_responses_without_an_end() {
     let json =
         survive(&["-n", "4", &saying("", "HTTP/1.1 100 Continue\r\n\r\n".repeat(100)).url("/")]);
     assert_eq!(outcomes(&json)[1], 0);
@@ -129,36 +129,36 @@ fn a_body_that_drips() {
 }
 
 #[test]
-fn a_connection_that_ends_at_every_byte_of_the_answer() {
-    const ANSWER: &[u8] =
+fn a_connection_that_ends_at_every_byte_of_the_response() {
+    const RESPONSE: &[u8] =
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
     let server = Scripted::start(|mut stream, index| {
         if asked(&stream) {
             // connection 0 is the call that goes first
-            stream.write_all(&ANSWER[..index.wrapping_sub(1) % ANSWER.len()]).ok();
+            stream.write_all(&RESPONSE[..index.wrapping_sub(1) % RESPONSE.len()]).ok();
         }
     });
-    let count = ANSWER.len().to_string();
+    let count = RESPONSE.len().to_string();
     let json = survive(&["-n", &count, "-d", "20s", &server.url("/")]);
     let [due, succeeded, failed, ..] = outcomes(&json);
-    assert_eq!((due, succeeded, failed), (ANSWER.len() as u64, 0, ANSWER.len() as u64));
+    assert_eq!((due, succeeded, failed), (RESPONSE.len() as u64, 0, RESPONSE.len() as u64));
     let known = ["closed-early", "truncated", "connreset", "not-http"];
     assert!(failures(&json).iter().all(|(class, _)| known.contains(&class.as_str())), "{json:#}");
 }
 
 #[test]
-fn answers_that_nobody_asked_for() {
-    let one = answer(200, "", "hello");
+fn responses_that_nobody_asked_for() {
+    let one = response(200, "", "hello");
     let twice = saying([one.clone(), one.clone()].concat(), "");
     let json = survive(&["-n", "4", &twice.url("/")]);
     assert_eq!(outcomes(&json)[..2], [4, 4]);
-    // of two answers in one piece the second belongs to nobody, and is not given to the next call
+    // of two responses in one piece the second belongs to nobody, and is not given to the next call
     assert_eq!(failures(&json), [("unasked".to_owned(), 4)]);
     let flood = saying(one.clone(), one);
     let json = survive(&["-n", "4", &flood.url("/")]);
     assert_eq!(outcomes(&json)[1], 4);
     let early = Scripted::start(|mut stream, _| {
-        stream.write_all(&answer(200, "", "unasked")).ok();
+        stream.write_all(&response(200, "", "unasked")).ok();
         asked(&stream);
     });
     survive(&["-n", "4", &early.url("/")]);
@@ -166,7 +166,7 @@ fn answers_that_nobody_asked_for() {
 
 #[test]
 fn redirects_that_lead_nowhere() {
-    let circle = Recorder::start(|_| answer(302, "Location: /\r\n", ""));
+    let circle = Recorder::start(|_| response(302, "Location: /\r\n", ""));
     let json = survive(&["-n", "4", "--follow", &circle.url("/")]);
     all_of(&json, "redirects");
     assert_eq!(whole(&json, "/redirects"), 40);
@@ -186,7 +186,7 @@ fn redirects_that_lead_nowhere() {
     ];
     for place in places {
         let fields = place.to_owned();
-        let server = Recorder::start(move |_| answer(302, &fields, ""));
+        let server = Recorder::start(move |_| response(302, &fields, ""));
         let mut command = behind(&["prlimit", MEMORY_MAX, "--"]);
         command.args(["run", "--json", "-", "-n", "2", "-c", "1", "--timeout", "1s", "--follow"]);
         let ran = finish(
@@ -208,7 +208,7 @@ fn a_flood_of_cookies() {
         let cookies: String = (0..1_000)
             .map(|index| format!("Set-Cookie: {index}{asked}={}\r\n", "v".repeat(40)))
             .collect();
-        answer(200, &cookies, "")
+        response(200, &cookies, "")
     });
     let json = survive(&["-n", "50", "--cookies", &server.url("/")]);
     assert_eq!(outcomes(&json)[0], 50);
@@ -254,7 +254,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 20, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_for_an_answer(
+    fn any_bytes_for_a_response(
         start in prop::sample::select(vec![
             "", "HTTP/1.1 ", "HTTP/1.1 200 OK\r\n", "HTTP/1.0 200\r\n\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",

@@ -44,6 +44,6 @@ fn a_server_that_comes_back_is_used_again() {
     assert_eq!(due, succeeded + failed + timed_out + dropped + abandoned);
     let after = second.stop().requests;
     assert!(after > 0, "nobody asked the server that had come back");
-    // an answer may have died with the server; none can have come from nowhere
+    // a response may have died with the server; none can have come from nowhere
     assert!(succeeded > 49 && succeeded < before + after, "{succeeded} of {before} + {after}");
 }

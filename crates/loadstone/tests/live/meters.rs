@@ -26,11 +26,11 @@ fn prometheus_reads_a_running_test() {
         let mut stream = TcpStream::connect(&authority).unwrap();
         let head = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
         stream.write_all(head.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
     };
-    // each scrape is an answer; the figures come with the first second
+    // each scrape is a response; the figures come with the first second
     let page = loop {
         let page = scrape();
         if page.contains("loadstone_calls_due_total ") {

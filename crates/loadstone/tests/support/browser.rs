@@ -11,9 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 /// No single answer of the browser may take longer; it is then ended and the test fails.
-const ANSWER_MAX: Duration = Duration::from_secs(60);
+const RESPONSE_MAX: Duration = Duration::from_secs(60);
 
-/// How long [`Browser::wait_for`] looks, in milliseconds; below [`ANSWER_MAX`].
+/// How long [`Browser::wait_for`] looks, in milliseconds; below [`RESPONSE_MAX`].
 const LOOK_MAX_MS: u32 = 40_000;
 
 /// The browser takes commands on descriptor 3 and answers on 4, each ended by a zero byte.
@@ -111,7 +111,7 @@ impl Browser {
     /// The next message; what is an event is noted.
     #[track_caller]
     fn next(&mut self, waiting_for: &str) -> Value {
-        let message = self.from.recv_timeout(ANSWER_MAX);
+        let message = self.from.recv_timeout(RESPONSE_MAX);
         let message = message.unwrap_or_else(|error| panic!("{waiting_for}: {error}"));
         let params = &message["params"];
         match message["method"].as_str() {

@@ -53,8 +53,8 @@ pub(crate) fn read_request(reader: &mut impl BufRead) -> Option<Request> {
     Some(request)
 }
 
-/// An answer with a body of known length on a connection that stays open.
-pub(crate) fn answer(status: u16, fields: &str, body: &str) -> Vec<u8> {
+/// A response with a body of known length on a connection that stays open.
+pub(crate) fn response(status: u16, fields: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 {status} Text\r\n{fields}Content-Length: {length}\r\n\r\n{body}").into_bytes()
 }
@@ -72,7 +72,7 @@ impl Recorder {
 
     /// Answers everything with 200 and `hello`.
     pub(crate) fn plain() -> Recorder {
-        Recorder::start(|_| answer(200, "", "hello"))
+        Recorder::start(|_| response(200, "", "hello"))
     }
 
     pub(crate) fn on(

@@ -204,7 +204,7 @@ impl Site {
         self.site.served()
     }
 
-    /// The books after the last answer.
+    /// The books after the last response.
     pub(crate) fn stop(self) -> site::Served {
         self.site.stop().unwrap()
     }
@@ -231,10 +231,10 @@ impl Scripted {
         Scripted::on("127.0.0.1:0", talk)
     }
 
-    /// To each head of a request, on connections that stay, the status and the body that `answer`
+    /// To each head of a request, on connections that stay, the status and the body that `response`
     /// gives; bodies of requests are taken for heads.
     pub(crate) fn answering(
-        answer: impl Fn(&[u8]) -> (&'static str, &'static str) + Send + Sync + 'static,
+        response: impl Fn(&[u8]) -> (&'static str, &'static str) + Send + Sync + 'static,
     ) -> Scripted {
         Scripted::start(move |mut stream, _| {
             let mut seen = Vec::new();
@@ -243,7 +243,7 @@ impl Scripted {
                 seen.extend_from_slice(&piece[..count]);
                 while let Some(end) = seen.windows(4).position(|four| four == b"\r\n\r\n") {
                     let head: Vec<u8> = seen.drain(..end + 4).collect();
-                    let (status, body) = answer(&head);
+                    let (status, body) = response(&head);
                     let length = body.len();
                     let text =
                         format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");

@@ -46,16 +46,16 @@ impl Proxy {
     }
 }
 
-/// One exchange on a connection of its own, whose answer ends with it.
+/// One exchange on a connection of its own, whose response ends with it.
 fn forward(mut client: &TcpStream, origin: &str, line: &str) -> std::io::Result<()> {
     let target = line.split(' ').nth(1).unwrap_or_default();
     let path = target.splitn(4, '/').nth(3).unwrap_or_default();
     let mut server = TcpStream::connect(origin)?;
     write!(server, "GET /{path} HTTP/1.1\r\nHost: origin\r\nConnection: close\r\n\r\n")?;
-    let mut answer = Vec::new();
-    server.read_to_end(&mut answer)?;
-    // the connection to the client stays open: the answer has a length
-    let text = String::from_utf8_lossy(&answer);
+    let mut response = Vec::new();
+    server.read_to_end(&mut response)?;
+    // the connection to the client stays open: the response has a length
+    let text = String::from_utf8_lossy(&response);
     let text = text.replace("connection: close\r\n", "").replace("Connection: close\r\n", "");
     client.write_all(text.as_bytes())
 }

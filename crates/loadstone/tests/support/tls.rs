@@ -1,6 +1,6 @@
 //! Certificates made on the spot, and a TLS server that tells what each handshake agreed on.
 
-use super::http::{answer, read_request};
+use super::http::{read_request, response};
 use super::{Scripted, keep};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -177,7 +177,7 @@ fn serve(stream: TcpStream, connection: usize, config: &Arc<ServerConfig>) -> Op
     while read_request(&mut reader).is_some() {
         requests += 1;
         let stream = reader.get_mut();
-        if stream.write_all(&answer(200, "", "hello")).and_then(|()| stream.flush()).is_err() {
+        if stream.write_all(&response(200, "", "hello")).and_then(|()| stream.flush()).is_err() {
             break;
         }
     }

@@ -1,4 +1,4 @@
-//! The load client against the firing range's defects: no answer panics it, and each is named.
+//! The load client against the firing range's defects: no response panics it, and each is named.
 
 use super::support;
 use serde_json::Value;

@@ -18,8 +18,8 @@ fn serves_everything() -> Scripted {
     Scripted::start(|mut stream, _| {
         let mut piece = [0; 65_536];
         while let Ok(1..) = stream.read(&mut piece) {
-            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
-            if stream.write_all(answer).is_err() {
+            let response = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+            if stream.write_all(response).is_err() {
                 return;
             }
         }
@@ -42,8 +42,8 @@ fn sent_by(command: impl FnOnce(u16) -> Command, wanted: usize) -> Vec<u8> {
                 _ => break,
             }
         }
-        let answer = b"HTTP/1.1 400 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-        stream.write_all(answer).ok();
+        let response = b"HTTP/1.1 400 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        stream.write_all(response).ok();
         stream.shutdown(std::net::Shutdown::Write).ok();
         stream.read_to_end(&mut seen).ok();
         tell.send(seen).ok();

@@ -5,12 +5,12 @@ use std::io::{Read, Write};
 use support::tls::{TlsOptions, TlsServer};
 use support::{Ran, Scripted, Site, behind, finish, free_port, run};
 
-/// A server that gives the same answer to everything.
-fn constant(answer: &'static str) -> Scripted {
+/// A server that gives the same response to everything.
+fn constant(response: &'static str) -> Scripted {
     Scripted::start(move |mut stream, _| {
         let mut piece = [0; 4096];
         while matches!(stream.read(&mut piece), Ok(1..)) {
-            if stream.write_all(answer.as_bytes()).is_err() {
+            if stream.write_all(response.as_bytes()).is_err() {
                 return;
             }
         }
@@ -38,14 +38,14 @@ fn nobody_there_the_wrong_scheme_and_pages_that_refuse() {
     let tls = site.url("/hw").replacen("http://", "https://", 1);
     learned_nothing(run(&["torture", "--quick", "--insecure", &tls]), "try http://");
 
-    for (answer, words) in [
+    for (response, words) in [
         ("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", "404: name a page that is there"),
         ("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", "403: name a page that anybody may read"),
         ("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", "try again when it is at rest"),
         ("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", "500: fix the page"),
         ("SSH-2.0-none\r\n", "a plain GET was not answered"),
     ] {
-        let server = constant(answer);
+        let server = constant(response);
         learned_nothing(run(&["torture", "--quick", &server.url("/")]), words);
     }
 }
@@ -58,8 +58,8 @@ fn a_front_that_begins_to_refuse_everything_ends_the_run() {
         let mut piece = [0; 4096];
         while matches!(stream.read(&mut piece), Ok(1..)) {
             let status = if index < 40 { "200 OK" } else { "403 Forbidden" };
-            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nhi");
-            if stream.write_all(answer.as_bytes()).is_err() {
+            let response = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nhi");
+            if stream.write_all(response.as_bytes()).is_err() {
                 return;
             }
         }

@@ -138,9 +138,9 @@ fn a_server_may_ask_us_to_stop() {
     let server = Scripted::start(|mut stream, _| {
         let mut piece = [0; 4096];
         if matches!(stream.read(&mut piece), Ok(1..)) {
-            let answer =
+            let response =
                 "HTTP/1.1 200 OK\r\nLoadstone-Torture: stop\r\nContent-Length: 2\r\n\r\nhi";
-            stream.write_all(answer.as_bytes()).ok();
+            stream.write_all(response.as_bytes()).ok();
         }
     });
     let state = tempfile::tempdir().unwrap();

@@ -111,7 +111,7 @@ fn a_new_handshake_is_refused_or_granted_or_not_to_be_asked_for() {
         (&["-client_renegotiation"], 1, "fail", "a new handshake begins"),
         (&["-client_renegotiation", "-tls1_3"], 3, "skipped", ""),
     ];
-    // its page knows GET alone and leaves what else it is asked without an answer: all at once
+    // its page knows GET alone and leaves what else it is asked without a response: all at once
     thread::scope(|scope| {
         for (options, code, wanted, seen) in table {
             scope.spawn(move || {

@@ -16,10 +16,10 @@ fn get(endpoint: &Endpoint, path: &str, accept: &str) -> (String, Vec<u8>) {
         "GET {path} HTTP/1.1\r\nHost: {authority}\r\nAccept: {accept}\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).unwrap();
-    let at = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
-    (String::from_utf8(answer[..at].to_vec()).unwrap(), answer[at + 4..].to_vec())
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).unwrap();
+    let at = response.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    (String::from_utf8(response[..at].to_vec()).unwrap(), response[at + 4..].to_vec())
 }
 
 #[test]

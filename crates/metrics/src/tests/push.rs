@@ -10,15 +10,15 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
-/// Answers each push of `answers` in turn; gives what it was sent: request line and message.
+/// Answers each push of `responses` in turn; gives what it was sent: request line and message.
 fn collector(
-    answers: Vec<Vec<u8>>,
+    responses: Vec<Vec<u8>>,
 ) -> (u16, thread::JoinHandle<Vec<(String, ExportMetricsServiceRequest)>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let body = move || {
         let mut got = Vec::new();
-        for answer in answers {
+        for response in responses {
             let mut stream = BufReader::new(listener.accept().unwrap().0);
             let mut head = Vec::new();
             loop {
@@ -34,7 +34,7 @@ fn collector(
             stream.read_exact(&mut body).unwrap();
             assert!(head.contains(&"content-type: application/x-protobuf".to_owned()), "{head:?}");
             let message = ExportMetricsServiceRequest::decode(&body[..]).unwrap();
-            stream.get_mut().write_all(&answer).unwrap();
+            stream.get_mut().write_all(&response).unwrap();
             got.push((head[0].clone(), message));
         }
         got
@@ -42,14 +42,14 @@ fn collector(
     (port, thread::spawn(body))
 }
 
-fn answer(status: &str, body: &[u8]) -> Vec<u8> {
+fn response(status: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
 }
 
 #[test]
 fn every_reading_arrives() {
-    let (port, thread) = collector(vec![answer("200 OK", b""), answer("200 OK", b"")]);
+    let (port, thread) = collector(vec![response("200 OK", b""), response("200 OK", b"")]);
     let to = parse_collector(&format!("http://127.0.0.1:{port}")).unwrap();
     let mut pusher = Pusher::start(to, None).unwrap();
     pusher.push(reading());
@@ -70,9 +70,9 @@ fn what_fails_is_counted_and_told() {
         }),
     };
     let (port, thread) = collector(vec![
-        answer("503 Service Unavailable", b""),
+        response("503 Service Unavailable", b""),
         b"no HTTP at all\r\n\r\n".to_vec(),
-        answer("200 OK", &partly.encode_to_vec()),
+        response("200 OK", &partly.encode_to_vec()),
     ]);
     let to = parse_collector(&format!("http://127.0.0.1:{port}/other?x=1")).unwrap();
     let mut pusher = Pusher::start(to, None).unwrap();

@@ -1,4 +1,4 @@
-//! The header that a script's answer begins with (RFC 3875 §6).
+//! The header that a script's response begins with (RFC 3875 §6).
 
 use hyper::header::{
     CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, LOCATION,
@@ -13,7 +13,7 @@ const FIELDS_MAX: usize = 100;
 /// Fields about the connection, which is not the script's (§6.3.4).
 const OURS: [HeaderName; 7] = [CONNECTION, DATE, SERVER, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
 
-/// Whether a field is the server's own to write, and left out of a script's answer.
+/// Whether a field is the server's own to write, and left out of a script's response.
 pub(crate) fn is_ours(name: &HeaderName) -> bool {
     OURS.contains(name) || name == "keep-alive" || *name == CONTENT_LENGTH
 }
@@ -139,7 +139,7 @@ fn digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Three digits and, mostly, a phrase (§6.3.3). An interim answer is not an answer.
+/// Three digits and, mostly, a phrase (§6.3.3). An interim response is not a response.
 fn status(value: &HeaderValue) -> Option<StatusCode> {
     let text = value.to_str().ok()?;
     let code = text.split(' ').next().filter(|code| code.len() == 3 && digits(code))?;

@@ -1,6 +1,6 @@
 //! CGI/1.1 scripts (RFC 3875): a process for every request.
 //!
-//! The environment is made in `environment`, the script's answer read in `head`, the process kept in
+//! The environment is made in `environment`, the script's response read in `head`, the process kept in
 //! `process`, its output carried to the client in `output`. A process never outlives its request:
 //! it leads a process group that is killed when its leader ends, when a limit is reached, when the
 //! client goes away and when the server stops. Only a process that leaves the group by itself
@@ -98,7 +98,7 @@ pub(crate) struct CgiScript {
     settings: CgiSettings,
 }
 
-/// Why there is no answer of the script's own.
+/// Why there is no response of the script's own.
 #[derive(Debug)]
 enum CgiFailure {
     Missing,
@@ -121,7 +121,7 @@ impl CgiScript {
         CgiScript { settings }
     }
 
-    /// Starts the script and hands back its answer as soon as its header is there. Never fails: a
+    /// Starts the script and hands back its response as soon as its header is there. Never fails: a
     /// script that cannot answer gives a status from 400 on and a line in the log.
     pub(crate) async fn answer(&self, ask: Ask, breaks: &Breaks) -> Reply {
         match self.run(ask, breaks).await {

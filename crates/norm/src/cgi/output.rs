@@ -19,14 +19,14 @@ pub(super) struct OutputRules {
     pub(super) limits: CgiLimits,
     /// Exactly so many bytes, when that is known.
     pub(super) length: Option<u64>,
-    /// The answer has no content: the process may finish, what it says is forgotten (§4.3.3).
+    /// The response has no content: the process may finish, what it says is forgotten (§4.3.3).
     pub(super) bodiless: bool,
     pub(super) complain: Complain,
     /// For the log.
     pub(super) name: String,
 }
 
-/// Why an answer ends early.
+/// Why a response ends early.
 #[derive(Debug)]
 enum Broken {
     /// The client has gone, so nobody need be told.
@@ -35,7 +35,7 @@ enum Broken {
 }
 
 /// The content that `rest` and the further output of the process make. It is empty, though not of
-/// known length, for an answer without content: HEAD must not say how long that is.
+/// known length, for a response without content: HEAD must not say how long that is.
 pub(super) fn carry(process: CgiProcess, rest: Bytes, course: OutputRules) -> Content {
     let (sender, receiver) = mpsc::channel(AHEAD);
     let left = course.length.unwrap_or(course.limits.output).min(course.limits.output);

@@ -14,7 +14,7 @@ use super::process::{CgiProcess, Input};
 use super::{CgiFailure, CgiLimits, Complain, Places};
 use crate::exchange::{Content, Piece, Reply};
 
-/// Sends the content of answers through a process started for each of them.
+/// Sends the content of responses through a process started for each of them.
 #[derive(Clone)]
 pub(crate) struct PerRequest {
     /// Copies standard input to standard output: `cat`.
@@ -35,7 +35,7 @@ impl PerRequest {
         PerRequest { program: "/bin/cat".into(), limits, places, complain }
     }
 
-    /// The same answer, its content handed over by a process that was started for it; an empty one
+    /// The same response, its content handed over by a process that was started for it; an empty one
     /// starts its process too. A content that is a stream already stays what it is.
     pub(crate) async fn through(&self, reply: Reply) -> Reply {
         match self.run(reply).await {

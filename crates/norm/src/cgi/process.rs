@@ -82,7 +82,7 @@ impl CgiProcess {
         Ok(CgiProcess { output, ended, aside, _kill: kill })
     }
 
-    /// The header of its answer, and the bytes that came with it but lie behind it.
+    /// The header of its response, and the bytes that came with it but lie behind it.
     ///
     /// # Errors
     /// What is wrong with the output.

@@ -1,14 +1,14 @@
-//! A directory of files: from a path to an answer, with ranges, conditional requests, a cache of
+//! A directory of files: from a path to a response, with ranges, conditional requests, a cache of
 //! small files and an index of directories. Refuses every path that leads out of its root, and
 //! waits for nothing that is no file.
 
-mod answer;
 mod cache;
 mod conditional;
 mod index;
 pub(crate) mod kind;
 pub(crate) mod place;
 mod range;
+mod response;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::auth::{Complain, Gates, Guard};
 use crate::breaks::{Break, Breaks};
 use crate::exchange::{Ask, Content, Reply};
 
-use answer::{ContentSource, Face};
 use cache::{Cache, Known};
 use place::{Folder, FoundPath, Links, Missed, Opened};
+use response::{ContentSource, Face};
 
 pub(crate) use cache::CacheBounds;
 pub(crate) use place::names;
@@ -184,7 +184,7 @@ impl Inner {
                 gates,
             },
             _ => {
-                let bytes = answer::read(&opened.file, opened.facts.len())?;
+                let bytes = response::read(&opened.file, opened.facts.len())?;
                 Loaded { face: face.of_len(bytes.len() as u64), bytes, gates }
             }
         };

@@ -34,7 +34,7 @@ pub(crate) struct Folder {
 #[derive(Debug)]
 pub(crate) enum Missed {
     /// Not there; or there, but no file or directory; or a link that leads out of the root. These
-    /// must look the same: an answer of its own would tell what exists elsewhere.
+    /// must look the same: a response of its own would tell what exists elsewhere.
     Missing,
     /// A socket, a pipe, a device: missing to the world, told apart for the index and the breaks.
     Odd,

@@ -20,7 +20,7 @@ impl Span {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RangeRequest {
-    /// No range that this server understands: the whole is the answer.
+    /// No range that this server understands: the whole is the response.
     Whole,
     Parts(Vec<Span>),
     /// Nothing that was asked for is there: 416.

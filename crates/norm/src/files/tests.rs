@@ -117,7 +117,7 @@ fn ask(method: &str, target: &str, fields: &[(&str, &str)]) -> Ask {
     }
 }
 
-/// An answer with its content read.
+/// A response with its content read.
 #[derive(Debug)]
 struct Got {
     status: u16,

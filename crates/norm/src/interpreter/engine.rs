@@ -17,7 +17,7 @@ use crate::exchange::{Ask, Content, Entity, Reply};
 
 /// Instructions between two looks at the clock.
 const LOOK_EVERY: u32 = 10_000;
-/// Fields of an answer.
+/// Fields of a response.
 const FIELDS_MAX: usize = 100;
 /// Characters of a line that a script prints to the log.
 const LINE_MAX: usize = 1_000;
@@ -38,7 +38,7 @@ pub(super) struct Engine {
 #[derive(Debug, Default)]
 struct Watch {
     deadline: Cell<Option<Instant>>,
-    /// Whoever waits for the answer keeps this alive.
+    /// Whoever waits for the response keeps this alive.
     asker: RefCell<Option<Weak<()>>>,
 }
 
@@ -54,7 +54,7 @@ impl Watch {
     }
 }
 
-/// Why there is no answer of the script's own.
+/// Why there is no response of the script's own.
 #[derive(Debug)]
 pub(super) enum ScriptFailure {
     /// An error of the script, with its line.
@@ -212,7 +212,7 @@ fn headers(table: &Table) -> Result<HeaderMap, String> {
         let value = HeaderValue::from_bytes(value.trim_ascii()).map_err(|_| wrong())?;
         found.push((name, value));
     }
-    // a table has no order of its own; an answer shall have one
+    // a table has no order of its own; a response shall have one
     found.sort_by(|one, other| one.0.as_str().cmp(other.0.as_str()));
     let kept = found.into_iter().filter(|(name, _)| !is_ours(name));
     Ok(kept.collect())

@@ -1,5 +1,5 @@
 //! A script kept inside the server: LuaJIT, loaded once per thread of a small pool, so that a slow
-//! answer stalls no connection.
+//! response stalls no connection.
 //!
 //! The script defines `answer(request)` and returns status, table of fields, body:
 //!
@@ -36,13 +36,13 @@ use crate::cgi::Complain;
 use crate::exchange::{Ask, Reply};
 use engine::{Engine, ScriptFailure};
 
-/// Beyond twice the time limit, a request that got no answer is given up.
+/// Beyond twice the time limit, a request that got no response is given up.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// What a script may take, and how often it is there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InterpreterLimits {
-    /// For one answer.
+    /// For one response.
     pub(crate) time: Duration,
     /// Bytes that one copy of the script may hold.
     pub(crate) memory: usize,

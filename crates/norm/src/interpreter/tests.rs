@@ -67,7 +67,7 @@ fn shown(reply: Reply) -> String {
     text
 }
 
-/// The answer of a script to a plain GET, and the log.
+/// The response of a script to a plain GET, and the log.
 async fn answered(script: &str) -> (String, String) {
     let (interpreter, log) = started(script, one_thread());
     let interpreter = interpreter.expect("the script is right");
@@ -77,7 +77,7 @@ async fn answered(script: &str) -> (String, String) {
 }
 
 #[tokio::test]
-async fn a_script_sees_the_request_and_makes_the_answer() {
+async fn a_script_sees_the_request_and_makes_the_response() {
     let script = r#"
         function answer(r)
             local seen = { r.method, r.path, r.path_info, tostring(r.query), r.headers["x-a"], r.body, r.peer, r.user }
@@ -142,7 +142,7 @@ async fn a_script_reaches_nothing_outside() {
 }
 
 #[tokio::test]
-async fn what_is_no_answer_is_a_server_error_and_told() {
+async fn what_is_no_response_is_a_server_error_and_told() {
     for (body, told) in [
         ("error('oh no')", "x.lua:1: oh no"),
         ("error({})", "interpreter"),
@@ -216,17 +216,17 @@ async fn a_full_queue_refuses_and_who_goes_away_frees_the_thread() {
     let script = "function answer(r) while not r.query do end return 200, nil, 'well' end";
     let (interpreter, _) = started(script, InterpreterLimits { queue: 1, ..one_thread() });
     let interpreter = Arc::new(interpreter.unwrap());
-    let mut answers = tokio::task::JoinSet::new();
+    let mut responses = tokio::task::JoinSet::new();
     for _ in 0..8 {
         let interpreter = Arc::clone(&interpreter);
-        answers.spawn(async move { interpreter.answer(ask(Method::GET, None, "")).await });
+        responses.spawn(async move { interpreter.answer(ask(Method::GET, None, "")).await });
     }
     // at most one runs and one waits
     for _ in 0..6 {
-        let reply = answers.join_next().await.expect("eight were asked").unwrap();
+        let reply = responses.join_next().await.expect("eight were asked").unwrap();
         assert!(reply.status == 503 && reply.headers.contains_key("retry-after"), "{reply:?}");
     }
-    drop(answers);
+    drop(responses);
     let start = std::time::Instant::now();
     loop {
         let reply = shown(interpreter.answer(ask(Method::GET, Some("end"), "")).await);

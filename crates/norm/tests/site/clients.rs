@@ -3,17 +3,17 @@ use norm::{Break, Breaks};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// Whether the connection was closed without an answer.
+/// Whether the connection was closed without a response.
 fn was_refused(stream: &mut TcpStream) -> bool {
     stream.write_all(last("/hw").as_bytes()).ok();
-    let mut answer = Vec::new();
-    match stream.read_to_end(&mut answer) {
-        Ok(_) | Err(_) if answer.is_empty() => true,
+    let mut response = Vec::new();
+    match stream.read_to_end(&mut response) {
+        Ok(_) | Err(_) if response.is_empty() => true,
         Ok(_) => {
-            assert_eq!(status(&String::from_utf8_lossy(&answer)), 200);
+            assert_eq!(status(&String::from_utf8_lossy(&response)), 200);
             false
         }
-        Err(error) => panic!("half an answer: {error}"),
+        Err(error) => panic!("half a response: {error}"),
     }
 }
 
@@ -107,7 +107,10 @@ fn a_silent_client_is_waited_for_no_longer_than_the_timeout() {
         half.write_all(b"GET /hw HTTP/1.1\r\nHo").ok();
         to_the_end(&mut half)
     });
-    assert_eq!(halves.find(|answer| !answer.is_empty()).map(|answer| status(&answer)), Some(408));
+    assert_eq!(
+        halves.find(|response| !response.is_empty()).map(|response| status(&response)),
+        Some(408)
+    );
 }
 
 #[test]
@@ -137,7 +140,10 @@ fn a_client_that_stops_in_the_middle_of_a_body_gets_408() {
         stream.write_all(head.as_bytes()).ok();
         to_the_end(&mut stream)
     });
-    assert_eq!(tries.find(|answer| !answer.is_empty()).map(|answer| status(&answer)), Some(408));
+    assert_eq!(
+        tries.find(|response| !response.is_empty()).map(|response| status(&response)),
+        Some(408)
+    );
     assert_eq!(site.spooled(), [""; 0]);
 }
 

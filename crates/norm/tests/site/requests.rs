@@ -1,14 +1,17 @@
-use crate::support::{answer, last, request, site, status, to_the_end};
+use crate::support::{last, request, response, site, status, to_the_end};
 use std::io::Write;
 
 #[test]
 fn hello_world_is_one_line_of_plain_text() {
     let site = site(|_, _| {});
-    let answer = site.get("/hw");
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    assert!(answer.contains("\r\ncontent-type: text/plain\r\n"), "{answer}");
-    assert!(answer.contains("\r\nserver: Loadstone/") && answer.contains("\r\ndate: "), "{answer}");
-    assert!(answer.ends_with("\r\n\r\nhello world\n"), "{answer}");
+    let response = site.get("/hw");
+    assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+    assert!(response.contains("\r\ncontent-type: text/plain\r\n"), "{response}");
+    assert!(
+        response.contains("\r\nserver: Loadstone/") && response.contains("\r\ndate: "),
+        "{response}"
+    );
+    assert!(response.ends_with("\r\n\r\nhello world\n"), "{response}");
 }
 
 #[test]
@@ -17,7 +20,7 @@ fn connections_are_kept_as_the_versions_say() {
     let mut stream = site.connect();
     for _ in 0..3 {
         stream.write_all(request("/hw").as_bytes()).unwrap();
-        assert!(answer(&mut stream).ends_with("hello world\n"));
+        assert!(response(&mut stream).ends_with("hello world\n"));
     }
     let both = format!("{}{}", request("/hw"), last("/hw"));
     assert_eq!(site.send(both.as_bytes()).matches("hello world").count(), 2);
@@ -25,7 +28,7 @@ fn connections_are_kept_as_the_versions_say() {
     let mut old = site.connect();
     for _ in 0..2 {
         old.write_all(b"GET /hw HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").unwrap();
-        assert!(answer(&mut old).to_lowercase().contains("connection: keep-alive"));
+        assert!(response(&mut old).to_lowercase().contains("connection: keep-alive"));
     }
 }
 
@@ -63,10 +66,10 @@ fn requests_that_are_wrong_get_the_status_of_their_fault() {
         (&many, 431),
     ];
     for (request, code) in table {
-        let answer = site.send(request.as_bytes());
+        let response = site.send(request.as_bytes());
         let shown: String = request.chars().take(60).collect();
-        assert_eq!(status(&answer), code, "{shown:?} gave {answer}");
-        assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{shown:?} gave {answer}");
+        assert_eq!(status(&response), code, "{shown:?} gave {response}");
+        assert_eq!(response.matches("HTTP/1.1 ").count(), 1, "{shown:?} gave {response}");
     }
     let refused = site.send(b"DELETE /hw HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     assert!(refused.contains("\r\nallow: GET, HEAD, OPTIONS\r\n"), "{refused}");
@@ -77,17 +80,17 @@ fn requests_that_are_wrong_get_the_status_of_their_fault() {
 #[test]
 fn head_says_what_get_would() {
     let site = site(|_, _| {});
-    let answer = site.send(b"HEAD /hw HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-    assert!(answer.contains("\r\ncontent-length: 12\r\n"), "{answer}");
-    assert!(answer.ends_with("\r\n\r\n"), "{answer}");
+    let response = site.send(b"HEAD /hw HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    assert!(response.contains("\r\ncontent-length: 12\r\n"), "{response}");
+    assert!(response.ends_with("\r\n\r\n"), "{response}");
 }
 
 #[test]
-fn a_pipelined_answer_is_not_lost_before_a_bad_request() {
+fn a_pipelined_response_is_not_lost_before_a_bad_request() {
     let site = site(|_, _| {});
-    let answers = site.send(format!("{}GET / HTTP/3.0\r\n\r\n", request("/hw")).as_bytes());
-    assert!(answers.contains("hello world"), "{answers}");
-    assert!(answers.contains("HTTP/1.1 505 "), "{answers}");
+    let responses = site.send(format!("{}GET / HTTP/3.0\r\n\r\n", request("/hw")).as_bytes());
+    assert!(responses.contains("hello world"), "{responses}");
+    assert!(responses.contains("HTTP/1.1 505 "), "{responses}");
 }
 
 #[test]

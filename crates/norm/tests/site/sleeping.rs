@@ -1,4 +1,4 @@
-use crate::support::{Site, answer, last, request, site, status, to_the_end};
+use crate::support::{Site, last, request, response, site, status, to_the_end};
 use norm::Breaks;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -11,15 +11,15 @@ fn two_sleeps(site: &Site) -> [Duration; 2] {
     let (mut first, mut second) = (site.connect(), site.connect());
     let begun = Instant::now();
     first.write_all(request("/sleep?0.2").as_bytes()).expect("a connection");
-    // an answer to somebody else tells that the server has read on
+    // a response to somebody else tells that the server has read on
     assert_eq!(status(&site.get("/hw")), 200);
     second.write_all(request("/sleep?0.2").as_bytes()).expect("a connection");
     let second = std::thread::spawn(move || {
-        assert!(answer(&mut second).ends_with("Slept for 0.2 seconds\n"));
+        assert!(response(&mut second).ends_with("Slept for 0.2 seconds\n"));
         begun.elapsed()
     });
-    assert!(answer(&mut first).ends_with("Slept for 0.2 seconds\n"));
-    [begun.elapsed(), second.join().expect("an answer")]
+    assert!(response(&mut first).ends_with("Slept for 0.2 seconds\n"));
+    [begun.elapsed(), second.join().expect("a response")]
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn sleeps_follow_one_another_over_several_threads() {
         stream.write_all(request("/sleep?0.05").as_bytes()).unwrap();
     }
     for stream in &mut streams {
-        assert_eq!(status(&answer(stream)), 200);
+        assert_eq!(status(&response(stream)), 200);
     }
     assert!(begun.elapsed() >= Duration::from_millis(200));
 }

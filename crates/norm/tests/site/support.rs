@@ -96,9 +96,9 @@ impl Site {
 }
 
 pub(crate) fn to_the_end(stream: &mut TcpStream) -> String {
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).expect("an end within the time");
-    String::from_utf8_lossy(&answer).into_owned()
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).expect("an end within the time");
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 /// A request that leaves its connection open.
@@ -111,12 +111,12 @@ pub(crate) fn last(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 }
 
-/// Reads one answer that has a Content-Length.
-pub(crate) fn answer(stream: &mut TcpStream) -> String {
+/// Reads one response that has a Content-Length.
+pub(crate) fn response(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
     loop {
         let mut byte = [0];
-        stream.read_exact(&mut byte).expect("more of an answer");
+        stream.read_exact(&mut byte).expect("more of a response");
         text.push(byte[0]);
         if text.ends_with(b"\r\n\r\n") {
             break;
@@ -131,6 +131,6 @@ pub(crate) fn answer(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-pub(crate) fn status(answer: &str) -> u16 {
-    answer.get(9..12).and_then(|code| code.parse().ok()).unwrap_or(0)
+pub(crate) fn status(response: &str) -> u16 {
+    response.get(9..12).and_then(|code| code.parse().ok()).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-use crate::support::{answer, request, site};
+use crate::support::{request, response, site};
 use std::io::Write;
 
 /// The chapter's names, in the order in which one connection with one request logs them.
@@ -66,8 +66,8 @@ fn the_field_tells_each_measurement_once() {
     let mut stream = site.connect();
     let mut names_of_next = || {
         stream.write_all(request("/hw").as_bytes()).unwrap();
-        let answer = answer(&mut stream);
-        let field = answer.lines().find_map(|line| line.strip_prefix("server-timing: ")).unwrap();
+        let response = response(&mut stream);
+        let field = response.lines().find_map(|line| line.strip_prefix("server-timing: ")).unwrap();
         let name = |member: &str| {
             let (name, dur) = member.split_once(";dur=").expect("a duration");
             assert!(dur.parse::<f64>().expect("a number") >= 0.0);

@@ -3,12 +3,12 @@
 use crate::support::{Site, last, status, tree};
 use norm::Breaks;
 
-/// The body of an answer that has the status.
+/// The body of a response that has the status.
 #[track_caller]
 fn body(site: &Site, path: &str, code: u16) -> String {
-    let answer = site.get(path);
-    assert_eq!(status(&answer), code, "{path} gave {answer}");
-    answer.split_once("\r\n\r\n").map_or_else(String::new, |(_, body)| body.to_owned())
+    let response = site.get(path);
+    assert_eq!(status(&response), code, "{path} gave {response}");
+    response.split_once("\r\n\r\n").map_or_else(String::new, |(_, body)| body.to_owned())
 }
 
 #[test]
@@ -39,8 +39,8 @@ fn the_listing_shows_the_sub_directory_and_its_icons_are_there() {
         assert!(page.contains(name), "{name} is missing: {page}");
     }
     for icon in page.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
-        let answer = site.get(icon);
-        assert!(answer.contains("content-type: image/svg+xml"), "{icon} gave {answer}");
+        let response = site.get(icon);
+        assert!(response.contains("content-type: image/svg+xml"), "{icon} gave {response}");
     }
     let images = body(&site, "/sub/page.html", 200);
     for image in images.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
@@ -116,7 +116,7 @@ fn programs_answer() {
 }
 
 #[test]
-fn an_answer_may_come_from_elsewhere_but_not_for_ever() {
+fn a_response_may_come_from_elsewhere_but_not_for_ever() {
     let site = tree(|settings, folder| {
         for (name, target) in [("there", "/cgi/env?from=there"), ("round", "/cgi/round")] {
             let text = format!("#!/bin/sh\nprintf 'Location: {target}\\n\\n'\n");
@@ -136,8 +136,8 @@ fn an_answer_may_come_from_elsewhere_but_not_for_ever() {
 fn a_chunked_response_ends_with_late_timings_as_trailers() {
     let site = tree(|settings, _| settings.timing = true);
     let request = last("/cgi/env").replace("Host: h\r\n", "Host: h\r\nTE: trailers\r\n");
-    let answer = site.send(request.as_bytes());
-    let (head, rest) = answer.split_once("\r\n\r\n").unwrap();
+    let response = site.send(request.as_bytes());
+    let (head, rest) = response.split_once("\r\n\r\n").unwrap();
     let head = head.to_lowercase();
     assert!(head.contains("trailer: server-timing"), "{head}");
     assert!(head.contains("server-timing: abort-request;dur="), "{head}");
@@ -192,8 +192,8 @@ fn scripts_are_guarded_by_their_folder() {
         assert_eq!(status(&site.get(path)), 401, "{path}");
         let known = last(path)
             .replace("Host: h\r\n", "Host: h\r\nAuthorization: Basic ZnJlZDpyb2Nrcw==\r\n");
-        let answer = site.send(known.as_bytes());
-        assert_eq!(status(&answer), 200, "{answer}");
-        assert!(path != "/cgi/env" || answer.contains("REMOTE_USER=fred"), "{answer}");
+        let response = site.send(known.as_bytes());
+        assert_eq!(status(&response), 200, "{response}");
+        assert!(path != "/cgi/env" || response.contains("REMOTE_USER=fred"), "{response}");
     }
 }

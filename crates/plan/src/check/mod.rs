@@ -1,4 +1,4 @@
-//! Check plans: what is asked of a site, in order, and what its answers must be. A TOML file
+//! Check plans: what is asked of a site, in order, and what its responses must be. A TOML file
 //! becomes a [`CheckPlan`]; what came of it is a [`CheckResult`]. Pure, as the whole crate.
 
 mod json;

@@ -43,7 +43,7 @@ pub enum Action {
     Folder { path: String, wanted: Entries, within: Nanos },
 }
 
-/// A request and what its answer must be.
+/// A request and what its response must be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
     pub method: String,
@@ -58,9 +58,9 @@ pub struct Ask {
     /// The jar that cookies come from and go to; `None`: no cookies.
     pub jar: Option<String>,
     pub version: HttpVersion,
-    /// Ask the server to close the connection after its answer.
+    /// Ask the server to close the connection after its response.
     pub close: bool,
-    /// From the moment the request goes out to the end of the answer.
+    /// From the moment the request goes out to the end of the response.
     pub timeout: Nanos,
     pub expect: Expect,
     pub capture: Vec<(String, Capture)>,
@@ -105,7 +105,7 @@ pub struct Expect {
     pub statuses: Vec<(u16, u16)>,
     pub headers: Vec<(String, HeaderRule)>,
     pub body: Content,
-    /// Bounds of the time from the moment the request goes out to the end of the answer.
+    /// Bounds of the time from the moment the request goes out to the end of the response.
     pub at_least: Option<Nanos>,
     pub at_most: Option<Nanos>,
 }
@@ -113,12 +113,12 @@ pub struct Expect {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wanted {
     #[default]
-    Answer,
-    /// The connection is closed without an answer.
+    Response,
+    /// The connection is closed without a response.
     Closed,
     /// No connection is taken.
     Refused,
-    /// No whole answer within the timeout.
+    /// No whole response within the timeout.
     TimedOut,
 }
 
@@ -126,7 +126,7 @@ impl Wanted {
     /// As the plan file has it.
     pub fn id(self) -> &'static str {
         match self {
-            Wanted::Answer => "answer",
+            Wanted::Response => "answer",
             Wanted::Closed => "closed",
             Wanted::Refused => "refused",
             Wanted::TimedOut => "timeout",

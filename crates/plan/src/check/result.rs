@@ -26,7 +26,7 @@ pub struct StepResult {
     pub took: Nanos,
     /// Method and URL of a request, path of a file; empty for a group.
     pub asked: String,
-    /// Of the last answer.
+    /// Of the last response.
     pub status: Option<u16>,
     /// Of a group.
     pub members: Vec<StepResult>,

@@ -63,7 +63,7 @@ pub enum AfterFailure {
     End,
 }
 
-/// An answer that tells that a login has expired.
+/// A response that tells that a login has expired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refresh {
     /// Inclusive ranges.

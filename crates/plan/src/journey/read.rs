@@ -230,7 +230,7 @@ impl JourneyReader<'_> {
         }
         let check = table.take("check").map(|node| self.reader.expectations(&node)).transpose()?;
         if let Some(check) = &check {
-            wants_an_answer(check.outcome, &table)?;
+            wants_a_response(check.outcome, &table)?;
         }
         if self.steps.len() == STEPS_MAX {
             return Err(table.fault(format!("a plan has {STEPS_MAX} steps at most")));
@@ -263,7 +263,7 @@ impl JourneyReader<'_> {
         }
         let ask = self.reader.ask(url, table, false)?;
         table.conceal(&["http", "close", "jar", "timeout"]);
-        wants_an_answer(ask.expect.outcome, table)?;
+        wants_a_response(ask.expect.outcome, table)?;
         Ok(ask)
     }
 
@@ -377,11 +377,11 @@ pub(super) fn is_speakable(name: &str) -> bool {
     !name.contains(['\n', '<', '>', '=', ','])
 }
 
-fn wants_an_answer(outcome: Wanted, table: &Table<'_>) -> Result<(), ParseError> {
-    if outcome == Wanted::Answer {
+fn wants_a_response(outcome: Wanted, table: &Table<'_>) -> Result<(), ParseError> {
+    if outcome == Wanted::Response {
         return Ok(());
     }
-    Err(table.fault("a journey goes on with the answers; outcome is for check plans"))
+    Err(table.fault("a journey goes on with the responses; outcome is for check plans"))
 }
 
 /// What the steps of a journey capture for as long as their user is there.

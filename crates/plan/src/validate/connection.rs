@@ -64,7 +64,7 @@ fn check_calls(plan: &Plan, problems: &mut Problems) {
     {
         let text = format!(
             "--group {group} and --pipeline {pipeline} are two ways to send ahead; drop --pipeline \
-             for groups that wait for their last answer, or --group for a constant depth"
+             for groups that wait for their last response, or --group for a constant depth"
         );
         problems.add("--group", text);
     }
@@ -447,7 +447,7 @@ fn check_tls(tls: &TlsPlan, version: HttpVersion, problems: &mut Problems) {
         if !known {
             let more = if version == HttpVersion::Auto { "h2, " } else { "" };
             let text = format!(
-                "--alpn {} offers a protocol that is not spoken here; give {more}http/1.1 or \
+                "--alpn {} offers a protocol that is not supported here; give {more}http/1.1 or \
                  http/1.0, or none",
                 quoted(protocol)
             );

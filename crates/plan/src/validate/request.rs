@@ -1,4 +1,4 @@
-//! Targets, requests, and what a good answer is.
+//! Targets, requests, and what a good response is.
 
 use super::Problems;
 use crate::rules::{check_regex, header_fault, method_fault};

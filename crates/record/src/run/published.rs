@@ -109,7 +109,7 @@ pub struct RunRecord {
     pub by_outcome: TimesByOutcome,
     /// Parts of the service time.
     pub phases_s: PhasesRecord,
-    /// Answers by status code.
+    /// Responses by status code.
     pub status: BTreeMap<String, u64>,
     pub failures: Vec<FailureRecord>,
     #[serde(flatten)]

@@ -31,7 +31,7 @@ pub struct ProbeRecord {
     #[serde(with = "ids::seen")]
     #[schemars(schema_with = "ids::seen::schema")]
     pub seen: Seen,
-    /// The same in words: `200`, `no answer in 2 s`.
+    /// The same in words: `200`, `no response in 2 s`.
     pub said: String,
     /// It could not be sent for want of descriptors or ports of the client: it tells nothing of the
     /// server.

@@ -21,7 +21,10 @@ pub(super) fn sentence(facts: &EarlyDataRecord) -> String {
     }
     let unknown = facts.sent - facts.accepted - facts.rejected;
     if unknown > 0 {
-        text.push_str(&format!(", {} on connections that never stood", show::count(unknown)));
+        text.push_str(&format!(
+            ", {} on connections that were never established",
+            show::count(unknown)
+        ));
     }
     if facts.too_early > 0 {
         let times = counted(facts.too_early, "time");
@@ -40,8 +43,8 @@ mod tests {
         assert_eq!(
             sentence(&all),
             "1,200 calls sent before the handshake was over (0-RTT): 1,100 accepted, 90 rejected by the \
-             server and sent again after it, 10 on connections that never stood; 3 times answered with \
-             425 (Too Early) and asked again"
+             server and sent again after it, 10 on connections that were never established; 3 times \
+             answered with 425 (Too Early) and asked again"
         );
         let none = EarlyDataRecord { sent: 0, accepted: 0, rejected: 0, too_early: 0 };
         assert!(sentence(&none).starts_with("no call was sent early"));

@@ -85,7 +85,7 @@ fn table(runs: &[Named<'_>]) -> Markup {
     }
 }
 
-/// A time of a run without an answer is no time.
+/// A time of a run without a response is no time.
 fn shown(kind: FigureKind, value: f64, headline: &Headline) -> String {
     if kind == FigureKind::Time && headline.max_s <= 0.0 {
         "-".to_owned()

@@ -118,7 +118,7 @@ fn unusable_steps(report: &RampRecord, row: usize) -> Option<String> {
     crumbs(points.iter().map(|(purpose, point)| (*purpose, point)))
 }
 
-/// What a path does to the good answers of a load that stays, from one end to the other.
+/// What a path does to the good responses of a load that stays, from one end to the other.
 fn along_the_path(report: &RampRecord, row: usize, curve: &Curve) -> Vec<(&'static str, String)> {
     let axis = report.axis;
     let points: Vec<Point> = report.steps_of(row).map(RampStepRecord::point).collect();

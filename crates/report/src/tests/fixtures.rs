@@ -140,7 +140,7 @@ pub(crate) fn closed_calls() -> Vec<Call> {
 }
 
 /// 400 calls a second for 12 s (the first 2 a warm-up) at a server that freezes 800 ms in second 7,
-/// with answers of several statuses, resets, time-outs and drops.
+/// with responses of several statuses, resets, time-outs and drops.
 fn open_calls() -> Vec<Call> {
     let mut stream = Seed(23).stream(Purpose::Simulation, 1);
     let mut calls = Vec::new();
@@ -357,7 +357,7 @@ pub(crate) fn troubled() -> RunReport {
     report.findings = vec![Finding {
         id: "periodic-stall".to_owned(),
         confidence: Confidence::Likely,
-        evidence: "every answer that fell due between 5.0 s and 5.8 s came at 5.8 s".to_owned(),
+        evidence: "every response that fell due between 5.0 s and 5.8 s came at 5.8 s".to_owned(),
         advice: "look for a garbage collector or a flush of that length".to_owned(),
     }];
     report

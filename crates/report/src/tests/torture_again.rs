@@ -133,7 +133,7 @@ fn a_failure_becomes_a_case_file() {
     kept.script.steps = vec![
         Move::Send(b"GET /a/b?c HTTP/1.1\r\nHost: [::1]:8080\r\nUser-Agent: loadstone-torture/1 (run x)\r\nFrom: ops@example.org\r\nFrom: 'b'\r\n{\r\n".to_vec()),
         Move::Pause(Nanos::from_millis(1_500)),
-        Move::Await(Awaited::Answer),
+        Move::Await(Awaited::Response),
         Move::Send(b"GET /a/bc HTTP/1.1\r\n\r\n".to_vec()),
         Move::HalfClose,
     ];

@@ -245,7 +245,7 @@ fn probes() -> Vec<Probe> {
                 (false, true) => Seen::Shed,
                 (false, false) => Seen::Correct,
             },
-            said: if lost { "no answer in 2 s".into() } else { "200".into() },
+            said: if lost { "no response in 2 s".into() } else { "200".into() },
             ours: false,
             refused: false,
             case: match n {

@@ -167,7 +167,7 @@ pub(crate) fn verified(page: &mut Page, report: &RunRecord) {
     }
 }
 
-/// Failures by class with who is to blame, and answers by status.
+/// Failures by class with who is to blame, and responses by status.
 pub(crate) fn failures(page: &mut Page, report: &RunRecord) {
     failure_classes(page, report);
     let seen = facts::statuses(report);

@@ -79,9 +79,9 @@ fn lists(own: Option<&Exchange>) -> [(&'static str, Vec<String>); 3] {
     }
 }
 
-/// What the server calls itself in its answers.
+/// What the server calls itself in its responses.
 fn server(kept: &Transcript) -> String {
-    let heads = kept.talk.replies.answers.iter().map(|answer| answer.head.as_slice());
+    let heads = kept.talk.replies.responses.iter().map(|response| response.head.as_slice());
     let named = heads.into_iter().find_map(|head| {
         let lines = head.split(|byte| *byte == b'\n');
         lines.filter_map(|line| std::str::from_utf8(line).ok()).find_map(|line| {
@@ -108,7 +108,7 @@ fn steps(kept: &Transcript) -> Result<String, String> {
             Move::Send(bytes) => quoted(&said(kept, bytes)),
             Move::Pause(length) => format!("{{ pause = {} }}", quoted(&span(*length))),
             Move::Await(Awaited::Interim) => "{ await = \"interim\" }".to_owned(),
-            Move::Await(Awaited::Answer) => "{ await = \"answer\" }".to_owned(),
+            Move::Await(Awaited::Response) => "{ await = \"answer\" }".to_owned(),
             Move::Await(Awaited::End) => "{ await = \"end\" }".to_owned(),
             Move::Await(Awaited::Settings) => "{ await = \"settings\" }".to_owned(),
             Move::Urgent => then("urgent"),

@@ -53,7 +53,7 @@ mod tests {
             first_byte: None,
             over: Nanos::from_secs(2),
             seen: Seen::Lost,
-            said: "no answer, in 2 s".into(),
+            said: "no response, in 2 s".into(),
             ours: false,
             refused: false,
             case: "W-10".into(),
@@ -62,8 +62,8 @@ mod tests {
         assert_eq!(
             probes_csv(&[&probe, &kept].map(ProbeRecord::of)),
             "due_s,kind,late_s,connected_s,first_byte_s,over_s,seen,said,ours,case\n\
-             1.500000,new,0.000020,0.000080,,2.000000,lost,\"no answer, in 2 s\",no,W-10\n\
-             1.500000,keep,0.000020,0.000080,,2.000000,shed,\"no answer, in 2 s\",no,W-10\n"
+             1.500000,new,0.000020,0.000080,,2.000000,lost,\"no response, in 2 s\",no,W-10\n\
+             1.500000,keep,0.000020,0.000080,,2.000000,shed,\"no response, in 2 s\",no,W-10\n"
         );
     }
 }

@@ -4,7 +4,7 @@
 //! bytes → requests → pending (until due) → sending → bytes
 //! ```
 //!
-//! Answers keep the order of their requests: on one connection no answer is due before the one
+//! Responses keep the order of their requests: on one connection no response is due before the one
 //! ahead of it. A connection holds at most [`PIPELINE_MAX`] requests and one head's worth of input;
 //! beyond that it stops reading, and the client feels it through TCP.
 
@@ -180,7 +180,7 @@ impl Connection {
             return Life::when(count > 0 && *left > 0);
         }
         if count == 0 {
-            // the client may have closed only its own side and still wait for answers
+            // the client may have closed only its own side and still wait for responses
             self.peer_done = true;
             self.state = ConnectionState::Finishing;
             return Life::Open;
@@ -232,7 +232,7 @@ impl Connection {
     }
 
     /// Sends 100 (Continue) to a client that waits for it, unless the body is coming anyway
-    /// (RFC 9110 §10.1.1) or answers ahead of it are still to go out.
+    /// (RFC 9110 §10.1.1) or responses ahead of it are still to go out.
     fn invite(&mut self, request: &ExactRequest, body_comes: bool, core: &Core) {
         let silent = core.faults.misbehaviour == Some(Misbehaviour::NeverAnswer);
         let first = self.pending.is_empty() && self.sending.is_empty();
@@ -353,7 +353,7 @@ impl Connection {
         Life::Open
     }
 
-    /// Fills the scratch buffer with what may go out, over as many answers as are wholly allowed.
+    /// Fills the scratch buffer with what may go out, over as many responses as are wholly allowed.
     fn gather(&mut self, core: &mut Core) {
         core.scratch.clear();
         let drip = core.faults.body_rate();
@@ -372,7 +372,7 @@ impl Connection {
         }
     }
 
-    /// Books `sent` bytes on the answers in front.
+    /// Books `sent` bytes on the responses in front.
     fn sent(&mut self, mut sent: u64, core: &mut Core) -> After {
         while let Some(outgoing) = self.sending.front_mut() {
             sent -= outgoing.advance(sent);
@@ -392,7 +392,7 @@ impl Connection {
     }
 
     /// Closes our side and waits for the client to close its own, so that unread input does not
-    /// turn the close into a reset that could destroy the answer (RFC 9112 §9.6).
+    /// turn the close into a reset that could destroy the response (RFC 9112 §9.6).
     fn linger(&mut self, id: Id, core: &mut Core) -> Life {
         self.sending.clear();
         self.pending.clear();

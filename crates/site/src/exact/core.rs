@@ -20,7 +20,7 @@ use crate::{AccessLog, Config, Faults};
 /// What falls due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Duty {
-    /// The connection's next pending answer.
+    /// The connection's next pending response.
     Answer,
     /// More of a slow body.
     Drip,
@@ -46,7 +46,7 @@ pub(super) struct Core {
     pub(super) stall: Option<StallClock>,
     /// For one read or one write.
     pub(super) scratch: Vec<u8>,
-    /// The end of the last stall: an answer that was due during it is late only beyond that.
+    /// The end of the last stall: a response that was due during it is late only beyond that.
     pub(super) frozen_until: Nanos,
     /// `die_after` is reached.
     pub(super) dead: bool,
@@ -139,7 +139,7 @@ impl Core {
         self.log.is_some()
     }
 
-    /// Counts and logs how a request ended: with a status, or without an HTTP answer.
+    /// Counts and logs how a request ended: with a status, or without an HTTP response.
     pub(super) fn book(
         &mut self,
         peer: Option<SocketAddr>,

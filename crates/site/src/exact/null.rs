@@ -1,8 +1,8 @@
-//! The null server: one constant answer, as fast as one thread can give it. What a client measures
+//! The null server: one constant response, as fast as one thread can give it. What a client measures
 //! against it is the client.
 //!
 //! It looks for the empty line that ends a head and for nothing else: no body, no method, no HEAD.
-//! Answers to pipelined requests go out up to [`BATCH`] at a time.
+//! Responses to pipelined requests go out up to [`BATCH`] at a time.
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -12,9 +12,10 @@ use super::poller::{Interest, Poller, Wake};
 use super::slab::{Id, Slab};
 use super::{Shared, accept};
 
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nServer: null\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\
+const RESPONSE: &[u8] =
+    b"HTTP/1.1 200 OK\r\nServer: null\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\
 Content-Type: text/plain\r\nContent-Length: 13\r\nConnection: keep-alive\r\n\r\nHello, world!";
-/// Answers in one write.
+/// Responses in one write.
 const BATCH: usize = 64;
 const READ_LEN: usize = 64 * 1024;
 
@@ -23,9 +24,9 @@ struct Connection {
     fd: OwnedFd,
     /// How much of CR LF CR LF was seen at the end of what came.
     seen: u8,
-    /// Bytes of the endless row of answers that are still to go out.
+    /// Bytes of the endless row of responses that are still to go out.
     owed: usize,
-    /// How far into an answer the next byte is.
+    /// How far into a response the next byte is.
     offset: usize,
 }
 
@@ -33,8 +34,8 @@ struct Connection {
 pub(super) fn serve(mut poller: Poller, shared: &Shared) -> std::io::Result<()> {
     let mut connections: Slab<Connection> = Slab::new();
     let mut buffer = vec![0; READ_LEN];
-    // one more than a batch, so that a batch may begin within an answer
-    let answers = ANSWER.repeat(BATCH + 1);
+    // one more than a batch, so that a batch may begin within a response
+    let responses = RESPONSE.repeat(BATCH + 1);
     loop {
         poller.wait(None)?;
         while let Some(wake) = poller.next() {
@@ -43,7 +44,7 @@ pub(super) fn serve(mut poller: Poller, shared: &Shared) -> std::io::Result<()> 
                 Wake::Listener => welcome(&mut poller, &mut connections, shared)?,
                 Wake::Connection { id, .. } => {
                     let Some(connection) = connections.get_mut(id) else { continue };
-                    if connection.turn(id, &poller, shared, &mut buffer, &answers).is_none() {
+                    if connection.turn(id, &poller, shared, &mut buffer, &responses).is_none() {
                         connections.remove(id);
                         poller.listen(true)?;
                     }
@@ -82,7 +83,7 @@ impl Connection {
         poller: &Poller,
         shared: &Shared,
         buffer: &mut [u8],
-        answers: &[u8],
+        responses: &[u8],
     ) -> Option<()> {
         let was_blocked = self.owed > 0;
         if !was_blocked {
@@ -96,19 +97,19 @@ impl Connection {
             let requests = heads_ended(&buffer[..count], &mut self.seen);
             shared.counters.requests(requests as u64);
             shared.counters.answers(200, requests as u64);
-            self.owed = requests * ANSWER.len();
+            self.owed = requests * RESPONSE.len();
         }
         while self.owed > 0 {
-            let len = self.owed.min(BATCH * ANSWER.len());
-            match send(&self.fd, &answers[self.offset..self.offset + len], SendFlags::NOSIGNAL) {
+            let len = self.owed.min(BATCH * RESPONSE.len());
+            match send(&self.fd, &responses[self.offset..self.offset + len], SendFlags::NOSIGNAL) {
                 Ok(sent) => {
                     shared.counters.sent(sent);
                     self.owed -= sent;
-                    self.offset = (self.offset + sent) % ANSWER.len();
+                    self.offset = (self.offset + sent) % RESPONSE.len();
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
-                    // nothing is read while answers are owed: what a client leaves unread is bounded
+                    // nothing is read while responses are owed: what a client leaves unread is bounded
                     poller.modify(&self.fd, id, Interest::WRITE).ok()?;
                     return Some(());
                 }
@@ -168,8 +169,8 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_says_its_length() {
-        let text = std::str::from_utf8(ANSWER).unwrap();
+    fn the_response_says_its_length() {
+        let text = std::str::from_utf8(RESPONSE).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("Content-Length: {}", body.len())));
     }

@@ -1,4 +1,4 @@
-//! One answer on its way out: which bytes, how fast, and what happens to the connection after.
+//! One response on its way out: which bytes, how fast, and what happens to the connection after.
 
 use units::Nanos;
 
@@ -11,7 +11,7 @@ use crate::pattern;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
     Keep,
-    /// Closed so that the client gets all of the answer (RFC 9112 §9.6).
+    /// Closed so that the client gets all of the response (RFC 9112 §9.6).
     Close,
     /// Closed as by a process that dies.
     Drop,
@@ -24,7 +24,7 @@ enum BodyPiece {
     Pattern(u64),
 }
 
-/// An answer that is being sent.
+/// A response that is being sent.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     parts: Vec<BodyPiece>,
@@ -42,27 +42,27 @@ pub(super) struct Outgoing {
     pub(super) is_final: bool,
 }
 
-/// The answer to a request that says 100 (Continue) and nothing more.
+/// The response to a request that says 100 (Continue) and nothing more.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 const HELLO: &str = "hello world";
 /// By how many bytes a wrong length is wrong.
 const WRONG_BY: u64 = 5;
 const WRONG_TEXT: &str = "extra";
 
-/// What an answer is made of besides the request.
+/// What a response is made of besides the request.
 #[derive(Debug)]
 pub(super) struct Making<'a> {
     pub(super) date: &'a str,
     pub(super) misbehaviour: Option<Misbehaviour>,
     /// Answer this, whatever was asked for.
     pub(super) error: Option<u16>,
-    /// This is the connection's last answer.
+    /// This is the connection's last response.
     pub(super) last: bool,
     pub(super) drips: bool,
 }
 
 impl Outgoing {
-    /// The answer to `request`.
+    /// The response to `request`.
     pub(super) fn answer(request: &ExactRequest, making: &Making<'_>) -> Outgoing {
         let (status, mut body, extra) = content(request, making.error);
         let body_len = body.len();
@@ -231,12 +231,12 @@ impl Outgoing {
         wanted - left
     }
 
-    /// Whether `more` bytes would complete the answer.
+    /// Whether `more` bytes would complete the response.
     pub(super) fn ends_after(&self, more: u64) -> bool {
         self.position + more == self.len
     }
 
-    /// Books up to `sent` bytes as handed over: how many of them were of this answer.
+    /// Books up to `sent` bytes as handed over: how many of them were of this response.
     pub(super) fn advance(&mut self, sent: u64) -> u64 {
         let own = sent.min(self.len - self.position);
         self.position += own;
@@ -293,7 +293,7 @@ fn content(request: &ExactRequest, error: Option<u16>) -> (u16, BodyPiece, Strin
         Page::Status { code: 101, .. } if request.version == Version::Http11 => {
             (101, text(""), String::new())
         }
-        Page::Status { code: 100..=199, .. } => (200, text("after an interim answer\n"), plain),
+        Page::Status { code: 100..=199, .. } => (200, text("after an interim response\n"), plain),
         Page::Status { code: code @ 300..=399, to } => {
             let location = format!("Location: {to}\r\n");
             let body = format!("{code}: see {to}\n");
@@ -309,7 +309,7 @@ fn content(request: &ExactRequest, error: Option<u16>) -> (u16, BodyPiece, Strin
     }
 }
 
-/// The interim head that `/status/1xx` puts before its answer; an HTTP/1.0 client must not get one
+/// The interim head that `/status/1xx` puts before its response; an HTTP/1.0 client must not get one
 /// (RFC 9110 §15.2).
 fn interim(version: Version, code: u16) -> Option<BodyPiece> {
     let upgrade = if code == 101 { "Connection: upgrade\r\nUpgrade: none\r\n" } else { "" };

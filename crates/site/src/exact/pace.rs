@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_wait_for_the_tick() {
+    fn responses_wait_for_the_tick() {
         let pace = Pace::new(Weaknesses { quantum: Some(MS(20)), ..Weaknesses::default() });
         let left = [(5, 5), (5, 19), (20, 20), (5, 21), (39, 41)]
             .map(|(a, d)| pace.tick(MS(a), MS(d)).0 / 1_000_000);

@@ -313,7 +313,7 @@ impl RangeLoop {
     }
 }
 
-/// Counts an answer by its status line.
+/// Counts a response by its status line.
 fn book(shared: &Shared, bytes: &[u8]) {
     let status = bytes.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok());
     if let Some(status) = status.and_then(|digits| digits.parse().ok()).filter(|code| *code >= 200)

@@ -14,7 +14,7 @@ pub(super) struct ExactRequest {
     /// The request line, for the log.
     pub(super) line: String,
     pub(super) page: Page,
-    /// HEAD: the answer has no body.
+    /// HEAD: the response has no body.
     pub(super) head_only: bool,
     pub(super) version: Version,
     /// Whether the client wants the connection kept.

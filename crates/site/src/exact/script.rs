@@ -81,7 +81,7 @@ impl Script {
         }
     }
 
-    /// When the answer to a request that arrived at `arrival` is due, if its body then drips for
+    /// When the response to a request that arrived at `arrival` is due, if its body then drips for
     /// `drip`.
     ///
     /// With `service` (or one request at a time) this is Lindley's recursion for a queue in order of

@@ -1,4 +1,4 @@
-//! Bodies of answers.
+//! Bodies of responses.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use super::events::Events;
 use crate::pattern::{self, BLOCK_LEN};
 
-/// What follows an answer's head.
+/// What follows a response's head.
 #[derive(Debug)]
 pub(super) enum PageBody {
     Whole(Bytes),

@@ -19,7 +19,7 @@ use super::Common;
 use super::body::{PageBody, Upload};
 use super::dynamic::Remote;
 use super::pages;
-use super::raw::RawAnswer;
+use super::raw::RawResponse;
 use super::stream::{Backlog, CountedStream, Socket};
 use crate::access::AccessLine;
 use crate::counters::Counters;
@@ -46,7 +46,7 @@ struct Inner {
     peer: Option<SocketAddr>,
     backlog: Rc<Backlog>,
     /// What hyper handed back to be written by hand.
-    handed_back: RefCell<Option<RawAnswer>>,
+    handed_back: RefCell<Option<RawResponse>>,
     date: RefCell<Date>,
 }
 
@@ -149,12 +149,12 @@ impl Dealings {
             .then(|| format!("{} {} {:?}", request.method(), request.uri(), request.version()));
         let line = line.unwrap_or_default();
         match pages::answer(request, self.common()).await {
-            pages::Answer::Page(response) => {
+            pages::SiteResponse::Page(response) => {
                 let body_len = hyper::body::Body::size_hint(response.body()).exact();
                 self.book(&line, response.status().as_u16(), body_len);
                 Ok(response)
             }
-            pages::Answer::Raw(raw) => {
+            pages::SiteResponse::Raw(raw) => {
                 // hyper drops what it has not written when it hands a connection back
                 poll_fn(|cx| self.0.backlog.poll_clear(cx)).await;
                 self.book(&line, raw.status(), None);
@@ -210,14 +210,14 @@ pub(super) struct HandedBack;
 
 impl std::fmt::Display for HandedBack {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the answer is written by hand")
+        f.write_str("the response is written by hand")
     }
 }
 
 impl std::error::Error for HandedBack {}
 
 /// Closes our side and waits for the client to close its own, so that unread input does not turn
-/// the close into a reset that could destroy the answer (RFC 9112 §9.6).
+/// the close into a reset that could destroy the response (RFC 9112 §9.6).
 async fn linger(mut stream: CountedStream) {
     if stream.shutdown().await.is_err() {
         return;

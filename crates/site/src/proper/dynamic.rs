@@ -116,7 +116,7 @@ impl DynamicPages {
         }
     }
 
-    /// Writes a record down; the answer is the page of its file.
+    /// Writes a record down; the response is the page of its file.
     async fn post(&self, body: Upload, said: &PageHead<'_>) -> Response<PageBody> {
         let Ok(body) = Limited::new(body, POST_MAX).collect().await else {
             return refusal(413, "A POST here has 4096 bytes at most, and all of them come.\n");

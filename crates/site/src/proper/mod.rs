@@ -1,7 +1,7 @@
 //! The pages that are right, on hyper: HTTP/1.0 and 1.1, kept and closed connections, pipelining.
 //!
 //! One current-thread runtime per thread; the threads share the listener. What hyper declines to
-//! write (an answer that ends with the connection under HTTP/1.1, interim heads, trailers that
+//! write (a response that ends with the connection under HTTP/1.1, interim heads, trailers that
 //! nobody announced to take) it hands back, and module `raw` writes it on the same connection.
 
 mod body;

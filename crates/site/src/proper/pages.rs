@@ -1,4 +1,4 @@
-//! The pages: from a request to an answer.
+//! The pages: from a request to a response.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::Common;
 use super::body::{Held, PageBody, Pieces, Upload};
 use super::dynamic::DynamicPages;
 use super::events::Events;
-use super::raw::{RawAnswer, RawKind};
+use super::raw::{RawKind, RawResponse};
 use crate::Sleeping;
 use crate::head::{SERVER, bodiless};
 use crate::pattern;
@@ -23,9 +23,9 @@ use units::Nanos;
 
 /// What comes of a request.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum SiteResponse {
     Page(Response<PageBody>),
-    Raw(RawAnswer),
+    Raw(RawResponse),
 }
 
 const WELCOME: &str = include_str!("welcome.html");
@@ -34,41 +34,41 @@ const JSON: &str = "application/json";
 const BINARY: &str = "application/octet-stream";
 
 /// Answers any request.
-pub(super) async fn answer(request: Request<Upload>, common: &Common) -> Answer {
+pub(super) async fn answer(request: Request<Upload>, common: &Common) -> SiteResponse {
     // hyper leaves out the content itself in HTTP/1 alone (RFC 9110 section 9.3.2)
     let bare = request.method() == Method::HEAD && request.version() >= Version::HTTP_2;
     match answer_whole(request, common).await {
         // the fields stay as GET would have them, the length with them
-        Answer::Page(response) if bare => {
-            Answer::Page(response.map(|_| PageBody::Whole(Bytes::new())))
+        SiteResponse::Page(response) if bare => {
+            SiteResponse::Page(response.map(|_| PageBody::Whole(Bytes::new())))
         }
-        answer => answer,
+        response => response,
     }
 }
 
-async fn answer_whole(request: Request<Upload>, common: &Common) -> Answer {
+async fn answer_whole(request: Request<Upload>, common: &Common) -> SiteResponse {
     let found = match refused(&request, common) {
         Some(refusal) => Err(refusal),
         None => target_route(&request, common),
     };
     let route = match found {
         Ok(route) => route,
-        Err(refusal) => return Answer::Page(refuse(&refusal)),
+        Err(refusal) => return SiteResponse::Page(refuse(&refusal)),
     };
     if request.method() == Method::OPTIONS {
         let response = page_of(StatusCode::NO_CONTENT, None, PageBody::Whole(Bytes::new()));
-        return Answer::Page(with(response, header::ALLOW, route.allow()));
+        return SiteResponse::Page(with(response, header::ALLOW, route.allow()));
     }
     if !route.allows(request.method().as_str()) {
         let text =
             format!("{} is not for this page; it takes {}.\n", request.method(), route.allow());
         let response = refuse(&Refusal { status: 405, text });
-        return Answer::Page(with(response, header::ALLOW, route.allow()));
+        return SiteResponse::Page(with(response, header::ALLOW, route.allow()));
     }
     if let Some(raw) = by_hand(&route, &request) {
-        return Answer::Raw(raw);
+        return SiteResponse::Raw(raw);
     }
-    Answer::Page(page(route, request, common).await)
+    SiteResponse::Page(page(route, request, common).await)
 }
 
 /// `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7); the page with most methods
@@ -126,9 +126,9 @@ fn too_large(common: &Common) -> Refusal {
     Refusal { status: 413, text }
 }
 
-/// The answers that hyper would not write, where the request allows them: HTTP/1.0 knows neither
-/// interim answers nor chunks, and a body that is still coming would be in the way.
-fn by_hand(route: &Route, request: &Request<Upload>) -> Option<RawAnswer> {
+/// The responses that hyper would not write, where the request allows them: HTTP/1.0 knows neither
+/// interim responses nor chunks, and a body that is still coming would be in the way.
+fn by_hand(route: &Route, request: &Request<Upload>) -> Option<RawResponse> {
     if request.version() != Version::HTTP_11 || !request.body().is_end_stream() {
         return None;
     }
@@ -139,7 +139,7 @@ fn by_hand(route: &Route, request: &Request<Upload>) -> Option<RawAnswer> {
         _ => return None,
     };
     let ends = matches!(kind, RawKind::Close { .. } | RawKind::Interim { code: 101 });
-    Some(RawAnswer {
+    Some(RawResponse {
         head_only: request.method() == Method::HEAD,
         keep: !ends && !asks_to_close(request.headers()),
         kind,
@@ -235,8 +235,8 @@ async fn timed(span: Nanos) -> Response<PageBody> {
 
 fn status(code: u16, to: &str) -> Response<PageBody> {
     let code = match StatusCode::from_u16(code) {
-        // only for HTTP/1.0, which knows no interim answers
-        Ok(code) if code.is_informational() => return ok(TEXT, "after an interim answer\n"),
+        // only for HTTP/1.0, which knows no interim responses
+        Ok(code) if code.is_informational() => return ok(TEXT, "after an interim response\n"),
         Ok(code) => code,
         Err(_) => return refuse(&Refusal { status: 400, text: "No such status.\n".to_owned() }),
     };
@@ -383,7 +383,7 @@ pub(super) fn refuse(refusal: &Refusal) -> Response<PageBody> {
     page_of(status, Some(TEXT), PageBody::Whole(refusal.text.clone().into()))
 }
 
-/// Every answer's common part. The length is said here, not left to hyper, which would not say 0
+/// Every response's common part. The length is said here, not left to hyper, which would not say 0
 /// to a HEAD.
 pub(super) fn page_of(
     status: StatusCode,

@@ -198,7 +198,7 @@ async fn answer(
     let mut body = Vec::new();
     let most = usize::try_from(visit.common().body_max).unwrap_or(usize::MAX);
     while let Some(mut data) = stream.recv_data().await? {
-        // one byte more than is allowed, so that the answer is 413
+        // one byte more than is allowed, so that the response is 413
         let room = most.saturating_add(1) - body.len();
         let taken = data.remaining().min(room);
         body.extend_from_slice(&data.copy_to_bytes(taken));

@@ -1,4 +1,4 @@
-//! Answers that hyper declines to write, written by hand.
+//! Responses that hyper declines to write, written by hand.
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
@@ -6,9 +6,9 @@ use super::body::Pieces;
 use crate::head::{BodyFraming, ResponseHead};
 use crate::pattern;
 
-/// An answer written by hand. Only to a request without a body, and under HTTP/1.1.
+/// A response written by hand. Only to a request without a body, and under HTTP/1.1.
 #[derive(Clone, Debug)]
-pub(super) struct RawAnswer {
+pub(super) struct RawResponse {
     pub(super) kind: RawKind,
     /// HEAD: no body.
     pub(super) head_only: bool,
@@ -23,14 +23,14 @@ pub(super) enum RawKind {
     /// A chunked body with a trailer. hyper sends one only to who says `TE: trailers`; without that
     /// a trailer may still be sent if, as here, it may be ignored (RFC 9110 §6.5.1).
     Trailer { len: u64, pieces: u64 },
-    /// An interim head and then a plain answer; after 101 nothing.
+    /// An interim head and then a plain response; after 101 nothing.
     Interim { code: u16 },
 }
 
 const PLAIN: &str = "Content-Type: text/plain\r\n";
-const AFTER_INTERIM: &str = "after an interim answer\n";
+const AFTER_INTERIM: &str = "after an interim response\n";
 
-impl RawAnswer {
+impl RawResponse {
     pub(super) fn status(&self) -> u16 {
         match self.kind {
             RawKind::Interim { code: 101 } => 101,

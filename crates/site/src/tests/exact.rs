@@ -23,7 +23,7 @@ fn closed() -> String {
 const PLAIN: &[(&str, &str)] = &[("delay", "0")];
 
 #[test]
-fn plain_answers_are_right_here_too() {
+fn plain_responses_are_right_here_too() {
     let site = site(PLAIN);
     assert_eq!(ask(&site, last("GET /hw")), closed());
     assert_eq!(ask(&site, last("POST /any?thing")), closed());
@@ -31,10 +31,10 @@ fn plain_answers_are_right_here_too() {
     let bytes = ask(&site, last("GET /bytes/200000"));
     assert!(bytes.ends_with(&format!("\n\n{}", pattern(200_000))));
     let mut client = Client::new(&site);
-    let kept_old = client.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").answer(false);
+    let kept_old = client.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").response(false);
     assert_eq!(kept_old, format!("{HEAD}Connection: keep-alive\n{KEPT}"));
-    assert_eq!(client.send(request("GET /status/204")).answer(false).lines().count(), 4);
-    let head = client.send(request("HEAD /bytes/7")).answer(true);
+    assert_eq!(client.send(request("GET /status/204")).response(false).lines().count(), 4);
+    let head = client.send(request("HEAD /bytes/7")).response(true);
     assert!(head.contains("Content-Length: 7\n") && head.ends_with("\n\n"), "{head}");
     let refused = client.send(last("GET /bytes/x")).rest();
     assert!(refused.starts_with("HTTP/1.1 400 Bad Request\n"), "{refused}");
@@ -49,9 +49,9 @@ fn pipelined_requests_and_bodies_in_between() {
     let mut client = Client::new(&site);
     let mut writer = client.0.try_clone().unwrap();
     let sender = std::thread::spawn(move || writer.write_all(text.as_bytes()).unwrap());
-    let answers = client.rest();
+    let responses = client.rest();
     sender.join().unwrap();
-    assert!(answers == kept().repeat(3_002) + &closed(), "{} bytes", answers.len());
+    assert!(responses == kept().repeat(3_002) + &closed(), "{} bytes", responses.len());
 }
 
 #[test]
@@ -61,11 +61,11 @@ fn a_request_byte_by_byte_and_one_that_waits_for_100() {
     for byte in request("GET /hw").bytes() {
         client.send([byte]);
     }
-    assert_eq!(client.answer(false), kept());
+    assert_eq!(client.response(false), kept());
     let head = "PUT /hw HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n";
-    assert_eq!(client.send(head).answer(false), "HTTP/1.1 100 Continue\n\n");
-    assert_eq!(client.send("ab").answer(false), kept());
-    // a client that closes its own side still gets its answers
+    assert_eq!(client.send(head).response(false), "HTTP/1.1 100 Continue\n\n");
+    assert_eq!(client.send("ab").response(false), kept());
+    // a client that closes its own side still gets its responses
     assert_eq!(client.send(request("GET /hw").repeat(2)).no_more().rest(), kept().repeat(2));
 }
 
@@ -73,9 +73,9 @@ fn a_request_byte_by_byte_and_one_that_waits_for_100() {
 fn what_is_no_request_is_refused_and_the_connection_closed() {
     let site = site(&[("delay", "0"), ("body-max", "10")]);
     let refused = |text: &str| {
-        let answer = ask(&site, text);
-        assert!(answer.contains("\nConnection: close\n"), "{answer}");
-        answer.split(' ').nth(1).unwrap().to_owned()
+        let response = ask(&site, text);
+        assert!(response.contains("\nConnection: close\n"), "{response}");
+        response.split(' ').nth(1).unwrap().to_owned()
     };
     let post = "POST / HTTP/1.1\r\nHost: a\r\n";
     let table = [
@@ -94,7 +94,7 @@ fn what_is_no_request_is_refused_and_the_connection_closed() {
     assert_eq!((served.requests, served.answered()), (7, 7));
 }
 
-/// How long the answers to `lines`, sent at once on connections of their own, took at least.
+/// How long the responses to `lines`, sent at once on connections of their own, took at least.
 fn shortest_and_longest(site: &Site, count: usize, line: &str) -> (Duration, Duration) {
     let begin = Instant::now();
     let mut clients: Vec<Client> = (0..count).map(|_| Client::new(site)).collect();
@@ -113,7 +113,7 @@ fn shortest_and_longest(site: &Site, count: usize, line: &str) -> (Duration, Dur
 }
 
 #[test]
-fn no_answer_comes_before_it_is_due() {
+fn no_response_comes_before_it_is_due() {
     let ms = Duration::from_millis;
     let delayed = site(&[("delay", "20ms")]);
     assert!(shortest_and_longest(&delayed, 3, "GET /hw").0 >= ms(20));
@@ -124,7 +124,7 @@ fn no_answer_comes_before_it_is_due() {
     let serial = site(&[("delay", "10ms"), ("one-at-a-time", "")]);
     assert!(shortest_and_longest(&serial, 4, "GET /hw").1 >= ms(40));
     let lateness = serial.lateness();
-    assert_eq!(lateness.answers, 4);
+    assert_eq!(lateness.responses, 4);
     assert!(lateness.p50 <= lateness.p99 && lateness.p99 <= lateness.max, "{lateness:?}");
     assert!(lateness.max > Nanos::ZERO);
 }
@@ -136,7 +136,7 @@ fn responses_of_a_connection_keep_their_order_despite_delays() {
     let mut client = Client::new(&site);
     client.send(lines.concat());
     for len in 0..50 {
-        assert!(client.answer(false).contains(&format!("Content-Length: {len}\n")), "{len}");
+        assert!(client.response(false).contains(&format!("Content-Length: {len}\n")), "{len}");
     }
 }
 
@@ -149,7 +149,7 @@ fn a_stall_holds_everything_up() {
     // another stall follows
     let felt = std::iter::repeat_with(|| {
         let begin = Instant::now();
-        assert_eq!(client.send(request("GET /hw")).answer(false), kept());
+        assert_eq!(client.send(request("GET /hw")).response(false), kept());
         begin.elapsed()
     })
     .take_while(|_| most.elapsed() < PATIENCE)
@@ -171,10 +171,10 @@ fn shares_of_errors_and_resets_repeat_with_the_seed() {
     let draw = |seed: &str| {
         let site = site(&[("error-share", "30%"), ("reset-share", "20%"), ("seed", seed)]);
         let outcome = |_| {
-            let answer = ask(&site, last("GET /hw"));
-            match answer.as_str() {
+            let response = ask(&site, last("GET /hw"));
+            match response.as_str() {
                 "[reset]" => 'r',
-                _ if answer.contains(" 500 ") => 'e',
+                _ if response.contains(" 500 ") => 'e',
                 _ => '.',
             }
         };
@@ -182,8 +182,8 @@ fn shares_of_errors_and_resets_repeat_with_the_seed() {
         let served = site.stop().unwrap();
         let count = |kind| outcomes.matches(kind).count() as u64;
         assert_eq!(served.unanswered, count('r'));
-        assert_eq!(served.answers[&500], count('e'));
-        assert_eq!(served.answers[&200], count('.'));
+        assert_eq!(served.responses[&500], count('e'));
+        assert_eq!(served.responses[&200], count('.'));
         assert!((10..=32).contains(&count('r')) && (12..=38).contains(&count('e')), "{outcomes}");
         outcomes
     };
@@ -197,34 +197,34 @@ fn connections_beyond_the_cap_are_closed_at_once() {
     let mut inside: Vec<Client> = (0..2)
         .map(|_| {
             let mut client = Client::new(&site);
-            client.send(request("GET /hw")).answer(false);
+            client.send(request("GET /hw")).response(false);
             client
         })
         .collect();
     assert_eq!(Client::new(&site).rest(), "");
-    assert_eq!(inside[1].send(request("GET /hw")).answer(false), kept());
+    assert_eq!(inside[1].send(request("GET /hw")).response(false), kept());
     assert_eq!(site.stop().unwrap().connections, 3);
 }
 
 #[test]
-fn close_after_so_many_answers() {
+fn close_after_so_many_responses() {
     let site = site(&[("close-after", "2")]);
-    let answers = ask(&site, request("GET /hw").repeat(5));
-    assert_eq!(answers, kept() + &closed());
+    let responses = ask(&site, request("GET /hw").repeat(5));
+    assert_eq!(responses, kept() + &closed());
 }
 
 #[test]
 fn a_drip_takes_its_time() {
     let site = site(&[("drip", "1000B/s")]);
     let begin = Instant::now();
-    let answer = ask(&site, last("GET /bytes/50"));
-    assert!(answer.ends_with(&format!("\n\n{}", pattern(50))), "{answer}");
+    let response = ask(&site, last("GET /bytes/50"));
+    assert!(response.ends_with(&format!("\n\n{}", pattern(50))), "{response}");
     assert!(begin.elapsed() >= Duration::from_millis(50));
     // a queue of slow bodies on one connection, and one of the server's
     let serial = crate::tests::site(&[("drip", "1000B/s"), ("one-at-a-time", "")]);
     let begin = Instant::now();
-    let answers = ask(&serial, request("GET /bytes/20").repeat(2) + &last("GET /bytes/20"));
-    assert_eq!(answers.matches(&pattern(20)).count(), 3);
+    let responses = ask(&serial, request("GET /bytes/20").repeat(2) + &last("GET /bytes/20"));
+    assert_eq!(responses.matches(&pattern(20)).count(), 3);
     assert!(begin.elapsed() >= Duration::from_millis(60));
 }
 
@@ -236,7 +236,7 @@ fn lengths_are_wrong_as_ordered() {
     let long = site(&[("wrong-length", "long")]);
     let more = |text: String| text.replace("Length: 11", "Length: 16");
     assert_eq!(ask(&long, last("GET /hw")), more(closed()));
-    // the connection stays, and the client waits for the rest: it gets the next answer's start
+    // the connection stays, and the client waits for the rest: it gets the next response's start
     let mut client = Client::new(&long);
     client.send(request("GET /hw") + &last("GET /hw"));
     assert_eq!(client.rest(), more(kept()) + &more(closed()));
@@ -291,10 +291,10 @@ fn die_after_so_many_requests() {
     let site = site(&[("die-after", "3")]);
     let address = site.address().to_string();
     let mut idle = Client::new(&site);
-    assert_eq!(idle.send(request("GET /hw")).answer(false), kept());
+    assert_eq!(idle.send(request("GET /hw")).response(false), kept());
     let mut client = Client::new(&site);
     for _ in 0..2 {
-        assert_eq!(client.send(request("GET /hw")).answer(false), kept());
+        assert_eq!(client.send(request("GET /hw")).response(false), kept());
     }
     assert_eq!((client.rest(), idle.rest()), (String::new(), String::new()));
     assert!(site.wait(PATIENCE));

@@ -1,5 +1,5 @@
-//! Whole answers over loopback, from a client that is nothing but a socket. Nothing here waits for
-//! time to pass; where time is the matter, an answer must not come before it may.
+//! Whole responses over loopback, from a client that is nothing but a socket. Nothing here waits for
+//! time to pass; where time is the matter, a response must not come before it may.
 
 mod exact;
 mod pages;
@@ -51,8 +51,8 @@ impl Client {
         if reset { text + "[reset]" } else { text }
     }
 
-    /// One answer that says its length, or has no body when `head_only`.
-    fn answer(&mut self, head_only: bool) -> String {
+    /// One response that says its length, or has no body when `head_only`.
+    fn response(&mut self, head_only: bool) -> String {
         let mut bytes = Vec::new();
         while !bytes.ends_with(b"\r\n\r\n") {
             bytes.push(self.byte());

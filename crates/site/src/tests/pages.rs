@@ -83,11 +83,11 @@ fn plain_pages() {
 #[test]
 fn a_timed_page_says_what_it_took() {
     let site = site(&[]);
-    let answer = ask(&site, last("GET /timed?2ms"));
-    let (_, value) = answer.split_once("server-timing: asked;dur=2, took;dur=").unwrap();
+    let response = ask(&site, last("GET /timed?2ms"));
+    let (_, value) = response.split_once("server-timing: asked;dur=2, took;dur=").unwrap();
     let (took, rest) = value.split_once(';').unwrap();
-    assert!(took.parse::<f64>().unwrap() >= 2.0, "{answer}");
-    assert!(rest.starts_with("desc=\"measured\"\n"), "{answer}");
+    assert!(took.parse::<f64>().unwrap() >= 2.0, "{response}");
+    assert!(rest.starts_with("desc=\"measured\"\n"), "{response}");
 }
 
 #[test]
@@ -98,8 +98,8 @@ fn every_link_of_the_welcome_page_leads_somewhere() {
     assert!(links.len() > 10);
     for link in links {
         let target = link.split('"').next().unwrap().replace("sleep?3", "sleep?0");
-        let answer = ask(&site, last(&format!("GET /{target}")));
-        let status = answer.split(' ').nth(1).unwrap();
+        let response = ask(&site, last(&format!("GET /{target}")));
+        let status = response.split(' ').nth(1).unwrap();
         let wanted = match target.as_str() {
             "status/404" => "404",
             "status/301?to=/hw" => "301",
@@ -115,8 +115,8 @@ fn every_link_of_the_welcome_page_leads_somewhere() {
 fn bytes_of_any_length() {
     let site = site(&[]);
     for len in [0, 1, 63, 64, 65, 65_536, 1_000_000] {
-        let answer = ask(&site, last(&format!("GET /bytes/{len}")));
-        let (head, body) = answer.split_once("\n\n").unwrap();
+        let response = ask(&site, last(&format!("GET /bytes/{len}")));
+        let (head, body) = response.split_once("\n\n").unwrap();
         assert!(head.contains(&format!("content-length: {len}\n")), "{head}");
         assert!(body == pattern(len), "{len}");
     }
@@ -128,13 +128,13 @@ fn every_status() {
     let site = site(&[]);
     let mut client = Client::new(&site);
     for status in 200..600 {
-        let answer = client.send(request(&format!("GET /status/{status}"))).answer(false);
+        let response = client.send(request(&format!("GET /status/{status}"))).response(false);
         let start = format!("HTTP/1.1 {status} ");
-        assert!(answer.starts_with(&start), "{answer}");
-        let (head, body) = answer.split_once("\n\n").unwrap();
-        assert_eq!(body.is_empty(), [204, 205, 304].contains(&status), "{answer}");
-        assert_eq!(head.contains("content-length"), ![204, 304].contains(&status), "{answer}");
-        assert_eq!(head.contains("\nlocation: /\n"), (300..400).contains(&status), "{answer}");
+        assert!(response.starts_with(&start), "{response}");
+        let (head, body) = response.split_once("\n\n").unwrap();
+        assert_eq!(body.is_empty(), [204, 205, 304].contains(&status), "{response}");
+        assert_eq!(head.contains("content-length"), ![204, 304].contains(&status), "{response}");
+        assert_eq!(head.contains("\nlocation: /\n"), (300..400).contains(&status), "{response}");
     }
     let location = "location: /hw?x\n";
     assert_eq!(
@@ -148,15 +148,15 @@ fn every_status() {
 }
 
 #[test]
-fn interim_answers_and_what_follows_them() {
+fn interim_responses_and_what_follows_them() {
     let site = site(&[]);
     let mut client = Client::new(&site);
-    let interim = client.send(request("GET /status/103")).answer(false);
+    let interim = client.send(request("GET /status/103")).response(false);
     assert_eq!(interim, "HTTP/1.1 103 Early Hints\n\n");
-    let plain = "Server: loadstone\nDate: *\nContent-Length: 24\n";
+    let plain = "Server: loadstone\nDate: *\nContent-Length: 26\n";
     assert_eq!(
-        client.answer(false),
-        format!("HTTP/1.1 200 OK\n{plain}Content-Type: text/plain\n\nafter an interim answer\n")
+        client.response(false),
+        format!("HTTP/1.1 200 OK\n{plain}Content-Type: text/plain\n\nafter an interim response\n")
     );
     // the connection goes on
     assert_eq!(client.send(last("GET /hw")).rest(), text("200 OK", "", "hello world"));
@@ -174,8 +174,8 @@ fn echo_gives_back_what_came() {
     let head = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: x/y\r\nConnection: close\r\n";
     let xy = "HTTP/1.1 200 OK\nserver: loadstone\ncontent-length: 5\ncontent-type: x/y\n\
               connection: close\ndate: *\n\na\nb\0c";
-    let sorted = |answer: &str| {
-        let (head, body) = answer.split_once("\n\n").unwrap();
+    let sorted = |response: &str| {
+        let (head, body) = response.split_once("\n\n").unwrap();
         let mut lines: Vec<&str> = head.lines().collect();
         lines.sort_unstable();
         (lines.join("\n"), body.to_owned())
@@ -252,9 +252,9 @@ fn chunked_and_close_delimited_bodies() {
 fn a_trailer_leaves_the_connection_open() {
     let site = site(&[]);
     let pair = request("GET /chunked/2?trailer=1") + &last("GET /hw");
-    let answers = ask(&site, pair);
+    let responses = ask(&site, pair);
     let end = format!("0\nX-Body-Length: 2\n\n{}", text("200 OK", "", "hello world"));
-    assert!(answers.ends_with(&end), "{answers}");
+    assert!(responses.ends_with(&end), "{responses}");
 }
 
 #[test]
@@ -332,9 +332,9 @@ fn head_is_get_without_the_body() {
 fn methods_that_make_no_sense_are_405() {
     let site = site(&[]);
     for method in ["POST", "DELETE", "BREW"] {
-        let answer = ask(&site, last(&format!("{method} /hw")));
-        assert!(answer.starts_with("HTTP/1.1 405 Method Not Allowed\n"), "{answer}");
-        assert!(answer.contains("\nallow: GET, HEAD, OPTIONS\n"), "{answer}");
+        let response = ask(&site, last(&format!("{method} /hw")));
+        assert!(response.starts_with("HTTP/1.1 405 Method Not Allowed\n"), "{response}");
+        assert!(response.contains("\nallow: GET, HEAD, OPTIONS\n"), "{response}");
     }
     for target in ["/hw", "*"] {
         let options = ask(&site, last(&format!("OPTIONS {target}")));
@@ -349,14 +349,14 @@ fn pipelined_requests_are_answered_in_order() {
     let mut client = Client::new(&site);
     client.send(request("GET /bytes/3") + &request("HEAD /hw") + &request("GET /status/204"));
     client.send(request("GET /status/103") + &request("GET /bytes/5") + &request("GET /close/4"));
-    let answers = client.rest();
-    let statuses: Vec<&str> = answers
+    let responses = client.rest();
+    let statuses: Vec<&str> = responses
         .split("HTTP/1.1 ")
         .skip(1)
-        .map(|answer| answer.split(' ').next().unwrap())
+        .map(|response| response.split(' ').next().unwrap())
         .collect();
     assert_eq!(statuses, ["200", "200", "204", "103", "200", "200", "200"]);
-    assert!(answers.ends_with("\n\n0123"), "{answers}");
+    assert!(responses.ends_with("\n\n0123"), "{responses}");
     let served = site.stop().unwrap();
     assert_eq!((served.connections, served.requests, served.answered()), (1, 6, 6));
 }
@@ -366,7 +366,8 @@ fn http_1_0_is_closed_unless_kept() {
     let site = site(&[]);
     let mut client = Client::new(&site);
     for _ in 0..2 {
-        let kept = client.send("GET /hw HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").answer(false);
+        let kept =
+            client.send("GET /hw HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").response(false);
         assert!(kept.starts_with("HTTP/1.0 200 OK\n"), "{kept}");
         assert!(kept.contains("connection: keep-alive\n"), "{kept}");
     }
@@ -393,6 +394,6 @@ fn what_is_no_request_is_refused_and_counted() {
     // a half request is no request
     assert_eq!(Client::new(&site).send("GET / HT").no_more().rest(), "");
     let served = site.stop().unwrap();
-    assert_eq!(served.answers.into_iter().collect::<Vec<_>>(), [(400, 3), (431, 3)]);
+    assert_eq!(served.responses.into_iter().collect::<Vec<_>>(), [(400, 3), (431, 3)]);
     assert_eq!((served.requests, served.connections), (6, 7));
 }

@@ -22,7 +22,7 @@ impl Write for Shown {
     }
 }
 
-/// Options that choose each engine, without changing a plain answer.
+/// Options that choose each engine, without changing a plain response.
 const ENGINES: [&[(&str, &str)]; 2] = [&[], &[("delay", "0")]];
 
 #[test]
@@ -46,8 +46,8 @@ fn the_books_agree_with_the_client_and_the_log() {
         }
         let served = site.stop().unwrap();
         assert_eq!((served.connections, served.requests, served.unanswered), (3, 15, 0));
-        let answers: Vec<(u16, u64)> = served.answers.into_iter().collect();
-        assert_eq!(answers, [(200, 9), (400, 3), (404, 3)]);
+        let responses: Vec<(u16, u64)> = served.responses.into_iter().collect();
+        assert_eq!(responses, [(200, 9), (400, 3), (404, 3)]);
         assert_eq!((served.bytes_received, served.bytes_sent), (sent, received), "{options:?}");
         let log = String::from_utf8(shown.0.lock().unwrap().clone()).unwrap();
         let lines: Vec<&str> = log.lines().collect();
@@ -88,7 +88,7 @@ fn stopping_closes_the_port_and_what_is_open() {
         let address = site.address().to_string();
         assert_eq!(site.url(), format!("http://{address}"));
         let mut client = Client::new(&site);
-        client.send(request("GET /hw")).answer(false);
+        client.send(request("GET /hw")).response(false);
         let served = site.stop().unwrap();
         assert_eq!((served.requests, served.answered()), (1, 1), "{options:?}");
         assert_eq!(client.rest(), "", "{options:?}");
@@ -150,7 +150,7 @@ fn sleeping_requests_wait_for_each_other_unless_told_not_to() {
     }
     assert!(begin.elapsed() >= Duration::from_millis(60));
 
-    // one hour's sleep does not keep another from its answer
+    // one hour's sleep does not keep another from its response
     let parallel = site(&[("sleep-parallel", "")]);
     let mut long = Client::new(&parallel);
     long.send(request("GET /sleep?3600"));
@@ -200,12 +200,12 @@ fn threads_run_where_they_are_told() {
 #[test]
 fn the_null_server_answers_anything_in_order() {
     let site = site(&[("null", ""), ("threads", "2")]);
-    let answer = "HTTP/1.1 200 OK\nServer: null\nDate: *\nContent-Type: text/plain\n\
+    let response = "HTTP/1.1 200 OK\nServer: null\nDate: *\nContent-Type: text/plain\n\
                   Content-Length: 13\nConnection: keep-alive\n\nHello, world!";
     let mut client = Client::new(&site);
-    assert_eq!(client.send(request("GET /any")).answer(false), answer);
-    assert_eq!(client.send("no HTTP\r\n\r\n").answer(false), answer);
-    client.send("\r\n").send("\r").send("\n").answer(false);
+    assert_eq!(client.send(request("GET /any")).response(false), response);
+    assert_eq!(client.send("no HTTP\r\n\r\n").response(false), response);
+    client.send("\r\n").send("\r").send("\n").response(false);
     // more than a batch, and more than the socket holds
     let many = 20_000;
     let mut writer = client.0.try_clone().unwrap();
@@ -215,10 +215,10 @@ fn the_null_server_answers_anything_in_order() {
     });
     let rest = client.rest();
     sender.join().unwrap();
-    assert!(rest == answer.repeat(many), "{} bytes", rest.len());
+    assert!(rest == response.repeat(many), "{} bytes", rest.len());
     assert_eq!(site.lateness(), Lateness::default());
     let served = site.stop().unwrap();
-    assert_eq!((served.requests, served.answers[&200]), (20_003, 20_003));
+    assert_eq!((served.requests, served.responses[&200]), (20_003, 20_003));
 }
 
 #[test]

@@ -3,14 +3,14 @@
 use crate::Second;
 use units::Nanos;
 
-/// Intervals with answers in a row that must be as before.
+/// Intervals with responses in a row that must be as before.
 const IN_A_ROW: usize = 2;
 /// As before: a median of at most this many times the one before, or this much above it.
 const FACTOR: f64 = 1.5;
 const SLACK: Nanos = Nanos::from_millis(1);
 
-/// Seconds from the start of a polite load until the server answers as before: the start of the
-/// first of two intervals running, both with answers, in which nothing failed and the median
+/// Seconds from the start of an ordinary load until the server answers as before: the start of the
+/// first of two intervals running, both with responses, in which nothing failed and the median
 /// response time was at most 1.5 × `before` or 1 ms above it. `None` when that does not come.
 pub fn as_before(series: &[Second], before: Nanos) -> Option<f64> {
     let limit = Nanos((before.0 as f64 * FACTOR) as u64).max(before + SLACK);

@@ -71,7 +71,7 @@ impl<'a> View<'a> {
         self.total.counts.done()
     }
 
-    /// Answers with this status.
+    /// Responses with this status.
     pub(crate) fn status(&self, status: u16) -> u64 {
         self.total.status.seen().find(|(seen, _)| *seen == status).map_or(0, |(_, count)| count)
     }

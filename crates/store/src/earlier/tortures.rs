@@ -326,7 +326,7 @@ impl Unpack for Shrunk {
 /// What is awaited, by its names.
 const AWAITED: [(&str, Awaited); 4] = [
     ("interim", Awaited::Interim),
-    ("answer", Awaited::Answer),
+    ("answer", Awaited::Response),
     ("end", Awaited::End),
     ("settings", Awaited::Settings),
 ];

@@ -67,7 +67,7 @@ impl Calls {
 struct User {
     /// Bytes of this call's body that are still to be written.
     left: usize,
-    /// Bytes of this call's answer that are still to come.
+    /// Bytes of this call's response that are still to come.
     awaited: usize,
     done: u64,
 }

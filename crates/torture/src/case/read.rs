@@ -326,7 +326,7 @@ fn step(read: toml::Spanned<StepText>) -> Result<ScriptStep, CaseFault> {
         StepText::Pause { pause } => ScriptStep::Pause(duration(&pause, at)?),
         StepText::Await { r#await: what } => ScriptStep::Await(match what.as_str() {
             "interim" => Awaited::Interim,
-            "answer" => Awaited::Answer,
+            "answer" => Awaited::Response,
             "end" => Awaited::End,
             "settings" => Awaited::Settings,
             _ => {

@@ -49,8 +49,8 @@ impl Meeting {
 
     /// Of a conversation in which the message went to the server alone, a valid request behind it.
     pub fn of(talk: &Talk, plain: &Plain) -> Meeting {
-        let answers = talk.replies.answers.len();
-        let own = talk.before_follow_up.unwrap_or(answers).min(answers);
+        let responses = talk.replies.responses.len();
+        let own = talk.before_follow_up.unwrap_or(responses).min(responses);
         match talk.end {
             TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => Meeting::Unlearned,
             _ if own > 1 => Meeting::FindsMore,
@@ -64,5 +64,5 @@ impl Meeting {
 }
 
 fn refused(talk: &Talk) -> bool {
-    talk.replies.answers.first().is_some_and(|answer| answer.status >= 400)
+    talk.replies.responses.first().is_some_and(|response| response.status >= 400)
 }

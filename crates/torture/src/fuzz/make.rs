@@ -329,7 +329,7 @@ fn sequence(frame: &Frame<'_>, random: &mut Stream, length: u64) -> Shot {
             false => frame.query(escaped(&classic(random, length)).as_bytes()),
         };
         shot.moves.push(Move::Send(bytes));
-        // only answers to plain requests are known
+        // only responses to plain requests are known
         shot.methods.push(if valid { "GET" } else { "other" }.to_owned());
     }
     shot

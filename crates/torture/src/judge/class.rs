@@ -13,25 +13,25 @@ use units::{Nanos, quoted};
 ///
 /// | word | holds when |
 /// |---|---|
-/// | `200`, `2xx` | the first final answer has this status |
-/// | `statuses:200,400` | these are the final answers, no more and no fewer |
-/// | `all:2xx` | there are answers, and every one has this status |
-/// | `reject` | the first answer is 4xx, 501 or 505, or the connection ends without one |
-/// | `answered` | there is a final answer |
+/// | `200`, `2xx` | the first final response has this status |
+/// | `statuses:200,400` | these are the final responses, no more and no fewer |
+/// | `all:2xx` | there are responses, and every one has this status |
+/// | `reject` | the first response is 4xx, 501 or 505, or the connection ends without one |
+/// | `answered` | there is a final response |
 /// | `one-answer` | there is exactly one |
 /// | `no-answer` | there is none |
 /// | `close` | the server ended the connection, in order or not |
 /// | `ended` | it answered, or ended the connection: it does not hang |
 /// | `silent` | nothing final came, and the connection stands |
-/// | `interim`, `no-interim` | an interim answer came; none did |
-/// | `not:101` | no answer has this status |
-/// | `has:NAME`, `lacks:NAME` | the first final answer has the field; there is one without it |
-/// | `cut-off` | the first final answer began and did not come to its end |
-/// | `nothing-more` | no byte came that belongs to no answer |
-/// | `no-body` | the first final answer has no content |
-/// | `plain` | the first final answer is that of a plain GET |
-/// | `all-plain` | every answer is |
-/// | `not-longer` | what came is at most a tenth more than a plain GET's answer, and 1 KiB |
+/// | `interim`, `no-interim` | an interim response came; none did |
+/// | `not:101` | no response has this status |
+/// | `has:NAME`, `lacks:NAME` | the first final response has the field; there is one without it |
+/// | `cut-off` | the first final response began and did not come to its end |
+/// | `nothing-more` | no byte came that belongs to no response |
+/// | `no-body` | the first final response has no content |
+/// | `plain` | the first final response is that of a plain GET |
+/// | `all-plain` | every response is |
+/// | `not-longer` | what came is at most a tenth more than a plain GET's response, and 1 KiB |
 /// | `connection:CODE,…` | HTTP/2: GOAWAY with one of these codes, or the server ended the connection without one; no end of ours |
 /// | `connection` | the same with any code but NO_ERROR |
 /// | `stream:CODE,…`, `stream` | HTTP/2: RST_STREAM with one of these codes, with any |
@@ -232,12 +232,12 @@ impl Word {
     }
 }
 
-/// Answers to what the case itself sent.
+/// Responses to what the case itself sent.
 fn own(talk: &Talk) -> &[Response] {
     talk.own_and_behind().0
 }
 
-/// Bytes that came, without the answer to the request that followed.
+/// Bytes that came, without the response to the request that followed.
 fn own_bytes(talk: &Talk) -> u64 {
     let (_, behind) = talk.own_and_behind();
     let bytes = |answer: &Response| answer.head.len() as u64 + answer.body_len;

@@ -14,7 +14,7 @@ pub enum FailureKind {
     Hang,
     /// What came back is no HTTP.
     NoHttp,
-    /// The answers no longer fit the requests.
+    /// The responses no longer fit the requests.
     OutOfStep,
     /// Plain requests were not answered as before afterwards.
     Lost,
@@ -51,7 +51,7 @@ impl FailureKind {
     pub fn of(talk: &Talk, plain: &Plain) -> FailureKind {
         let fault =
             |status: u16| (500..600).contains(&status) && !matches!(status, 501 | 503 | 505);
-        let answers = &talk.replies.answers;
+        let answers = &talk.replies.responses;
         match answers.iter().find(|answer| fault(answer.status)) {
             Some(answer) if broken_server(talk).is_some() => FailureKind::Status(answer.status),
             _ if is_hang(talk) => FailureKind::Hang,
@@ -65,10 +65,10 @@ impl FailureKind {
     }
 }
 
-/// Over HTTP/2 the follow-up got no answer: that it got none is not that it got another's.
+/// Over HTTP/2 the follow-up got no response: that it got none is not that it got another's.
 fn followed_by_nothing(talk: &Talk) -> bool {
     let whole = |answer: &Response| answer.stream == FOLLOW_UP && answer.complete;
-    talk.replies.frames.is_some() && !talk.replies.answers.iter().any(whole)
+    talk.replies.frames.is_some() && !talk.replies.responses.iter().any(whole)
 }
 
 impl std::fmt::Display for FailureKind {

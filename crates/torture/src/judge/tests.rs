@@ -57,7 +57,7 @@ fn judged(lists: [&str; 3], level: RequirementLevel, talk: &Talk) -> String {
 }
 
 fn talk_page() -> Plain {
-    let answer = talk(OK, TalkEnd::Open, None).replies.answers[0].clone();
+    let answer = talk(OK, TalkEnd::Open, None).replies.responses[0].clone();
     Plain { status: 200, body_len: answer.body_len, digest: Some(answer.digest) }
 }
 
@@ -122,11 +122,11 @@ fn a_request_that_follows_must_be_in_step() {
         (talk(OK, TalkEnd::Closed, Some(1)), "pass"),
         (
             talk(OK, TalkEnd::Silent, Some(1)),
-            "fail (200, no more, and the connection stands): a valid request on the same connection got no answer",
+            "fail (200, no more, and the connection stands): a valid request on the same connection got no response",
         ),
         (
             talk(&three, TalkEnd::Open, Some(1)),
-            "fail (200, the connection stands): a valid request on the same connection got 2 answers: they are out of step",
+            "fail (200, the connection stands): a valid request on the same connection got 2 responses: they are out of step",
         ),
         (
             talk(&other, TalkEnd::Open, Some(1)),

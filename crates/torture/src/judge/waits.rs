@@ -35,7 +35,7 @@ pub fn rightly_silent(talk: &Talk) -> Option<Lacking> {
 }
 
 fn is_silent(talk: &Talk) -> bool {
-    talk.end == TalkEnd::Silent && talk.all_sent && talk.replies.answers.is_empty()
+    talk.end == TalkEnd::Silent && talk.all_sent && talk.replies.responses.is_empty()
 }
 
 fn waits(talk: &Talk) -> Option<Lacking> {

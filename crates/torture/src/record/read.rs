@@ -72,8 +72,8 @@ struct Parts {
     all_sent: bool,
     before: Option<usize>,
     interim: Vec<u16>,
-    answers: Vec<Response>,
-    /// The streams of the answers, in their order.
+    responses: Vec<Response>,
+    /// The streams of the responses, in their order.
     answered_on: Vec<u32>,
     frames: Vec<FrameSeen>,
     junk: Option<Vec<u8>>,
@@ -124,7 +124,7 @@ impl Parts {
             "all-sent" => self.all_sent = yes(value)?,
             "before-follow-up" => self.before = Some(number(value)?),
             "interim" => self.interim.push(number(value)?),
-            "answer" => self.answers.push(answer(value)?),
+            "answer" => self.responses.push(response(value)?),
             "answered-on" => self.answered_on.push(number(value)?),
             "frame" => self.frames.push(frame(value)?),
             "junk" => self.junk = Some(bytes(value)?),
@@ -197,11 +197,11 @@ impl Parts {
         };
         let connected = self.events.iter().find(|event| event.what == What::Connected);
         let junk = self.junk.map(|bytes| (self.junk_why, bytes));
-        let mut answers = self.answers;
-        for (answer, stream) in answers.iter_mut().zip(self.answered_on) {
-            answer.stream = stream;
+        let mut responses = self.responses;
+        for (response, stream) in responses.iter_mut().zip(self.answered_on) {
+            response.stream = stream;
         }
-        let replies = Replies::kept(self.interim, answers, junk);
+        let replies = Replies::kept(self.interim, responses, junk);
         let replies = match self.spoken.has_frames() {
             true => replies.with_frames(self.frames),
             false => replies,
@@ -308,7 +308,7 @@ fn step(value: &str) -> Result<Move, String> {
         ("send", text) => Move::Send(bytes(text)?),
         ("pause", length) => Move::Pause(span(length)?),
         ("await", "interim") => Move::Await(Awaited::Interim),
-        ("await", "answer") => Move::Await(Awaited::Answer),
+        ("await", "answer") => Move::Await(Awaited::Response),
         ("await", "end") => Move::Await(Awaited::End),
         ("await", "settings") => Move::Await(Awaited::Settings),
         ("half-close", "") => Move::HalfClose,
@@ -339,10 +339,10 @@ fn over(value: &str) -> Result<(Nanos, TalkEnd), String> {
     Ok((span(at)?, end))
 }
 
-fn answer(value: &str) -> Result<Response, String> {
+fn response(value: &str) -> Result<Response, String> {
     let parts: Vec<&str> = value.splitn(7, ' ').collect();
     let [status, minor, body_len, sum, whole, stays, head] = parts[..] else {
-        return Err("an answer has seven parts".to_owned());
+        return Err("a response has seven parts".to_owned());
     };
     let word = |value: &str, right: &str, wrong: &str| match value {
         it if it == right => Ok(true),

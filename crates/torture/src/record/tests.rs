@@ -18,7 +18,7 @@ fn script() -> TalkScript {
             Move::Pause(Nanos::from_secs(5)),
             Move::Send(vec![b'a'; 100]),
             Move::Await(Awaited::Interim),
-            Move::Await(Awaited::Answer),
+            Move::Await(Awaited::Response),
             Move::StopReading,
             Move::Sip(1024),
             Move::Renegotiate,
@@ -98,7 +98,7 @@ fn what_is_written_is_read_again() {
     let again = read(&text).unwrap();
     assert_eq!(write(&again), text);
     assert_eq!(again.script.steps, kept.script.steps);
-    assert_eq!(again.talk.replies.answers, kept.talk.replies.answers);
+    assert_eq!(again.talk.replies.responses, kept.talk.replies.responses);
     assert_eq!(again.talk.replies.junk, kept.talk.replies.junk);
     assert_eq!((again.talk.raw, again.talk.end), (kept.talk.raw, kept.talk.end));
     assert_eq!(again.plain, kept.plain);

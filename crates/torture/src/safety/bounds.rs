@@ -165,7 +165,7 @@ pub fn rows(bounds: &Bounds) -> Vec<(&'static str, String)> {
         (NAMES[4].0, show::bytes(bounds.message_max)),
         (NAMES[5].0, show::duration(bounds.case_max)),
         (NAMES[6].0, or_none(bounds.run_max.map(show::duration))),
-        ("probes without an answer", or_none(bounds.lost_max.map(show::duration))),
+        ("probes without a response", or_none(bounds.lost_max.map(show::duration))),
     ]
 }
 

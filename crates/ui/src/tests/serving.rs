@@ -15,7 +15,7 @@ fn authority(ui: &Ui) -> String {
     ui.url().trim_start_matches("http://").split('/').next().unwrap().to_owned()
 }
 
-/// The answer to a request with these header lines beside the host's.
+/// The response to a request with these header lines beside the host's.
 fn ask(ui: &Ui, line: &str, headers: &str) -> String {
     send(ui, line, headers, "")
 }
@@ -26,13 +26,13 @@ fn send(ui: &Ui, line: &str, headers: &str, body: &str) -> String {
     let request =
         format!("{line} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n{headers}\r\n{body}");
     stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
 }
 
 #[test]
-fn every_answer_is_guarded() {
+fn every_response_is_guarded() {
     let ui = start("0");
     for (line, status) in [
         ("GET /", "200"),
@@ -48,9 +48,9 @@ fn every_answer_is_guarded() {
         ("GET /result/run-1/tag", "405"),
         ("POST /result/run-1/delete", "403"),
     ] {
-        let answer = ask(&ui, line, "");
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{line}: {answer}");
-        let head = answer.split("\r\n\r\n").next().unwrap();
+        let response = ask(&ui, line, "");
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{line}: {response}");
+        let head = response.split("\r\n\r\n").next().unwrap();
         for part in [
             "content-security-policy: default-src 'none'; script-src 'self'",
             "x-content-type-options: nosniff",
@@ -73,8 +73,8 @@ fn a_form_that_is_too_long_is_refused() {
     let ui = start("0");
     let origin = authority(&ui);
     let headers = format!("Origin: http://{origin}\r\nContent-Length: 20000\r\n");
-    let answer = send(&ui, "POST /result/run-1/tag", &headers, &"x".repeat(20_000));
-    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    let response = send(&ui, "POST /result/run-1/tag", &headers, &"x".repeat(20_000));
+    assert!(response.starts_with("HTTP/1.1 413"), "{response}");
 }
 
 #[test]
@@ -84,10 +84,10 @@ fn beyond_loopback_the_url_has_the_token() {
     let (_, token) = url.split_once("/?token=").expect("a token in the address");
     let first = ask(&ui, "GET /", "");
     assert!(first.starts_with("HTTP/1.1 401"), "{first}");
-    let answer = ask(&ui, &format!("GET /?token={token}"), "");
-    assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
-    assert!(answer.contains("location: /\r\n"), "{answer}");
-    let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    let response = ask(&ui, &format!("GET /?token={token}"), "");
+    assert!(response.starts_with("HTTP/1.1 303"), "{response}");
+    assert!(response.contains("location: /\r\n"), "{response}");
+    let cookie = response.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
     let cookie = cookie.split(';').next().unwrap();
     let known = ask(&ui, "GET /", &format!("Cookie: {cookie}\r\n"));
     assert!(known.starts_with("HTTP/1.1 200"), "{known}");

@@ -43,7 +43,7 @@ fn carried(link: &mut PathLink, at: Nanos, bytes: u32) -> Option<Nanos> {
     link.pop(Nanos::NEVER, &mut lost).map(|delivery| delivery.due)
 }
 
-/// Good answers a second.
+/// Good responses a second.
 fn capacity(users: u32, how: Use, loss: u32) -> f64 {
     let path = format!("webmark, rate=10M, delay=5ms, loss={loss}%");
     let path = PathSpec::parse(&path, &NoTraces).expect("a path");

@@ -98,7 +98,7 @@ fn bodies_carry_their_length_and_empty_posts_say_so() {
 }
 
 #[test]
-fn every_form_of_target_and_what_the_answer_reader_must_know() {
+fn every_form_of_target_and_what_the_response_reader_must_know() {
     let absolute = RequestHead { target: Target::Absolute("http://h.example/x"), ..get(&[]) };
     assert!(absolute.render().unwrap().bytes.starts_with(b"GET http://h.example/x HTTP/1.1\r\n"));
     let connect = RequestHead {

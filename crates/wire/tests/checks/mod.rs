@@ -1,16 +1,16 @@
 //! What must hold for any bytes. The fuzz targets in `fuzz/` and the tests beside this folder run
 //! the same functions; each panics when its rule is broken.
 
-use wire::answer::{Advance, AnswerError, AnswerFacts, AnswerReader, Asked, HeadCache};
+use wire::response::{Advance, Asked, HeadCache, ResponseError, ResponseFacts, ResponseReader};
 use wire::timing::{DURATION_MAX_MS, NAME_MAX, timings};
 
-/// Answers of one input are read at most this many: enough for pipelining, short enough to be fast.
-const ANSWERS_MAX: usize = 50;
+/// Responses of one input are read at most this many: enough for pipelining, short enough to be fast.
+const RESPONSES_MAX: usize = 50;
 
-/// An answer that was completed.
+/// A response that was completed.
 #[derive(Debug, PartialEq, Eq)]
-struct Answer {
-    facts: AnswerFacts,
+struct ReadResponse {
+    facts: ResponseFacts,
     body: Vec<u8>,
     head: Vec<u8>,
     timings: Vec<String>,
@@ -19,18 +19,18 @@ struct Answer {
 /// What came of an input.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
-    answers: Vec<Answer>,
-    open: (AnswerFacts, Vec<u8>),
+    responses: Vec<ReadResponse>,
+    open: (ResponseFacts, Vec<u8>),
     begun: bool,
-    end: Result<(), AnswerError>,
-    /// Bytes used by the completed answers.
+    end: Result<(), ResponseError>,
+    /// Bytes used by the completed responses.
     used: usize,
 }
 
-/// Any bytes, however cut, with a cold or a warm cache, give the same answers and the same end;
+/// Any bytes, however cut, with a cold or a warm cache, give the same responses and the same end;
 /// nothing is consumed twice or left out. The first byte of `data` chooses the request, the second
 /// the cuts.
-pub(crate) fn answer(data: &[u8]) {
+pub(crate) fn response(data: &[u8]) {
     let [choice, cuts, input @ ..] = data else { return };
     let asked = [Asked::Ordinary, Asked::Head, Asked::Connect][usize::from(choice % 3)];
     let keep_head = choice & 0x80 != 0;
@@ -45,15 +45,18 @@ pub(crate) fn answer(data: &[u8]) {
     let cut = see(asked, keep_head, &mut cache, random_pieces(input, *cuts));
     assert_eq!(whole, cut, "cut at random");
     let on_the_wire =
-        |facts: &AnswerFacts| facts.head_bytes + facts.body_bytes + facts.framing_bytes;
-    let counted: u64 = whole.answers.iter().map(|answer| on_the_wire(&answer.facts)).sum();
+        |facts: &ResponseFacts| facts.head_bytes + facts.body_bytes + facts.framing_bytes;
+    let counted: u64 = whole.responses.iter().map(|response| on_the_wire(&response.facts)).sum();
     assert_eq!(counted, whole.used as u64, "every byte is counted once");
-    let carried_on = whole.answers.len().saturating_sub(1);
-    let statuses = whole.answers.iter().map(|answer| answer.facts.status);
+    let carried_on = whole.responses.len().saturating_sub(1);
+    let statuses = whole.responses.iter().map(|response| response.facts.status);
     let interims = statuses.into_iter().all(|status| status >= 200 || status <= 101);
-    assert!(interims && carried_on <= ANSWERS_MAX);
-    for answer in &whole.answers {
-        assert!(answer.facts.timed || answer.timings.is_empty(), "timings that nobody looks for");
+    assert!(interims && carried_on <= RESPONSES_MAX);
+    for response in &whole.responses {
+        assert!(
+            response.facts.timed || response.timings.is_empty(),
+            "timings that nobody looks for"
+        );
     }
 }
 
@@ -63,7 +66,7 @@ fn see<'a>(
     cache: &mut HeadCache,
     pieces: impl Iterator<Item = &'a [u8]>,
 ) -> Seen {
-    let mut step = |reader: &mut AnswerReader, fresh: bool, rest: &[u8]| match fresh {
+    let mut step = |reader: &mut ResponseReader, fresh: bool, rest: &[u8]| match fresh {
         true => reader.begin(asked, cache, rest),
         false => reader.advance(cache, rest),
     };
@@ -72,14 +75,15 @@ fn see<'a>(
 
 /// Whole, and each head parsed as if it were the first.
 fn see_anew(asked: Asked, keep_head: bool, input: &[u8]) -> Seen {
-    let mut advance = |reader: &mut AnswerReader, _: bool, rest: &[u8]| {
+    let mut advance = |reader: &mut ResponseReader, _: bool, rest: &[u8]| {
         reader.advance(&mut HeadCache::new(), rest)
     };
     see_by(asked, keep_head, &mut advance, std::iter::once(input))
 }
 
-/// Reads on; true: these are an answer's first bytes.
-type Step<'a> = &'a mut dyn FnMut(&mut AnswerReader, bool, &[u8]) -> Result<Advance, AnswerError>;
+/// Reads on; true: these are a response's first bytes.
+type Step<'a> =
+    &'a mut dyn FnMut(&mut ResponseReader, bool, &[u8]) -> Result<Advance, ResponseError>;
 
 fn see_by<'a>(
     asked: Asked,
@@ -87,13 +91,13 @@ fn see_by<'a>(
     step: Step<'_>,
     pieces: impl Iterator<Item = &'a [u8]>,
 ) -> Seen {
-    let mut reader = AnswerReader::new(keep_head);
-    let (mut answers, mut body, mut used, mut open_used) = (Vec::new(), Vec::new(), 0, 0);
+    let mut reader = ResponseReader::new(keep_head);
+    let (mut responses, mut body, mut used, mut open_used) = (Vec::new(), Vec::new(), 0, 0);
     let (mut failed, mut fresh) = (None, true);
     reader.start(asked);
     'pieces: for piece in pieces {
         let mut rest = piece;
-        while !rest.is_empty() && answers.len() < ANSWERS_MAX {
+        while !rest.is_empty() && responses.len() < RESPONSES_MAX {
             let advance = match step(&mut reader, std::mem::take(&mut fresh), rest) {
                 Ok(advance) => advance,
                 Err(error) => {
@@ -110,7 +114,7 @@ fn see_by<'a>(
             if advance.done {
                 let facts = reader.facts();
                 assert_eq!(facts.body_bytes, body.len() as u64);
-                answers.push(Answer {
+                responses.push(ReadResponse {
                     facts,
                     body: std::mem::take(&mut body),
                     head: reader.head().to_vec(),
@@ -124,7 +128,7 @@ fn see_by<'a>(
     }
     let (facts, begun) = (reader.facts(), reader.begun());
     let end = failed.map_or_else(|| reader.end_of_input(), Err);
-    Seen { answers, open: (facts, body), begun, end, used }
+    Seen { responses, open: (facts, body), begun, end, used }
 }
 
 /// Pieces of 1 to 64 bytes; `seed` decides.
@@ -144,7 +148,7 @@ pub(crate) fn chunked(data: &[u8]) {
     const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let input = [HEAD, data].concat();
     let mut cache = HeadCache::new();
-    let mut reader = AnswerReader::new(false);
+    let mut reader = ResponseReader::new(false);
     let (mut at, mut body, mut outcome) = (0, Vec::new(), Plain::Unfinished);
     reader.start(Asked::Ordinary);
     while at < input.len() {
@@ -159,7 +163,7 @@ pub(crate) fn chunked(data: &[u8]) {
                 assert!(advance.consumed > 0, "no progress");
             }
             Err(error) => {
-                assert!(matches!(error, AnswerError::BadFraming(_)), "{error:?}");
+                assert!(matches!(error, ResponseError::BadFraming(_)), "{error:?}");
                 outcome = Plain::Broken;
                 break;
             }
@@ -170,7 +174,7 @@ pub(crate) fn chunked(data: &[u8]) {
     assert_eq!(outcome, wanted);
     assert_eq!(body, plain.body);
     if wanted == Plain::Done {
-        assert_eq!(input.len() - at, plain.rest.len(), "what belongs to the next answer");
+        assert_eq!(input.len() - at, plain.rest.len(), "what belongs to the next response");
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Shot {
 }
 
 impl Shot {
-    /// One write, one answer.
+    /// One write, one response.
     pub(super) fn of(method: &str, bytes: Vec<u8>) -> Shot {
         Shot { steps: vec![Move::Send(bytes)], methods: vec![method.to_owned()], deadline: TIME }
     }
@@ -98,7 +98,7 @@ pub(super) struct Boundary {
     pub(super) base: Option<u16>,
 }
 
-/// What an answer says of the amount.
+/// What a response says of the amount.
 enum GrowthVerdict {
     Taken(u16),
     Refused(SizeRefusal),
@@ -126,9 +126,9 @@ fn verdict(talk: &Talk, base: Option<u16>) -> GrowthVerdict {
     if let Some(why) = judge::broken_server(talk) {
         return GrowthVerdict::Bad(why);
     }
-    let answer = talk.replies.answers.first().map(|answer| answer.status);
+    let response = talk.replies.responses.first().map(|response| response.status);
     let refused = |status| SizeRefusal { status, reset: matches!(talk.end, TalkEnd::Broken(_)) };
-    match (answer, talk.end) {
+    match (response, talk.end) {
         (Some(503), _) => {
             GrowthVerdict::Unclear("the server answered 503: it has too much to do".into())
         }
@@ -245,7 +245,7 @@ impl Runner<'_> {
         if is_taken && below.0.high.is_some() { below } else { (found, met) }
     }
 
-    /// `in_vain`: whether this answer to the smallest amount ends the search.
+    /// `in_vain`: whether this response to the smallest amount ends the search.
     fn searched_between(
         &mut self,
         case: &Case,
@@ -376,7 +376,7 @@ impl Runner<'_> {
         let outcome = if failed * 2 > tries { TestOutcome::Fail } else { TestOutcome::Flaky };
         result.outcome = result.outcome.max(outcome);
         let Some((script, talk, judgement)) = kept else { return };
-        let expected = "an answer that is no 5xx, or an end".to_owned();
+        let expected = "a response that is no 5xx, or an end".to_owned();
         let kind = Some(FailureKind::of(&talk, &self.plain));
         result.exchanges.push(ExchangeResult {
             name,

@@ -2,7 +2,7 @@
 
 use super::growth::Shot;
 use crate::{Runner, habits, spoken};
-use dialogue::replies::ANSWERS_MAX;
+use dialogue::replies::RESPONSES_MAX;
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, Talk, TalkEnd};
 use torture::case::{Case, Family};
@@ -11,7 +11,7 @@ use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// Time for all answers on one connection.
+/// Time for all responses on one connection.
 const TIME: Nanos = Nanos::from_secs(60);
 /// The first depth; each further one is ten times as deep.
 const DEPTH: u64 = 10;
@@ -26,7 +26,7 @@ pub(super) fn depth(
     result: &mut CaseResult,
 ) {
     let request = habits::plain_request(runner.target, "");
-    let most = family.count("most").min(ANSWERS_MAX as u64 - 1);
+    let most = family.count("most").min(RESPONSES_MAX as u64 - 1);
     let mut measure = None;
     let mut count = DEPTH.min(most);
     loop {
@@ -37,7 +37,7 @@ pub(super) fn depth(
         let methods = vec!["GET".to_owned(); usize::try_from(count).unwrap_or(0)];
         let shot = Shot { methods, deadline: TIME, ..Shot::of("GET", bytes) };
         let (script, talk) = runner.shoot(shot);
-        let right = talk.replies.answers.iter().filter(|one| runner.plain.is(one)).count() as u64;
+        let right = talk.replies.responses.iter().filter(|one| runner.plain.is(one)).count() as u64;
         let (outcome, why) = judged(&talk, right, count);
         let name = format!("{} requests at once", show::count(count));
         let judgement = runner.noted(case, &name, 1, &script, &talk, outcome, why);
@@ -53,7 +53,7 @@ pub(super) fn depth(
         } else {
             let mut sent = spoken(&script.steps);
             sent.truncate(SENT_MAX);
-            let expected = "an answer to each, or an end".to_owned();
+            let expected = "a response to each, or an end".to_owned();
             result.outcome = result.outcome.max(outcome);
             result.exchanges.push(ExchangeResult {
                 name,
@@ -78,22 +78,23 @@ pub(super) fn depth(
 }
 
 fn judged(talk: &Talk, right: u64, count: u64) -> (TestOutcome, String) {
-    let answers = talk.replies.answers.len() as u64;
+    let responses = talk.replies.responses.len() as u64;
     if let Some(why) = judge::broken_server(talk) {
         return (TestOutcome::Fail, why);
     }
-    let wrong = talk.replies.answers.iter().filter(|one| one.complete).count() as u64 - right;
+    let wrong = talk.replies.responses.iter().filter(|one| one.complete).count() as u64 - right;
     match talk.end {
         TalkEnd::Unconnected(class) => {
             (TestOutcome::Inconclusive, format!("no connection: {}", class.explain()))
         }
-        _ if wrong > 0 => {
-            (TestOutcome::Fail, format!("{} answers were not that of the page", show::count(wrong)))
-        }
+        _ if wrong > 0 => (
+            TestOutcome::Fail,
+            format!("{} responses were not that of the page", show::count(wrong)),
+        ),
         _ if right == count => (TestOutcome::Pass, String::new()),
         TalkEnd::Closed | TalkEnd::Broken(_) if right > 0 => (TestOutcome::Pass, String::new()),
         TalkEnd::Silent => {
-            let why = format!("{} of {} were answered, and then nothing came", answers, count);
+            let why = format!("{} of {} were answered, and then nothing came", responses, count);
             (TestOutcome::Fail, why)
         }
         TalkEnd::Bounded | TalkEnd::Ours => {
@@ -111,24 +112,24 @@ pub(super) fn requests(
     result: &mut CaseResult,
 ) {
     let request = habits::plain_request(runner.target, "");
-    let most = family.count("most").min(ANSWERS_MAX as u64 - 1);
+    let most = family.count("most").min(RESPONSES_MAX as u64 - 1);
     let mut steps = Vec::new();
     for _ in 0..most {
-        steps.extend([Move::Send(request.clone()), Move::Await(Awaited::Answer)]);
+        steps.extend([Move::Send(request.clone()), Move::Await(Awaited::Response)]);
     }
     let methods = vec!["GET".to_owned(); usize::try_from(most).unwrap_or(0)];
     let (script, talk) = runner.shoot(Shot { steps, methods, deadline: TIME });
     runner.noted(case, "one after the other", 1, &script, &talk, TestOutcome::Pass, String::new());
-    let answers = &talk.replies.answers;
-    let count = answers.iter().filter(|one| one.complete).count() as u64;
+    let responses = &talk.replies.responses;
+    let count = responses.iter().filter(|one| one.complete).count() as u64;
     if let TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours = talk.end {
         result.note(TestOutcome::Inconclusive, judge::seen(&talk));
         return;
     }
-    let announced = answers.last().is_some_and(|last| !last.persistent);
+    let announced = responses.last().is_some_and(|last| !last.persistent);
     let (high, note) = match (count < most, announced) {
         (false, false) => (None, "the connection stays"),
-        (_, true) => (Some(count as f64 + 1.0), "the last answer announced the end"),
+        (_, true) => (Some(count as f64 + 1.0), "the last response announced the end"),
         (true, false) => (Some(count as f64 + 1.0), "the end was not announced"),
     };
     result.measures.push(Measure {

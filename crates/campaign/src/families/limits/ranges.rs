@@ -1,4 +1,4 @@
-//! Many ranges of one page: the answer may not be much longer than the page.
+//! Many ranges of one page: the response may not be much longer than the page.
 
 use super::growth::Shot;
 use crate::{Runner, spoken};
@@ -9,10 +9,10 @@ use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::show;
 
-/// Bytes of an answer for each byte of the page: more is a tenth too many, more is too many.
+/// Bytes of a response for each byte of the page: more is a tenth too many, more is too many.
 const SHARE_HELD: f64 = 1.1;
 const SHARE_MAX: f64 = 4.0;
-/// What an answer may have beside the page: each part of a multipart answer has some hundred bytes of its
+/// What a response may have beside the page: each part of a multipart response has some hundred bytes of its
 /// own, which of a short page are many times its length and cost a server nothing.
 const PARTS: u64 = 16 << 10;
 /// Ranges of a first and of a second request of each kind.
@@ -80,7 +80,7 @@ fn ask(
         format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}Range: bytes={list}\r\n\r\n");
     let (script, talk) = runner.shoot(Shot::of("GET", request.into_bytes()));
     let length = runner.plain.body_len.max(1);
-    let came = talk.replies.answers.first().map(|answer| answer.body_len);
+    let came = talk.replies.responses.first().map(|response| response.body_len);
     let share = came.map(|came| came as f64 / length as f64);
     // a page that is shorter than what asks for it costs no more than the request
     let asked = length.max(talk.sent);
@@ -109,7 +109,7 @@ fn expected() -> String {
     format!("200, 206 or 416 with at most {SHARE_HELD} times the bytes of the page")
 }
 
-/// `length`: bytes of the page; `asked`: what the answer is held against.
+/// `length`: bytes of the page; `asked`: what the response is held against.
 fn judged(talk: &Talk, came: Option<u64>, (length, asked): (u64, u64)) -> (TestOutcome, String) {
     if let TalkEnd::Unconnected(class) = talk.end {
         return (TestOutcome::Inconclusive, format!("no connection: {}", class.explain()));
@@ -145,7 +145,7 @@ fn judged(talk: &Talk, came: Option<u64>, (length, asked): (u64, u64)) -> (TestO
     }
 }
 
-/// Bytes of an answer for each byte that it is held against, without what parts may cost.
+/// Bytes of a response for each byte that it is held against, without what parts may cost.
 fn charged(came: u64, asked: u64) -> f64 {
     came.saturating_sub(PARTS) as f64 / asked.max(1) as f64
 }

@@ -164,7 +164,7 @@ impl Runner<'_> {
         self.keep_culprit(case, name, 1, (script, talk), judgement, result);
     }
 
-    /// From the last byte sent to the answer; `None` without one.
+    /// From the last byte sent to the response; `None` without one.
     fn time(&mut self, case: &Case, name: &str, shot: Shot) -> Option<Timed> {
         let (script, talk) = self.shoot(shot);
         self.noted(case, name, 1, &script, &talk, TestOutcome::Pass, String::new());
@@ -172,7 +172,7 @@ impl Runner<'_> {
     }
 }
 
-/// What the server needed: from the last byte sent before the answer began to the end of the answer, which
+/// What the server needed: from the last byte sent before the response began to the end of the response, which
 /// may begin while the request is read, or to the end of our patience. `None` where it ended the connection
 /// without one.
 pub(crate) fn work_of(talk: &Talk) -> Option<Nanos> {

@@ -46,7 +46,7 @@ pub(crate) struct Knee {
     /// The highest rate that was followed; the lowest that was not. Requests a second.
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
-    /// The most right answers a second, of any step.
+    /// The most right responses a second, of any step.
     pub(crate) peak: f64,
     /// The server died of a step: how that showed.
     pub(crate) crashed: Option<String>,
@@ -80,7 +80,7 @@ impl Knee {
             "peak goodput",
             self.peak,
             Unit::PerSecond,
-            "right answers a second".to_owned(),
+            "right responses a second".to_owned(),
         );
         let knee = Measure {
             what: "knee".to_owned(),
@@ -149,7 +149,7 @@ pub(super) struct Course {
     pub(super) odd: Vec<(Nanos, TalkScript)>,
     /// From here on it is watched until all is as before.
     pub(super) released: Nanos,
-    /// A request whose connection ends without an answer is sent once more, as clients do.
+    /// A request whose connection ends without a response is sent once more, as clients do.
     pub(super) resends: bool,
 }
 

@@ -90,7 +90,7 @@ struct Wanted {
 /// A connection of ours.
 #[derive(Debug)]
 struct LoadConnection {
-    /// Answers that were taken.
+    /// Responses that were taken.
     answered: usize,
     call: Option<Wanted>,
     idle_since: Nanos,
@@ -207,9 +207,9 @@ impl Load {
             _ => {}
         }
         let Some(wanted) = line.call else { return };
-        let answer = talk.replies.answers.get(line.answered);
-        let met = match answer {
-            Some(answer) if answer.complete => self.judged(wanted, answer),
+        let response = talk.replies.responses.get(line.answered);
+        let met = match response {
+            Some(response) if response.complete => self.judged(wanted, response),
             // closed between two requests: any client asks again on a new connection
             None if line.answered > 0 && !wanted.again && self.resends(talk.end) => {
                 self.again.push_back(Wanted { again: true, ..wanted });
@@ -229,30 +229,30 @@ impl Load {
         &self.offer.routes[self.offer.flows[wanted.flow].route]
     }
 
-    fn judged(&self, wanted: Wanted, answer: &Response) -> Met {
-        match answer.status {
-            _ if self.route(wanted).plain.is(answer) => Met::Right,
+    fn judged(&self, wanted: Wanted, response: &Response) -> Met {
+        match response.status {
+            _ if self.route(wanted).plain.is(response) => Met::Right,
             429 | 503 => Met::Shed,
             500.. => Met::Fault,
             _ => Met::Wrong,
         }
     }
 
-    /// Takes the answers that have come, and gives up what is too late.
+    /// Takes the responses that have come, and gives up what is too late.
     fn hear(&mut self, now: Nanos, stage: &mut Conversations<'_>) {
         let busy: Vec<usize> =
             self.lines.iter().filter(|(_, line)| line.call.is_some()).map(|(at, _)| *at).collect();
         for place in busy {
             let line = &self.lines[&place];
             let Some(wanted) = line.call else { continue };
-            let answer = stage.replies(place).and_then(|all| all.answers.get(line.answered));
-            let whole = answer.filter(|answer| answer.complete);
+            let response = stage.replies(place).and_then(|all| all.responses.get(line.answered));
+            let whole = response.filter(|response| response.complete);
             let met = match whole {
-                Some(answer) => self.judged(wanted, answer),
+                Some(response) => self.judged(wanted, response),
                 None if wanted.due + self.route(wanted).deadline <= now => Met::Silent,
                 None => continue,
             };
-            let stays = whole.is_some_and(|answer| answer.persistent);
+            let stays = whole.is_some_and(|response| response.persistent);
             self.note(wanted, met, now);
             let Some(line) = self.lines.get_mut(&place) else { continue };
             line.call = None;
@@ -430,7 +430,7 @@ impl ProbeListener for Load {
     }
 }
 
-/// What a request met that got no byte of an answer.
+/// What a request met that got no byte of a response.
 fn without(end: TalkEnd) -> Met {
     match end {
         TalkEnd::Unconnected(FailureClass::Refused) => Met::Refused,

@@ -94,17 +94,17 @@ fn costly(runner: &mut Runner<'_>, path: &str) -> Result<Route, String> {
     let mut slowest = Nanos::ZERO;
     for _ in 0..2 {
         let talk = runner.ask(&request);
-        let whole = talk.replies.answers.first().filter(|answer| answer.complete);
-        let Some(answer) = whole.filter(|answer| (200..400).contains(&answer.status)) else {
+        let whole = talk.replies.responses.first().filter(|response| response.complete);
+        let Some(response) = whole.filter(|response| (200..400).contains(&response.status)) else {
             return Err(format!("{path} was answered badly: {}", judge::seen(&talk)));
         };
         slowest = slowest.max(talk.over);
-        // a page that changes: its status alone is held against the answers
-        let same = plain.as_ref().is_none_or(|before| before.digest == Some(answer.digest));
+        // a page that changes: its status alone is held against the responses
+        let same = plain.as_ref().is_none_or(|before| before.digest == Some(response.digest));
         plain = Some(Plain {
-            status: answer.status,
-            body_len: answer.body_len,
-            digest: same.then_some(answer.digest),
+            status: response.status,
+            body_len: response.body_len,
+            digest: same.then_some(response.digest),
         });
     }
     let plain = plain.ok_or_else(|| format!("{path} was not asked for"))?;

@@ -20,14 +20,14 @@ const BEFORE: Nanos = Nanos::from_secs(2);
 struct Toll {
     /// Requests that were under way when the command began.
     in_flight: u64,
-    /// Cut off: reset, or half an answer.
+    /// Cut off: reset, or half a response.
     cut: u64,
-    /// The connection was closed in order, without a byte of an answer.
+    /// The connection was closed in order, without a byte of a response.
     closed: u64,
     refused: u64,
-    /// No answer in time.
+    /// No response in time.
     silent: u64,
-    /// 503 or 429; another answer than before.
+    /// 503 or 429; another response than before.
     shed: u64,
     wrong: u64,
     due: u64,

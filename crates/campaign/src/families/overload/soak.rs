@@ -1,4 +1,4 @@
-//! odd requests again and again for as long as was asked for, a polite load beneath them, and
+//! odd requests again and again for as long as was asked for, an ordinary load beneath them, and
 //! whether anything of the server drifts.
 
 mod drift;
@@ -19,7 +19,7 @@ use torture::result::CaseResult;
 use torture::{catalogue, fuzz};
 use units::{Nanos, show};
 
-/// The polite load, in knees.
+/// The ordinary load, in knees.
 const EASY: f64 = 0.3;
 /// A window is no shorter.
 const WINDOW_MIN: Nanos = Nanos::from_secs(2);

@@ -13,7 +13,7 @@ use units::{Nanos, show};
 
 /// Before the command.
 const BEFORE: Nanos = Nanos::from_secs(2);
-/// More than this share of the requests without an answer: it should rather say that it cannot.
+/// More than this share of the requests without a response: it should rather say that it cannot.
 const SILENT_MAX: f64 = 0.05;
 
 pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
@@ -55,14 +55,14 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         _ if toll.unanswered as f64 > toll.due as f64 * SILENT_MAX => {
             let (lost, due) = (show::count(toll.unanswered), show::count(toll.due));
             result.notes.push(format!(
-                "while it starved {lost} of {due} requests got no answer: it did not say that it cannot"
+                "while it starved {lost} of {due} requests got no response: it did not say that it cannot"
             ));
             TestOutcome::Degraded
         }
         _ if toll.right == toll.due => {
-            result
-                .notes
-                .push("the starving was not felt: nothing is said of what it would do".to_owned());
+            result.notes.push(
+                "the starving had no effect: nothing is known of what it would do".to_owned(),
+            );
             TestOutcome::Unseen
         }
         _ => TestOutcome::Held,

@@ -12,7 +12,7 @@ const SETTLING: f64 = 0.25;
 /// was not served says nothing. Whoever is served well by a machine that is too busy is served well.
 const LATE_MAX: Nanos = Nanos::from_millis(50);
 const LATE_SHARE: f64 = 0.05;
-/// What we did not send for want of connections is our bound, where answers take less than so many
+/// What we did not send for want of connections is our bound, where responses take less than so many
 /// times what they take on the quiet server, or this much more.
 const AS_QUICK_FACTOR: u64 = 3;
 const AS_QUICK_MORE: Nanos = Nanos::from_millis(5);
@@ -23,15 +23,15 @@ pub(crate) enum Met {
     Right,
     /// 503 or 429.
     Shed,
-    /// Another answer with a status from 500 on; any other than a plain GET gets.
+    /// Another response with a status from 500 on; any other than a plain GET gets.
     Fault,
     Wrong,
-    /// The beginning of an answer; an end without a byte; a reset; nobody listened.
+    /// The beginning of a response; an end without a byte; a reset; nobody listened.
     Short,
     Closed,
     Reset,
     Refused,
-    /// No answer in time.
+    /// No response in time.
     Silent,
     /// Too many waited: it was not sent; or it needed a connection, and no more may be opened in a
     /// second.
@@ -66,7 +66,7 @@ pub(crate) struct LoadStep {
     pub(crate) unopened: u64,
     /// Answered otherwise, or not.
     pub(crate) lost: u64,
-    /// Right answers that came within the span.
+    /// Right responses that came within the span.
     pub(crate) served: u64,
     /// Those that could not be sent in time for our own fault.
     pub(crate) late: u64,
@@ -109,7 +109,7 @@ impl LoadStep {
         step
     }
 
-    /// Right answers a second.
+    /// Right responses a second.
     pub(crate) fn goodput(&self) -> f64 {
         per_second(self.served, self.span)
     }

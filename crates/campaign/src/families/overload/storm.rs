@@ -42,7 +42,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         health.recovery,
         GATE,
         format!(
-            "after {} of {} odd connections, seed {}; what was felt meanwhile is not judged",
+            "after {} of {} odd connections, seed {}; the impact meanwhile is not judged",
             show::duration(span),
             show::count(count as u64),
             runner.settings.seed

@@ -68,12 +68,12 @@ pub(super) fn keep_alive(
 ) {
     let count = family.count("requests").max(1);
     let request = habits::plain_request(runner.target, "");
-    let call = [Move::Send(request), Move::Await(Awaited::Answer)];
+    let call = [Move::Send(request), Move::Await(Awaited::Response)];
     let mut steps: Vec<Move> = (0..count).flat_map(|_| call.clone()).collect();
     steps.push(Move::Close);
     let script = runner.bare(steps, CALL_DEADLINE);
     let kept = runner.hold(script);
-    let done = kept.replies.answers.iter().filter(|one| one.complete).count() as u64;
+    let done = kept.replies.responses.iter().filter(|one| one.complete).count() as u64;
     if done < count {
         result.notes.push(format!(
             "of {count} requests on one connection {done} were answered: {}",
@@ -84,7 +84,7 @@ pub(super) fn keep_alive(
     let closing = habits::plain_request(runner.target, "Connection: close\r\n");
     let (mut single, gap) = (0, pace(runner.opens_max(OPENS)));
     for _ in 0..count {
-        single += u64::from(!runner.ask(&closing).replies.answers.is_empty());
+        single += u64::from(!runner.ask(&closing).replies.responses.is_empty());
         // never faster than connections may be opened
         runner.world.pause(gap);
         if runner.is_stopped() {
@@ -112,7 +112,7 @@ pub(super) fn keep_alive(
     ));
 }
 
-/// Nothing can be said of what well-behaved clients feel.
+/// Nothing can be said of what well-behaved clients observe.
 pub(super) fn noisy(runner: &Runner<'_>, result: &mut CaseResult) -> bool {
     let Some(why) = runner.noise() else { return false };
     result.outcome = TestOutcome::Inconclusive;

@@ -24,7 +24,7 @@ const STATES: [(&str, &str); 5] = [
     ("half-head", "half a head"),
     ("dripped-head", "a dripped head"),
     ("dripped-body", "a dripped body"),
-    ("unread", "an answer that is not read"),
+    ("unread", "a response that is not read"),
     ("idle", "an idle connection"),
 ];
 
@@ -108,8 +108,8 @@ pub(super) fn post_head(runner: &Runner<'_>, length: u64) -> Vec<u8> {
 fn size_of_page(runner: &mut Runner<'_>) -> u64 {
     let Some(path) = runner.settings.big.clone() else { return runner.plain.body_len };
     let request = get(runner, &path);
-    let answers = runner.ask(&request).replies.answers;
-    answers.first().filter(|first| first.status < 300).map_or(0, |first| first.body_len)
+    let responses = runner.ask(&request).replies.responses;
+    responses.first().filter(|first| first.status < 300).map_or(0, |first| first.body_len)
 }
 
 fn get(runner: &Runner<'_>, path: &str) -> Vec<u8> {

@@ -13,8 +13,8 @@ use units::{Nanos, show};
 
 /// Pieces a second.
 const PIECES: u64 = 4;
-/// Time for the answer after the last piece.
-const ANSWER: Nanos = Nanos::from_secs(10);
+/// Time for the response after the last piece.
+const RESPONSE: Nanos = Nanos::from_secs(10);
 /// Bytes of one field that fills a head.
 const FILLER: usize = 500;
 
@@ -27,7 +27,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let head = slowly(long_head(runner, size), rate);
     let body = slowly(long_body(runner, size), rate);
     let takes = runner.target.takes_bodies;
-    let lasts = Nanos::from_secs_f64(size as f64 / rate as f64 + 1.0) + ANSWER;
+    let lasts = Nanos::from_secs_f64(size as f64 / rate as f64 + 1.0) + RESPONSE;
     let scripts: Vec<TalkScript> = (0..count)
         .map(|turn| match takes && turn % 2 == 1 {
             true => {

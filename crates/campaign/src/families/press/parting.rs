@@ -1,4 +1,4 @@
-//! Clients that leave: by a reset before the answer, or by their end in the middle of a request.
+//! Clients that leave: by a reset before the response, or by their end in the middle of a request.
 
 use super::churn::{is_by_server, noisy};
 use super::held::post_head;
@@ -12,7 +12,7 @@ use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// Whole requests, reset before the answer, in rounds: what a server does not get back adds up.
+/// Whole requests, reset before the response, in rounds: what a server does not get back adds up.
 pub(super) fn resets(
     runner: &mut Runner<'_>,
     case: &Case,

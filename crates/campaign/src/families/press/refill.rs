@@ -12,7 +12,7 @@ use units::{Nanos, show};
 
 /// As many as before: at least this share of them.
 pub(super) const REFILLED: f64 = 0.95;
-/// Polite connections of a fill at most.
+/// Well-behaved connections of a fill at most.
 const FILL_MAX: u64 = 100;
 /// Two measured deadlines are given to a server that is full; or this, where none was measured.
 const WAIT: Nanos = Nanos::from_secs(10);
@@ -26,7 +26,7 @@ pub(super) fn enough(former: u64) -> u64 {
     (former as f64 * REFILLED).ceil() as u64
 }
 
-/// How many polite connections, that then stay, are answered of those that were to be; `None` where
+/// How many well-behaved connections, that then stay, are answered of those that were to be; `None` where
 /// nothing can be said.
 pub(super) fn fill(runner: &mut Runner<'_>, case: &Case, wanted: u64, hold: Nanos) -> Option<u64> {
     let count = runner.connections_max(wanted);

@@ -70,7 +70,7 @@ impl Siege<'_> {
         }
         while self.narrow(runner, start, &mut bracket) {}
         let former = bracket.good.as_ref().map(|(count, _)| *count);
-        // polite connections that had no effect have nothing to be held against
+        // well-behaved connections that had no effect have nothing to be held against
         let former =
             former.filter(|_| bracket.bad.is_some() || self.control.is_some() && !self.case.press);
         self.concluded(runner, result, bracket);
@@ -190,13 +190,13 @@ impl Siege<'_> {
             round.notes.push(note);
         }
         if round.health.armed == 0 {
-            // nobody pressed: what well-behaved clients felt says nothing
+            // nobody pressed: what well-behaved clients observed says nothing
             round.outcome = TestOutcome::Inconclusive;
         }
         conclude(result, round);
     }
 
-    /// The pressure once more, longer, and the same number of polite connections.
+    /// The pressure once more, longer, and the same number of well-behaved connections.
     fn again(
         &self,
         runner: &mut Runner<'_>,
@@ -287,7 +287,7 @@ fn connections(count: u64) -> String {
 }
 
 fn polite_connections(count: u64) -> String {
-    format!("{count} polite connection{}", if count == 1 { "" } else { "s" })
+    format!("{count} well-behaved connection{}", if count == 1 { "" } else { "s" })
 }
 
 impl Bracket {
@@ -319,7 +319,7 @@ fn conclude(result: &mut CaseResult, round: Round) {
 /// Not as many stood as were meant to, and that was the server's doing.
 fn unarmed(round: &Round) -> Option<String> {
     let (armed, wanted) = (round.health.armed, round.health.wanted);
-    (!round.is_armed()).then(|| format!("no more than {armed} of {wanted} connections stood at once: the server ended or refused the others"))
+    (!round.is_armed()).then(|| format!("no more than {armed} of {wanted} connections were open at once: the server ended or refused the others"))
 }
 
 /// The median time for which the server bore the connections that it ended, and how many they are;

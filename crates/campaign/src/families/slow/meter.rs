@@ -22,11 +22,11 @@ use units::{Nanos, show};
 /// states are held one after the other.
 const HORIZON_ELSEWHERE: Nanos = Nanos::from_secs(75);
 const HORIZON_SERIAL: Nanos = Nanos::from_secs(75);
-/// Time for the rest of an answer that was not read for long.
+/// Time for the rest of a response that was not read for long.
 const DRAIN: Nanos = Nanos::from_secs(60);
 /// The time of a case leaves room for its beginning and its end.
 const MARGIN: Nanos = Nanos::from_secs(5);
-/// New connections that get no answer, one after the other, until the server is taken to be full.
+/// New connections that get no response, one after the other, until the server is taken to be full.
 const LOST_MAX: u32 = 3;
 
 /// What was seen of the states so far.
@@ -154,8 +154,9 @@ impl Runner<'_> {
         script.methods = vec!["HEAD".to_owned()];
         script.probe = true;
         let talk = self.hold(script);
-        let answer = talk.replies.answers.first().filter(|answer| answer.status == 200);
-        let length = answer.and_then(|answer| answer.field("content-length").next()?.parse().ok());
+        let response = talk.replies.responses.first().filter(|response| response.status == 200);
+        let length =
+            response.and_then(|response| response.field("content-length").next()?.parse().ok());
         match length {
             Some(length) if length >= least => Ok((path, length)),
             Some(length) => {

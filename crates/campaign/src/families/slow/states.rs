@@ -22,7 +22,7 @@ pub(crate) enum SlowState {
 
 /// Bytes that a body declares and does not send.
 const DECLARED: u64 = 1_000;
-/// How often, and how much, is read of an answer that is read slowly.
+/// How often, and how much, is read of a response that is read slowly.
 const SIP_EVERY: Nanos = Nanos::SECOND;
 const SIP: usize = 1_024;
 
@@ -52,9 +52,9 @@ impl SlowState {
             SlowState::HeadDripped => "head, dripped",
             SlowState::Body => "half a body",
             SlowState::BodyDripped => "body, dripped",
-            SlowState::Unread => "answer not read",
-            SlowState::Sipped => "answer read at 1 KiB/s",
-            SlowState::Idle => "idle after an answer",
+            SlowState::Unread => "response not read",
+            SlowState::Sipped => "response read at 1 KiB/s",
+            SlowState::Idle => "idle after a response",
             SlowState::Handshake => "half a TLS handshake",
         }
     }
@@ -111,7 +111,7 @@ impl SlowState {
             }
             SlowState::Idle => {
                 let plain = habits::plain_request(target, "");
-                one(vec![Move::Send(plain), Move::Await(Awaited::Answer)])
+                one(vec![Move::Send(plain), Move::Await(Awaited::Response)])
             }
             SlowState::Handshake => one(vec![Move::Send(half_hello())]),
         }

@@ -8,10 +8,10 @@ use torture::judge::{Judgement, TestOutcome};
 use torture::result::{Measure, Unit};
 use units::{Nanos, show};
 
-/// A final answer within this time, though the body was not there, is no deadline.
+/// A final response within this time, though the body was not there, is no deadline.
 const EARLY: Nanos = Nanos::from_secs(2);
-/// The answer to the request before a connection idles comes within this time.
-const ANSWER: Nanos = Nanos::from_secs(5);
+/// The response to the request before a connection idles comes within this time.
+const RESPONSE: Nanos = Nanos::from_secs(5);
 /// A deadline of 60 s is kept by a server whose timer is as much too late: a tenth.
 const LATE: f64 = 1.1;
 /// A dripped message that lasts longer than so many times one that does not drip has a deadline that
@@ -53,7 +53,7 @@ impl Held {
 
     /// How it ended, without what was asked for before.
     fn parting(&self, state: SlowState) -> String {
-        let said = self.talk.replies.answers.len() > 1 || self.talk.replies.junk.is_some();
+        let said = self.talk.replies.responses.len() > 1 || self.talk.replies.junk.is_some();
         match self.talk.end {
             TalkEnd::Closed if state == SlowState::Idle && !said => {
                 "closed without a byte".to_owned()
@@ -75,7 +75,8 @@ impl Held {
     /// The server has answered without waiting for the body.
     pub(super) fn was_answered_early(&self, state: SlowState) -> bool {
         let timed_out = |status| matches!(status, 408 | 504);
-        let answered = self.talk.replies.answers.first().is_some_and(|one| !timed_out(one.status));
+        let answered =
+            self.talk.replies.responses.first().is_some_and(|one| !timed_out(one.status));
         state.is_body() && answered && self.first_byte().is_some_and(|at| at < EARLY)
     }
 
@@ -97,7 +98,7 @@ impl Held {
         if state != SlowState::Idle {
             return connected;
         }
-        self.received().rfind(|at| *at <= connected + ANSWER).unwrap_or(connected)
+        self.received().rfind(|at| *at <= connected + RESPONSE).unwrap_or(connected)
     }
 
     /// When its word that it waits no longer came, or else its end.
@@ -109,7 +110,7 @@ impl Held {
         let asked = usize::from(state == SlowState::Idle);
         let word = match self.script.tls_name {
             // the records of TLS itself are no words
-            Some(_) if talk.replies.answers.len() > asked => self.received().next_back(),
+            Some(_) if talk.replies.responses.len() > asked => self.received().next_back(),
             Some(_) => None,
             None => self.received().find(|at| *at > since),
         };
@@ -196,17 +197,17 @@ impl Held {
         }
     }
 
-    /// An answer that was not read, or slowly: what is left of it is counted at the end.
+    /// A response that was not read, or slowly: what is left of it is counted at the end.
     fn read(&self, state: SlowState) -> (Judgement, Option<Measure>) {
-        let Some(answer) = self.talk.replies.answers.first() else {
+        let Some(response) = self.talk.replies.responses.first() else {
             return self.gave_up(state, 0, None);
         };
-        let whole = answer.field("content-length").next().and_then(|text| text.parse().ok());
-        if answer.complete {
-            return self.read_whole(state, answer.body_len);
+        let whole = response.field("content-length").next().and_then(|text| text.parse().ok());
+        if response.complete {
+            return self.read_whole(state, response.body_len);
         }
         match self.talk.end {
-            TalkEnd::Closed | TalkEnd::Broken(_) => self.gave_up(state, answer.body_len, whole),
+            TalkEnd::Closed | TalkEnd::Broken(_) => self.gave_up(state, response.body_len, whole),
             _ => {
                 let why = "what was left of it did not come within the time for it".to_owned();
                 (self.judgement(TestOutcome::Inconclusive, String::new(), why), None)
@@ -220,7 +221,7 @@ impl Held {
             SlowState::Sipped => (TestOutcome::Pass, String::new(), String::new()),
             _ => {
                 let why = format!("all {all} came, though nothing was read for {span}");
-                (TestOutcome::Unbounded, "an answer that is cut short".to_owned(), why)
+                (TestOutcome::Unbounded, "a response that is cut short".to_owned(), why)
             }
         };
         let note = format!("none within {span}: all {all} came then");
@@ -241,7 +242,7 @@ impl Held {
         let measure = self.measure(None, Some(self.horizon.as_secs_f64()), cut);
         let expected = match state {
             SlowState::Sipped => String::new(),
-            _ => "an answer that is cut short".to_owned(),
+            _ => "a response that is cut short".to_owned(),
         };
         (self.judgement(TestOutcome::Pass, expected, String::new()), Some(measure))
     }

@@ -188,7 +188,7 @@ fn a_sick_instrument_says_nothing_of_what_may_be_its_own() {
             "3 of 205 probes were sent more than 5.00 ms after they were due (up to 6.00 ms): this machine was too busy"
         ]
     );
-    // six milliseconds do not lose an answer of two seconds
+    // six milliseconds do not lose a response of two seconds
     let lost = with(100, 'x', 0..50).replace("xxxxxxxxxx", "xxxxxxxxxl");
     assert_eq!(word_for(row(lost)), TestOutcome::Denied);
     let (outcome, _, notes) = judged(&row(with(100, '!', 0..1)));
@@ -199,7 +199,7 @@ fn a_sick_instrument_says_nothing_of_what_may_be_its_own() {
 }
 
 #[test]
-fn an_answer_after_the_release_tells_nothing_of_the_pressure() {
+fn a_response_after_the_release_tells_nothing_of_the_pressure() {
     // the last two probes were still waiting when everything was let go
     let row = Row { new: with(100, '~', 99..100), ..Row::default() };
     let mut all = probes(ProbeKind::New, ARMED_AT, &row.new);

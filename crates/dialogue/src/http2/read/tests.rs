@@ -19,7 +19,7 @@ fn told(input: &[u8]) -> String {
         let mut out: Vec<String> = replies.interim.iter().map(|one| format!("({one})")).collect();
         let frames = &replies.frames.as_ref().unwrap().frames;
         out.extend(frames.iter().map(FrameSeen::to_string));
-        for answer in &replies.answers {
+        for answer in &replies.responses {
             let whole = if answer.complete { "" } else { "…" };
             let Response { status, stream, body_len, .. } = answer;
             out.push(format!("{stream}: {status} {body_len}{whole}"));
@@ -101,7 +101,7 @@ proptest! {
     }
 }
 
-/// What comes over QUIC, whatever it is cut into: an answer, and what ends streams and the connection.
+/// What comes over QUIC, whatever it is cut into: a response, and what ends streams and the connection.
 #[test]
 fn pieces_of_streams_are_read() {
     use crate::http3::write;
@@ -125,7 +125,7 @@ fn pieces_of_streams_are_read() {
             let mut replies = Replies::http3(Some(16), TablePermit::default());
             all.chunks(size).for_each(|piece| replies.take(piece));
             assert_eq!(replies.junk, None, "pieces of {size} bytes");
-            let [answer] = &replies.answers[..] else { panic!("{:?}", replies.answers) };
+            let [answer] = &replies.responses[..] else { panic!("{:?}", replies.responses) };
             assert_eq!((answer.status, answer.body_len, answer.complete), (200, 5, true));
             assert!(answer.head.starts_with(b"HTTP/3 200\r\n"));
             let frames = replies.frames.as_ref().unwrap();

@@ -223,10 +223,10 @@ fn talk(lines: &[&str], machine: &mut Machine) -> (Talk, Nanos) {
     (all.into_talks().remove(0), io.now())
 }
 
-/// `200 closed, saw ack`: the answers, how it ended, what steps saw.
+/// `200 closed, saw ack`: the responses, how it ended, what steps saw.
 fn said(talk: &Talk) -> String {
     let statuses: Vec<String> =
-        talk.replies.answers.iter().map(|one| one.status.to_string()).collect();
+        talk.replies.responses.iter().map(|one| one.status.to_string()).collect();
     let saw = talk.events.iter().filter_map(|event| match event.what {
         What::Saw(kind) => Some(kind.id()),
         _ => None,

@@ -3,7 +3,7 @@ use super::*;
 use plan::NoFiles;
 use plan::check::{Action, Ask, Given, from_toml};
 use std::collections::BTreeMap;
-use wire::answer::AnswerFacts;
+use wire::response::ResponseFacts;
 
 fn ask(rest: &str) -> Ask {
     let text = format!(
@@ -19,7 +19,7 @@ fn ask(rest: &str) -> Ask {
 
 fn reply(status: u16, fields: &str, body: &str) -> Result<Reply, Trouble> {
     Ok(Reply {
-        facts: AnswerFacts { status, ..AnswerFacts::default() },
+        facts: ResponseFacts { status, ..ResponseFacts::default() },
         head: format!("HTTP/1.1 {status} X\r\n{fields}\r\n").into_bytes(),
         body: body.as_bytes().to_vec(),
     })
@@ -37,7 +37,7 @@ fn captured() -> BTreeMap<String, String> {
 fn judged(expect: &str, result: &Result<Reply, Trouble>) -> String {
     let ask = ask(&format!("expect = {{ {expect} }}"));
     let came = Answered { result, took: Nanos::from_millis(1_500) };
-    match answer(&ask.expect, &came, &captured()) {
+    match difference(&ask.expect, &came, &captured()) {
         None => "✓".to_owned(),
         Some(Difference { what, expected, got }) => format!("{what}: {expected} / {got}"),
     }
@@ -169,7 +169,7 @@ fn captures() {
 }
 
 fn member(name: &str, millis: u64, failed: bool) -> StepResult {
-    let difference = failed.then(|| Difference::new("outcome", "an answer", "closed"));
+    let difference = failed.then(|| Difference::new("outcome", "a response", "closed"));
     StepResult {
         name: name.to_owned(),
         line: 1,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 const HEAD: &str = "printf 'Content-Type: text/plain\\n\\n'\n";
 
-/// The whole answer of a shell script to a GET, and the log.
+/// The whole response of a shell script to a GET, and the log.
 async fn ran(stage: &Stage, script: &str) -> (String, String) {
     let script = stage.script(script);
     let reply = script.answer(get(None), &Breaks::default()).await;
@@ -20,8 +20,8 @@ async fn ran(stage: &Stage, script: &str) -> (String, String) {
 }
 
 #[track_caller]
-fn refused((answer, log): (String, String), status: u16, expected: &str) {
-    assert!(answer.starts_with(&format!("{status}\n")), "{answer}\n{log}");
+fn refused((response, log): (String, String), status: u16, expected: &str) {
+    assert!(response.starts_with(&format!("{status}\n")), "{response}\n{log}");
     assert!(log.contains(expected), "{expected:?} expected in: {log}");
 }
 
@@ -29,19 +29,19 @@ fn refused((answer, log): (String, String), status: u16, expected: &str) {
 async fn a_document_passes() {
     let stage = Stage::new();
     let said = "printf 'Status: 404 Gone\\nContent-Type: text/plain\\nX-A: b\\n\\n'; echo \"in $PWD\"; echo no >&2";
-    let (answer, log) = ran(&stage, said).await;
+    let (response, log) = ran(&stage, said).await;
     let folder = stage.folder.path().display();
-    assert_eq!(answer, format!("404\ncontent-type: text/plain\nx-a: b\n\nin {folder}\n"));
+    assert_eq!(response, format!("404\ncontent-type: text/plain\nx-a: b\n\nin {folder}\n"));
     assert_eq!(log, "CGI: no");
 }
 
 #[tokio::test]
 async fn redirects_pass() {
     let stage = Stage::new();
-    let (answer, log) = ran(&stage, "printf 'Location: http://a.example/\\n\\n'").await;
-    assert_eq!((answer.as_str(), log.as_str()), ("302\nlocation: http://a.example/\n\n", ""));
-    let (answer, _) = ran(&stage, "printf 'Location: /index.html?x\\n\\n'").await;
-    assert_eq!(answer, "200\n\nelsewhere: /index.html?x");
+    let (response, log) = ran(&stage, "printf 'Location: http://a.example/\\n\\n'").await;
+    assert_eq!((response.as_str(), log.as_str()), ("302\nlocation: http://a.example/\n\n", ""));
+    let (response, _) = ran(&stage, "printf 'Location: /index.html?x\\n\\n'").await;
+    assert_eq!(response, "200\n\nelsewhere: /index.html?x");
 }
 
 #[tokio::test]
@@ -127,15 +127,15 @@ async fn no_header_is_a_bad_gateway() {
 }
 
 #[tokio::test]
-async fn a_script_that_dies_half_way_breaks_the_answer_off() {
+async fn a_script_that_dies_half_way_breaks_the_response_off() {
     let stage = Stage::new();
-    let (answer, log) = ran(&stage, &format!("{HEAD}echo half; kill -9 $$")).await;
+    let (response, log) = ran(&stage, &format!("{HEAD}echo half; kill -9 $$")).await;
     let text = "it died: signal: 9 (SIGKILL)";
-    assert_eq!(answer, format!("200\ncontent-type: text/plain\n\nhalf\n\nbroken off: {text}"));
+    assert_eq!(response, format!("200\ncontent-type: text/plain\n\nhalf\n\nbroken off: {text}"));
     assert_eq!(log, format!("CGI DIR/script: {text}"));
     // an exit status has no meaning (RFC 3875 names none)
-    let (answer, _) = ran(&stage, &format!("{HEAD}echo all; exit 1")).await;
-    assert_eq!(answer, "200\ncontent-type: text/plain\n\nall\n");
+    let (response, _) = ran(&stage, &format!("{HEAD}echo all; exit 1")).await;
+    assert_eq!(response, "200\ncontent-type: text/plain\n\nall\n");
 }
 
 #[tokio::test]
@@ -143,16 +143,16 @@ async fn a_content_length_is_kept_to() {
     let stage = Stage::new();
     let head =
         |length: u32| format!("printf 'Content-Type: a/b\\nContent-Length: {length}\\n\\n'\n");
-    let (answer, log) = ran(&stage, &format!("{}printf hello", head(5))).await;
-    assert_eq!(answer, "200\ncontent-length: 5\ncontent-type: a/b\n\nhello");
+    let (response, log) = ran(&stage, &format!("{}printf hello", head(5))).await;
+    assert_eq!(response, "200\ncontent-length: 5\ncontent-type: a/b\n\nhello");
     assert_eq!(log, "");
-    let (answer, log) = ran(&stage, &format!("{}printf 'hello world'", head(5))).await;
-    assert_eq!(answer, "200\ncontent-length: 5\ncontent-type: a/b\n\nhello");
+    let (response, log) = ran(&stage, &format!("{}printf 'hello world'", head(5))).await;
+    assert_eq!(response, "200\ncontent-length: 5\ncontent-type: a/b\n\nhello");
     assert!(log.ends_with("more output than its Content-Length"), "{log}");
-    let (answer, _) = ran(&stage, &format!("{}printf hello", head(8))).await;
+    let (response, _) = ran(&stage, &format!("{}printf hello", head(8))).await;
     assert!(
-        answer.ends_with("hello\nbroken off: 3 bytes of its Content-Length are missing"),
-        "{answer}"
+        response.ends_with("hello\nbroken off: 3 bytes of its Content-Length are missing"),
+        "{response}"
     );
 }
 
@@ -165,10 +165,10 @@ async fn a_script_that_hangs_is_killed_with_its_children() {
         (format!("{HEAD}{HANG}"), "200\n", "silent for longer than the time limit; killed"),
     ] {
         let (leader, child) = in_time(async |stage| {
-            let (answer, log) = ran(stage, &script).await;
-            let child = stage.written_pid("child").filter(|_| answer.starts_with(status))?;
+            let (response, log) = ran(stage, &script).await;
+            let child = stage.written_pid("child").filter(|_| response.starts_with(status))?;
             assert!(log.contains(expected), "{log}");
-            assert_eq!(answer.contains(&format!("broken off: {expected}")), status == "200\n");
+            assert_eq!(response.contains(&format!("broken off: {expected}")), status == "200\n");
             Some((stage.pid("leader").await, child))
         })
         .await;
@@ -181,9 +181,12 @@ async fn a_script_that_hangs_is_killed_with_its_children() {
 async fn a_script_that_closes_its_output_and_stays_is_killed() {
     let script = format!("{HEAD}exec >&- 2>&-; echo $$ >leader; sleep 1000");
     let leader = in_time(async |stage| {
-        let (answer, _) = ran(stage, &script).await;
+        let (response, _) = ran(stage, &script).await;
         let leader = stage.written_pid("leader")?;
-        assert!(answer.contains("broken off: it closed its output and did not end"), "{answer}");
+        assert!(
+            response.contains("broken off: it closed its output and did not end"),
+            "{response}"
+        );
         Some(leader)
     })
     .await;
@@ -194,8 +197,8 @@ async fn a_script_that_closes_its_output_and_stays_is_killed() {
 async fn what_a_script_leaves_behind_ends_with_it() {
     let stage = Stage::new();
     // holds standard output open, too
-    let (answer, _) = ran(&stage, &format!("{HEAD}sleep 1000 & echo $! >child; echo all")).await;
-    assert_eq!(answer, "200\ncontent-type: text/plain\n\nall\n");
+    let (response, _) = ran(&stage, &format!("{HEAD}sleep 1000 & echo $! >child; echo all")).await;
+    assert_eq!(response, "200\ncontent-type: text/plain\n\nall\n");
     ended(stage.pid("child").await).await;
 }
 
@@ -303,11 +306,11 @@ async fn so_many_run_so_many_wait_the_rest_is_refused() {
     let script =
         stage.script(&format!("echo $$ >>running; while [ ! -e go ]; do sleep 0.01; done; {HEAD}"));
     let script = Arc::new(script);
-    let mut answers = tokio::task::JoinSet::new();
+    let mut responses = tokio::task::JoinSet::new();
     let mut ask = |wanted: usize| {
         for _ in 0..wanted {
             let script = Arc::clone(&script);
-            answers.spawn(async move {
+            responses.spawn(async move {
                 let reply = script.answer(get(None), &Breaks::default()).await;
                 (
                     reply.status.as_u16(),
@@ -325,14 +328,14 @@ async fn so_many_run_so_many_wait_the_rest_is_refused() {
     // one of the three waits, two are refused at once
     let mut seen = Vec::new();
     while seen.len() < 2 {
-        let (status, again, _) = answers.join_next().await.expect("five were asked").unwrap();
+        let (status, again, _) = responses.join_next().await.expect("five were asked").unwrap();
         seen.push((status, again));
     }
     assert_eq!(seen, [(503, true), (503, true)]);
     assert_eq!(running(), 2);
     std::fs::write(stage.path("go"), "").unwrap();
-    while let Some(answer) = answers.join_next().await {
-        assert_eq!(answer.unwrap().0, 200);
+    while let Some(response) = responses.join_next().await {
+        assert_eq!(response.unwrap().0, 200);
     }
     assert_eq!(running(), 3);
 }
@@ -342,15 +345,15 @@ async fn standard_error_is_told_in_lines_and_within_bounds() {
     let stage = Stage::new();
     let script =
         "printf 'one\\ntwo\\033[31m\\r\\n' >&2; yes 'a long complaint' | head -c 1000000 >&2";
-    let (answer, log) = ran(&stage, &format!("{HEAD}{script}")).await;
-    assert_eq!(answer, "200\ncontent-type: text/plain\n\n");
+    let (response, log) = ran(&stage, &format!("{HEAD}{script}")).await;
+    assert_eq!(response, "200\ncontent-type: text/plain\n\n");
     assert!(log.starts_with("CGI: one\nCGI: two[31m\nCGI: a long complaint\n"), "{log}");
     assert!((16_000..40_000).contains(&log.len()), "{}", log.len());
     let (_, log) = ran(&Stage::new(), &format!("{HEAD}printf %5000s x >&2")).await;
     assert!(log.len() <= 1_010, "{}", log.len());
 }
 
-/// A static answer that goes through a process.
+/// A static response that goes through a process.
 async fn through(program: &str, text: &str, content: Content) -> (Reply, Stage) {
     let stage = Stage::new();
     let mut per_request = PerRequest::new(

@@ -91,7 +91,7 @@ impl Reader<'_> {
 
     fn method(&self, node: &Node<'_>) -> Result<String, ParseError> {
         let method = self.settled(node)?;
-        // CONNECT makes a tunnel: there is no answer to look at
+        // CONNECT makes a tunnel: there is no response to look at
         if method.eq_ignore_ascii_case("CONNECT") {
             return Err(node.fault("CONNECT opens a tunnel and cannot be checked"));
         }

@@ -8,7 +8,7 @@ use super::Reader;
 use units::ParseError;
 
 const OUTCOMES: [(&str, Wanted); 4] = [
-    ("answer", Wanted::Answer),
+    ("answer", Wanted::Response),
     ("closed", Wanted::Closed),
     ("refused", Wanted::Refused),
     ("timeout", Wanted::TimedOut),
@@ -46,7 +46,7 @@ impl Reader<'_> {
         let looks = !expect.statuses.is_empty()
             || !expect.headers.is_empty()
             || expect.body != Content::default();
-        if expect.outcome != Wanted::Answer && looks {
+        if expect.outcome != Wanted::Response && looks {
             return Err(table.fault(format!(
                 "with outcome = {:?} there is no response that status, headers or body could be of",
                 expect.outcome.id()

@@ -1,4 +1,4 @@
-//! The curve as a picture of plain characters: good answers a second over the load.
+//! The curve as a picture of plain characters: good responses a second over the load.
 
 use crate::ramp::{Purpose, RampRecord, load};
 use crate::text::layout::Page;

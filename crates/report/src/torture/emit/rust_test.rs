@@ -27,7 +27,7 @@ pub(super) fn test(kept: &Transcript) -> Result<String, String> {
     let mut stream = std::net::TcpStream::connect(to).unwrap();
     stream.set_nodelay(true).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     let mut piece = [0; 65536];
 {body}    // until the end, or five seconds of silence
     let mut ended = false;
@@ -36,9 +36,9 @@ pub(super) fn test(kept: &Transcript) -> Result<String, String> {
         if ended {{
             break;
         }}
-        answer.extend_from_slice(&piece[..count]);
+        response.extend_from_slice(&piece[..count]);
     }}
-    let text = String::from_utf8_lossy(&answer);
+    let text = String::from_utf8_lossy(&response);
     let status: Option<u16> = text.get(9..12).and_then(|digits| digits.parse().ok());
 {claim}}}
 "
@@ -54,7 +54,7 @@ fn statement(out: &mut String, step: &Move) -> Result<(), String> {
             write(out, "let bytes: Vec<u8> = [".to_owned());
             literals(out, bytes);
             write(out, "].concat();".to_owned());
-            // a server may have ended it already: its answer says why
+            // a server may have ended it already: its response says why
             write(out, "stream.write_all(&bytes).ok();".to_owned());
         }
         Move::Pause(span) => write(
@@ -63,7 +63,7 @@ fn statement(out: &mut String, step: &Move) -> Result<(), String> {
         ),
         Move::Await(_) => write(
             out,
-            "if let Ok(count) = stream.read(&mut piece) {\n        answer.extend_from_slice(&piece[..count]);\n    }"
+            "if let Ok(count) = stream.read(&mut piece) {\n        response.extend_from_slice(&piece[..count]);\n    }"
                 .to_owned(),
         ),
         Move::HalfClose => write(out, "stream.shutdown(std::net::Shutdown::Write).ok();".to_owned()),
@@ -93,16 +93,16 @@ fn literals(out: &mut String, bytes: &[u8]) {
 fn claim(kept: &Transcript) -> String {
     let talk = &kept.talk;
     let fault = |status: u16| (500..600).contains(&status) && !matches!(status, 501 | 503 | 505);
-    let answers = &talk.replies.answers;
+    let responses = &talk.replies.responses;
     let seen = "{:?}: {text}";
-    if answers.iter().any(|answer| fault(answer.status)) {
+    if responses.iter().any(|response| fault(response.status)) {
         return format!(
             "    let fault = status.is_some_and(|status| status >= 500 && ![501, 503, 505].contains(&status));\n    \
              assert!(!fault && (ended || status.is_some()), \"{seen}\", status);\n"
         );
     }
-    if answers.is_empty() && talk.end == TalkEnd::Silent {
-        return format!("    assert!(ended || !answer.is_empty(), \"{seen}\", status);\n");
+    if responses.is_empty() && talk.end == TalkEnd::Silent {
+        return format!("    assert!(ended || !response.is_empty(), \"{seen}\", status);\n");
     }
     let expected: Vec<u16> =
         kept.judgement.expected.split(" or ").filter_map(|word| word.parse().ok()).collect();

@@ -25,8 +25,8 @@ pub(super) fn script(kept: &Transcript) -> Result<String, String> {
         match step {
             Move::Send(bytes) => pieces(&mut body, bytes),
             Move::Pause(span) if more => body.push_str(&format!("sleep {}\n", seconds(*span))),
-            Move::Await(Awaited::Interim | Awaited::Answer) if more => {
-                body.push_str("# time for an answer\nsleep 1\n");
+            Move::Await(Awaited::Interim | Awaited::Response) if more => {
+                body.push_str("# time for a response\nsleep 1\n");
             }
             Move::Pause(_) | Move::Await(_) => {}
             Move::HalfClose if !more => last = Last::Ends,

@@ -11,7 +11,7 @@ fn request(text: &str) -> ExactRequest {
 const MAKING: Making<'static> =
     Making { date: "now", misbehaviour: None, error: None, last: false, drips: false };
 
-/// The answer's bytes, `Server` and `Date` left out, taken in steps of `step`.
+/// The response's bytes, `Server` and `Date` left out, taken in steps of `step`.
 fn bytes(mut outgoing: Outgoing, step: u64) -> String {
     let mut all = Vec::new();
     while !outgoing.is_sent() {
@@ -37,7 +37,7 @@ fn wrong(misbehaviour: Misbehaviour) -> Making<'static> {
 const PLAIN: &str = "HTTP/1.1 200 OK\r\nContent-Length: 11\r\nContent-Type: text/plain\r\n\r\n";
 
 #[test]
-fn answers_are_complete() {
+fn responses_are_complete() {
     assert_eq!(answer("GET /hw HTTP/1.1", MAKING), format!("{PLAIN}hello world"));
     assert_eq!(answer("GET /anything HTTP/1.1", MAKING), format!("{PLAIN}hello world"));
     assert_eq!(answer("HEAD /hw HTTP/1.1", MAKING), PLAIN);
@@ -65,9 +65,9 @@ fn answers_are_complete() {
 }
 
 #[test]
-fn interim_answers_come_before_one_that_is_not() {
-    let body = "Content-Length: 24\r\n";
-    let last = "Content-Type: text/plain\r\n\r\nafter an interim answer\n";
+fn interim_responses_come_before_one_that_is_not() {
+    let body = "Content-Length: 26\r\n";
+    let last = "Content-Type: text/plain\r\n\r\nafter an interim response\n";
     assert_eq!(
         answer("GET /status/103 HTTP/1.1", MAKING),
         format!("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n{body}{last}")

@@ -2,7 +2,7 @@ use super::super::shape::{ratio, round, variation};
 use super::super::{Confidence, Rule, Sign, View};
 use units::show;
 
-const ANSWER_MIN: f64 = 4_096.0;
+const RESPONSE_MIN: f64 = 4_096.0;
 const TRANSFER_MIN: f64 = 0.6;
 const FLAT_MAX: f64 = 0.03;
 const ROUND_WITHIN: f64 = 0.06;
@@ -21,7 +21,7 @@ pub(crate) const RULE: Rule = Rule {
     source: "RFC 2544 §26.1 (throughput in frames and bytes); Ethernet's 94 to 97 % of payload; \
              nginx's limit_rate.",
     thresholds: &[
-        (ANSWER_MIN, "bytes of the mean answer, at least"),
+        (RESPONSE_MIN, "bytes of the mean response, at least"),
         (TRANSFER_MIN, "share of the service time after the first byte, at least"),
         (FLAT_MAX, "standard deviation over mean of the bytes in each second, at most"),
         (ROUND_WITHIN, "distance to a round rate, at most"),
@@ -41,13 +41,13 @@ pub(crate) const RULE: Rule = Rule {
 
 fn find(view: &View<'_>) -> Option<Sign> {
     let total = view.total;
-    let answers = (total.counts.succeeded as f64).max(1.0);
-    let size = total.bytes_received as f64 / answers;
+    let responses = (total.counts.succeeded as f64).max(1.0);
+    let size = total.bytes_received as f64 / responses;
     let (transfer, service) = (total.transfer.mean(), total.service.mean());
     let share = ratio(transfer.as_secs_f64(), service.as_secs_f64());
     let busy =
         view.evidence.driver_busy.unwrap_or(0.0) > 0.9 || view.server_cpu().unwrap_or(0.0) > 0.9;
-    if !view.enough() || size < ANSWER_MIN || share < TRANSFER_MIN || busy {
+    if !view.enough() || size < RESPONSE_MIN || share < TRANSFER_MIN || busy {
         return None;
     }
     shared(view, size, share).or_else(|| each(view, size, share))
@@ -61,7 +61,7 @@ fn shared(view: &View<'_>, size: f64, share: f64) -> Option<Sign> {
     let steady = rates.get(1..).filter(|rates| rates.len() + 1 >= ROWS_MIN)?;
     let spread = variation(steady);
     let rate = steady.iter().sum::<f64>() / steady.len() as f64;
-    // answers that end in another second than they began in
+    // responses that end in another second than they began in
     let grain = ratio(size, rate * view.rows.first().map_or(1.0, |row| row.span_s));
     if spread > FLAT_MAX.max(grain) || rate > BYTES_MAX || view.concurrency < 1.5 {
         return None;
@@ -78,7 +78,7 @@ fn shared(view: &View<'_>, size: f64, share: f64) -> Option<Sign> {
     Sign::new(Confidence::Likely, text)
 }
 
-/// The same rate for each answer.
+/// The same rate for each response.
 fn each(view: &View<'_>, size: f64, share: f64) -> Option<Sign> {
     let transfer = &view.total.transfer;
     let (low, middle, high) =

@@ -65,8 +65,8 @@ fn waiting(view: &View<'_>) -> Option<Sign> {
         return None;
     }
     let text = format!(
-        "{} connections were served all the time, a call in {}; {} others stood and got no answer \
-         for at least {}",
+        "{} connections were served all the time, a call in {}; {} others were \
+         established and got no response for at least {}",
         show::count(prompt),
         show::duration(usual),
         show::count(kept),

@@ -51,7 +51,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     };
     if let Some((count, share)) = share_of(&view.total.transfer) {
         let text = format!(
-            "{} answers ({}) paused about 40 ms between their first byte and their last; the first \
+            "{} responses ({}) paused about 40 ms between their first byte and their last; the first \
              byte took {}",
             show::count(count),
             show::share(share),

@@ -21,7 +21,7 @@ pub(crate) const RULE: Rule = Rule {
     thresholds: &[
         (3.0, "connections that the server ended, at least"),
         (SHARE_MIN, "share of them that carried the same number, at least"),
-        (50.0, "answers a connection, at most, or else"),
+        (50.0, "responses a connection, at most, or else"),
         (COST_MIN, "share of the service time that connecting takes, at least"),
     ],
     advice: "Raise or lift the server's limit of requests per connection (MaxKeepAliveRequests, \
@@ -36,17 +36,18 @@ fn find(view: &View<'_>) -> Option<Sign> {
     }
     let served = view.lives.served();
     let ended: u64 = served.iter().map(|(_, count)| count).sum();
-    let (answers, most) = served.iter().copied().max_by_key(|(_, count)| *count)?;
+    let (responses, most) = served.iter().copied().max_by_key(|(_, count)| *count)?;
     if most < CONNECTIONS_MIN || ratio(most as f64, ended as f64) < SHARE_MIN {
         return None;
     }
     let spent = view.total.service.mean() * view.total.service.count();
     let setup: Nanos = view.total.connections.setup_sum;
     let cost = ratio(setup.as_secs_f64(), spent.as_secs_f64());
-    if answers > CALLS_MAX && cost < COST_MIN {
+    if responses > CALLS_MAX && cost < COST_MIN {
         return None;
     }
-    let times = if answers == 1 { "1 response".to_owned() } else { format!("{answers} responses") };
+    let times =
+        if responses == 1 { "1 response".to_owned() } else { format!("{responses} responses") };
     let text = format!(
         "the server ended {} of the {} connections that it ended after exactly {times}; connecting \
          took {} of the service time",

@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
     source: "The law of large numbers: means of n calls scatter as 1/√n; Brooker, on bimodal \
              services.",
     thresholds: &[
-        (6.0, "connections with at least 10 answers each, at least"),
+        (6.0, "connections with at least 10 responses each, at least"),
         (RATIO_MIN, "times that the slow group's median is the fast one's, at least"),
         (GAP_MIN, "share of that distance (logarithms) which is empty, at least"),
         (TIGHT_MAX, "times that p90 of a group is its p10, at most"),

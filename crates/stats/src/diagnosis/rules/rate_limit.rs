@@ -46,7 +46,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     refused(view).or_else(|| delayed(view))
 }
 
-/// Good answers a second, without the first second, which has the burst.
+/// Good responses a second, without the first second, which has the burst.
 fn good_rates(view: &View<'_>) -> Vec<f64> {
     let rows = view.rows.iter().skip(1);
     rows.map(|row| row.counts.succeeded as f64 / row.span_s).collect()
@@ -55,8 +55,8 @@ fn good_rates(view: &View<'_>) -> Vec<f64> {
 fn refused(view: &View<'_>) -> Option<Sign> {
     let (many, unavailable) = (view.status(429), view.status(503));
     let (status, count) = if many >= unavailable { (429, many) } else { (503, unavailable) };
-    let answers: u64 = view.total.status.seen().map(|(_, count)| count).sum();
-    let share = ratio(count as f64, answers as f64);
+    let responses: u64 = view.total.status.seen().map(|(_, count)| count).sum();
+    let share = ratio(count as f64, responses as f64);
     if !view.enough() || share < REFUSED_MIN {
         return None;
     }

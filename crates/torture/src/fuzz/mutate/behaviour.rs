@@ -25,9 +25,9 @@ pub struct Behaviour {
 
 impl Behaviour {
     pub fn of(talk: &Talk) -> Behaviour {
-        let answers = &talk.replies.answers;
-        let statuses = answers.iter().take(RESPONSES_MAX).map(|one| one.status).collect();
-        let length = answers.first().map_or(0, |one| u64::BITS - one.body_len.leading_zeros());
+        let responses = &talk.replies.responses;
+        let statuses = responses.iter().take(RESPONSES_MAX).map(|one| one.status).collect();
+        let length = responses.first().map_or(0, |one| u64::BITS - one.body_len.leading_zeros());
         Behaviour {
             statuses,
             interim: talk.replies.interim.iter().take(INTERIM_MAX).copied().collect(),
@@ -35,7 +35,7 @@ impl Behaviour {
             time: TIMES.iter().filter(|end| waited(talk) >= **end).count(),
             fate: fate(talk),
             junk: talk.replies.junk.is_some(),
-            in_step: talk.before_follow_up.map(|before| answers.len().saturating_sub(before)),
+            in_step: talk.before_follow_up.map(|before| responses.len().saturating_sub(before)),
         }
     }
 }

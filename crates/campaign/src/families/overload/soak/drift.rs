@@ -23,7 +23,7 @@ pub(super) struct Row {
     /// From the beginning of the soak.
     pub(super) at: Nanos,
     p99_s: f64,
-    /// Polite requests that were not answered rightly, of a thousand.
+    /// Ordinary requests that were not answered rightly, of a thousand.
     lost: f64,
     /// Resident bytes, descriptors, threads, where they are seen.
     server: Option<[f64; 3]>,

@@ -1,24 +1,24 @@
 use super::*;
 
-/// What came of an input: every finished answer, then the state at the end.
+/// What came of an input: every finished response, then the state at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Read {
-    answers: Vec<(AnswerFacts, Vec<u8>)>,
-    /// Facts and body of the answer that is not done.
-    open: (AnswerFacts, Vec<u8>),
-    error: Option<AnswerError>,
+    responses: Vec<(ResponseFacts, Vec<u8>)>,
+    /// Facts and body of the response that is not done.
+    open: (ResponseFacts, Vec<u8>),
+    error: Option<ResponseError>,
     /// Bytes not consumed.
     rest: usize,
 }
 
-fn read_in_pieces(asked: Asked, limits: Limits, pieces: &[&[u8]], answers_max: usize) -> Read {
-    let (mut reader, mut cache) = (AnswerReader::with_limits(false, limits), HeadCache::new());
-    let mut read = Read { answers: Vec::new(), open: Default::default(), error: None, rest: 0 };
+fn read_in_pieces(asked: Asked, limits: Limits, pieces: &[&[u8]], responses_max: usize) -> Read {
+    let (mut reader, mut cache) = (ResponseReader::with_limits(false, limits), HeadCache::new());
+    let mut read = Read { responses: Vec::new(), open: Default::default(), error: None, rest: 0 };
     let mut body = Vec::new();
     reader.start(asked);
     for piece in pieces {
         let mut input = *piece;
-        while !input.is_empty() && read.answers.len() < answers_max {
+        while !input.is_empty() && read.responses.len() < responses_max {
             let advance = match reader.advance(&mut cache, input) {
                 Ok(advance) => advance,
                 Err(error) => {
@@ -28,7 +28,7 @@ fn read_in_pieces(asked: Asked, limits: Limits, pieces: &[&[u8]], answers_max: u
             body.extend_from_slice(&input[advance.body.clone()]);
             input = &input[advance.consumed..];
             if advance.done {
-                read.answers.push((reader.facts(), std::mem::take(&mut body)));
+                read.responses.push((reader.facts(), std::mem::take(&mut body)));
                 reader.start(asked);
             } else {
                 assert!(advance.consumed > 0, "stuck before {:?}", input.escape_ascii());
@@ -41,35 +41,35 @@ fn read_in_pieces(asked: Asked, limits: Limits, pieces: &[&[u8]], answers_max: u
 }
 
 /// Reads whole, byte by byte, and cut in two at every place; all must agree.
-fn read_limited(asked: Asked, limits: Limits, input: &[u8], answers_max: usize) -> Read {
-    let whole = read_in_pieces(asked, limits, &[input], answers_max);
+fn read_limited(asked: Asked, limits: Limits, input: &[u8], responses_max: usize) -> Read {
+    let whole = read_in_pieces(asked, limits, &[input], responses_max);
     let bytes: Vec<&[u8]> = input.chunks(1).collect();
-    assert_eq!(read_in_pieces(asked, limits, &bytes, answers_max), whole, "byte by byte");
+    assert_eq!(read_in_pieces(asked, limits, &bytes, responses_max), whole, "byte by byte");
     for cut in (1..input.len()).take(600) {
         let (one, two) = input.split_at(cut);
-        let cut_read = read_in_pieces(asked, limits, &[one, two], answers_max);
+        let cut_read = read_in_pieces(asked, limits, &[one, two], responses_max);
         assert_eq!(cut_read, whole, "cut at {cut} of {:?}", input.escape_ascii().to_string());
     }
     whole
 }
 
-/// One complete answer and nothing behind it.
-fn answer(asked: Asked, input: &[u8]) -> (AnswerFacts, Vec<u8>) {
+/// One complete response and nothing behind it.
+fn response(asked: Asked, input: &[u8]) -> (ResponseFacts, Vec<u8>) {
     let mut read = read_limited(asked, Limits::default(), input, 1);
     assert_eq!((read.error, read.rest), (None, 0), "{}", input.escape_ascii());
-    assert_eq!(read.answers.len(), 1, "not done: {}", input.escape_ascii());
-    let (facts, body) = read.answers.remove(0);
+    assert_eq!(read.responses.len(), 1, "not done: {}", input.escape_ascii());
+    let (facts, body) = read.responses.remove(0);
     let on_the_wire = facts.head_bytes + facts.body_bytes + facts.framing_bytes;
     assert_eq!(on_the_wire, input.len() as u64, "every byte is counted once");
     assert_eq!(facts.body_bytes, body.len() as u64);
     (facts, body)
 }
 
-/// An answer that only the end of the connection ends.
-fn until_close(input: &[u8]) -> (AnswerFacts, Vec<u8>) {
+/// A response that only the end of the connection ends.
+fn until_close(input: &[u8]) -> (ResponseFacts, Vec<u8>) {
     let read = read_limited(Asked::Ordinary, Limits::default(), input, 1);
-    assert_eq!((read.error, read.answers.len(), read.rest), (None, 0, 0));
-    let (mut reader, mut cache) = (AnswerReader::new(false), HeadCache::new());
+    assert_eq!((read.error, read.responses.len(), read.rest), (None, 0, 0));
+    let (mut reader, mut cache) = (ResponseReader::new(false), HeadCache::new());
     reader.start(Asked::Ordinary);
     reader.advance(&mut cache, input).unwrap();
     assert_eq!(reader.end_of_input(), Ok(()));
@@ -78,14 +78,14 @@ fn until_close(input: &[u8]) -> (AnswerFacts, Vec<u8>) {
     read.open
 }
 
-fn error(input: &[u8]) -> AnswerError {
+fn error(input: &[u8]) -> ResponseError {
     let read = read_limited(Asked::Ordinary, Limits::default(), input, 1);
     read.error.unwrap_or_else(|| panic!("accepted: {}", input.escape_ascii()))
 }
 
 fn bad_framing(input: &[u8], why: &str) {
     match error(input) {
-        AnswerError::BadFraming(text) => assert!(text.contains(why), "{text}"),
+        ResponseError::BadFraming(text) => assert!(text.contains(why), "{text}"),
         other => panic!("{other:?} for {}", input.escape_ascii()),
     }
 }
@@ -100,8 +100,8 @@ mod framing {
     #[test]
     fn a_length_ends_the_body() {
         let (facts, body) =
-            answer(Asked::Ordinary, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
-        let wanted = AnswerFacts {
+            response(Asked::Ordinary, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+        let wanted = ResponseFacts {
             status: 200,
             minor_version: 1,
             persistent: true,
@@ -114,7 +114,7 @@ mod framing {
             timed: false,
         };
         assert_eq!((facts, &*body), (wanted, &b"hello"[..]));
-        let (facts, _) = answer(Asked::Ordinary, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        let (facts, _) = response(Asked::Ordinary, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
         assert_eq!(facts.framing, Framing::Length);
     }
 
@@ -123,28 +123,28 @@ mod framing {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
         for (trailers, bytes) in [("\r\n", 2), ("X-Trail: 1\r\n\r\n", 14), ("A: b\n\n", 6)] {
             let input = format!("{head}2\r\nab\r\n0\r\n{trailers}");
-            let (facts, _) = answer(Asked::Ordinary, input.as_bytes());
+            let (facts, _) = response(Asked::Ordinary, input.as_bytes());
             assert_eq!(facts.trailer_bytes, bytes, "{trailers:?}");
             assert_eq!(facts.framing_bytes, 3 + 2 + 3 + bytes);
         }
     }
 
     #[test]
-    fn what_lies_behind_an_answer_is_left_for_the_next() {
+    fn what_lies_behind_a_response_is_left_for_the_next() {
         let one = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na";
         let two = b"HTTP/1.1 404 No\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nb\r\n0\r\n\r\n";
         let three = b"HTTP/1.1 204 No Content\r\n\r\n";
         let all = [&one[..], two, three, one].concat();
         let read = read_limited(Asked::Ordinary, Limits::default(), &all, 9);
         let seen: Vec<_> =
-            read.answers.iter().map(|(facts, body)| (facts.status, body.as_slice())).collect();
+            read.responses.iter().map(|(facts, body)| (facts.status, body.as_slice())).collect();
         assert_eq!(seen, [(200, &b"a"[..]), (404, b"b"), (204, b""), (200, b"a")]);
         let first = read_limited(Asked::Ordinary, Limits::default(), &all, 1);
         assert_eq!(first.rest, all.len() - one.len());
     }
 
     #[test]
-    fn answers_without_a_body_by_rule() {
+    fn responses_without_a_body_by_rule() {
         for (asked, head) in [
             (Asked::Head, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"),
             (Asked::Head, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
@@ -155,7 +155,7 @@ mod framing {
             (Asked::Ordinary, "HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n"),
             (Asked::Ordinary, "HTTP/1.1 304 Not Modified\r\n\r\n"),
         ] {
-            let (facts, _) = answer(asked, head.as_bytes());
+            let (facts, _) = response(asked, head.as_bytes());
             assert_eq!((facts.framing, facts.persistent), (Framing::None, true), "{head}");
         }
     }
@@ -164,11 +164,11 @@ mod framing {
     fn a_tunnel_begins_where_the_head_ends() {
         for status in [200, 204, 299] {
             let head = format!("HTTP/1.1 {status} OK\r\nContent-Length: 9\r\n\r\n");
-            let (facts, _) = answer(Asked::Connect, head.as_bytes());
+            let (facts, _) = response(Asked::Connect, head.as_bytes());
             assert_eq!((facts.framing, facts.persistent), (Framing::None, false));
         }
         let refused = b"HTTP/1.1 407 No\r\nContent-Length: 2\r\n\r\nno";
-        let (facts, body) = answer(Asked::Connect, refused);
+        let (facts, body) = response(Asked::Connect, refused);
         assert_eq!((facts.framing, facts.persistent, &*body), (Framing::Length, true, &b"no"[..]));
     }
 
@@ -184,12 +184,12 @@ mod framing {
     fn transfer_encoding_overrides_length_and_ends_the_connection() {
         let input =
             with_fields("Content-Length: 99\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n");
-        let (facts, _) = answer(Asked::Ordinary, &input);
+        let (facts, _) = response(Asked::Ordinary, &input);
         assert_eq!((facts.framing, facts.persistent), (Framing::Chunked, false), "RFC 9112 §6.1");
         let input = with_fields("Transfer-Encoding: chunked\r\nContent-Length: x\r\n", "0\r\n\r\n");
-        assert!(!answer(Asked::Ordinary, &input).0.persistent);
+        assert!(!response(Asked::Ordinary, &input).0.persistent);
         let old = b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
-        assert!(!answer(Asked::Ordinary, old).0.persistent);
+        assert!(!response(Asked::Ordinary, old).0.persistent);
     }
 
     #[test]
@@ -204,11 +204,11 @@ mod framing {
         ] {
             let input =
                 with_fields(&format!("Transfer-Encoding: {chunked}\r\n"), "1\r\nx\r\n0\r\n\r\n");
-            assert_eq!(answer(Asked::Ordinary, &input).0.framing, Framing::Chunked, "{chunked}");
+            assert_eq!(response(Asked::Ordinary, &input).0.framing, Framing::Chunked, "{chunked}");
         }
         let two =
             with_fields("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n");
-        assert_eq!(answer(Asked::Ordinary, &two).0.framing, Framing::Chunked);
+        assert_eq!(response(Asked::Ordinary, &two).0.framing, Framing::Chunked);
         for other in ["gzip", "chunked, gzip", "chunked, chunked", "chunked;q=1", "x", "xchunked"] {
             let input =
                 with_fields(&format!("Transfer-Encoding: {other}\r\nContent-Length: 1\r\n"), "xy");
@@ -216,7 +216,7 @@ mod framing {
         }
         for none in ["identity", "", ","] {
             let fields = format!("Transfer-Encoding: {none}\r\nContent-Length: 1\r\n");
-            let (facts, _) = answer(Asked::Ordinary, &with_fields(&fields, "x"));
+            let (facts, _) = response(Asked::Ordinary, &with_fields(&fields, "x"));
             assert_eq!((facts.framing, facts.persistent), (Framing::Length, true), "{none}");
         }
     }
@@ -230,7 +230,7 @@ mod framing {
             "Content-Length:2\r\n",
             "Content-Length: \t 2 \t\r\n",
         ] {
-            assert_eq!(answer(Asked::Ordinary, &with_fields(same, "ab")).1, b"ab", "{same}");
+            assert_eq!(response(Asked::Ordinary, &with_fields(same, "ab")).1, b"ab", "{same}");
         }
         for differ in ["Content-Length: 2\r\nContent-Length: 3\r\n", "Content-Length: 2, 3\r\n"] {
             bad_framing(&with_fields(differ, "ab"), "twice");
@@ -278,7 +278,7 @@ mod persistence {
             (0, "Keep-Alive: timeout=5\r\n", false),
         ] {
             let input = format!("HTTP/1.{minor} 200 OK\r\n{fields}Content-Length: 1\r\n\r\nx");
-            let (facts, _) = answer(Asked::Ordinary, input.as_bytes());
+            let (facts, _) = response(Asked::Ordinary, input.as_bytes());
             assert_eq!(facts.persistent, persistent, "{input}");
             assert_eq!(facts.minor_version, minor);
         }
@@ -289,30 +289,30 @@ mod heads {
     use super::*;
 
     #[test]
-    fn interim_answers_are_skipped_and_counted() {
+    fn interim_responses_are_skipped_and_counted() {
         let input = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\nContent-Length: 5\r\n\r\n\
             HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
-        let (facts, body) = answer(Asked::Ordinary, input);
+        let (facts, body) = response(Asked::Ordinary, input);
         assert_eq!((facts.status, facts.interim, &*body), (200, 2, &b"x"[..]));
     }
 
     #[test]
     fn switching_protocols_is_final() {
         let (facts, _) =
-            answer(Asked::Ordinary, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n");
+            response(Asked::Ordinary, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n");
         assert_eq!((facts.framing, facts.persistent, facts.interim), (Framing::None, false, 0));
     }
 
     #[test]
-    fn interim_answers_have_a_bound() {
+    fn interim_responses_have_a_bound() {
         let continues = |count| {
             [&b"HTTP/1.1 100 C\r\n\r\n".repeat(count)[..], b"HTTP/1.1 204 N\r\n\r\n"].concat()
         };
         let limits = Limits { interim_max: 3, ..Limits::default() };
         let read = read_limited(Asked::Ordinary, limits, &continues(3), 1);
-        assert_eq!(read.answers[0].0.interim, 3);
+        assert_eq!(read.responses[0].0.interim, 3);
         let read = read_limited(Asked::Ordinary, limits, &continues(4), 1);
-        assert_eq!(read.error, Some(AnswerError::BadFraming("too many interim (1xx) responses")));
+        assert_eq!(read.error, Some(ResponseError::BadFraming("too many interim (1xx) responses")));
     }
 
     #[test]
@@ -320,21 +320,21 @@ mod heads {
         let input = with_fields("Content-Length: 1\r\nX: yyyyyyyyyy\r\n", "z");
         let head = input.len() - 1;
         let exact = Limits { head_max: head, ..Limits::default() };
-        assert_eq!(read_limited(Asked::Ordinary, exact, &input, 1).answers.len(), 1);
+        assert_eq!(read_limited(Asked::Ordinary, exact, &input, 1).responses.len(), 1);
         let below = Limits { head_max: head - 1, ..Limits::default() };
         let read = read_limited(Asked::Ordinary, below, &input, 1);
-        assert_eq!(read.error, Some(AnswerError::HeadTooLarge));
+        assert_eq!(read.error, Some(ResponseError::HeadTooLarge));
         let endless = [b"HTTP/1.1 200 ".to_vec(), vec![b'a'; 200]].concat();
         let read = read_limited(Asked::Ordinary, below, &endless, 1);
-        assert_eq!(read.error, Some(AnswerError::HeadTooLarge));
+        assert_eq!(read.error, Some(ResponseError::HeadTooLarge));
     }
 
     #[test]
     fn fields_have_a_bound() {
         let input = with_fields(&"A: b\r\n".repeat(300), "");
-        assert_eq!(error(&input), AnswerError::HeadTooLarge);
+        assert_eq!(error(&input), ResponseError::HeadTooLarge);
         let input = with_fields(&format!("{}Content-Length: 0\r\n", "A: b\r\n".repeat(200)), "");
-        answer(Asked::Ordinary, &input);
+        response(Asked::Ordinary, &input);
     }
 
     #[test]
@@ -351,33 +351,33 @@ mod heads {
             "HTTP/1.1 200 OK\r\nX-Folded: a\r\n  b\r\nContent-Length: 1\r\n\r\nx",
             "HTTP/1.1 200 OK\r\nContent-Length:\r\n 1\r\n\r\nx",
         ] {
-            let (facts, body) = answer(Asked::Ordinary, input.as_bytes());
+            let (facts, body) = response(Asked::Ordinary, input.as_bytes());
             assert_eq!((facts.status, &*body), (200, &b"x"[..]), "{input:?}");
         }
     }
 
     #[test]
-    fn statuses_that_nobody_knows_are_answers() {
+    fn statuses_that_nobody_knows_are_responses() {
         for status in [199, 299, 555, 600, 999] {
             let input = format!("HTTP/1.1 {status} ?\r\nContent-Length: 0\r\n\r\n");
             if status == 199 {
                 let read = read_limited(Asked::Ordinary, Limits::default(), input.as_bytes(), 1);
                 assert_eq!(read.open.0.interim, 1);
             } else {
-                assert_eq!(answer(Asked::Ordinary, input.as_bytes()).0.status, status);
+                assert_eq!(response(Asked::Ordinary, input.as_bytes()).0.status, status);
             }
         }
     }
 
     #[test]
-    fn empty_lines_before_the_answer_have_a_bound() {
+    fn empty_lines_before_the_response_have_a_bound() {
         let usual = b"HTTP/1.1 204 N\r\n\r\n";
-        let (facts, _) = answer(Asked::Ordinary, &[&b"\r\n".repeat(32)[..], usual].concat());
+        let (facts, _) = response(Asked::Ordinary, &[&b"\r\n".repeat(32)[..], usual].concat());
         assert_eq!(facts.head_bytes, 64 + usual.len() as u64);
-        assert_eq!(error(&b"\r\n".repeat(33)), AnswerError::NotHttp);
+        assert_eq!(error(&b"\r\n".repeat(33)), ResponseError::NotHttp);
         let lines = b"\r\n".repeat(32);
         let each = [&lines[..], b"HTTP/1.1 100 C\r\n\r\n", &lines, usual].concat();
-        assert_eq!(answer(Asked::Ordinary, &each).0.interim, 1, "the bound is for each head");
+        assert_eq!(response(Asked::Ordinary, &each).0.interim, 1, "the bound is for each head");
     }
 
     #[test]
@@ -394,7 +394,11 @@ mod heads {
         for line in
             ["HTTP/2.0 200 OK", "HTTP/0.9 200 OK", "HTTP/1.12 200 OK", "HTTP/ 200 OK", "HTTP/1 200"]
         {
-            assert_eq!(error(format!("{line}\r\n\r\n").as_bytes()), AnswerError::NotHttp, "{line}");
+            assert_eq!(
+                error(format!("{line}\r\n\r\n").as_bytes()),
+                ResponseError::NotHttp,
+                "{line}"
+            );
         }
     }
 
@@ -403,13 +407,13 @@ mod heads {
         for input in
             ["<html>", "SSH-2.0-x\r\n", "h", "HTX", "HTTP1", "\0", "\u{ff}", "\r\nx", "\r\n\rhtt"]
         {
-            assert_eq!(error(input.as_bytes()), AnswerError::NotHttp, "{input:?}");
+            assert_eq!(error(input.as_bytes()), ResponseError::NotHttp, "{input:?}");
         }
-        let mut reader = AnswerReader::new(false);
+        let mut reader = ResponseReader::new(false);
         let mut cache = HeadCache::new();
         reader.start(Asked::Ordinary);
         assert!(reader.advance(&mut cache, b"HTT").is_ok());
-        assert_eq!(reader.advance(&mut cache, b"x"), Err(AnswerError::NotHttp));
+        assert_eq!(reader.advance(&mut cache, b"x"), Err(ResponseError::NotHttp));
         assert!(reader.begun());
         assert_eq!(
             reader.advance(&mut cache, b"HTTP/1.1"),
@@ -441,7 +445,7 @@ mod chunks {
             ("1\r\nx\r\n0\r\nX-Sum: 1\r\nY: 2\r\n\r\n", "x", 26),
             ("0\r\nX: 1\n\n", "", 9),
         ] {
-            let (facts, content) = answer(Asked::Ordinary, &chunked(body));
+            let (facts, content) = response(Asked::Ordinary, &chunked(body));
             assert_eq!(String::from_utf8(content).unwrap(), wanted, "{body:?}");
             assert_eq!((facts.framing_bytes, facts.persistent), (framing, true), "{body:?}");
         }
@@ -471,7 +475,7 @@ mod chunks {
     fn the_data_before_a_broken_chunk_is_delivered() {
         let read = read_limited(Asked::Ordinary, Limits::default(), &chunked("2\r\nab\r\nzz"), 1);
         assert_eq!(read.open.1, b"ab");
-        assert!(matches!(read.error, Some(AnswerError::BadFraming(_))));
+        assert!(matches!(read.error, Some(ResponseError::BadFraming(_))));
     }
 
     #[test]
@@ -493,7 +497,7 @@ mod chunks {
             let input = chunked(&format!("{line}x\r\n0\r\n\r\n"));
             let read = read_limited(Asked::Ordinary, limits, &input, 1);
             assert_eq!(read.error.is_none(), ok, "{line:?}: {read:?}");
-            assert_eq!(read.answers.len(), usize::from(ok));
+            assert_eq!(read.responses.len(), usize::from(ok));
         }
     }
 
@@ -517,7 +521,7 @@ mod chunks {
     #[test]
     fn one_call_gives_one_piece_and_the_framing_around_it() {
         let input = chunked("2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n");
-        let (mut reader, mut cache) = (AnswerReader::new(false), HeadCache::new());
+        let (mut reader, mut cache) = (ResponseReader::new(false), HeadCache::new());
         reader.start(Asked::Ordinary);
         let one = reader.advance(&mut cache, &input).unwrap();
         assert_eq!((&input[one.body], one.done), (&b"ab"[..], false));
@@ -531,8 +535,8 @@ mod chunks {
 mod ends {
     use super::*;
 
-    fn end_after(asked: Asked, input: &[u8]) -> Result<(), AnswerError> {
-        let (mut reader, mut cache) = (AnswerReader::new(false), HeadCache::new());
+    fn end_after(asked: Asked, input: &[u8]) -> Result<(), ResponseError> {
+        let (mut reader, mut cache) = (ResponseReader::new(false), HeadCache::new());
         reader.start(asked);
         let mut rest = input;
         while !rest.is_empty() {
@@ -544,19 +548,19 @@ mod ends {
     #[test]
     fn the_end_of_the_connection_is_told_apart() {
         for (input, wanted) in [
-            ("", Err(AnswerError::ClosedEarly)),
-            ("\r\n", Err(AnswerError::ClosedEarly)),
-            ("H", Err(AnswerError::NotHttp)),
-            ("HTTP", Err(AnswerError::NotHttp)),
-            ("HTTP/", Err(AnswerError::Truncated)),
-            ("HTTP/1.1 200 OK\r\n", Err(AnswerError::Truncated)),
-            ("HTTP/1.1 100 C\r\n\r\n", Err(AnswerError::Truncated)),
-            ("HTTP/1.1 100 C\r\n\r\nHT", Err(AnswerError::Truncated)),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nx", Err(AnswerError::Truncated)),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", Err(AnswerError::Truncated)),
+            ("", Err(ResponseError::ClosedEarly)),
+            ("\r\n", Err(ResponseError::ClosedEarly)),
+            ("H", Err(ResponseError::NotHttp)),
+            ("HTTP", Err(ResponseError::NotHttp)),
+            ("HTTP/", Err(ResponseError::Truncated)),
+            ("HTTP/1.1 200 OK\r\n", Err(ResponseError::Truncated)),
+            ("HTTP/1.1 100 C\r\n\r\n", Err(ResponseError::Truncated)),
+            ("HTTP/1.1 100 C\r\n\r\nHT", Err(ResponseError::Truncated)),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nx", Err(ResponseError::Truncated)),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", Err(ResponseError::Truncated)),
             (
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
-                Err(AnswerError::Truncated),
+                Err(ResponseError::Truncated),
             ),
             ("HTTP/1.1 200 OK\r\n\r\n", Ok(())),
             ("HTTP/1.1 200 OK\r\n\r\nx", Ok(())),
@@ -566,22 +570,22 @@ mod ends {
     }
 
     #[test]
-    fn an_end_ends_one_answer_once() {
+    fn an_end_ends_one_response_once() {
         let done = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-        assert_eq!(end_after(Asked::Ordinary, done.as_bytes()), Err(AnswerError::ClosedEarly));
-        assert_eq!(AnswerReader::new(false).end_of_input(), Err(AnswerError::ClosedEarly));
+        assert_eq!(end_after(Asked::Ordinary, done.as_bytes()), Err(ResponseError::ClosedEarly));
+        assert_eq!(ResponseReader::new(false).end_of_input(), Err(ResponseError::ClosedEarly));
     }
 
     #[test]
     fn without_a_start_nothing_is_consumed() {
-        let (mut reader, mut cache) = (AnswerReader::new(false), HeadCache::new());
+        let (mut reader, mut cache) = (ResponseReader::new(false), HeadCache::new());
         assert_eq!(reader.advance(&mut cache, b"HTTP/1.1 200 OK\r\n"), Ok(nothing()));
         assert!(!reader.begun());
     }
 
     #[test]
-    fn begun_tells_whether_the_answer_had_a_byte() {
-        let (mut reader, mut cache) = (AnswerReader::new(false), HeadCache::new());
+    fn begun_tells_whether_the_response_had_a_byte() {
+        let (mut reader, mut cache) = (ResponseReader::new(false), HeadCache::new());
         let input = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
         for _ in 0..2 {
             reader.start(Asked::Ordinary);
@@ -599,9 +603,9 @@ mod headless {
     use super::*;
 
     /// Read in pieces of so many bytes up to the end of the connection.
-    fn read(input: &[u8], step: usize) -> (AnswerFacts, Result<(), AnswerError>) {
+    fn read(input: &[u8], step: usize) -> (ResponseFacts, Result<(), ResponseError>) {
         let mut cache = HeadCache::new();
-        let mut reader = AnswerReader::new(true).headless(true);
+        let mut reader = ResponseReader::new(true).headless(true);
         reader.start(Asked::Ordinary);
         for piece in input.chunks(step) {
             let advance = reader.advance(&mut cache, piece).unwrap();
@@ -620,10 +624,10 @@ mod headless {
         {
             for step in 1..=input.len() {
                 let (facts, ended) = read(input.as_bytes(), step);
-                let wanted = AnswerFacts {
+                let wanted = ResponseFacts {
                     framing: Framing::UntilClose,
                     body_bytes: input.len() as u64,
-                    ..AnswerFacts::default()
+                    ..ResponseFacts::default()
                 };
                 assert_eq!((facts, ended), (wanted, Ok(())), "{input:?} by {step}");
                 assert!(facts.is_headless());
@@ -638,15 +642,15 @@ mod headless {
             assert_eq!((facts.status, facts.head_bytes, facts.body_bytes), (200, 19, 4));
             assert_eq!((facts.is_headless(), ended), (false, Ok(())));
             let (facts, ended) = read(b"HTTP/1.0 200 OK\r\nA", step);
-            assert_eq!((facts.head_bytes, ended), (18, Err(AnswerError::Truncated)));
+            assert_eq!((facts.head_bytes, ended), (18, Err(ResponseError::Truncated)));
         }
-        let mut reader = AnswerReader::new(false).headless(true);
+        let mut reader = ResponseReader::new(false).headless(true);
         reader.start(Asked::Ordinary);
-        assert_eq!(reader.end_of_input(), Err(AnswerError::ClosedEarly));
+        assert_eq!(reader.end_of_input(), Err(ResponseError::ClosedEarly));
         // an interim head promises HTTP/1.x
         reader.start(Asked::Ordinary);
         let input = b"HTTP/1.1 100 C\r\n\r\nhello";
-        assert_eq!(reader.advance(&mut HeadCache::new(), input), Err(AnswerError::NotHttp));
+        assert_eq!(reader.advance(&mut HeadCache::new(), input), Err(ResponseError::NotHttp));
     }
 }
 
@@ -659,7 +663,7 @@ mod cache {
 
     #[test]
     fn a_repeated_head_and_its_body_take_one_call() {
-        let (mut reader, mut cache) = (AnswerReader::new(false), HeadCache::new());
+        let (mut reader, mut cache) = (ResponseReader::new(false), HeadCache::new());
         let input = input(1);
         for _ in 0..3 {
             reader.start(Asked::Ordinary);
@@ -685,8 +689,8 @@ mod cache {
             for keep_head in [false, true] {
                 for asked in [Asked::Ordinary, Asked::Head, Asked::Connect] {
                     let input = &heads[(round * 7 + round / 5) % heads.len()];
-                    let mut warm = AnswerReader::new(keep_head);
-                    let mut cold = AnswerReader::new(keep_head);
+                    let mut warm = ResponseReader::new(keep_head);
+                    let mut cold = ResponseReader::new(keep_head);
                     warm.start(asked);
                     cold.start(asked);
                     let one = warm.advance(&mut cache, input);
@@ -700,7 +704,7 @@ mod cache {
 
     #[test]
     fn a_known_head_alone_is_not_taken_for_a_longer_one() {
-        let (mut reader, mut cache) = (AnswerReader::new(false), HeadCache::new());
+        let (mut reader, mut cache) = (ResponseReader::new(false), HeadCache::new());
         for fields in [
             "Content-Length: 1\r\n",
             "Content-Length: 1\r\nConnection: close\r\n",
@@ -719,7 +723,7 @@ mod cache {
         let mut cache = HeadCache::new();
         for before in ["\r\n", "HTTP/1.1 100 C\r\n\r\n"] {
             for _ in 0..2 {
-                let mut reader = AnswerReader::new(false);
+                let mut reader = ResponseReader::new(false);
                 reader.start(Asked::Ordinary);
                 assert_eq!(
                     reader.advance(&mut cache, before.as_bytes()).unwrap().consumed,
@@ -740,7 +744,7 @@ mod cache {
         let input = [&b"\r\nHTTP/1.1 103 H\r\nLink: x\r\n\r\n"[..], final_head, b"abc"].concat();
         let mut cache = HeadCache::new();
         for step in 1..=input.len() {
-            let mut reader = AnswerReader::new(true);
+            let mut reader = ResponseReader::new(true);
             for _ in 0..2 {
                 reader.start(Asked::Ordinary);
                 assert_eq!(reader.head(), b"");
@@ -764,11 +768,11 @@ mod cache {
 
     #[test]
     fn a_reader_is_small_and_gives_large_buffers_back() {
-        assert!(size_of::<AnswerReader>() <= 200, "{}", size_of::<AnswerReader>());
+        assert!(size_of::<ResponseReader>() <= 200, "{}", size_of::<ResponseReader>());
         let mut cache = HeadCache::new();
         let input = with_fields(&format!("X: {}\r\nContent-Length: 0\r\n", "y".repeat(20_000)), "");
         for keep_head in [false, true] {
-            let mut reader = AnswerReader::new(keep_head);
+            let mut reader = ResponseReader::new(keep_head);
             reader.start(Asked::Ordinary);
             for piece in input.chunks(1_000) {
                 reader.advance(&mut cache, piece).unwrap();
@@ -783,11 +787,11 @@ mod cache {
 mod timings {
     use super::*;
 
-    /// Names of an answer's timings; `!` for what is malformed. Read whole, by bytes, and cut in two.
+    /// Names of a response's timings; `!` for what is malformed. Read whole, by bytes, and cut in two.
     fn names(asked: Asked, input: &[u8]) -> String {
         let mut cache = HeadCache::new();
         let mut read = |pieces: &[&[u8]]| {
-            let mut reader = AnswerReader::new(false);
+            let mut reader = ResponseReader::new(false);
             reader.start(asked);
             assert_eq!(reader.server_timings().count(), 0);
             let mut done = false;
@@ -850,8 +854,8 @@ mod timings {
     }
 
     #[test]
-    fn an_answer_without_them_has_none_of_the_one_before() {
-        let (mut reader, mut cache) = (AnswerReader::new(false), HeadCache::new());
+    fn a_response_without_them_has_none_of_the_one_before() {
+        let (mut reader, mut cache) = (ResponseReader::new(false), HeadCache::new());
         let timed = with_fields("Server-Timing: a\r\nContent-Length: 0\r\n", "");
         let plain = with_fields("Content-Length: 0\r\n", "");
         for round in 0..12 {
@@ -867,11 +871,11 @@ mod timings {
 #[test]
 fn errors_read_as_sentences() {
     for error in [
-        AnswerError::NotHttp,
-        AnswerError::BadFraming("the status line"),
-        AnswerError::HeadTooLarge,
-        AnswerError::ClosedEarly,
-        AnswerError::Truncated,
+        ResponseError::NotHttp,
+        ResponseError::BadFraming("the status line"),
+        ResponseError::HeadTooLarge,
+        ResponseError::ClosedEarly,
+        ResponseError::Truncated,
     ] {
         assert!(error.to_string().starts_with("the "), "{error}");
     }

@@ -1,4 +1,4 @@
-//! The answer reader: the hot path of the whole program. A head that equals one seen lately is
+//! The response reader: the hot path of the whole program. A head that equals one seen lately is
 //! recognised by comparing bytes; only a new one is parsed.
 //!
 //! ```text
@@ -21,7 +21,7 @@ use chunked::{ChunkReader, Chunks};
 use head::{BodyRule, Known};
 use std::ops::Range;
 
-/// What the request was: answers to HEAD and 2xx answers to CONNECT have no body
+/// What the request was: responses to HEAD and 2xx responses to CONNECT have no body
 /// (RFC 9112 §6.3, items 1 and 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Asked {
@@ -36,11 +36,11 @@ pub enum Asked {
 pub struct Limits {
     /// Bytes of one head, interim heads each on their own.
     pub head_max: usize,
-    /// Interim (1xx) answers before the final one.
+    /// Interim (1xx) responses before the final one.
     pub interim_max: u16,
     /// Bytes of one chunk-size line, its extensions and line end included.
     pub chunk_line_max: usize,
-    /// Bytes of all trailer fields of an answer, the closing empty line included.
+    /// Bytes of all trailer fields of a response, the closing empty line included.
     pub trailer_max: usize,
 }
 
@@ -55,10 +55,10 @@ impl Default for Limits {
     }
 }
 
-/// What ends an answer's body.
+/// What ends a response's body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
-    /// The answer has no body by rule: HEAD, 1xx, 204, 304, 2xx to CONNECT.
+    /// The response has no body by rule: HEAD, 1xx, 204, 304, 2xx to CONNECT.
     #[default]
     None,
     Length,
@@ -66,10 +66,10 @@ pub enum Framing {
     UntilClose,
 }
 
-/// What is known of an answer. Its bytes on the wire are `head_bytes + body_bytes + framing_bytes`.
+/// What is known of a response. Its bytes on the wire are `head_bytes + body_bytes + framing_bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AnswerFacts {
-    /// Three digits as sent, 0..=999; those outside 100..=599 are final answers too.
+pub struct ResponseFacts {
+    /// Three digits as sent, 0..=999; those outside 100..=599 are final responses too.
     pub status: u16,
     /// 0 or 1: HTTP/1.0 or HTTP/1.1.
     pub minor_version: u8,
@@ -84,64 +84,68 @@ pub struct AnswerFacts {
     pub framing_bytes: u64,
     /// Of these, bytes of trailers with the empty line that ends them.
     pub trailer_bytes: u64,
-    /// Interim answers skipped.
+    /// Interim responses skipped.
     pub interim: u16,
-    /// There may be something in [`AnswerReader::server_timings`]: a field of that name, or trailers.
+    /// There may be something in [`ResponseReader::server_timings`]: a field of that name, or trailers.
     pub timed: bool,
 }
 
-impl AnswerFacts {
-    /// There was no head: see [`AnswerReader::headless`].
+impl ResponseFacts {
+    /// There was no head: see [`ResponseReader::headless`].
     #[inline]
     pub fn is_headless(&self) -> bool {
         self.framing == Framing::UntilClose && self.head_bytes == 0
     }
 }
 
-/// What one call of [`AnswerReader::advance`] did.
+/// What one call of [`ResponseReader::advance`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advance {
     /// Bytes of the input that are used up.
     pub consumed: usize,
     /// Content within the input, chunk framing removed; may be empty.
     pub body: Range<usize>,
-    /// The answer is complete; the rest of the input belongs to the next one.
+    /// The response is complete; the rest of the input belongs to the next one.
     pub done: bool,
 }
 
-/// Why what arrived is no answer.
+/// Why what arrived is no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AnswerError {
+pub enum ResponseError {
     /// The bytes cannot begin `HTTP/1.`: some other protocol, or none.
     NotHttp,
     /// HTTP, but where a message ends cannot be known; the text says what is wrong.
     BadFraming(&'static str),
     /// A head above [`Limits::head_max`], or with more fields than are held.
     HeadTooLarge,
-    /// The connection ended before the answer's first byte.
+    /// The connection ended before the response's first byte.
     ClosedEarly,
-    /// The connection ended inside the answer.
+    /// The connection ended inside the response.
     Truncated,
 }
 
-impl std::fmt::Display for AnswerError {
+impl std::fmt::Display for ResponseError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            AnswerError::NotHttp => f.write_str("the server's bytes are not HTTP/1.x"),
-            AnswerError::BadFraming(what) => write!(f, "the response's framing is broken: {what}"),
-            AnswerError::HeadTooLarge => f.write_str("the response's head is too large"),
-            AnswerError::ClosedEarly => f.write_str("the connection ended before a response began"),
-            AnswerError::Truncated => f.write_str("the connection ended inside the response"),
+            ResponseError::NotHttp => f.write_str("the server's bytes are not HTTP/1.x"),
+            ResponseError::BadFraming(what) => {
+                write!(f, "the response's framing is broken: {what}")
+            }
+            ResponseError::HeadTooLarge => f.write_str("the response's head is too large"),
+            ResponseError::ClosedEarly => {
+                f.write_str("the connection ended before a response began")
+            }
+            ResponseError::Truncated => f.write_str("the connection ended inside the response"),
         }
     }
 }
 
-impl std::error::Error for AnswerError {}
+impl std::error::Error for ResponseError {}
 
-/// Reads answers off one connection. Small: what all connections share is in the [`HeadCache`].
+/// Reads responses off one connection. Small: what all connections share is in the [`HeadCache`].
 #[derive(Debug)]
-pub struct AnswerReader {
-    facts: AnswerFacts,
+pub struct ResponseReader {
+    facts: ResponseFacts,
     /// Bytes of a `Length` body still to come.
     left: u64,
     chunks: ChunkReader,
@@ -176,20 +180,20 @@ enum ReadState {
 
 /// CR and LF bytes tolerated before a status line: what a sloppy server leaves after its last body.
 const LEADING_MAX: u16 = 64;
-/// A buffer that has grown beyond this is given back when its answer is over.
+/// A buffer that has grown beyond this is given back when its response is over.
 const BUFFER_KEPT_MAX: usize = 4 << 10;
 /// How every status line begins.
 const MAGIC: &[u8] = b"HTTP/";
 
-impl AnswerReader {
-    /// `keep_head`: keep the final head's raw bytes for [`AnswerReader::head`].
-    pub fn new(keep_head: bool) -> AnswerReader {
-        AnswerReader::with_limits(keep_head, Limits::default())
+impl ResponseReader {
+    /// `keep_head`: keep the final head's raw bytes for [`ResponseReader::head`].
+    pub fn new(keep_head: bool) -> ResponseReader {
+        ResponseReader::with_limits(keep_head, Limits::default())
     }
 
-    pub fn with_limits(keep_head: bool, limits: Limits) -> AnswerReader {
-        AnswerReader {
-            facts: AnswerFacts::default(),
+    pub fn with_limits(keep_head: bool, limits: Limits) -> ResponseReader {
+        ResponseReader {
+            facts: ResponseFacts::default(),
             left: 0,
             chunks: ChunkReader::default(),
             buffer: Vec::new(),
@@ -205,38 +209,38 @@ impl AnswerReader {
         }
     }
 
-    /// `taken`: what is not HTTP/1.x is no error but an answer without a head, as in HTTP/0.9. The end
+    /// `taken`: what is not HTTP/1.x is no error but a response without a head, as in HTTP/0.9. The end
     /// of the connection ends it. Its status is 0; all its bytes count as body, though those that
     /// came while they could still have begun a head are not handed over as such.
     #[must_use]
-    pub fn headless(self, taken: bool) -> AnswerReader {
-        AnswerReader { headless: taken, ..self }
+    pub fn headless(self, taken: bool) -> ResponseReader {
+        ResponseReader { headless: taken, ..self }
     }
 
-    /// The next bytes belong to a new answer.
+    /// The next bytes belong to a new response.
     pub fn start(&mut self, asked: Asked) {
         self.asked = asked;
         self.state = ReadState::Begin;
         self.begun = false;
         self.leading = 0;
-        self.facts = AnswerFacts::default();
+        self.facts = ResponseFacts::default();
         if !self.buffer.is_empty() {
             self.empty_buffer();
         }
     }
 
-    /// [`AnswerReader::start`] and [`AnswerReader::advance`] in one, where the answer's first bytes are
+    /// [`ResponseReader::start`] and [`ResponseReader::advance`] in one, where the response's first bytes are
     /// there: what a head seen before says is set once, and nothing else is.
     ///
     /// # Errors
-    /// As [`AnswerReader::advance`].
+    /// As [`ResponseReader::advance`].
     #[inline(always)]
     pub fn begin(
         &mut self,
         asked: Asked,
         cache: &mut HeadCache,
         input: &[u8],
-    ) -> Result<Advance, AnswerError> {
+    ) -> Result<Advance, ResponseError> {
         if let Some(known) = cache.latest(input)
             && let BodyRule::Length(length) = known.rule
             && asked == Asked::Ordinary
@@ -248,14 +252,18 @@ impl AnswerReader {
     }
 
     /// Takes in what it can of `input`: at most one piece of body. Call again with the rest while
-    /// something was consumed and the answer is not done; every byte that may be consumed is. Not
+    /// something was consumed and the response is not done; every byte that may be consumed is. Not
     /// started, or done, it consumes nothing.
     ///
     /// # Errors
-    /// The bytes are no answer; the connection cannot be used any further.
+    /// The bytes are no response; the connection cannot be used any further.
     // apart, so that `begin` is small enough to stand where it is needed
     #[inline(never)]
-    pub fn advance(&mut self, cache: &mut HeadCache, input: &[u8]) -> Result<Advance, AnswerError> {
+    pub fn advance(
+        &mut self,
+        cache: &mut HeadCache,
+        input: &[u8],
+    ) -> Result<Advance, ResponseError> {
         let advance = self.advance_by_state(cache, input);
         if advance.is_err() {
             self.state = ReadState::Idle;
@@ -266,15 +274,15 @@ impl AnswerReader {
     /// The connection ended.
     ///
     /// # Errors
-    /// [`AnswerError::ClosedEarly`] without a byte of an answer, [`AnswerError::NotHttp`] when not
-    /// even `HTTP/` had come, [`AnswerError::Truncated`] inside an answer. `Ok`: the answer was
+    /// [`ResponseError::ClosedEarly`] without a byte of a response, [`ResponseError::NotHttp`] when not
+    /// even `HTTP/` had come, [`ResponseError::Truncated`] inside a response. `Ok`: the response was
     /// delimited by the end of the connection and is complete (RFC 9112 §6.3 item 8).
-    pub fn end_of_input(&mut self) -> Result<(), AnswerError> {
+    pub fn end_of_input(&mut self) -> Result<(), ResponseError> {
         let state = std::mem::replace(&mut self.state, ReadState::Idle);
         match state {
             ReadState::UntilClose => Ok(()),
-            ReadState::Idle => Err(AnswerError::ClosedEarly),
-            ReadState::Begin if !self.begun => Err(AnswerError::ClosedEarly),
+            ReadState::Idle => Err(ResponseError::ClosedEarly),
+            ReadState::Begin if !self.begun => Err(ResponseError::ClosedEarly),
             ReadState::Head => {
                 let no_http = self.facts.interim == 0 && self.buffer.len() < MAGIC.len();
                 self.facts.head_bytes += self.buffer.len() as u64;
@@ -285,24 +293,24 @@ impl AnswerReader {
                         self.state = ReadState::Idle;
                         Ok(())
                     }
-                    true => Err(AnswerError::NotHttp),
-                    false => Err(AnswerError::Truncated),
+                    true => Err(ResponseError::NotHttp),
+                    false => Err(ResponseError::Truncated),
                 }
             }
-            _ => Err(AnswerError::Truncated),
+            _ => Err(ResponseError::Truncated),
         }
     }
 
-    /// Valid once the answer is done; before, what is known so far.
+    /// Valid once the response is done; before, what is known so far.
     #[inline]
-    pub fn facts(&self) -> AnswerFacts {
+    pub fn facts(&self) -> ResponseFacts {
         self.facts
     }
 
-    /// [`AnswerReader::facts`] with the bytes of a head of which only the beginning is there.
-    pub fn facts_so_far(&self) -> AnswerFacts {
+    /// [`ResponseReader::facts`] with the bytes of a head of which only the beginning is there.
+    pub fn facts_so_far(&self) -> ResponseFacts {
         let begun = if self.state == ReadState::Head { self.buffer.len() as u64 } else { 0 };
-        AnswerFacts { head_bytes: self.facts.head_bytes + begun, ..self.facts }
+        ResponseFacts { head_bytes: self.facts.head_bytes + begun, ..self.facts }
     }
 
     /// The raw final head, its closing empty line included, from its end until the next `start`;
@@ -312,7 +320,7 @@ impl AnswerReader {
     }
 
     /// What the server says of the parts of its work, in the final head and in the trailers: once
-    /// the answer is done, until the next `start`.
+    /// the response is done, until the next `start`.
     pub fn server_timings(&self) -> impl Iterator<Item = Result<Timing<'_>, Malformed>> {
         let (head, trailers) = self.buffer.split_at(self.head_len);
         fields::fields(head)
@@ -321,15 +329,15 @@ impl AnswerReader {
             .flat_map(|(_, value)| timings(value))
     }
 
-    /// Whether any byte of the current answer was seen; empty lines before it do not count.
+    /// Whether any byte of the current response was seen; empty lines before it do not count.
     #[inline]
     pub fn begun(&self) -> bool {
         self.begun
     }
 }
 
-impl AnswerReader {
-    /// The common case: an ordinary answer's whole known head at the start of the input, with a body
+impl ResponseReader {
+    /// The common case: an ordinary response's whole known head at the start of the input, with a body
     /// of `length` bytes.
     #[inline]
     fn short_cut(&mut self, known: &Known, length: u64, input: &[u8]) -> Advance {
@@ -337,14 +345,14 @@ impl AnswerReader {
         let here = usize::try_from(length).unwrap_or(usize::MAX).min(rest);
         self.asked = Asked::Ordinary;
         self.begun = true;
-        self.facts = AnswerFacts {
+        self.facts = ResponseFacts {
             status: known.status,
             minor_version: known.minor_version,
             persistent: known.keep_alive,
             framing: Framing::Length,
             head_bytes: known.len as u64,
             body_bytes: here as u64,
-            ..AnswerFacts::default()
+            ..ResponseFacts::default()
         };
         self.left = length - here as u64;
         let done = self.left == 0;
@@ -363,7 +371,7 @@ impl AnswerReader {
         &mut self,
         cache: &mut HeadCache,
         input: &[u8],
-    ) -> Result<Advance, AnswerError> {
+    ) -> Result<Advance, ResponseError> {
         match self.state {
             ReadState::Idle => Ok(nothing()),
             ReadState::Begin | ReadState::Head if self.headless => self.heads_or_none(cache, input),
@@ -372,16 +380,16 @@ impl AnswerReader {
         }
     }
 
-    /// As [`AnswerReader::heads`]; from bytes that are no head on, everything is body.
+    /// As [`ResponseReader::heads`]; from bytes that are no head on, everything is body.
     fn heads_or_none(
         &mut self,
         cache: &mut HeadCache,
         input: &[u8],
-    ) -> Result<Advance, AnswerError> {
+    ) -> Result<Advance, ResponseError> {
         let before = self.facts_so_far();
         match self.heads(cache, input) {
             // behind an interim head nothing else than HTTP/1.x can be meant
-            Err(AnswerError::NotHttp) if self.facts.interim == 0 => {
+            Err(ResponseError::NotHttp) if self.facts.interim == 0 => {
                 self.without_head(before.head_bytes + input.len() as u64);
                 Ok(Advance { consumed: input.len(), body: 0..input.len(), done: false })
             }
@@ -393,16 +401,16 @@ impl AnswerReader {
     fn without_head(&mut self, bytes: u64) {
         self.begun = true;
         self.state = ReadState::UntilClose;
-        self.facts = AnswerFacts {
+        self.facts = ResponseFacts {
             framing: Framing::UntilClose,
             body_bytes: bytes,
-            ..AnswerFacts::default()
+            ..ResponseFacts::default()
         };
         self.empty_buffer();
     }
 
     /// Heads, interim ones too, then what follows of the body.
-    fn heads(&mut self, cache: &mut HeadCache, input: &[u8]) -> Result<Advance, AnswerError> {
+    fn heads(&mut self, cache: &mut HeadCache, input: &[u8]) -> Result<Advance, ResponseError> {
         let mut at = 0;
         while at < input.len() {
             let rest = &input[at..];
@@ -429,14 +437,14 @@ impl AnswerReader {
     }
 
     /// RFC 9112 §2.2 asks servers to skip an empty line before a request; a client may be as kind.
-    fn skip_empty_lines(&mut self, rest: &[u8]) -> Result<usize, AnswerError> {
+    fn skip_empty_lines(&mut self, rest: &[u8]) -> Result<usize, ResponseError> {
         let room = usize::from(LEADING_MAX - self.leading);
         let empty = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
         let count = empty.take(room + 1).count();
         if count > room {
             // what could be taken is taken, so that cutting the input changes nothing
             self.facts.head_bytes += room as u64;
-            return Err(AnswerError::NotHttp);
+            return Err(ResponseError::NotHttp);
         }
         self.leading += count as u16;
         self.facts.head_bytes += count as u64;
@@ -449,7 +457,7 @@ impl AnswerReader {
         &mut self,
         cache: &mut HeadCache,
         rest: &[u8],
-    ) -> Result<(usize, Option<Known>), AnswerError> {
+    ) -> Result<(usize, Option<Known>), ResponseError> {
         let whole = self.state == ReadState::Begin;
         if whole {
             if let Some(known) = cache.recall(rest) {
@@ -462,7 +470,7 @@ impl AnswerReader {
         let end = self.scan.find_end(rest);
         let used = end.unwrap_or(rest.len());
         if self.buffer.len() + used > self.limits.head_max {
-            return Err(AnswerError::HeadTooLarge);
+            return Err(ResponseError::HeadTooLarge);
         }
         if end.is_some() && whole {
             let known = cache.learn(&rest[..used])?;
@@ -502,9 +510,9 @@ impl AnswerReader {
         }
     }
 
-    fn skip_interim(&mut self, known: &Known) -> Result<(), AnswerError> {
+    fn skip_interim(&mut self, known: &Known) -> Result<(), ResponseError> {
         if self.facts.interim >= self.limits.interim_max {
-            return Err(AnswerError::BadFraming("too many interim (1xx) responses"));
+            return Err(ResponseError::BadFraming("too many interim (1xx) responses"));
         }
         self.facts.interim += 1;
         self.facts.head_bytes += known.len as u64;
@@ -514,7 +522,7 @@ impl AnswerReader {
     }
 
     /// The final head is here: decides how the body ends (RFC 9112 §6.3, in its order).
-    fn settle(&mut self, known: &Known) -> Result<(), AnswerError> {
+    fn settle(&mut self, known: &Known) -> Result<(), ResponseError> {
         let tunnel = self.asked == Asked::Connect && (200..300).contains(&known.status);
         let bodiless = tunnel || self.asked == Asked::Head;
         let rule = if bodiless { BodyRule::None } else { known.rule };
@@ -529,21 +537,21 @@ impl AnswerReader {
                 (Framing::Chunked, ReadState::Chunked)
             }
             BodyRule::UntilClose => (Framing::UntilClose, ReadState::UntilClose),
-            BodyRule::Faulty(what) => return Err(AnswerError::BadFraming(what)),
+            BodyRule::Faulty(what) => return Err(ResponseError::BadFraming(what)),
         };
         self.head_len = self.buffer.len();
         self.facts.timed = known.timed;
         self.facts.status = known.status;
         self.facts.minor_version = known.minor_version;
         self.facts.head_bytes += known.len as u64;
-        // a tunnel or another protocol follows: no further answer can
+        // a tunnel or another protocol follows: no further response can
         let over = tunnel || known.status == 101 || self.facts.framing == Framing::UntilClose;
         self.facts.persistent = known.keep_alive && !over;
         Ok(())
     }
 
     /// The body's part of `input[at..]`.
-    fn body(&mut self, input: &[u8], at: usize) -> Result<Advance, AnswerError> {
+    fn body(&mut self, input: &[u8], at: usize) -> Result<Advance, ResponseError> {
         let rest = input.len() - at;
         let advance = match self.state {
             ReadState::Length => {
@@ -587,10 +595,10 @@ impl AnswerReader {
 }
 
 /// The first bytes decide at once: `before` and then `rest` must be able to begin `HTTP/`.
-fn check_magic(before: &[u8], rest: &[u8]) -> Result<(), AnswerError> {
+fn check_magic(before: &[u8], rest: &[u8]) -> Result<(), ResponseError> {
     let open = MAGIC.get(before.len()..).unwrap_or_default();
     let count = open.len().min(rest.len());
-    if rest[..count] == open[..count] { Ok(()) } else { Err(AnswerError::NotHttp) }
+    if rest[..count] == open[..count] { Ok(()) } else { Err(ResponseError::NotHttp) }
 }
 
 fn nothing() -> Advance {

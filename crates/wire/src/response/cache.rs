@@ -1,6 +1,6 @@
 //! Heads seen lately by one worker.
 
-use super::AnswerError;
+use super::ResponseError;
 use super::head::{Known, alike, parse};
 
 /// Heads seen lately by one worker, shared by its connections: a repeated head is recognised by
@@ -57,7 +57,7 @@ impl HeadCache {
     }
 
     /// Understands a whole head and remembers it.
-    pub(super) fn learn(&mut self, head: &[u8]) -> Result<Known, AnswerError> {
+    pub(super) fn learn(&mut self, head: &[u8]) -> Result<Known, ResponseError> {
         if head.len() > HEAD_MAX {
             return parse(head);
         }

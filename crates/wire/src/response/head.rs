@@ -1,6 +1,6 @@
 //! One head: where it ends, and what it says about its message.
 
-use super::AnswerError;
+use super::ResponseError;
 use crate::fields::{is_token, list};
 use crate::timing::SERVER_TIMING;
 use std::mem::MaybeUninit;
@@ -27,7 +27,7 @@ pub(super) enum BodyRule {
     Length(u64),
     Chunked,
     UntilClose,
-    /// Cannot be known; harmless where the answer has no body anyway.
+    /// Cannot be known; harmless where the response has no body anyway.
     Faulty(&'static str),
 }
 
@@ -35,7 +35,7 @@ pub(super) enum BodyRule {
 const FIELDS_MAX: usize = 256;
 
 impl Known {
-    /// An answer before the answer; 101 is final (RFC 9110 §15.2.2).
+    /// A response before the response; 101 is final (RFC 9110 §15.2.2).
     pub(super) fn is_interim(&self) -> bool {
         (100..200).contains(&self.status) && self.status != 101
     }
@@ -73,7 +73,7 @@ impl Scan {
 }
 
 /// Parses a head that ends with its empty line.
-pub(super) fn parse(head: &[u8]) -> Result<Known, AnswerError> {
+pub(super) fn parse(head: &[u8]) -> Result<Known, ResponseError> {
     let mut slots = [const { MaybeUninit::<httparse::Header<'_>>::uninit() }; FIELDS_MAX];
     let mut response = httparse::Response::new(&mut []);
     let mut config = httparse::ParserConfig::default();
@@ -84,10 +84,10 @@ pub(super) fn parse(head: &[u8]) -> Result<Known, AnswerError> {
         .parse_response_with_uninit_headers(&mut response, head, &mut slots)
         .map_err(error_of)?;
     if end != httparse::Status::Complete(head.len()) {
-        return Err(AnswerError::BadFraming("the head does not end where its empty line is"));
+        return Err(ResponseError::BadFraming("the head does not end where its empty line is"));
     }
     let (Some(minor_version), Some(status)) = (response.version, response.code) else {
-        return Err(AnswerError::NotHttp);
+        return Err(ResponseError::NotHttp);
     };
     let mut facts = HeadFields::default();
     for field in response.headers.iter() {
@@ -105,7 +105,7 @@ pub(super) fn parse(head: &[u8]) -> Result<Known, AnswerError> {
 
 /// Whether `head`, which ends with its empty line, differs from a head that could be parsed in values
 /// only that [`parse`] does not look at: then it says the same but for its length. A server that puts
-/// a date, a number or a time into each answer would have every head parsed otherwise.
+/// a date, a number or a time into each response would have every head parsed otherwise.
 pub(super) fn alike(parsed: &[u8], head: &[u8]) -> bool {
     let (mut parsed, mut head) = (parsed, head);
     loop {
@@ -149,14 +149,14 @@ fn decides(name: &[u8]) -> bool {
         .any(|decisive| name.eq_ignore_ascii_case(decisive.as_bytes()))
 }
 
-fn error_of(error: httparse::Error) -> AnswerError {
+fn error_of(error: httparse::Error) -> ResponseError {
     match error {
-        httparse::Error::Version => AnswerError::NotHttp,
-        httparse::Error::Status => AnswerError::BadFraming("the status line"),
-        httparse::Error::TooManyHeaders => AnswerError::HeadTooLarge,
-        httparse::Error::HeaderName => AnswerError::BadFraming("the name of a header field"),
-        httparse::Error::HeaderValue => AnswerError::BadFraming("the value of a header field"),
-        _ => AnswerError::BadFraming("a line end in the head"),
+        httparse::Error::Version => ResponseError::NotHttp,
+        httparse::Error::Status => ResponseError::BadFraming("the status line"),
+        httparse::Error::TooManyHeaders => ResponseError::HeadTooLarge,
+        httparse::Error::HeaderName => ResponseError::BadFraming("the name of a header field"),
+        httparse::Error::HeaderValue => ResponseError::BadFraming("the value of a header field"),
+        _ => ResponseError::BadFraming("a line end in the head"),
     }
 }
 

@@ -7,7 +7,7 @@
 //! ```
 //! A bare LF ends a line as well as CRLF (RFC 9112 §2.2 lets a recipient do so).
 
-use super::{AnswerError, Limits};
+use super::{Limits, ResponseError};
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,19 +46,24 @@ enum ChunkStep {
     Done,
 }
 
-const BAD_SIZE: AnswerError = AnswerError::BadFraming("a chunk size is not a hexadecimal number");
-const SIZE_TOO_LARGE: AnswerError = AnswerError::BadFraming("a chunk size is above 64 bits");
-const LINE_TOO_LONG: AnswerError = AnswerError::BadFraming("a chunk-size line is too long");
-const BAD_END: AnswerError =
-    AnswerError::BadFraming("a chunk's data does not end where its size says");
-const TRAILERS_TOO_LONG: AnswerError = AnswerError::BadFraming("the trailers are too long");
-const BAD_TRAILER_END: AnswerError = AnswerError::BadFraming("a bare CR in the trailers");
+const BAD_SIZE: ResponseError =
+    ResponseError::BadFraming("a chunk size is not a hexadecimal number");
+const SIZE_TOO_LARGE: ResponseError = ResponseError::BadFraming("a chunk size is above 64 bits");
+const LINE_TOO_LONG: ResponseError = ResponseError::BadFraming("a chunk-size line is too long");
+const BAD_END: ResponseError =
+    ResponseError::BadFraming("a chunk's data does not end where its size says");
+const TRAILERS_TOO_LONG: ResponseError = ResponseError::BadFraming("the trailers are too long");
+const BAD_TRAILER_END: ResponseError = ResponseError::BadFraming("a bare CR in the trailers");
 
 impl ChunkReader {
     /// Takes in framing, one piece of data, and the framing behind it. Broken framing behind bytes
     /// that could be taken is reported by the next call, so that cutting the input elsewhere
     /// delivers the same data before the same error.
-    pub(super) fn advance(&mut self, limits: &Limits, input: &[u8]) -> Result<Chunks, AnswerError> {
+    pub(super) fn advance(
+        &mut self,
+        limits: &Limits,
+        input: &[u8],
+    ) -> Result<Chunks, ResponseError> {
         let mut at = 0;
         let mut body = 0..0;
         let mut trailers = None;
@@ -153,7 +158,7 @@ impl ChunkReader {
 
     /// One byte of framing.
     #[inline]
-    fn take(&mut self, limits: &Limits, byte: u8) -> Result<(), AnswerError> {
+    fn take(&mut self, limits: &Limits, byte: u8) -> Result<(), ResponseError> {
         if matches!(self.step, ChunkStep::TrailerStart | ChunkStep::TrailerLf) {
             self.claim(1, limits.trailer_max, TRAILERS_TOO_LONG)?;
         }
@@ -176,7 +181,7 @@ impl ChunkReader {
         Ok(())
     }
 
-    fn take_size(&mut self, limits: &Limits, byte: u8) -> Result<(), AnswerError> {
+    fn take_size(&mut self, limits: &Limits, byte: u8) -> Result<(), ResponseError> {
         self.claim(1, limits.chunk_line_max, LINE_TOO_LONG)?;
         if let Some(digit) = hex_digit(byte) {
             if self.left >> 60 != 0 {
@@ -196,7 +201,7 @@ impl ChunkReader {
         Ok(())
     }
 
-    fn skip_extension(&mut self, limits: &Limits, rest: &[u8]) -> Result<usize, AnswerError> {
+    fn skip_extension(&mut self, limits: &Limits, rest: &[u8]) -> Result<usize, ResponseError> {
         let used = self.skip_line(rest, limits.chunk_line_max, LINE_TOO_LONG)?;
         if rest[used - 1] == b'\n' {
             self.step = self.size_over();
@@ -204,7 +209,7 @@ impl ChunkReader {
         Ok(used)
     }
 
-    fn skip_trailer(&mut self, limits: &Limits, rest: &[u8]) -> Result<usize, AnswerError> {
+    fn skip_trailer(&mut self, limits: &Limits, rest: &[u8]) -> Result<usize, ResponseError> {
         let used = self.skip_line(rest, limits.trailer_max, TRAILERS_TOO_LONG)?;
         if rest[used - 1] == b'\n' {
             self.step = ChunkStep::TrailerStart;
@@ -217,8 +222,8 @@ impl ChunkReader {
         &mut self,
         rest: &[u8],
         max: usize,
-        over: AnswerError,
-    ) -> Result<usize, AnswerError> {
+        over: ResponseError,
+    ) -> Result<usize, ResponseError> {
         let line = memchr::memchr(b'\n', rest).map_or(rest.len(), |lf| lf + 1);
         self.claim(line, max, over)
     }
@@ -236,7 +241,12 @@ impl ChunkReader {
 
     /// Counts as many of `bytes` as the bound allows; an error when it allows none.
     #[inline]
-    fn claim(&mut self, bytes: usize, max: usize, over: AnswerError) -> Result<usize, AnswerError> {
+    fn claim(
+        &mut self,
+        bytes: usize,
+        max: usize,
+        over: ResponseError,
+    ) -> Result<usize, ResponseError> {
         let used = bytes.min(max.saturating_sub(self.line));
         self.line += used;
         if used == 0 { Err(over) } else { Ok(used) }

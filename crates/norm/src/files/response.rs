@@ -1,4 +1,4 @@
-//! From an open file, or its bytes, to the answer that a request asks for: whole, in parts, not at
+//! From an open file, or its bytes, to the response that a request asks for: whole, in parts, not at
 //! all because it is known.
 
 use std::fs::File;
@@ -18,7 +18,7 @@ use super::range::{self, RangeRequest, Span};
 use crate::breaks::{Break, Breaks};
 use crate::exchange::{Ask, Content, Piece, Reply};
 
-/// What is said of a file in its answers' heads.
+/// What is said of a file in its responses' heads.
 #[derive(Debug)]
 pub(super) struct Face {
     state: FileVersion,
@@ -71,7 +71,7 @@ impl Face {
             changed: (facts.ctime(), facts.ctime_nsec()),
         };
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-        // never later than the answer itself (RFC 9110 §8.8.2.1)
+        // never later than the response itself (RFC 9110 §8.8.2.1)
         let written = u64::try_from(facts.mtime()).ok().map(|written| written.min(now.as_secs()));
         let modified = written.filter(|written| *written < DATES_END);
         let (seconds, nanos) = state.modified;
@@ -93,7 +93,7 @@ impl Face {
         self
     }
 
-    /// The answer to GET or HEAD.
+    /// The response to GET or HEAD.
     pub(super) fn answer(&self, ask: &Ask, source: ContentSource<'_>, breaks: &Breaks) -> Reply {
         let now = Validators { etag: &self.etag, modified: self.modified };
         let ranges = match conditional::judge(&ask.method, &ask.headers, now) {

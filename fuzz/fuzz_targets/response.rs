@@ -1,8 +1,8 @@
-//! Any bytes as answers: the same however cut, every byte counted once.
+//! Any bytes as responses: the same however cut, every byte counted once.
 #![no_main]
 
 #[path = "../../crates/wire/tests/checks/mod.rs"]
 #[allow(dead_code, reason = "each target runs one of the checks")]
 mod checks;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::answer(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::response(data));
