@@ -15,6 +15,9 @@ use units::Nanos;
 
 /// Packets that are read before the worker gets its turn.
 pub(crate) const BATCH: usize = 256;
+/// Bytes that are taken in before readers have their turn, a packet more or less: what waits for them is in
+/// the caches still, and its buffers stay small.
+const BYTES_MAX: usize = 256 << 10;
 /// A segment of 64 KiB with its heads; one buffer, which stays in the cache.
 const BUFFER: usize = 70_000;
 
@@ -215,9 +218,16 @@ impl TunQueue {
         if let Some(ring) = &mut self.ring {
             return ring.take(each);
         }
+        let mut taken = 0;
         for _ in 0..BATCH {
+            if taken >= BYTES_MAX {
+                return;
+            }
             match rustix::io::read(&self.queue, &mut self.buffer[..]) {
-                Ok(length) => each(&self.buffer[..length]),
+                Ok(length) => {
+                    taken += length;
+                    each(&self.buffer[..length]);
+                }
                 Err(Errno::INTR) => {}
                 Err(_) => return,
             }
