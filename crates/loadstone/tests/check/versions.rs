@@ -82,7 +82,7 @@ fn steps_and_plans_name_versions_of_their_own() {
         check(folder.path(), &plan, &["--base", &plain, "--http", "1.1"]).expect(&[0]).json();
     assert!(asked(&json, 0).ends_with("/hw"), "{json:#}");
     let ran = check(folder.path(), PLAN, &["--base", &plain, "--http", "4"]).expect(&[2]);
-    assert!(ran.stderr.contains("\"4\" is no version of HTTP"), "{ran:?}");
+    assert!(ran.stderr.contains("\"4\" is not a version of HTTP"), "{ran:?}");
     let ran = check(folder.path(), PLAN, &["--base", &plain, "--http", "auto"]).expect(&[2]);
     assert!(ran.stderr.contains("give one of 1.0, 1.1, 2, 3"), "{ran:?}");
     let ran = check(folder.path(), PLAN, &["--base", &plain, "--http", "3"]).expect(&[2]);
