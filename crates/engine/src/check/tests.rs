@@ -36,7 +36,7 @@ impl Table {
         let answer = found.map_or("404\r\n", |at| self.answers[at].1);
         if answer == "refused" {
             let trouble = Trouble::new(FailureClass::Refused, "refused".into());
-            return Heard { result: Err(trouble), connected: false, took: Nanos::ZERO };
+            return Heard::nothing(trouble);
         }
         let (status, rest) = answer.split_once("\r\n").unwrap_or((answer, ""));
         let (fields, body) = rest.split_once("\r\n\r\n").unwrap_or((rest, ""));
