@@ -29,7 +29,7 @@ pub use common::{CommonLanes, LanesShare};
 pub use lanes::{LaneClients, Lanes};
 pub use namespace::{Namespace, become_able};
 pub use netlink::{LinkFacts, RouteFacts, link, route};
-pub use packets::{PacketDevice, PacketKind};
+pub use packets::{PacketDevice, PacketKind, later, used_bits};
 pub use path::{FarEnd, NetPath, PathAsk, prefix_taken};
 pub use program::{Post, await_listener, code, end, start};
 pub use retry::while_busy;

@@ -50,8 +50,20 @@ struct Addresses {
     gateway: Option<Ipv4Addr>,
 }
 
-/// Of a prefix so many addresses are used, 2 to the power of this.
-const USED_BITS_MAX: u32 = 24;
+/// How many addresses of a prefix, of so many bits, are used, as a power of two: no more than the last 24 bits
+/// make, as a `/64` of IPv6 has more than anybody needs.
+pub fn used_bits((network, bits): (IpAddr, u8)) -> u32 {
+    let width = if network.is_ipv4() { 32 } else { 128 };
+    (width - u32::from(bits)).min(24)
+}
+
+/// The address so many behind another one, in a prefix that has it.
+pub fn later(first: IpAddr, number: u32) -> IpAddr {
+    match first {
+        IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits() + number).into(),
+        IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits() + u128::from(number)).into(),
+    }
+}
 
 impl Addresses {
     /// A block that is set aside for tests.
@@ -63,16 +75,7 @@ impl Addresses {
     /// Those that agree with `network` in the first `bits` bits.
     fn chosen(network: IpAddr, bits: u8) -> Result<Addresses, PathTrouble> {
         path::prefix_taken(network, bits, None)?;
-        let width = if network.is_ipv4() { 32 } else { 128 };
-        let count = 1 << (width - u32::from(bits)).min(USED_BITS_MAX);
-        Ok(Addresses { network, count, gateway: None })
-    }
-
-    fn nth(&self, number: u32) -> IpAddr {
-        match self.network {
-            IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits() + number).into(),
-            IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits() + u128::from(number)).into(),
-        }
+        Ok(Addresses { network, count: 1 << used_bits((network, bits)), gateway: None })
     }
 }
 
@@ -133,7 +136,8 @@ impl PacketDevice {
             raw::offload(device.as_fd())
                 .map_err(PathTrouble::other("the network device takes no virtio header"))?;
         }
-        let (network, last) = (all.nth(row * size), all.nth(row * size + size - 2));
+        let (network, last) =
+            (later(all.network, row * size), later(all.network, row * size + size - 2));
         match (network, last) {
             (IpAddr::V4(network), IpAddr::V4(last)) => {
                 let routes = vec![(network, Ipv4Addr::from_bits(!(size - 1)))];
@@ -148,10 +152,31 @@ impl PacketDevice {
         }
         Ok(PacketDevice {
             name: device.name.clone(),
-            first: all.nth(row * size + 1),
+            first: later(all.network, row * size + 1),
             addresses: size - if all.gateway.is_some() { 2 } else { 3 },
             queue: OwnedFd::from(device),
             kind,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_prefix_the_first_addresses_are_used() {
+        let last = |network: &str, bits| {
+            let network = network.parse().expect("an address");
+            let used = used_bits((network, bits));
+            format!("{used} {}", later(network, (1 << used) - 1))
+        };
+        assert_eq!(last("10.9.0.0", 30), "2 10.9.0.3");
+        assert_eq!(last("10.9.0.0", 16), "16 10.9.255.255");
+        assert_eq!(last("10.0.0.0", 8), "24 10.255.255.255");
+        // of 2^31 too
+        assert_eq!(last("128.0.0.0", 1), "24 128.255.255.255");
+        assert_eq!(last("fd00:9::", 112), "16 fd00:9::ffff");
+        assert_eq!(last("fd00:9::", 64), "24 fd00:9::ff:ffff");
     }
 }

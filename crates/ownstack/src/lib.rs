@@ -14,8 +14,8 @@ mod uring;
 mod xdp;
 
 pub use raw::RawLink;
-pub use shared::{Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork};
-pub use xdp::{Mac, XdpAsk, XdpHook, XdpTrouble};
+pub use shared::{Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork};
+pub use xdp::{Mac, QUEUES_MAX, XdpAsk, XdpHook, XdpTrouble};
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use links::Links;

@@ -1,9 +1,8 @@
 //! Segments of anybody's making over a TUN device: no TCP of ours is between the script and the
 //! server's kernel.
 
-use crate::shared::later;
 use dialogue::packets::PacketLink;
-use netpath::{PacketDevice, PacketKind, PathTrouble};
+use netpath::{PacketDevice, PacketKind, PathTrouble, later};
 use reactor::monotonic;
 use rustix::io::Errno;
 use std::net::IpAddr;

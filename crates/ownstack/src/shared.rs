@@ -6,11 +6,13 @@ use crate::links::Links;
 use crate::port::{LentLink, LinkHome, PacketPort};
 use crate::uring;
 use crate::xdp::{XdpAsk, XdpDevice, XdpHook, XdpTrouble};
-use netpath::{CommonLanes, LaneClients, Lanes, PacketDevice, PacketKind, PathTrouble, Tally};
+use netpath::{
+    CommonLanes, LaneClients, Lanes, PacketDevice, PacketKind, PathTrouble, Tally, later,
+};
 use reactor::monotonic;
 use rustix::fd::OwnedFd;
 use sample::{PathFacts, StackFacts};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::{fmt, io};
 use tcp::{Checksums, Sources, TcpSettings, TcpStack};
@@ -94,11 +96,10 @@ pub struct InsidePaths {
 /// What the packets of a run go over; it goes with the last worker and this.
 #[derive(Debug)]
 pub struct OwnNetwork {
-    ground: Ground,
+    ground: Arc<Ground>,
     /// The addresses of each worker.
     parts: Vec<AddressPart>,
     ask: NetworkAsk,
-    handover: Handover,
     /// Row of each client's kind.
     dealt: Vec<u32>,
     told: Mutex<NetworkSays>,
@@ -106,9 +107,17 @@ pub struct OwnNetwork {
     common: Mutex<Weak<CommonLanes>>,
 }
 
-/// The devices.
+/// Devices, which a network after another can go over.
 #[derive(Debug)]
-enum Ground {
+pub struct Ground {
+    devices: Devices,
+    handover: Handover,
+    /// What they were made for.
+    ask: NetworkAsk,
+}
+
+#[derive(Debug)]
+enum Devices {
     /// One for each worker.
     Tun(Vec<PacketDevice>),
     /// All have one, and each a link of its own, which is here while nobody has it.
@@ -139,22 +148,32 @@ impl OwnNetwork {
     /// # Errors
     /// What this machine or this user cannot do, each with the way out.
     pub fn open(ask: NetworkAsk) -> Result<Arc<OwnNetwork>, NetworkTrouble> {
-        let (ground, handover) = match &ask.xdp {
-            Some(xdp) => {
-                let opened = XdpDevice::open(xdp, ask.workers.max(1));
-                let (device, links) = opened.map_err(NetworkTrouble::Xdp)?;
-                let handover = Handover::Xdp(device.hook);
-                let home = |link| Arc::new(Mutex::new(Some(Box::new(link))));
-                (Ground::Xdp(device, links.into_iter().map(home).collect()), handover)
-            }
-            None => (Ground::Tun(devices(&ask).map_err(NetworkTrouble::Path)?), Handover::of(&ask)),
-        };
-        let parts = ground.parts();
+        OwnNetwork::on(&Ground::open(&ask)?, ask)
+    }
+
+    /// A network over devices that stand, and that suit it; nothing goes over another one of theirs
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// A worker has not as many addresses as clients.
+    pub fn on(ground: &Arc<Ground>, ask: NetworkAsk) -> Result<Arc<OwnNetwork>, NetworkTrouble> {
+        let mut parts = ground.parts();
+        parts.truncate(ask.workers.max(1) as usize);
         let clients = ask.paths.as_ref().map_or(0, |paths| paths.clients);
+        let room = parts.iter().map(|part| part.addresses).min().unwrap_or(0);
+        if clients.div_ceil(parts.len().max(1) as u32) > room {
+            let trouble = PathTrouble::TooManyClients { clients, workers: ask.workers, room };
+            return Err(NetworkTrouble::Path(trouble));
+        }
         let dealt = ask.paths.as_ref().map(|paths| paths.population.deal(clients, Seed(ask.seed)));
         let dealt = dealt.unwrap_or_default();
-        let (told, common) = Default::default();
-        Ok(Arc::new(OwnNetwork { ground, parts, ask, handover, dealt, told, common }))
+        let (told, common, ground) = (Mutex::default(), Mutex::default(), ground.clone());
+        Ok(Arc::new(OwnNetwork { ground, parts, ask, dealt, told, common }))
+    }
+
+    /// Its devices.
+    pub fn ground(&self) -> &Arc<Ground> {
+        &self.ground
     }
 
     /// Sees that packets to a server have somewhere to go, where it is we who have to know.
@@ -162,7 +181,7 @@ impl OwnNetwork {
     /// # Errors
     /// The server is this host, or the next hop to it does not answer.
     pub fn reach(&self, server: IpAddr) -> Result<(), NetworkTrouble> {
-        let Ground::Xdp(_, links) = &self.ground else { return Ok(()) };
+        let Devices::Xdp(_, links) = &self.ground.devices else { return Ok(()) };
         for link in links {
             let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
             // who has it meanwhile asks himself
@@ -174,7 +193,7 @@ impl OwnNetwork {
 
     /// How the workers' packets go.
     pub fn handover(&self) -> &Handover {
-        &self.handover
+        &self.ground.handover
     }
 
     /// What it was asked to be.
@@ -184,18 +203,18 @@ impl OwnNetwork {
 
     /// The devices' names.
     pub fn devices(&self) -> impl Iterator<Item = &str> {
-        let devices = match &self.ground {
-            Ground::Tun(devices) => devices.len(),
-            Ground::Xdp(..) => 1,
+        let devices = match &self.ground.devices {
+            Devices::Tun(devices) => devices.len(),
+            Devices::Xdp(..) => 1,
         };
         self.parts.iter().take(devices).map(|part| part.device.as_str())
     }
 
     /// The queues of a device by AF_XDP, all of which are used.
     pub fn queues(&self) -> Option<usize> {
-        match &self.ground {
-            Ground::Xdp(device, _) => Some(device.queues),
-            Ground::Tun(_) => None,
+        match &self.ground.devices {
+            Devices::Xdp(device, _) => Some(device.queues),
+            Devices::Tun(_) => None,
         }
     }
 
@@ -240,8 +259,8 @@ impl OwnNetwork {
     /// # Errors
     /// There is no such worker, or no descriptor or memory left.
     pub fn worker(self: &Arc<Self>, id: u32, seed: u64, spin: Nanos) -> io::Result<OwnStack> {
-        let port = match (&self.ground, &self.handover) {
-            (Ground::Tun(devices), Handover::Batches) => {
+        let port = match (&self.ground.devices, self.handover()) {
+            (Devices::Tun(devices), Handover::Batches) => {
                 PacketPort::in_batches(queue(devices, id)?)?
             }
             _ => self.port(id)?,
@@ -260,9 +279,9 @@ impl OwnNetwork {
 
     /// The packets of worker `id`, without batches. Device or link stay for the next repeat of the run.
     fn port(&self, id: u32) -> io::Result<PacketPort> {
-        match &self.ground {
-            Ground::Tun(devices) => queue(devices, id).map(PacketPort::by_calls),
-            Ground::Xdp(_, links) => {
+        match &self.ground.devices {
+            Devices::Tun(devices) => queue(devices, id).map(PacketPort::by_calls),
+            Devices::Xdp(_, links) => {
                 let lent = links.get(id as usize).and_then(LentLink::take);
                 lent.map(PacketPort::by_xdp).ok_or_else(no_device)
             }
@@ -342,9 +361,45 @@ impl OwnNetwork {
 }
 
 impl Ground {
+    /// Makes devices, or takes the packets of one, for so many workers as are asked for, in the network of
+    /// the calling thread.
+    ///
+    /// # Errors
+    /// What this machine or this user cannot do, each with the way out.
+    pub fn open(ask: &NetworkAsk) -> Result<Arc<Ground>, NetworkTrouble> {
+        let (devices, handover) = match &ask.xdp {
+            Some(xdp) => {
+                let opened = XdpDevice::open(xdp, ask.workers.max(1));
+                let (device, links) = opened.map_err(NetworkTrouble::Xdp)?;
+                let handover = Handover::Xdp(device.hook);
+                let home = |link| Arc::new(Mutex::new(Some(Box::new(link))));
+                (Devices::Xdp(device, links.into_iter().map(home).collect()), handover)
+            }
+            None => {
+                // a packet is lost or delayed as a wire would have it, not one of 64 KiB
+                let real = ask.paths.is_some();
+                let kind = if real { PacketKind::Real } else { PacketKind::Virtio };
+                let devices = PacketDevice::open(ask.workers.max(1), kind, ask.prefix);
+                (Devices::Tun(devices.map_err(NetworkTrouble::Path)?), Handover::of(ask))
+            }
+        };
+        Ok(Arc::new(Ground { devices, handover, ask: ask.clone() }))
+    }
+
+    /// Whether a network can go over these devices: they are of its kind and its addresses, and there is a
+    /// part of them for each worker. Its paths, clients and seed may be other ones.
+    pub fn suits(&self, ask: &NetworkAsk) -> bool {
+        let stands = &self.ask;
+        stands.prefix == ask.prefix
+            && stands.batches == ask.batches
+            && stands.xdp == ask.xdp
+            && (ask.xdp.is_some() || stands.paths.is_some() == ask.paths.is_some())
+            && stands.workers >= ask.workers
+    }
+
     fn parts(&self) -> Vec<AddressPart> {
-        match self {
-            Ground::Tun(devices) => devices
+        match &self.devices {
+            Devices::Tun(devices) => devices
                 .iter()
                 .map(|device| AddressPart {
                     device: device.name.clone(),
@@ -352,18 +407,18 @@ impl Ground {
                     addresses: device.addresses,
                 })
                 .collect(),
-            Ground::Xdp(device, _) => device.parts.clone(),
+            Devices::Xdp(device, _) => device.parts.clone(),
         }
     }
 
     /// How TCP behaves over it, and who computes its checksums.
     fn manner(&self) -> (TcpSettings, Checksums) {
         let settings = TcpSettings::default();
-        match self {
-            Ground::Xdp(device, _) => {
+        match &self.devices {
+            Devices::Xdp(device, _) => {
                 (TcpSettings { mtu: device.mtu, ..settings }, Checksums::Ours)
             }
-            Ground::Tun(devices) => match devices.first().map(|device| device.kind) {
+            Devices::Tun(devices) => match devices.first().map(|device| device.kind) {
                 Some(PacketKind::Real) => (settings, Checksums::Ours),
                 Some(PacketKind::Virtio) | None => (settings, Checksums::Device),
             },
@@ -371,31 +426,10 @@ impl Ground {
     }
 }
 
-/// The TUN devices, one for each worker.
-fn devices(ask: &NetworkAsk) -> Result<Vec<PacketDevice>, PathTrouble> {
-    // a packet is lost or delayed as a wire would have it, not one of 64 KiB
-    let kind = if ask.paths.is_some() { PacketKind::Real } else { PacketKind::Virtio };
-    let devices = PacketDevice::open(ask.workers.max(1), kind, ask.prefix)?;
-    let clients = ask.paths.as_ref().map_or(0, |paths| paths.clients);
-    let room = devices.iter().map(|device| device.addresses).min().unwrap_or(0);
-    if clients.div_ceil(devices.len().max(1) as u32) > room {
-        return Err(PathTrouble::TooManyClients { clients, workers: ask.workers, room });
-    }
-    Ok(devices)
-}
-
 fn ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     match address {
         IpAddr::V4(address) => Some(address),
         IpAddr::V6(_) => None,
-    }
-}
-
-/// So many addresses behind another one, in a prefix that has them.
-pub(crate) fn later(first: IpAddr, number: u32) -> IpAddr {
-    match first {
-        IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits() + number).into(),
-        IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits() + u128::from(number)).into(),
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::depth::Depth;
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::Fixed;
-use io_uring::{Probe, cqueue, opcode};
+use io_uring::{Probe, opcode};
 use reactor::{Await, BatchRing, BufferRing};
 use rustix::fd::{AsFd, AsRawFd};
 use std::io;
@@ -43,9 +43,11 @@ pub(crate) struct PacketRing {
     refused: u64,
 }
 
-// SAFETY: the memory belongs to it alone; on another thread the kernel refuses its requests, which is
-// an error and nothing worse
-unsafe impl Send for PacketRing {}
+/// On another thread than its own the kernel refuses its requests, which is an error and nothing worse.
+const _: fn() = || {
+    fn is_send<T: Send>() {}
+    is_send::<PacketRing>();
+};
 
 impl std::fmt::Debug for PacketRing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -145,17 +147,17 @@ impl PacketRing {
         if !self.reading && posted + more > 0 {
             // io-uring 0.7.15 forgets here that the file is a registered one
             let read = opcode::ReadMulti::new(Fixed(0), 0, 0).build().flags(Flags::FIXED_FILE);
-            let read = read.user_data(READ);
-            self.reading = self.push(&read);
+            // SAFETY: it points to nothing
+            self.reading = unsafe { self.ring.push_to_stay(read, READ) };
             self.read_waits = self.reading;
         }
     }
 
-    /// False where there is no room.
+    /// False where there is no room. `entry` writes a packet.
     fn push(&mut self, entry: &Entry) -> bool {
-        // SAFETY: what an entry points to is the pool, or packets that `hand_over` has borrowed until the
-        // kernel has read them
-        unsafe { self.ring.push(entry) }
+        // SAFETY: it points to a packet that `hand_over` has borrowed until the kernel has read it, and
+        // takes no buffer
+        unsafe { self.ring.push(entry.clone(), WRITE) }
     }
 
     fn hand_over<'a>(&mut self, packets: impl Iterator<Item = &'a [u8]>, look: Await) {
@@ -169,8 +171,7 @@ impl PacketRing {
             let write = opcode::Write::new(Fixed(0), packet.as_ptr(), packet.len() as u32)
                 .rw_flags(libc::RWF_NOWAIT)
                 .build()
-                .flags(Flags::SKIP_SUCCESS)
-                .user_data(WRITE);
+                .flags(Flags::SKIP_SUCCESS);
             if !self.push(&write) {
                 self.enter(Await::No);
                 let taken = !self.ring.is_broken() && self.push(&write);
@@ -190,12 +191,12 @@ impl PacketRing {
         if self.ring.is_broken() {
             return;
         }
-        self.ring.enter(look, |done| match done.user_data() {
+        self.ring.enter(look, |done| match done.number {
             READ => {
                 // out of buffers, or ended by us: `arm` begins it again
-                self.reading &= cqueue::more(done.flags());
-                let Some(id) = cqueue::buffer_select(done.flags()) else { return };
-                match u32::try_from(done.result()) {
+                self.reading &= done.more;
+                let Some(id) = done.buffer else { return };
+                match u32::try_from(done.result) {
                     Ok(length) => self.arrived.push((id, length)),
                     Err(_) => self.free.push(id),
                 }
@@ -214,7 +215,6 @@ impl PacketRing {
     fn give_up(&mut self) {
         // the request that takes packets in is no packet, and the kernel never saw it
         let waits = std::mem::take(&mut self.read_waits);
-        self.reading &= !waits;
         self.refused += (self.ring.waiting() as u64).saturating_sub(u64::from(waits));
     }
 }
@@ -222,9 +222,7 @@ impl PacketRing {
 impl Drop for PacketRing {
     /// The device is free when this is done: an open request, or a file of the ring, would hold it.
     fn drop(&mut self) {
-        let is_last =
-            |done: &cqueue::Entry| done.user_data() == READ && !cqueue::more(done.flags());
-        self.ring.end(u64::from(self.reading), is_last);
+        self.ring.end();
         self.ring.submitter().unregister_files().ok();
     }
 }

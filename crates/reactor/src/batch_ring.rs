@@ -11,6 +11,9 @@ use std::mem::ManuallyDrop;
 use std::time::Duration;
 use units::Nanos;
 
+/// In the kernel's number of a request: it stays open.
+const STAYS: u64 = 1 << 63;
+
 /// What a kernel that is short of memory, or has no room for completions, is asked again.
 const TRIES: u32 = 16;
 
@@ -24,12 +27,25 @@ pub enum Await {
     Sleep(Option<Nanos>),
 }
 
+/// What the kernel says of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Completed {
+    /// What the request was pushed with.
+    pub number: u64,
+    /// Bytes, or an error number below zero.
+    pub result: i32,
+    /// The buffer that it gives back.
+    pub buffer: Option<u16>,
+    /// More will be said of this request.
+    pub more: bool,
+}
+
 /// A ring of the thread that made it. Its buffers are group 0.
 pub struct BatchRing {
     ring: IoUring,
     buffers: ManuallyDrop<BufferRing>,
-    /// No request was pushed, or all are over: the kernel does not use the buffers.
-    idle: bool,
+    /// Requests that were pushed to stay, and are not over. Without one the kernel does not use the buffers.
+    open: u64,
     /// The kernel does not take requests any more. It is asked nothing again: requests of the past may
     /// stand in the queue still, whose memory is gone.
     broken: bool,
@@ -39,7 +55,7 @@ pub struct BatchRing {
 
 impl std::fmt::Debug for BatchRing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BatchRing").field("broken", &self.broken).finish_non_exhaustive()
+        f.debug_struct("BatchRing").field("open", &self.open).finish_non_exhaustive()
     }
 }
 
@@ -67,7 +83,7 @@ impl BatchRing {
             sleep |= EnterFlags::NO_IOWAIT;
         }
         let buffers = ManuallyDrop::new(buffers);
-        Ok(BatchRing { ring, buffers, idle: true, broken: false, sleep })
+        Ok(BatchRing { ring, buffers, open: 0, broken: false, sleep })
     }
 
     /// By which files are registered, and the kernel is asked what it has.
@@ -102,15 +118,36 @@ impl BatchRing {
         self.ring.submission().len()
     }
 
-    /// A request, which goes over with the next submission. False where there is no room.
+    /// A request, which goes over with the next submission, and a number below 2^63 for it. False where there
+    /// is no room.
+    ///
+    /// # Safety
+    /// What the entry points to stays as it is until the request is done, or the ring is broken. It takes no
+    /// buffer of the ring.
+    #[inline]
+    pub unsafe fn push(&mut self, entry: Entry, number: u64) -> bool {
+        // SAFETY: as the caller says
+        unsafe { self.ring.submission().push(&entry.user_data(number & !STAYS)).is_ok() }
+    }
+
+    /// The same with a request that stays open until one of its completions says that no more come: it may
+    /// take buffers of the ring, and [`BatchRing::end`] waits for it.
     ///
     /// # Safety
     /// What the entry points to stays as it is until the request is done, or the ring is broken.
     #[inline]
-    pub unsafe fn push(&mut self, entry: &Entry) -> bool {
-        self.idle = false;
+    pub unsafe fn push_to_stay(&mut self, entry: Entry, number: u64) -> bool {
         // SAFETY: as the caller says
-        unsafe { self.ring.submission().push(entry).is_ok() }
+        let pushed = unsafe {
+            self.ring.submission().push(&entry.user_data(BatchRing::kept_as(number))).is_ok()
+        };
+        self.open += u64::from(pushed);
+        pushed
+    }
+
+    /// By which number the kernel knows a request that was pushed to stay: who cancels it names that.
+    pub fn kept_as(number: u64) -> u64 {
+        number | STAYS
     }
 
     /// Makes room for requests. Completions wait to be looked at.
@@ -126,7 +163,7 @@ impl BatchRing {
 
     /// Lets the kernel have all that was pushed, and gives each completion to `settle`. A buffer that one
     /// names is ours again.
-    pub fn enter(&mut self, mut look: Await, mut settle: impl FnMut(&cqueue::Entry)) {
+    pub fn enter(&mut self, mut look: Await, mut settle: impl FnMut(Completed)) {
         let mut tries = TRIES;
         while !self.broken {
             let done = self.call(look);
@@ -148,23 +185,21 @@ impl BatchRing {
         }
     }
 
-    /// Ends all requests, of which `open` may write to the buffers; nothing is submitted. `is_last`:
-    /// whether a completion is the last one of such a request. False where the kernel may use the
-    /// buffers still; they are then lost with the ring.
-    pub fn end(&mut self, mut open: u64, mut is_last: impl FnMut(&cqueue::Entry) -> bool) -> bool {
+    /// Ends all requests; nothing is submitted. False where one of those that stay is open all the same: the
+    /// kernel may use the buffers still, which are then lost with the ring.
+    pub fn end(&mut self) -> bool {
         let second = Timespec::new().sec(1);
         // what is open is ended where it stands; that there is nothing is fine
         self.ring.submitter().register_sync_cancel(Some(second), CancelBuilder::any()).ok();
         let mut tries = TRIES;
-        while open > 0 && tries > 0 {
-            let before = open;
+        while self.open > 0 && tries > 0 {
+            let before = self.open;
             // what it refuses is looked at as often as what does not come
             self.call_with(0, Await::Sleep(Some(Nanos::from_millis(10)))).ok();
-            self.reap(|entry| open -= u64::from(is_last(entry)));
-            tries -= u32::from(open == before);
+            self.reap(|_| {});
+            tries -= u32::from(self.open == before);
         }
-        self.idle = open == 0;
-        self.idle
+        self.open == 0
     }
 
     /// Whether the kernel does not work with the ring any more.
@@ -203,12 +238,19 @@ impl BatchRing {
         }
     }
 
-    fn reap(&mut self, mut settle: impl FnMut(&cqueue::Entry)) {
+    fn reap(&mut self, mut settle: impl FnMut(Completed)) {
         for entry in self.ring.completion() {
-            if let Some(id) = cqueue::buffer_select(entry.flags()) {
+            let done = Completed {
+                number: entry.user_data() & !STAYS,
+                result: entry.result(),
+                buffer: cqueue::buffer_select(entry.flags()),
+                more: cqueue::more(entry.flags()),
+            };
+            if let Some(id) = done.buffer {
                 self.buffers.back(id);
             }
-            settle(&entry);
+            self.open -= u64::from(entry.user_data() & STAYS != 0 && !done.more);
+            settle(done);
         }
     }
 }
@@ -216,7 +258,7 @@ impl BatchRing {
 impl Drop for BatchRing {
     fn drop(&mut self) {
         let unregistered = self.ring.submitter().unregister_buf_ring(0);
-        if self.idle && unregistered.is_ok() {
+        if self.open == 0 && unregistered.is_ok() {
             // SAFETY: this is the end of it, and the kernel does not use it
             unsafe { ManuallyDrop::drop(&mut self.buffers) };
         }
@@ -228,6 +270,8 @@ impl Drop for BatchRing {
 mod tests {
     use super::*;
     use io_uring::opcode;
+    use io_uring::types::Fd;
+    use rustix::fd::AsRawFd;
     use std::io::Write;
 
     /// A ring with few buffers; `None`, said plainly, where there is no io_uring.
@@ -244,8 +288,8 @@ mod tests {
     }
 
     fn push(ring: &mut BatchRing, number: u64) -> bool {
-        // SAFETY: it points to nothing
-        unsafe { ring.push(&opcode::Nop::new().build().user_data(number)) }
+        // SAFETY: it points to nothing, and takes no buffer
+        unsafe { ring.push(opcode::Nop::new().build(), number) }
     }
 
     /// What has no room among the completions comes later, and is not lost.
@@ -260,7 +304,7 @@ mod tests {
             }
         }
         let mut came = Vec::new();
-        ring.enter(Await::No, |done| came.push(done.user_data()));
+        ring.enter(Await::No, |done| came.push(done.number));
         assert_eq!(came, (0..40).collect::<Vec<_>>());
         assert_eq!((ring.waiting(), ring.is_broken()), (0, false));
     }
@@ -272,8 +316,48 @@ mod tests {
         ring.break_off();
         ring.enter(Await::Sleep(None), |_| panic!("nothing was handed over"));
         assert_eq!(ring.waiting(), 1);
-        assert!(ring.end(0, |_| true), "no request is open");
+        assert!(ring.end(), "no request is open");
+    }
+
+    /// A reader of a pipe: it takes a buffer, goes on, and is ended where it waits.
+    #[test]
+    fn the_end_waits_for_what_stays_open() {
+        let Some(mut ring) = ring(8) else { return };
+        let (ours, theirs) = io::pipe().expect("a pipe");
+        let read = |ring: &mut BatchRing| {
+            let entry = opcode::ReadMulti::new(Fd(ours.as_raw_fd()), 0, 0).build();
+            // SAFETY: it points to nothing
+            unsafe { ring.push_to_stay(entry, 7) }
+        };
+        ring.buffers_mut().post(0);
+        ring.buffers_mut().post(1);
+        ring.buffers_mut().publish();
+        assert!(read(&mut ring));
+        (&theirs).write_all(b"some").expect("written");
+        let mut came = Vec::new();
+        ring.enter(Await::Sleep(None), |done| came.push(done));
+        let said = |came: &[Completed]| -> Vec<(u64, i32, bool, bool)> {
+            came.iter().map(|it| (it.number, it.result, it.buffer.is_some(), it.more)).collect()
+        };
+        assert_eq!(said(&came), [(7, 4, true, true)]);
+        assert_eq!(ring.open, 1);
+        // an end by name
+        let cancel = opcode::AsyncCancel::new(BatchRing::kept_as(7)).build();
+        // SAFETY: it points to nothing, and takes no buffer
+        assert!(unsafe { ring.push(cancel, 8) });
+        came.clear();
+        while ring.open > 0 {
+            ring.enter(Await::Sleep(None), |done| came.push(done));
+        }
+        assert!(said(&came).contains(&(7, -libc::ECANCELED, false, false)), "{came:?}");
+        assert!(read(&mut ring));
+        ring.submit();
+        assert_eq!(ring.open, 1);
+        assert!(ring.end(), "it is ended where it waits");
+        assert_eq!(ring.open, 0);
         // one that the kernel never saw does not end: the buffers are given up, and nothing waits for ever
-        assert!(!ring.end(1, |_| true));
+        assert!(read(&mut ring));
+        ring.break_off();
+        assert!(!ring.end());
     }
 }

@@ -15,7 +15,7 @@ mod failure;
 mod raw;
 mod ring;
 
-pub use batch_ring::{Await, BatchRing};
+pub use batch_ring::{Await, BatchRing, Completed};
 pub use buffers::BufferRing;
 pub use clock::{instant, monotonic, sharpen_timers};
 pub use failure::failure_class;

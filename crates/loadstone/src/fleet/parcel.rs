@@ -1,7 +1,7 @@
 //! What an agent is given, sealed to it: the plan, and what the manager found out once for all.
 
 use crate::run::journeys;
-use crate::run::prepare::{self, Prepared};
+use crate::run::prepare::{self, Loads, Prepared};
 use engine::endpoint_key;
 use plan::{Plan, Secrets};
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,8 @@ impl Parcel {
         }
         let met: Result<Vec<Url>, _> = self.met.iter().map(|key| Url::parse(key)).collect();
         let mut prepared = prepare::prepare(&mut part, &met?)?;
-        prepared.stand(&part)?;
+        // the part of the next step may be a greater one
+        prepared.stand(&part, Loads::Several)?;
         journeys::receive(plan, &mut prepared, self.given)?;
         Ok(prepared)
     }

@@ -37,7 +37,7 @@ use live::Live;
 use measure::{Measured, measure};
 use meters::Meters;
 use plan::{HttpVersion, Load, Plan};
-use prepare::{Prepared, prepare};
+use prepare::{Loads, Prepared, prepare};
 use record::run::{CauseRecord, SloRecord};
 use report::{DummyRun, FirstCall, Headline, RunRecord, RunReport, SloResult};
 use sample::{Environment, FailureClass, FleetFacts};
@@ -118,7 +118,7 @@ pub(crate) fn run(
     let environment = host::environment();
     let calibration = Calibration::load(&environment);
     sut::check(outputs.sut.as_ref())?;
-    let Some((mut prepared, found)) = reach_unless_interrupted(&mut plan)? else {
+    let Some((mut prepared, found)) = reach_unless_interrupted(&mut plan, Loads::One)? else {
         let (nobody, runs) = (Prepared::default(), vec![interrupted_before()]);
         let keeping = keeper.run(name, &plan, &environment)?;
         let report = assemble(&plan, &nobody, None, runs, &environment, calibration, name);
@@ -175,11 +175,12 @@ fn deliver(run: &RunRecord, outputs: &Outputs, keeping: Keeping) -> Result<(), F
 /// `None` when a signal came first: the thread then ends with the program.
 pub(crate) fn reach_unless_interrupted(
     plan: &mut Plan,
+    loads: Loads,
 ) -> Result<Option<(Prepared, Found)>, Failure> {
     let (tell, told) = mpsc::channel();
     let mut this = plan.clone();
     let body = move || {
-        let reached = reach(&mut this);
+        let reached = reach(&mut this, loads);
         // nobody listens any more once a signal has come
         tell.send((this, reached)).ok();
     };
@@ -223,10 +224,10 @@ fn interrupted_before() -> Measured {
 }
 
 /// Everything before the first due instant: names, limits, and the plain call that goes first.
-fn reach(plan: &mut Plan) -> Result<(Prepared, Found), Failure> {
+fn reach(plan: &mut Plan, loads: Loads) -> Result<(Prepared, Found), Failure> {
     let mut extra = Vec::new();
     let mut prepared = prepare(plan, &extra)?;
-    prepared.stand(plan)?;
+    prepared.stand(plan, loads)?;
     let streams = plan.connection.pipeline;
     let choice = negotiate::settle(plan, &mut prepared)?;
     if choice.is_some() && plan.request.version != HttpVersion::Http2 {

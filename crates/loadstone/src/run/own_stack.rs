@@ -1,13 +1,15 @@
 //! A run over our own TCP: its devices, the paths that are emulated behind it, and what is said of both.
 
 use super::path::{self, WantedPath};
-use super::prepare::Prepared;
+use super::placement::Placement;
+use super::prepare::{Loads, Prepared};
 use anyhow::{Result, bail};
 use conduit::Peer;
 use engine::{Crowd, Endpoint};
-use netpath::PathTrouble;
+use netpath::{PathTrouble, used_bits};
 use ownstack::{
-    Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork, XdpAsk, XdpHook, XdpTrouble,
+    Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork, QUEUES_MAX, XdpAsk,
+    XdpHook, XdpTrouble,
 };
 use plan::{Plan, StackChoice, XdpMode};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -27,49 +29,58 @@ pub(crate) fn name(plan: &Plan, prepared: &Prepared) -> &'static str {
     }
 }
 
-/// Of a prefix no more than 2 to the power of this addresses are used.
-const SOURCE_BITS_MAX: u32 = 24;
-
 /// Whether the connections of a plan are to be of our own TCP.
 pub(crate) fn wanted(plan: &Plan) -> bool {
     plan.driver.stack.is_own()
 }
 
-/// How many workers a plan can have over our own TCP, at most `workers`. The links of a client are one
-/// thread's; the one link of `--path` is that of all threads. Where the user names addresses and no number
-/// of threads, there are no more of these than parts of four addresses, of which two are of use.
-pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
-    if !wanted(plan) {
-        return workers;
+/// How many threads a plan can have over our own TCP under any load, at most `wished`. Where the user names
+/// addresses and no number of threads, there are no more of these than parts of four addresses, of which two
+/// are of use.
+pub(crate) fn threads_most(plan: &Plan, wished: u32) -> u32 {
+    match plan.driver.sources {
+        Some(prefix) if wanted(plan) && plan.driver.threads.is_none() => {
+            let bits = used_bits((prefix.network, prefix.bits));
+            wished.min(1 << bits.saturating_sub(2))
+        }
+        _ => wished,
     }
-    let workers = match plan.driver.sources {
-        Some(prefix) if plan.driver.threads.is_none() => {
-            let width = if prefix.network.is_ipv4() { 32 } else { 128 };
-            let bits = (width - u32::from(prefix.bits)).min(SOURCE_BITS_MAX);
-            workers.min(1 << bits.saturating_sub(2))
+}
+
+/// How many workers a plan can have over our own TCP under its load, at most `workers`. The links of a
+/// client are one thread's; the one link of `--path` is that of all threads.
+pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
+    match plan.client_count() {
+        clients if clients > 0 && wanted(plan) => {
+            (1..=workers).rev().find(|count| clients.is_multiple_of(*count)).unwrap_or(1)
         }
         _ => workers,
-    };
-    match plan.client_count() {
-        0 => workers,
-        clients => (1..=workers).rev().find(|count| clients.is_multiple_of(*count)).unwrap_or(1),
     }
 }
 
 /// The devices of a plan, where its connections are to be of our own TCP. Addresses of another family than
 /// those that connections come from are taken off the endpoints; of those of an endpoint one has to be in reach.
+/// A prefix can be taken once: where it is to last for other loads too, it is divided for as many threads as
+/// any of them can have.
 ///
 /// # Errors
 /// An endpoint without an address of the family; what this machine or this user cannot do.
-pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<OwnNetwork>>> {
+pub(crate) fn open(
+    plan: &Plan,
+    prepared: &mut Prepared,
+    loads: Loads,
+) -> Result<Option<Arc<OwnNetwork>>> {
     if !wanted(plan) {
         return Ok(None);
     }
     let six = plan.driver.sources.is_some_and(|prefix| prefix.network.is_ipv6());
     let xdp = plan.driver.stack.xdp().is_some();
     prepared.endpoints.iter_mut().try_for_each(|endpoint| carried(endpoint, six, xdp))?;
-    let asked = ask(plan, prepared.workers);
-    let network = stand(asked)?;
+    let threads = match loads {
+        Loads::One => prepared.workers,
+        Loads::Several => prepared.threads_most,
+    };
+    let network = stand(ask(plan, prepared.workers), threads)?;
     prepared.endpoints.iter().try_for_each(|endpoint| reached(endpoint, &network))?;
     prepared.notes.push(note(&network));
     if let Handover::Fallback(reason) = network.handover() {
@@ -118,35 +129,27 @@ fn reached(endpoint: &Endpoint, network: &OwnNetwork) -> Result<()> {
     trouble.map_or(Ok(()), |error| Err(explained(error)))
 }
 
-/// The devices of a trial whose plan may want other ones than those of `network`.
+/// The network of a trial, whose plan may want another one than `network`: over the same devices where they
+/// will do.
 ///
 /// # Errors
 /// What this machine or this user cannot do.
 pub(crate) fn refit(
     plan: &Plan,
-    workers: u32,
-    network: Option<Arc<OwnNetwork>>,
+    placement: &Placement,
+    network: Option<&OwnNetwork>,
 ) -> Result<Option<Arc<OwnNetwork>>> {
     if !wanted(plan) {
         return Ok(None);
     }
-    let asked = ask(plan, workers);
-    match network {
-        Some(network) if fits(network.ask(), &asked) => Ok(Some(network)),
-        _ => stand(asked).map(Some),
+    let asked = ask(plan, placement.workers);
+    let ground = network.map(OwnNetwork::ground).filter(|ground| ground.suits(&asked));
+    match ground.map(|ground| OwnNetwork::on(ground, asked.clone())) {
+        Some(Ok(network)) => Ok(Some(network)),
+        Some(Err(trouble)) if asked.prefix.is_some() => Err(explained(trouble)),
+        // who named no prefix gets other devices, whose parts have more addresses
+        _ => stand(asked, placement.threads_most).map(Some),
     }
-}
-
-/// Whether a network will do: the seed matters only where it deals clients out, and a worker more than
-/// there is work for has nothing to do.
-fn fits(stands: &NetworkAsk, asked: &NetworkAsk) -> bool {
-    stands == asked
-        || stands.paths.is_none()
-            && asked.paths.is_none()
-            && stands.prefix == asked.prefix
-            && stands.batches == asked.batches
-            && stands.xdp == asked.xdp
-            && stands.workers >= asked.workers
 }
 
 fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
@@ -167,28 +170,36 @@ fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
     NetworkAsk { workers, seed: plan.seed, paths, prefix, batches, xdp }
 }
 
-/// The device by AF_XDP that stands: its queues are one's, and two targets that are loaded in turns share it.
-static STANDING: Mutex<Weak<OwnNetwork>> = Mutex::new(Weak::new());
+/// The devices that stand with addresses that the user named: these are one's, as the queues of a device by
+/// AF_XDP are, and two targets that are loaded in turns share them.
+static STANDING: Mutex<Weak<Ground>> = Mutex::new(Weak::new());
 
-/// Sockets by AF_XDP that a thread has at most: one of each queue of a device.
-const SOCKETS_MAX: u64 = 64;
-/// What else a run opens beside them: the program and its map, epoll instances, files for a moment.
+/// What a run opens beside its sockets: the program and its map, epoll instances, files for a moment.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-fn stand(asked: NetworkAsk) -> Result<Arc<OwnNetwork>> {
-    if asked.xdp.is_none() {
+/// A network, and devices where none stand: parts of a prefix for so many threads. Each of these is a worker
+/// of the network unless that has clients, of which each worker has as many.
+fn stand(mut asked: NetworkAsk, threads: u32) -> Result<Arc<OwnNetwork>> {
+    if asked.prefix.is_none() {
         return OwnNetwork::open(asked).map_err(explained);
     }
-    let mut standing = STANDING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(network) = standing.upgrade().filter(|network| fits(network.ask(), &asked)) {
-        return Ok(network);
+    let wide = NetworkAsk { workers: threads, ..asked.clone() };
+    if asked.paths.is_none() {
+        asked.workers = wide.workers;
     }
-    // a socket for each thread and queue; where the limit stays too low, the socket that fails tells
-    let sockets = SOCKETS_MAX * u64::from(asked.workers);
-    host::raise_descriptors(host::limits::descriptors_open() + sockets + OTHER_DESCRIPTORS).ok();
-    let network = OwnNetwork::open(asked).map_err(explained)?;
-    *standing = Arc::downgrade(&network);
-    Ok(network)
+    let mut standing = STANDING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(ground) = standing.upgrade().filter(|ground| ground.suits(&asked)) {
+        return OwnNetwork::on(&ground, asked).map_err(explained);
+    }
+    if asked.xdp.is_some() {
+        // a socket for each thread and queue; where the limit stays too low, the socket that fails tells
+        let sockets = u64::from(QUEUES_MAX) * u64::from(wide.workers);
+        let all = host::limits::descriptors_open() + sockets + OTHER_DESCRIPTORS;
+        host::raise_descriptors(all).ok();
+    }
+    let ground = Ground::open(&wide).map_err(explained)?;
+    *standing = Arc::downgrade(&ground);
+    OwnNetwork::on(&ground, asked).map_err(explained)
 }
 
 fn explained(trouble: NetworkTrouble) -> anyhow::Error {
@@ -253,7 +264,7 @@ mod tests {
             plan.driver.stack = StackChoice::Own;
             plan.driver.sources = Some(plan::rules::parse_sources(sources).unwrap());
             plan.driver.threads = threads;
-            workers(&plan, most)
+            threads_most(&plan, most)
         };
         assert_eq!(of("10.80.0.128/26", None, 64), 16);
         assert_eq!(of("10.80.0.128/26", None, 2), 2);

@@ -11,6 +11,8 @@ use units::Nanos;
 /// Where the workers run.
 pub(crate) struct Placement {
     pub(crate) workers: u32,
+    /// How many there can be under any load.
+    pub(crate) threads_most: u32,
     /// A core for each worker; empty: wherever the kernel likes.
     pub(crate) cores: Vec<u32>,
     /// Says that the target has no core that is not ours.
@@ -18,6 +20,9 @@ pub(crate) struct Placement {
     /// Processes on this machine that serve the target.
     pub(crate) servers: Vec<u32>,
 }
+
+/// More than any machine has cores.
+const WORKERS_MAX: u32 = 1 << 10;
 
 /// One worker per core. With the server on this machine one core is left to it: one that it is
 /// bound to, or else the first.
@@ -40,15 +45,16 @@ pub(crate) fn place(plan: &Plan, endpoints: &[Endpoint]) -> Placement {
     } else {
         ours.clone()
     };
-    let most = units_of_work(plan).min(1 << 10) as u32;
-    let workers = plan.driver.threads.unwrap_or(chosen.len() as u32).clamp(1, most.max(1));
-    let workers = super::own_stack::workers(plan, workers);
+    let wished = plan.driver.threads.unwrap_or(chosen.len() as u32).clamp(1, WORKERS_MAX);
+    let threads_most = super::own_stack::threads_most(plan, wished);
+    let most = units_of_work(plan).clamp(1, u64::from(WORKERS_MAX)) as u32;
+    let workers = super::own_stack::workers(plan, threads_most.min(most));
     let overlap = local && overlaps(&chosen, workers, &server_cores, bound);
     let shared = overlap.then(|| sharing(&servers, &chosen));
     // an unbound run on another machine's server needs no binding; beside a local one it does
     let bind = local || !plan.driver.cpus.is_empty();
     let cores = if bind { chosen } else { Vec::new() };
-    Placement { workers, cores, shared, servers }
+    Placement { workers, threads_most, cores, shared, servers }
 }
 
 /// Whether the server must share a core with a worker: its own cores are all ours, or, when it may

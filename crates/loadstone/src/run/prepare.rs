@@ -23,6 +23,8 @@ pub(crate) struct Prepared {
     pub(crate) resolved: Vec<Resolved>,
     pub(crate) tls: Option<tls::Client>,
     pub(crate) workers: u32,
+    /// How many there can be under any load.
+    pub(crate) threads_most: u32,
     /// A core for each worker; empty: wherever the kernel likes.
     pub(crate) cores: Vec<u32>,
     /// What the user should know before the run: one sentence each.
@@ -47,6 +49,15 @@ pub(crate) struct Prepared {
     /// What the setup of journeys captured, and its cookies.
     pub(crate) given: std::collections::BTreeMap<String, String>,
     pub(crate) jar: workload::Jar,
+}
+
+/// What is to go over what is set up once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loads {
+    /// The plan's.
+    One,
+    /// Trials, of which each may have another load.
+    Several,
 }
 
 /// One machine's part of a load.
@@ -79,6 +90,7 @@ pub(crate) fn prepare(plan: &mut Plan, extra: &[Url]) -> Result<Prepared> {
         resolved,
         tls,
         workers: placement.workers,
+        threads_most: placement.threads_most,
         cores: placement.cores,
         shared_cores: placement.shared,
         servers: placement.servers,
@@ -115,9 +127,9 @@ impl Prepared {
     ///
     /// # Errors
     /// What this machine or this user cannot do.
-    pub(crate) fn stand(&mut self, plan: &Plan) -> Result<()> {
+    pub(crate) fn stand(&mut self, plan: &Plan, loads: Loads) -> Result<()> {
         self.route = EmulatedPath::open(plan, self)?;
-        self.own = own_stack::open(plan, self)?;
+        self.own = own_stack::open(plan, self, loads)?;
         (self.sockets, self.sockets_note) = sockets::choose(plan);
         Ok(())
     }
@@ -150,21 +162,25 @@ impl Prepared {
     /// Limits that the plan cannot keep.
     pub(crate) fn refit(&self, plan: &mut Plan) -> Result<Prepared> {
         let placement = super::placement::place(plan, &self.endpoints);
+        // in a fleet each agent has its own
+        let (route, own) = match &self.fleet {
+            Some(_) => (None, None),
+            None => (
+                EmulatedPath::refit(plan, self.route.clone())?,
+                own_stack::refit(plan, &placement, self.own.as_deref())?,
+            ),
+        };
         let mut prepared = Prepared {
             workers: placement.workers,
+            threads_most: placement.threads_most,
             cores: placement.cores,
             shared_cores: placement.shared,
             servers: placement.servers,
             notes: Vec::new(),
-            route: None,
-            own: None,
+            route,
+            own,
             ..self.clone()
         };
-        // in a fleet each agent has its own
-        if self.fleet.is_none() {
-            prepared.route = EmulatedPath::refit(plan, self.route.clone())?;
-            prepared.own = own_stack::refit(plan, placement.workers, self.own.clone())?;
-        }
         super::placement::check_limits(plan, &mut prepared)?;
         super::placement::bound_queue(plan);
         Ok(prepared)
@@ -380,7 +396,7 @@ mod tests {
         plan.request.version = HttpVersion::Http3;
         let mut prepared = Prepared::default();
         prepared.notes.push("of the plan".into());
-        prepared.stand(&plan).expect("nothing is set up");
+        prepared.stand(&plan, Loads::One).expect("nothing is set up");
         prepared.hand_to(None);
         let told: Vec<&str> = prepared.told().collect();
         let refused =

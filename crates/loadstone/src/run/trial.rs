@@ -3,7 +3,7 @@
 
 use super::keeping::Keeping;
 use super::measure::measure;
-use super::prepare::Prepared;
+use super::prepare::{Loads, Prepared};
 use super::scripted::Stages;
 use super::threads::Watcher;
 use super::watchers::Watchers;
@@ -46,7 +46,7 @@ pub(crate) fn reach(
     environment: &Environment,
 ) -> Result<Reached, Failure> {
     let mut bounded = plan.clone();
-    let Some((prepared, found)) = reach_unless_interrupted(&mut bounded)? else {
+    let Some((prepared, found)) = reach_unless_interrupted(&mut bounded, Loads::Several)? else {
         return Ok(Reached::Interrupted);
     };
     if found.unreachable {

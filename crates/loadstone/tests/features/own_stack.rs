@@ -308,3 +308,40 @@ fn bad_situations_are_told_and_leave_nothing_behind() {
         assert!(ran.stdout.ends_with("0\n"), "no device is left: {ran:#?}");
     }
 }
+
+/// The prefix is one's: the devices are there for all threads from the start.
+#[test]
+fn a_ramp_from_chosen_addresses_goes_on_with_more_threads() {
+    let site = Site::start(&[("service", "5ms")]);
+    if !to_be_had(&site) {
+        return;
+    }
+    // without --cpus a core is left to the server
+    let set = rustix::thread::sched_getaffinity(None).unwrap();
+    let ours = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).take(2);
+    let ours = ours.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",");
+    for more in [
+        &["--sources", "10.255.248.0/24"][..],
+        &["--sources", "10.255.247.0/24", "--path", "rtt=1ms"],
+    ] {
+        let words = ["ramp", &site.url("/"), "--population", "--no-overload", "--stack", "own"];
+        let spans = ["--cpus", &ours, "--hold", "100ms", "--settle", "100ms", "--json", "-"];
+        let ran = run(&[&words[..], &spans, more].concat());
+        each_step_has_its_threads(&ran.expect(&[0, 4]).json());
+    }
+}
+
+/// All steps of a ramp that doubles from one user on, with a thread for each user as far as there are cores.
+#[track_caller]
+pub(crate) fn each_step_has_its_threads(ramp: &Value) {
+    let steps = ramp["steps"].as_array().expect("steps");
+    let levels: Vec<f64> = steps.iter().map(|step| number(step, "/level")).collect();
+    assert!(levels.starts_with(&[1.0, 2.0, 4.0]), "{levels:?}: {}", ramp["ended_early"]);
+    let cores = std::thread::available_parallelism().unwrap().get() as u64;
+    let most = whole(&steps[2], "/client/threads");
+    assert!(most >= cores.min(2), "{most} threads");
+    for (step, users) in steps.iter().zip([1, 2, 4]) {
+        assert_eq!(whole(step, "/client/threads"), most.min(users), "{users}");
+        assert!(whole(step, "/outcomes/succeeded") > 0, "{users}");
+    }
+}

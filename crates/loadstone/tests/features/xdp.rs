@@ -1,6 +1,7 @@
 //! `--stack own:xdp=DEVICE`: our own TCP over a veth whose other end is in another network, where the
 //! built-in site serves.
 
+use crate::own_stack::each_step_has_its_threads;
 use crate::support::{Ran, Scripted, behind, finish, program, text, untested, whole};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
@@ -437,11 +438,16 @@ fn a_host_that_is_met_on_the_way_is_asked_for() {
     in_network(&wire.holders[1], move || drop(server));
 }
 
-/// A server in the other network that does something there at the second request: the first is not the run's.
-fn meddling(wire: &Wire, deed: impl Fn(&TcpStream) + Send + Sync + 'static) -> Scripted {
+/// A server in the other network, at this address, that does something there at the second request: the first
+/// is not the run's.
+fn meddling(
+    wire: &Wire,
+    at: &'static str,
+    deed: impl Fn(&TcpStream) + Send + Sync + 'static,
+) -> Scripted {
     in_network(&wire.holders[1], move || {
         let asked = AtomicU32::new(0);
-        Scripted::on("10.80.0.2:0", move |mut stream, _| {
+        Scripted::on(at, move |mut stream, _| {
             let mut piece = [0; 4_096];
             while let Ok(1..) = stream.read(&mut piece) {
                 if asked.fetch_add(1, Ordering::Relaxed) == 1 {
@@ -459,19 +465,23 @@ fn shell(script: &str) {
     assert!(done.success(), "{script}");
 }
 
-/// Somebody takes an address of ours while the run lasts: the first that had no connection.
-#[test]
-fn an_address_that_somebody_takes_meanwhile_is_told() {
-    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
-    let server = meddling(&wire, |stream| {
+/// Somebody takes an address of ours while the run lasts: the first of two that had no connection. The question
+/// where the kernel's address here is comes from there, and is about none of ours.
+fn taken_meanwhile(
+    wire: &Wire,
+    server: &'static str,
+    [sources, near, one, other]: [&'static str; 4],
+    add: &'static str,
+) {
+    let server = meddling(wire, server, move |stream| {
         let ours = stream.peer_addr().unwrap().ip().to_string();
-        let taken = if ours == "10.80.0.140" { "10.80.0.141" } else { "10.80.0.140" };
-        shell(&format!("ip addr add {taken}/24 dev ls1; ip neigh flush dev ls1"));
-        // the question where 10.80.0.1 is comes from there
+        let taken = if ours == one { other } else { one };
+        shell(&format!("ip addr add {taken}{add} dev ls1; ip neigh flush dev ls1"));
         let socket = UdpSocket::bind((taken, 0)).unwrap();
-        socket.send_to(b"?", "10.80.0.1:9").unwrap();
+        socket.send_to(b"?", (near, 9)).unwrap();
     });
-    let ran = wire.run(&["-n", "20", "-c", "1", &server.url("/")]);
+    let own = ["--stack", "own:xdp=ls0", "--sources", sources, "-n", "20", "-c", "1"];
+    let ran = finish(wire.command(&[&own[..], &[&server.url("/")]].concat()), b"");
     in_network(&wire.holders[1], move || drop(server));
     let mac = wire.there("ip -br link show ls1");
     let mac = mac.split_whitespace().nth(2).unwrap();
@@ -480,11 +490,22 @@ fn an_address_that_somebody_takes_meanwhile_is_told() {
     assert!(flat.join(" ").contains(&said), "{said}\n{ran:#?}");
 }
 
+#[test]
+fn an_address_that_somebody_takes_meanwhile_is_told() {
+    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let part = ["10.80.0.128/26", "10.80.0.1", "10.80.0.140", "10.80.0.141"];
+    taken_meanwhile(&wire, "10.80.0.2:0", part, "/24");
+    wire.here("ip addr add fd00:80::1/64 dev ls0 nodad");
+    wire.there("ip addr add fd00:80::2/64 dev ls1 nodad");
+    let part = ["fd00:80::ff00:0/112", "fd00:80::1", "fd00:80::ff00:7", "fd00:80::ff00:8"];
+    taken_meanwhile(&wire, "[fd00:80::2]:0", part, "/64 nodad");
+}
+
 /// The wire is cut: what the device then drops is counted.
 #[test]
 fn packets_that_the_device_drops_are_counted() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
-    let server = meddling(&wire, |_| shell("ip link set ls1 down"));
+    let server = meddling(&wire, "10.80.0.2:0", |_| shell("ip link set ls1 down"));
     let words = ["--json", "-", "--stack", "own:xdp=ls0", "--sources", "10.80.0.128/26"];
     let url = server.url("/");
     let more = ["-n", "1", "-c", "1", "--timeout", "300ms", &url];
@@ -611,4 +632,16 @@ fn two_targets_share_the_device() {
     for side in ["before", "after"] {
         assert_eq!(document[side]["runs"].as_array().map(Vec::len), Some(10), "{side}");
     }
+}
+
+/// The first step has work for one thread, those behind it for all, and the device is one's: it is there for
+/// all from the start. More users bring no more of a server that takes 5 ms for each call in turn.
+#[test]
+fn a_ramp_goes_on_with_more_threads() {
+    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let mut command = behind(&["nsenter", &Wire::net(&wire.holders[0]), "--"]);
+    command.args(["ramp", &wire.url("/sleep?0.005"), "--population", "--no-overload"]);
+    command.args(["--stack", "own:xdp=ls0", "--sources", "10.80.0.128/26"]);
+    command.args(["--hold", "100ms", "--settle", "100ms", "--json", "-"]);
+    each_step_has_its_threads(&finish(command, b"").expect(&[0, 4]).json());
 }

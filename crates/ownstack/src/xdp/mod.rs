@@ -16,11 +16,11 @@ mod trouble;
 pub use link::Mac;
 pub use trouble::XdpTrouble;
 
-use crate::shared::{AddressPart, later};
+use crate::shared::AddressPart;
 use crate::span_until;
 use link::{ETHERNET_HEAD, LinkFrame, LinkSide};
 use neighbours::{Neighbours, Onward, Question};
-use netpath::{LinkFacts, PathTrouble, RouteFacts, while_busy};
+use netpath::{LinkFacts, PathTrouble, RouteFacts, later, used_bits, while_busy};
 use program::Steering;
 use queue::{QueuePlace, QueueTrouble, Room, SINGLE_MAX, XdpQueue};
 use reactor::monotonic;
@@ -42,10 +42,8 @@ const OTHER_ROOM: Room = Room { receive: 2_048, send: 64, threads: 1 };
 const MTU_MIN: u32 = 576;
 /// The least that a link of IPv6 has (RFC 8200 section 5).
 const MTU_MIN_V6: u32 = 1_280;
-/// Of a prefix so many addresses are used, 2 to the power of this: a `/64` of IPv6 has more than anybody needs.
-const USED_BITS_MAX: u32 = 24;
-/// Queues of one device at most: each is looked at in every turn.
-const QUEUES_MAX: u32 = 64;
+/// Queues of one device at most: each is looked at in every turn, and each thread has a socket of each.
+pub const QUEUES_MAX: u32 = 64;
 /// Addresses that are asked for on the link before they are taken, the first of each thread's part, and for
 /// how long. Each thread asks for one at least.
 const PROBED_MAX: u32 = 256;
@@ -131,8 +129,7 @@ pub(crate) struct XdpDevice {
 
 /// Bits of the addresses of each of so many parts of a prefix, and of the parts themselves.
 fn divided(prefix: (IpAddr, u8), threads: u32) -> Result<(u32, u32), XdpTrouble> {
-    let width = if prefix.0.is_ipv4() { 32 } else { 128 };
-    let all = (width - u32::from(prefix.1)).min(USED_BITS_MAX);
+    let all = used_bits(prefix);
     let parts_bits = threads.next_power_of_two().ilog2();
     match all.checked_sub(parts_bits) {
         Some(part_bits) if part_bits >= 2 => Ok((part_bits, parts_bits)),

@@ -105,14 +105,14 @@ impl NdSide {
         if ip[7] != ON_LINK_HOPS || code != 0 || !whole || strange {
             return None;
         }
+        if self.owns(from) {
+            return Some(LinkFrame::Taken(from.into(), mac));
+        }
         if kind == ADVERTISEMENT {
             return Some(match self.owns(target) {
                 true => LinkFrame::Taken(target.into(), mac),
                 false => LinkFrame::Told(target.into(), mac, None),
             });
-        }
-        if self.owns(from) {
-            return Some(LinkFrame::Taken(from.into(), mac));
         }
         let answer = self.owns(target).then(|| self.answer(target, from, mac));
         Some(LinkFrame::Told(from.into(), mac, answer))
@@ -300,6 +300,14 @@ mod tests {
         let question = Question { hop: address("fd00:9::1:1").into(), at: None };
         assert_eq!(we.hear(&they.announcement(shared)), taken);
         assert_eq!(we.hear(&they.question(question).expect("it is of IPv6")), taken);
+        // an answer about an address of his own
+        let message = NdMessage {
+            kind: ADVERTISEMENT,
+            flags: SOLICITED,
+            target: address("fe80::9"),
+            option: Some(TARGET),
+        };
+        assert_eq!(we.hear(&they.frame(shared, (address("fe80::1"), OURS), &message)), taken);
         // what we said ourselves
         assert_eq!(we.hear(&we.announcement(shared)), LinkFrame::Nothing);
     }

@@ -85,6 +85,9 @@ enum Label {
     Ask,
     /// It may be ND.
     Discovery,
+    /// It is: who says it?
+    Sender,
+    /// Whom is it about?
     Target,
     /// Register 5 has how far an address of ours is from the first.
     Ours,
@@ -214,14 +217,17 @@ fn ipv6(all: &mut Assembly, first: [u8; 16], count: u32) {
     // the destination
     same(all, 38, Label::Discovery);
     all.jump(JUMP_IF_BELOW_32, 5, count as i32, Label::Ours);
-    // questions for one of ours go to a group, and so does the answer of who has one
+    // questions for one of ours go to a group, and so do questions and answers of who has one
     all.here(Label::Discovery);
     all.need(78);
     all.unless(LOAD_8, 20, ICMPV6, Label::Out);
     all.unless(LOAD_8, 21, ON_LINK_HOPS, Label::Out);
     all.put(LOAD_8, 5, 2, 54, 0);
-    all.jump(JUMP_IF_EQUAL, 5, SOLICITATION, Label::Target);
+    all.jump(JUMP_IF_EQUAL, 5, SOLICITATION, Label::Sender);
     all.jump(JUMP_UNLESS_EQUAL_32, 5, ADVERTISEMENT, Label::Out);
+    all.here(Label::Sender);
+    same(all, 22, Label::Target);
+    all.jump(JUMP_IF_BELOW_32, 5, count as i32, Label::Ours);
     all.here(Label::Target);
     same(all, 62, Label::Out);
     all.jump(JUMP_IF_NOT_BELOW_32, 5, count as i32, Label::Out);
@@ -389,11 +395,19 @@ mod tests {
         assert_eq!(said, [a, a, b, b, c, d, d]);
     }
 
+    fn octets(address: &str) -> [u8; 16] {
+        address.parse::<Ipv6Addr>().expect("an address").octets()
+    }
+
     fn ipv6(to: &str, kind: u8, hops: u8, target: &str) -> Vec<u8> {
-        let octets = |text: &str| text.parse::<Ipv6Addr>().expect("an address").octets();
         let (from, to) = (octets("2001:db8::9"), octets(to));
         let head = [&[0x60, 0, 0, 0, 0, 32, 58, hops][..], &from, &to].concat();
         frame(IPV6, &[&head[..], &[kind, 0, 0, 0, 0, 0, 0, 0], &octets(target), &[1; 8]].concat())
+    }
+
+    fn from(who: &str, mut frame: Vec<u8>) -> Vec<u8> {
+        frame[22..38].copy_from_slice(&octets(who));
+        frame
     }
 
     #[test]
@@ -417,6 +431,10 @@ mod tests {
             ("who is asked for ours of the other part", ipv6(all, 135, 255, ours_too)),
             ("who has ours", ipv6("ff02::1", 136, 255, ours)),
             ("who is asked for another", ipv6(all, 135, 255, other)),
+            ("a question of who has ours", from(ours, ipv6(all, 135, 255, other))),
+            ("one of who has ours of the other part", from(ours_too, ipv6(all, 135, 255, ours))),
+            ("an answer of who has ours", from(ours, ipv6("ff02::1", 136, 255, other))),
+            ("another message of who has ours", from(ours, ipv6("ff02::1", 133, 255, other))),
             ("a question that a router let through", ipv6(all, 135, 254, ours)),
             ("a router's advertisement", ipv6("ff02::1", 134, 255, ours)),
             ("no ICMP", udp),
@@ -438,6 +456,10 @@ mod tests {
              who is asked for ours of the other part: to socket 7\n\
              who has ours: to socket 6\n\
              who is asked for another: passes\n\
+             a question of who has ours: to socket 6\n\
+             one of who has ours of the other part: to socket 7\n\
+             an answer of who has ours: to socket 6\n\
+             another message of who has ours: passes\n\
              a question that a router let through: passes\n\
              a router's advertisement: passes\n\
              no ICMP: passes\n\

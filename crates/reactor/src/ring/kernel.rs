@@ -1,11 +1,11 @@
 //! What sockets ask of a ring and what it tells of them, and the memory that writes need.
 #![allow(unsafe_code, reason = "memory that the kernel reads and writes while a request is open")]
 
-use crate::batch_ring::{Await, BatchRing};
+use crate::batch_ring::{Await, BatchRing, Completed};
 use crate::buffers::{BufferRing, Region};
+use io_uring::opcode;
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::Fd;
-use io_uring::{cqueue, opcode};
 use rustix::fd::{AsRawFd, BorrowedFd};
 use std::io;
 
@@ -72,18 +72,9 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    fn of(entry: &cqueue::Entry) -> Completion {
-        Completion {
-            tag: Tag::unpack(entry.user_data()),
-            result: entry.result(),
-            buffer: cqueue::buffer_select(entry.flags()),
-            more: cqueue::more(entry.flags()),
-        }
-    }
-
-    /// Whether a request that may write to the buffers is over.
-    fn is_last(&self) -> bool {
-        !self.more && matches!(self.tag.kind, Kind::Receive | Kind::Writable)
+    fn of(done: Completed) -> Completion {
+        let Completed { number, result, buffer, more } = done;
+        Completion { tag: Tag::unpack(number), result, buffer, more }
     }
 }
 
@@ -92,15 +83,13 @@ pub(super) struct KernelRing {
     ring: BatchRing,
     /// What waits to be handed over. `None`: lost, because the kernel did not end its requests.
     outbox: Option<Region>,
-    /// Requests that the kernel has and that may write to the buffers.
-    open: u64,
     /// Bytes in the outbox.
     written: usize,
 }
 
 impl std::fmt::Debug for KernelRing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("KernelRing").field("open", &self.open).finish_non_exhaustive()
+        f.debug_struct("KernelRing").field("ring", &self.ring).finish_non_exhaustive()
     }
 }
 
@@ -120,7 +109,7 @@ impl KernelRing {
     pub(super) fn open() -> io::Result<KernelRing> {
         let buffers = BufferRing::new(BUFFERS, BUFFER);
         let ring = BatchRing::new(SUBMITTED_MAX, COMPLETIONS, buffers)?;
-        Ok(KernelRing { ring, outbox: Some(Region::new(OUTBOX, 1)), open: 0, written: 0 })
+        Ok(KernelRing { ring, outbox: Some(Region::new(OUTBOX, 1)), written: 0 })
     }
 
     /// Whether the kernel does not work with it any more.
@@ -139,19 +128,20 @@ impl KernelRing {
     /// Receives what comes on a socket, into provided buffers, until it ends or none is left.
     pub(super) fn receive(&mut self, fd: BorrowedFd<'_>, tag: Tag) {
         let entry = opcode::RecvMulti::new(Fd(fd.as_raw_fd()), 0).build();
-        self.open += u64::from(self.push(&entry.user_data(tag.pack())));
+        self.push(&entry, tag, true);
     }
 
     /// Says once when a socket can be written to, or is broken.
     pub(super) fn watch(&mut self, fd: BorrowedFd<'_>, tag: Tag) {
         let entry = opcode::PollAdd::new(Fd(fd.as_raw_fd()), libc::POLLOUT as u32).build();
-        self.open += u64::from(self.push(&entry.user_data(tag.pack())));
+        self.push(&entry, tag, true);
     }
 
     /// Ends a request where it stands.
     pub(super) fn cancel(&mut self, tag: Tag) {
-        let entry = opcode::AsyncCancel::new(tag.pack()).build().flags(Flags::SKIP_SUCCESS);
-        self.push(&entry.user_data(Tag { kind: Kind::Cancel, ..tag }.pack()));
+        let entry = opcode::AsyncCancel::new(BatchRing::kept_as(tag.pack())).build();
+        let entry = entry.flags(Flags::SKIP_SUCCESS);
+        self.push(&entry, Tag { kind: Kind::Cancel, ..tag }, false);
     }
 
     /// Sends bytes at the next submission: they are with the socket when that returns. A completion
@@ -172,8 +162,8 @@ impl KernelRing {
         // told
         let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | libc::MSG_WAITALL;
         let entry = opcode::Send::new(Fd(fd.as_raw_fd()), place, bytes.len() as u32).flags(flags);
-        let entry = entry.build().flags(Flags::SKIP_SUCCESS).user_data(tag.pack());
-        if !self.push(&entry) {
+        let entry = entry.build().flags(Flags::SKIP_SUCCESS);
+        if !self.push(&entry, tag, false) {
             return None;
         }
         self.written += bytes.len();
@@ -193,28 +183,30 @@ impl KernelRing {
         self.written = 0;
     }
 
-    /// False where there is no room, and none can be made.
-    fn push(&mut self, entry: &Entry) -> bool {
+    /// False where there is no room, and none can be made. `stays`: it is open until the kernel says that it
+    /// is over.
+    fn push(&mut self, entry: &Entry, tag: Tag, stays: bool) -> bool {
         if self.ring.is_broken() {
             return false;
         }
-        // SAFETY: what an entry points to is the outbox, which stays as it is until the entry was
-        // submitted and the request is done
-        if unsafe { self.ring.push(entry) } {
+        let push = |ring: &mut BatchRing| {
+            let (entry, number) = (entry.clone(), tag.pack());
+            // SAFETY: what an entry points to is the outbox, which stays as it is until the entry was
+            // submitted and the request is done; one that takes buffers stays
+            unsafe {
+                if stays { ring.push_to_stay(entry, number) } else { ring.push(entry, number) }
+            }
+        };
+        if push(&mut self.ring) {
             return true;
         }
         self.ring.submit();
-        // SAFETY: as above
-        !self.ring.is_broken() && unsafe { self.ring.push(entry) }
+        !self.ring.is_broken() && push(&mut self.ring)
     }
 
     /// Lets the kernel have all that was pushed, and adds to `all` what is done.
     pub(super) fn enter(&mut self, look: Await, all: &mut Vec<Completion>) {
-        self.ring.enter(look, |entry| {
-            let completion = Completion::of(entry);
-            self.open -= u64::from(completion.is_last());
-            all.push(completion);
-        });
+        self.ring.enter(look, |done| all.push(Completion::of(done)));
     }
 
     /// As if the kernel had refused.
@@ -227,7 +219,7 @@ impl KernelRing {
     fn end(&mut self) -> bool {
         // what was pushed would not end otherwise
         self.enter(Await::No, &mut Vec::new());
-        self.ring.end(self.open, |entry| Completion::of(entry).is_last())
+        self.ring.end()
     }
 }
 
