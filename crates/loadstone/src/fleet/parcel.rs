@@ -5,8 +5,8 @@ use crate::run::prepare::{self, Loads, Prepared};
 use engine::endpoint_key;
 use plan::{Plan, Secrets};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use url::Url;
 
 /// See the module.
