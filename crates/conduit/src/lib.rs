@@ -159,6 +159,12 @@ pub trait Io {
         None
     }
 
+    /// What there is to say of the failure that the last call for this slot told, in the system's own words or
+    /// in QUIC's; `None` where nobody knows more than its class. To be asked before the slot is closed.
+    fn why(&mut self, _slot: Slot) -> Option<String> {
+        None
+    }
+
     /// Waits until something is ready or `until` has come, whichever is first; may return early
     /// with nothing. Clears `ready`, then fills it.
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>);

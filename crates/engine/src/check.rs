@@ -326,8 +326,7 @@ impl Round {
 }
 
 fn silence(text: String) -> Heard {
-    let trouble = Trouble::new(FailureClass::WorkloadEnd, text);
-    Heard { result: Err(trouble), connected: false, took: Nanos::ZERO }
+    Heard::nothing(Trouble::new(FailureClass::WorkloadEnd, text))
 }
 
 /// What a step asks of whom, for people.

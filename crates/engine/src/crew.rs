@@ -128,6 +128,10 @@ impl<I: Io> Io for OwnSlots<'_, I> {
         self.io.quic(self.slot(slot))
     }
 
+    fn why(&mut self, slot: Slot) -> Option<String> {
+        self.io.why(self.slot(slot))
+    }
+
     /// The crew waits for all of them.
     fn wait(&mut self, _: Nanos, ready: &mut Vec<Ready>) {
         ready.clear();

@@ -6,17 +6,16 @@ mod message;
 mod terms;
 mod voice;
 
-pub use message::{Message, OVER_TCP, SPEAK_HTTP1, not_http2};
+pub use message::{Message, OVER_TCP, SPEAK_HTTP1};
 pub use terms::{ResponseLimits, Terms};
-pub use voice::misread;
 
-use conduit::{Close, Io, IoError, Peer, Ready, Slot, TlsFactory, TlsSession};
+use conduit::{Close, Io, IoError, Peer, Ready, Slot, TlsError, TlsFactory, TlsSession};
 use sample::FailureClass;
 use terms::Patience;
 use units::Nanos;
 use url::Url;
 use voice::{Said, Voice};
-use wire::response::{Framing, HeadCache, ResponseFacts};
+use wire::response::{Asked, Framing, HeadCache, ResponseFacts};
 
 /// One request, ready to go.
 #[derive(Clone, Debug)]
@@ -25,6 +24,8 @@ pub struct Request {
     pub peers: Vec<Peer>,
     /// Name for SNI and the certificate check; `None` without TLS, and with QUIC, which has its own.
     pub tls_name: Option<String>,
+    /// The CONNECT with which the peer, a proxy, is asked for a tunnel (RFC 9110 section 9.3.6).
+    pub tunnel: Option<Vec<u8>>,
     pub message: Message,
     /// From the moment the requests go out to the end of the response.
     pub timeout: Nanos,
@@ -74,16 +75,22 @@ const TRUST: &str = "Trust its issuer with --ca FILE, or accept any certificate 
 
 impl Trouble {
     pub fn new(class: FailureClass, text: String) -> Trouble {
-        let way_out = (class == FailureClass::Certificate).then_some(TRUST);
-        Trouble { class, text, way_out }
+        Trouble { class, text, way_out: None }
     }
 
     /// Its words, and what to do about it.
     pub fn with_way_out(&self) -> String {
-        match self.way_out {
+        let untrusted = self.class == FailureClass::Certificate;
+        match self.way_out.or(untrusted.then_some(TRUST)) {
             Some(way_out) => format!("{}. {way_out}", self.text),
             None => self.text.clone(),
         }
+    }
+}
+
+impl From<TlsError> for Trouble {
+    fn from(TlsError { class, text, way_out }: TlsError) -> Trouble {
+        Trouble { class, text, way_out }
     }
 }
 
@@ -95,6 +102,27 @@ pub struct Heard {
     pub connected: bool,
     /// From the moment the requests went out to the end; zero when it came to that never.
     pub took: Nanos,
+}
+
+impl Heard {
+    /// It came to no connection.
+    pub fn nothing(trouble: Trouble) -> Heard {
+        Heard { result: Err(trouble), connected: false, took: Nanos::ZERO }
+    }
+}
+
+/// What is known of a request's connection beside what was heard over it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Met {
+    /// The address that took the connection.
+    pub peer: Option<Peer>,
+    /// The protocol that TLS agreed on, by its name in ALPN, empty for none; `None`: no handshake was
+    /// completed, or it was QUIC's.
+    pub agreed: Option<String>,
+    /// Streams that the peer allows at once, where it said so.
+    pub streams_max: Option<u64>,
+    /// When the response was whole, or it was known that there will be none.
+    pub at: Option<Nanos>,
 }
 
 /// What a turn ends in.
@@ -109,13 +137,15 @@ pub enum Pause {
 pub const BODY_MAX: usize = 64 << 20;
 /// Bytes read at once.
 const READ_SIZE: usize = 64 << 10;
-/// How long the server is given to close a connection that it said it would close.
-const LINGER: Nanos = Nanos::from_millis(500);
 
 /// Where a connection stands; never goes back, but for the next address of `Connecting`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Connecting,
+    /// The proxy is asked for a tunnel.
+    Tunnel,
+    /// It has made one.
+    Through,
     Handshake,
     /// Waits for the others.
     Ready,
@@ -131,6 +161,12 @@ struct Line {
     stage: Stage,
     /// The next of the request's addresses.
     peer: usize,
+    /// When its connection must stand.
+    stand_by: Nanos,
+    /// The address took the connection.
+    taken: bool,
+    /// Speaks with the proxy, where one is asked for a tunnel.
+    proxy: Option<Voice>,
     session: Option<Box<dyn TlsSession>>,
     /// For the transport, of which `out_at` bytes are gone.
     out: Vec<u8>,
@@ -143,7 +179,8 @@ struct Line {
     limits: ResponseLimits,
     patience: Patience,
     /// Why nothing more can be written; a response may be there all the same.
-    unwritable: Option<FailureClass>,
+    unwritable: Option<(FailureClass, String)>,
+    agreed: Option<String>,
     ended: bool,
     connected: bool,
     /// Our side has closed it, before the others.
@@ -160,8 +197,7 @@ pub struct Exchange<'t> {
     cache: HeadCache,
     terms: Terms,
     connect: Nanos,
-    /// When connections must stand; `None` before the first turn.
-    stand_by: Option<Nanos>,
+    begun: bool,
     released: Option<Nanos>,
 }
 
@@ -172,8 +208,8 @@ impl std::fmt::Debug for Exchange<'_> {
 }
 
 impl<'t> Exchange<'t> {
-    /// `connect`: the longest that making the connections may take. `tls` must be there when a
-    /// request of HTTP/1.x has a `tls_name`.
+    /// `connect`: the longest that making a connection to one address may take, with all that comes before
+    /// the request. `tls` must be there when a request of HTTP/1.x has a `tls_name`.
     pub fn new(
         requests: Vec<Request>,
         connect: Nanos,
@@ -182,7 +218,7 @@ impl<'t> Exchange<'t> {
         let lines = requests.into_iter().map(Line::new).collect();
         let cache = HeadCache::new();
         let (tls_http2, terms) = (None, Terms::default());
-        Exchange { lines, tls, tls_http2, cache, terms, connect, stand_by: None, released: None }
+        Exchange { lines, tls, tls_http2, cache, terms, connect, begun: false, released: None }
     }
 
     /// What is not as for a check.
@@ -202,28 +238,33 @@ impl<'t> Exchange<'t> {
 
     /// Does what can be done now.
     pub fn turn(&mut self, io: &mut impl Io) -> Pause {
-        let stand_by = match self.stand_by {
-            Some(at) => at,
-            None => {
-                let at = io.now() + self.connect;
-                self.stand_by = Some(at);
-                for slot in 0..self.lines.len() {
-                    self.open(io, slot);
-                }
-                at
+        if !self.begun {
+            self.begun = true;
+            for slot in 0..self.lines.len() {
+                self.open(io, slot);
             }
-        };
-        let now = io.now();
-        self.pass_deadlines(now, stand_by);
+        }
+        self.pass_deadlines(io);
         self.release(io);
         self.part(io);
         let busy = self.lines.iter().filter(|line| line.stage != Stage::Over);
-        let next = busy.map(|line| line.deadline(stand_by, self.released)).min();
+        let next = busy.map(|line| line.deadline(self.released)).min();
         match next {
             Some(at) => Pause::Until(at),
             None => {
                 self.hang_up(io);
                 Pause::Over
+            }
+        }
+    }
+
+    /// Does all of it, for who has nothing else to wait for.
+    pub fn drive(&mut self, io: &mut impl Io) {
+        let mut ready = Vec::new();
+        while let Pause::Until(at) = self.turn(io) {
+            io.wait(at, &mut ready);
+            for event in &ready {
+                self.handle(io, *event);
             }
         }
     }
@@ -242,9 +283,16 @@ impl<'t> Exchange<'t> {
         self.hang_up(io);
     }
 
-    /// Streams that the peer of a request's connection allows at once, where it said so.
-    pub fn streams_max(&mut self, request: usize) -> Option<u64> {
-        self.lines.get_mut(request)?.voice.streams_max()
+    /// Of the connection of a request, by its number.
+    pub fn met(&mut self, request: usize) -> Met {
+        let Some(line) = self.lines.get_mut(request) else { return Met::default() };
+        let taken = line.peer.checked_sub(1).filter(|_| line.taken);
+        Met {
+            peer: taken.and_then(|row| line.request.peers.get(row).cloned()),
+            agreed: line.agreed.clone(),
+            streams_max: line.voice.streams_max(),
+            at: line.heard.as_ref().map(|(_, at)| *at),
+        }
     }
 
     /// What was heard, in the order of the requests.
@@ -279,32 +327,44 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    fn pass_deadlines(&mut self, now: Nanos, stand_by: Nanos) {
-        let released = self.released;
-        for line in &mut self.lines {
-            if now < line.deadline(stand_by, released) {
+    fn pass_deadlines(&mut self, io: &mut impl Io) {
+        let (now, released) = (io.now(), self.released);
+        for slot in 0..self.lines.len() {
+            let line = &mut self.lines[slot];
+            if now < line.deadline(released) {
                 continue;
             }
             match line.stage {
-                Stage::Connecting | Stage::Handshake => {
-                    let class = FailureClass::ConnectTimeout;
-                    line.fail_to_connect(class, class.explain().to_owned(), now);
+                Stage::Connecting => self.refused(io, slot, FailureClass::ConnectTimeout),
+                Stage::Tunnel => {
+                    let text = "the proxy did not answer CONNECT in time".to_owned();
+                    line.fail(FailureClass::Proxy, text, now);
+                }
+                Stage::Handshake => {
+                    let text = "the TLS handshake was not over in time".to_owned();
+                    line.fail(FailureClass::ConnectTimeout, text, now);
                 }
                 Stage::Asked => line.give_up(now, released),
                 Stage::Closing(_) => line.stage = Stage::Over,
-                Stage::Ready | Stage::Over => {}
+                Stage::Through | Stage::Ready | Stage::Over => {}
             }
         }
     }
 
     /// All requests go out once every connection stands or has failed.
     fn release(&mut self, io: &mut impl Io) {
-        let waits = |line: &Line| matches!(line.stage, Stage::Connecting | Stage::Handshake);
+        let waits = |line: &Line| {
+            matches!(line.stage, Stage::Connecting | Stage::Tunnel | Stage::Handshake)
+        };
         if self.released.is_some() || self.lines.iter().any(waits) {
             return;
         }
         self.released = Some(io.now());
         for line in self.lines.iter_mut().filter(|line| line.stage == Stage::Ready) {
+            if line.request.message.is_handshake() {
+                line.part_in_peace(io.now());
+                continue;
+            }
             line.stage = Stage::Asked;
             line.patience = line.limits.begin(io.now());
             let mut bytes = Vec::new();
@@ -326,6 +386,8 @@ impl<'t> Exchange<'t> {
             return line.fail(FailureClass::OtherIo, "no address".to_owned(), io.now());
         };
         line.peer += 1;
+        line.stand_by = io.now() + self.connect;
+        line.plain.clear();
         let opened = io.open(slot as Slot, &peer, &self.terms.options);
         // nothing written: whether the connection stands
         match opened.and_then(|()| io.write(slot as Slot, &[])) {
@@ -337,6 +399,21 @@ impl<'t> Exchange<'t> {
 
     fn connected(&mut self, io: &mut impl Io, slot: usize) {
         let line = &mut self.lines[slot];
+        line.taken = true;
+        match line.request.tunnel.take() {
+            Some(bytes) => {
+                let mut connect = Message::Http1 { bytes, asked: Asked::Connect };
+                line.proxy.insert(Voice::of(&connect)).ask(&mut connect, &mut line.out);
+                line.stage = Stage::Tunnel;
+                self.move_on(io, slot);
+            }
+            None => self.secure(io, slot),
+        }
+    }
+
+    /// The connection leads to the server: TLS comes next, where it is spoken.
+    fn secure(&mut self, io: &mut impl Io, slot: usize) {
+        let line = &mut self.lines[slot];
         let Some(name) = line.request.tls_name.clone() else {
             line.connected = true;
             line.stage = Stage::Ready;
@@ -344,18 +421,22 @@ impl<'t> Exchange<'t> {
         };
         let over_http2 = matches!(line.request.message, Message::Http2 { .. });
         let factory = if over_http2 { &mut self.tls_http2 } else { &mut self.tls };
+        let none = || Trouble::new(FailureClass::Tls, "TLS is not set up".to_owned());
         let session = match factory {
-            Some(factory) => factory.session(&name).map_err(|error| (error.class, error.text)),
-            None => Err((FailureClass::Tls, "TLS is not set up".to_owned())),
+            Some(factory) => factory.session(&name).map_err(Trouble::from),
+            None => Err(none()),
         };
         match session {
             Ok(session) => {
                 line.session = Some(session);
                 line.stage = Stage::Handshake;
                 line.drain();
+                // what came behind the proxy's response
+                let early = std::mem::take(&mut line.plain);
+                line.take(&early, io, slot, &mut self.cache);
                 self.move_on(io, slot);
             }
-            Err((class, text)) => line.fail(class, text, io.now()),
+            Err(trouble) => line.suffer(trouble, io.now()),
         }
     }
 
@@ -374,18 +455,25 @@ impl<'t> Exchange<'t> {
                     Err(IoError::Failed(class)) => self.refused(io, slot, class),
                 }
             }
-            Stage::Handshake | Stage::Asked | Stage::Closing(_) => {
+            Stage::Tunnel | Stage::Handshake | Stage::Asked | Stage::Closing(_) => {
                 line.flush(io, slot);
                 line.listen(io, slot, &mut self.cache);
                 line.flush(io, slot);
+                if line.stage == Stage::Through {
+                    self.secure(io, slot);
+                }
             }
-            Stage::Ready | Stage::Over => {}
+            Stage::Through | Stage::Ready | Stage::Over => {}
         }
     }
 
     /// The address does not take us: the next one, if there is one.
     fn refused(&mut self, io: &mut impl Io, slot: usize, class: FailureClass) {
-        let why = io.quic(slot as Slot).and_then(|end| end.why);
+        // of our own limit the system knows nothing
+        let why = match class {
+            FailureClass::ConnectTimeout => None,
+            _ => io.why(slot as Slot),
+        };
         io.close(slot as Slot, Close::Orderly);
         let line = &mut self.lines[slot];
         if line.peer < line.request.peers.len() {
@@ -407,6 +495,9 @@ impl Line {
             request,
             stage: Stage::Connecting,
             peer: 0,
+            stand_by: Nanos::NEVER,
+            taken: false,
+            proxy: None,
             session: None,
             out: Vec::new(),
             out_at: 0,
@@ -416,6 +507,7 @@ impl Line {
             limits: ResponseLimits::default(),
             patience: Patience::default(),
             unwritable: None,
+            agreed: None,
             ended: false,
             connected: false,
             parted: false,
@@ -424,9 +516,9 @@ impl Line {
     }
 
     /// The instant at which it has waited long enough for what it waits for.
-    fn deadline(&self, stand_by: Nanos, released: Option<Nanos>) -> Nanos {
+    fn deadline(&self, released: Option<Nanos>) -> Nanos {
         match (self.stage, released) {
-            (Stage::Connecting | Stage::Handshake, _) => stand_by,
+            (Stage::Connecting | Stage::Tunnel | Stage::Handshake, _) => self.stand_by,
             (Stage::Asked, Some(start)) => {
                 let whole = start + self.request.timeout;
                 self.patience.next().map_or(whole, |(at, _)| at.min(whole))
@@ -455,9 +547,9 @@ impl Line {
 
     /// As [`Line::fail`], where it may be that the protocol is not spoken there.
     fn fail_to_connect(&mut self, class: FailureClass, text: String, now: Nanos) {
-        let trouble = Trouble::new(class, text);
-        let way_out = trouble.way_out.or_else(|| self.request.message.unmet_way_out());
-        self.suffer(Trouble { way_out, ..trouble }, now);
+        let untrusted = class == FailureClass::Certificate;
+        let way_out = self.request.message.unmet_way_out().filter(|_| !untrusted);
+        self.suffer(Trouble { class, text, way_out }, now);
     }
 
     fn suffer(&mut self, trouble: Trouble, now: Nanos) {
@@ -488,7 +580,9 @@ impl Line {
             match io.write(slot as Slot, &self.out[self.out_at..]) {
                 Ok(count) => self.out_at += count,
                 Err(IoError::WouldBlock) => return,
-                Err(IoError::Failed(class)) => self.unwritable = Some(class),
+                Err(IoError::Failed(class)) => {
+                    self.unwritable = Some((class, words(io, slot, class)));
+                }
             }
         }
     }
@@ -512,7 +606,7 @@ impl Line {
 
     fn listen(&mut self, io: &mut impl Io, slot: usize, cache: &mut HeadCache) {
         let mut buffer = vec![0; READ_SIZE];
-        while self.stage != Stage::Over {
+        while !matches!(self.stage, Stage::Through | Stage::Over) {
             match io.read(slot as Slot, &mut buffer) {
                 Ok(0) => {
                     self.ended = true;
@@ -521,9 +615,13 @@ impl Line {
                 Ok(count) => self.take(&buffer[..count], io, slot, cache),
                 Err(IoError::WouldBlock) => return,
                 Err(IoError::Failed(class)) => {
-                    let class = self.unwritable.unwrap_or(class);
-                    let why = io.quic(slot as Slot).and_then(|end| end.why);
-                    let why = why.unwrap_or_else(|| class.explain().to_owned());
+                    let unwritable = self.unwritable.take();
+                    let (class, why) =
+                        unwritable.unwrap_or_else(|| (class, words(io, slot, class)));
+                    let class = match self.stage {
+                        Stage::Tunnel => FailureClass::Proxy,
+                        _ => class,
+                    };
                     return self.fail(class, why, io.now());
                 }
             }
@@ -533,6 +631,7 @@ impl Line {
     fn take(&mut self, bytes: &[u8], io: &mut impl Io, slot: usize, cache: &mut HeadCache) {
         let Some(session) = &mut self.session else {
             self.plain.extend_from_slice(bytes);
+            self.read_proxy(cache, io.now());
             self.read_response(cache, io.now());
             return self.flush(io, slot);
         };
@@ -542,9 +641,10 @@ impl Line {
         self.drain();
         self.flush(io, slot);
         if let Err(error) = fed {
-            return self.fail(error.class, error.text, io.now());
+            return self.suffer(error.into(), io.now());
         }
         if self.stage == Stage::Handshake && !shaking {
+            self.agreed = Some(agreed.clone());
             if let Some(trouble) = self.request.message.disagreement(&agreed) {
                 return self.suffer(trouble, io.now());
             }
@@ -555,6 +655,44 @@ impl Line {
         if closed {
             self.end(io.now());
         }
+    }
+
+    /// Reads what the proxy says to CONNECT.
+    fn read_proxy(&mut self, cache: &mut HeadCache, now: Nanos) {
+        let Some(proxy) = self.proxy.as_mut().filter(|_| self.stage == Stage::Tunnel) else {
+            return;
+        };
+        let input = std::mem::take(&mut self.plain);
+        match proxy.hear(cache, &input, &mut Vec::new(), &mut Vec::new()) {
+            Ok(Said { used, done, .. }) => {
+                self.plain = input[used..].to_vec();
+                if done {
+                    self.pass_proxy(now);
+                }
+            }
+            Err(trouble) => self.fail(FailureClass::Proxy, trouble.text, now),
+        }
+    }
+
+    /// The proxy has responded to CONNECT.
+    fn pass_proxy(&mut self, now: Nanos) {
+        let status = self.proxy.as_ref().map_or(0, |proxy| proxy.reply().0.status);
+        if (200..300).contains(&status) {
+            self.stage = Stage::Through;
+        } else {
+            let text = format!("the proxy answered CONNECT with {status}");
+            self.fail(FailureClass::Proxy, text, now);
+        }
+    }
+
+    /// The handshake was all that was wanted: the server is to take the end for no error.
+    fn part_in_peace(&mut self, now: Nanos) {
+        if let Some(session) = &mut self.session {
+            session.close();
+        }
+        self.drain();
+        self.heard = Some((Ok(Reply::default()), now));
+        self.stage = Stage::Over;
     }
 
     /// Reads what has come; what is left over is kept.
@@ -608,7 +746,7 @@ impl Line {
         let reply = Reply { facts, head, body: std::mem::take(&mut self.body) };
         self.heard = Some((Ok(reply), now));
         let closes = !facts.persistent && facts.framing != Framing::UntilClose && !self.ended;
-        self.stage = if closes { Stage::Closing(now + LINGER) } else { Stage::Over };
+        self.stage = if closes { Stage::Closing(now + self.limits.linger) } else { Stage::Over };
     }
 
     /// The peer has ended its side.
@@ -621,6 +759,10 @@ impl Line {
                 }
                 Err(trouble) => self.suffer(trouble, now),
             },
+            Stage::Tunnel => match self.proxy.as_mut().map(Voice::hear_end) {
+                Some(Err(trouble)) => self.fail(FailureClass::Proxy, trouble.text, now),
+                _ => self.pass_proxy(now),
+            },
             Stage::Ready => self.suffer(voice::closed_early(), now),
             Stage::Handshake => self.fail(
                 FailureClass::Tls,
@@ -630,4 +772,9 @@ impl Line {
             _ => self.stage = Stage::Over,
         }
     }
+}
+
+/// What is to be said of a connection that failed.
+fn words(io: &mut impl Io, slot: usize, class: FailureClass) -> String {
+    io.why(slot as Slot).unwrap_or_else(|| class.explain().to_owned())
 }

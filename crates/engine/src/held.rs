@@ -220,6 +220,10 @@ impl<I: Io> Io for HeldBeside<I> {
         self.io.quic(slot + self.count)
     }
 
+    fn why(&mut self, slot: Slot) -> Option<String> {
+        self.io.why(slot + self.count)
+    }
+
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
         ready.clear();
         self.open_more();

@@ -275,9 +275,9 @@ pub trait Face: std::fmt::Debug {
     fn dated(&mut self, _date: &Date) {}
 
     /// The plan left the protocol to the server ([`plan::HttpVersion::Auto`]), and it is settled:
-    /// what the server chose by ALPN, if anything. The rest of the plan may be fitted to it, and
-    /// what the face wants to hear.
-    fn negotiated(&mut self, _chosen: Option<&str>, _plan: &mut Plan) -> Option<Needs> {
+    /// what the server chose by ALPN, if anything. `plan` speaks it. The plan that fits it and what the face
+    /// wants to hear then; `None`: they are as before.
+    fn negotiated(&mut self, _chosen: Option<&str>, _plan: &Plan) -> Option<(Plan, Needs)> {
         None
     }
 

@@ -130,9 +130,9 @@ fn one(url: &str, load: Load, calls: Option<u32>, span: Nanos) -> Result<Measure
     plan.stop.duration = Some(span);
     plan.stop.warm_up = Nanos::from_millis(300);
     plan.driver.threads = Some(1);
-    let prepared = prepare(&mut plan, &[])?;
+    let prepared = prepare(&plan, &[])?;
     let mut watcher = |_: &engine::Setup| -> Box<dyn Watcher> { Box::new(Silent) };
-    measure(&plan, &prepared, None, engine::Logging::default(), Vec::new(), &mut watcher)
+    measure(&prepared.plan, &prepared, None, engine::Logging::default(), Vec::new(), &mut watcher)
         .map_err(Failure::from_run)
 }
 

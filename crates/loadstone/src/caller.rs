@@ -85,7 +85,7 @@ impl Caller {
     /// Makes ready what keeps secrets below this message.
     fn secure(&mut self, message: &Message) -> Result<(), String> {
         match message {
-            Message::Http1 { .. } => self.ready_tls(),
+            Message::Handshake | Message::Http1 { .. } => self.ready_tls(),
             Message::Http2 { .. } => self.ready_http2(),
             Message::Http3 { .. } => self.ready_http3(),
         }
@@ -113,10 +113,7 @@ impl Caller {
 
     /// A request with its addresses.
     fn addressed(&mut self, outgoing: Outgoing) -> Result<Request, Heard> {
-        let failed = |class, text| {
-            let result = Err(Trouble::new(class, text));
-            Heard { result, connected: false, took: Nanos::ZERO }
-        };
+        let failed = |class, text| Heard::nothing(Trouble::new(class, text));
         let Outgoing { url, message, timeout } = outgoing;
         let secure = url.scheme() == "https";
         if secure {
@@ -131,10 +128,10 @@ impl Caller {
             }
             let peers = peers.iter().filter_map(Peer::address);
             let peers = peers.map(|address| Peer::Quic { address, name: name.clone() }).collect();
-            return Ok(Request { peers, tls_name: None, message, timeout });
+            return Ok(Request { peers, tls_name: None, tunnel: None, message, timeout });
         }
         let tls_name = secure.then_some(name);
-        Ok(Request { peers, tls_name, message, timeout })
+        Ok(Request { peers, tls_name, tunnel: None, message, timeout })
     }
 
     /// Sockets of QUIC as well as of TCP; `None`: no descriptor is left for them.
@@ -174,7 +171,7 @@ fn client_for(settings: &tls::Settings, protocol: &str) -> Result<tls::Client, S
 }
 
 /// Makes the exchanges; a signal ends them.
-pub(crate) fn until_told(machine: &mut Exchange<'_>, io: &mut impl Io) {
+fn until_told(machine: &mut Exchange<'_>, io: &mut impl Io) {
     let mut ready = Vec::new();
     while let Pause::Until(at) = machine.turn(io) {
         let nap = io.now() + SIGNAL_CHECK;

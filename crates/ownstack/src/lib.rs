@@ -10,13 +10,11 @@ mod links;
 mod port;
 mod raw;
 mod shared;
-mod socket;
 mod uring;
 mod xdp;
 
 pub use raw::RawLink;
 pub use shared::{Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork};
-pub use socket::OwnSocket;
 pub use xdp::{Mac, QUEUES_MAX, XdpAsk, XdpHook, XdpTrouble};
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
@@ -36,6 +34,8 @@ use wan::Direction;
 const PENDING_MAX: usize = 32;
 /// How often packets that changed nothing for the worker may come before it gets its turn.
 const IDLE_TURNS: u32 = 4;
+/// How long the two sides may take to end connections.
+const GOODBYE: Nanos = Nanos::from_millis(500);
 /// Look, and do not wait.
 const NOW: Option<Duration> = Some(Duration::ZERO);
 
@@ -78,9 +78,12 @@ impl OwnStack {
         self.stack.first_address()
     }
 
-    /// Connections that are not over, those that nobody owns any more too.
-    pub fn connections(&self) -> usize {
-        self.stack.connections()
+    /// Waits until all connections have ended that were closed, but not long: what is left is reset.
+    pub fn see_off(&mut self) {
+        let (end, mut ready) = (monotonic() + GOODBYE, Vec::new());
+        while self.stack.connections() > 0 && monotonic() < end {
+            self.wait(end, &mut ready);
+        }
     }
 
     /// Hands over what is to be sent. What the device does not take is lost, as on any link.

@@ -102,6 +102,21 @@ impl Plan {
         }
     }
 
+    /// The same plan, in which no call and no connection is waited for longer than that.
+    pub fn with_patience(&self, most: Nanos) -> Plan {
+        let mut plan = self.clone();
+        plan.timeouts.call = plan.timeouts.call.min(most);
+        plan.timeouts.connect = plan.timeouts.connect.min(most);
+        plan
+    }
+
+    /// The same plan, which ends after that time.
+    pub fn lasting(&self, span: Nanos) -> Plan {
+        let mut plan = self.clone();
+        plan.stop.duration = Some(span);
+        plan
+    }
+
     /// Finds the parts of the run that objectives name: targets and steps by their names, patterns of
     /// URLs, then transactions, kinds of clients and scenarios. Settles the rows of the patterns before.
     pub fn settle_objectives(&mut self) {

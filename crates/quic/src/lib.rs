@@ -645,6 +645,13 @@ impl<I: Io> Io for Quic<I> {
         self.link(slot).map(|link| link.end())
     }
 
+    fn why(&mut self, slot: Slot) -> Option<String> {
+        match self.link(slot) {
+            Some(link) => link.end().why,
+            None => self.io.why(slot),
+        }
+    }
+
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
         self.pay();
         let alarm = self.alarms.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at);

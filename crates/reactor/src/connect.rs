@@ -1,43 +1,13 @@
 //! Opening sockets, and what the kernel knows of them.
 
-use crate::{failure, monotonic, raw};
-use conduit::{IoError, OpenOptions, Peer};
-use rustix::event::{PollFd, PollFlags, Timespec};
+use crate::raw;
+use conduit::{OpenOptions, Peer};
+use rustix::event::Timespec;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use units::Nanos;
-
-/// Connects as [`crate::Reactor`] does, but waits for it, at most `limit`: for a caller without a
-/// loop. The stream blocks.
-///
-/// # Errors
-/// The connection was refused, could not be opened, or did not come to be in time
-/// (`ErrorKind::TimedOut`).
-pub fn connect_tcp(
-    address: SocketAddr,
-    options: &OpenOptions,
-    limit: Nanos,
-) -> std::io::Result<TcpStream> {
-    let fd = start_tcp(address, options)?;
-    let until = monotonic() + limit;
-    loop {
-        let left = until - monotonic();
-        if left.is_zero() {
-            return Err(Errno::TIMEDOUT.into());
-        }
-        match rustix::event::poll(&mut [PollFd::new(&fd, PollFlags::OUT)], Some(&timespec(left))) {
-            Ok(0) | Err(Errno::INTR) => {}
-            Ok(_) => break,
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-    sockopt::socket_error(&fd)??;
-    let stream = TcpStream::from(fd);
-    stream.set_nonblocking(false)?;
-    Ok(stream)
-}
 
 pub(crate) fn timespec(span: Nanos) -> Timespec {
     Timespec { tv_sec: (span.0 / 1_000_000_000) as i64, tv_nsec: (span.0 % 1_000_000_000) as i64 }
@@ -136,10 +106,10 @@ fn pending_is_fine(connected: Result<(), Errno>) -> Result<(), Errno> {
 }
 
 /// The reason behind an errno of read or write: a failed connect keeps its own in SO_ERROR.
-pub(crate) fn explain(fd: BorrowedFd<'_>, errno: Errno) -> IoError {
+pub(crate) fn reason(fd: BorrowedFd<'_>, errno: Errno) -> Errno {
     match sockopt::socket_error(fd) {
-        Ok(Err(kept)) => failure::of(kept),
-        _ => failure::of(errno),
+        Ok(Err(kept)) => kept,
+        _ => errno,
     }
 }
 

@@ -18,7 +18,6 @@ mod ring;
 pub use batch_ring::{Await, BatchRing, Completed};
 pub use buffers::BufferRing;
 pub use clock::{instant, monotonic, sharpen_timers};
-pub use connect::connect_tcp;
 pub use failure::failure_class;
 pub use ring::{RingReactor, probe as probe_ring, why_no_ring};
 
@@ -42,6 +41,8 @@ pub struct Reactor {
     spun: Nanos,
     /// The kernel cuts datagrams out of one buffer.
     segments: bool,
+    /// The last failure that was told, and of which slot.
+    failed: Option<(Slot, Errno)>,
 }
 
 impl std::fmt::Debug for Reactor {
@@ -82,7 +83,23 @@ impl Reactor {
             spin_span,
             spun: Nanos::ZERO,
             segments: true,
+            failed: None,
         })
+    }
+
+    /// The connection of a slot is no more, for this reason.
+    #[cold]
+    fn fail(&mut self, slot: Slot, errno: Errno) -> IoError {
+        self.failed = Some((slot, errno));
+        failure::of(errno)
+    }
+
+    /// As [`Reactor::fail`], of a read or a write.
+    #[cold]
+    fn fail_in_use(&mut self, slot: Slot, errno: Errno) -> IoError {
+        let fd = self.sockets[slot as usize].fd.as_ref();
+        let errno = fd.map_or(errno, |fd| connect::reason(fd.as_fd(), errno));
+        self.fail(slot, errno)
     }
 
     /// One call for datagrams of `each` bytes; says how many bytes were taken.
@@ -160,7 +177,7 @@ impl Io for Reactor {
         if self.sockets.len() <= index {
             self.sockets.resize_with(index + 1, Socket::default);
         }
-        let fd = connect::start(peer, options).map_err(failure::of)?;
+        let fd = connect::start(peer, options).map_err(|errno| self.fail(slot, errno))?;
         let socket = &mut self.sockets[index];
         socket.fd = Some(fd);
         socket.generation = socket.generation.wrapping_add(1);
@@ -194,7 +211,7 @@ impl Io for Reactor {
                 self.register(slot, Interest::ReadWrite)?;
                 Err(IoError::WouldBlock)
             }
-            Err(errno) => Err(connect::explain(fd.as_fd(), errno)),
+            Err(errno) => Err(self.fail_in_use(slot, errno)),
         }
     }
 
@@ -206,7 +223,7 @@ impl Io for Reactor {
                 Ok(count) => return Ok(count),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Err(IoError::WouldBlock),
-                Err(errno) => return Err(connect::explain(fd.as_fd(), errno)),
+                Err(errno) => return Err(self.fail_in_use(slot, errno)),
             }
         }
     }
@@ -273,6 +290,11 @@ impl Io for Reactor {
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
         let fd = self.sockets.get(slot as usize)?.fd.as_ref()?;
         raw::tcp_info(fd.as_fd())
+    }
+
+    fn why(&mut self, slot: Slot) -> Option<String> {
+        let (_, errno) = self.failed.filter(|(failed, _)| *failed == slot)?;
+        Some(std::io::Error::from(errno).to_string())
     }
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {

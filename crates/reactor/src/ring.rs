@@ -350,7 +350,7 @@ impl RingReactor {
         match errno_of(result) {
             None | Some(Errno::AGAIN | Errno::INTR) => {}
             Some(errno) => {
-                let error = connect::explain(fd.as_fd(), errno);
+                let error = failure::of(connect::reason(fd.as_fd(), errno));
                 return self.break_off(slot, error);
             }
         }
@@ -375,7 +375,7 @@ impl RingReactor {
                 Ok(count) => drop(socket.unsent.drain(..count)),
                 Err(Errno::AGAIN) => return self.want(Kind::Writable, slot),
                 Err(errno) => {
-                    let error = connect::explain(fd.as_fd(), errno);
+                    let error = failure::of(connect::reason(fd.as_fd(), errno));
                     return self.break_off(slot, error);
                 }
             }
@@ -427,7 +427,7 @@ impl RingReactor {
                 self.want(Kind::Writable, slot);
                 Err(IoError::WouldBlock)
             }
-            Err(errno) => Err(connect::explain(fd.as_fd(), errno)),
+            Err(errno) => Err(failure::of(connect::reason(fd.as_fd(), errno))),
         }
     }
 
@@ -475,7 +475,7 @@ impl RingReactor {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Err(IoError::WouldBlock),
                 Err(errno) => {
-                    let error = connect::explain(fd.as_fd(), errno);
+                    let error = failure::of(connect::reason(fd.as_fd(), errno));
                     if let IoError::Failed(class) = error {
                         socket.broken = socket.broken.or(Some(class));
                     }

@@ -112,25 +112,21 @@ fn local_addresses_can_be_chosen() {
 }
 
 #[test]
-fn a_caller_without_a_loop_connects_with_the_same_options() {
+fn a_failure_has_the_words_of_the_system() {
+    let mut reactor = reactor();
+    let nowhere = Peer::Unix("/gone/socket".into());
+    let options = OpenOptions::default();
+    let other = IoError::Failed(FailureClass::OtherIo);
+    assert_eq!(reactor.open(1, &nowhere, &options), Err(other));
+    assert_eq!(reactor.why(1).as_deref(), Some("No such file or directory (os error 2)"));
+    assert_eq!(reactor.why(0), None);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let options = OpenOptions {
-        bind: Some("127.0.0.9".parse().unwrap()),
-        nodelay: true,
-        ..OpenOptions::default()
-    };
-    let mut stream = connect_tcp(address, &options, Nanos::from_secs(20)).unwrap();
-    let (mut served, from) = listener.accept().unwrap();
-    assert_eq!(from.ip().to_string(), "127.0.0.9");
-    assert!(stream.nodelay().unwrap());
-    served.write_all(b"ping").unwrap();
-    let mut got = [0; 4];
-    // blocks: the bytes may still be on their way
-    stream.read_exact(&mut got).unwrap();
+    let nobody = Peer::Tcp(listener.local_addr().unwrap());
     drop(listener);
-    let refused = connect_tcp(address, &options, Nanos::from_secs(20)).unwrap_err();
-    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    reactor.open(2, &nobody, &options).unwrap();
+    let refused = Err(IoError::Failed(FailureClass::Refused));
+    assert_eq!(write_all(&mut reactor, 2, b"ping"), refused);
+    assert_eq!(reactor.why(2).as_deref(), Some("Connection refused (os error 111)"));
 }
 
 #[test]

@@ -15,6 +15,7 @@ fn request(bytes: &[u8]) -> Request {
     Request {
         peers: vec![Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 1)))],
         tls_name: None,
+        tunnel: None,
         message: Message::Http1 { bytes: bytes.to_vec(), asked: Asked::Ordinary },
         timeout: Nanos::from_secs(2),
     }
@@ -110,6 +111,74 @@ fn what_goes_wrong_has_its_class() {
     let world = World::new(refuse, Nanos::ZERO, Nanos::from_secs(1));
     let (heard, _) = exchange(world, vec![request(b"x")], CONNECT);
     assert_eq!(told(&heard[0]), FailureClass::Refused.id());
+}
+
+/// Through a proxy that says this to CONNECT, and to the request in the tunnel what a server does.
+fn through_a_proxy(says: &'static [u8]) -> (Heard, Nanos) {
+    let react = move |now: Nanos, _: Client, bytes: &[u8]| match bytes {
+        b"CONNECT" if says == b"end" => vec![(now, Action::End)],
+        b"CONNECT" if says == b"reset" => vec![(now, Action::Reset)],
+        b"CONNECT" => vec![(now, Action::Bytes(says.to_vec()))],
+        b"x" => vec![(now, Action::Bytes(OK.to_vec()))],
+        _ => panic!("{bytes:?} is no request"),
+    };
+    let tunnel = Some(b"CONNECT".to_vec());
+    let (mut heard, took) =
+        exchange(world(react), vec![Request { tunnel, ..request(b"x") }], CONNECT);
+    (heard.remove(0), took)
+}
+
+#[test]
+fn a_proxy_is_asked_for_a_tunnel_first() {
+    let (heard, took) = through_a_proxy(b"HTTP/1.1 200 Connected\r\n\r\n");
+    assert_eq!(told(&heard), "200 hello");
+    // the request goes out behind the tunnel
+    assert_eq!((heard.took, took), (Nanos::from_millis(20), Nanos::from_millis(60)));
+    for (says, why, after) in [
+        (&b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno"[..], "answered CONNECT with 403", 40),
+        (b"HTTP/1.1 407 No\r\n", "did not answer CONNECT in time", 5_000),
+        (b"SSH-2.0\r\n", "not HTTP", 40),
+        (b"end", "ended before a response began", 40),
+        (b"reset", "connection reset", 40),
+    ] {
+        let (heard, took) = through_a_proxy(says);
+        let trouble = heard.result.unwrap_err();
+        assert_eq!(trouble.class, FailureClass::Proxy, "{trouble:?}");
+        assert!(trouble.text.contains(why) && !heard.connected, "{trouble:?}");
+        assert_eq!(took.max(Nanos::from_millis(40)), Nanos::from_millis(after), "{why}");
+    }
+}
+
+#[test]
+fn each_address_has_its_time() {
+    /// The first address is never heard of, and the second is there.
+    struct SecondOnly(u32);
+    impl Server for SecondOnly {
+        fn connect(&mut self, _: Nanos, _: Client) -> Admission {
+            self.0 += 1;
+            if self.0 == 1 { Admission::Ignore } else { Admission::Accept }
+        }
+        fn receive(&mut self, now: Nanos, _: Client, _: &[u8]) -> Vec<(Nanos, Action)> {
+            vec![(now, Action::Bytes(OK.to_vec()))]
+        }
+    }
+    let peers = [1, 2].map(|port| Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], port)))).to_vec();
+    let both = Request { peers, ..request(b"x") };
+    let there = || World::new(Box::new(SecondOnly(0)), Nanos::from_millis(10), Nanos::from_secs(1));
+    let (heard, took) = exchange(there(), vec![both], CONNECT);
+    assert_eq!((told(&heard[0]), took), ("200 hello".to_owned(), Nanos::from_millis(5_040)));
+    let (heard, _) = exchange(there(), vec![request(b"x")], CONNECT);
+    let trouble = heard[0].result.as_ref().unwrap_err();
+    assert_eq!(trouble.text, "127.0.0.1:1: no connection within the connect timeout");
+}
+
+#[test]
+fn a_handshake_may_be_all_that_is_wanted() {
+    let react = |_, _, bytes: &[u8]| panic!("{bytes:?} was sent");
+    let handshake = Request { message: Message::Handshake, ..request(b"") };
+    let (heard, took) = exchange(world(react), vec![handshake], CONNECT);
+    assert!(heard[0].connected && heard[0].result.is_ok(), "{heard:?}");
+    assert_eq!(took, Nanos::from_millis(20));
 }
 
 /// On these limits, with a server that sends each piece so many milliseconds after the request.

@@ -36,7 +36,7 @@ impl Table {
         let response = found.map_or("404\r\n", |at| self.responses[at].1);
         if response == "refused" {
             let trouble = Trouble::new(FailureClass::Refused, "refused".into());
-            return Heard { result: Err(trouble), connected: false, took: Nanos::ZERO };
+            return Heard::nothing(trouble);
         }
         let (status, rest) = response.split_once("\r\n").unwrap_or((response, ""));
         let (fields, body) = rest.split_once("\r\n\r\n").unwrap_or((rest, ""));

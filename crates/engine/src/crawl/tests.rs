@@ -37,7 +37,7 @@ impl Table {
             found.map_or((404, "", ""), |(_, status, fields, body)| (*status, *fields, *body));
         if status == 0 {
             let trouble = Trouble::new(FailureClass::Refused, body.into());
-            return Heard { result: Err(trouble), connected: false, took: Nanos::ZERO };
+            return Heard::nothing(trouble);
         }
         let facts = ResponseFacts { status, ..ResponseFacts::default() };
         let head = format!("HTTP/1.1 {status} X\r\n{fields}\r\n\r\n").into_bytes();

@@ -18,6 +18,8 @@ pub const SPEAK_HTTP1: &str =
 /// One request, by the protocol that carries it.
 #[derive(Clone, Debug)]
 pub enum Message {
+    /// Nothing: the connection with its TLS is all that is wanted.
+    Handshake,
     /// Bytes for a connection of HTTP/1.x.
     Http1 { bytes: Vec<u8>, asked: Asked },
     /// One stream of a connection.
@@ -51,7 +53,7 @@ impl Message {
     }
 
     /// A template's request, as the last of its connection, with the value of a Cookie field.
-    pub(crate) fn of(template: Template, cookie: Option<String>) -> Message {
+    pub fn of(template: Template, cookie: Option<String>) -> Message {
         let last = true;
         if let Some(request) = template.http2 {
             return Message::Http2 { request, cookie, last };
@@ -72,7 +74,7 @@ impl Message {
     pub(crate) fn http1_bytes(&self) -> &[u8] {
         match self {
             Message::Http1 { bytes, .. } => bytes,
-            Message::Http2 { .. } | Message::Http3 { .. } => &[],
+            _ => &[],
         }
     }
 
@@ -81,10 +83,15 @@ impl Message {
         matches!(self, Message::Http3 { .. })
     }
 
+    pub(super) fn is_handshake(&self) -> bool {
+        matches!(self, Message::Handshake)
+    }
+
     /// Our side is to end the connection behind the response: over HTTP/1.x the server does, which
     /// has been asked to.
     pub(super) fn ends_connection(&self) -> bool {
         match self {
+            Message::Handshake => true,
             Message::Http1 { .. } => false,
             Message::Http2 { last, .. } | Message::Http3 { last, .. } => *last,
         }
@@ -103,7 +110,7 @@ impl Message {
 
 /// Why a connection cannot be used for HTTP/2 on whose TLS this name was agreed by ALPN, empty for
 /// none; `None`: it can be.
-pub fn not_http2(agreed: &str) -> Option<Trouble> {
+fn not_http2(agreed: &str) -> Option<Trouble> {
     if agreed == http2::ALPN {
         return None;
     }

@@ -19,8 +19,11 @@ impl Default for Terms {
     }
 }
 
+/// How long the server is given to end a connection as it said, where nobody asks for less.
+const LINGER: Nanos = Nanos::from_millis(500);
+
 /// What bounds a response beside the timeout of its request.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct ResponseLimits {
     /// From the moment the requests go out to the first byte of the response.
     pub first_byte: Option<Nanos>,
@@ -31,6 +34,15 @@ pub struct ResponseLimits {
     /// Bytes of a body that are kept. Of a body of more than [`super::BODY_MAX`] bytes no more is read,
     /// and the response is as far as it came. `None`: all are kept, and a longer body is a failure.
     pub body_kept: Option<usize>,
+    /// How long the server is given to close a connection that it said it would close.
+    pub linger: Nanos,
+}
+
+impl Default for ResponseLimits {
+    fn default() -> ResponseLimits {
+        let (first_byte, progress, answer) = (None, None, None);
+        ResponseLimits { first_byte, progress, answer, body_kept: None, linger: LINGER }
+    }
 }
 
 /// When those limits are reached.

@@ -34,7 +34,7 @@ impl Voice {
             Voice::Streams { speaker, met: false }
         };
         match message {
-            Message::Http1 { .. } => Voice::Http1(ResponseReader::new(true)),
+            Message::Handshake | Message::Http1 { .. } => Voice::Http1(ResponseReader::new(true)),
             Message::Http2 { .. } => streams(Protocol::Http2(http2::SessionSettings::default())),
             Message::Http3 { .. } => streams(Protocol::Http3(http3::SessionSettings::default())),
         }
@@ -215,7 +215,7 @@ pub(super) fn closed_early() -> Trouble {
 
 /// What a response of HTTP/1.x that could not be read is told as. `at`: the bytes at which it could not be
 /// understood.
-pub fn misread(error: &ResponseError, at: &[u8]) -> Trouble {
+fn misread(error: &ResponseError, at: &[u8]) -> Trouble {
     let class = class_of(error);
     // a TLS record of an alert (RFC 8446 §5.1)
     let alert = class == FailureClass::NotHttp && at.starts_with(&[0x15, 0x03]);

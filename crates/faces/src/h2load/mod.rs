@@ -222,19 +222,20 @@ impl Face for H2load {
         self.unix_s = date.unix_s;
     }
 
-    fn negotiated(&mut self, chosen: Option<&str>, plan: &mut Plan) -> Option<Needs> {
+    fn negotiated(&mut self, chosen: Option<&str>, plan: &Plan) -> Option<(Plan, Needs)> {
         self.unnegotiated = chosen.is_none();
         if plan.request.version == HttpVersion::Http2 {
             return None;
         }
+        let mut plan = plan.clone();
         if chosen.is_some() || self.falls_back() {
             self.http1 = true;
-            setup::speak_http1(&self.work, plan);
+            setup::speak_http1(&self.work, &mut plan);
         } else {
             // nobody speaks with it: each connection ends when the choice is missed
             plan.request.version = HttpVersion::Http2;
         }
-        Some(needs(&self.work, self.http1))
+        Some((plan, needs(&self.work, self.http1)))
     }
 
     fn begin(&mut self) -> Said {

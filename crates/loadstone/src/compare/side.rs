@@ -263,12 +263,10 @@ impl<'a> Side<'a> {
 
     /// One plain call.
     fn look(&self, patience: Nanos) -> Result<FirstLook, Failure> {
-        let mut plan = self.asked.plan.clone();
-        plan.timeouts.call = plan.timeouts.call.min(patience);
-        plan.timeouts.connect = plan.timeouts.connect.min(patience);
+        let plan = self.asked.plan.with_patience(patience);
         Ok(match reach(&plan, &self.asked.name, &self.session.environment)? {
             Reached::Target(mut target) => {
-                target.plan.timeouts.clone_from(&self.asked.plan.timeouts);
+                target.plan = target.prepared.settled.applied(&self.asked.plan);
                 FirstLook::Response(target)
             }
             Reached::Nobody(run) => {

@@ -66,7 +66,7 @@ pub(crate) fn wear(wanted: &ToolCall) -> ExitCode {
 }
 
 fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
-    let Job { mut plan, needs, extras, script, guides, log, mut face } = job;
+    let Job { plan, needs, extras, script, guides, log, mut face } = job;
     if let Err(problems) = plan::validate(&plan) {
         let text: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
         return finish(face.cannot_start(&StartTrouble::Other(text.join("\n"))), extras);
@@ -83,14 +83,15 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
         Ok(log) => log,
         Err(ending) => return finish(ending, extras),
     };
-    let mut prepared = match prepare_or_reduce(&mut plan, &mut *face) {
+    let mut prepared = match prepare_or_reduce(&plan, &mut *face) {
         Ok(prepared) => prepared,
         Err(error) => return finish(face.cannot_start(&trouble::of(&error)), extras),
     };
-    let needs = match settled(&mut plan, &mut prepared, &mut *face, needs) {
+    let needs = match settled(&mut prepared, &mut *face, needs) {
         Ok(needs) => needs,
         Err(trouble) => return finish(face.cannot_start(&trouble), extras),
     };
+    let plan = prepared.plan.clone();
     let logging = Logging {
         calls: needs.calls,
         failures_at_once: needs.calls,
@@ -118,7 +119,7 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
         Ok(scripts) => scripts,
         Err(trouble) => return finish(face.borrow_mut().cannot_start(&trouble), extras),
     };
-    rate_by_requests(&mut plan, &scripts);
+    let plan = rated_by_requests(&plan, &scripts);
     let scripts = scripts.into_iter().map(Cast::Script).collect();
     let ran = measured(&plan, &prepared, logging, scripts, (&face, log), utc_offset_s);
     stage.flush();
@@ -138,14 +139,15 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
 
 /// Prepares the run; with fewer users where descriptors are short and the tool would go on too. Each
 /// worker keeps one connection at least.
-fn prepare_or_reduce(plan: &mut plan::Plan, face: &mut dyn Face) -> anyhow::Result<Prepared> {
+fn prepare_or_reduce(plan: &plan::Plan, face: &mut dyn Face) -> anyhow::Result<Prepared> {
     let error = match prepare(plan, &[]) {
         Ok(prepared) => return Ok(prepared),
         Err(error) => error,
     };
     let threads = plan.driver.threads.unwrap_or(1);
+    let mut fewer = plan.clone();
     let (Some(short), Load::Closed { users, .. }) =
-        (error.downcast_ref::<TooFew>(), &mut plan.load)
+        (error.downcast_ref::<TooFew>(), &mut fewer.load)
     else {
         return Err(error);
     };
@@ -154,22 +156,25 @@ fn prepare_or_reduce(plan: &mut plan::Plan, face: &mut dyn Face) -> anyhow::Resu
         return Err(error);
     }
     *users = most;
-    prepare(plan, &[])
+    prepare(&fewer, &[])
 }
 
 /// Settles the protocol, where the plan leaves it to the server, and what the face wants to hear then.
 /// A server that cannot be asked is a failure of the calls, as it is to the tool.
 fn settled(
-    plan: &mut plan::Plan,
     prepared: &mut Prepared,
     face: &mut dyn Face,
     needs: faces::Needs,
 ) -> Result<faces::Needs, StartTrouble> {
-    match negotiate::settle(plan, prepared) {
-        Ok(None) => Ok(needs),
-        Ok(Some(choice)) => Ok(face.negotiated(choice.chosen.as_deref(), plan).unwrap_or(needs)),
-        Err(failure) => Err(StartTrouble::Other(failure.text)),
-    }
+    let choice = match negotiate::settle(prepared) {
+        Ok(None) => return Ok(needs),
+        Ok(Some(choice)) => choice,
+        Err(failure) => return Err(StartTrouble::Other(failure.text)),
+    };
+    let fitted = face.negotiated(choice.chosen.as_deref(), &prepared.plan);
+    let Some((plan, needs)) = fitted else { return Ok(needs) };
+    prepared.plan = Arc::new(plan);
+    Ok(needs)
 }
 
 /// The signals that end a run with its statistics: siege waits for three, the other tools for SIGINT.
@@ -183,12 +188,14 @@ fn install_signals(tool: Tool) -> std::io::Result<()> {
 }
 
 /// wrk2's rate counts requests, of which one of the plan's calls may hold several.
-fn rate_by_requests(plan: &mut plan::Plan, scripts: &[Box<dyn Script>]) {
+fn rated_by_requests(plan: &plan::Plan, scripts: &[Box<dyn Script>]) -> plan::Plan {
+    let mut plan = plan.clone();
     let together = scripts.first().map_or(1, |part| part.wants().requests.max(1));
     if let Load::Open { arrivals, .. } = &mut plan.load {
         arrivals.from = Rate(arrivals.from.0 / f64::from(together));
         arrivals.to = Rate(arrivals.to.0 / f64::from(together));
     }
+    plan
 }
 
 /// A guide for each worker.

@@ -6,6 +6,7 @@ use engine::endpoint_key;
 use plan::{Plan, Secrets};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use url::Url;
 
 /// See the module.
@@ -71,9 +72,10 @@ impl Parcel {
             }
         }
         let met: Result<Vec<Url>, _> = self.met.iter().map(|key| Url::parse(key)).collect();
-        let mut prepared = prepare::prepare(&mut part, &met?)?;
+        let mut prepared = prepare::prepare(&part, &met?)?;
         // the part of the next step may be a greater one
-        prepared.stand(&part, Loads::Several)?;
+        prepared.stand(Loads::Several)?;
+        prepared.plan = Arc::new(plan.clone());
         journeys::receive(plan, &mut prepared, self.given)?;
         Ok(prepared)
     }
@@ -86,7 +88,7 @@ mod tests {
     #[test]
     fn a_parcel_brings_the_plan_and_what_was_found_out() {
         let plan = Plan::for_url(Url::parse("http://127.0.0.1:8080/a").unwrap());
-        let mut prepared = Prepared::default();
+        let mut prepared = Prepared::of(&plan);
         prepared.given.insert("token".into(), "s3cret".into());
         let parcel = Parcel::read(&Parcel::of(&plan, &prepared).to_bytes()).unwrap();
         assert_eq!(parcel.plan().unwrap(), plan);

@@ -111,9 +111,7 @@ impl Rest {
         let (setup, target) = (self.setup.clone(), self.target.clone());
         let body = move || {
             let template = setup.targets.template(0);
-            let mut plan = target.plan.clone();
-            plan.timeouts.call = plan.timeouts.call.min(patience);
-            plan.timeouts.connect = plan.timeouts.connect.min(patience);
+            let plan = target.plan.with_patience(patience);
             let mut endpoint = target.prepared.endpoints[template.endpoint as usize].clone();
             let tls = target.prepared.tls.as_ref();
             let route = target.prepared.route.as_deref();

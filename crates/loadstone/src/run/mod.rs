@@ -17,6 +17,7 @@ pub(crate) mod peak;
 pub(crate) mod placement;
 pub(crate) mod prepare;
 pub(crate) mod scripted;
+pub(crate) mod settled;
 mod sockets;
 mod specweb99;
 pub(crate) mod threads;
@@ -98,7 +99,7 @@ const HOPS_MAX: usize = 10;
 
 /// Runs a plan as often as it says, reports, and gives the exit code.
 pub(crate) fn run(
-    mut plan: Plan,
+    plan: Plan,
     outputs: &Outputs,
     fleet: Option<&Arc<dyn Elsewhere>>,
 ) -> Result<Code, Failure> {
@@ -118,14 +119,15 @@ pub(crate) fn run(
     let environment = host::environment();
     let calibration = Calibration::load(&environment);
     sut::check(outputs.sut.as_ref())?;
-    let Some((mut prepared, found)) = reach_unless_interrupted(&mut plan, Loads::One)? else {
-        let (nobody, runs) = (Prepared::default(), vec![interrupted_before()]);
+    let Some((mut prepared, found)) = reach_unless_interrupted(&plan, Loads::One)? else {
+        let (nobody, runs) = (Prepared::of(&plan), vec![interrupted_before()]);
         let keeping = keeper.run(name, &plan, &environment)?;
         let report = assemble(&plan, &nobody, None, runs, &environment, calibration, name);
         let run = RunRecord::of(&report);
         deliver(&run, outputs, keeping)?;
         return Ok(exit_code(&run));
     };
+    let plan = prepared.plan.clone();
     prepared.sut.clone_from(&outputs.sut);
     prepared.hand_to(fleet);
     let quiet = outputs.quiet;
@@ -174,24 +176,20 @@ fn deliver(run: &RunRecord, outputs: &Outputs, keeping: Keeping) -> Result<(), F
 /// [`reach`] on a thread of its own, because looking names up, connecting and reading all block.
 /// `None` when a signal came first: the thread then ends with the program.
 pub(crate) fn reach_unless_interrupted(
-    plan: &mut Plan,
+    plan: &Plan,
     loads: Loads,
 ) -> Result<Option<(Prepared, Found)>, Failure> {
     let (tell, told) = mpsc::channel();
-    let mut this = plan.clone();
+    let plan = plan.clone();
     let body = move || {
-        let reached = reach(&mut this, loads);
         // nobody listens any more once a signal has come
-        tell.send((this, reached)).ok();
+        tell.send(reach(&plan, loads)).ok();
     };
     let thread = std::thread::Builder::new().name("first-call".into()).spawn(body);
     thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
     loop {
         match told.recv_timeout(SIGNAL_CHECK) {
-            Ok((reached_plan, reached)) => {
-                *plan = reached_plan;
-                return reached.map(Some);
-            }
+            Ok(reached) => return reached.map(Some),
             Err(RecvTimeoutError::Timeout) if crate::signals::caught() > 0 => return Ok(None),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
@@ -224,22 +222,22 @@ fn interrupted_before() -> Measured {
 }
 
 /// Everything before the first due instant: names, limits, and the plain call that goes first.
-fn reach(plan: &mut Plan, loads: Loads) -> Result<(Prepared, Found), Failure> {
+fn reach(typed: &Plan, loads: Loads) -> Result<(Prepared, Found), Failure> {
     let mut extra = Vec::new();
-    let mut prepared = prepare(plan, &extra)?;
-    prepared.stand(plan, loads)?;
-    let streams = plan.connection.pipeline;
-    let choice = negotiate::settle(plan, &mut prepared)?;
-    if choice.is_some() && plan.request.version != HttpVersion::Http2 {
+    let mut prepared = prepare(typed, &extra)?;
+    prepared.stand(loads)?;
+    let choice = negotiate::settle(&mut prepared)?;
+    if choice.is_some() && prepared.plan.request.version != HttpVersion::Http2 {
         // what was said of streams holds for HTTP/2 alone
-        plan.connection.pipeline = 1;
+        prepared.keep_to_streams(1);
     }
-    let mut found = call_first(plan, &mut prepared)?;
+    let mut found = call_first(&mut prepared)?;
     if let Some(choice) = choice.filter(|choice| !choice.unreached) {
-        prepared.notes.push(choice.sentence(plan, streams));
+        prepared.notes.push(choice.sentence(&prepared.plan, typed.connection.pipeline));
         found.call.negotiated = Some(choice.offered);
     }
-    prepared.notes.extend(keep_to_streams(plan, found.streams_max));
+    keep_to_allowed(&mut prepared, found.streams_max);
+    let plan = &*prepared.plan.clone();
     if prepared.route.is_some() {
         prepared.notes.extend(path::crowded(plan, found.call.length));
     }
@@ -259,6 +257,7 @@ fn reach(plan: &mut Plan, loads: Loads) -> Result<(Prepared, Found), Failure> {
         wider.notes.splice(0..0, prepared.notes);
         wider.route = prepared.route.take();
         wider.own = prepared.own.take();
+        wider.settled = prepared.settled;
         (wider.sockets, wider.sockets_note) = (prepared.sockets, prepared.sockets_note.take());
         prepared = wider;
         for (endpoint, before) in prepared.endpoints.iter_mut().zip(settled) {
@@ -282,18 +281,18 @@ fn reach(plan: &mut Plan, loads: Loads) -> Result<(Prepared, Found), Failure> {
 }
 
 /// No connection is given more streams than the server allows, `allowed`; what it would refuse is no
-/// measurement. Gives back what there is to say of it.
-fn keep_to_streams(plan: &mut Plan, allowed: Option<u32>) -> Option<String> {
-    let asked = plan.connection.pipeline;
-    let kept = allowed?.max(1);
-    if kept >= asked {
-        return None;
-    }
-    plan.connection.pipeline = kept;
-    Some(format!("the server allows {kept} streams on a connection: {kept} are used, not {asked}"))
+/// measurement.
+fn keep_to_allowed(prepared: &mut Prepared, allowed: Option<u32>) {
+    let asked = prepared.plan.connection.pipeline;
+    let Some(kept) = allowed.map(|most| most.max(1)).filter(|kept| *kept < asked) else { return };
+    prepared.keep_to_streams(kept);
+    let note =
+        format!("the server allows {kept} streams on a connection: {kept} are used, not {asked}");
+    prepared.notes.push(note);
 }
 
-fn call_first(plan: &Plan, prepared: &mut Prepared) -> Result<Found, Failure> {
+fn call_first(prepared: &mut Prepared) -> Result<Found, Failure> {
+    let plan = &*prepared.plan.clone();
     let setup = engine::Setup::new(plan.clone(), prepared.endpoints.clone(), 1, Nanos::ZERO)
         .map_err(|error| Failure::usage(error.to_string()))?;
     let mut template = setup.targets.template(0).clone();

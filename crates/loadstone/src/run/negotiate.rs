@@ -4,6 +4,7 @@
 
 use super::first_call;
 use super::prepare::{self, Prepared};
+use super::settled::Spoken;
 use crate::exit::Failure;
 use plan::{HttpVersion, Plan, TlsPlan};
 
@@ -30,12 +31,13 @@ pub(crate) fn offered(tls: &TlsPlan) -> Vec<String> {
     tls.alpn.clone()
 }
 
-/// Settles which protocol the plan speaks, and makes TLS ready for that one alone. `None`: the plan
+/// Settles which protocol is spoken, and makes TLS ready for that one alone. `None`: the plan
 /// had said it itself.
 ///
 /// # Errors
 /// Hosts that prefer different protocols; TLS settings that cannot be used.
-pub(crate) fn settle(plan: &mut Plan, prepared: &mut Prepared) -> Result<Option<Choice>, Failure> {
+pub(crate) fn settle(prepared: &mut Prepared) -> Result<Option<Choice>, Failure> {
+    let plan = &*prepared.plan.clone();
     if plan.request.version != HttpVersion::Auto {
         return Ok(None);
     }
@@ -64,14 +66,15 @@ pub(crate) fn settle(plan: &mut Plan, prepared: &mut Prepared) -> Result<Option<
         )));
     }
     let http2 = chosen.as_deref() == Some(http2::ALPN);
-    plan.request.version = if http2 { HttpVersion::Http2 } else { HttpVersion::Http11 };
+    let version = if http2 { HttpVersion::Http2 } else { HttpVersion::Http11 };
     // from now on it is demanded, as if it had been named
-    plan.tls.alpn = match offered.iter().any(|name| name == HTTP1) || http2 || !secure {
+    let alpn = match offered.iter().any(|name| name == HTTP1) || http2 || !secure {
         true => TlsPlan::default().alpn,
         false => offered.clone(),
     };
+    prepared.speak(Spoken { version, alpn });
     if secure {
-        prepare::renew_tls(plan, prepared).map_err(Failure::from_run)?;
+        prepare::renew_tls(prepared).map_err(Failure::from_run)?;
     }
     Ok(Some(Choice { offered, chosen, unreached: silent > 0 && asked.is_empty() }))
 }

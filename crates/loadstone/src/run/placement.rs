@@ -145,13 +145,13 @@ impl std::fmt::Display for TooFew {
 impl std::error::Error for TooFew {}
 
 /// Raises the descriptor limit as far as the plan needs and says what will not last. A plan whose
-/// connections cannot all be open is refused; a pool that may grow is bounded to what fits.
-pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<()> {
+/// connections cannot all be open is refused; the plan that is given back has pools that may grow bounded to
+/// what fits.
+pub(crate) fn check_limits(plan: &Plan, prepared: &mut Prepared) -> Result<Plan> {
     if super::own_stack::wanted(plan) {
         // no descriptor and no port of this host is used: address and port are looked for when a
         // connection is opened, and one that finds none fails and is counted
-        share_connections(plan, u64::from(OWN_CONNECTIONS_MAX));
-        return Ok(());
+        return Ok(with_connections_shared(plan, u64::from(OWN_CONNECTIONS_MAX)));
     }
     let peers: Vec<SocketAddr> = prepared
         .endpoints
@@ -166,12 +166,13 @@ pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<(
     let hard = host::limits::descriptors().hard;
     let fixed = connections_needed(plan);
     let idle = u64::from(plan.connection.idle.unwrap_or(0));
+    let mut bounded = plan.clone();
     if fixed.is_none() {
         // as many as descriptors and ports allow, unless the user said less
         let addresses = plan.connection.bind.len().max(1) as u64;
         let by_ports = if peers.is_empty() { u64::MAX } else { u64::from(ports.count) * addresses };
         let most = hard.saturating_sub(other + idle).min(by_ports).clamp(1, 1_000_000);
-        share_connections(plan, most);
+        bounded = with_connections_shared(plan, most);
     }
     let demand = host::Demand {
         connections: fixed.unwrap_or(0) + idle,
@@ -196,18 +197,18 @@ pub(crate) fn check_limits(plan: &mut Plan, prepared: &mut Prepared) -> Result<(
         }
         prepared.notes.push(sentence);
     }
-    let wanted = connections_needed(plan).unwrap_or(0).saturating_add(other + idle);
+    let wanted = connections_needed(&bounded).unwrap_or(0).saturating_add(other + idle);
     if let Err(short) = host::raise_descriptors(wanted) {
         prepared.notes.push(short.to_string());
     }
-    Ok(())
+    Ok(bounded)
 }
 
 /// Connections of our own TCP that an open load may have unless it says less: a gigabyte's worth.
 const OWN_CONNECTIONS_MAX: u32 = 1_000_000;
 
 /// What is left of `most` connections goes in equal parts to the loads that have no bound of their own.
-fn share_connections(plan: &mut Plan, most: u64) {
+fn with_connections_shared(plan: &Plan, most: u64) -> Plan {
     let (mut bound, mut unbound) = (0, 0);
     for load in plan.loads() {
         match connections_of(load, plan.connection.per_user) {
@@ -217,11 +218,13 @@ fn share_connections(plan: &mut Plan, most: u64) {
     }
     let each = most.saturating_sub(bound) / u64::max(unbound, 1);
     let each = u32::try_from(each.max(1)).unwrap_or(u32::MAX);
+    let mut plan = plan.clone();
     for load in plan.loads_mut() {
         if let Load::Open { connections_max: own @ None, .. } = load {
             *own = Some(each);
         }
     }
+    plan
 }
 
 /// Connections opened per second that the plan is sure to need; 0 when it depends on the server.
@@ -238,8 +241,9 @@ fn opens_per_s(plan: &Plan) -> f64 {
     plan.loads().iter().map(of).sum()
 }
 
-/// The default bound of the queue: one timeout's worth of arrivals.
-pub(crate) fn bound_queue(plan: &mut Plan) {
+/// The plan with the default bound of its queues: one timeout's worth of arrivals.
+pub(crate) fn with_queues_bounded(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
     let timeout = plan.timeouts.call;
     for load in plan.loads_mut() {
         if let Load::Open { arrivals, queue_max: queue_max @ None, .. } = load {
@@ -248,6 +252,7 @@ pub(crate) fn bound_queue(plan: &mut Plan) {
             *queue_max = Some((worth as u64).clamp(1, 50_000_000));
         }
     }
+    plan
 }
 
 /// Time that passes between the plan being ready and its first due instant: threads start in it, and

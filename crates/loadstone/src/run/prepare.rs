@@ -4,6 +4,7 @@
 use super::elsewhere::Elsewhere;
 use super::own_stack;
 use super::path::EmulatedPath;
+use super::settled::{Settled, Spoken};
 use super::sockets::{self, SocketLoop};
 use anyhow::{Context, Result, bail};
 use conduit::Peer;
@@ -17,8 +18,12 @@ use units::Nanos;
 use url::Url;
 
 /// A plan with the addresses of its endpoints.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Prepared {
+    /// What is carried out: the plan as it was typed, with what was settled with the servers, and with bounds
+    /// of this machine where it has none.
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) settled: Settled,
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) resolved: Vec<Resolved>,
     pub(crate) tls: Option<tls::Client>,
@@ -71,7 +76,7 @@ pub(crate) struct MachinePart {
 
 /// # Errors
 /// Names that do not resolve, TLS settings that cannot be used, limits that the plan cannot keep.
-pub(crate) fn prepare(plan: &mut Plan, extra: &[Url]) -> Result<Prepared> {
+pub(crate) fn prepare(plan: &Plan, extra: &[Url]) -> Result<Prepared> {
     check_this_machine(plan)?;
     let mut resolved = Vec::new();
     let mut endpoints: Vec<Endpoint> = Vec::new();
@@ -94,11 +99,10 @@ pub(crate) fn prepare(plan: &mut Plan, extra: &[Url]) -> Result<Prepared> {
         cores: placement.cores,
         shared_cores: placement.shared,
         servers: placement.servers,
-        ..Prepared::default()
+        ..Prepared::of(plan)
     };
     prepared.notes.extend(unmatched(plan));
-    super::placement::check_limits(plan, &mut prepared)?;
-    super::placement::bound_queue(plan);
+    prepared.bound(plan)?;
     Ok(prepared)
 }
 
@@ -115,6 +119,51 @@ fn unmatched(plan: &Plan) -> impl Iterator<Item = String> {
 }
 
 impl Prepared {
+    /// A plan for which nothing is prepared.
+    pub(crate) fn of(plan: &Plan) -> Prepared {
+        Prepared {
+            plan: Arc::new(plan.clone()),
+            settled: Settled::default(),
+            endpoints: Vec::new(),
+            resolved: Vec::new(),
+            tls: None,
+            workers: 0,
+            threads_most: 0,
+            cores: Vec::new(),
+            notes: Vec::new(),
+            shared_cores: None,
+            servers: Vec::new(),
+            sut: None,
+            route: None,
+            part: None,
+            fleet: None,
+            own: None,
+            sockets: SocketLoop::default(),
+            sockets_note: None,
+            given: std::collections::BTreeMap::new(),
+            jar: workload::Jar::default(),
+        }
+    }
+
+    /// What is carried out is `plan` with the bounds that it does not have itself.
+    fn bound(&mut self, plan: &Plan) -> Result<()> {
+        let shared = super::placement::check_limits(plan, self)?;
+        self.plan = Arc::new(super::placement::with_queues_bounded(&shared));
+        Ok(())
+    }
+
+    /// The servers were found to speak this.
+    pub(crate) fn speak(&mut self, spoken: Spoken) {
+        self.settled.spoken = Some(spoken);
+        self.plan = Arc::new(self.settled.applied(&self.plan));
+    }
+
+    /// A connection has so many streams at most.
+    pub(crate) fn keep_to_streams(&mut self, most: u32) {
+        self.settled.streams = Some(most);
+        self.plan = Arc::new(self.settled.applied(&self.plan));
+    }
+
     /// The part of the load of each worker.
     pub(crate) fn shares(&self) -> Vec<Share> {
         match &self.part {
@@ -127,7 +176,8 @@ impl Prepared {
     ///
     /// # Errors
     /// What this machine or this user cannot do.
-    pub(crate) fn stand(&mut self, plan: &Plan, loads: Loads) -> Result<()> {
+    pub(crate) fn stand(&mut self, loads: Loads) -> Result<()> {
+        let plan = &*self.plan.clone();
         self.route = EmulatedPath::open(plan, self)?;
         self.own = own_stack::open(plan, self, loads)?;
         (self.sockets, self.sockets_note) = sockets::choose(plan);
@@ -160,7 +210,7 @@ impl Prepared {
     ///
     /// # Errors
     /// Limits that the plan cannot keep.
-    pub(crate) fn refit(&self, plan: &mut Plan) -> Result<Prepared> {
+    pub(crate) fn refit(&self, plan: &Plan) -> Result<Prepared> {
         let placement = super::placement::place(plan, &self.endpoints);
         // in a fleet each agent has its own
         let (route, own) = match &self.fleet {
@@ -181,8 +231,7 @@ impl Prepared {
             own,
             ..self.clone()
         };
-        super::placement::check_limits(plan, &mut prepared)?;
-        super::placement::bound_queue(plan);
+        prepared.bound(plan)?;
         Ok(prepared)
     }
 }
@@ -206,12 +255,12 @@ pub(crate) fn expect_tls(plan: &Plan, prepared: &mut Prepared) -> Result<()> {
     Ok(())
 }
 
-/// Makes TLS ready anew, for a plan that has changed.
+/// Makes TLS ready anew, for what was settled.
 ///
 /// # Errors
 /// TLS settings that cannot be used.
-pub(crate) fn renew_tls(plan: &Plan, prepared: &mut Prepared) -> Result<()> {
-    prepared.tls = Some(tls_client(plan)?);
+pub(crate) fn renew_tls(prepared: &mut Prepared) -> Result<()> {
+    prepared.tls = Some(tls_client(&prepared.plan)?);
     Ok(())
 }
 
@@ -394,9 +443,9 @@ mod tests {
         // refused on each machine, because of UDP
         let mut plan = by_batches();
         plan.request.version = HttpVersion::Http3;
-        let mut prepared = Prepared::default();
+        let mut prepared = Prepared::of(&plan);
         prepared.notes.push("of the plan".into());
-        prepared.stand(&plan, Loads::One).expect("nothing is set up");
+        prepared.stand(Loads::One).expect("nothing is set up");
         prepared.hand_to(None);
         let told: Vec<&str> = prepared.told().collect();
         let refused =
@@ -411,13 +460,40 @@ mod tests {
         assert_eq!(own_stack::name(&plan, &prepared), "epoll");
     }
 
+    /// The bounds of one load are not those of the next.
+    #[test]
+    fn bounds_are_of_what_is_carried_out() {
+        let open = |rate: f64| {
+            let mut plan = Plan::for_url("http://127.0.0.1:1/".parse().expect("a URL"));
+            let arrivals = plan::Arrivals::constant(units::Rate(rate));
+            plan.load =
+                Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
+            plan
+        };
+        let bounds = |plan: &Plan| match plan.load {
+            Load::Open { connections_max, queue_max, .. } => (connections_max, queue_max),
+            Load::Closed { .. } => (None, None),
+        };
+        let typed = open(10.0);
+        let prepared = prepare(&typed, &[]).expect("limits that can be kept");
+        let (connections, queue) = bounds(&prepared.plan);
+        assert!(connections.is_some(), "{connections:?}");
+        // a timeout's worth of arrivals
+        assert_eq!(queue, Some(300));
+        assert_eq!(typed, open(10.0));
+        let step = prepared.refit(&open(20.0)).expect("limits that can be kept");
+        // how many connections fit depends on what else this process has open
+        let (connections, queue) = bounds(&step.plan);
+        assert!(connections.is_some() && queue == Some(600), "{connections:?}, {queue:?}");
+    }
+
     /// A run that goes one way in some of its trials and another way in others compares nothing.
     #[test]
     fn trials_go_the_way_of_the_first_call() {
-        let mut plan = by_batches();
+        let plan = by_batches();
         for sockets in [SocketLoop::Epoll, SocketLoop::Ring] {
-            let prepared = Prepared { sockets, ..Prepared::default() };
-            let trial = prepared.refit(&mut plan).expect("limits that can be kept");
+            let prepared = Prepared { sockets, ..Prepared::of(&plan) };
+            let trial = prepared.refit(&plan).expect("limits that can be kept");
             assert_eq!(trial.sockets, sockets);
         }
     }

@@ -21,7 +21,7 @@ use std::cell::Cell;
 pub(crate) struct Target {
     /// As typed, without a password: [`RunReport::name`].
     pub(crate) name: String,
-    /// As typed: bounds that depend on the load are set by each trial.
+    /// As typed, with what was settled with the servers: bounds that depend on the load are set by each trial.
     pub(crate) plan: Plan,
     pub(crate) prepared: Prepared,
     pub(crate) first_call: FirstCall,
@@ -45,19 +45,16 @@ pub(crate) fn reach(
     name: &str,
     environment: &Environment,
 ) -> Result<Reached, Failure> {
-    let mut bounded = plan.clone();
-    let Some((prepared, found)) = reach_unless_interrupted(&mut bounded, Loads::Several)? else {
+    let Some((prepared, found)) = reach_unless_interrupted(plan, Loads::Several)? else {
         return Ok(Reached::Interrupted);
     };
     if found.unreachable {
-        let report = super::unreachable_report(&bounded, &prepared, found, environment, name);
+        let plan = prepared.plan.clone();
+        let report = super::unreachable_report(&plan, &prepared, found, environment, name);
         return Ok(Reached::Nobody(Box::new(report)));
     }
-    let (name, mut plan, first_call) = (name.to_owned(), plan.clone(), found.call);
-    // what the server was found to speak, and the streams that it allows
-    plan.request.version = bounded.request.version;
-    plan.tls.alpn.clone_from(&bounded.tls.alpn);
-    plan.connection.pipeline = bounded.connection.pipeline;
+    let (name, plan) = (name.to_owned(), prepared.settled.applied(plan));
+    let first_call = found.call;
     Ok(Reached::Target(Box::new(Target { name, plan, prepared, first_call })))
 }
 
@@ -102,10 +99,8 @@ impl TrialSession {
         change: &Change,
         watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
     ) -> Result<RunReport, Failure> {
-        let mut plan = target.plan.clone();
-        plan.measure.repeat = 1;
-        change.apply(&mut plan);
-        let prepared = target.prepared.refit(&mut plan)?;
+        let prepared = target.prepared.refit(&change.applied(&target.plan))?;
+        let plan = prepared.plan.clone();
         let calibration = self.calibration.as_ref();
         let mut stages = Stages::default();
         // standard output is for what is made of all the trials
@@ -144,7 +139,10 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    fn apply(&self, plan: &mut Plan) {
+    /// The plan of one trial.
+    fn applied(&self, plan: &Plan) -> Plan {
+        let mut plan = plan.clone();
+        plan.measure.repeat = 1;
         if let Some(load) = &self.load {
             plan.load = load.clone();
         }
@@ -164,5 +162,6 @@ impl Change {
         if let Some(interval) = self.interval {
             plan.measure.interval = interval;
         }
+        plan
     }
 }

@@ -87,16 +87,24 @@ impl Planned {
 /// A plan that cannot be read or is not permitted.
 pub(super) fn planned(args: &TortureArgs, url: &Url) -> Result<Option<Planned>, Failure> {
     let asked = beside_plan(args, url, &Disk).map_err(|error| Failure::usage(error.to_string()))?;
-    let Some((mut plan, name)) = asked else { return Ok(None) };
-    permit(&mut plan, &name)?;
+    let Some((plan, name)) = asked else { return Ok(None) };
+    let resolve = permit(&plan, &name)?;
+    let plan = along(&plan, resolve, args.what.path());
+    Ok(Some(Planned { plan, name }))
+}
+
+/// The plan as it goes on beside the cases: without an end, and to the servers that were permitted.
+fn along(plan: &Plan, resolve: Vec<ResolveRule>, path: Option<wan::PathSpec>) -> Plan {
+    let mut plan = plan.clone();
+    plan.connection.resolve = resolve;
     // good users are as far away as bad ones, each kind on a line of its own
     if plan.connection.path.is_none() && plan.connection.clients.is_none() {
-        plan.connection.path = args.what.path();
+        plan.connection.path = path;
     }
     plan.stop.warm_up = Nanos::SECOND;
     plan.stop.duration = None;
     (plan.stop.requests, plan.stop.bytes, plan.stop.abort_if) = (None, None, None);
-    Ok(Some(Planned { plan, name }))
+    plan
 }
 
 /// The bounds that are left to the cases: the load and they together send no more requests a second
@@ -192,9 +200,9 @@ fn run(plan: &Plan, name: &str, shared: &Arc<LoadSignals>) -> Result<RunReport, 
     })
 }
 
-/// That every target may be tested, and the rate is no more than torture itself may send; from now
-/// on the names of the targets lead where they lead now.
-fn permit(plan: &mut Plan, name: &str) -> Result<(), Failure> {
+/// That every target may be tested, and the rate is no more than torture itself may send; gives back rules by
+/// which the names of the targets lead where they lead now.
+fn permit(plan: &Plan, name: &str) -> Result<Vec<ResolveRule>, Failure> {
     let refused = |why: &str| Err(Failure::usage(format!("the background load, {name}: {why}")));
     let around = &plan.connection;
     if plan.script.is_some() || plan.request.follow_max > 0 {
@@ -221,8 +229,7 @@ fn permit(plan: &mut Plan, name: &str) -> Result<(), Failure> {
         rules.push(ResolveRule { host: host.to_owned(), port, address: *address });
     }
     rules.retain(|rule| rule.host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_err());
-    plan.connection.resolve = rules;
-    Ok(())
+    Ok(rules)
 }
 
 /// Why this load is more than servers of that class get.
@@ -301,7 +308,7 @@ impl Running {
         let shared = self.shared.clone();
         let mut run = self.join()?;
         // it lasted as long as the cases
-        run.plan.stop.duration = Some(run.measurement.window);
+        run.plan = run.plan.lasting(run.measurement.window);
         run.plan_toml = plan::to_toml(&run.plan, plan::Secrets::Masked);
         let Heard { from, calls, left_out } = std::mem::take(&mut *shared.heard());
         let from = from.unwrap_or_default();

@@ -2,7 +2,7 @@
 //! TXT records. No redirect is followed, no proxy is used, and the certificate is always checked.
 
 use conduit::{Io, Peer, TlsFactory};
-use engine::exchange::{Exchange, Heard, Message, Pause, Request};
+use engine::exchange::{Exchange, Heard, Message, Request};
 use reactor::Reactor;
 use std::net::SocketAddr;
 use torture::safety::proof::{FILE_PATH, PROOF_MAX, Sources};
@@ -61,16 +61,13 @@ impl Internet {
         let request = Request {
             peers: vec![Peer::Tcp(address)],
             tls_name: self.tls_name.clone(),
+            tunnel: None,
             message: Message::Http1 { bytes: head.into_bytes(), asked: Asked::Ordinary },
             timeout: WAIT,
         };
         let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
         let mut machine = Exchange::new(vec![request], WAIT, factory);
-        let (io, mut ready) = (&mut self.reactor, Vec::new());
-        while let Pause::Until(at) = machine.turn(io) {
-            io.wait(at, &mut ready);
-            ready.iter().for_each(|event| machine.handle(io, *event));
-        }
+        machine.drive(&mut self.reactor);
         machine.finish().pop()
     }
 }

@@ -1,0 +1,62 @@
+//! What the servers of a plan were found to speak. A plan stays as it was typed and validated: what is added to it
+//! makes another one, which is carried out.
+
+use plan::{HttpVersion, Plan};
+
+/// What was settled with the servers, for every load of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settled {
+    /// The protocol, where the plan leaves it to them.
+    pub(crate) spoken: Option<Spoken>,
+    /// Streams of a connection, where there are to be fewer than the plan asks for.
+    pub(crate) streams: Option<u32>,
+}
+
+/// A protocol, as if the plan had named it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Spoken {
+    pub(crate) version: HttpVersion,
+    /// What is offered by ALPN, where the version leaves that open.
+    pub(crate) alpn: Vec<String>,
+}
+
+impl Settled {
+    /// The plan with what was settled.
+    pub(crate) fn applied(&self, plan: &Plan) -> Plan {
+        let mut plan = plan.clone();
+        if let Some(Spoken { version, alpn }) = &self.spoken {
+            plan.request.version = *version;
+            plan.tls.alpn.clone_from(alpn);
+        }
+        if let Some(streams) = self.streams {
+            plan.connection.pipeline = streams;
+        }
+        plan
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_settled_is_added_to_a_plan_and_nothing_else() {
+        let mut typed = Plan::for_url("https://127.0.0.1:1/".parse().expect("a URL"));
+        typed.request.version = HttpVersion::Auto;
+        typed.connection.pipeline = 100;
+        assert_eq!(Settled::default().applied(&typed), typed);
+        let spoken = Spoken { version: HttpVersion::Http2, alpn: vec!["http/1.1".to_owned()] };
+        let settled = Settled { spoken: Some(spoken), streams: Some(8) };
+        let applied = settled.applied(&typed);
+        let (request, connection) = (&applied.request, &applied.connection);
+        assert_eq!((request.version, connection.pipeline), (HttpVersion::Http2, 8));
+        assert_eq!(applied.tls.alpn, ["http/1.1"]);
+        let mut back = applied.clone();
+        back.request.version = typed.request.version;
+        back.tls.alpn.clone_from(&typed.tls.alpn);
+        back.connection.pipeline = typed.connection.pipeline;
+        assert_eq!(back, typed);
+        // once more, it is the same
+        assert_eq!(settled.applied(&applied), applied);
+    }
+}
