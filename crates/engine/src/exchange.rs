@@ -113,7 +113,7 @@ impl Heard {
 
 /// What is known of a request's connection beside what was heard over it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Met {
+pub struct Contact {
     /// The address that took the connection.
     pub peer: Option<Peer>,
     /// The protocol that TLS agreed on, by its name in ALPN, empty for none; `None`: no handshake was
@@ -284,10 +284,10 @@ impl<'t> Exchange<'t> {
     }
 
     /// Of the connection of a request, by its number.
-    pub fn met(&mut self, request: usize) -> Met {
-        let Some(line) = self.lines.get_mut(request) else { return Met::default() };
+    pub fn contact(&mut self, request: usize) -> Contact {
+        let Some(line) = self.lines.get_mut(request) else { return Contact::default() };
         let taken = line.peer.checked_sub(1).filter(|_| line.taken);
-        Met {
+        Contact {
             peer: taken.and_then(|row| line.request.peers.get(row).cloned()),
             agreed: line.agreed.clone(),
             streams_max: line.voice.streams_max(),

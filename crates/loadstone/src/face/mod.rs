@@ -92,13 +92,7 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
         Err(trouble) => return finish(face.cannot_start(&trouble), extras),
     };
     let plan = prepared.plan.clone();
-    let logging = Logging {
-        calls: needs.calls,
-        failures_at_once: needs.calls,
-        responses: needs.responses,
-        headless: needs.headless,
-        ends: needs.ends,
-    };
+    let logging = logging(&needs);
     let face = Rc::new(RefCell::new(face));
     let Some(mut stage) = stage else {
         let casts = match guides.map_or(Ok(Vec::new()), |all| guided(&*all, &plan, &mut prepared)) {
@@ -134,6 +128,17 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
     match told {
         Ok(()) => code,
         Err(trouble) => finish(face.borrow_mut().cannot_start(&trouble), extras),
+    }
+}
+
+/// What the face hears of the calls.
+fn logging(needs: &faces::Needs) -> Logging {
+    Logging {
+        calls: needs.calls,
+        failures_at_once: needs.calls,
+        responses: needs.responses,
+        headless: needs.headless,
+        ends: needs.ends,
     }
 }
 

@@ -4,7 +4,8 @@
 use crate::over_quic;
 use conduit::{Io, TlsFactory};
 use engine::exchange::{
-    Exchange, Heard, Message, Met, OVER_TCP, Request, ResponseLimits, SPEAK_HTTP1, Terms, Trouble,
+    Contact, Exchange, Heard, Message, OVER_TCP, Request, ResponseLimits, SPEAK_HTTP1, Terms,
+    Trouble,
 };
 use engine::{Endpoint, build_template, endpoint_key, open_options, proof, redirect_method};
 use ownstack::OwnNetwork;
@@ -71,9 +72,9 @@ fn once(
 ) -> (Found, Option<Vec<u8>>) {
     let start = reactor::monotonic();
     let message = Message::of(template.clone(), None);
-    let (heard, met) = exchange(plan, endpoint, tls, own, message);
+    let (heard, contact) = exchange(plan, endpoint, tls, own, message);
     // closing the connection is no part of the call
-    let took = met.at.unwrap_or_else(reactor::monotonic) - start;
+    let took = contact.at.unwrap_or_else(reactor::monotonic) - start;
     // of what breaks its rules nothing can be measured
     let broken = |trouble: &Trouble| trouble.class == FailureClass::Protocol;
     let unreachable = !heard.connected || heard.result.as_ref().is_err_and(broken);
@@ -87,20 +88,20 @@ fn once(
             let facts = (reply.facts.status, reply.facts.body_bytes, version);
             told(template, facts, &reply.head, &reply.body)
         }
-        Err(trouble) => (failed(plan, trouble, &met, endpoint), Leads::default()),
+        Err(trouble) => (failed(plan, trouble, &contact, endpoint), Leads::default()),
     };
-    let streams_max = met.streams_max.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
+    let streams_max = contact.streams_max.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
     let call = FirstCall { took, ..call };
     (Found { call, unreachable, location: leads.location, streams_max }, leads.refused)
 }
 
 /// A call that came to nothing.
-fn failed(plan: &Plan, trouble: Trouble, met: &Met, endpoint: &Endpoint) -> FirstCall {
+fn failed(plan: &Plan, trouble: Trouble, contact: &Contact, endpoint: &Endpoint) -> FirstCall {
     let over_quic = plan.request.version == HttpVersion::Http3;
     let Trouble { class, text, way_out } = trouble;
     let another = if over_quic { OVER_TCP } else { SPEAK_HTTP1 };
     let way_out = way_out.or_else(|| (class == FailureClass::Protocol).then_some(another));
-    let peer = met.peer.as_ref().or(endpoint.peers.last()).filter(|_| over_quic);
+    let peer = contact.peer.as_ref().or(endpoint.peers.last()).filter(|_| over_quic);
     let text = match peer {
         Some(peer) => named(class, text, &peer.to_string()),
         None => text,
@@ -126,7 +127,7 @@ fn exchange(
     tls: Option<&tls::Client>,
     own: Option<&Arc<OwnNetwork>>,
     message: Message,
-) -> (Heard, Met) {
+) -> (Heard, Contact) {
     let over_http2 = matches!(message, Message::Http2 { .. });
     let request = Request {
         peers: endpoint.peers.clone(),
@@ -140,14 +141,14 @@ fn exchange(
     let (http1, http2) = if over_http2 { (None, factory) } else { (factory, None) };
     let machine = Exchange::new(vec![request], plan.timeouts.connect, http1).http2_over(http2);
     let done = over_connections_of(plan, tls, own, machine);
-    let (heard, met) = done.unwrap_or_else(|error| {
+    let (heard, contact) = done.unwrap_or_else(|error| {
         let trouble = Trouble::new(failure_class(&error), error.to_string());
-        (Heard::nothing(trouble), Met::default())
+        (Heard::nothing(trouble), Contact::default())
     });
-    if let Some(peer) = &met.peer {
+    if let Some(peer) = &contact.peer {
         endpoint.peers = vec![peer.clone()];
     }
-    (heard, met)
+    (heard, contact)
 }
 
 /// Does the exchange over connections as the plan has them: QUIC, our own TCP, or the kernel's sockets.
@@ -156,7 +157,7 @@ fn over_connections_of(
     tls: Option<&tls::Client>,
     own: Option<&Arc<OwnNetwork>>,
     machine: Exchange<'_>,
-) -> std::io::Result<(Heard, Met)> {
+) -> std::io::Result<(Heard, Contact)> {
     let mut terms = terms(plan);
     if let Some(own) = own {
         let mut io = own.caller(plan.seed)?;
@@ -187,11 +188,11 @@ fn terms(plan: &Plan) -> Terms {
     }
 }
 
-fn drive(mut machine: Exchange<'_>, io: &mut impl Io) -> (Heard, Met) {
+fn drive(mut machine: Exchange<'_>, io: &mut impl Io) -> (Heard, Contact) {
     machine.drive(io);
-    let met = machine.met(0);
+    let contact = machine.contact(0);
     let unasked = || Trouble::new(FailureClass::OtherIo, "nothing was asked".to_owned());
-    (machine.finish().pop().unwrap_or_else(|| Heard::nothing(unasked())), met)
+    (machine.finish().pop().unwrap_or_else(|| Heard::nothing(unasked())), contact)
 }
 
 /// The protocol that the server chooses of those that are offered by ALPN, from a handshake and
@@ -202,9 +203,9 @@ pub(crate) fn preference(
     tls: Option<&tls::Client>,
     own: Option<&Arc<OwnNetwork>>,
 ) -> Option<Option<String>> {
-    let (heard, met) = exchange(plan, endpoint, tls, own, Message::Handshake);
+    let (heard, contact) = exchange(plan, endpoint, tls, own, Message::Handshake);
     heard.result.ok()?;
-    met.agreed.map(|name| Some(name).filter(|name| !name.is_empty()))
+    contact.agreed.map(|name| Some(name).filter(|name| !name.is_empty()))
 }
 
 /// The URL that a redirect of the first target leads to, when its host is not known yet.
