@@ -1,7 +1,7 @@
 //! What failed before, sent again: is it fixed?
 
 use super::search::{CULPRIT, Finding};
-use super::{Runner, Settings, TestTarget, Watcher, World, families};
+use super::{CampaignEvent, Runner, Settings, TestTarget, Watcher, World, families};
 use dialogue::governor::Stop;
 use dialogue::http3;
 use dialogue::talk::{Move, Talk, TalkScript};
@@ -202,7 +202,7 @@ fn verdict(learned: u32, failed: u32) -> ReplayVerdict {
 impl Runner<'_> {
     pub(super) fn be_ready(&mut self, plain: Plain) {
         self.plain = plain;
-        self.watcher.ready(&self.plain);
+        self.watcher.hear(CampaignEvent::Ready(&self.plain));
     }
 
     /// What is to be said first, behind a plain request.
@@ -259,14 +259,14 @@ impl Runner<'_> {
                 judgement.outcome = judgement.outcome.max(TestOutcome::Fail);
                 "plain requests were not answered as before at once".clone_into(&mut judgement.why);
             }
-            self.watcher.execution(&Execution {
+            self.watcher.hear(CampaignEvent::ConversationOver(&Execution {
                 case: &failure.case,
                 name: &kept.name,
                 attempt: tries,
                 script: &script,
                 talk: &talk,
                 judgement: &judgement,
-            });
+            }));
             learned += u32::from(judgement.outcome != TestOutcome::Inconclusive);
             failed += u32::from(judgement.outcome.is_finding());
             if worst.as_ref().is_none_or(|worst| worst.outcome < judgement.outcome) {

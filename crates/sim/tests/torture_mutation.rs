@@ -4,16 +4,16 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 use campaign::shrink::Budget;
-use campaign::{CULPRIT, Failure, Settings, Timing, Unwatched, Watcher};
+use campaign::{CULPRIT, CampaignEvent, Failure, Settings, Timing, Unwatched, Watcher};
 use faulty::{Defect, Defects};
 use sim::World;
 use sim::torture::{Field, FiringRange, target};
 use std::fmt::Write;
 use torture::case::{Case, Parameter};
 use torture::catalogue;
-use torture::judge::{Plain, TestOutcome, severity};
+use torture::judge::{TestOutcome, severity};
 use torture::record;
-use torture::record::{Execution, Run, Transcript};
+use torture::record::{Run, Transcript};
 use torture::result::RunResult;
 use units::Nanos;
 
@@ -56,14 +56,16 @@ struct Kept {
 }
 
 impl Watcher for Kept {
-    fn ready(&mut self, plain: &Plain) {
-        self.run.plain = plain.clone();
-    }
-
-    fn execution(&mut self, execution: &Execution<'_>) {
-        self.sent.push(record::sent(&execution.script.steps));
-        if execution.judgement.outcome.is_finding() {
-            self.failures.push(Transcript::of(&self.run, execution));
+    fn hear(&mut self, event: CampaignEvent<'_>) {
+        match event {
+            CampaignEvent::Ready(plain) => self.run.plain = plain.clone(),
+            CampaignEvent::ConversationOver(execution) => {
+                self.sent.push(record::sent(&execution.script.steps));
+                if execution.judgement.outcome.is_finding() {
+                    self.failures.push(Transcript::of(&self.run, execution));
+                }
+            }
+            _ => {}
         }
     }
 }
