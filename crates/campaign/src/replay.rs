@@ -5,7 +5,7 @@ use super::{CampaignEvent, Runner, Settings, TestTarget, Watcher, World, familie
 use dialogue::governor::Stop;
 use dialogue::http3;
 use dialogue::talk::{Move, Talk, TalkScript};
-use torture::case::{Case, Family};
+use torture::case::{Case, Family, HangRepeats};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::Execution;
@@ -224,14 +224,12 @@ impl Runner<'_> {
         if let Some(family) = failure.case.family.as_ref().filter(|_| by_code) {
             return self.replay_case(&failure.case, family, times);
         }
-        if let Some(family) =
-            failure.case.family.as_ref().filter(|_| families::is_fatal(&failure.case))
-        {
-            return self.replay_gone(failure, family, times);
+        if let Some(Family::HangGone(with)) = &failure.case.family {
+            return self.replay_gone(failure, with, times);
         }
         let gone = kept.judgement.outcome == TestOutcome::Leak && kept.name.starts_with(CULPRIT);
-        if let Some(family) = families::hang_family().filter(|_| gone) {
-            return self.replay_gone(failure, &family, times);
+        if let Some(with) = families::hang_repeats().filter(|_| gone) {
+            return self.replay_gone(failure, &with, times);
         }
         if let Some(count) = at_once(failure) {
             return self.replay_leak(failure, count, times);
@@ -279,10 +277,15 @@ impl Runner<'_> {
 
     /// What hung, again and again: does the server get over it? Where it does not, once is all that can be
     /// tried.
-    fn replay_gone(&mut self, failure: &Failure, family: &Family, times: u32) -> (Replayed, bool) {
+    fn replay_gone(
+        &mut self,
+        failure: &Failure,
+        with: &HangRepeats,
+        times: u32,
+    ) -> (Replayed, bool) {
         let script = again(self.target, &failure.transcript.script);
         self.in_tries(failure, times, |runner| {
-            let found = runner.hang_on(&script, family.count("times"), family.span("patience"));
+            let found = runner.hang_on(&script, with.times, with.patience);
             match found {
                 Some((sent, None)) => (TestOutcome::Leak, families::gone_for_good(sent), true),
                 _ => (TestOutcome::Pass, "plain requests were answered".to_owned(), false),

@@ -1,38 +1,27 @@
 //! More than a server can serve: where it no longer follows, what it does beyond, and how it comes
 //! back. The load is open: requests fall due whether those before were answered or not.
 
-mod held;
+pub(super) mod held;
 mod knee;
 mod load;
-mod mixed;
-mod restart;
-mod soak;
-mod spike;
-mod starve;
+pub(super) mod mixed;
+pub(super) mod restart;
+pub(super) mod soak;
+pub(super) mod spike;
+pub(super) mod starve;
 mod steps;
-mod storm;
+pub(super) mod storm;
 
 pub(crate) use knee::Knee;
 
-use super::Member;
 use crate::Runner;
 use crate::pressure::{LATE_GRAVE, Pressed, PressureVerdict, health, outcome};
 use knee::{Limit, Played};
 use steps::LoadStep;
-use torture::case::Case;
+use torture::case::{Case, KneeSearch};
 use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Health, Probe, ProbeKind};
 use units::Nanos;
-
-pub(super) const MEMBERS: &[Member] = &[
-    Member { name: "overload.held", run: held::run },
-    Member { name: "overload.spike", run: spike::run },
-    Member { name: "overload.mixed", run: mixed::run },
-    Member { name: "overload.soak", run: soak::run },
-    Member { name: "overload.storm", run: storm::run },
-    Member { name: "overload.restart", run: restart::run },
-    Member { name: "overload.starve", run: starve::run },
-];
 
 /// What well-behaved clients felt of a load, and the word for it; instants count from the load's beginning.
 fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureVerdict) {
@@ -63,15 +52,19 @@ fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureV
 
 /// Where the server no longer follows, with its measures in the result the first time. `None`: the
 /// result says why nothing can be said.
-fn found(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) -> Option<Knee> {
-    let family = case.family.as_ref()?;
+fn found(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    search: KneeSearch,
+    result: &mut CaseResult,
+) -> Option<Knee> {
     if let Some(why) = runner.noise() {
         result.outcome = TestOutcome::Inconclusive;
         result.notes.push(why);
         return None;
     }
     let known = runner.knee.is_some();
-    let knee = runner.knee(case, family);
+    let knee = runner.knee(case, search);
     if !known {
         result.measures.extend(knee.measures());
     }

@@ -5,8 +5,6 @@ use dialogue::hello::{ALERT, HANDSHAKE};
 use dialogue::talk::{Talk, TalkEnd};
 use sample::FailureClass;
 
-/// What case files call the family.
-pub const FAMILY: &str = "tls.again";
 const APPLICATION: u8 = 23;
 /// Handshake messages (RFC 5246 section 7.4).
 const SERVER_HELLO: u8 = 2;

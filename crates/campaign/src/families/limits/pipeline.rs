@@ -5,7 +5,7 @@ use crate::{Runner, habits, spoken};
 use dialogue::replies::ANSWERS_MAX;
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, Talk, TalkEnd};
-use torture::case::{Case, Family};
+use torture::case::{Case, NumberLimit};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
@@ -19,14 +19,14 @@ const DEPTH: u64 = 10;
 const SENT_MAX: usize = 64 << 10;
 
 /// Plain requests in one go.
-pub(super) fn depth(
+pub(in crate::families) fn depth(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &NumberLimit,
     result: &mut CaseResult,
 ) {
     let request = habits::plain_request(runner.target, "");
-    let most = family.count("most").min(ANSWERS_MAX as u64 - 1);
+    let most = with.most.min(ANSWERS_MAX as u64 - 1);
     let mut measure = None;
     let mut count = DEPTH.min(most);
     loop {
@@ -104,14 +104,14 @@ fn judged(talk: &Talk, right: u64, count: u64) -> (TestOutcome, String) {
 }
 
 /// Plain requests one after the other.
-pub(super) fn requests(
+pub(in crate::families) fn requests(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &NumberLimit,
     result: &mut CaseResult,
 ) {
     let request = habits::plain_request(runner.target, "");
-    let most = family.count("most").min(ANSWERS_MAX as u64 - 1);
+    let most = with.most.min(ANSWERS_MAX as u64 - 1);
     let mut steps = Vec::new();
     for _ in 0..most {
         steps.extend([Move::Send(request.clone()), Move::Await(Awaited::Answer)]);

@@ -6,7 +6,7 @@ use super::steps::LoadStep;
 use super::{GRAVE, felt, found, settle, unreached};
 use crate::Runner;
 use crate::pressure::SHED_SHARE;
-use torture::case::{Case, Family};
+use torture::case::{Case, OverloadHeld};
 use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
@@ -17,16 +17,21 @@ const FACTOR: f64 = 2.0;
 const KEPT_HELD: f64 = 0.8;
 const KEPT_COLLAPSE: f64 = 0.5;
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let Some(knee) = found(runner, case, result) else { return };
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &OverloadHeld,
+    result: &mut CaseResult,
+) {
+    let Some(knee) = found(runner, case, with.search(), result) else { return };
     if unreached(&knee, result) {
         return;
     }
-    let (rate, span) = (knee.times(FACTOR), family.span("hold"));
+    let (rate, span) = (knee.times(FACTOR), with.hold);
     let factor = rate / knee.high.unwrap_or(rate);
     let flow = Flow::new(0, Nanos::ZERO, span, rate);
     let route = runner.probed_route();
-    let played = runner.play_load(case, family, Course::new(vec![route], vec![flow], span));
+    let played = runner.play_load(case, with.waiting, Course::new(vec![route], vec![flow], span));
     let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, span);
     let (health, verdict) = felt(runner, &played, Nanos::ZERO);
     result.health = Some(health);

@@ -5,7 +5,7 @@ use super::load::Flow;
 use super::steps::LoadStep;
 use super::{felt, found, settle, unreached};
 use crate::{GATE, Runner};
-use torture::case::{Case, Family};
+use torture::case::{Case, OverloadSpike};
 use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure};
 use units::{Nanos, show};
@@ -17,9 +17,14 @@ const BEFORE: Nanos = Nanos::from_secs(2);
 /// Held: probes are as before so soon after the spike.
 const BACK_HELD: Nanos = Nanos::from_secs(5);
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let Some(knee) = found(runner, case, result) else { return };
-    let (rate, easy, span) = (knee.times(FACTOR), knee.easy(EASY), family.span("spike"));
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &OverloadSpike,
+    result: &mut CaseResult,
+) {
+    let Some(knee) = found(runner, case, with.search(), result) else { return };
+    let (rate, easy, span) = (knee.times(FACTOR), knee.easy(EASY), with.spike);
     let end = BEFORE + span;
     let flows = vec![
         Flow::new(0, Nanos::ZERO, BEFORE, easy),
@@ -27,7 +32,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         Flow::new(0, end, GATE, easy),
     ];
     let route = runner.probed_route();
-    let played = runner.play_load(case, family, Course::new(vec![route], flows, end));
+    let played = runner.play_load(case, with.waiting, Course::new(vec![route], flows, end));
     let step = LoadStep::of(played.load.calls(), 0, BEFORE, end);
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);

@@ -6,7 +6,7 @@ use super::restart::{easy, ran};
 use super::steps::{LoadedCall, Met};
 use super::{CUT_SHORT, felt, found};
 use crate::{GATE, Runner, ServerCommand};
-use torture::case::{Case, Family};
+use torture::case::{Case, OverloadStarve};
 use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure};
 use units::{Nanos, show};
@@ -16,9 +16,14 @@ const BEFORE: Nanos = Nanos::from_secs(2);
 /// More than this share of the requests without an answer: it should rather say that it cannot.
 const SILENT_MAX: f64 = 0.05;
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let Some(knee) = found(runner, case, result) else { return };
-    let (span, easy) = (family.span("starve"), easy(&knee));
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &OverloadStarve,
+    result: &mut CaseResult,
+) {
+    let Some(knee) = found(runner, case, with.search(), result) else { return };
+    let (span, easy) = (with.starve, easy(&knee));
     let end = BEFORE + span;
     let start = runner.now();
     runner.world.send_for(ServerCommand::Starve, start + BEFORE);
@@ -26,7 +31,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     // the load goes on after the relief, which needs a moment
     let flow = Flow::new(0, Nanos::ZERO, end + GATE, easy);
     let route = runner.probed_route();
-    let played = runner.play_load(case, family, Course::new(vec![route], vec![flow], end));
+    let played = runner.play_load(case, with.waiting, Course::new(vec![route], vec![flow], end));
     let done = runner.world.errands();
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);

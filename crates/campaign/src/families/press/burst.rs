@@ -4,7 +4,7 @@ use super::churn::noisy;
 use crate::pressure::{Plan, Round};
 use crate::{Runner, habits};
 use dialogue::talk::{Move, TalkScript};
-use torture::case::{Case, Family};
+use torture::case::{Case, PressBurst};
 use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
@@ -17,11 +17,16 @@ const DEADLINE: Nanos = Nanos::from_secs(10);
 /// What may be opened in a second comes at once, and the rest a second later, and so on.
 const WAVE: Nanos = Nanos::from_millis(1_100);
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &PressBurst,
+    result: &mut CaseResult,
+) {
     if noisy(runner, result) {
         return;
     }
-    let count = runner.connections_max(family.count("connections"));
+    let count = runner.connections_max(with.connections);
     let at_once = runner.opens_max(count);
     let at_once = runner.requests_max(at_once);
     let round = burst(runner, case, (count, at_once), Nanos::ZERO);
@@ -30,7 +35,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         result.notes.extend(round.notes);
         return;
     }
-    let within = family.span("within");
+    let within = with.within;
     let fast = fast(&round);
     let served = round.ended.iter().filter(|one| one.right).count() as u64;
     let slow = round.ended.iter().filter(|one| one.right && one.over > within).count() as u64;
@@ -70,7 +75,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         return;
     }
     if !runner.is_stopped() {
-        queue(runner, case, at_once, family.span("silence"), result);
+        queue(runner, case, at_once, with.silence, result);
     }
 }
 

@@ -6,7 +6,7 @@ use super::{OPENS, pace};
 use crate::pressure::Plan;
 use crate::{Runner, habits, spoken};
 use dialogue::talk::{Move, TalkScript};
-use torture::case::{Case, Family};
+use torture::case::{Case, PressHonest};
 use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 use units::{Nanos, show};
@@ -18,12 +18,17 @@ const ANSWER: Nanos = Nanos::from_secs(10);
 /// Bytes of one field that fills a head.
 const FILLER: usize = 500;
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &PressHonest,
+    result: &mut CaseResult,
+) {
     if noisy(runner, result) {
         return;
     }
-    let (rate, size) = (family.count("rate").max(PIECES), family.count("size"));
-    let count = runner.connections_max(family.count("connections"));
+    let (rate, size) = (with.rate.0.max(PIECES), with.size.0);
+    let count = runner.connections_max(with.connections);
     let head = slowly(long_head(runner, size), rate);
     let body = slowly(long_body(runner, size), rate);
     let takes = runner.target.takes_bodies;

@@ -1,8 +1,7 @@
 //! What became of a state that was held, as an outcome and a number.
 
-use super::states::SlowState;
+use super::states::{SlowHold, SlowState};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkEvent, TalkScript, What};
-use torture::case::Family;
 use torture::judge;
 use torture::judge::{Judgement, TestOutcome};
 use torture::result::{Measure, Unit};
@@ -129,10 +128,10 @@ impl Held {
     /// `steady`: the same without drops.
     pub(super) fn judged(
         &self,
-        state: SlowState,
-        family: &Family,
+        hold: &SlowHold,
         steady: Option<&Held>,
     ) -> (Judgement, Option<Measure>) {
+        let (state, soon) = (hold.state, hold.soon);
         let ended = self.ended(state);
         if let Ended::Unseen(why) = ended {
             return (self.judgement(TestOutcome::Inconclusive, String::new(), why), None);
@@ -140,7 +139,6 @@ impl Held {
         if state.needs_big() {
             return self.read(state);
         }
-        let soon = family.span("soon");
         let expected = format!("an end within {}", seconds(soon));
         let shape = steady.and_then(|steady| self.shape(state, steady));
         let (outcome, why) = match (&ended, &shape) {
