@@ -4,7 +4,7 @@ use crate::{PLAIN_DEADLINE, Runner, TRIES, accuse, habits, spoken};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use torture::case::{Case, RequestSplits, SamePort, SingleBytes};
 use torture::judge;
-use torture::judge::{Judgement, TestOutcome};
+use torture::judge::{ConversationOutcome, Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
@@ -238,14 +238,16 @@ fn judgement(runner: &Runner<'_>, talk: &Talk) -> Judgement {
     let answers = &talk.replies.answers;
     let right = !answers.is_empty() && answers.iter().all(|answer| runner.plain.is(answer));
     let outcome = match talk.end {
-        _ if right => TestOutcome::Pass,
+        _ if right => ConversationOutcome::Pass,
         // what we ended ourselves says nothing of the server
-        TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => TestOutcome::Inconclusive,
-        _ => TestOutcome::Fail,
+        TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => {
+            ConversationOutcome::Inconclusive
+        }
+        _ => ConversationOutcome::Fail,
     };
     let why = if right { "" } else { "a valid request did not get the plain answer" };
     Judgement {
-        outcome,
+        outcome: outcome.into(),
         seen: judge::seen(talk),
         expected: "plain".to_owned(),
         why: why.to_owned(),

@@ -19,7 +19,7 @@ use crate::pressure::{LATE_GRAVE, Pressed, PressureVerdict, health, outcome};
 use knee::{Limit, Played};
 use steps::LoadStep;
 use torture::case::{Case, KneeSearch};
-use torture::judge::TestOutcome;
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Health, Probe, ProbeKind};
 use units::Nanos;
 
@@ -97,7 +97,8 @@ fn is_ours(played: &Played, step: &LoadStep) -> Option<String> {
 }
 
 /// What well-behaved clients felt that is worse than any word for goodput or recovery.
-const GRAVE: [TestOutcome; 3] = [TestOutcome::Denied, TestOutcome::Leak, TestOutcome::Crashed];
+const GRAVE: [PressureOutcome; 3] =
+    [PressureOutcome::Denied, PressureOutcome::Leak, PressureOutcome::Crashed];
 
 /// The outcome of a load: of what well-behaved clients felt and of what was served the worse, as far as it
 /// is not our fault. In an overload late answers are no fault of the server's either.
@@ -105,18 +106,19 @@ fn settle(
     played: &Played,
     step: &LoadStep,
     felt: PressureVerdict,
-    grave: &[TestOutcome],
-    word: TestOutcome,
+    grave: &[PressureOutcome],
+    word: PressureOutcome,
     result: &mut CaseResult,
 ) {
     let worst = if grave.contains(&felt.outcome) { felt.outcome } else { word };
     let late = || played.probes.iter().any(|probe| probe.late > LATE_GRAVE);
-    let sick = felt.outcome == TestOutcome::Inconclusive && (played.load.is_short() || late());
-    let bad = worst.is_finding() || played.cut_short;
+    let sick = felt.outcome == PressureOutcome::Inconclusive && (played.load.is_short() || late());
+    let bad = TestOutcome::from(worst).is_finding() || played.cut_short;
     let ours = is_ours(played, step).filter(|_| bad);
     if sick || grave.contains(&felt.outcome) {
         result.notes.splice(0..0, felt.notes);
     }
     result.notes.splice(0..0, ours.clone());
-    result.outcome = if sick || ours.is_some() { TestOutcome::Inconclusive } else { worst };
+    let nothing = sick || ours.is_some();
+    result.outcome = if nothing { TestOutcome::Inconclusive } else { worst.into() };
 }

@@ -9,7 +9,7 @@ use dialogue::packets::{
 };
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use torture::case::{Case, RequestSplits, SegmentOverlap, SegmentState, SegmentsHeld};
-use torture::judge::{FailureKind, Judgement, TestOutcome, seen};
+use torture::judge::{ConversationOutcome, FailureKind, Judgement, TestOutcome, seen};
 use torture::record::{Execution, sent as spoken};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::Nanos;
@@ -210,21 +210,23 @@ fn taken_of(runner: &Runner<'_>, talk: &Talk) -> OverlapWinner {
 fn overlap_judgement(talk: &Talk, taken: OverlapWinner, agrees: bool) -> Judgement {
     let unconnected = matches!(talk.end, TalkEnd::Unconnected(_) | TalkEnd::Bounded);
     let (outcome, why) = match taken {
-        _ if unconnected => (TestOutcome::Inconclusive, "no connection"),
-        OverlapWinner::Neither => {
-            (TestOutcome::Fail, "every byte came, in one form or another, and nothing came back")
-        }
-        _ if !agrees => {
-            (TestOutcome::Fail, "the same segments gave the program other bytes than before")
-        }
-        _ => (TestOutcome::Pass, ""),
+        _ if unconnected => (ConversationOutcome::Inconclusive, "no connection"),
+        OverlapWinner::Neither => (
+            ConversationOutcome::Fail,
+            "every byte came, in one form or another, and nothing came back",
+        ),
+        _ if !agrees => (
+            ConversationOutcome::Fail,
+            "the same segments gave the program other bytes than before",
+        ),
+        _ => (ConversationOutcome::Pass, ""),
     };
     Judgement {
-        outcome,
+        outcome: outcome.into(),
         seen: seen(talk),
         expected: "always the bytes of the same segment".to_owned(),
         why: why.to_owned(),
-        kind: (outcome == TestOutcome::Fail).then_some(FailureKind::Answer),
+        kind: (outcome == ConversationOutcome::Fail).then_some(FailureKind::Answer),
     }
 }
 
@@ -266,7 +268,7 @@ pub(super) fn held(
     let scripts = (0..connections).map(|_| script.clone()).collect();
     let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, with.hold) };
     let round = runner.round(&case.id, &plan);
-    result.outcome = result.outcome.max(round.outcome);
+    result.outcome = result.outcome.max(round.outcome.into());
     result.health = Some(round.health);
     result.notes.extend(round.notes.iter().cloned());
     let ended = round

@@ -7,7 +7,7 @@ use crate::{PLAIN_DEADLINE, Runner, spoken};
 use dialogue::hello::{ALERT, HANDSHAKE, Hello, name_of, record};
 use dialogue::talk::{All, Move, Talk, TalkEnd, TalkScript, What};
 use torture::case::{Case, SlowHeld, TlsHandshakes, TlsWait};
-use torture::judge::{Judgement, TestOutcome};
+use torture::judge::{ConversationOutcome, Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Seen, Unit};
 use units::{Nanos, show};
@@ -63,38 +63,38 @@ struct Trial {
     name: &'static str,
     moves: Vec<Move>,
     expected: &'static str,
-    judge: fn(HandshakeReply) -> TestOutcome,
+    judge: fn(HandshakeReply) -> ConversationOutcome,
 }
 
 /// Refusing is right, and nothing else is.
-fn refused(reply: HandshakeReply) -> TestOutcome {
+fn refused(reply: HandshakeReply) -> ConversationOutcome {
     match reply {
         HandshakeReply::Alert(_) | HandshakeReply::Ended | HandshakeReply::Plain => {
-            TestOutcome::Pass
+            ConversationOutcome::Pass
         }
-        HandshakeReply::Unconnected | HandshakeReply::Cut => TestOutcome::Inconclusive,
+        HandshakeReply::Unconnected | HandshakeReply::Cut => ConversationOutcome::Inconclusive,
         HandshakeReply::Hello | HandshakeReply::Other | HandshakeReply::Nothing => {
-            TestOutcome::Fail
+            ConversationOutcome::Fail
         }
     }
 }
 
 /// Refusing and going on are both right; saying nothing is not.
-fn answered(reply: HandshakeReply) -> TestOutcome {
-    if reply == HandshakeReply::Hello { TestOutcome::Pass } else { refused(reply) }
+fn answered(reply: HandshakeReply) -> ConversationOutcome {
+    if reply == HandshakeReply::Hello { ConversationOutcome::Pass } else { refused(reply) }
 }
 
 /// RFC 7301 section 3.2: who supports the extension refuses; who does not goes on.
-fn no_protocol(reply: HandshakeReply) -> TestOutcome {
-    if reply == HandshakeReply::Hello { TestOutcome::Alternative } else { refused(reply) }
+fn no_protocol(reply: HandshakeReply) -> ConversationOutcome {
+    if reply == HandshakeReply::Hello { ConversationOutcome::Alternative } else { refused(reply) }
 }
 
 /// RFC 8446 section 5.1 permits it, so that it must be understood; refusing harms few.
-fn understood(reply: HandshakeReply) -> TestOutcome {
+fn understood(reply: HandshakeReply) -> ConversationOutcome {
     match reply {
-        HandshakeReply::Hello => TestOutcome::Pass,
-        HandshakeReply::Unconnected | HandshakeReply::Cut => TestOutcome::Inconclusive,
-        other => refused(other).max(TestOutcome::Advisory),
+        HandshakeReply::Hello => ConversationOutcome::Pass,
+        HandshakeReply::Unconnected | HandshakeReply::Cut => ConversationOutcome::Inconclusive,
+        other => refused(other).max(ConversationOutcome::Advisory),
     }
 }
 
@@ -116,14 +116,16 @@ pub(super) fn silent(
         false => format!("none within {}", show::duration(horizon)),
     };
     let outcome = match talk.end {
-        TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => TestOutcome::Inconclusive,
-        _ if !ended => TestOutcome::Unbounded,
-        _ if talk.over > with.soon => TestOutcome::Advisory,
-        _ => TestOutcome::Pass,
+        TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => {
+            ConversationOutcome::Inconclusive
+        }
+        _ if !ended => ConversationOutcome::Unbounded,
+        _ if talk.over > with.soon => ConversationOutcome::Advisory,
+        _ => ConversationOutcome::Pass,
     };
     let seen = format!("{note} after {}", show::duration(talk.over));
     let expected = format!("an end within {}", show::duration(with.soon));
-    let judgement = Judgement { outcome, seen, expected, ..Judgement::default() };
+    let judgement = Judgement { outcome: outcome.into(), seen, expected, ..Judgement::default() };
     keep(runner, case, "silent from the beginning", &script, &talk, judgement, result);
     result.measures.push(Measure {
         what: "silent before TLS".to_owned(),
@@ -265,12 +267,14 @@ fn tried(
         let reply = HandshakeReply::of(&talk);
         let outcome = (trial.judge)(reply);
         let why = match (outcome, reply) {
-            (TestOutcome::Fail, HandshakeReply::Nothing) => "it waits for what will never come",
-            (TestOutcome::Fail, _) => "it goes on with what it cannot have understood",
+            (ConversationOutcome::Fail, HandshakeReply::Nothing) => {
+                "it waits for what will never come"
+            }
+            (ConversationOutcome::Fail, _) => "it goes on with what it cannot have understood",
             _ => "",
         };
         let judgement = Judgement {
-            outcome,
+            outcome: outcome.into(),
             seen: reply.said(),
             expected: trial.expected.to_owned(),
             why: why.to_owned(),
@@ -338,43 +342,29 @@ mod tests {
 
     #[test]
     fn each_reply_is_told_and_judged() {
-        let table: [(&[u8], TalkEnd, &str, [TestOutcome; 4]); 7] = [
+        use ConversationOutcome::{Advisory, Alternative, Fail, Inconclusive, Pass};
+        let table: [(&[u8], TalkEnd, &str, [ConversationOutcome; 4]); 7] = [
             (
                 &[22, 3, 3, 0, 4, 2],
                 TalkEnd::Silent,
                 "the handshake goes on",
-                [TestOutcome::Fail, TestOutcome::Pass, TestOutcome::Alternative, TestOutcome::Pass],
+                [Fail, Pass, Alternative, Pass],
             ),
-            (
-                &[21, 3, 3, 0, 2, 2, 120],
-                TalkEnd::Closed,
-                "alert 120",
-                [TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Advisory],
-            ),
-            (
-                &[],
-                TalkEnd::Closed,
-                "closed without a byte",
-                [TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Advisory],
-            ),
+            (&[21, 3, 3, 0, 2, 2, 120], TalkEnd::Closed, "alert 120", [Pass, Pass, Pass, Advisory]),
+            (&[], TalkEnd::Closed, "closed without a byte", [Pass, Pass, Pass, Advisory]),
             (
                 b"HTTP/1.1 400 Bad Request\r\n",
                 TalkEnd::Closed,
                 "an answer in plain HTTP",
-                [TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Advisory],
+                [Pass, Pass, Pass, Advisory],
             ),
-            (&[], TalkEnd::Silent, "nothing, and the connection stands", [TestOutcome::Fail; 4]),
-            (&[21, 3], TalkEnd::Closed, "bytes that are no TLS", [TestOutcome::Fail; 4]),
+            (&[], TalkEnd::Silent, "nothing, and the connection stands", [Fail; 4]),
+            (&[21, 3], TalkEnd::Closed, "bytes that are no TLS", [Fail; 4]),
             (
                 &[],
                 TalkEnd::Unconnected(FailureClass::Refused),
                 "no connection",
-                [
-                    TestOutcome::Inconclusive,
-                    TestOutcome::Inconclusive,
-                    TestOutcome::Inconclusive,
-                    TestOutcome::Inconclusive,
-                ],
+                [Inconclusive, Inconclusive, Inconclusive, Inconclusive],
             ),
         ];
         for (raw, end, said, outcomes) in table {

@@ -7,7 +7,7 @@ use dialogue::talk::Awaited;
 use dialogue::talk::{Move, Talk, TalkEnd};
 use torture::case::{Case, NumberLimit};
 use torture::judge;
-use torture::judge::{FailureKind, Judgement, TestOutcome};
+use torture::judge::{ConversationOutcome, FailureKind, Judgement, TestOutcome};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -38,7 +38,8 @@ pub(in crate::families) fn depth(
         let shot = Shot { methods, deadline: TIME, ..Shot::of("GET", bytes) };
         let (script, talk) = runner.shoot(shot);
         let right = talk.replies.answers.iter().filter(|one| runner.plain.is(one)).count() as u64;
-        let (outcome, why) = judged(&talk, right, count);
+        let (shown, why) = judged(&talk, right, count);
+        let outcome = TestOutcome::from(shown);
         let name = format!("{} requests at once", show::count(count));
         let judgement = runner.noted(case, &name, 1, &script, &talk, outcome, why);
         if judgement.kind == Some(FailureKind::Lost) {
@@ -77,29 +78,32 @@ pub(in crate::families) fn depth(
     }
 }
 
-fn judged(talk: &Talk, right: u64, count: u64) -> (TestOutcome, String) {
+fn judged(talk: &Talk, right: u64, count: u64) -> (ConversationOutcome, String) {
     let answers = talk.replies.answers.len() as u64;
     if let Some(why) = judge::broken_server(talk) {
-        return (TestOutcome::Fail, why);
+        return (ConversationOutcome::Fail, why);
     }
     let wrong = talk.replies.answers.iter().filter(|one| one.complete).count() as u64 - right;
     match talk.end {
         TalkEnd::Unconnected(class) => {
-            (TestOutcome::Inconclusive, format!("no connection: {}", class.explain()))
+            (ConversationOutcome::Inconclusive, format!("no connection: {}", class.explain()))
         }
-        _ if wrong > 0 => {
-            (TestOutcome::Fail, format!("{} answers were not that of the page", show::count(wrong)))
+        _ if wrong > 0 => (
+            ConversationOutcome::Fail,
+            format!("{} answers were not that of the page", show::count(wrong)),
+        ),
+        _ if right == count => (ConversationOutcome::Pass, String::new()),
+        TalkEnd::Closed | TalkEnd::Broken(_) if right > 0 => {
+            (ConversationOutcome::Pass, String::new())
         }
-        _ if right == count => (TestOutcome::Pass, String::new()),
-        TalkEnd::Closed | TalkEnd::Broken(_) if right > 0 => (TestOutcome::Pass, String::new()),
         TalkEnd::Silent => {
             let why = format!("{} of {} were answered, and then nothing came", answers, count);
-            (TestOutcome::Fail, why)
+            (ConversationOutcome::Fail, why)
         }
         TalkEnd::Bounded | TalkEnd::Ours => {
-            (TestOutcome::Inconclusive, "a bound of ours came first".into())
+            (ConversationOutcome::Inconclusive, "a bound of ours came first".into())
         }
-        _ => (TestOutcome::Advisory, "it was closed without a response".to_owned()),
+        _ => (ConversationOutcome::Advisory, "it was closed without a response".to_owned()),
     }
 }
 

@@ -7,7 +7,7 @@ use super::{GRAVE, felt, found, settle, unreached};
 use crate::Runner;
 use crate::pressure::SHED_SHARE;
 use torture::case::{Case, OverloadHeld};
-use torture::judge::TestOutcome;
+use torture::judge::PressureOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -47,11 +47,11 @@ pub(in crate::families) fn run(
 }
 
 /// The word for what was kept of the peak, where well-behaved clients were served.
-fn word(kept: f64, step: &LoadStep) -> TestOutcome {
+fn word(kept: f64, step: &LoadStep) -> PressureOutcome {
     match kept {
-        KEPT_HELD.. if step.share(step.shed) > SHED_SHARE => TestOutcome::Shed,
-        KEPT_HELD.. => TestOutcome::Held,
-        _ => TestOutcome::Degraded,
+        KEPT_HELD.. if step.share(step.shed) > SHED_SHARE => PressureOutcome::Shed,
+        KEPT_HELD.. => PressureOutcome::Held,
+        _ => PressureOutcome::Degraded,
     }
 }
 
@@ -77,12 +77,12 @@ mod tests {
     fn what_is_kept_of_the_peak_has_a_word() {
         let step = |shed| LoadStep { due: 100, shed, ..LoadStep::default() };
         for (kept, shed, expected) in [
-            (1.0, 0, TestOutcome::Held),
-            (0.8, 1, TestOutcome::Held),
-            (0.8, 2, TestOutcome::Shed),
-            (0.79, 50, TestOutcome::Degraded),
-            (0.5, 0, TestOutcome::Degraded),
-            (0.1, 0, TestOutcome::Degraded),
+            (1.0, 0, PressureOutcome::Held),
+            (0.8, 1, PressureOutcome::Held),
+            (0.8, 2, PressureOutcome::Shed),
+            (0.79, 50, PressureOutcome::Degraded),
+            (0.5, 0, PressureOutcome::Degraded),
+            (0.1, 0, PressureOutcome::Degraded),
         ] {
             assert_eq!(word(kept, &step(shed)), expected, "{kept} {shed}");
         }

@@ -8,7 +8,7 @@ use crate::pressure::{CPU_MAX, Calm, SICK_TRIES, slow_from};
 use crate::{Runner, habits};
 use dialogue::talk::TalkScript;
 use torture::case::{Case, KneeSearch};
-use torture::judge::TestOutcome;
+use torture::judge::PressureOutcome;
 use torture::result::{Measure, Probe, Unit};
 use units::{Nanos, show};
 
@@ -232,7 +232,7 @@ impl Runner<'_> {
                 break;
             }
             let (_, verdict) = felt(self, &played, Nanos::ZERO);
-            if verdict.outcome == TestOutcome::Crashed {
+            if verdict.outcome == PressureOutcome::Crashed {
                 let why = verdict.notes.into_iter().next().unwrap_or_default();
                 knee.crashed = Some(format!("at {}: {why}", show::rate(rate)));
                 knee.high = Some(rate);

@@ -8,7 +8,7 @@ use super::{GRAVE, felt, found, settle, unreached};
 use crate::{PLAIN_DEADLINE, Runner};
 use torture::case::{Case, OverloadMixed};
 use torture::judge;
-use torture::judge::{Plain, TestOutcome};
+use torture::judge::{Plain, PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -71,11 +71,11 @@ pub(in crate::families) fn run(
         ),
     ));
     let word = match served {
-        SERVED.. => TestOutcome::Held,
-        SERVED_LITTLE.. => TestOutcome::Degraded,
-        _ => TestOutcome::Denied,
+        SERVED.. => PressureOutcome::Held,
+        SERVED_LITTLE.. => PressureOutcome::Degraded,
+        _ => PressureOutcome::Denied,
     };
-    if word != TestOutcome::Held {
+    if word != PressureOutcome::Held {
         result.notes.push(format!(
             "the cheap page starves: {} of its requests were answered in time while {path} was asked for {} a second",
             show::share(served),

@@ -6,7 +6,7 @@ use super::steps::{LoadedCall, Met};
 use super::{CUT_SHORT, felt, found};
 use crate::{Done, Runner, ServerCommand};
 use torture::case::{Case, OverloadRestart};
-use torture::judge::TestOutcome;
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -124,7 +124,7 @@ pub(in crate::families) fn run(
     if played.cut_short {
         result.outcome = TestOutcome::Inconclusive;
         result.notes.push(CUT_SHORT.to_owned());
-    } else if health.recovery.is_none() || verdict.outcome == TestOutcome::Leak {
+    } else if health.recovery.is_none() || verdict.outcome == PressureOutcome::Leak {
         result.outcome = TestOutcome::Crashed;
         result.notes.push("the server did not come back".to_owned());
     } else if command.trouble.is_some() {

@@ -13,7 +13,7 @@ use crate::{GRACE, LINGER, PLAIN_DEADLINE, Runner};
 use dialogue::talk::TalkScript;
 use drift::{ROWS_MAX, ROWS_MIN, ROWS_WANTED, Row};
 use torture::case::{Case, Exchange, Fuzz, OverloadSoak};
-use torture::judge::TestOutcome;
+use torture::judge::PressureOutcome;
 use torture::result::CaseResult;
 use torture::{catalogue, fuzz};
 use units::{Nanos, show};
@@ -59,9 +59,9 @@ pub(in crate::families) fn run(
         if runner.is_stopped() || runner.case_is_over() {
             break;
         }
-        if verdict.outcome == TestOutcome::Crashed || health.recovery.is_none() {
+        if verdict.outcome == PressureOutcome::Crashed || health.recovery.is_none() {
             let after = show::duration(at);
-            result.outcome = verdict.outcome.max(TestOutcome::Leak);
+            result.outcome = verdict.outcome.max(PressureOutcome::Leak).into();
             result.notes.push(format!("after {after} of it:"));
             result.notes.extend(verdict.notes);
             break;
@@ -90,17 +90,17 @@ fn judge(runner: &mut Runner<'_>, rows: &[Row], span: Nanos, result: &mut CaseRe
         result.notes.push(one.words());
     }
     let word = match drifts.iter().any(drift::Drift::is_found) {
-        true => TestOutcome::Degraded,
+        true => PressureOutcome::Degraded,
         false if rows.len() < ROWS_MIN || cut => {
             let (rows, span) = (show::count(rows.len() as u64), show::duration(span));
             result.notes.push(format!(
                 "too short to tell of a drift: {rows} windows of {span}, and {ROWS_MIN} are needed"
             ));
-            TestOutcome::Inconclusive
+            PressureOutcome::Inconclusive
         }
-        false => TestOutcome::Held,
+        false => PressureOutcome::Held,
     };
-    result.outcome = result.outcome.max(word);
+    result.outcome = result.outcome.max(word.into());
 }
 
 /// So long that there are enough of them, and not too many.

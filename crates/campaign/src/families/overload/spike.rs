@@ -6,7 +6,7 @@ use super::steps::LoadStep;
 use super::{felt, found, settle, unreached};
 use crate::{GATE, Runner};
 use torture::case::{Case, OverloadSpike};
-use torture::judge::TestOutcome;
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure};
 use units::{Nanos, show};
 
@@ -48,16 +48,17 @@ pub(in crate::families) fn run(
         ),
     ));
     let word = match health.recovery {
-        Some(span) if span <= BACK_HELD => TestOutcome::Held,
-        _ => TestOutcome::Degraded,
+        Some(span) if span <= BACK_HELD => PressureOutcome::Held,
+        _ => PressureOutcome::Degraded,
     };
-    if word == TestOutcome::Degraded {
+    if word == PressureOutcome::Degraded {
         // that they never were is said with the verdict
         let late = health.recovery.map(show::duration);
         result.notes.extend(late.map(|span| format!("probes were as before only after {span}")));
     }
     // while it lasts nobody need be served
-    settle(&played, &step, verdict, &[TestOutcome::Leak, TestOutcome::Crashed], word, result);
+    let grave = [PressureOutcome::Leak, PressureOutcome::Crashed];
+    settle(&played, &step, verdict, &grave, word, result);
     if result.outcome == TestOutcome::Held {
         unreached(&knee, result);
     }

@@ -7,7 +7,7 @@ use super::steps::{LoadedCall, Met};
 use super::{CUT_SHORT, felt, found};
 use crate::{GATE, Runner, ServerCommand};
 use torture::case::{Case, OverloadStarve};
-use torture::judge::TestOutcome;
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure};
 use units::{Nanos, show};
 
@@ -46,7 +46,7 @@ pub(in crate::families) fn run(
         GATE,
         format!("starved for {}: {}", show::duration(until - from), toll.words()),
     ));
-    let grave = [TestOutcome::Crashed, TestOutcome::Leak];
+    let grave = [PressureOutcome::Crashed, PressureOutcome::Leak];
     result.outcome = match verdict.outcome {
         _ if played.cut_short => {
             result.notes.insert(0, CUT_SHORT.to_owned());
@@ -55,7 +55,7 @@ pub(in crate::families) fn run(
         _ if trouble => TestOutcome::Inconclusive,
         word if grave.contains(&word) => {
             result.notes.extend(verdict.notes);
-            word
+            word.into()
         }
         _ if toll.unanswered as f64 > toll.due as f64 * SILENT_MAX => {
             let (lost, due) = (show::count(toll.unanswered), show::count(toll.due));

@@ -8,7 +8,7 @@ use crate::{GATE, Runner, habits};
 use dialogue::talk::{Move, TalkEnd, TalkScript};
 use sample::FailureClass;
 use torture::case::{Case, OverloadStorm};
-use torture::judge::TestOutcome;
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure, Probe};
 use units::{Nanos, Purpose, Seed, Stream, show};
 
@@ -60,33 +60,34 @@ pub(in crate::families) fn run(
         result.notes.push(why);
         return;
     }
-    result.outcome = match (round.outcome, health.recovery) {
-        (TestOutcome::Crashed, _) => {
+    let felt = match (round.outcome, health.recovery) {
+        (PressureOutcome::Crashed, _) => {
             result.notes.extend(round.notes);
-            TestOutcome::Crashed
+            PressureOutcome::Crashed
         }
         _ if runner.case_is_over() || runner.is_stopped() => {
             result.notes.push(CUT_SHORT.to_owned());
-            TestOutcome::Inconclusive
+            PressureOutcome::Inconclusive
         }
-        (TestOutcome::Leak, _) => {
+        (PressureOutcome::Leak, _) => {
             result.notes.extend(round.notes);
-            TestOutcome::Leak
+            PressureOutcome::Leak
         }
-        (_, Some(back)) if back <= limit => TestOutcome::Held,
+        (_, Some(back)) if back <= limit => PressureOutcome::Held,
         (_, Some(back)) => {
             let (back, limit) = (show::duration(back), show::duration(limit));
             result.notes.push(format!(
                 "all was as before only {back} after the storm, and twice the longest deadline is {limit}"
             ));
-            TestOutcome::Degraded
+            PressureOutcome::Degraded
         }
         (_, None) => {
             let gate = show::duration(GATE);
             result.notes.push(format!("all was not as before within {gate} of the storm"));
-            TestOutcome::Leak
+            PressureOutcome::Leak
         }
     };
+    result.outcome = felt.into();
 }
 
 /// Nobody listened for a moment, and connections were reset: the server died, or was restarted.

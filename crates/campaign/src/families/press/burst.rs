@@ -5,7 +5,7 @@ use crate::pressure::{Plan, Round};
 use crate::{Runner, habits};
 use dialogue::talk::{Move, TalkScript};
 use torture::case::{Case, PressBurst};
-use torture::judge::TestOutcome;
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -30,7 +30,7 @@ pub(in crate::families) fn run(
     let at_once = runner.opens_max(count);
     let at_once = runner.requests_max(at_once);
     let round = burst(runner, case, (count, at_once), Nanos::ZERO);
-    if round.outcome == TestOutcome::Inconclusive {
+    if round.outcome == PressureOutcome::Inconclusive {
         result.outcome = TestOutcome::Inconclusive;
         result.notes.extend(round.notes);
         return;
@@ -69,8 +69,8 @@ pub(in crate::families) fn run(
     };
     result.health = Some(round.health);
     // what lasts is worse than what a burst does to itself
-    if matches!(round.outcome, TestOutcome::Leak | TestOutcome::Crashed) {
-        result.outcome = round.outcome;
+    if matches!(round.outcome, PressureOutcome::Leak | PressureOutcome::Crashed) {
+        result.outcome = round.outcome.into();
         result.notes.extend(round.notes);
         return;
     }
@@ -91,7 +91,7 @@ fn queue(
     let round = burst(runner, case, (count, count), silence);
     // the kept probe had a worker of its own
     let fast = fast(&round) + u64::from(round.kept);
-    if round.outcome == TestOutcome::Inconclusive || fast >= count {
+    if round.outcome == PressureOutcome::Inconclusive || fast >= count {
         return;
     }
     let slots = runner.settings.slots.or(runner.slots).filter(|slots| *slots <= fast);

@@ -7,7 +7,7 @@ use crate::pressure::Plan;
 use crate::{Runner, habits, spoken};
 use dialogue::talk::{Move, TalkScript};
 use torture::case::{Case, PressHonest};
-use torture::judge::TestOutcome;
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
@@ -44,10 +44,10 @@ pub(in crate::families) fn run(
     let plan =
         Plan { until_over: true, ..Plan::paced(scripts, pace(runner.opens_max(OPENS)), lasts) };
     let round = runner.round(&case.id, &plan);
-    result.outcome = round.outcome;
+    result.outcome = round.outcome.into();
     result.notes.extend(round.notes.iter().cloned());
     result.health = Some(round.health);
-    if round.outcome == TestOutcome::Inconclusive {
+    if round.outcome == PressureOutcome::Inconclusive {
         return;
     }
     let served = |index: usize, right: bool, status: Option<u16>| match takes && index % 2 == 1 {

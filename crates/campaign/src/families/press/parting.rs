@@ -8,7 +8,7 @@ use crate::pressure::{BACK_WITHIN, Plan, Round};
 use crate::{Runner, habits};
 use dialogue::talk::{Move, TalkScript};
 use torture::case::{Case, PressEnds, PressResets};
-use torture::judge::TestOutcome;
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -60,12 +60,12 @@ pub(in crate::families) fn resets(
 
 /// The effect of a round that outlives it, or was there while it lasted.
 fn lasting(result: &mut CaseResult, round: &Round, turn: u64, rounds: u64) {
-    result.outcome = result.outcome.max(round.outcome);
-    let lasts = matches!(round.outcome, TestOutcome::Leak | TestOutcome::Crashed);
+    result.outcome = result.outcome.max(round.outcome.into());
+    let lasts = matches!(round.outcome, PressureOutcome::Leak | PressureOutcome::Crashed);
     if lasts {
         result.notes.push(format!("in round {turn} of {rounds}:"));
     }
-    for note in round.notes.iter().filter(|_| round.outcome > TestOutcome::Held) {
+    for note in round.notes.iter().filter(|_| round.outcome > PressureOutcome::Held) {
         if !result.notes.contains(note) {
             result.notes.push(note.clone());
         }
@@ -96,14 +96,14 @@ pub(in crate::families) fn ends(
         let plan =
             Plan { until_over: true, armed_early: true, ..Plan::paced(scripts, gap, horizon) };
         let round = runner.round(&case.id, &plan);
-        if round.outcome == TestOutcome::Inconclusive || runner.is_stopped() {
+        if round.outcome == PressureOutcome::Inconclusive || runner.is_stopped() {
             result.outcome = result.outcome.max(TestOutcome::Inconclusive);
             result.notes.extend(round.notes);
             return;
         }
         judge_ends(result, part, &round, within, horizon);
         if round.is_bound() {
-            result.outcome = result.outcome.max(round.outcome);
+            result.outcome = result.outcome.max(round.outcome.into());
             result.notes.extend(round.notes);
         }
         result.health = Some(round.health);
