@@ -29,18 +29,9 @@ pub(in crate::families) fn run(
     }
     let (rate, size) = (with.rate.0.max(PIECES), with.size.0);
     let count = runner.connections_max(with.connections);
-    let head = slowly(long_head(runner, size), rate);
-    let body = slowly(long_body(runner, size), rate);
     let takes = runner.target.takes_bodies;
     let lasts = Nanos::from_secs_f64(size as f64 / rate as f64 + 1.0) + ANSWER;
-    let scripts: Vec<TalkScript> = (0..count)
-        .map(|turn| match takes && turn % 2 == 1 {
-            true => {
-                TalkScript { methods: vec!["POST".to_owned()], ..runner.bare(body.clone(), lasts) }
-            }
-            false => runner.bare(head.clone(), lasts),
-        })
-        .collect();
+    let scripts = slow_clients(runner, count, (rate, size), lasts);
     let plan =
         Plan { until_over: true, ..Plan::paced(scripts, pace(runner.opens_max(OPENS)), lasts) };
     let round = runner.round(&case.id, &plan);
@@ -90,6 +81,26 @@ pub(in crate::families) fn run(
         show::bytes(rate),
         show::duration(longest)
     ));
+}
+
+/// Clients on slow lines: heads of this size, and bodies in turn with them where the server takes any.
+fn slow_clients(
+    runner: &mut Runner<'_>,
+    count: u64,
+    (rate, size): (u64, u64),
+    lasts: Nanos,
+) -> Vec<TalkScript> {
+    let head = slowly(long_head(runner, size), rate);
+    let body = slowly(long_body(runner, size), rate);
+    let takes = runner.target.takes_bodies;
+    (0..count)
+        .map(|turn| match takes && turn % 2 == 1 {
+            true => {
+                TalkScript { methods: vec!["POST".to_owned()], ..runner.bare(body.clone(), lasts) }
+            }
+            false => runner.bare(head.clone(), lasts),
+        })
+        .collect()
 }
 
 /// A valid request with a head of about this size.
