@@ -15,7 +15,7 @@ mod segments;
 mod slow;
 mod tls;
 
-pub(super) use gone::{HangsSeen, family as hang_family, gone_for_good};
+pub(super) use gone::{HangsSeen, gone_for_good, repeats as hang_repeats};
 pub(super) use limits::{is_as_slow, is_timed, work_of};
 pub(super) use overload::Knee;
 pub(super) use slow::{Meter, are_beside};
@@ -24,47 +24,99 @@ use super::Runner;
 use torture::case::{Case, Family};
 use torture::result::CaseResult;
 
-/// A family of cases: what its file calls it, what its file must give it, and its code.
-pub(crate) struct Member {
-    pub(crate) name: &'static str,
-    pub(crate) run: Run,
+/// What families have in common beside their code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FamilySort {
+    /// It is over soon, and finds again by itself what it found: a replay carries it out anew.
+    Brisk,
+    /// Its exchanges fail by what no request may cause: a fault of the server's own, or a hang.
+    Plain,
+    /// Many connections that stand, with probes beside them.
+    Press,
+    /// Many connections that come and go, with probes beside them.
+    PressInPassing,
+    Overload,
+    /// Frames, or segments, with probes beside them.
+    Flood,
+    /// A state that is held, with those of all others where the server has room for them.
+    Slow,
+    /// What all the slow states came to.
+    Deadlines,
+    /// It may cost the server its life.
+    Fatal,
+    /// What can be said only when all else has been: what every answer looked like.
+    Last,
+    /// None of these.
+    Other,
 }
 
-/// Carries a case out, and says in the result what came of it.
-pub(crate) type Run = fn(&mut Runner<'_>, &Case, &Family, &mut CaseResult);
+fn sort_of(family: &Family) -> FamilySort {
+    match family {
+        Family::ConnectionBytes(_)
+        | Family::ConnectionSamePort(_)
+        | Family::ConnectionSplits(_)
+        | Family::Mixed(_)
+        | Family::SegmentsCuts(_)
+        | Family::SegmentsOverlap(_) => FamilySort::Brisk,
+        Family::LimitBody(_)
+        | Family::LimitChunks(_)
+        | Family::LimitDeclared(_)
+        | Family::LimitFields(_)
+        | Family::LimitHead(_)
+        | Family::LimitMethod(_)
+        | Family::LimitName(_)
+        | Family::LimitPairs(_)
+        | Family::LimitPipeline(_)
+        | Family::LimitRanges(_)
+        | Family::LimitRequests(_)
+        | Family::LimitTarget(_)
+        | Family::LimitTrailers(_)
+        | Family::LimitValue(_)
+        | Family::MutateBodies(_) => FamilySort::Plain,
+        Family::PressBurst(_) | Family::PressHeld(_) | Family::PressHonest(_) => FamilySort::Press,
+        Family::PressEnds(_)
+        | Family::PressKeepAlive(_)
+        | Family::PressRate(_)
+        | Family::PressResets(_) => FamilySort::PressInPassing,
+        Family::OverloadHeld(_)
+        | Family::OverloadMixed(_)
+        | Family::OverloadRestart(_)
+        | Family::OverloadSoak(_)
+        | Family::OverloadSpike(_)
+        | Family::OverloadStarve(_)
+        | Family::OverloadStorm(_) => FamilySort::Overload,
+        Family::Frames(_) | Family::SegmentsHeld(_) => FamilySort::Flood,
+        Family::SlowBody(_)
+        | Family::SlowBodyDripped(_)
+        | Family::SlowHandshake(_)
+        | Family::SlowHead(_)
+        | Family::SlowHeadDripped(_)
+        | Family::SlowIdle(_)
+        | Family::SlowSilent(_)
+        | Family::SlowSipped(_)
+        | Family::SlowUnread(_) => FamilySort::Slow,
+        Family::LimitDeadlines => FamilySort::Deadlines,
+        Family::HangGone(_) => FamilySort::Fatal,
+        Family::Lint => FamilySort::Last,
+        Family::Escalate(_)
+        | Family::Pages(_)
+        | Family::TlsAgain(_)
+        | Family::TlsHandshakes(_)
+        | Family::TlsPieces(_)
+        | Family::TlsRecords(_)
+        | Family::TlsSilent(_) => FamilySort::Other,
+    }
+}
 
-/// Every family, a list per file.
-const ALL: &[&[Member]] = &[
-    connection::MEMBERS,
-    escalate::MEMBERS,
-    frames::MEMBERS,
-    gone::MEMBERS,
-    limits::MEMBERS,
-    mixed::MEMBERS,
-    mutate::MEMBERS,
-    overload::MEMBERS,
-    pages::MEMBERS,
-    press::MEMBERS,
-    segments::HOLDING,
-    segments::MEMBERS,
-    slow::MEMBERS,
-    tls::MEMBERS,
-    LINT,
-];
-
-const LINT: &[Member] =
-    &[Member { name: LINT_NAME, run: |runner, _, _, result| runner.linted(result) }];
-const LINT_NAME: &str = "lint";
-
-/// What can be said only when all else has been: what every response looked like.
-fn is_last(case: &Case) -> bool {
-    case.family.as_ref().is_some_and(|family| family.run == LINT_NAME)
+/// Of a case that is code.
+fn sort(case: &Case) -> Option<FamilySort> {
+    case.family.as_ref().map(sort_of)
 }
 
 /// Where a case comes: `beside` says that states are held beside the cases, which are waited for as late
 /// as can be, and before anything comes that may have the server end them.
 pub(super) fn place(case: &Case, beside: bool) -> u8 {
-    match (is_last(case), beside) {
+    match (sort(case) == Some(FamilySort::Last), beside) {
         (true, _) => 3,
         (false, true) if is_crowd(case) => 2,
         (false, true) if awaits_states(case) => 1,
@@ -74,60 +126,110 @@ pub(super) fn place(case: &Case, beside: bool) -> u8 {
 
 /// It may cost the server its life, so that it comes behind everything.
 pub(super) fn is_fatal(case: &Case) -> bool {
-    case.family.as_ref().is_some_and(|family| family.run == gone::NAME)
+    sort(case) == Some(FamilySort::Fatal)
 }
 
 /// It holds many connections at once, which may have the server end those of others.
 pub(super) fn is_crowd(case: &Case) -> bool {
-    let run = case.family.as_ref().map(|family| family.run.as_str());
-    presses(case) && !run.is_some_and(|run| press::BRIEF.contains(&run))
+    presses(case) && sort(case) != Some(FamilySort::PressInPassing)
 }
 
 /// It says what became of states that were held, its own or those of others.
 pub(super) fn awaits_states(case: &Case) -> bool {
-    is_slow(case) || case.family.as_ref().is_some_and(|family| family.run == slow::SUMMARY)
+    matches!(sort(case), Some(FamilySort::Slow | FamilySort::Deadlines))
 }
 
 /// It holds what well-behaved clients observe against the quiet server.
 pub(super) fn presses(case: &Case) -> bool {
-    let run = case.family.as_ref().map(|family| family.run.as_str());
-    let pressing = || {
-        let others = frames::MEMBERS.iter().chain(segments::HOLDING);
-        press::MEMBERS.iter().chain(overload::MEMBERS).chain(others)
-    };
-    run.is_some_and(|run| pressing().any(|member| member.name == run))
+    let pressing = matches!(sort(case), Some(FamilySort::Overload | FamilySort::Flood));
+    pressing || holds_connections(case)
 }
 
-/// It holds a slow state, with those of all others where the server has room for them.
+/// It presses by the number of its connections.
+fn holds_connections(case: &Case) -> bool {
+    matches!(sort(case), Some(FamilySort::Press | FamilySort::PressInPassing))
+}
+
+/// It holds a slow state.
 pub(super) fn is_slow(case: &Case) -> bool {
-    case.family.as_ref().is_some_and(|family| slow::SlowState::named(&family.run).is_some())
+    sort(case) == Some(FamilySort::Slow)
 }
 
-/// It is over soon, and finds again by itself what it found: a replay carries it out anew.
+/// A replay carries it out anew.
 pub(super) fn is_brisk(case: &Case) -> bool {
-    let brisk = connection::MEMBERS.iter().chain(mixed::MEMBERS).chain(segments::MEMBERS);
-    let mut names = brisk.map(|member| member.name);
-    case.family.as_ref().is_some_and(|family| names.any(|name| name == family.run))
+    sort(case) == Some(FamilySort::Brisk)
 }
 
-/// Its exchanges fail by what no request may cause: a fault of the server's own, or a hang.
+/// Its exchanges fail by what no request may cause.
 pub(super) fn fails_plainly(case: &Case) -> bool {
-    let plain = limits::MEMBERS.iter().chain(mutate::MEMBERS);
-    let mut names = plain.map(|member| member.name);
-    case.family.as_ref().is_some_and(|family| names.any(|name| name == family.run))
+    sort(case) == Some(FamilySort::Plain)
 }
 
-/// The family of this name.
-pub(crate) fn named(name: &str) -> Option<&'static Member> {
-    ALL.iter().flat_map(|list| list.iter()).find(|member| member.name == name)
-}
-
+/// Carries a case out, and says in the result what came of it.
 pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    // the reader of cases knows every name
-    if let Some(member) = named(&family.run) {
-        (member.run)(runner, case, family, result);
-        if presses(case) {
-            runner.look_for_leak(case, result);
-        }
+    carry_out(runner, case, family, result);
+    if presses(case) {
+        runner.look_for_leak(case, result);
+    }
+}
+
+fn carry_out(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+    match family {
+        Family::ConnectionBytes(with) => connection::single_bytes(runner, case, with, result),
+        Family::ConnectionSamePort(with) => connection::same_port(runner, case, with, result),
+        Family::ConnectionSplits(with) => connection::splits(runner, case, with, result),
+        Family::Escalate(with) => escalate::run(runner, case, with, result),
+        Family::Frames(with) => frames::run(runner, case, with, result),
+        Family::HangGone(with) => gone::run(runner, case, with, result),
+        Family::LimitBody(with) => limits::bodies::body(runner, case, with, result),
+        Family::LimitChunks(with) => limits::bodies::chunks(runner, case, with, result),
+        Family::LimitDeadlines => slow::summary(runner, result),
+        Family::LimitDeclared(with) => limits::bodies::declared(runner, case, with, result),
+        Family::LimitFields(with) => limits::heads::fields(runner, case, with, result),
+        Family::LimitHead(with) => limits::heads::head(runner, case, with, result),
+        Family::LimitMethod(with) => limits::overlaps::run(runner, case, with, result),
+        Family::LimitName(with) => limits::heads::name(runner, case, with, result),
+        Family::LimitPairs(with) => limits::heads::pairs(runner, case, with, result),
+        Family::LimitPipeline(with) => limits::pipeline::depth(runner, case, with, result),
+        Family::LimitRanges(with) => limits::ranges::ranges(runner, case, with, result),
+        Family::LimitRequests(with) => limits::pipeline::requests(runner, case, with, result),
+        Family::LimitTarget(with) => limits::heads::target(runner, case, with, result),
+        Family::LimitTrailers(with) => limits::bodies::trailers(runner, case, with, result),
+        Family::LimitValue(with) => limits::heads::value(runner, case, with, result),
+        Family::Lint => runner.linted(result),
+        Family::Mixed(with) => mixed::run(runner, case, with, result),
+        Family::MutateBodies(with) => mutate::run(runner, case, with, result),
+        Family::OverloadHeld(with) => overload::held::run(runner, case, with, result),
+        Family::OverloadMixed(with) => overload::mixed::run(runner, case, with, result),
+        Family::OverloadRestart(with) => overload::restart::run(runner, case, with, result),
+        Family::OverloadSoak(with) => overload::soak::run(runner, case, with, result),
+        Family::OverloadSpike(with) => overload::spike::run(runner, case, with, result),
+        Family::OverloadStarve(with) => overload::starve::run(runner, case, with, result),
+        Family::OverloadStorm(with) => overload::storm::run(runner, case, with, result),
+        Family::Pages(with) => pages::run(runner, case, with, result),
+        Family::PressBurst(with) => press::burst::run(runner, case, with, result),
+        Family::PressEnds(with) => press::parting::ends(runner, case, with, result),
+        Family::PressHeld(with) => press::held::run(runner, case, with, result),
+        Family::PressHonest(with) => press::honest::run(runner, case, with, result),
+        Family::PressKeepAlive(with) => press::churn::keep_alive(runner, case, with, result),
+        Family::PressRate(with) => press::churn::rate(runner, case, with, result),
+        Family::PressResets(with) => press::parting::resets(runner, case, with, result),
+        Family::SegmentsCuts(with) => segments::cuts(runner, case, with, result),
+        Family::SegmentsHeld(with) => segments::held(runner, case, with, result),
+        Family::SegmentsOverlap(with) => segments::overlap(runner, case, with, result),
+        Family::SlowBody(_)
+        | Family::SlowBodyDripped(_)
+        | Family::SlowHandshake(_)
+        | Family::SlowHead(_)
+        | Family::SlowHeadDripped(_)
+        | Family::SlowIdle(_)
+        | Family::SlowSilent(_)
+        | Family::SlowSipped(_)
+        | Family::SlowUnread(_) => slow::run(runner, case, result),
+        Family::TlsAgain(with) => tls::again::run(runner, case, with, result),
+        Family::TlsHandshakes(with) => tls::handshakes(runner, case, with, result),
+        Family::TlsPieces(with) => tls::pieces(runner, case, with, result),
+        Family::TlsRecords(with) => tls::records(runner, case, with, result),
+        Family::TlsSilent(with) => tls::silent(runner, case, with, result),
     }
 }

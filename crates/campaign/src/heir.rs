@@ -2,7 +2,7 @@
 //! connection, may be why. Such a state between clients is worse than the failure that shows it.
 
 use super::search::Suspect;
-use super::{PLAIN_DEADLINE, Runner, habits};
+use super::{CampaignEvent, PLAIN_DEADLINE, Runner, habits};
 use dialogue::talk::{Move, TalkScript};
 use torture::case::{Case, Exchange};
 use torture::judge;
@@ -39,7 +39,7 @@ impl Runner<'_> {
             names.join("; then ")
         );
         let scripts: Vec<TalkScript> = guilty.into_iter().map(|one| one.script).collect();
-        self.watcher.behind(&exchange.name, &scripts);
+        self.watcher.hear(CampaignEvent::FailsBehind { name: &exchange.name, before: &scripts });
     }
 
     /// The fewest of those before, in their order, behind which the exchange fails again.

@@ -30,7 +30,7 @@ pub use replay::{Failure, Timing, replay, shrink_failures};
 pub use search::{CULPRIT, TAIL_MAX};
 pub use spans::{CaseSpan, span_of_run, usual_spans};
 pub use torture::oddities::ODDITIES;
-pub use watcher::{Unwatched, Watcher, Watchers};
+pub use watcher::{CampaignEvent, Unwatched, Watcher, Watchers};
 pub use worst::worst;
 
 use crate::shrink::Budget;
@@ -383,10 +383,10 @@ impl Runner<'_> {
             if self.is_stopped() {
                 return;
             }
-            self.watcher.begin(case);
+            self.watcher.hear(CampaignEvent::CaseBegins(case));
             let mut done = self.case(case, has);
             done.mask(&self.target.secrets);
-            self.watcher.case(&done);
+            self.watcher.hear(CampaignEvent::CaseOver(&done));
             self.heed_beside(&done);
             let lost = matches!(done.recovery, Some(None));
             let id = done.case.id.clone();

@@ -17,7 +17,7 @@ pub(crate) use volley::{Ended, Volley};
 use super::Runner;
 use super::life::Struck;
 use dialogue::talk::{Move, TalkScript};
-use torture::judge::TestOutcome;
+use torture::judge::PressureOutcome;
 use torture::result::{Health, Probe, Seen};
 use units::{Nanos, show};
 
@@ -74,7 +74,7 @@ impl Plan {
 /// A round that is over.
 #[derive(Clone, Debug)]
 pub(crate) struct Round {
-    pub(crate) outcome: TestOutcome,
+    pub(crate) outcome: PressureOutcome,
     pub(crate) notes: Vec<String>,
     pub(crate) health: Health,
     /// What became of the conversations that pressed.
@@ -99,7 +99,10 @@ impl Round {
     pub(crate) fn is_bound(&self) -> bool {
         matches!(
             self.outcome,
-            TestOutcome::Denied | TestOutcome::Crashed | TestOutcome::Leak | TestOutcome::Shed
+            PressureOutcome::Denied
+                | PressureOutcome::Crashed
+                | PressureOutcome::Leak
+                | PressureOutcome::Shed
         )
     }
 }
@@ -111,7 +114,7 @@ impl Runner<'_> {
         let mut tries = 1;
         loop {
             let round = self.round_once(case, plan);
-            let sick = round.outcome == TestOutcome::Inconclusive;
+            let sick = round.outcome == PressureOutcome::Inconclusive;
             if !sick || tries == SICK_TRIES || self.is_stopped() {
                 return round;
             }
@@ -146,15 +149,15 @@ impl Runner<'_> {
         let felt = health(&pressed);
         let mut verdict = outcome(&pressed, &felt);
         let busy = work.filter(|share| *share > CPU_MAX);
-        if let Some(share) = busy.filter(|_| verdict.outcome == TestOutcome::Degraded) {
+        if let Some(share) = busy.filter(|_| verdict.outcome == PressureOutcome::Degraded) {
             let percent = show::share(share);
             verdict = PressureVerdict {
-                outcome: TestOutcome::Inconclusive,
+                outcome: PressureOutcome::Inconclusive,
                 notes: vec![format!("our own work took {percent} of a core")],
             };
         }
         if self.hear_deaths() == Struck::Server {
-            verdict.outcome = TestOutcome::Crashed;
+            verdict.outcome = PressureOutcome::Crashed;
         }
         let (denied_for, served_again) = denial(&pressed);
         let (kept, gave_way) = (pressed.kept_served(), volley.gave_way());

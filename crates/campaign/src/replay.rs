@@ -1,11 +1,11 @@
 //! What failed before, sent again: is it fixed?
 
 use super::search::{CULPRIT, Finding};
-use super::{Runner, Settings, TestTarget, Watcher, World, families};
+use super::{CampaignEvent, Runner, Settings, TestTarget, Watcher, World, families};
 use dialogue::governor::Stop;
 use dialogue::http3;
 use dialogue::talk::{Move, Talk, TalkScript};
-use torture::case::{Case, Family};
+use torture::case::{Case, Family, HangRepeats};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::Execution;
@@ -202,7 +202,7 @@ fn verdict(learned: u32, failed: u32) -> ReplayVerdict {
 impl Runner<'_> {
     pub(super) fn be_ready(&mut self, plain: Plain) {
         self.plain = plain;
-        self.watcher.ready(&self.plain);
+        self.watcher.hear(CampaignEvent::Ready(&self.plain));
     }
 
     /// What is to be said first, behind a plain request.
@@ -224,14 +224,12 @@ impl Runner<'_> {
         if let Some(family) = failure.case.family.as_ref().filter(|_| by_code) {
             return self.replay_case(&failure.case, family, times);
         }
-        if let Some(family) =
-            failure.case.family.as_ref().filter(|_| families::is_fatal(&failure.case))
-        {
-            return self.replay_gone(failure, family, times);
+        if let Some(Family::HangGone(with)) = &failure.case.family {
+            return self.replay_gone(failure, with, times);
         }
         let gone = kept.judgement.outcome == TestOutcome::Leak && kept.name.starts_with(CULPRIT);
-        if let Some(family) = families::hang_family().filter(|_| gone) {
-            return self.replay_gone(failure, &family, times);
+        if let Some(with) = families::hang_repeats().filter(|_| gone) {
+            return self.replay_gone(failure, &with, times);
         }
         if let Some(count) = at_once(failure) {
             return self.replay_leak(failure, count, times);
@@ -259,14 +257,14 @@ impl Runner<'_> {
                 judgement.outcome = judgement.outcome.max(TestOutcome::Fail);
                 "plain requests were not answered as before at once".clone_into(&mut judgement.why);
             }
-            self.watcher.execution(&Execution {
+            self.watcher.hear(CampaignEvent::ConversationOver(&Execution {
                 case: &failure.case,
                 name: &kept.name,
                 attempt: tries,
                 script: &script,
                 talk: &talk,
                 judgement: &judgement,
-            });
+            }));
             learned += u32::from(judgement.outcome != TestOutcome::Inconclusive);
             failed += u32::from(judgement.outcome.is_finding());
             if worst.as_ref().is_none_or(|worst| worst.outcome < judgement.outcome) {
@@ -279,10 +277,15 @@ impl Runner<'_> {
 
     /// What hung, again and again: does the server get over it? Where it does not, once is all that can be
     /// tried.
-    fn replay_gone(&mut self, failure: &Failure, family: &Family, times: u32) -> (Replayed, bool) {
+    fn replay_gone(
+        &mut self,
+        failure: &Failure,
+        with: &HangRepeats,
+        times: u32,
+    ) -> (Replayed, bool) {
         let script = again(self.target, &failure.transcript.script);
         self.in_tries(failure, times, |runner| {
-            let found = runner.hang_on(&script, family.count("times"), family.span("patience"));
+            let found = runner.hang_on(&script, with.times, with.patience);
             match found {
                 Some((sent, None)) => (TestOutcome::Leak, families::gone_for_good(sent), true),
                 _ => (TestOutcome::Pass, "plain requests were answered".to_owned(), false),

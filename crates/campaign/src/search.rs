@@ -1,7 +1,7 @@
 //! What follows a failure: which conversation did it, and the shortest one that still does.
 
 use super::life::Struck;
-use super::{Runner, TRIES, spoken};
+use super::{CampaignEvent, Runner, TRIES, spoken};
 use crate::families::{is_as_slow, work_of};
 use crate::shrink::{Budget, fewest, shrink};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
@@ -124,7 +124,7 @@ impl Runner<'_> {
 
     /// The same, where it is known whom of the server it struck.
     pub(super) fn told_of(&mut self, execution: &Execution<'_>, struck: Struck) {
-        self.watcher.execution(execution);
+        self.watcher.hear(CampaignEvent::ConversationOver(execution));
         self.hangs.see(execution);
         if self.settings.search.is_some() {
             self.trail.add(execution);
@@ -313,14 +313,14 @@ impl Runner<'_> {
         judgement: Judgement,
         result: &mut CaseResult,
     ) {
-        self.watcher.execution(&Execution {
+        self.watcher.hear(CampaignEvent::ConversationOver(&Execution {
             case,
             name,
             attempt: 1,
             script,
             talk: &talk,
             judgement: &judgement,
-        });
+        }));
         result.outcome = result.outcome.max(judgement.outcome);
         result.exchanges.push(ExchangeResult {
             name: name.to_owned(),
@@ -410,7 +410,7 @@ impl Runner<'_> {
             kind: Some(FailureKind::Lost),
         };
         let scripts: Vec<TalkScript> = before.iter().map(|one| one.script.clone()).collect();
-        self.watcher.behind(&name, &scripts);
+        self.watcher.hear(CampaignEvent::FailsBehind { name: &name, before: &scripts });
         self.keep_culprit(case, &name, TRIES, (&last.script, talk), judgement, result);
     }
 
@@ -515,7 +515,7 @@ impl Runner<'_> {
             talk: &talk,
             judgement: &judgement,
         };
-        self.watcher.shrunk(shrunk, &execution);
+        self.watcher.hear(CampaignEvent::FailureShrunk { shrunk, execution: &execution });
     }
 }
 

@@ -5,7 +5,7 @@ use crate::families::{self, is_slow, presses};
 use crate::hang::cost_of_silence;
 use crate::{GATE, PLAIN_DEADLINE, Settings, TRIES};
 use dialogue::governor::Bounds;
-use torture::case::{Case, HTTP2, HTTP3, PACKETS};
+use torture::case::{Case, Family, HTTP2, HTTP3, PACKETS};
 use units::Nanos;
 
 /// A length of time thrice: as it usually is, with hangs, and at most.
@@ -90,7 +90,10 @@ fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) 
 
 /// How long a case holds connections.
 fn hold(case: &Case) -> Nanos {
-    case.family.as_ref().map_or(Nanos::ZERO, |family| family.span("hold"))
+    match &case.family {
+        Some(Family::SegmentsHeld(with)) => with.hold,
+        _ => Nanos::ZERO,
+    }
 }
 
 /// How long each of these cases usually takes in a run of them all: states that are held beside other

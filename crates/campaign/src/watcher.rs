@@ -6,35 +6,40 @@ use torture::judge::Plain;
 use torture::record::Execution;
 use torture::result::{CaseResult, Probe, Shrunk};
 
+/// What happens in a run, as it happens.
+#[derive(Clone, Copy, Debug)]
+pub enum CampaignEvent<'a> {
+    /// The probed page answers, and this is what; nothing else was sent before.
+    Ready(&'a Plain),
+    CaseBegins(&'a Case),
+    ConversationOver(&'a Execution<'a>),
+    /// The conversation of this name fails behind these alone, each on a connection of its own.
+    FailsBehind {
+        name: &'a str,
+        before: &'a [TalkScript],
+    },
+    /// A probe of the server's health is over.
+    ProbeOver(&'a Probe),
+    CaseOver(&'a CaseResult),
+    /// A failure was shrunk; the execution is that of what is left.
+    FailureShrunk {
+        shrunk: &'a Shrunk,
+        execution: &'a Execution<'a>,
+    },
+}
+
 /// Hears of everything as it happens.
 pub trait Watcher {
-    /// The probed page answers, and this is what; nothing else was sent before.
-    fn ready(&mut self, _plain: &Plain) {}
-
-    /// A case begins.
-    fn begin(&mut self, _case: &Case) {}
-
-    /// A conversation is over.
-    fn execution(&mut self, _execution: &Execution<'_>) {}
-
-    /// The conversation of this name fails behind these alone, each on a connection of its own.
-    fn behind(&mut self, _name: &str, _before: &[TalkScript]) {}
-
-    /// A probe of the server's health is over.
-    fn probe(&mut self, _probe: &Probe) {}
-
-    /// A case is over.
-    fn case(&mut self, _result: &CaseResult) {}
-
-    /// A failure was shrunk; the execution is that of what is left.
-    fn shrunk(&mut self, _shrunk: &Shrunk, _execution: &Execution<'_>) {}
+    fn hear(&mut self, event: CampaignEvent<'_>);
 }
 
 /// Nobody looks on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unwatched;
 
-impl Watcher for Unwatched {}
+impl Watcher for Unwatched {
+    fn hear(&mut self, _: CampaignEvent<'_>) {}
+}
 
 /// Several look on, told in their order.
 #[derive(Default)]
@@ -47,31 +52,7 @@ impl std::fmt::Debug for Watchers<'_> {
 }
 
 impl Watcher for Watchers<'_> {
-    fn ready(&mut self, plain: &Plain) {
-        self.0.iter_mut().for_each(|one| one.ready(plain));
-    }
-
-    fn begin(&mut self, case: &Case) {
-        self.0.iter_mut().for_each(|one| one.begin(case));
-    }
-
-    fn execution(&mut self, execution: &Execution<'_>) {
-        self.0.iter_mut().for_each(|one| one.execution(execution));
-    }
-
-    fn behind(&mut self, name: &str, before: &[TalkScript]) {
-        self.0.iter_mut().for_each(|one| one.behind(name, before));
-    }
-
-    fn probe(&mut self, probe: &Probe) {
-        self.0.iter_mut().for_each(|one| one.probe(probe));
-    }
-
-    fn case(&mut self, result: &CaseResult) {
-        self.0.iter_mut().for_each(|one| one.case(result));
-    }
-
-    fn shrunk(&mut self, shrunk: &Shrunk, execution: &Execution<'_>) {
-        self.0.iter_mut().for_each(|one| one.shrunk(shrunk, execution));
+    fn hear(&mut self, event: CampaignEvent<'_>) {
+        self.0.iter_mut().for_each(|one| one.hear(event));
     }
 }

@@ -34,7 +34,7 @@ use crate::run::{EnvironmentRecord, PathRecord};
 use crate::{document, timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use torture::judge::{Plain, Severity, TestOutcome};
+use torture::judge::{Plain, Severity};
 use torture::result::{Baseline, RunResult};
 use torture::safety::Class;
 
@@ -275,7 +275,7 @@ impl TortureRecord {
 
     /// Whether anything was learned of the server.
     pub fn is_conclusive(&self) -> bool {
-        self.cases.iter().any(|case| !is_untested(case.outcome))
+        self.cases.iter().any(|case| case.outcome.is_tested())
     }
 
     /// Whether cases are missing: it was interrupted, or ended before its end.
@@ -331,9 +331,4 @@ impl BaselineRecord {
             p99_s: base.p99.as_secs_f64(),
         }
     }
-}
-
-/// Whether an outcome says that nothing was learned of the server.
-pub fn is_untested(outcome: TestOutcome) -> bool {
-    matches!(outcome, TestOutcome::Skipped | TestOutcome::Inconclusive | TestOutcome::Unseen)
 }

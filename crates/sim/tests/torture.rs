@@ -6,7 +6,7 @@ use faulty::{Defect, DefectKind, Defects};
 use sim::World;
 use sim::torture::{Errands, Field, FiringRange, target};
 use std::collections::{BTreeMap, BTreeSet};
-use torture::case::{Case, FOUND, Need, Parameter};
+use torture::case::{Case, FOUND, Family, Need};
 use torture::catalogue;
 use torture::result::RunResult;
 use units::Nanos;
@@ -82,33 +82,42 @@ fn is_overload(case: &Case) -> bool {
 
 /// The cases with fewer repetitions, where the amount is a parameter: what one shows, many show.
 fn reduced(mut cases: Vec<Case>) -> Vec<Case> {
-    for family in cases.iter_mut().filter_map(|case| case.family.as_mut()) {
-        // more than a small pool has
-        let held = if family.run == "press.held" { 12.0 } else { f64::MAX };
-        for (name, most) in [
-            ("splits", 40.0),
-            ("rounds", 1.0),
-            ("levels", 2.0),
-            ("each", 8.0),
-            ("connections", held),
-            ("ceiling", 300.0),
-            ("waiting", 40.0),
-        ] {
-            if let Some(Parameter::Number(number)) = family.with.get_mut(name) {
-                *number = number.min(most);
-            }
-        }
-        // a rate that a server bears for a while it bears for longer
-        if let (true, Some(Parameter::Span(span))) =
-            (family.run == "press.rate", family.with.get_mut("span"))
-        {
-            *span = (*span).min(Nanos::from_secs(4));
-        }
-        if let Some(Parameter::Span(storm)) = family.with.get_mut("storm") {
-            *storm = Nanos::from_secs(10);
-        }
-    }
+    cases.iter_mut().filter_map(|case| case.family.as_mut()).for_each(reduce);
     cases
+}
+
+fn reduce(family: &mut Family) {
+    let overload = |ceiling: &mut f64, waiting: &mut u64| {
+        *ceiling = ceiling.min(300.0);
+        *waiting = (*waiting).min(40);
+    };
+    match family {
+        Family::ConnectionBytes(with) => with.rounds = 1,
+        Family::ConnectionSplits(with) | Family::SegmentsCuts(with) => {
+            with.splits = with.splits.min(40);
+        }
+        Family::Escalate(with) => {
+            with.levels = with.levels.min(2);
+            with.waiting = with.waiting.min(40);
+        }
+        Family::Frames(with) => with.each = with.each.min(8),
+        Family::Mixed(with) => with.rounds = 1,
+        Family::Pages(with) => with.each = with.each.min(8),
+        // more than a small pool has
+        Family::PressHeld(with) => with.connections = with.connections.min(12),
+        // a rate that a server bears for a while it bears for longer
+        Family::PressRate(with) => with.span = with.span.min(Nanos::from_secs(4)),
+        Family::PressResets(with) => with.rounds = 1,
+        Family::SegmentsOverlap(with) => with.rounds = 1,
+        Family::OverloadHeld(with) => overload(&mut with.ceiling, &mut with.waiting),
+        Family::OverloadMixed(with) => overload(&mut with.ceiling, &mut with.waiting),
+        Family::OverloadRestart(with) => overload(&mut with.ceiling, &mut with.waiting),
+        Family::OverloadSoak(with) => overload(&mut with.ceiling, &mut with.waiting),
+        Family::OverloadSpike(with) => overload(&mut with.ceiling, &mut with.waiting),
+        Family::OverloadStarve(with) => overload(&mut with.ceiling, &mut with.waiting),
+        Family::OverloadStorm(with) => with.storm = Nanos::from_secs(10),
+        _ => {}
+    }
 }
 
 #[test]

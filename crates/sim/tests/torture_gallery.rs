@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 use campaign::shrink::Budget;
-use campaign::{Failure, Settings, TestTarget, Timing, Unwatched, Watcher};
+use campaign::{CampaignEvent, Failure, Settings, TestTarget, Timing, Unwatched, Watcher};
 use dialogue::http2::Spoken;
 use dialogue::talk::TalkScript;
 use faulty::{Defect, Defects};
@@ -12,7 +12,7 @@ use sim::World;
 use sim::torture::{Field, FiringRange, target, target_over_quic};
 use torture::case::{Case, HTTP2, HTTP3, Need};
 use torture::catalogue;
-use torture::judge::{Plain, severity};
+use torture::judge::severity;
 use torture::record;
 use torture::record::{Execution, Run, Transcript};
 use torture::result::{CaseResult, RunResult};
@@ -103,15 +103,20 @@ struct Kept {
 }
 
 impl Watcher for Kept {
-    fn ready(&mut self, plain: &Plain) {
-        self.run.plain = plain.clone();
+    fn hear(&mut self, event: CampaignEvent<'_>) {
+        match event {
+            CampaignEvent::Ready(plain) => self.run.plain = plain.clone(),
+            CampaignEvent::FailsBehind { name, before } => {
+                self.behind.push((name.to_owned(), before.to_vec()));
+            }
+            CampaignEvent::ConversationOver(execution) => self.keep(execution),
+            _ => {}
+        }
     }
+}
 
-    fn behind(&mut self, name: &str, before: &[TalkScript]) {
-        self.behind.push((name.to_owned(), before.to_vec()));
-    }
-
-    fn execution(&mut self, execution: &Execution<'_>) {
+impl Kept {
+    fn keep(&mut self, execution: &Execution<'_>) {
         let known = |one: &Transcript| one.case == execution.case.id && one.name == execution.name;
         let finding = execution.judgement.outcome.is_finding();
         if finding && !self.failures.iter().any(known) {

@@ -4,16 +4,16 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 use campaign::shrink::Budget;
-use campaign::{CULPRIT, Failure, Settings, Timing, Unwatched, Watcher};
+use campaign::{CULPRIT, CampaignEvent, Failure, Settings, Timing, Unwatched, Watcher};
 use faulty::{Defect, Defects};
 use sim::World;
 use sim::torture::{Field, FiringRange, target};
 use std::fmt::Write;
-use torture::case::{Case, Parameter};
+use torture::case::{Case, Family};
 use torture::catalogue;
-use torture::judge::{Plain, TestOutcome, severity};
+use torture::judge::{TestOutcome, severity};
 use torture::record;
-use torture::record::{Execution, Run, Transcript};
+use torture::record::{Run, Transcript};
 use torture::result::RunResult;
 use units::Nanos;
 
@@ -29,11 +29,11 @@ fn field(defects: &[Defect]) -> Field {
 }
 
 /// The case, with room for so many specimens beyond the seeds.
-fn case(corpus: f64) -> Case {
+fn case(corpus: u64) -> Case {
     let mut case = catalogue::cases().unwrap().into_iter().find(|case| case.id == "F-15").unwrap();
-    let with = &mut case.family.as_mut().unwrap().with;
-    with.insert("corpus".to_owned(), Parameter::Number(corpus));
-    with.insert("span".to_owned(), Parameter::Span(Nanos::from_secs(10_000)));
+    let Some(Family::MutateBodies(with)) = &mut case.family else { panic!("{:?}", case.family) };
+    with.corpus = corpus;
+    with.span = Nanos::from_secs(10_000);
     case
 }
 
@@ -56,19 +56,21 @@ struct Kept {
 }
 
 impl Watcher for Kept {
-    fn ready(&mut self, plain: &Plain) {
-        self.run.plain = plain.clone();
-    }
-
-    fn execution(&mut self, execution: &Execution<'_>) {
-        self.sent.push(record::sent(&execution.script.steps));
-        if execution.judgement.outcome.is_finding() {
-            self.failures.push(Transcript::of(&self.run, execution));
+    fn hear(&mut self, event: CampaignEvent<'_>) {
+        match event {
+            CampaignEvent::Ready(plain) => self.run.plain = plain.clone(),
+            CampaignEvent::ConversationOver(execution) => {
+                self.sent.push(record::sent(&execution.script.steps));
+                if execution.judgement.outcome.is_finding() {
+                    self.failures.push(Transcript::of(&self.run, execution));
+                }
+            }
+            _ => {}
         }
     }
 }
 
-fn searched(seed: u64, corpus: f64, defects: &[Defect]) -> (RunResult, Kept) {
+fn searched(seed: u64, corpus: u64, defects: &[Defect]) -> (RunResult, Kept) {
     let (cases, mut kept) = ([case(corpus)], Kept::default());
     let result = campaign::run(&target(), &settings(seed), &cases, &mut field(defects), &mut kept);
     (result, kept)
@@ -87,15 +89,15 @@ fn replayed(failure: &Failure, defects: &[Defect]) -> String {
 #[test]
 fn a_bug_behind_another_behaviour_is_found_by_what_is_kept() {
     let mut text = String::new();
-    let crashes = |seed: &u64, corpus: f64| {
+    let crashes = |seed: &u64, corpus: u64| {
         searched(*seed, corpus, &BUG).0.cases[0].outcome == TestOutcome::Crashed
     };
-    let found: Vec<u64> = (1..=8).filter(|seed| crashes(seed, 200.0)).collect();
-    let without = (1..=8).filter(|seed| crashes(seed, 0.0)).count();
+    let found: Vec<u64> = (1..=8).filter(|seed| crashes(seed, 200)).collect();
+    let without = (1..=8).filter(|seed| crashes(seed, 0)).count();
     writeln!(text, "new behaviour is kept: found with {} of 8 seeds", found.len()).unwrap();
     writeln!(text, "nothing is kept: found with {without} of 8 seeds").unwrap();
     assert!(found.len() > without, "{text}");
-    let (result, kept) = searched(found[0], 200.0, &BUG);
+    let (result, kept) = searched(found[0], 200, &BUG);
     let row = &result.cases[0];
     let weight = severity::of_case(row).unwrap().severity;
     writeln!(text, "{} {}: {}", row.case.id, row.outcome.id(), weight.id()).unwrap();
@@ -113,7 +115,7 @@ fn a_bug_behind_another_behaviour_is_found_by_what_is_kept() {
 
 #[test]
 fn a_sound_server_is_not_blamed_and_gets_the_same_bytes() {
-    let (result, kept) = searched(3, 200.0, &[]);
+    let (result, kept) = searched(3, 200, &[]);
     let row = &result.cases[0];
     let bad: Vec<String> = row
         .exchanges
@@ -122,6 +124,6 @@ fn a_sound_server_is_not_blamed_and_gets_the_same_bytes() {
         .collect();
     assert_eq!(bad, Vec::<String>::new());
     assert_eq!(row.outcome, TestOutcome::Pass);
-    assert_eq!(kept.sent, searched(3, 200.0, &[]).1.sent);
+    assert_eq!(kept.sent, searched(3, 200, &[]).1.sent);
     assert!(row.notes[0].starts_with("1,000 requests showed "), "{}", row.notes[0]);
 }

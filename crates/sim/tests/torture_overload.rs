@@ -6,7 +6,7 @@ use dialogue::governor::{Bounds, Governor};
 use faulty::{CAPACITY, COSTLY, Defect, Defects};
 use sim::World;
 use sim::torture::{Errands, Field, FiringRange, target};
-use torture::case::{Case, Parameter};
+use torture::case::{Case, Family};
 use torture::catalogue;
 use torture::judge::TestOutcome;
 use torture::result::{CaseResult, RunResult};
@@ -14,13 +14,21 @@ use torture::safety::Class;
 use units::{Nanos, show};
 
 /// Requests under way at once: as many as the range answers within a probe's deadline.
-const WAITING: f64 = 40.0;
+const WAITING: u64 = 40;
 
 fn cases(ids: &[&str]) -> Vec<Case> {
     let mut cases = catalogue::cases().expect("the catalogue reads");
     cases.retain(|case| ids.contains(&case.id.as_str()));
     for family in cases.iter_mut().filter_map(|case| case.family.as_mut()) {
-        family.with.insert("waiting".to_owned(), Parameter::Number(WAITING));
+        match family {
+            Family::OverloadHeld(with) => with.waiting = WAITING,
+            Family::OverloadMixed(with) => with.waiting = WAITING,
+            Family::OverloadRestart(with) => with.waiting = WAITING,
+            Family::OverloadSoak(with) => with.waiting = WAITING,
+            Family::OverloadSpike(with) => with.waiting = WAITING,
+            Family::OverloadStarve(with) => with.waiting = WAITING,
+            _ => {}
+        }
     }
     cases
 }

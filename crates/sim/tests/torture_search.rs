@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 use campaign::shrink::Budget;
-use campaign::{Failure, Settings, Timing, Unwatched, Watcher};
+use campaign::{CampaignEvent, Failure, Settings, Timing, Unwatched, Watcher};
 use dialogue::talk::TalkScript;
 use faulty::{Defect, Defects};
 use sim::torture::{Field, FiringRange, target};
 use sim::{Action, Admission, Client, Server, World};
 use torture::case::Case;
 use torture::catalogue;
-use torture::judge::{FailureKind, Plain, TestOutcome};
+use torture::judge::{FailureKind, TestOutcome};
 use torture::record;
 use torture::record::Execution;
 use torture::record::{Run, Transcript};
@@ -216,15 +216,20 @@ struct Failed {
 }
 
 impl Watcher for Failed {
-    fn ready(&mut self, plain: &Plain) {
-        self.run.plain = plain.clone();
+    fn hear(&mut self, event: CampaignEvent<'_>) {
+        match event {
+            CampaignEvent::Ready(plain) => self.run.plain = plain.clone(),
+            CampaignEvent::FailsBehind { name, before } => {
+                self.behind.push((name.to_owned(), before.to_vec()));
+            }
+            CampaignEvent::ConversationOver(execution) => self.keep(execution),
+            _ => {}
+        }
     }
+}
 
-    fn behind(&mut self, name: &str, before: &[TalkScript]) {
-        self.behind.push((name.to_owned(), before.to_vec()));
-    }
-
-    fn execution(&mut self, execution: &Execution<'_>) {
+impl Failed {
+    fn keep(&mut self, execution: &Execution<'_>) {
         let known = |one: &Transcript| one.case == execution.case.id && one.name == execution.name;
         if execution.judgement.outcome == TestOutcome::Fail && !self.kept.iter().any(known) {
             self.kept.push(Transcript::of(&self.run, execution));

@@ -1,7 +1,7 @@
 //! How many conversations are under way at once changes neither a byte that is sent nor a word that is
 //! said of what came back.
 
-use campaign::{Settings, Watcher, run};
+use campaign::{CampaignEvent, Settings, Watcher, run};
 use faulty::{Defect, Defects};
 use sim::World;
 use sim::torture::{Field, FiringRange, target};
@@ -15,7 +15,8 @@ use units::Nanos;
 struct Heard(Vec<String>);
 
 impl Watcher for Heard {
-    fn execution(&mut self, execution: &Execution<'_>) {
+    fn hear(&mut self, event: CampaignEvent<'_>) {
+        let CampaignEvent::ConversationOver(execution) = event else { return };
         let Execution { case, name, attempt, script, talk, judgement } = execution;
         let (id, steps, raw) = (&case.id, &script.steps, &talk.raw);
         self.0.push(format!("{id} {name} {attempt} {steps:?} {raw:?} {judgement:?}"));

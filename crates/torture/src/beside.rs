@@ -1,7 +1,7 @@
 //! What a load felt that went on beside the cases: calls by the case in which they fell due, held
 //! against the time before the first case.
 
-use crate::judge::TestOutcome;
+use crate::judge::PressureOutcome;
 use crate::result::CaseResult;
 use units::{Nanos, show};
 
@@ -155,8 +155,9 @@ impl Felt {
             }
             let known = cases.iter_mut().find(|case| case.case.id == felt.case);
             let Some(case) = known.filter(|case| case.skipped.is_none()) else { continue };
-            let word = if share > DENIED { TestOutcome::Denied } else { TestOutcome::Degraded };
-            case.outcome = case.outcome.max(word);
+            let denied = share > DENIED;
+            let word = if denied { PressureOutcome::Denied } else { PressureOutcome::Degraded };
+            case.outcome = case.outcome.max(word.into());
             case.notes.push(format!(
                 "the background load lost {} of {} calls ({}), against {} before",
                 show::count(during.lost),
@@ -172,6 +173,7 @@ impl Felt {
 mod tests {
     use super::*;
     use crate::catalogue;
+    use crate::judge::TestOutcome;
 
     fn ms(count: u64) -> Nanos {
         Nanos::from_millis(count)

@@ -3,7 +3,15 @@
 mod family;
 mod read;
 
-pub use family::{Family, Parameter, ParameterKind};
+pub use family::{
+    ByteCount, Escalation, Family, FrameFlood, HangRepeats, KneeSearch, MixedRequests, Mutation,
+    NumberLimit, OddClients, OverloadHeld, OverloadMixed, OverloadRestart, OverloadSoak,
+    OverloadSpike, OverloadStarve, OverloadStorm, PageRequests, Parameter, PressBurst, PressEnds,
+    PressHeld, PressHonest, PressKeepAlive, PressRate, PressResets, PressedState, RequestOrder,
+    RequestSplits, SamePort, SegmentOverlap, SegmentState, SegmentsHeld, SingleBytes,
+    SizeAndNumberLimit, SizeLimit, SlowDripped, SlowHeld, SlowRead, TlsAgain, TlsHandshakes,
+    TlsWait,
+};
 pub use read::{read_case, read_own};
 
 use crate::fuzz::FuzzPlace;

@@ -7,7 +7,7 @@ pub mod mutate;
 use crate::case::Fuzz;
 use crate::framing;
 use crate::judge;
-use crate::judge::{Judgement, Plain, TestOutcome};
+use crate::judge::{ConversationOutcome, Judgement, Plain};
 use dialogue::replies::Response;
 use dialogue::talk::{Move, Talk, TalkEnd};
 use dialogue::text::Values;
@@ -134,39 +134,42 @@ pub fn tallied(shot: &Shot, talk: &Talk) -> String {
 pub fn judge(shot: &Shot, talk: &Talk, plain: &Plain) -> Judgement {
     let (outcome, why) = found(shot, talk, plain);
     let expected = "a response that is not the server's own fault, or an end".to_owned();
-    let kind = (outcome == TestOutcome::Fail).then(|| judge::FailureKind::of(talk, plain));
-    Judgement { outcome, seen: judge::seen(talk), expected, why, kind }
+    let kind = (outcome == ConversationOutcome::Fail).then(|| judge::FailureKind::of(talk, plain));
+    Judgement { outcome: outcome.into(), seen: judge::seen(talk), expected, why, kind }
 }
 
-fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (TestOutcome, String) {
+fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (ConversationOutcome, String) {
     if let TalkEnd::Unconnected(class) = talk.end {
-        return (TestOutcome::Inconclusive, format!("no connection: {}", class.explain()));
+        return (ConversationOutcome::Inconclusive, format!("no connection: {}", class.explain()));
     }
     if let Some(why) = judge::broken_server(talk) {
-        return (TestOutcome::Fail, why);
+        return (ConversationOutcome::Fail, why);
     }
     if talk.end == TalkEnd::Bounded {
-        return (TestOutcome::Inconclusive, judge::BOUNDED.to_owned());
+        return (ConversationOutcome::Inconclusive, judge::BOUNDED.to_owned());
     }
     if judge::is_hang(talk) {
         let why = "everything was sent, nothing came back, and the connection stands";
-        return (TestOutcome::Fail, why.to_owned());
+        return (ConversationOutcome::Fail, why.to_owned());
     }
     if talk.replies.responses.is_empty() && talk.replies.junk.is_some() && !is_http_09(shot) {
-        return (TestOutcome::Fail, "what came back is not HTTP".to_owned());
+        return (ConversationOutcome::Fail, "what came back is not HTTP".to_owned());
     }
     if let Some(why) = judge::out_of_step(talk, plain)
         && !(is_ambiguous(shot) && refused_behind(talk, plain))
     {
-        return (TestOutcome::Fail, why);
+        return (ConversationOutcome::Fail, why);
     }
     if shot.valid && !answered(shot, &talk.replies.responses, plain) {
-        return (TestOutcome::Fail, "valid requests were not answered in order".to_owned());
+        return (ConversationOutcome::Fail, "valid requests were not answered in order".to_owned());
     }
-    if talk.replies.responses.first().is_some_and(|response| response.status == 503) {
-        return (TestOutcome::Advisory, "the server says that it has too much to do".to_owned());
+    if talk.replies.responses.first().is_some_and(|answer| answer.status == 503) {
+        return (
+            ConversationOutcome::Advisory,
+            "the server says that it has too much to do".to_owned(),
+        );
     }
-    (TestOutcome::Pass, String::new())
+    (ConversationOutcome::Pass, String::new())
 }
 
 /// Two readers may find different ends of what was sent, or something is left behind its end, be it an

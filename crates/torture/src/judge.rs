@@ -4,6 +4,7 @@
 mod again;
 mod class;
 mod kind;
+mod outcome;
 pub mod renegotiation;
 pub mod severity;
 mod waits;
@@ -11,6 +12,7 @@ mod waits;
 pub use again::{again, random};
 pub use class::Class;
 pub use kind::FailureKind;
+pub use outcome::{ConversationOutcome, PressureOutcome, TestOutcome};
 pub use severity::{Risk, Severity};
 pub use waits::{Lacking, is_hang, lacking, rightly_silent};
 
@@ -35,92 +37,6 @@ impl Plain {
     pub fn is(&self, answer: &Response) -> bool {
         let same_body = self.digest.is_none_or(|digest| digest == answer.digest);
         answer.complete && answer.status == self.status && same_body
-    }
-}
-
-/// What came of an exchange, a case, a run: the later, the worse.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TestOutcome {
-    /// As it should be.
-    #[default]
-    Pass,
-    /// Pressed, and well-behaved clients observed next to nothing.
-    Held,
-    /// Permitted, though not the usual way.
-    Alternative,
-    /// Something that the case needs is not there.
-    Skipped,
-    /// From outside it cannot be seen.
-    Unseen,
-    /// Nothing was learned: no connection, or the instrument was at fault.
-    Inconclusive,
-    /// Worth a word, no breach.
-    Advisory,
-    /// Pressed, the server refused politely what it could not serve.
-    Shed,
-    /// It failed in some tries and not in others.
-    Flaky,
-    /// Pressed, well-behaved clients were served late or some of them not.
-    Degraded,
-    /// Nothing ended a state that a server should end.
-    Unbounded,
-    Fail,
-    /// Pressed, well-behaved clients were not served.
-    Denied,
-    /// The pressure gone, the server did not get back what it had.
-    Leak,
-    /// The server died, or was restarted.
-    Crashed,
-}
-
-impl TestOutcome {
-    /// Every outcome, the best first.
-    pub const ALL: [TestOutcome; 15] = [
-        TestOutcome::Pass,
-        TestOutcome::Held,
-        TestOutcome::Alternative,
-        TestOutcome::Skipped,
-        TestOutcome::Unseen,
-        TestOutcome::Inconclusive,
-        TestOutcome::Advisory,
-        TestOutcome::Shed,
-        TestOutcome::Flaky,
-        TestOutcome::Degraded,
-        TestOutcome::Unbounded,
-        TestOutcome::Fail,
-        TestOutcome::Denied,
-        TestOutcome::Leak,
-        TestOutcome::Crashed,
-    ];
-
-    pub fn id(self) -> &'static str {
-        match self {
-            TestOutcome::Pass => "pass",
-            TestOutcome::Held => "held",
-            TestOutcome::Alternative => "pass-alternative",
-            TestOutcome::Skipped => "skipped",
-            TestOutcome::Unseen => "unseen",
-            TestOutcome::Inconclusive => "inconclusive",
-            TestOutcome::Advisory => "advisory",
-            TestOutcome::Shed => "shed",
-            TestOutcome::Flaky => "flaky",
-            TestOutcome::Degraded => "degraded",
-            TestOutcome::Unbounded => "unbounded",
-            TestOutcome::Fail => "fail",
-            TestOutcome::Denied => "denied",
-            TestOutcome::Leak => "leak",
-            TestOutcome::Crashed => "crashed",
-        }
-    }
-
-    /// Something was tested, and it is well.
-    pub fn is_well(self) -> bool {
-        self <= TestOutcome::Alternative
-    }
-
-    /// Something was tested, and it is bad: the run ends with 1.
-    pub fn is_finding(self) -> bool {
-        self >= TestOutcome::Flaky
     }
 }
 
@@ -150,8 +66,14 @@ pub fn judge(
 ) -> Judgement {
     let (outcome, why) = outcome(exchange, level, talk, plain);
     let expected: Vec<String> = exchange.accept.iter().map(Class::to_string).collect();
-    let kind = (outcome == TestOutcome::Fail).then(|| FailureKind::of(talk, plain));
-    Judgement { outcome, seen: seen(talk), expected: expected.join(" or "), why, kind }
+    let kind = (outcome == ConversationOutcome::Fail).then(|| FailureKind::of(talk, plain));
+    Judgement {
+        outcome: outcome.into(),
+        seen: seen(talk),
+        expected: expected.join(" or "),
+        why,
+        kind,
+    }
 }
 
 fn outcome(
@@ -159,37 +81,43 @@ fn outcome(
     level: RequirementLevel,
     talk: &Talk,
     plain: &Plain,
-) -> (TestOutcome, String) {
+) -> (ConversationOutcome, String) {
     if let TalkEnd::Unconnected(class) = talk.end {
-        return (TestOutcome::Inconclusive, format!("no connection: {}", class.explain()));
+        return (ConversationOutcome::Inconclusive, format!("no connection: {}", class.explain()));
     }
     if let Some(broken) = broken_server(talk) {
-        return (TestOutcome::Fail, broken);
+        return (ConversationOutcome::Fail, broken);
     }
     if talk.end == TalkEnd::Bounded {
-        return (TestOutcome::Inconclusive, BOUNDED.to_owned());
+        return (ConversationOutcome::Inconclusive, BOUNDED.to_owned());
     }
     let holds = |classes: &[Class]| classes.iter().any(|class| class.holds(talk, plain));
     let found = if holds(&exchange.accept) {
-        (TestOutcome::Pass, String::new())
+        (ConversationOutcome::Pass, String::new())
     } else if holds(&exchange.also) {
-        (TestOutcome::Alternative, String::new())
+        (ConversationOutcome::Alternative, String::new())
     } else if holds(&exchange.advise) {
-        (TestOutcome::Advisory, "permitted by no text, harmful to nobody we know of".to_owned())
+        (
+            ConversationOutcome::Advisory,
+            "permitted by no text, harmful to nobody we know of".to_owned(),
+        )
     } else if let Some(lacking) = rightly_silent(talk) {
-        (TestOutcome::Alternative, format!("it still waits for {}, as it may", lacking.text()))
+        (
+            ConversationOutcome::Alternative,
+            format!("it still waits for {}, as it may", lacking.text()),
+        )
     } else if is_hang(talk) {
         (
-            TestOutcome::Fail,
+            ConversationOutcome::Fail,
             "everything was sent, nothing came back, and the connection stands".into(),
         )
     } else if level == RequirementLevel::Must {
-        (TestOutcome::Fail, "the text demands otherwise".to_owned())
+        (ConversationOutcome::Fail, "the text demands otherwise".to_owned())
     } else {
-        (TestOutcome::Advisory, "the text recommends otherwise".to_owned())
+        (ConversationOutcome::Advisory, "the text recommends otherwise".to_owned())
     };
     match out_of_step(talk, plain) {
-        Some(why) if found.0 != TestOutcome::Fail => (TestOutcome::Fail, why),
+        Some(why) if found.0 != ConversationOutcome::Fail => (ConversationOutcome::Fail, why),
         _ => found,
     }
 }

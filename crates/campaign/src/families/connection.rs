@@ -1,20 +1,13 @@
 //! How a connection is used: a request in pieces, in single bytes, from a port that is used again.
 
-use super::Member;
 use crate::{PLAIN_DEADLINE, Runner, TRIES, accuse, habits, spoken};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
-use torture::case::{Case, Family};
+use torture::case::{Case, RequestSplits, SamePort, SingleBytes};
 use torture::judge;
-use torture::judge::{Judgement, TestOutcome};
+use torture::judge::{ConversationOutcome, Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
-
-pub(super) const MEMBERS: &[Member] = &[
-    Member { name: "connection.splits", run: splits },
-    Member { name: "connection.bytes", run: single_bytes },
-    Member { name: "connection.same-port", run: same_port },
-];
 
 /// Failures of which everything is kept.
 const KEPT_MAX: usize = 5;
@@ -27,16 +20,21 @@ const LONG_MIN: Nanos = Nanos::from_millis(50);
 const NOTHING: f64 = 1e-6;
 
 /// A valid request cut in two at every place: the parser's state outlives a read.
-fn splits(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(super) fn splits(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &RequestSplits,
+    result: &mut CaseResult,
+) {
     let request = habits::plain_request(runner.target, "Connection: close\r\n");
-    let step = request.len().div_ceil(family.count("splits").max(1) as usize).max(1);
+    let step = request.len().div_ceil(with.splits.max(1) as usize).max(1);
     let places: Vec<usize> = (1..request.len()).step_by(step).collect();
-    let pause = family.span("pause");
+    let pause = with.pause;
     let cut = |at: usize| {
         let (first, second) = request.split_at(at);
         vec![Move::Send(first.to_vec()), Move::Pause(pause), Move::Send(second.to_vec())]
     };
-    for group in places.chunks(family.count("together").max(1) as usize) {
+    for group in places.chunks(with.together.max(1) as usize) {
         if runner.is_stopped() || result.exchanges.len() >= KEPT_MAX {
             return;
         }
@@ -52,11 +50,16 @@ fn splits(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut Ca
 
 /// Requests in single bytes, as fast as they go, short ones and long ones: the cost of a byte does
 /// not grow with their number.
-fn single_bytes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let requests = ["short", "long"].map(|size| padded(runner, family.count(size) as usize));
+pub(super) fn single_bytes(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &SingleBytes,
+    result: &mut CaseResult,
+) {
+    let requests = [with.short, with.long].map(|size| padded(runner, size.0 as usize));
     let mut times = [Vec::new(), Vec::new()];
     let mut whole = [Vec::new(), Vec::new()];
-    for _ in 0..family.count("rounds") {
+    for _ in 0..with.rounds {
         for ((request, times), whole) in requests.iter().zip(&mut times).zip(&mut whole) {
             if runner.is_stopped() || result.exchanges.len() >= KEPT_MAX {
                 return;
@@ -85,7 +88,7 @@ fn single_bytes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &
             low: seconds,
             high: seconds,
             unit: Unit::Spent,
-            note: format!("median of {}", family.count("rounds")),
+            note: format!("median of {}", with.rounds),
         });
     }
     let longer = requests[1].len() as f64 / requests[0].len() as f64;
@@ -116,16 +119,21 @@ fn padded(runner: &Runner<'_>, length: usize) -> Vec<u8> {
 }
 
 /// Connections one after the other from one port, which the server may still remember.
-fn same_port(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(super) fn same_port(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &SamePort,
+    result: &mut CaseResult,
+) {
     let request = habits::plain_request(runner.target, "Connection: close\r\n");
     // a port of our own choice, out of the range from which the kernel takes its own
     let port = 20_000 + (runner.settings.seed % 10_000) as u16;
     let (mut made, mut refused) = (0_u64, None);
-    if let Some(dropped) = drops_half_closed(runner, &request, family) {
+    if let Some(dropped) = drops_half_closed(runner, &request, with) {
         result.note(TestOutcome::Advisory, dropped);
         return;
     }
-    for _ in 0..family.count("connections") {
+    for _ in 0..with.connections {
         if runner.is_stopped() {
             return;
         }
@@ -156,8 +164,8 @@ fn same_port(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut
 
 /// The control, on ports of their own: a server that drops requests whose client ends its side at once
 /// says nothing of ports.
-fn drops_half_closed(runner: &mut Runner<'_>, request: &[u8], family: &Family) -> Option<String> {
-    let count = family.count("connections");
+fn drops_half_closed(runner: &mut Runner<'_>, request: &[u8], with: &SamePort) -> Option<String> {
+    let count = with.connections;
     let mut dropped = 0;
     for _ in 0..count {
         if runner.is_stopped() {
@@ -230,14 +238,16 @@ fn judgement(runner: &Runner<'_>, talk: &Talk) -> Judgement {
     let responses = &talk.replies.responses;
     let right = !responses.is_empty() && responses.iter().all(|response| runner.plain.is(response));
     let outcome = match talk.end {
-        _ if right => TestOutcome::Pass,
+        _ if right => ConversationOutcome::Pass,
         // what we ended ourselves says nothing of the server
-        TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => TestOutcome::Inconclusive,
-        _ => TestOutcome::Fail,
+        TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => {
+            ConversationOutcome::Inconclusive
+        }
+        _ => ConversationOutcome::Fail,
     };
     let why = if right { "" } else { "a valid request did not get the plain response" };
     Judgement {
-        outcome,
+        outcome: outcome.into(),
         seen: judge::seen(talk),
         expected: "plain".to_owned(),
         why: why.to_owned(),

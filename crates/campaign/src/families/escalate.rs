@@ -1,20 +1,17 @@
 //! torture.pl's own way: random data grows and the gaps shrink until well-behaved clients are lost, or a
 //! bound is reached. What was reached is the result.
 
-use super::Member;
 use crate::probes::ProbeListener;
 use crate::{PLAIN_DEADLINE, Runner, TAIL_MAX, spoken};
 use dialogue::talk::{Conversations, Director, Talk, TalkEnd, TalkScript, Wake};
 use std::collections::{BTreeMap, VecDeque};
-use torture::case::{Case, Family, Fuzz};
+use torture::case::{Case, Escalation, Fuzz};
 use torture::fuzz;
 use torture::fuzz::{FuzzPlace, Shot};
 use torture::judge::{Judgement, Plain, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Probe, Seen, Unit};
 use units::{Nanos, show};
-
-pub(super) const MEMBERS: &[Member] = &[Member { name: "escalate", run }];
 
 /// Faults of the server of which everything is kept.
 const KEPT_MAX: usize = 5;
@@ -24,19 +21,24 @@ const CUT: &str = "random data";
 const GAP_MIN: Nanos = Nanos::from_micros(100);
 
 /// Each level doubles the length and halves the gap of the one before.
-fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(super) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &Escalation,
+    result: &mut CaseResult,
+) {
     let mut reached: Option<RainLevel> = None;
     let mut lost: Option<(RainLevel, String)> = None;
-    for number in 0..family.count("levels").min(30) {
+    for number in 0..with.levels.min(30) {
         if runner.is_stopped() || lost.is_some() || result.outcome == TestOutcome::Fail {
             break;
         }
         let mut level = RainLevel {
-            length: family.count("length") << number,
-            gap: Nanos(family.span("gap").0 >> number).max(GAP_MIN),
+            length: with.length.0 << number,
+            gap: Nanos(with.gap.0 >> number).max(GAP_MIN),
             ..RainLevel::default()
         };
-        let probes = hold(runner, case, family, number, &mut level, result);
+        let probes = hold(runner, case, with, number, &mut level, result);
         match probes.iter().find(|probe| probe.seen == Seen::Lost && !probe.ours) {
             Some(probe) => lost = Some((level, probe.said.clone())),
             None => reached = Some(level),
@@ -88,13 +90,13 @@ impl RainLevel {
 fn hold(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &Escalation,
     number: u64,
     level: &mut RainLevel,
     result: &mut CaseResult,
 ) -> Vec<Probe> {
     let start = runner.world.now();
-    let count = (family.span("hold").0 / level.gap.0).max(1);
+    let count = (with.hold.0 / level.gap.0).max(1);
     let (target, seed, plain) = (runner.target, runner.settings.seed, runner.plain.clone());
     let make = |turn: u64| {
         let place = match turn % 4 {
@@ -116,7 +118,7 @@ fn hold(
         next: 0,
         count,
         waiting: BTreeMap::new(),
-        waiting_max: family.count("waiting").max(1) as usize,
+        waiting_max: with.waiting.max(1) as usize,
         sent: 0,
         tally: BTreeMap::new(),
         faults: Vec::new(),

@@ -3,7 +3,6 @@
 
 mod streams;
 
-use super::Member;
 use crate::pressure::{Plan, Round};
 use crate::{Runner, habits};
 use conduit::streams::HEAD;
@@ -15,12 +14,10 @@ use dialogue::http3;
 use dialogue::talk::{Awaited, Move, TalkEnd, TalkScript};
 use sample::http2_code_name;
 use std::collections::BTreeMap;
-use torture::case::{Case, Family};
+use torture::case::{Case, FrameFlood};
 use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
-
-pub(super) const MEMBERS: &[Member] = &[Member { name: "frames", run }];
 
 /// Frames of one connection at most, whatever a file says.
 const FRAMES_MAX: u64 = 10_000;
@@ -173,31 +170,36 @@ fn hpack_kept(bytes: usize, block: &mut Vec<u8>) {
     write::kept_field(b"x-a", &vec![b'a'; bytes], block);
 }
 
-fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(super) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &FrameFlood,
+    result: &mut CaseResult,
+) {
     if let Some(why) = runner.noise() {
         result.outcome = TestOutcome::Inconclusive;
         result.notes.push(why);
         return;
     }
-    let named = family.text("kind");
+    let named = &with.kind;
     let kinds = if runner.target.spoken.is_http3() { &streams::KINDS[..] } else { &KINDS[..] };
     let Some(kind) = kinds.iter().find(|kind| kind.name == named) else {
         result.outcome = TestOutcome::Inconclusive;
         result.notes.push(format!("{} is no kind of flood", units::quoted(named)));
         return;
     };
-    let connections = runner.connections_max(family.count("connections"));
-    let script = script(runner, kind, family);
+    let connections = runner.connections_max(with.connections);
+    let script = script(runner, kind, with);
     let bytes = torture::record::sent(&script.steps).len() as u64;
     let scripts = (0..connections).map(|_| script.clone()).collect();
-    let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, family.span("hold")) };
+    let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, with.hold) };
     let round = runner.round(&case.id, &plan);
     let over_quic = runner.target.spoken.is_http3();
-    tell(family, &round, (connections, bytes, over_quic), result);
+    tell(with, &round, (connections, bytes, over_quic), result);
 }
 
 /// One connection that floods.
-fn script(runner: &mut Runner<'_>, kind: &FloodKind, family: &Family) -> TalkScript {
+fn script(runner: &mut Runner<'_>, kind: &FloodKind, with: &FrameFlood) -> TalkScript {
     let request = habits::plain_frame(runner.target, "");
     let over_quic = runner.target.spoken.is_http3();
     let head = if over_quic { HEAD } else { FRAME_HEAD };
@@ -211,13 +213,13 @@ fn script(runner: &mut Runner<'_>, kind: &FloodKind, family: &Family) -> TalkScr
             Move::Send([write::settings_ack(), before].concat()),
         ],
     };
-    let count = family.count("frames").min(FRAMES_MAX) as u32;
-    let each = (family.count("each").max(1) as u32).min(count.max(1));
+    let count = with.frames.min(FRAMES_MAX) as u32;
+    let each = (with.each.max(1) as u32).min(count.max(1));
     let mut at = 0;
     while at < count {
         let end = count.min(at + each);
         steps.push(Move::Send((at..end).flat_map(|number| (kind.each)(&flood, number)).collect()));
-        steps.push(Move::Pause(family.span("pause")));
+        steps.push(Move::Pause(with.pause));
         at = end;
     }
     let spoken = if over_quic { Spoken::Http3 } else { Spoken::Http2Raw };
@@ -226,12 +228,12 @@ fn script(runner: &mut Runner<'_>, kind: &FloodKind, family: &Family) -> TalkScr
 
 /// What well-behaved clients observed, and what the server did with those who pressed.
 fn tell(
-    family: &Family,
+    with: &FrameFlood,
     round: &Round,
     (connections, bytes, over_quic): (u64, u64, bool),
     result: &mut CaseResult,
 ) {
-    result.outcome = result.outcome.max(round.outcome);
+    result.outcome = result.outcome.max(round.outcome.into());
     result.health = Some(round.health);
     result.notes.extend(round.notes.iter().cloned());
     let is_by_server = |end: TalkEnd| matches!(end, TalkEnd::Closed | TalkEnd::Broken(_));
@@ -252,13 +254,13 @@ fn tell(
     let ended = round.ended.iter().filter(|one| is_by_server(one.end) || one.farewell.is_some());
     let ended: Vec<u64> = ended.map(|one| one.sent).collect();
     result.measures.push(Measure {
-        what: format!("{} until the server ends it", family.text("kind")),
+        what: format!("{} until the server ends it", with.kind),
         low: ended.iter().min().or(Some(&bytes)).map(|sent| *sent as f64),
         high: ended.iter().max().filter(|_| !ended.is_empty()).map(|sent| *sent as f64),
         unit: Unit::Bytes,
         note: format!(
             "{} frames, {}, on each of {connections} connections: {}",
-            family.count("frames"),
+            with.frames,
             show::bytes(bytes),
             said.join(", ")
         ),

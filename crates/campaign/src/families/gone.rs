@@ -1,18 +1,14 @@
 //! Whether the server gets over requests that hung in this run: their clients have left. It comes behind
 //! everything else, as a server that does not get over them is lost with it.
 
-use super::Member;
 use crate::{GATE, Runner};
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
-use torture::case::{Case, Family};
+use torture::case::{Case, Family, HangRepeats};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::result::CaseResult;
 use units::{Nanos, show};
-
-pub(super) const NAME: &str = "hang.gone";
-pub(super) const MEMBERS: &[Member] = &[Member { name: NAME, run }];
 
 /// A request that hung, as it was sent.
 #[derive(Clone, Debug)]
@@ -43,14 +39,22 @@ impl HangsSeen {
 }
 
 /// How often, and how long each, a request that hung is sent to see whether the server gets over it.
-pub(crate) fn family() -> Option<Family> {
+pub(crate) fn repeats() -> Option<HangRepeats> {
     // the catalogue is read by its tests
     let all = torture::catalogue::cases().unwrap_or_default();
-    all.into_iter().filter_map(|case| case.family).find(|family| family.run == NAME)
+    all.into_iter().find_map(|case| match case.family {
+        Some(Family::HangGone(with)) => Some(with),
+        _ => None,
+    })
 }
 
-fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let most = usize::try_from(family.count("most")).unwrap_or(usize::MAX);
+pub(super) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &HangRepeats,
+    result: &mut CaseResult,
+) {
+    let most = usize::try_from(with.most).unwrap_or(usize::MAX);
     let hangs: Vec<HungRequest> = runner.hangs.0.iter().take(most).cloned().collect();
     if !hangs.is_empty() && !runner.may_repeat() {
         result.outcome = TestOutcome::Skipped;
@@ -58,8 +62,8 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
         return;
     }
     for hung in hangs {
-        let times = family.count("times");
-        match runner.hang_on(&hung.script, times, family.span("patience")) {
+        let times = with.times;
+        match runner.hang_on(&hung.script, times, with.patience) {
             Some((sent, came_back)) => runner.gone(case, &hung, (sent, came_back), result),
             None => result.notes.push(format!(
                 "{} {}: up to {} more such requests, each given up, kept nobody out",

@@ -1,18 +1,15 @@
 //! Whose response is it? Requests whose responses are known beforehand, on several connections at once:
 //! one that belongs to another request is the gravest thing that a server can do.
 
-use super::Member;
 use crate::{PLAIN_DEADLINE, Runner, habits, spoken};
 use dialogue::replies::Response;
 use dialogue::talk::{Awaited, Move, Talk, TalkEnd, TalkScript};
-use torture::case::{Case, Family};
+use torture::case::{Case, MixedRequests, OddClients, RequestOrder};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult};
 use units::show;
-
-pub(super) const MEMBERS: &[Member] = &[Member { name: "mixed", run }];
 
 /// Different responses that are told apart at most.
 const KNOWN_MAX: usize = 12;
@@ -61,9 +58,14 @@ struct OwnRequests {
     script: TalkScript,
 }
 
-fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(super) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &MixedRequests,
+    result: &mut CaseResult,
+) {
     // one request a connection does without a connection that stays
-    let keeps = family.count("depth") > 1;
+    let keeps = with.depth > 1;
     let known = learn(runner, keeps);
     if known.len() < 2 {
         result.outcome = TestOutcome::Skipped;
@@ -75,13 +77,13 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
         return;
     }
     let (mut responses, mut unknown) = (0, 0);
-    for round in 0..family.count("rounds") {
+    for round in 0..with.rounds {
         if runner.is_stopped() || result.exchanges.len() >= KEPT_MAX {
             break;
         }
-        let asked = plan(runner, family, &known, round);
+        let asked = plan(runner, with, &known, round);
         let mut scripts: Vec<TalkScript> = asked.iter().map(|one| one.script.clone()).collect();
-        let neighbours = neighbours(runner, family, &scripts);
+        let neighbours = neighbours(runner, with, &scripts);
         // between ours, not behind them
         for (at, neighbour) in neighbours.into_iter().enumerate() {
             scripts.insert((at * 2).min(scripts.len()), neighbour);
@@ -198,12 +200,12 @@ fn request(runner: &Runner<'_>, target: &str, fields: &str, token: &str) -> Vec<
 /// What each connection asks in this round: neighbours never ask the same at the same place.
 fn plan(
     runner: &mut Runner<'_>,
-    family: &Family,
+    with: &MixedRequests,
     known: &[KnownResponse],
     round: u64,
 ) -> Vec<OwnRequests> {
-    let (connections, depth) = (family.count("connections"), family.count("depth"));
-    let in_turn = family.text("order") == "in turn";
+    let (connections, depth) = (with.connections, with.depth);
+    let in_turn = with.order == RequestOrder::InTurn;
     (0..connections)
         .map(|connection| {
             let which = |place: u64| (round + connection + place * 3) as usize % known.len();
@@ -227,20 +229,23 @@ fn plan(
 }
 
 /// Who is there beside: clients that leave in the middle, or whose requests are refused.
-fn neighbours(runner: &mut Runner<'_>, family: &Family, ours: &[TalkScript]) -> Vec<TalkScript> {
-    let beside = family.text("beside").to_owned();
+fn neighbours(
+    runner: &mut Runner<'_>,
+    with: &MixedRequests,
+    ours: &[TalkScript],
+) -> Vec<TalkScript> {
     let aborted = habits::plain_request(runner.target, "").repeat(4);
     (0..ours.len())
-        .filter_map(|index| match beside.as_str() {
-            "aborted" => {
+        .filter_map(|index| match with.beside {
+            OddClients::Aborted => {
                 let steps = vec![Move::Send(aborted.clone()), Move::Reset];
                 Some(runner.bare(steps, PLAIN_DEADLINE))
             }
-            "refused" => {
+            OddClients::Refused => {
                 let bytes = ERRORS[index % ERRORS.len()].as_bytes().to_vec();
                 Some(runner.bare(vec![Move::Send(bytes)], PLAIN_DEADLINE))
             }
-            _ => None,
+            OddClients::Nobody => None,
         })
         .collect()
 }

@@ -1,19 +1,16 @@
 //! Requests with bodies that are changed again and again, by what earlier ones brought to light.
 
-use super::Member;
 use crate::random::{FAILURES_MAX, HANGS_MAX};
 use crate::{PLAIN_DEADLINE, Runner};
 use dialogue::talk::{Talk, TalkEnd};
-use torture::case::{Case, Family};
+use torture::case::{Case, Mutation};
 use torture::fuzz::Shot;
-use torture::fuzz::mutate::{Behaviour, Corpus, FAMILY, Specimen};
+use torture::fuzz::mutate::{Behaviour, Corpus, Specimen};
 use torture::judge;
 use torture::judge::{Judgement, TestOutcome};
 use torture::record::sent;
 use torture::result::CaseResult;
 use units::{Nanos, show};
-
-pub(super) const MEMBERS: &[Member] = &[Member { name: FAMILY, run }];
 
 /// Requests under way at once. What is kept is looked at between two such rounds, so that the bytes are
 /// the same however soon the responses come.
@@ -23,11 +20,11 @@ const FIRST_TIME: Nanos = Nanos::from_secs(1);
 /// The same for half a message, for which it may wait as long as it likes.
 const WAITING_TIME: Nanos = Nanos::from_millis(150);
 
-fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result: &mut CaseResult) {
     let (values, fields) = (&runner.target.values, &runner.target.fields);
-    let mut corpus = Corpus::new(values, fields, family.count("corpus") as usize);
-    let asked = runner.settings.mutants_max.unwrap_or_else(|| family.count("number"));
-    let span = runner.settings.mutation.unwrap_or_else(|| family.span("span"));
+    let mut corpus = Corpus::new(values, fields, with.corpus as usize);
+    let asked = runner.settings.mutants_max.unwrap_or(with.number);
+    let span = runner.settings.mutation.unwrap_or(with.span);
     if runner.settings.mutation.is_some() && !runner.is_to_be_spared() {
         // on servers of others the bound of a case stands
         runner.world.governor().lengthen_case(span + PLAIN_DEADLINE);

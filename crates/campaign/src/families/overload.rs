@@ -1,38 +1,27 @@
 //! More than a server can serve: where it no longer follows, what it does beyond, and how it comes
 //! back. The load is open: requests fall due whether those before were answered or not.
 
-mod held;
+pub(super) mod held;
 mod knee;
 mod load;
-mod mixed;
-mod restart;
-mod soak;
-mod spike;
-mod starve;
+pub(super) mod mixed;
+pub(super) mod restart;
+pub(super) mod soak;
+pub(super) mod spike;
+pub(super) mod starve;
 mod steps;
-mod storm;
+pub(super) mod storm;
 
 pub(crate) use knee::Knee;
 
-use super::Member;
 use crate::Runner;
 use crate::pressure::{LATE_GRAVE, Pressed, PressureVerdict, health, outcome};
 use knee::{Limit, Played};
 use steps::LoadStep;
-use torture::case::Case;
-use torture::judge::TestOutcome;
+use torture::case::{Case, KneeSearch};
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Health, Probe, ProbeKind};
 use units::Nanos;
-
-pub(super) const MEMBERS: &[Member] = &[
-    Member { name: "overload.held", run: held::run },
-    Member { name: "overload.spike", run: spike::run },
-    Member { name: "overload.mixed", run: mixed::run },
-    Member { name: "overload.soak", run: soak::run },
-    Member { name: "overload.storm", run: storm::run },
-    Member { name: "overload.restart", run: restart::run },
-    Member { name: "overload.starve", run: starve::run },
-];
 
 /// What well-behaved clients observed of a load, and the word for it; instants count from the load's beginning.
 fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureVerdict) {
@@ -63,15 +52,19 @@ fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureV
 
 /// Where the server no longer follows, with its measures in the result the first time. `None`: the
 /// result says why nothing can be said.
-fn found(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) -> Option<Knee> {
-    let family = case.family.as_ref()?;
+fn found(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    search: KneeSearch,
+    result: &mut CaseResult,
+) -> Option<Knee> {
     if let Some(why) = runner.noise() {
         result.outcome = TestOutcome::Inconclusive;
         result.notes.push(why);
         return None;
     }
     let known = runner.knee.is_some();
-    let knee = runner.knee(case, family);
+    let knee = runner.knee(case, search);
     if !known {
         result.measures.extend(knee.measures());
     }
@@ -104,7 +97,8 @@ fn is_ours(played: &Played, step: &LoadStep) -> Option<String> {
 }
 
 /// What well-behaved clients observed that is worse than any word for goodput or recovery.
-const GRAVE: [TestOutcome; 3] = [TestOutcome::Denied, TestOutcome::Leak, TestOutcome::Crashed];
+const GRAVE: [PressureOutcome; 3] =
+    [PressureOutcome::Denied, PressureOutcome::Leak, PressureOutcome::Crashed];
 
 /// The outcome of a load: of what well-behaved clients observed and of what was served the worse, as far as it
 /// is not our fault. In an overload late responses are no fault of the server's either.
@@ -112,18 +106,19 @@ fn settle(
     played: &Played,
     step: &LoadStep,
     felt: PressureVerdict,
-    grave: &[TestOutcome],
-    word: TestOutcome,
+    grave: &[PressureOutcome],
+    word: PressureOutcome,
     result: &mut CaseResult,
 ) {
     let worst = if grave.contains(&felt.outcome) { felt.outcome } else { word };
     let late = || played.probes.iter().any(|probe| probe.late > LATE_GRAVE);
-    let sick = felt.outcome == TestOutcome::Inconclusive && (played.load.is_short() || late());
-    let bad = worst.is_finding() || played.cut_short;
+    let sick = felt.outcome == PressureOutcome::Inconclusive && (played.load.is_short() || late());
+    let bad = TestOutcome::from(worst).is_finding() || played.cut_short;
     let ours = is_ours(played, step).filter(|_| bad);
     if sick || grave.contains(&felt.outcome) {
         result.notes.splice(0..0, felt.notes);
     }
     result.notes.splice(0..0, ours.clone());
-    result.outcome = if sick || ours.is_some() { TestOutcome::Inconclusive } else { worst };
+    let nothing = sick || ours.is_some();
+    result.outcome = if nothing { TestOutcome::Inconclusive } else { worst.into() };
 }

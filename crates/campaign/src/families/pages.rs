@@ -1,27 +1,29 @@
 //! Random data for every page of a list: pages behind one front are often made by several programs.
 
-use super::Member;
 use crate::Runner;
 use dialogue::text::Values;
-use torture::case::{Case, Family, Fuzz};
+use torture::case::{Case, Fuzz, PageRequests};
 use torture::fuzz;
 use torture::fuzz::FuzzPlace;
 use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 
-pub(super) const MEMBERS: &[Member] = &[Member { name: "pages", run }];
-
 /// Failures after which a page is sent no more: the point is made.
 const FAILURES_MAX: u64 = 3;
 
 /// Random data in query, path, body and not escaped, in turn.
-fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(super) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &PageRequests,
+    result: &mut CaseResult,
+) {
     let all = &runner.settings.pages;
-    let most = family.count("pages") as usize;
+    let most = with.pages as usize;
     if all.len() > most {
         result.notes.push(format!("of {} pages the first {most} were tried", all.len()));
     }
-    let each = family.count("each").min(runner.settings.executions_max);
+    let each = with.each.min(runner.settings.executions_max);
     for (number, page) in all.iter().take(most).enumerate() {
         let values = Values { path: page.clone(), ..runner.target.values.clone() };
         let mut failures = 0;
@@ -33,7 +35,7 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
             let random = Fuzz {
                 place: place(index, !values.post.is_empty()),
                 count: each,
-                length: family.count("length"),
+                length: with.length.0,
             };
             let (seed, fields) = (runner.settings.seed, &runner.target.fields);
             let shot = fuzz::shot(seed, &case.id, case.version, &random, index, &values, fields);

@@ -1,7 +1,6 @@
 //! What only segments of our own making can do: requests cut anywhere and in the wrong order, segments
 //! that contradict each other, and connections that are held past all sockets.
 
-use super::Member;
 use super::connection::plainly;
 use crate::pressure::Plan;
 use crate::{PLAIN_DEADLINE, Runner, accuse, habits};
@@ -9,19 +8,11 @@ use dialogue::packets::{
     Opening, PacketContent, PacketKind, PacketStep, PlaceBase, SegmentStep, SeqPlace, StreamPart,
 };
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
-use torture::case::{Case, Family};
-use torture::judge::{FailureKind, Judgement, TestOutcome, seen};
+use torture::case::{Case, RequestSplits, SegmentOverlap, SegmentState, SegmentsHeld};
+use torture::judge::{ConversationOutcome, FailureKind, Judgement, TestOutcome, seen};
 use torture::record::{Execution, sent as spoken};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::Nanos;
-
-pub(super) const MEMBERS: &[Member] = &[
-    Member { name: "segments.cuts", run: cuts },
-    Member { name: "segments.overlap", run: overlap },
-];
-
-/// Those that hold connections while probes run beside them.
-pub(super) const HOLDING: &[Member] = &[Member { name: "segments.held", run: held }];
 
 /// Failures of which everything is kept.
 const KEPT_MAX: usize = 5;
@@ -40,6 +31,8 @@ const TO_READ: Nanos = Nanos::from_millis(50);
 const WINDOW: u16 = 1_024;
 /// What a response is taken to have beside its content.
 const HEAD: u64 = 100;
+/// SYN alone, of the flags of a segment (RFC 9293 section 3.1).
+const SYN: u8 = 0x02;
 /// Bytes of half a request.
 const HALF: i32 = 12;
 
@@ -56,10 +49,15 @@ fn open(window: u16) -> Move {
 }
 
 /// A valid request in two segments that end at every place, in order and the other way round.
-fn cuts(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(super) fn cuts(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &RequestSplits,
+    result: &mut CaseResult,
+) {
     let length = habits::plain_request(runner.target, "Connection: close\r\n").len();
-    let step = length.div_ceil(family.count("splits").max(1) as usize).max(1);
-    let pause = Move::Pause(family.span("pause"));
+    let step = length.div_ceil(with.splits.max(1) as usize).max(1);
+    let pause = Move::Pause(with.pause);
     let cut = |at: usize, swapped: bool| {
         let mut halves = [packet(part(0, Some(at as i32))), packet(part(at as i32, None))];
         if swapped {
@@ -70,7 +68,7 @@ fn cuts(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut Case
     };
     let places: Vec<(usize, bool)> =
         (1..length).step_by(step).flat_map(|at| [(at, false), (at, true)]).collect();
-    for group in places.chunks(family.count("together").max(1) as usize) {
+    for group in places.chunks(with.together.max(1) as usize) {
         if runner.is_stopped() || result.exchanges.len() >= KEPT_MAX {
             return;
         }
@@ -121,7 +119,12 @@ impl OverlapWinner {
 }
 
 /// Segments that overlap with different bytes: `GET`, and `GEX`, which nobody serves.
-fn overlap(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(super) fn overlap(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &SegmentOverlap,
+    result: &mut CaseResult,
+) {
     let plain = habits::plain_request(runner.target, "Connection: close\r\n");
     let mut other = plain.clone();
     if let Some(third) = other.get_mut(2) {
@@ -133,7 +136,7 @@ fn overlap(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut C
     }
     for geometry in &GEOMETRIES {
         let mut taken: Vec<OverlapWinner> = Vec::new();
-        for attempt in 1..=family.count("rounds") as u32 {
+        for attempt in 1..=with.rounds as u32 {
             if runner.is_stopped() {
                 return;
             }
@@ -207,21 +210,23 @@ fn taken_of(runner: &Runner<'_>, talk: &Talk) -> OverlapWinner {
 fn overlap_judgement(talk: &Talk, taken: OverlapWinner, agrees: bool) -> Judgement {
     let unconnected = matches!(talk.end, TalkEnd::Unconnected(_) | TalkEnd::Bounded);
     let (outcome, why) = match taken {
-        _ if unconnected => (TestOutcome::Inconclusive, "no connection"),
-        OverlapWinner::Neither => {
-            (TestOutcome::Fail, "every byte came, in one form or another, and nothing came back")
-        }
-        _ if !agrees => {
-            (TestOutcome::Fail, "the same segments gave the program other bytes than before")
-        }
-        _ => (TestOutcome::Pass, ""),
+        _ if unconnected => (ConversationOutcome::Inconclusive, "no connection"),
+        OverlapWinner::Neither => (
+            ConversationOutcome::Fail,
+            "every byte came, in one form or another, and nothing came back",
+        ),
+        _ if !agrees => (
+            ConversationOutcome::Fail,
+            "the same segments gave the program other bytes than before",
+        ),
+        _ => (ConversationOutcome::Pass, ""),
     };
     Judgement {
-        outcome,
+        outcome: outcome.into(),
         seen: seen(talk),
         expected: "always the bytes of the same segment".to_owned(),
         why: why.to_owned(),
-        kind: (outcome == TestOutcome::Fail).then_some(FailureKind::Answer),
+        kind: (outcome == ConversationOutcome::Fail).then_some(FailureKind::Answer),
     }
 }
 
@@ -245,25 +250,25 @@ fn exchange(
 }
 
 /// Connections that are held in a state which no socket keeps, with well-behaved clients beside them.
-fn held(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(super) fn held(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &SegmentsHeld,
+    result: &mut CaseResult,
+) {
     if let Some(why) = runner.noise() {
         result.outcome = TestOutcome::Inconclusive;
         result.notes.push(why);
         return;
     }
-    let kind = family.text("kind");
-    let Some(steps) = held_steps(runner, kind) else {
-        result.outcome = TestOutcome::Inconclusive;
-        result.notes.push(format!("{} is no state that can be held", units::quoted(kind)));
-        return;
-    };
-    let connections = runner.connections_max(family.count("connections"));
+    let (kind, steps) = held_steps(runner, with.kind);
+    let connections = runner.connections_max(with.connections);
     let bare = runner.raw_bare(steps, LIFE);
     let script = TalkScript { hold: true, ..bare };
     let scripts = (0..connections).map(|_| script.clone()).collect();
-    let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, family.span("hold")) };
+    let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, with.hold) };
     let round = runner.round(&case.id, &plan);
-    result.outcome = result.outcome.max(round.outcome);
+    result.outcome = result.outcome.max(round.outcome.into());
     result.health = Some(round.health);
     result.notes.extend(round.notes.iter().cloned());
     let ended = round
@@ -272,7 +277,7 @@ fn held(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut Case
         .filter(|one| matches!(one.end, TalkEnd::Closed | TalkEnd::Broken(_)))
         .count();
     let stood = round.ended.iter().filter(|one| one.connected.is_some()).count();
-    let hold = units::show::duration(family.span("hold"));
+    let hold = units::show::duration(with.hold);
     result.measures.push(Measure::exact(
         format!("connections held: {kind}"),
         stood as f64,
@@ -281,17 +286,20 @@ fn held(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut Case
     ));
 }
 
-/// What leads to the state of this name.
-fn held_steps(runner: &Runner<'_>, kind: &str) -> Option<Vec<Move>> {
-    Some(match kind {
-        "half-open" => {
-            let syn = PacketStep::parse("segment flags=S").ok()?;
+/// What the state is called, and what leads to it.
+fn held_steps(runner: &Runner<'_>, state: SegmentState) -> (&'static str, Vec<Move>) {
+    match state {
+        SegmentState::HalfOpen => {
+            let syn = packet(SegmentStep { flags: Some(SYN), times: 1, ..SegmentStep::default() });
             let kinds = vec![PacketKind::SynAck, PacketKind::Rst];
             let expect = PacketStep::Expect { kinds, within: Nanos::SECOND };
-            vec![Move::Packet(syn), Move::Packet(expect)]
+            ("half-open", vec![syn, Move::Packet(expect)])
         }
-        "half-closed" => vec![open(u16::MAX), packet(part(0, Some(HALF))), Move::HalfClose],
-        "zero-window" => {
+        SegmentState::HalfClosed => {
+            let half = packet(part(0, Some(HALF)));
+            ("half-closed", vec![open(u16::MAX), half, Move::HalfClose])
+        }
+        SegmentState::ZeroWindow => {
             let requests = unread_requests(runner);
             let length = requests.len() as i32;
             let mut steps = vec![
@@ -303,10 +311,9 @@ fn held_steps(runner: &Runner<'_>, kind: &str) -> Option<Vec<Move>> {
                 let to = length.min(from + AT_ONCE as i32);
                 steps.extend([packet(part(from, Some(to))), Move::Pause(TO_READ)]);
             }
-            steps
+            ("zero-window", steps)
         }
-        _ => return None,
-    })
+    }
 }
 
 /// Requests whose responses no kernel takes off a program whole.

@@ -7,32 +7,20 @@ mod states;
 mod verdict;
 
 pub(crate) use meter::{Meter, are_beside};
-pub(super) use states::SlowState;
+pub(super) use states::SlowHold;
+use states::SlowState;
 
-use super::Member;
 use crate::Runner;
-use torture::case::{Case, Family};
+use torture::case::Case;
 use torture::judge::TestOutcome;
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure};
 use verdict::Held;
 
-pub(super) const SUMMARY: &str = "limit.deadlines";
-pub(super) const MEMBERS: &[Member] = &[
-    Member { name: "slow.silent", run },
-    Member { name: "slow.head", run },
-    Member { name: "slow.head-dripped", run },
-    Member { name: "slow.body", run },
-    Member { name: "slow.body-dripped", run },
-    Member { name: "slow.unread", run },
-    Member { name: "slow.sipped", run },
-    Member { name: "slow.idle", run },
-    Member { name: "slow.handshake", run },
-    Member { name: SUMMARY, run: summary },
-];
-
-fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let Some(state) = SlowState::named(&family.run) else { return };
+/// Of a case that holds a slow state.
+pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
+    let Some(hold) = SlowHold::of(case) else { return };
+    let state = hold.state;
     if let Some(why) = runner.hold_states(case) {
         result.outcome = TestOutcome::Skipped;
         result.skipped = Some(why);
@@ -53,7 +41,7 @@ fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseR
     }
     for held in held.iter().filter(|held| !held.was_answered_early(state)) {
         let steady = others.iter().find(|one| one.is_as(held));
-        let (judgement, measure) = held.judged(state, family, steady);
+        let (judgement, measure) = held.judged(&hold, steady);
         runner.told(&Execution {
             case,
             name: &held.name,
@@ -92,7 +80,7 @@ const DEADLINES: [(&str, &[SlowState]); 3] = [
 
 /// For each deadline the longest that a connection really lasted: what the group of slow clients
 /// measures, on the page of limits.
-fn summary(runner: &mut Runner<'_>, _: &Case, _: &Family, result: &mut CaseResult) {
+pub(super) fn summary(runner: &mut Runner<'_>, result: &mut CaseResult) {
     for (what, states) in DEADLINES {
         let mut longest: Option<Measure> = None;
         for state in states {
@@ -123,7 +111,7 @@ impl Runner<'_> {
     /// The numbers of a state, which is held now where it has not been.
     fn measured(&mut self, state: SlowState) -> Vec<Measure> {
         let Some(case) = self.case_of(state) else { return Vec::new() };
-        let Some(family) = case.family.clone() else { return Vec::new() };
+        let Some(hold) = SlowHold::of(&case) else { return Vec::new() };
         if self.hold_states(&case).is_some() {
             return Vec::new();
         }
@@ -132,7 +120,7 @@ impl Runner<'_> {
         let waited = held.iter().filter(|held| !held.was_answered_early(state));
         let measure = |held: &Held| {
             let steady = others.iter().find(|one| one.is_as(held));
-            held.judged(state, &family, steady).1
+            held.judged(&hold, steady).1
         };
         waited.filter_map(measure).collect()
     }

@@ -1,25 +1,16 @@
 //! What happens before HTTP: records and handshakes that no TLS library sends, and the cost of those
 //! that all send.
 
-mod again;
+pub(super) mod again;
 
-use super::Member;
 use crate::{PLAIN_DEADLINE, Runner, spoken};
 use dialogue::hello::{ALERT, HANDSHAKE, Hello, name_of, record};
 use dialogue::talk::{All, Move, Talk, TalkEnd, TalkScript, What};
-use torture::case::{Case, Family};
-use torture::judge::{Judgement, TestOutcome, renegotiation};
+use torture::case::{Case, SlowHeld, TlsHandshakes, TlsWait};
+use torture::judge::{ConversationOutcome, Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Seen, Unit};
 use units::{Nanos, show};
-
-pub(super) const MEMBERS: &[Member] = &[
-    Member { name: "tls.silent", run: silent },
-    Member { name: "tls.pieces", run: pieces },
-    Member { name: "tls.records", run: records },
-    Member { name: "tls.handshakes", run: handshakes },
-    Member { name: renegotiation::FAMILY, run: again::run },
-];
 
 /// What a server says to bytes that begin a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,44 +63,49 @@ struct Trial {
     name: &'static str,
     moves: Vec<Move>,
     expected: &'static str,
-    judge: fn(HandshakeReply) -> TestOutcome,
+    judge: fn(HandshakeReply) -> ConversationOutcome,
 }
 
 /// Refusing is right, and nothing else is.
-fn refused(reply: HandshakeReply) -> TestOutcome {
+fn refused(reply: HandshakeReply) -> ConversationOutcome {
     match reply {
         HandshakeReply::Alert(_) | HandshakeReply::Ended | HandshakeReply::Plain => {
-            TestOutcome::Pass
+            ConversationOutcome::Pass
         }
-        HandshakeReply::Unconnected | HandshakeReply::Cut => TestOutcome::Inconclusive,
+        HandshakeReply::Unconnected | HandshakeReply::Cut => ConversationOutcome::Inconclusive,
         HandshakeReply::Hello | HandshakeReply::Other | HandshakeReply::Nothing => {
-            TestOutcome::Fail
+            ConversationOutcome::Fail
         }
     }
 }
 
 /// Refusing and going on are both right; saying nothing is not.
-fn answered(reply: HandshakeReply) -> TestOutcome {
-    if reply == HandshakeReply::Hello { TestOutcome::Pass } else { refused(reply) }
+fn answered(reply: HandshakeReply) -> ConversationOutcome {
+    if reply == HandshakeReply::Hello { ConversationOutcome::Pass } else { refused(reply) }
 }
 
 /// RFC 7301 section 3.2: who supports the extension refuses; who does not goes on.
-fn no_protocol(reply: HandshakeReply) -> TestOutcome {
-    if reply == HandshakeReply::Hello { TestOutcome::Alternative } else { refused(reply) }
+fn no_protocol(reply: HandshakeReply) -> ConversationOutcome {
+    if reply == HandshakeReply::Hello { ConversationOutcome::Alternative } else { refused(reply) }
 }
 
 /// RFC 8446 section 5.1 permits it, so that it must be understood; refusing harms few.
-fn understood(reply: HandshakeReply) -> TestOutcome {
+fn understood(reply: HandshakeReply) -> ConversationOutcome {
     match reply {
-        HandshakeReply::Hello => TestOutcome::Pass,
-        HandshakeReply::Unconnected | HandshakeReply::Cut => TestOutcome::Inconclusive,
-        other => refused(other).max(TestOutcome::Advisory),
+        HandshakeReply::Hello => ConversationOutcome::Pass,
+        HandshakeReply::Unconnected | HandshakeReply::Cut => ConversationOutcome::Inconclusive,
+        other => refused(other).max(ConversationOutcome::Advisory),
     }
 }
 
 /// A connection to the TLS port on which nothing is ever said.
-fn silent(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let horizon = family.span("horizon");
+pub(super) fn silent(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &SlowHeld,
+    result: &mut CaseResult,
+) {
+    let horizon = with.horizon;
     let mut script = plain(runner, Vec::new(), horizon);
     script.hold = true;
     let talk = runner.hold(script.clone());
@@ -120,14 +116,16 @@ fn silent(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut Ca
         false => format!("none within {}", show::duration(horizon)),
     };
     let outcome = match talk.end {
-        TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => TestOutcome::Inconclusive,
-        _ if !ended => TestOutcome::Unbounded,
-        _ if talk.over > family.span("soon") => TestOutcome::Advisory,
-        _ => TestOutcome::Pass,
+        TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => {
+            ConversationOutcome::Inconclusive
+        }
+        _ if !ended => ConversationOutcome::Unbounded,
+        _ if talk.over > with.soon => ConversationOutcome::Advisory,
+        _ => ConversationOutcome::Pass,
     };
     let seen = format!("{note} after {}", show::duration(talk.over));
-    let expected = format!("an end within {}", show::duration(family.span("soon")));
-    let judgement = Judgement { outcome, seen, expected, ..Judgement::default() };
+    let expected = format!("an end within {}", show::duration(with.soon));
+    let judgement = Judgement { outcome: outcome.into(), seen, expected, ..Judgement::default() };
     keep(runner, case, "silent from the beginning", &script, &talk, judgement, result);
     result.measures.push(Measure {
         what: "silent before TLS".to_owned(),
@@ -139,7 +137,12 @@ fn silent(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut Ca
 }
 
 /// A valid ClientHello, a byte a record.
-fn pieces(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(super) fn pieces(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &TlsWait,
+    result: &mut CaseResult,
+) {
     let hello = Hello { name: name(runner), ..Hello::default() };
     let records: Vec<u8> =
         hello.message().iter().flat_map(|byte| record(HANDSHAKE, &[*byte])).collect();
@@ -157,14 +160,19 @@ fn pieces(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut Ca
             judge: understood,
         },
     ];
-    tried(runner, case, family, trials, result);
+    tried(runner, case, with, trials, result);
 }
 
 /// Records that are none, and hellos that few send.
-fn records(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(super) fn records(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &TlsWait,
+    result: &mut CaseResult,
+) {
     let own = name(runner);
     let send = |bytes: Vec<u8>| vec![Move::Send(bytes)];
-    let with = |name: Option<&[u8]>| {
+    let named = |name: Option<&[u8]>| {
         let hello = Hello { name: name.map(<[u8]>::to_vec), ..Hello::default() };
         send(hello.record())
     };
@@ -183,23 +191,28 @@ fn records(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut C
         row("bytes that are no record", send(vec![0xff; 512]), refusal, refused),
         row("plain HTTP", send(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".to_vec()), refusal, refused),
         row("an unknown protocol by ALPN", send(foreign.record()), refusal, no_protocol),
-        row("no name", with(None), either, answered),
-        row("an unknown name", with(Some(b"loadstone.invalid")), either, answered),
-        row("an empty name", with(Some(b"")), either, answered),
-        row("a name of 255 bytes", with(Some(&long)), either, answered),
+        row("no name", named(None), either, answered),
+        row("an unknown name", named(Some(b"loadstone.invalid")), either, answered),
+        row("an empty name", named(Some(b"")), either, answered),
+        row("a name of 255 bytes", named(Some(&long)), either, answered),
     ];
-    tried(runner, case, family, trials, result);
+    tried(runner, case, with, trials, result);
 }
 
 /// Full handshakes, a connection each, at half the rate and at the rate.
-fn handshakes(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(super) fn handshakes(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &TlsHandshakes,
+    result: &mut CaseResult,
+) {
     result.outcome = TestOutcome::Held;
-    for rate in [family.number("rate") / 2.0, family.number("rate")] {
+    for rate in [with.rate / 2.0, with.rate] {
         if runner.is_stopped() || result.outcome != TestOutcome::Held {
             return;
         }
         let start = runner.world.now();
-        let count = (rate * family.span("hold").as_secs_f64()).max(1.0) as u64;
+        let count = (rate * with.hold.as_secs_f64()).max(1.0) as u64;
         let at = |number: u64| start + Nanos::from_secs_f64(number as f64 / rate);
         let scripts = (0..count).map(|number| {
             let bare = runner.bare(vec![Move::Close], PLAIN_DEADLINE);
@@ -242,11 +255,11 @@ fn handshake(talk: &Talk) -> Option<Nanos> {
 fn tried(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &TlsWait,
     trials: Vec<Trial>,
     result: &mut CaseResult,
 ) {
-    let wait = family.span("wait");
+    let wait = with.wait;
     let scripts: Vec<TalkScript> =
         trials.iter().map(|trial| plain(runner, trial.moves.clone(), wait)).collect();
     let talks = runner.together(scripts.clone());
@@ -254,12 +267,14 @@ fn tried(
         let reply = HandshakeReply::of(&talk);
         let outcome = (trial.judge)(reply);
         let why = match (outcome, reply) {
-            (TestOutcome::Fail, HandshakeReply::Nothing) => "it waits for what will never come",
-            (TestOutcome::Fail, _) => "it goes on with what it cannot have understood",
+            (ConversationOutcome::Fail, HandshakeReply::Nothing) => {
+                "it waits for what will never come"
+            }
+            (ConversationOutcome::Fail, _) => "it goes on with what it cannot have understood",
             _ => "",
         };
         let judgement = Judgement {
-            outcome,
+            outcome: outcome.into(),
             seen: reply.said(),
             expected: trial.expected.to_owned(),
             why: why.to_owned(),
@@ -327,43 +342,29 @@ mod tests {
 
     #[test]
     fn each_reply_is_told_and_judged() {
-        let table: [(&[u8], TalkEnd, &str, [TestOutcome; 4]); 7] = [
+        use ConversationOutcome::{Advisory, Alternative, Fail, Inconclusive, Pass};
+        let table: [(&[u8], TalkEnd, &str, [ConversationOutcome; 4]); 7] = [
             (
                 &[22, 3, 3, 0, 4, 2],
                 TalkEnd::Silent,
                 "the handshake goes on",
-                [TestOutcome::Fail, TestOutcome::Pass, TestOutcome::Alternative, TestOutcome::Pass],
+                [Fail, Pass, Alternative, Pass],
             ),
-            (
-                &[21, 3, 3, 0, 2, 2, 120],
-                TalkEnd::Closed,
-                "alert 120",
-                [TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Advisory],
-            ),
-            (
-                &[],
-                TalkEnd::Closed,
-                "closed without a byte",
-                [TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Advisory],
-            ),
+            (&[21, 3, 3, 0, 2, 2, 120], TalkEnd::Closed, "alert 120", [Pass, Pass, Pass, Advisory]),
+            (&[], TalkEnd::Closed, "closed without a byte", [Pass, Pass, Pass, Advisory]),
             (
                 b"HTTP/1.1 400 Bad Request\r\n",
                 TalkEnd::Closed,
                 "a response in plain HTTP",
-                [TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Pass, TestOutcome::Advisory],
+                [Pass, Pass, Pass, Advisory],
             ),
-            (&[], TalkEnd::Silent, "nothing, and the connection stands", [TestOutcome::Fail; 4]),
-            (&[21, 3], TalkEnd::Closed, "bytes that are no TLS", [TestOutcome::Fail; 4]),
+            (&[], TalkEnd::Silent, "nothing, and the connection stands", [Fail; 4]),
+            (&[21, 3], TalkEnd::Closed, "bytes that are no TLS", [Fail; 4]),
             (
                 &[],
                 TalkEnd::Unconnected(FailureClass::Refused),
                 "no connection",
-                [
-                    TestOutcome::Inconclusive,
-                    TestOutcome::Inconclusive,
-                    TestOutcome::Inconclusive,
-                    TestOutcome::Inconclusive,
-                ],
+                [Inconclusive, Inconclusive, Inconclusive, Inconclusive],
             ),
         ];
         for (raw, end, said, outcomes) in table {

@@ -1,7 +1,7 @@
 //! What pressure did to well-behaved clients, in one word and its figures: a pure function over the probes
 //! of a round. Every threshold is a constant here, and the report prints them.
 
-use torture::judge::TestOutcome;
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{Baseline, Health, Probe, ProbeKind, Seen};
 use units::{Nanos, show};
 
@@ -65,7 +65,7 @@ pub struct Pressed<'a> {
 /// One word and its reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PressureVerdict {
-    pub outcome: TestOutcome,
+    pub outcome: PressureOutcome,
     pub notes: Vec<String>,
 }
 
@@ -213,7 +213,7 @@ pub fn health(pressed: &Pressed<'_>) -> Health {
 /// The word, and why.
 pub fn outcome(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
     let nothing =
-        |why: String| PressureVerdict { outcome: TestOutcome::Inconclusive, notes: vec![why] };
+        |why: String| PressureVerdict { outcome: PressureOutcome::Inconclusive, notes: vec![why] };
     if pressed.is_short() {
         return nothing("descriptors or ports of ours ran out".to_owned());
     }
@@ -222,8 +222,12 @@ pub fn outcome(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
     }
     let found = found(pressed, health);
     match (pressed.lateness(), found.outcome) {
-        (Some((_, why)), TestOutcome::Degraded) => nothing(why),
-        (Some((worst, why)), word) if worst > LATE_GRAVE && word.is_finding() => nothing(why),
+        (Some((_, why)), PressureOutcome::Degraded) => nothing(why),
+        (Some((worst, why)), word)
+            if worst > LATE_GRAVE && TestOutcome::from(word).is_finding() =>
+        {
+            nothing(why)
+        }
         _ => found,
     }
 }
@@ -236,7 +240,7 @@ fn found(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
         notes.push(format!(
             "the server was gone {span} after the pressure stood: connections were reset and new ones refused at the same time"
         ));
-        return verdict(TestOutcome::Crashed, notes);
+        return verdict(PressureOutcome::Crashed, notes);
     }
     let refused = pressed.refused_after();
     if refused > REFUSED_MAX {
@@ -244,7 +248,7 @@ fn found(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
             "new connections were refused until {} after the release",
             show::duration(refused)
         ));
-        return verdict(TestOutcome::Crashed, notes);
+        return verdict(PressureOutcome::Crashed, notes);
     }
     notes.extend(signature(pressed));
     if health.recovery.is_none() {
@@ -254,10 +258,10 @@ fn found(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
         ));
     }
     if pressed.is_lost_for_good() {
-        return verdict(TestOutcome::Leak, notes);
+        return verdict(PressureOutcome::Leak, notes);
     }
     let word = word(pressed, health);
-    if word == TestOutcome::Degraded {
+    if word == PressureOutcome::Degraded {
         notes.extend(degradation(pressed, health));
     }
     verdict(word, notes)
@@ -281,19 +285,23 @@ fn degradation(pressed: &Pressed<'_>, health: &Health) -> Vec<String> {
     said
 }
 
-fn word(pressed: &Pressed<'_>, health: &Health) -> TestOutcome {
+fn word(pressed: &Pressed<'_>, health: &Health) -> PressureOutcome {
     let denied = [ProbeKind::New, ProbeKind::Keep]
         .into_iter()
         .any(|kind| pressed.lost_in_window(kind) > DENIED_SHARE);
     let back = health.recovery.is_some_and(|span| span <= BACK_WITHIN);
     match health {
-        _ if denied => TestOutcome::Denied,
-        Health { lost, shed, .. } if *lost < LOST_SHED && *shed > SHED_SHARE => TestOutcome::Shed,
-        Health { correct, .. } if *correct >= CORRECT_HELD && !is_slow(pressed) && back => {
-            TestOutcome::Held
+        _ if denied => PressureOutcome::Denied,
+        Health { lost, shed, .. } if *lost < LOST_SHED && *shed > SHED_SHARE => {
+            PressureOutcome::Shed
         }
-        Health { correct, shed, .. } if correct + shed >= SERVED_DEGRADED => TestOutcome::Degraded,
-        _ => TestOutcome::Denied,
+        Health { correct, .. } if *correct >= CORRECT_HELD && !is_slow(pressed) && back => {
+            PressureOutcome::Held
+        }
+        Health { correct, shed, .. } if correct + shed >= SERVED_DEGRADED => {
+            PressureOutcome::Degraded
+        }
+        _ => PressureOutcome::Denied,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Any director, with probes beside it.
 
 use super::Probes;
-use crate::Watcher;
+use crate::{CampaignEvent, Watcher};
 use dialogue::talk::{All, Conversations, Director, Talk, Wake};
 use torture::result::Probe;
 use units::Nanos;
@@ -49,7 +49,7 @@ impl<'a> Probed<'a> {
     fn tell(&mut self) -> bool {
         let new = self.probes.take();
         for probe in &new {
-            self.watcher.probe(probe);
+            self.watcher.hear(CampaignEvent::ProbeOver(probe));
             self.director.probed(probe);
         }
         let any = !new.is_empty();

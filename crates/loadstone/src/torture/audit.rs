@@ -2,7 +2,7 @@
 //! for each other (`torture::safety::chain`), appended to one file per user, whoever runs at the same
 //! time.
 
-use campaign::Watcher;
+use campaign::{CampaignEvent, Watcher};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
@@ -11,8 +11,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use torture::case::Case;
-use torture::result::{CaseResult, RunResult};
+use torture::result::RunResult;
 use torture::safety::chain;
 use torture::safety::chain::ChainLink;
 use torture::safety::permit::Ledger;
@@ -195,21 +194,24 @@ impl Ledger for Audit {
 pub(super) struct Writer(pub(super) Rc<RefCell<Audit>>);
 
 impl Watcher for Writer {
-    fn begin(&mut self, case: &Case) {
-        self.0.borrow_mut().note("case-begin", json!({ "case": case.id }));
-    }
-
-    fn case(&mut self, result: &CaseResult) {
-        let fields = json!({
-            "case": result.case.id,
-            "outcome": result.outcome.id(),
-            "skipped": result.skipped.as_deref().map(cut),
-            "connections": result.spent.connections,
-            "requests": result.spent.requests,
-            "bytes": result.spent.bytes,
-            "elapsed_s": result.took.as_secs_f64(),
-        });
-        self.0.borrow_mut().note("case-end", fields);
+    fn hear(&mut self, event: CampaignEvent<'_>) {
+        let (what, fields) = match event {
+            CampaignEvent::CaseBegins(case) => ("case-begin", json!({ "case": case.id })),
+            CampaignEvent::CaseOver(result) => {
+                let fields = json!({
+                    "case": result.case.id,
+                    "outcome": result.outcome.id(),
+                    "skipped": result.skipped.as_deref().map(cut),
+                    "connections": result.spent.connections,
+                    "requests": result.spent.requests,
+                    "bytes": result.spent.bytes,
+                    "elapsed_s": result.took.as_secs_f64(),
+                });
+                ("case-end", fields)
+            }
+            _ => return,
+        };
+        self.0.borrow_mut().note(what, fields);
     }
 }
 

@@ -5,7 +5,7 @@ use crate::args::{Disk, TortureArgs, beside_plan};
 use crate::exit::{Code, Failure};
 use crate::run::threads;
 use crate::run::trial::{Change, Reached, TrialSession, reach};
-use campaign::Watcher;
+use campaign::{CampaignEvent, Watcher};
 use engine::{Order, Setup};
 use plan::{Load, Plan, ResolveRule};
 use record::run::RunRecord;
@@ -20,7 +20,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use torture::beside::{CaseSpan, LoadCall, felt};
-use torture::case::Case;
 use torture::result::CaseResult;
 use torture::safety::{Asked, Class};
 use units::{Nanos, show};
@@ -327,14 +326,14 @@ pub(super) struct Spans {
 }
 
 impl Watcher for Spans {
-    fn begin(&mut self, _: &Case) {
-        self.begun = reactor::monotonic();
-    }
-
-    fn case(&mut self, result: &CaseResult) {
-        if result.skipped.is_none() {
-            let (case, from) = (result.case.id.clone(), self.begun);
-            self.over.push(CaseSpan { case, from, until: reactor::monotonic() });
+    fn hear(&mut self, event: CampaignEvent<'_>) {
+        match event {
+            CampaignEvent::CaseBegins(_) => self.begun = reactor::monotonic(),
+            CampaignEvent::CaseOver(result) if result.skipped.is_none() => {
+                let (case, from) = (result.case.id.clone(), self.begun);
+                self.over.push(CaseSpan { case, from, until: reactor::monotonic() });
+            }
+            _ => {}
         }
     }
 }

@@ -7,7 +7,7 @@ mod failure;
 use crate::exit::Failure;
 use ::record::torture::{ProbeRecord, TortureRecord};
 use anyhow::{Context, Result};
-use campaign::{TestTarget, Watcher};
+use campaign::{CampaignEvent, TestTarget, Watcher};
 use dialogue::talk::TalkScript;
 use report::torture::{PROBES_HEAD, Report, RunEnd, execution_line, probe_line, run_file};
 use std::collections::VecDeque;
@@ -229,6 +229,13 @@ impl Recorder {
         write_whole(&folder.join("shrunk.bin"), &shrunk.bytes())
     }
 
+    fn probed(&mut self, probe: &Probe) -> Result<()> {
+        let path = self.root.join("probes.csv");
+        self.probes
+            .write_all(probe_line(&ProbeRecord::of(probe)).as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
     fn case_over(&mut self, result: &CaseResult) -> Result<()> {
         if result.recovery.is_some() {
             self.keep_tail()?;
@@ -256,39 +263,25 @@ impl Recorder {
 }
 
 impl Watcher for Recorder {
-    fn ready(&mut self, plain: &Plain) {
-        self.run.plain = plain.clone();
-    }
-
-    fn begin(&mut self, _: &Case) {
-        self.failing.clear();
-        self.behind.clear();
-    }
-
-    fn behind(&mut self, name: &str, before: &[TalkScript]) {
-        self.behind.push((name.to_owned(), before.to_vec()));
-    }
-
-    fn execution(&mut self, execution: &Execution<'_>) {
-        self.attempt(|recorder| recorder.executed(execution));
-    }
-
-    fn probe(&mut self, probe: &Probe) {
-        self.attempt(|recorder| {
-            let path = recorder.root.join("probes.csv");
-            recorder
-                .probes
-                .write_all(probe_line(&ProbeRecord::of(probe)).as_bytes())
-                .with_context(|| format!("cannot write {}", path.display()))
-        });
-    }
-
-    fn case(&mut self, result: &CaseResult) {
-        self.attempt(|recorder| recorder.case_over(result));
-    }
-
-    fn shrunk(&mut self, shrunk: &Shrunk, execution: &Execution<'_>) {
-        self.attempt(|recorder| recorder.shrank(shrunk, execution));
+    fn hear(&mut self, event: CampaignEvent<'_>) {
+        match event {
+            CampaignEvent::Ready(plain) => self.run.plain = plain.clone(),
+            CampaignEvent::CaseBegins(_) => {
+                self.failing.clear();
+                self.behind.clear();
+            }
+            CampaignEvent::ConversationOver(execution) => {
+                self.attempt(|recorder| recorder.executed(execution));
+            }
+            CampaignEvent::FailsBehind { name, before } => {
+                self.behind.push((name.to_owned(), before.to_vec()));
+            }
+            CampaignEvent::ProbeOver(probe) => self.attempt(|recorder| recorder.probed(probe)),
+            CampaignEvent::CaseOver(result) => self.attempt(|recorder| recorder.case_over(result)),
+            CampaignEvent::FailureShrunk { shrunk, execution } => {
+                self.attempt(|recorder| recorder.shrank(shrunk, execution));
+            }
+        }
     }
 }
 

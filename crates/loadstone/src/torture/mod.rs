@@ -36,7 +36,7 @@ use crate::run::keeping::{Keeper, Keeping};
 use crate::run::path::{EmulatedPath, WantedPath};
 use audit::Writer;
 use beside::Planned;
-use campaign::{Settings, Watcher, Watchers, World};
+use campaign::{CampaignEvent, Settings, Watcher, Watchers, World};
 use dialogue::governor::Bounds;
 use directory::Recorder;
 use errands::Errands;
@@ -48,7 +48,7 @@ use report::torture::Report;
 use std::net::SocketAddr;
 pub(crate) use target::run_id;
 use torture::case::Case;
-use torture::result::{CaseResult, RunResult};
+use torture::result::RunResult;
 use units::Nanos;
 use url::Url;
 use world::Sockets;
@@ -211,9 +211,11 @@ struct Storing<'k> {
 }
 
 impl Watcher for Storing<'_> {
-    fn case(&mut self, result: &CaseResult) {
-        self.keeping.case(self.over, || OverCase::of(result));
-        self.over += 1;
+    fn hear(&mut self, event: CampaignEvent<'_>) {
+        if let CampaignEvent::CaseOver(result) = event {
+            self.keeping.case(self.over, || OverCase::of(result));
+            self.over += 1;
+        }
     }
 }
 

@@ -1,11 +1,10 @@
 //! Which case is under way: on a terminal all the time, elsewhere with a line a minute, so that a
 //! log of CI tells a long test from a hung one.
 
-use campaign::Watcher;
+use campaign::{CampaignEvent, Watcher};
 use indicatif::ProgressBar;
 use std::time::Duration;
 use torture::case::Case;
-use torture::record::Execution;
 use torture::result::CaseResult;
 use units::Nanos;
 
@@ -129,6 +128,17 @@ impl Progress {
 }
 
 impl Watcher for Progress {
+    fn hear(&mut self, event: CampaignEvent<'_>) {
+        match event {
+            CampaignEvent::CaseBegins(case) => self.begin(case),
+            CampaignEvent::ConversationOver(_) => self.tell(),
+            CampaignEvent::CaseOver(result) => self.over(result),
+            _ => {}
+        }
+    }
+}
+
+impl Progress {
     fn begin(&mut self, case: &Case) {
         let named = format!("{} {}", case.id, case.title);
         if let Some(lines) = &mut self.lines {
@@ -139,11 +149,7 @@ impl Watcher for Progress {
         }
     }
 
-    fn execution(&mut self, _execution: &Execution<'_>) {
-        self.tell();
-    }
-
-    fn case(&mut self, result: &CaseResult) {
+    fn over(&mut self, result: &CaseResult) {
         self.found += u64::from(result.outcome.is_finding());
         if let Some(lines) = &mut self.lines {
             lines.done += 1;

@@ -6,7 +6,7 @@ use crate::args::ShrinkArgs;
 use crate::exit::{Code, Failure};
 use crate::files;
 use campaign::shrink::Budget;
-use campaign::{Settings, Watcher, Watchers, World};
+use campaign::{CampaignEvent, Settings, Watcher, Watchers, World};
 use report::torture::shrunk_text;
 use std::path::Path;
 use torture::case::Case;
@@ -88,11 +88,17 @@ struct Writer<'k> {
 }
 
 impl Watcher for Writer<'_> {
-    fn ready(&mut self, plain: &Plain) {
-        self.run.plain = plain.clone();
+    fn hear(&mut self, event: CampaignEvent<'_>) {
+        match event {
+            CampaignEvent::Ready(plain) => self.run.plain = plain.clone(),
+            CampaignEvent::FailureShrunk { shrunk, execution } => self.keep(shrunk, execution),
+            _ => {}
+        }
     }
+}
 
-    fn shrunk(&mut self, shrunk: &Shrunk, execution: &Execution<'_>) {
+impl Writer<'_> {
+    fn keep(&mut self, shrunk: &Shrunk, execution: &Execution<'_>) {
         let own = |one: &&Kept| {
             let transcript = &one.failure.transcript;
             transcript.case == shrunk.case && transcript.name == shrunk.name

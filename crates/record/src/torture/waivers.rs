@@ -252,7 +252,7 @@ pub fn apply(waivers: &[Waiver], cases: &[CaseResult], today: Day) -> Vec<Applie
 }
 
 fn state(waiver: &Waiver, all: &[Waiver], case: Option<&CaseResult>, today: Day) -> WaiverState {
-    let Some(case) = case.filter(|case| !super::is_untested(case.outcome)) else {
+    let Some(case) = case.filter(|case| case.outcome.is_tested()) else {
         return WaiverState::Untested;
     };
     let found = match &waiver.exchange {

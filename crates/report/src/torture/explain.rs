@@ -4,7 +4,7 @@ use super::words;
 use crate::text::layout::Page;
 use crate::words::counted;
 use dialogue::packets::PacketStep;
-use torture::case::{Answers, Case, Need, PACKETS, Parameter, ScriptStep};
+use torture::case::{Answers, Case, Family, Need, PACKETS, Parameter, ScriptStep};
 use torture::fuzz::FuzzPlace;
 use units::show;
 
@@ -57,11 +57,11 @@ pub fn explain(case: &Case) -> String {
             page.wrapped("  length   ", &format!("0 to {most} bytes, each length as likely"));
         }
     }
-    for (name, parameter) in case.family.iter().flat_map(|family| &family.with) {
+    for (name, parameter) in case.family.iter().flat_map(Family::parameters) {
         let value = match parameter {
             Parameter::Number(number) => format!("{number}"),
             Parameter::Span(span) => words::deadline(span.as_secs_f64()),
-            Parameter::Text(text) => text.clone(),
+            Parameter::Text(text) => text,
         };
         page.wrapped(&format!("  {name:<8} "), &value);
     }

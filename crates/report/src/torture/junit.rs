@@ -2,13 +2,12 @@
 
 use super::words;
 use crate::xml::escaped;
-use record::torture::is_untested;
 use record::torture::{BaselineRecord, CaseRecord, ExchangeRecord, TortureRecord};
 
 /// The record as XML, with a line feed at its end. A finding is a failure if it is grave enough to
 /// fail the run; another passes, with what was found beside it.
 pub fn junit(record: &TortureRecord) -> String {
-    let untested = record.cases.iter().filter(|case| is_untested(case.outcome)).count() as u64;
+    let untested = record.cases.iter().filter(|case| !case.outcome.is_tested()).count() as u64;
     // what is waived is listed and counts for nothing
     let failed = record.cases.iter().filter(|case| case.fails(record.fail_on)).count();
     let skipped = untested + record.waived_count();
@@ -68,7 +67,7 @@ fn row(out: &mut String, record: &TortureRecord, case: &CaseRecord) {
                 _ => format!("<failure type=\"{id}\" message=\"{account}\"/>"),
             }
         }
-        outcome if is_untested(outcome) => {
+        outcome if !outcome.is_tested() => {
             let why = words::untested(case).unwrap_or_default();
             format!("<skipped message=\"{}\"/>", escaped(&why))
         }

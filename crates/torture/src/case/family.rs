@@ -1,18 +1,11 @@
-//! The part of a case's file that gives code its parameters.
+//! The part of a case's file that names code and gives it its parameters: a type for each family, so that
+//! code has the parameters that it works with, and no others.
 
-use super::read::CaseFault;
-use serde::Deserialize;
-use std::collections::BTreeMap;
-use units::{Nanos, parse_duration, parse_size, quoted};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use units::{Nanos, parse_duration, parse_size};
 
-/// Code that carries a case out, and its parameters.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Family {
-    /// Which code.
-    pub run: String,
-    pub with: BTreeMap<String, Parameter>,
-}
-
+/// A parameter as `explain` shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parameter {
     /// A plain number, of what the name says; a size is in bytes.
@@ -21,362 +14,544 @@ pub enum Parameter {
     Text(String),
 }
 
-/// What a parameter must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParameterKind {
-    Number,
-    /// Bytes: `"1MiB"`, or a number.
-    Size,
-    /// `"60s"`.
-    Span,
-    Text,
+/// How many bytes: in a file `"1MiB"`, or a number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByteCount(pub u64);
+
+/// What a parameter can be: how its value in a file is read, and how it is shown.
+trait ParameterValue: Sized {
+    fn read(given: toml::Value) -> Result<Self, String>;
+
+    fn shown(&self) -> Parameter;
 }
 
-/// Every family, and what its file must give it.
-pub(super) const FAMILIES: &[(&str, &[(&str, ParameterKind)])] = &[
-    (
-        "connection.bytes",
-        &[
-            ("short", ParameterKind::Size),
-            ("long", ParameterKind::Size),
-            ("rounds", ParameterKind::Number),
-        ],
-    ),
-    ("connection.same-port", &[("connections", ParameterKind::Number)]),
-    (
-        "connection.splits",
-        &[
-            ("splits", ParameterKind::Number),
-            ("together", ParameterKind::Number),
-            ("pause", ParameterKind::Span),
-        ],
-    ),
-    (
-        "escalate",
-        &[
-            ("levels", ParameterKind::Number),
-            ("length", ParameterKind::Size),
-            ("gap", ParameterKind::Span),
-            ("hold", ParameterKind::Span),
-            ("waiting", ParameterKind::Number),
-        ],
-    ),
-    (
-        "frames",
-        &[
-            ("kind", ParameterKind::Text),
-            ("connections", ParameterKind::Number),
-            ("frames", ParameterKind::Number),
-            ("each", ParameterKind::Number),
-            ("pause", ParameterKind::Span),
-            ("hold", ParameterKind::Span),
-        ],
-    ),
-    (
-        "hang.gone",
-        &[
-            ("times", ParameterKind::Number),
-            ("most", ParameterKind::Number),
-            ("patience", ParameterKind::Span),
-        ],
-    ),
-    ("limit.body", &[("most", ParameterKind::Size)]),
-    ("limit.chunks", &[("most", ParameterKind::Size), ("number", ParameterKind::Number)]),
-    ("limit.deadlines", &[]),
-    ("limit.declared", &[("most", ParameterKind::Size)]),
-    ("limit.fields", &[("most", ParameterKind::Number)]),
-    ("limit.head", &[("most", ParameterKind::Size)]),
-    ("limit.method", &[("most", ParameterKind::Size)]),
-    ("limit.name", &[("most", ParameterKind::Size)]),
-    ("limit.pairs", &[("most", ParameterKind::Number)]),
-    ("limit.pipeline", &[("most", ParameterKind::Number)]),
-    ("limit.ranges", &[("most", ParameterKind::Number)]),
-    ("limit.requests", &[("most", ParameterKind::Number)]),
-    ("limit.target", &[("most", ParameterKind::Size)]),
-    ("limit.trailers", &[("most", ParameterKind::Size), ("number", ParameterKind::Number)]),
-    ("limit.value", &[("most", ParameterKind::Size)]),
-    ("lint", &[]),
-    (
-        "mixed",
-        &[
-            ("connections", ParameterKind::Number),
-            ("depth", ParameterKind::Number),
-            ("rounds", ParameterKind::Number),
-            ("order", ParameterKind::Text),
-            ("beside", ParameterKind::Text),
-        ],
-    ),
-    (
-        crate::fuzz::mutate::FAMILY,
-        &[
-            ("corpus", ParameterKind::Number),
-            ("number", ParameterKind::Number),
-            ("span", ParameterKind::Span),
-        ],
-    ),
-    (
-        "overload.held",
-        &[
-            ("from", ParameterKind::Number),
-            ("ceiling", ParameterKind::Number),
-            ("step", ParameterKind::Span),
-            ("waiting", ParameterKind::Number),
-            ("hold", ParameterKind::Span),
-        ],
-    ),
-    (
-        "overload.mixed",
-        &[
-            ("from", ParameterKind::Number),
-            ("ceiling", ParameterKind::Number),
-            ("step", ParameterKind::Span),
-            ("waiting", ParameterKind::Number),
-            ("hold", ParameterKind::Span),
-        ],
-    ),
-    (
-        "overload.restart",
-        &[
-            ("from", ParameterKind::Number),
-            ("ceiling", ParameterKind::Number),
-            ("step", ParameterKind::Span),
-            ("waiting", ParameterKind::Number),
-            ("watch", ParameterKind::Span),
-        ],
-    ),
-    (
-        "overload.soak",
-        &[
-            ("from", ParameterKind::Number),
-            ("ceiling", ParameterKind::Number),
-            ("step", ParameterKind::Span),
-            ("waiting", ParameterKind::Number),
-            ("window", ParameterKind::Span),
-            ("odd", ParameterKind::Number),
-        ],
-    ),
-    (
-        "overload.spike",
-        &[
-            ("from", ParameterKind::Number),
-            ("ceiling", ParameterKind::Number),
-            ("step", ParameterKind::Span),
-            ("waiting", ParameterKind::Number),
-            ("spike", ParameterKind::Span),
-        ],
-    ),
-    (
-        "overload.starve",
-        &[
-            ("from", ParameterKind::Number),
-            ("ceiling", ParameterKind::Number),
-            ("step", ParameterKind::Span),
-            ("waiting", ParameterKind::Number),
-            ("starve", ParameterKind::Span),
-        ],
-    ),
-    ("overload.storm", &[("storm", ParameterKind::Span), ("connections", ParameterKind::Number)]),
-    (
-        "pages",
-        &[
-            ("each", ParameterKind::Number),
-            ("length", ParameterKind::Size),
-            ("pages", ParameterKind::Number),
-        ],
-    ),
-    (
-        "press.burst",
-        &[
-            ("connections", ParameterKind::Number),
-            ("within", ParameterKind::Span),
-            ("silence", ParameterKind::Span),
-        ],
-    ),
-    (
-        "press.ends",
-        &[
-            ("connections", ParameterKind::Number),
-            ("within", ParameterKind::Span),
-            ("horizon", ParameterKind::Span),
-        ],
-    ),
-    (
-        "press.held",
-        &[
-            ("state", ParameterKind::Text),
-            ("connections", ParameterKind::Number),
-            ("hold", ParameterKind::Span),
-        ],
-    ),
-    (
-        "press.honest",
-        &[
-            ("connections", ParameterKind::Number),
-            ("rate", ParameterKind::Size),
-            ("size", ParameterKind::Size),
-        ],
-    ),
-    ("press.keep-alive", &[("requests", ParameterKind::Number)]),
-    ("press.rate", &[("rate", ParameterKind::Number), ("span", ParameterKind::Span)]),
-    (
-        "press.resets",
-        &[
-            ("connections", ParameterKind::Number),
-            ("rate", ParameterKind::Number),
-            ("rounds", ParameterKind::Number),
-        ],
-    ),
-    (
-        "segments.cuts",
-        &[
-            ("splits", ParameterKind::Number),
-            ("together", ParameterKind::Number),
-            ("pause", ParameterKind::Span),
-        ],
-    ),
-    (
-        "segments.held",
-        &[
-            ("kind", ParameterKind::Text),
-            ("connections", ParameterKind::Number),
-            ("hold", ParameterKind::Span),
-        ],
-    ),
-    ("segments.overlap", &[("rounds", ParameterKind::Number)]),
-    ("slow.body", &[("horizon", ParameterKind::Span), ("soon", ParameterKind::Span)]),
-    (
-        "slow.body-dripped",
-        &[
-            ("horizon", ParameterKind::Span),
-            ("soon", ParameterKind::Span),
-            ("every", ParameterKind::Span),
-        ],
-    ),
-    ("slow.handshake", &[("horizon", ParameterKind::Span), ("soon", ParameterKind::Span)]),
-    ("slow.head", &[("horizon", ParameterKind::Span), ("soon", ParameterKind::Span)]),
-    (
-        "slow.head-dripped",
-        &[
-            ("horizon", ParameterKind::Span),
-            ("soon", ParameterKind::Span),
-            ("every", ParameterKind::Span),
-        ],
-    ),
-    ("slow.idle", &[("horizon", ParameterKind::Span), ("soon", ParameterKind::Span)]),
-    ("slow.silent", &[("horizon", ParameterKind::Span), ("soon", ParameterKind::Span)]),
-    (
-        "slow.sipped",
-        &[
-            ("horizon", ParameterKind::Span),
-            ("soon", ParameterKind::Span),
-            ("least", ParameterKind::Size),
-            ("buffer", ParameterKind::Size),
-        ],
-    ),
-    (
-        "slow.unread",
-        &[
-            ("horizon", ParameterKind::Span),
-            ("soon", ParameterKind::Span),
-            ("least", ParameterKind::Size),
-            ("buffer", ParameterKind::Size),
-        ],
-    ),
-    ("tls.again", &[("connections", ParameterKind::Number), ("wait", ParameterKind::Span)]),
-    ("tls.handshakes", &[("rate", ParameterKind::Number), ("hold", ParameterKind::Span)]),
-    ("tls.pieces", &[("wait", ParameterKind::Span)]),
-    ("tls.records", &[("wait", ParameterKind::Span)]),
-    ("tls.silent", &[("horizon", ParameterKind::Span), ("soon", ParameterKind::Span)]),
-];
-
-impl Family {
-    /// The number or size; 0 when there is none, which the reader of cases excludes.
-    pub fn number(&self, name: &str) -> f64 {
-        match self.with.get(name) {
-            Some(Parameter::Number(number)) => *number,
-            _ => 0.0,
-        }
+impl ParameterValue for u64 {
+    fn read(given: toml::Value) -> Result<u64, String> {
+        let number = given.as_integer().and_then(|number| u64::try_from(number).ok());
+        number.ok_or_else(|| format!("{given} is not a whole number from 0"))
     }
 
-    /// The number or size as a count; 0 when there is none, which the reader of cases excludes.
-    pub fn count(&self, name: &str) -> u64 {
-        // values below zero and beyond the range saturate
-        self.number(name) as u64
-    }
-
-    /// The span; zero when there is none, which the reader of cases excludes.
-    pub fn span(&self, name: &str) -> Nanos {
-        match self.with.get(name) {
-            Some(Parameter::Span(span)) => *span,
-            _ => Nanos::ZERO,
-        }
-    }
-
-    /// The text; empty when there is none, which the reader of cases excludes.
-    pub fn text(&self, name: &str) -> &str {
-        match self.with.get(name) {
-            Some(Parameter::Text(text)) => text,
-            _ => "",
-        }
+    fn shown(&self) -> Parameter {
+        Parameter::Number(*self as f64)
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct FamilyText {
-    run: toml::Spanned<String>,
-    #[serde(default)]
-    with: BTreeMap<String, toml::Spanned<toml::Value>>,
+impl ParameterValue for f64 {
+    fn read(given: toml::Value) -> Result<f64, String> {
+        let number = given.as_float().or_else(|| given.as_integer().map(|number| number as f64));
+        let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+        number.ok_or_else(|| format!("{given} is not a number from 0"))
+    }
+
+    fn shown(&self) -> Parameter {
+        Parameter::Number(*self)
+    }
 }
 
-/// Every parameter of the code is given, in its kind, and no other.
-pub(super) fn family(read: FamilyText) -> Result<Family, CaseFault> {
-    let (at, run) = (read.run.span().start, read.run.into_inner());
-    let Some((_, parameters)) = FAMILIES.iter().find(|(name, _)| *name == run) else {
-        let why = format!(
-            "{} is no family: {} are",
-            quoted(&run),
-            FAMILIES.iter().map(|(name, _)| *name).collect::<Vec<&str>>().join(", ")
-        );
-        return Err(CaseFault { at, why });
+impl ParameterValue for ByteCount {
+    fn read(given: toml::Value) -> Result<ByteCount, String> {
+        if let toml::Value::String(text) = &given {
+            return parse_size(text).map(ByteCount).map_err(|error| error.to_string());
+        }
+        let number = given.as_integer().and_then(|number| u64::try_from(number).ok());
+        number.map(ByteCount).ok_or_else(|| format!("{given} is not a size, such as \"1MiB\""))
+    }
+
+    fn shown(&self) -> Parameter {
+        Parameter::Number(self.0 as f64)
+    }
+}
+
+impl ParameterValue for Nanos {
+    fn read(given: toml::Value) -> Result<Nanos, String> {
+        let text = given.as_str().ok_or_else(|| format!("{given} is not a span, such as \"60s\""));
+        parse_duration(text?).map_err(|error| error.to_string())
+    }
+
+    fn shown(&self) -> Parameter {
+        Parameter::Span(*self)
+    }
+}
+
+impl ParameterValue for String {
+    fn read(given: toml::Value) -> Result<String, String> {
+        given.as_str().map(str::to_owned).ok_or_else(|| format!("{given} is not text"))
+    }
+
+    fn shown(&self) -> Parameter {
+        Parameter::Text(self.clone())
+    }
+}
+
+/// The value of a parameter in a file, with the reason where it cannot be one.
+fn given<'de, T: ParameterValue, D: Deserializer<'de>>(file: D) -> Result<T, D::Error> {
+    T::read(toml::Value::deserialize(file)?).map_err(D::Error::custom)
+}
+
+/// Words of which a parameter is one.
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $word:literal => $variant:ident,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$of])* $variant,)*
+        }
+
+        impl ParameterValue for $name {
+            fn read(given: toml::Value) -> Result<$name, String> {
+                match given.as_str() {
+                    $(Some($word) => Ok($name::$variant),)*
+                    _ => Err(format!("{given} is none of {}", [$($word),*].join(", "))),
+                }
+            }
+
+            fn shown(&self) -> Parameter {
+                let word = match self {
+                    $($name::$variant => $word,)*
+                };
+                Parameter::Text(word.to_owned())
+            }
+        }
+    )*};
+}
+
+words! {
+    /// A state of which many connections are held.
+    PressedState {
+        "half-head" => HalfHead,
+        "dripped-head" => DrippedHead,
+        "dripped-body" => DrippedBody,
+        /// A response that is not read.
+        "unread" => Unread,
+        "idle" => Idle,
+    }
+    /// A state that no socket keeps.
+    SegmentState {
+        "half-open" => HalfOpen,
+        "half-closed" => HalfClosed,
+        "zero-window" => ZeroWindow,
+    }
+    /// How the requests of a connection are sent.
+    RequestOrder {
+        "at once" => AtOnce,
+        /// Each when the response to the one before has come.
+        "in turn" => InTurn,
+    }
+    /// Who is there beside.
+    OddClients {
+        "nobody" => Nobody,
+        /// They leave in the middle.
+        "aborted" => Aborted,
+        /// What they ask is refused.
+        "refused" => Refused,
+    }
+}
+
+/// What the file of a case gives its code: every field, and nothing else.
+macro_rules! parameters {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $field:ident: $kind:ty,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$of])* #[serde(deserialize_with = "given")] pub $field: $kind,)*
+        }
+
+        impl $name {
+            fn shown(&self) -> Vec<(&'static str, Parameter)> {
+                vec![$((stringify!($field), self.$field.shown()),)*]
+            }
+        }
+    )*};
+}
+
+parameters! {
+    /// Requests in single bytes, short ones and long ones.
+    SingleBytes {
+        short: ByteCount,
+        long: ByteCount,
+        rounds: u64,
+    }
+    SamePort {
+        connections: u64,
+    }
+    /// A request that is cut at so many places, so many of them at once.
+    RequestSplits {
+        splits: u64,
+        together: u64,
+        /// Between the two parts.
+        pause: Nanos,
+    }
+    /// Random data that grows; `length` and `gap` are those of the first level.
+    Escalation {
+        levels: u64,
+        length: ByteCount,
+        gap: Nanos,
+        /// How long each level lasts.
+        hold: Nanos,
+        /// Requests under way at most.
+        waiting: u64,
+    }
+    FrameFlood {
+        /// What the code of floods calls it.
+        kind: String,
+        connections: u64,
+        /// On each connection; in one write; between two writes.
+        frames: u64,
+        each: u64,
+        pause: Nanos,
+        hold: Nanos,
+    }
+    /// Requests that hung, the first `most` of them, each sent up to so many times.
+    HangRepeats {
+        times: u64,
+        most: u64,
+        patience: Nanos,
+    }
+    SizeLimit {
+        most: ByteCount,
+    }
+    NumberLimit {
+        most: u64,
+    }
+    /// One of a size, and so many small ones.
+    SizeAndNumberLimit {
+        most: ByteCount,
+        number: u64,
+    }
+    MixedRequests {
+        connections: u64,
+        /// Requests on each connection.
+        depth: u64,
+        rounds: u64,
+        order: RequestOrder,
+        beside: OddClients,
+    }
+    Mutation {
+        /// Specimens beyond the seeds that are kept.
+        corpus: u64,
+        number: u64,
+        span: Nanos,
+    }
+    OverloadHeld {
+        from: f64,
+        ceiling: f64,
+        step: Nanos,
+        waiting: u64,
+        hold: Nanos,
+    }
+    OverloadMixed {
+        from: f64,
+        ceiling: f64,
+        step: Nanos,
+        waiting: u64,
+        hold: Nanos,
+    }
+    OverloadRestart {
+        from: f64,
+        ceiling: f64,
+        step: Nanos,
+        waiting: u64,
+        watch: Nanos,
+    }
+    OverloadSoak {
+        from: f64,
+        ceiling: f64,
+        step: Nanos,
+        waiting: u64,
+        window: Nanos,
+        /// Odd requests a second.
+        odd: f64,
+    }
+    OverloadSpike {
+        from: f64,
+        ceiling: f64,
+        step: Nanos,
+        waiting: u64,
+        spike: Nanos,
+    }
+    OverloadStarve {
+        from: f64,
+        ceiling: f64,
+        step: Nanos,
+        waiting: u64,
+        starve: Nanos,
+    }
+    OverloadStorm {
+        storm: Nanos,
+        connections: u64,
+    }
+    /// Random requests to each page of a list.
+    PageRequests {
+        each: u64,
+        length: ByteCount,
+        pages: u64,
+    }
+    PressBurst {
+        connections: u64,
+        within: Nanos,
+        silence: Nanos,
+    }
+    PressEnds {
+        connections: u64,
+        within: Nanos,
+        horizon: Nanos,
+    }
+    PressHeld {
+        state: PressedState,
+        connections: u64,
+        hold: Nanos,
+    }
+    /// Clients that are slow and honest.
+    PressHonest {
+        connections: u64,
+        /// A second, on each connection.
+        rate: ByteCount,
+        size: ByteCount,
+    }
+    PressKeepAlive {
+        requests: u64,
+    }
+    /// New connections a second.
+    PressRate {
+        rate: u64,
+        span: Nanos,
+    }
+    PressResets {
+        connections: u64,
+        rate: u64,
+        rounds: u64,
+    }
+    SegmentsHeld {
+        kind: SegmentState,
+        connections: u64,
+        hold: Nanos,
+    }
+    SegmentOverlap {
+        rounds: u64,
+    }
+    /// How long a state is held at most, and how soon its end is as it should be.
+    SlowHeld {
+        horizon: Nanos,
+        soon: Nanos,
+    }
+    SlowDripped {
+        horizon: Nanos,
+        soon: Nanos,
+        /// Between two drops.
+        every: Nanos,
+    }
+    /// A response that is not read, or slowly.
+    SlowRead {
+        horizon: Nanos,
+        soon: Nanos,
+        /// What the page has at least.
+        least: ByteCount,
+        /// What the kernel of the client takes.
+        buffer: ByteCount,
+    }
+    TlsAgain {
+        connections: u64,
+        wait: Nanos,
+    }
+    TlsHandshakes {
+        /// New ones a second.
+        rate: f64,
+        hold: Nanos,
+    }
+    TlsWait {
+        wait: Nanos,
+    }
+}
+
+/// How the rate is sought that a server still follows: requests a second from where, to where, for how long
+/// each rate is offered, and requests under way at most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KneeSearch {
+    pub from: f64,
+    pub ceiling: f64,
+    pub step: Nanos,
+    pub waiting: u64,
+}
+
+macro_rules! knee_searches {
+    ($($name:ident),*) => {$(
+        impl $name {
+            pub fn search(&self) -> KneeSearch {
+                let $name { from, ceiling, step, waiting, .. } = *self;
+                KneeSearch { from, ceiling, step, waiting }
+            }
+        }
+    )*};
+}
+
+knee_searches!(
+    OverloadHeld,
+    OverloadMixed,
+    OverloadRestart,
+    OverloadSoak,
+    OverloadSpike,
+    OverloadStarve
+);
+
+macro_rules! families {
+    (
+        bare { $($bare_name:literal => $bare:ident,)* }
+        $($name:literal => $variant:ident($with:ident),)*
+    ) => {
+        /// Code that carries a case out, and its parameters.
+        #[derive(Clone, Debug, PartialEq, Deserialize)]
+        #[serde(tag = "run", content = "with", deny_unknown_fields)]
+        pub enum Family {
+            $(#[serde(rename = $bare_name)] $bare,)*
+            $(#[serde(rename = $name)] $variant($with),)*
+        }
+
+        impl Family {
+            /// What the file gives, in the order of the names.
+            pub fn parameters(&self) -> Vec<(&'static str, Parameter)> {
+                let mut shown = match self {
+                    $(Family::$bare => Vec::new(),)*
+                    $(Family::$variant(with) => with.shown(),)*
+                };
+                shown.sort_by_key(|(name, _)| *name);
+                shown
+            }
+        }
     };
-    let mut with = BTreeMap::new();
-    for (name, given) in read.with {
-        let at = given.span().start;
-        let known = parameters.iter().find(|(known, _)| *known == name);
-        let Some((_, kind)) = known else {
-            return Err(CaseFault { at, why: format!("{run} has no parameter {}", quoted(&name)) });
-        };
-        let value = parameter(*kind, given.into_inner()).map_err(|why| CaseFault { at, why })?;
-        with.insert(name, value);
-    }
-    match parameters.iter().find(|(name, _)| !with.contains_key(*name)) {
-        Some((name, _)) => {
-            Err(CaseFault { at, why: format!("{run} needs the parameter `{name}`") })
-        }
-        None => Ok(Family { run, with }),
-    }
 }
 
-fn parameter(kind: ParameterKind, given: toml::Value) -> Result<Parameter, String> {
-    use toml::Value::{Float, Integer, String as Text};
-    match (kind, given) {
-        (ParameterKind::Number | ParameterKind::Size, Integer(number)) if number >= 0 => {
-            Ok(Parameter::Number(number as f64))
+families! {
+    bare {
+        "limit.deadlines" => LimitDeadlines,
+        "lint" => Lint,
+    }
+    "connection.bytes" => ConnectionBytes(SingleBytes),
+    "connection.same-port" => ConnectionSamePort(SamePort),
+    "connection.splits" => ConnectionSplits(RequestSplits),
+    "escalate" => Escalate(Escalation),
+    "frames" => Frames(FrameFlood),
+    "hang.gone" => HangGone(HangRepeats),
+    "limit.body" => LimitBody(SizeLimit),
+    "limit.chunks" => LimitChunks(SizeAndNumberLimit),
+    "limit.declared" => LimitDeclared(SizeLimit),
+    "limit.fields" => LimitFields(NumberLimit),
+    "limit.head" => LimitHead(SizeLimit),
+    "limit.method" => LimitMethod(SizeLimit),
+    "limit.name" => LimitName(SizeLimit),
+    "limit.pairs" => LimitPairs(NumberLimit),
+    "limit.pipeline" => LimitPipeline(NumberLimit),
+    "limit.ranges" => LimitRanges(NumberLimit),
+    "limit.requests" => LimitRequests(NumberLimit),
+    "limit.target" => LimitTarget(SizeLimit),
+    "limit.trailers" => LimitTrailers(SizeAndNumberLimit),
+    "limit.value" => LimitValue(SizeLimit),
+    "mixed" => Mixed(MixedRequests),
+    "mutate.bodies" => MutateBodies(Mutation),
+    "overload.held" => OverloadHeld(OverloadHeld),
+    "overload.mixed" => OverloadMixed(OverloadMixed),
+    "overload.restart" => OverloadRestart(OverloadRestart),
+    "overload.soak" => OverloadSoak(OverloadSoak),
+    "overload.spike" => OverloadSpike(OverloadSpike),
+    "overload.starve" => OverloadStarve(OverloadStarve),
+    "overload.storm" => OverloadStorm(OverloadStorm),
+    "pages" => Pages(PageRequests),
+    "press.burst" => PressBurst(PressBurst),
+    "press.ends" => PressEnds(PressEnds),
+    "press.held" => PressHeld(PressHeld),
+    "press.honest" => PressHonest(PressHonest),
+    "press.keep-alive" => PressKeepAlive(PressKeepAlive),
+    "press.rate" => PressRate(PressRate),
+    "press.resets" => PressResets(PressResets),
+    "segments.cuts" => SegmentsCuts(RequestSplits),
+    "segments.held" => SegmentsHeld(SegmentsHeld),
+    "segments.overlap" => SegmentsOverlap(SegmentOverlap),
+    "slow.body" => SlowBody(SlowHeld),
+    "slow.body-dripped" => SlowBodyDripped(SlowDripped),
+    "slow.handshake" => SlowHandshake(SlowHeld),
+    "slow.head" => SlowHead(SlowHeld),
+    "slow.head-dripped" => SlowHeadDripped(SlowDripped),
+    "slow.idle" => SlowIdle(SlowHeld),
+    "slow.silent" => SlowSilent(SlowHeld),
+    "slow.sipped" => SlowSipped(SlowRead),
+    "slow.unread" => SlowUnread(SlowRead),
+    "tls.again" => TlsAgain(TlsAgain),
+    "tls.handshakes" => TlsHandshakes(TlsHandshakes),
+    "tls.pieces" => TlsPieces(TlsWait),
+    "tls.records" => TlsRecords(TlsWait),
+    "tls.silent" => TlsSilent(SlowHeld),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::read_case;
+
+    const HEAD: &str = r#"
+id = "C-91"
+version = 1
+title = "states that are held"
+level = "opinion"
+ref = "none"
+why = "they cost"
+press = true
+
+"#;
+
+    fn read(family: &str) -> Result<Family, String> {
+        read_case("C-91.toml", &format!("{HEAD}{family}")).map(|case| case.family.unwrap())
+    }
+
+    const HELD: &str = r#"[family]
+run = "press.held"
+
+[family.with]
+state = "half-head"
+connections = 256
+hold = "4s"
+"#;
+
+    #[test]
+    fn a_family_has_its_parameters_in_their_types() {
+        let (state, connections) = (PressedState::HalfHead, 256);
+        let held = PressHeld { state, connections, hold: Nanos::from_secs(4) };
+        let family = read(HELD).unwrap();
+        assert_eq!(family, Family::PressHeld(held));
+        let shown = [
+            ("connections", Parameter::Number(256.0)),
+            ("hold", Parameter::Span(Nanos::from_secs(4))),
+            ("state", Parameter::Text("half-head".to_owned())),
+        ];
+        assert_eq!(family.parameters(), shown);
+        assert_eq!(read("[family]\nrun = \"lint\"\n"), Ok(Family::Lint));
+        let most =
+            |most: &str| read(&format!("[family]\nrun = \"limit.head\"\nwith.most = {most}\n"));
+        let limit = Family::LimitHead(SizeLimit { most: ByteCount(1 << 20) });
+        assert_eq!(most("\"1MiB\""), Ok(limit.clone()));
+        assert_eq!(most("1048576"), Ok(limit));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_parameter_is_said_with_its_line() {
+        let known = "expected one of `state`, `connections`, `hold`";
+        for (old, new, part) in [
+            ("press.held", "press.helt", "line 11: unknown variant `press.helt`, expected one of"),
+            ("hold = ", "held = ", &format!("line 16: unknown field `held`, {known}")),
+            ("hold = \"4s\"", "", "line 13: missing field `hold`"),
+            ("\"4s\"", "4", "line 16: 4 is not a span, such as \"60s\""),
+            ("\"4s\"", "\"4q\"", "line 16: \"4q\" is not a duration"),
+            ("256", "-1", "line 15: -1 is not a whole number from 0"),
+            ("256", "2.5", "line 15: 2.5 is not a whole number from 0"),
+            ("half-head", "half-hat", "line 14: \"half-hat\" is none of half-head, dripped-head"),
+            ("[family.with]", "[family.what]", "line 13: invalid value: string \"what\", expected"),
+        ] {
+            let said = read(&HELD.replace(old, new)).unwrap_err();
+            assert!(said.contains(part), "{old} -> {new}: {said}");
         }
-        (ParameterKind::Number, Float(number)) if number.is_finite() && number >= 0.0 => {
-            Ok(Parameter::Number(number))
-        }
-        (ParameterKind::Size, Text(text)) => parse_size(&text)
-            .map(|bytes| Parameter::Number(bytes as f64))
-            .map_err(|error| error.to_string()),
-        (ParameterKind::Span, Text(text)) => {
-            parse_duration(&text).map(Parameter::Span).map_err(|error| error.to_string())
-        }
-        (ParameterKind::Text, Text(text)) => Ok(Parameter::Text(text)),
-        (ParameterKind::Number, other) => Err(format!("{other} is not a number from 0")),
-        (ParameterKind::Size, other) => Err(format!("{other} is not a size, such as \"1MiB\"")),
-        (ParameterKind::Span, other) => Err(format!("{other} is not a span, such as \"60s\"")),
-        (ParameterKind::Text, other) => Err(format!("{other} is not text")),
+        let rate = "[family]\nrun = \"tls.handshakes\"\nwith = { rate = -1, hold = \"2s\" }\n";
+        assert!(read(rate).unwrap_err().contains("line 12: -1 is not a number from 0"));
+        let size = "[family]\nrun = \"limit.head\"\nwith = { most = \"1 mile\" }\n";
+        assert!(read(size).unwrap_err().contains("line 12: \"1 mile\" is not a size"));
+        assert!(read("[family]\nrun = \"limit.head\"\n").unwrap_err().contains("`with`"));
     }
 }

@@ -1,8 +1,7 @@
 //! TOML → case. Every message names the line.
 
-use super::family::{FamilyText, family};
 use super::{
-    Answers, Awaited, Case, Exchange, FOUND, Fuzz, Need, OWN, RequirementLevel, ScriptStep,
+    Answers, Awaited, Case, Exchange, FOUND, Family, Fuzz, Need, OWN, RequirementLevel, ScriptStep,
 };
 use crate::fuzz::FuzzPlace;
 use crate::judge::{Class, Risk};
@@ -46,7 +45,7 @@ struct CaseText {
     #[serde(default)]
     exchange: Vec<ExchangeText>,
     fuzz: Option<FuzzText>,
-    family: Option<FamilyText>,
+    family: Option<Family>,
 }
 
 #[derive(Deserialize)]
@@ -202,7 +201,7 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
         press: read.press,
         exchanges,
         fuzz: read.fuzz.as_ref().map(fuzz).transpose()?,
-        family: read.family.map(family).transpose()?,
+        family: read.family,
         text: "".into(),
     })
 }

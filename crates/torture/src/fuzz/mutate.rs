@@ -14,8 +14,6 @@ use dialogue::text::Values;
 use std::collections::BTreeSet;
 use units::{Nanos, Purpose, Seed, Stream};
 
-/// The family of cases that sends these, by the name in its file.
-pub const FAMILY: &str = "mutate.bodies";
 /// Between two pieces of a request that is sent in pieces.
 const PIECE_PAUSE: Nanos = Nanos::from_millis(20);
 /// Changes of one descendant at most.

@@ -1,9 +1,9 @@
 //! Judging a conversation by what its case says now, whoever had it and whenever.
 
 use super::{Judgement, Plain, judge, renegotiation};
-use crate::case::Case;
+use crate::case::{Case, Family};
 use crate::fuzz;
-use crate::fuzz::{Shot, mutate};
+use crate::fuzz::Shot;
 use dialogue::talk::{Talk, TalkScript};
 
 /// Judges the exchange of this name; `None` where the case judges by code, or has no such exchange.
@@ -18,10 +18,10 @@ pub fn again(
         return Some(judge(exchange, case.level, talk, plain));
     }
     // what came of a wish for a new handshake stands in the conversation alone
-    if case.family.as_ref().is_some_and(|family| family.run == renegotiation::FAMILY) {
+    if matches!(case.family, Some(Family::TlsAgain(_))) {
         return Some(renegotiation::Wish::of(talk).judgement(true));
     }
-    let mutates = case.family.as_ref().is_some_and(|family| family.run == mutate::FAMILY);
+    let mutates = matches!(case.family, Some(Family::MutateBodies(_)));
     (mutates || case.fuzz.is_some()).then(|| random(script, talk, plain))
 }
 

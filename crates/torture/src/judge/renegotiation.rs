@@ -1,12 +1,10 @@
 //! Judges a wish for a new handshake within a session of TLS up to 1.2.
 
-use super::{Judgement, TestOutcome};
+use super::{ConversationOutcome, Judgement};
 use dialogue::hello::{ALERT, HANDSHAKE};
 use dialogue::talk::{Talk, TalkEnd};
 use sample::FailureClass;
 
-/// What case files call the family.
-pub const FAMILY: &str = "tls.again";
 const APPLICATION: u8 = 23;
 /// Handshake messages (RFC 5246 section 7.4).
 const SERVER_HELLO: u8 = 2;
@@ -63,18 +61,18 @@ impl Wish {
     }
 
     /// `always`: it was granted on every connection.
-    pub fn judge(self, always: bool) -> TestOutcome {
+    pub fn judge(self, always: bool) -> ConversationOutcome {
         match self {
-            Wish::Granted if always => TestOutcome::Fail,
-            Wish::Granted | Wish::Unanswered => TestOutcome::Advisory,
-            Wish::Refused(_) | Wish::Ignored | Wish::Ended => TestOutcome::Pass,
-            Wish::NoSession | Wish::Unasked => TestOutcome::Inconclusive,
+            Wish::Granted if always => ConversationOutcome::Fail,
+            Wish::Granted | Wish::Unanswered => ConversationOutcome::Advisory,
+            Wish::Refused(_) | Wish::Ignored | Wish::Ended => ConversationOutcome::Pass,
+            Wish::NoSession | Wish::Unasked => ConversationOutcome::Inconclusive,
         }
     }
 
     pub fn judgement(self, always: bool) -> Judgement {
         Judgement {
-            outcome: self.judge(always),
+            outcome: self.judge(always).into(),
             seen: self.said(),
             expected: "alert no_renegotiation, or an end".to_owned(),
             why: self.why(always).to_owned(),
@@ -118,41 +116,41 @@ mod tests {
         let answer = [23, 3, 3, 0, 4, b'H', b'T', b'T', b'P'];
         let both = [warning.as_slice(), &answer].concat();
         let hello = [22, 3, 3, 0, 4, 2, 0, 0, 0];
-        let table: [(&[u8], TalkEnd, &str, [TestOutcome; 2]); 9] = [
-            (&both, TalkEnd::Closed, "alert no_renegotiation", [TestOutcome::Pass; 2]),
-            (&[21, 3, 3, 0, 2, 2, 10], TalkEnd::Closed, "alert 10", [TestOutcome::Pass; 2]),
-            (&[21, 3, 3, 0, 2, 1, 0], TalkEnd::Closed, "closed", [TestOutcome::Pass; 2]),
+        let table: [(&[u8], TalkEnd, &str, [ConversationOutcome; 2]); 9] = [
+            (&both, TalkEnd::Closed, "alert no_renegotiation", [ConversationOutcome::Pass; 2]),
+            (&[21, 3, 3, 0, 2, 2, 10], TalkEnd::Closed, "alert 10", [ConversationOutcome::Pass; 2]),
+            (&[21, 3, 3, 0, 2, 1, 0], TalkEnd::Closed, "closed", [ConversationOutcome::Pass; 2]),
             (
                 &answer,
                 TalkEnd::Closed,
                 "ignored, and the next request is answered",
-                [TestOutcome::Pass; 2],
+                [ConversationOutcome::Pass; 2],
             ),
-            (&[], TalkEnd::Closed, "closed", [TestOutcome::Pass; 2]),
+            (&[], TalkEnd::Closed, "closed", [ConversationOutcome::Pass; 2]),
             (
                 &hello,
                 TalkEnd::Silent,
                 "a new handshake begins",
-                [TestOutcome::Advisory, TestOutcome::Fail],
+                [ConversationOutcome::Advisory, ConversationOutcome::Fail],
             ),
             // a record that has not come whole, nothing at all
             (
                 &hello[..7],
                 TalkEnd::Silent,
                 "nothing, and the connection stands",
-                [TestOutcome::Advisory; 2],
+                [ConversationOutcome::Advisory; 2],
             ),
             (
                 &[],
                 TalkEnd::Unconnected(FailureClass::Tls),
                 "no session of TLS 1.2",
-                [TestOutcome::Inconclusive; 2],
+                [ConversationOutcome::Inconclusive; 2],
             ),
             (
                 &[],
                 TalkEnd::Unconnected(FailureClass::Refused),
                 "not asked",
-                [TestOutcome::Inconclusive; 2],
+                [ConversationOutcome::Inconclusive; 2],
             ),
         ];
         for (raw, end, said, outcomes) in table {

@@ -4,7 +4,7 @@ use super::growth::{Growth, NUMBER_LEAST, Shot};
 use crate::{Runner, TestTarget};
 use dialogue::talk::Awaited;
 use dialogue::talk::Move;
-use torture::case::{Case, Family};
+use torture::case::{Case, SizeAndNumberLimit, SizeLimit};
 use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Unit};
 use units::Nanos;
@@ -22,10 +22,10 @@ fn posted(target: &TestTarget, fields: &str) -> String {
 }
 
 /// The body is withheld: the server says at once what it thinks of its length, or waits.
-pub(super) fn declared(
+pub(in crate::families) fn declared(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &SizeLimit,
     result: &mut CaseResult,
 ) {
     let target = runner.target;
@@ -43,12 +43,17 @@ pub(super) fn declared(
         is_sent: false,
         factor: DECLARED_FACTOR,
         wanted: &[413],
-        ..Growth::of_bytes("declared body", family.count("most"), &shot)
+        ..Growth::of_bytes("declared body", with.most.0, &shot)
     };
     runner.grow(case, &growth, result);
 }
 
-pub(super) fn body(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(in crate::families) fn body(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &SizeLimit,
+    result: &mut CaseResult,
+) {
     let target = runner.target;
     let shot = |size: u64| {
         let mut bytes = posted(target, &format!("Content-Length: {size}\r\n")).into_bytes();
@@ -59,7 +64,7 @@ pub(super) fn body(runner: &mut Runner<'_>, case: &Case, family: &Family, result
         counted: "its content",
         wanted: &[413],
         endless: TestOutcome::Pass,
-        ..Growth::of_bytes("body", family.count("most"), &shot)
+        ..Growth::of_bytes("body", with.most.0, &shot)
     };
     runner.grow(case, &growth, result);
 }
@@ -69,10 +74,10 @@ fn chunked(target: &TestTarget, rest: &str) -> Shot {
     Shot::of("POST", (head + rest).into_bytes())
 }
 
-pub(super) fn chunks(
+pub(in crate::families) fn chunks(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &SizeAndNumberLimit,
     result: &mut CaseResult,
 ) {
     let target = runner.target;
@@ -83,7 +88,7 @@ pub(super) fn chunks(
     let mut growth = Growth {
         counted: "from the semicolon to the CRLF",
         wanted: &[400, 413, 431],
-        ..Growth::of_bytes("chunk extension", family.count("most"), &extended)
+        ..Growth::of_bytes("chunk extension", with.most.0, &extended)
     };
     runner.grow(case, &growth, result);
     let tiny = |count: u64| {
@@ -96,7 +101,7 @@ pub(super) fn chunks(
         unit: Unit::Count,
         is_sent: true,
         least: NUMBER_LEAST,
-        most: family.count("number"),
+        most: with.number,
         endless: TestOutcome::Pass,
         shot: &tiny,
         ..growth
@@ -107,10 +112,10 @@ pub(super) fn chunks(
     }
 }
 
-pub(super) fn trailers(
+pub(in crate::families) fn trailers(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &SizeAndNumberLimit,
     result: &mut CaseResult,
 ) {
     let target = runner.target;
@@ -121,7 +126,7 @@ pub(super) fn trailers(
     let mut growth = Growth {
         counted: "its line with its CRLF",
         wanted: &[400, 413, 431],
-        ..Growth::of_bytes("trailer", family.count("most"), &long)
+        ..Growth::of_bytes("trailer", with.most.0, &long)
     };
     runner.grow(case, &growth, result);
     let many = |count: u64| {
@@ -134,7 +139,7 @@ pub(super) fn trailers(
         unit: Unit::Fields,
         is_sent: true,
         least: NUMBER_LEAST,
-        most: family.count("number"),
+        most: with.number,
         shot: &many,
         ..growth
     };

@@ -3,7 +3,7 @@
 use super::growth::{Growth, NUMBER_LEAST, Shot};
 use crate::{Runner, TestTarget};
 use std::fmt::Write;
-use torture::case::{Case, Family};
+use torture::case::{Case, NumberLimit, SizeLimit};
 use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Unit};
 
@@ -31,10 +31,10 @@ pub(super) fn joined(path: &str) -> String {
     format!("{path}{}", if path.contains('?') { '&' } else { '?' })
 }
 
-pub(super) fn target(
+pub(in crate::families) fn target(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &SizeLimit,
     result: &mut CaseResult,
 ) {
     let target = runner.target;
@@ -46,7 +46,7 @@ pub(super) fn target(
     let growth = Growth {
         counted: "the line with its CRLF",
         wanted: &[414],
-        ..Growth::of_bytes("request line", family.count("most"), &shot)
+        ..Growth::of_bytes("request line", with.most.0, &shot)
     };
     runner.grow_timed(case, &growth, result);
 }
@@ -55,7 +55,7 @@ pub(super) fn target(
 fn line(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &SizeLimit,
     result: &mut CaseResult,
     what: &str,
     made: &dyn Fn(u64) -> String,
@@ -66,30 +66,35 @@ fn line(
     let growth = Growth {
         counted: "the field line with its CRLF",
         wanted: &[431, 400, 413],
-        ..Growth::of_bytes(what, family.count("most"), &shot)
+        ..Growth::of_bytes(what, with.most.0, &shot)
     };
     runner.grow_timed(case, &growth, result);
 }
 
-pub(super) fn value(
+pub(in crate::families) fn value(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &SizeLimit,
     result: &mut CaseResult,
 ) {
     let made = |size| format!("X-Loadstone: {}\r\n", filler(size, "X-Loadstone: \r\n".len()));
-    line(runner, case, family, result, "field value", &made);
+    line(runner, case, with, result, "field value", &made);
 }
 
-pub(super) fn name(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let made = |size| format!("X-{}: a\r\n", filler(size, "X-: a\r\n".len()));
-    line(runner, case, family, result, "field name", &made);
-}
-
-pub(super) fn fields(
+pub(in crate::families) fn name(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &SizeLimit,
+    result: &mut CaseResult,
+) {
+    let made = |size| format!("X-{}: a\r\n", filler(size, "X-: a\r\n".len()));
+    line(runner, case, with, result, "field name", &made);
+}
+
+pub(in crate::families) fn fields(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &NumberLimit,
     result: &mut CaseResult,
 ) {
     let target = runner.target;
@@ -109,13 +114,18 @@ pub(super) fn fields(
             unit: Unit::Fields,
             least: NUMBER_LEAST.max(own),
             wanted: &[431, 400, 413],
-            ..Growth::of_number(what, family.count("most"), &shot)
+            ..Growth::of_number(what, with.most, &shot)
         };
         runner.grow_timed(case, &growth, result);
     }
 }
 
-pub(super) fn head(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(in crate::families) fn head(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &SizeLimit,
+    result: &mut CaseResult,
+) {
     let target = runner.target;
     let path = &target.values.path;
     let shot = |size: u64| {
@@ -137,15 +147,15 @@ pub(super) fn head(runner: &mut Runner<'_>, case: &Case, family: &Family, result
     let growth = Growth {
         counted: "all bytes to the empty line, in fields of 1,000",
         wanted: &[431, 400, 413],
-        ..Growth::of_bytes("whole head", family.count("most"), &shot)
+        ..Growth::of_bytes("whole head", with.most.0, &shot)
     };
     runner.grow(case, &growth, result);
 }
 
-pub(super) fn pairs(
+pub(in crate::families) fn pairs(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &NumberLimit,
     result: &mut CaseResult,
 ) {
     let target = runner.target;
@@ -168,10 +178,8 @@ pub(super) fn pairs(
     let kinds: [(&str, &dyn Fn(u64) -> Shot); 3] =
         [("cookie pairs", &cookies), ("query pairs", &query), ("path segments", &segments)];
     for (what, shot) in kinds {
-        let growth = Growth {
-            endless: TestOutcome::Pass,
-            ..Growth::of_number(what, family.count("most"), shot)
-        };
+        let growth =
+            Growth { endless: TestOutcome::Pass, ..Growth::of_number(what, with.most, shot) };
         runner.grow_timed(case, &growth, result);
     }
 }

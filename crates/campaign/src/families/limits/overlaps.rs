@@ -4,7 +4,7 @@
 use super::growth::{Boundary, Growth, Shot};
 use super::heads::{begun, ended, filler, joined};
 use crate::{Runner, TestTarget};
-use torture::case::{Case, Family};
+use torture::case::{Case, SizeLimit};
 use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::show;
@@ -14,8 +14,13 @@ const MORE: u64 = 1_000;
 /// Where the searches for methods and versions begin.
 const LEAST: u64 = 8;
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let most = family.count("most");
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &SizeLimit,
+    result: &mut CaseResult,
+) {
+    let most = with.most.0;
     tokens(runner, case, most, result);
     let target = runner.target;
     let lines = |size: u64, more: u64| long_line(target, size, more);

@@ -5,9 +5,9 @@ use crate::{Runner, habits, spoken};
 use dialogue::replies::RESPONSES_MAX;
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, Talk, TalkEnd};
-use torture::case::{Case, Family};
+use torture::case::{Case, NumberLimit};
 use torture::judge;
-use torture::judge::{FailureKind, Judgement, TestOutcome};
+use torture::judge::{ConversationOutcome, FailureKind, Judgement, TestOutcome};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -19,14 +19,14 @@ const DEPTH: u64 = 10;
 const SENT_MAX: usize = 64 << 10;
 
 /// Plain requests in one go.
-pub(super) fn depth(
+pub(in crate::families) fn depth(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &NumberLimit,
     result: &mut CaseResult,
 ) {
     let request = habits::plain_request(runner.target, "");
-    let most = family.count("most").min(RESPONSES_MAX as u64 - 1);
+    let most = with.most.min(RESPONSES_MAX as u64 - 1);
     let mut measure = None;
     let mut count = DEPTH.min(most);
     loop {
@@ -38,7 +38,8 @@ pub(super) fn depth(
         let shot = Shot { methods, deadline: TIME, ..Shot::of("GET", bytes) };
         let (script, talk) = runner.shoot(shot);
         let right = talk.replies.responses.iter().filter(|one| runner.plain.is(one)).count() as u64;
-        let (outcome, why) = judged(&talk, right, count);
+        let (shown, why) = judged(&talk, right, count);
+        let outcome = TestOutcome::from(shown);
         let name = format!("{} requests at once", show::count(count));
         let judgement = runner.noted(case, &name, 1, &script, &talk, outcome, why);
         if judgement.kind == Some(FailureKind::Lost) {
@@ -77,42 +78,44 @@ pub(super) fn depth(
     }
 }
 
-fn judged(talk: &Talk, right: u64, count: u64) -> (TestOutcome, String) {
+fn judged(talk: &Talk, right: u64, count: u64) -> (ConversationOutcome, String) {
     let responses = talk.replies.responses.len() as u64;
     if let Some(why) = judge::broken_server(talk) {
-        return (TestOutcome::Fail, why);
+        return (ConversationOutcome::Fail, why);
     }
     let wrong = talk.replies.responses.iter().filter(|one| one.complete).count() as u64 - right;
     match talk.end {
         TalkEnd::Unconnected(class) => {
-            (TestOutcome::Inconclusive, format!("no connection: {}", class.explain()))
+            (ConversationOutcome::Inconclusive, format!("no connection: {}", class.explain()))
         }
         _ if wrong > 0 => (
-            TestOutcome::Fail,
+            ConversationOutcome::Fail,
             format!("{} responses were not that of the page", show::count(wrong)),
         ),
-        _ if right == count => (TestOutcome::Pass, String::new()),
-        TalkEnd::Closed | TalkEnd::Broken(_) if right > 0 => (TestOutcome::Pass, String::new()),
+        _ if right == count => (ConversationOutcome::Pass, String::new()),
+        TalkEnd::Closed | TalkEnd::Broken(_) if right > 0 => {
+            (ConversationOutcome::Pass, String::new())
+        }
         TalkEnd::Silent => {
             let why = format!("{} of {} were answered, and then nothing came", responses, count);
-            (TestOutcome::Fail, why)
+            (ConversationOutcome::Fail, why)
         }
         TalkEnd::Bounded | TalkEnd::Ours => {
-            (TestOutcome::Inconclusive, "a bound of ours came first".into())
+            (ConversationOutcome::Inconclusive, "a bound of ours came first".into())
         }
-        _ => (TestOutcome::Advisory, "it was closed without a response".to_owned()),
+        _ => (ConversationOutcome::Advisory, "it was closed without a response".to_owned()),
     }
 }
 
 /// Plain requests one after the other.
-pub(super) fn requests(
+pub(in crate::families) fn requests(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &NumberLimit,
     result: &mut CaseResult,
 ) {
     let request = habits::plain_request(runner.target, "");
-    let most = family.count("most").min(RESPONSES_MAX as u64 - 1);
+    let most = with.most.min(RESPONSES_MAX as u64 - 1);
     let mut steps = Vec::new();
     for _ in 0..most {
         steps.extend([Move::Send(request.clone()), Move::Await(Awaited::Response)]);

@@ -3,7 +3,7 @@
 use super::growth::Shot;
 use crate::{Runner, spoken};
 use dialogue::talk::{Talk, TalkEnd};
-use torture::case::{Case, Family};
+use torture::case::{Case, NumberLimit};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
@@ -37,15 +37,15 @@ fn list(count: u64, one: impl Fn(u64) -> String) -> String {
     (0..count).map(one).collect::<Vec<_>>().join(",")
 }
 
-pub(super) fn ranges(
+pub(in crate::families) fn ranges(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &NumberLimit,
     result: &mut CaseResult,
 ) {
     for (kind, made) in KINDS {
         let mut worst: Option<(f64, String)> = None;
-        for count in [FEW, family.count("most")] {
+        for count in [FEW, with.most] {
             if runner.is_stopped() {
                 return;
             }

@@ -6,8 +6,8 @@ use super::steps::LoadStep;
 use super::{GRAVE, felt, found, settle, unreached};
 use crate::Runner;
 use crate::pressure::SHED_SHARE;
-use torture::case::{Case, Family};
-use torture::judge::TestOutcome;
+use torture::case::{Case, OverloadHeld};
+use torture::judge::PressureOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -17,16 +17,21 @@ const FACTOR: f64 = 2.0;
 const KEPT_HELD: f64 = 0.8;
 const KEPT_COLLAPSE: f64 = 0.5;
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let Some(knee) = found(runner, case, result) else { return };
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &OverloadHeld,
+    result: &mut CaseResult,
+) {
+    let Some(knee) = found(runner, case, with.search(), result) else { return };
     if unreached(&knee, result) {
         return;
     }
-    let (rate, span) = (knee.times(FACTOR), family.span("hold"));
+    let (rate, span) = (knee.times(FACTOR), with.hold);
     let factor = rate / knee.high.unwrap_or(rate);
     let flow = Flow::new(0, Nanos::ZERO, span, rate);
     let route = runner.probed_route();
-    let played = runner.play_load(case, family, Course::new(vec![route], vec![flow], span));
+    let played = runner.play_load(case, with.waiting, Course::new(vec![route], vec![flow], span));
     let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, span);
     let (health, verdict) = felt(runner, &played, Nanos::ZERO);
     result.health = Some(health);
@@ -42,11 +47,11 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
 }
 
 /// The word for what was kept of the peak, where well-behaved clients were served.
-fn word(kept: f64, step: &LoadStep) -> TestOutcome {
+fn word(kept: f64, step: &LoadStep) -> PressureOutcome {
     match kept {
-        KEPT_HELD.. if step.share(step.shed) > SHED_SHARE => TestOutcome::Shed,
-        KEPT_HELD.. => TestOutcome::Held,
-        _ => TestOutcome::Degraded,
+        KEPT_HELD.. if step.share(step.shed) > SHED_SHARE => PressureOutcome::Shed,
+        KEPT_HELD.. => PressureOutcome::Held,
+        _ => PressureOutcome::Degraded,
     }
 }
 
@@ -72,12 +77,12 @@ mod tests {
     fn what_is_kept_of_the_peak_has_a_word() {
         let step = |shed| LoadStep { due: 100, shed, ..LoadStep::default() };
         for (kept, shed, expected) in [
-            (1.0, 0, TestOutcome::Held),
-            (0.8, 1, TestOutcome::Held),
-            (0.8, 2, TestOutcome::Shed),
-            (0.79, 50, TestOutcome::Degraded),
-            (0.5, 0, TestOutcome::Degraded),
-            (0.1, 0, TestOutcome::Degraded),
+            (1.0, 0, PressureOutcome::Held),
+            (0.8, 1, PressureOutcome::Held),
+            (0.8, 2, PressureOutcome::Shed),
+            (0.79, 50, PressureOutcome::Degraded),
+            (0.5, 0, PressureOutcome::Degraded),
+            (0.1, 0, PressureOutcome::Degraded),
         ] {
             assert_eq!(word(kept, &step(shed)), expected, "{kept} {shed}");
         }

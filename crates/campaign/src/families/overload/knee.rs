@@ -7,8 +7,8 @@ use super::steps::LoadStep;
 use crate::pressure::{CPU_MAX, Calm, SICK_TRIES, slow_from};
 use crate::{Runner, habits};
 use dialogue::talk::TalkScript;
-use torture::case::{Case, Family};
-use torture::judge::TestOutcome;
+use torture::case::{Case, KneeSearch};
+use torture::judge::PressureOutcome;
 use torture::result::{Measure, Probe, Unit};
 use units::{Nanos, show};
 
@@ -171,11 +171,11 @@ pub(super) struct Played {
 
 impl Runner<'_> {
     /// The knee, found once a run.
-    pub(super) fn knee(&mut self, case: &Case, family: &Family) -> Knee {
+    pub(super) fn knee(&mut self, case: &Case, search: KneeSearch) -> Knee {
         if let Some(known) = &self.knee {
             return known.clone();
         }
-        let found = self.find_knee(case, family, self.probed_route());
+        let found = self.find_knee(case, search, self.probed_route());
         if found.limit != Some(Limit::Time) {
             self.knee = Some(found.clone());
         }
@@ -193,8 +193,7 @@ impl Runner<'_> {
     }
 
     /// The most requests a second that may be offered, and what says so.
-    fn rate_max(&mut self, family: &Family) -> (f64, Limit) {
-        let case = family.number("ceiling");
+    fn rate_max(&mut self, case: f64) -> (f64, Limit) {
         let Some(bounds) = self.world.governor().bounds().cloned() else {
             return (case, Limit::Case);
         };
@@ -204,8 +203,8 @@ impl Runner<'_> {
         }
     }
 
-    pub(super) fn find_knee(&mut self, case: &Case, family: &Family, route: Route) -> Knee {
-        let (most, most_is) = self.rate_max(family);
+    pub(super) fn find_knee(&mut self, case: &Case, search: KneeSearch, route: Route) -> Knee {
+        let (most, most_is) = self.rate_max(search.ceiling);
         let mut knee = Knee {
             low: None,
             high: None,
@@ -215,7 +214,7 @@ impl Runner<'_> {
             most,
             most_is: most_is.clone(),
         };
-        let mut rate = family.number("from").max(RATE_LOW).min(most);
+        let mut rate = search.from.max(RATE_LOW).min(most);
         let (began, time) = (self.now(), self.search_time());
         let mut tries = 0;
         for _ in 0..STEPS_MAX {
@@ -223,17 +222,17 @@ impl Runner<'_> {
                 knee.limit = Some(Limit::Time);
                 break;
             }
-            let span = family.span("step");
+            let span = search.step;
             let flow = Flow::new(0, Nanos::ZERO, span, rate);
             let course = Course::new(vec![route.clone()], vec![flow], span);
-            let played = self.play_load(case, family, course);
+            let played = self.play_load(case, search.waiting, course);
             let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, span);
             if played.cut_short {
                 knee.limit = Some(Limit::Time);
                 break;
             }
             let (_, verdict) = felt(self, &played, Nanos::ZERO);
-            if verdict.outcome == TestOutcome::Crashed {
+            if verdict.outcome == PressureOutcome::Crashed {
                 let why = verdict.notes.into_iter().next().unwrap_or_default();
                 knee.crashed = Some(format!("at {}: {why}", show::rate(rate)));
                 knee.high = Some(rate);
@@ -290,7 +289,7 @@ impl Runner<'_> {
     }
 
     /// Plays flows with probes beside them; from `released` on it is watched until all is as before.
-    pub(super) fn play_load(&mut self, case: &Case, family: &Family, course: Course) -> Played {
+    pub(super) fn play_load(&mut self, case: &Case, waiting: u64, course: Course) -> Played {
         let Course { routes, flows, odd, released, resends } = course;
         let every = self.probing.every;
         let offer = Offer {
@@ -299,7 +298,7 @@ impl Runner<'_> {
             odd,
             pattern: self.bare(Vec::new(), Nanos::ZERO),
             resends,
-            waiting_max: self.connections_max(family.count("waiting")) as usize,
+            waiting_max: self.connections_max(waiting) as usize,
             opens_max: self.opens_max(u64::MAX),
             released,
             calm: Calm::new(slow_from(&self.quiet), every, every * CALM_GAPS),

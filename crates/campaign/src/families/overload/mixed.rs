@@ -6,9 +6,9 @@ use super::load::{Flow, Route};
 use super::steps::LoadStep;
 use super::{GRAVE, felt, found, settle, unreached};
 use crate::{PLAIN_DEADLINE, Runner};
-use torture::case::{Case, Family};
+use torture::case::{Case, OverloadMixed};
 use torture::judge;
-use torture::judge::{Plain, TestOutcome};
+use torture::judge::{Plain, PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -26,9 +26,14 @@ const ALONE: Nanos = Nanos::from_secs(3);
 const SERVED: f64 = 0.95;
 const SERVED_LITTLE: f64 = 0.5;
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &OverloadMixed,
+    result: &mut CaseResult,
+) {
     let Some(path) = runner.settings.expensive.clone() else { return };
-    let Some(knee) = found(runner, case, result) else { return };
+    let Some(knee) = found(runner, case, with.search(), result) else { return };
     let costly = match costly(runner, &path) {
         Ok(route) => route,
         Err(why) => {
@@ -37,17 +42,16 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
             return;
         }
     };
-    let own = runner.find_knee(case, family, costly.clone());
+    let own = runner.find_knee(case, with.search(), costly.clone());
     result.measures.push(measure_knee(&own, &path));
     if unreached(&own, result) {
         return;
     }
     let (rate, easy) = (own.times(FACTOR), knee.easy(EASY));
-    let end = ALONE + family.span("hold");
-    let flows =
-        vec![Flow::new(0, Nanos::ZERO, end, easy), Flow::new(1, ALONE, family.span("hold"), rate)];
+    let end = ALONE + with.hold;
+    let flows = vec![Flow::new(0, Nanos::ZERO, end, easy), Flow::new(1, ALONE, with.hold, rate)];
     let routes = vec![runner.probed_route(), costly];
-    let played = runner.play_load(case, family, Course::new(routes, flows, end));
+    let played = runner.play_load(case, with.waiting, Course::new(routes, flows, end));
     let alone = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, ALONE);
     let mixed = LoadStep::of(played.load.calls(), 0, ALONE, end);
     let dear = LoadStep::of(played.load.calls(), 1, ALONE, end);
@@ -67,11 +71,11 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         ),
     ));
     let word = match served {
-        SERVED.. => TestOutcome::Held,
-        SERVED_LITTLE.. => TestOutcome::Degraded,
-        _ => TestOutcome::Denied,
+        SERVED.. => PressureOutcome::Held,
+        SERVED_LITTLE.. => PressureOutcome::Degraded,
+        _ => PressureOutcome::Denied,
     };
-    if word != TestOutcome::Held {
+    if word != PressureOutcome::Held {
         result.notes.push(format!(
             "the cheap page starves: {} of its requests were answered in time while {path} was asked for {} a second",
             show::share(served),

@@ -5,8 +5,8 @@ use super::load::Flow;
 use super::steps::{LoadedCall, Met};
 use super::{CUT_SHORT, felt, found};
 use crate::{Done, Runner, ServerCommand};
-use torture::case::{Case, Family};
-use torture::judge::TestOutcome;
+use torture::case::{Case, OverloadRestart};
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -90,9 +90,14 @@ impl Toll {
     }
 }
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let Some(knee) = found(runner, case, result) else { return };
-    let (span, easy) = (family.span("watch"), easy(&knee));
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &OverloadRestart,
+    result: &mut CaseResult,
+) {
+    let Some(knee) = found(runner, case, with.search(), result) else { return };
+    let (span, easy) = (with.watch, easy(&knee));
     let at = runner.now() + BEFORE;
     runner.expect_deaths();
     runner.world.send_for(ServerCommand::Restart, at);
@@ -100,7 +105,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     let flow = Flow::new(0, Nanos::ZERO, end, easy);
     let route = runner.probed_route();
     let course = Course { resends: false, ..Course::new(vec![route], vec![flow], end) };
-    let played = runner.play_load(case, family, course);
+    let played = runner.play_load(case, with.waiting, course);
     let done = runner.world.errands();
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);
@@ -119,7 +124,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     if played.cut_short {
         result.outcome = TestOutcome::Inconclusive;
         result.notes.push(CUT_SHORT.to_owned());
-    } else if health.recovery.is_none() || verdict.outcome == TestOutcome::Leak {
+    } else if health.recovery.is_none() || verdict.outcome == PressureOutcome::Leak {
         result.outcome = TestOutcome::Crashed;
         result.notes.push("the server did not come back".to_owned());
     } else if command.trouble.is_some() {

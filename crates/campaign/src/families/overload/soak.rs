@@ -9,12 +9,11 @@ use super::load::Flow;
 use super::steps::LoadStep;
 use super::{felt, is_ours};
 use crate::families;
-use crate::families::press;
 use crate::{GRACE, LINGER, PLAIN_DEADLINE, Runner};
 use dialogue::talk::TalkScript;
 use drift::{ROWS_MAX, ROWS_MIN, ROWS_WANTED, Row};
-use torture::case::{Case, Exchange, Family, Fuzz};
-use torture::judge::TestOutcome;
+use torture::case::{Case, Exchange, Fuzz, OverloadSoak};
+use torture::judge::PressureOutcome;
 use torture::result::CaseResult;
 use torture::{catalogue, fuzz};
 use units::{Nanos, show};
@@ -34,30 +33,35 @@ enum Odd {
     Random(Case, Fuzz),
 }
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &OverloadSoak,
+    result: &mut CaseResult,
+) {
     let Some(span) = runner.settings.soak else { return };
     runner.world.governor().lengthen_case(span + MARGIN);
-    let Some(knee) = found(runner, case, result) else { return };
+    let Some(knee) = found(runner, case, with.search(), result) else { return };
     let easy = knee.easy(EASY);
     let cases = cases(runner);
     let (odd, between) = (odd(&cases), between(&cases));
     let (began, mut turn, mut rows) = (runner.now(), 0, Vec::new());
     while runner.now() - began < span && rows.len() < ROWS_MAX {
-        let window = window(family, span);
+        let window = window(with, span);
         let flow = Flow::new(0, Nanos::ZERO, window, easy);
-        let scripts = scripts(runner, family, &odd, window, &mut turn);
+        let scripts = scripts(runner, with, &odd, window, &mut turn);
         let course =
             Course { odd: scripts, ..Course::new(vec![runner.probed_route()], vec![flow], window) };
         let at = runner.now() - began;
-        let played = runner.play_load(case, family, course);
+        let played = runner.play_load(case, with.waiting, course);
         let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, window);
         let (health, verdict) = felt(runner, &played, Nanos::ZERO);
         if runner.is_stopped() || runner.case_is_over() {
             break;
         }
-        if verdict.outcome == TestOutcome::Crashed || health.recovery.is_none() {
+        if verdict.outcome == PressureOutcome::Crashed || health.recovery.is_none() {
             let after = show::duration(at);
-            result.outcome = verdict.outcome.max(TestOutcome::Leak);
+            result.outcome = verdict.outcome.max(PressureOutcome::Leak).into();
             result.notes.push(format!("after {after} of it:"));
             result.notes.extend(verdict.notes);
             break;
@@ -86,22 +90,22 @@ fn judge(runner: &mut Runner<'_>, rows: &[Row], span: Nanos, result: &mut CaseRe
         result.notes.push(one.words());
     }
     let word = match drifts.iter().any(drift::Drift::is_found) {
-        true => TestOutcome::Degraded,
+        true => PressureOutcome::Degraded,
         false if rows.len() < ROWS_MIN || cut => {
             let (rows, span) = (show::count(rows.len() as u64), show::duration(span));
             result.notes.push(format!(
                 "too short to tell of a drift: {rows} windows of {span}, and {ROWS_MIN} are needed"
             ));
-            TestOutcome::Inconclusive
+            PressureOutcome::Inconclusive
         }
-        false => TestOutcome::Held,
+        false => PressureOutcome::Held,
     };
-    result.outcome = result.outcome.max(word);
+    result.outcome = result.outcome.max(word.into());
 }
 
 /// So long that there are enough of them, and not too many.
-fn window(family: &Family, span: Nanos) -> Nanos {
-    let most = family.span("window").max(Nanos(span.0 / ROWS_MAX as u64));
+fn window(with: &OverloadSoak, span: Nanos) -> Nanos {
+    let most = with.window.max(Nanos(span.0 / ROWS_MAX as u64));
     Nanos(span.0 / ROWS_WANTED).clamp(WINDOW_MIN, most.max(WINDOW_MIN))
 }
 
@@ -130,22 +134,20 @@ fn odd(cases: &[Case]) -> Vec<Odd> {
 
 /// Cases of connections that are code and do not press: one after each window.
 fn between(cases: &[Case]) -> Vec<Case> {
-    let presses = |case: &Case| {
-        let run = case.family.as_ref().map(|family| family.run.as_str());
-        run.is_none_or(|run| press::MEMBERS.iter().any(|member| member.name == run))
+    let own = |case: &&Case| {
+        case.group() == 'C' && case.family.is_some() && !families::holds_connections(case)
     };
-    let own = |case: &&Case| case.group() == 'C' && !presses(case);
     cases.iter().filter(own).cloned().collect()
 }
 
 fn scripts(
     runner: &mut Runner<'_>,
-    family: &Family,
+    with: &OverloadSoak,
     odd: &[Odd],
     window: Nanos,
     turn: &mut u64,
 ) -> Vec<(Nanos, TalkScript)> {
-    let rate = family.number("odd").max(f64::MIN_POSITIVE);
+    let rate = with.odd.max(f64::MIN_POSITIVE);
     let count = if odd.is_empty() { 0 } else { (window.as_secs_f64() * LAST * rate) as u64 };
     let mut all = Vec::new();
     for n in 0..count {

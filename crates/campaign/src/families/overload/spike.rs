@@ -5,8 +5,8 @@ use super::load::Flow;
 use super::steps::LoadStep;
 use super::{felt, found, settle, unreached};
 use crate::{GATE, Runner};
-use torture::case::{Case, Family};
-use torture::judge::TestOutcome;
+use torture::case::{Case, OverloadSpike};
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure};
 use units::{Nanos, show};
 
@@ -17,9 +17,14 @@ const BEFORE: Nanos = Nanos::from_secs(2);
 /// Held: probes are as before so soon after the spike.
 const BACK_HELD: Nanos = Nanos::from_secs(5);
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let Some(knee) = found(runner, case, result) else { return };
-    let (rate, easy, span) = (knee.times(FACTOR), knee.easy(EASY), family.span("spike"));
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &OverloadSpike,
+    result: &mut CaseResult,
+) {
+    let Some(knee) = found(runner, case, with.search(), result) else { return };
+    let (rate, easy, span) = (knee.times(FACTOR), knee.easy(EASY), with.spike);
     let end = BEFORE + span;
     let flows = vec![
         Flow::new(0, Nanos::ZERO, BEFORE, easy),
@@ -27,7 +32,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         Flow::new(0, end, GATE, easy),
     ];
     let route = runner.probed_route();
-    let played = runner.play_load(case, family, Course::new(vec![route], flows, end));
+    let played = runner.play_load(case, with.waiting, Course::new(vec![route], flows, end));
     let step = LoadStep::of(played.load.calls(), 0, BEFORE, end);
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);
@@ -43,16 +48,17 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         ),
     ));
     let word = match health.recovery {
-        Some(span) if span <= BACK_HELD => TestOutcome::Held,
-        _ => TestOutcome::Degraded,
+        Some(span) if span <= BACK_HELD => PressureOutcome::Held,
+        _ => PressureOutcome::Degraded,
     };
-    if word == TestOutcome::Degraded {
+    if word == PressureOutcome::Degraded {
         // that they never were is said with the verdict
         let late = health.recovery.map(show::duration);
         result.notes.extend(late.map(|span| format!("probes were as before only after {span}")));
     }
     // while it lasts nobody need be served
-    settle(&played, &step, verdict, &[TestOutcome::Leak, TestOutcome::Crashed], word, result);
+    let grave = [PressureOutcome::Leak, PressureOutcome::Crashed];
+    settle(&played, &step, verdict, &grave, word, result);
     if result.outcome == TestOutcome::Held {
         unreached(&knee, result);
     }

@@ -6,8 +6,8 @@ use super::restart::{easy, ran};
 use super::steps::{LoadedCall, Met};
 use super::{CUT_SHORT, felt, found};
 use crate::{GATE, Runner, ServerCommand};
-use torture::case::{Case, Family};
-use torture::judge::TestOutcome;
+use torture::case::{Case, OverloadStarve};
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure};
 use units::{Nanos, show};
 
@@ -16,9 +16,14 @@ const BEFORE: Nanos = Nanos::from_secs(2);
 /// More than this share of the requests without a response: it should rather say that it cannot.
 const SILENT_MAX: f64 = 0.05;
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let Some(knee) = found(runner, case, result) else { return };
-    let (span, easy) = (family.span("starve"), easy(&knee));
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &OverloadStarve,
+    result: &mut CaseResult,
+) {
+    let Some(knee) = found(runner, case, with.search(), result) else { return };
+    let (span, easy) = (with.starve, easy(&knee));
     let end = BEFORE + span;
     let start = runner.now();
     runner.world.send_for(ServerCommand::Starve, start + BEFORE);
@@ -26,7 +31,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     // the load goes on after the relief, which needs a moment
     let flow = Flow::new(0, Nanos::ZERO, end + GATE, easy);
     let route = runner.probed_route();
-    let played = runner.play_load(case, family, Course::new(vec![route], vec![flow], end));
+    let played = runner.play_load(case, with.waiting, Course::new(vec![route], vec![flow], end));
     let done = runner.world.errands();
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);
@@ -41,7 +46,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         GATE,
         format!("starved for {}: {}", show::duration(until - from), toll.words()),
     ));
-    let grave = [TestOutcome::Crashed, TestOutcome::Leak];
+    let grave = [PressureOutcome::Crashed, PressureOutcome::Leak];
     result.outcome = match verdict.outcome {
         _ if played.cut_short => {
             result.notes.insert(0, CUT_SHORT.to_owned());
@@ -50,7 +55,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         _ if trouble => TestOutcome::Inconclusive,
         word if grave.contains(&word) => {
             result.notes.extend(verdict.notes);
-            word
+            word.into()
         }
         _ if toll.unanswered as f64 > toll.due as f64 * SILENT_MAX => {
             let (lost, due) = (show::count(toll.unanswered), show::count(toll.due));

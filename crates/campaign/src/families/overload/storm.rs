@@ -7,8 +7,8 @@ use crate::pressure::{Plan, Round};
 use crate::{GATE, Runner, habits};
 use dialogue::talk::{Move, TalkEnd, TalkScript};
 use sample::FailureClass;
-use torture::case::{Case, Family};
-use torture::judge::TestOutcome;
+use torture::case::{Case, OverloadStorm};
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure, Probe};
 use units::{Nanos, Purpose, Seed, Stream, show};
 
@@ -27,9 +27,14 @@ const PIPELINE: usize = 8;
 /// Purpose of the seed: no stream of random data has such an index.
 const INDEX: u64 = u64::MAX;
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let span = span(runner, family);
-    let scripts = storm(runner, family, span);
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &OverloadStorm,
+    result: &mut CaseResult,
+) {
+    let span = span(runner, with);
+    let scripts = storm(runner, with, span);
     let count = scripts.len();
     let plan =
         Plan { scripts, armed_early: true, ..Plan::paced(Vec::new(), Nanos::ZERO, Nanos::ZERO) };
@@ -55,33 +60,34 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         result.notes.push(why);
         return;
     }
-    result.outcome = match (round.outcome, health.recovery) {
-        (TestOutcome::Crashed, _) => {
+    let felt = match (round.outcome, health.recovery) {
+        (PressureOutcome::Crashed, _) => {
             result.notes.extend(round.notes);
-            TestOutcome::Crashed
+            PressureOutcome::Crashed
         }
         _ if runner.case_is_over() || runner.is_stopped() => {
             result.notes.push(CUT_SHORT.to_owned());
-            TestOutcome::Inconclusive
+            PressureOutcome::Inconclusive
         }
-        (TestOutcome::Leak, _) => {
+        (PressureOutcome::Leak, _) => {
             result.notes.extend(round.notes);
-            TestOutcome::Leak
+            PressureOutcome::Leak
         }
-        (_, Some(back)) if back <= limit => TestOutcome::Held,
+        (_, Some(back)) if back <= limit => PressureOutcome::Held,
         (_, Some(back)) => {
             let (back, limit) = (show::duration(back), show::duration(limit));
             result.notes.push(format!(
                 "all was as before only {back} after the storm, and twice the longest deadline is {limit}"
             ));
-            TestOutcome::Degraded
+            PressureOutcome::Degraded
         }
         (_, None) => {
             let gate = show::duration(GATE);
             result.notes.push(format!("all was not as before within {gate} of the storm"));
-            TestOutcome::Leak
+            PressureOutcome::Leak
         }
     };
+    result.outcome = felt.into();
 }
 
 /// Nobody listened for a moment, and connections were reset: the server died, or was restarted.
@@ -105,16 +111,16 @@ fn limit(runner: &Runner<'_>) -> Nanos {
     (longest * 2).min(GATE)
 }
 
-fn span(runner: &mut Runner<'_>, family: &Family) -> Nanos {
+fn span(runner: &mut Runner<'_>, with: &OverloadStorm) -> Nanos {
     let bound = runner.world.governor().bounds().map(|bounds| bounds.case_max);
     let most =
         bound.map_or(Nanos::NEVER, |bound| Nanos::from_secs_f64(bound.as_secs_f64() * OF_CASE));
-    family.span("storm").min(most)
+    with.storm.min(most)
 }
 
 /// Every conversation, and when it begins.
-fn storm(runner: &mut Runner<'_>, family: &Family, span: Nanos) -> Vec<(Nanos, TalkScript)> {
-    let most = runner.connections_max(family.count("connections")) / OF_BOUNDS;
+fn storm(runner: &mut Runner<'_>, with: &OverloadStorm, span: Nanos) -> Vec<(Nanos, TalkScript)> {
+    let most = runner.connections_max(with.connections) / OF_BOUNDS;
     let opens = runner.opens_max(u64::MAX / OF_BOUNDS) / OF_BOUNDS;
     // as many come as go
     let rate = (most as f64 / (LIFE_MEAN * LASTING)).min(opens as f64).max(1.0);

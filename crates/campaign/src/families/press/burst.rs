@@ -4,8 +4,8 @@ use super::churn::noisy;
 use crate::pressure::{Plan, Round};
 use crate::{Runner, habits};
 use dialogue::talk::{Move, TalkScript};
-use torture::case::{Case, Family};
-use torture::judge::TestOutcome;
+use torture::case::{Case, PressBurst};
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -17,20 +17,25 @@ const DEADLINE: Nanos = Nanos::from_secs(10);
 /// What may be opened in a second comes at once, and the rest a second later, and so on.
 const WAVE: Nanos = Nanos::from_millis(1_100);
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &PressBurst,
+    result: &mut CaseResult,
+) {
     if noisy(runner, result) {
         return;
     }
-    let count = runner.connections_max(family.count("connections"));
+    let count = runner.connections_max(with.connections);
     let at_once = runner.opens_max(count);
     let at_once = runner.requests_max(at_once);
     let round = burst(runner, case, (count, at_once), Nanos::ZERO);
-    if round.outcome == TestOutcome::Inconclusive {
+    if round.outcome == PressureOutcome::Inconclusive {
         result.outcome = TestOutcome::Inconclusive;
         result.notes.extend(round.notes);
         return;
     }
-    let within = family.span("within");
+    let within = with.within;
     let fast = fast(&round);
     let served = round.ended.iter().filter(|one| one.right).count() as u64;
     let slow = round.ended.iter().filter(|one| one.right && one.over > within).count() as u64;
@@ -64,13 +69,13 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
     };
     result.health = Some(round.health);
     // what lasts is worse than what a burst does to itself
-    if matches!(round.outcome, TestOutcome::Leak | TestOutcome::Crashed) {
-        result.outcome = round.outcome;
+    if matches!(round.outcome, PressureOutcome::Leak | PressureOutcome::Crashed) {
+        result.outcome = round.outcome.into();
         result.notes.extend(round.notes);
         return;
     }
     if !runner.is_stopped() {
-        queue(runner, case, at_once, family.span("silence"), result);
+        queue(runner, case, at_once, with.silence, result);
     }
 }
 
@@ -86,7 +91,7 @@ fn queue(
     let round = burst(runner, case, (count, count), silence);
     // the kept probe had a worker of its own
     let fast = fast(&round) + u64::from(round.kept);
-    if round.outcome == TestOutcome::Inconclusive || fast >= count {
+    if round.outcome == PressureOutcome::Inconclusive || fast >= count {
         return;
     }
     let slots = runner.settings.slots.or(runner.slots).filter(|slots| *slots <= fast);

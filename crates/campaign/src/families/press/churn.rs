@@ -5,7 +5,7 @@ use crate::pressure::Plan;
 use crate::{Runner, habits};
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, TalkEnd};
-use torture::case::{Case, Family};
+use torture::case::{Case, PressKeepAlive, PressRate};
 use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
@@ -15,11 +15,16 @@ const STEPS: u64 = 4;
 const CALL_DEADLINE: Nanos = Nanos::from_secs(30);
 
 /// Connections that are closed at once, ever more a second; at the most for the whole span.
-pub(super) fn rate(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(in crate::families) fn rate(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &PressRate,
+    result: &mut CaseResult,
+) {
     if noisy(runner, result) {
         return;
     }
-    let (most, span) = (runner.opens_max(family.count("rate")), family.span("span"));
+    let (most, span) = (runner.opens_max(with.rate), with.span);
     let mut borne = 0;
     for step in 1..=STEPS {
         let rate = (most * step / STEPS).max(1);
@@ -32,7 +37,7 @@ pub(super) fn rate(runner: &mut Runner<'_>, case: &Case, family: &Family, result
         let round = runner.round(&case.id, &plan);
         let refused = round.ended.iter().filter(|one| one.connected.is_none()).count();
         let bound = round.is_bound();
-        result.outcome = result.outcome.max(round.outcome);
+        result.outcome = result.outcome.max(round.outcome.into());
         result.health = Some(round.health);
         result.notes.extend(round.notes);
         if refused > 0 {
@@ -60,13 +65,13 @@ fn measure_rate(result: &mut CaseResult, low: u64, high: Option<u64>) {
 }
 
 /// The same requests on one connection, and each on one of its own.
-pub(super) fn keep_alive(
+pub(in crate::families) fn keep_alive(
     runner: &mut Runner<'_>,
     _: &Case,
-    family: &Family,
+    with: &PressKeepAlive,
     result: &mut CaseResult,
 ) {
-    let count = family.count("requests").max(1);
+    let count = with.requests.max(1);
     let request = habits::plain_request(runner.target, "");
     let call = [Move::Send(request), Move::Await(Awaited::Response)];
     let mut steps: Vec<Move> = (0..count).flat_map(|_| call.clone()).collect();

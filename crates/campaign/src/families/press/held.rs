@@ -3,7 +3,7 @@
 use super::siege::Siege;
 use crate::{Runner, habits};
 use dialogue::talk::{Move, TalkScript};
-use torture::case::{Case, Family};
+use torture::case::{Case, PressHeld, PressedState};
 use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 use units::{Nanos, show};
@@ -19,45 +19,36 @@ const BODY: u64 = 100_000;
 const BUFFERS: u64 = 16 << 20;
 const SMALL_BUFFER: u32 = 4_096;
 
-/// The states and what they are called.
-const STATES: [(&str, &str); 5] = [
-    ("half-head", "half a head"),
-    ("dripped-head", "a dripped head"),
-    ("dripped-body", "a dripped body"),
-    ("unread", "a response that is not read"),
-    ("idle", "an idle connection"),
-];
-
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    let named = family.text("state");
-    let Some((state, words)) = STATES.into_iter().find(|(state, _)| *state == named) else {
-        result.outcome = TestOutcome::Inconclusive;
-        result.notes.push(format!("{} is no state", units::quoted(named)));
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &PressHeld,
+    result: &mut CaseResult,
+) {
+    let unread = with.state == PressedState::Unread && case.press;
+    if unread && size_of_page(runner) < BUFFERS {
+        result.outcome = TestOutcome::Skipped;
+        let least = show::bytes(BUFFERS);
+        result.skipped =
+            Some(format!("no page of {least}, which no buffer takes, is named (--big PATH)"));
         return;
-    };
-    let make: &dyn Fn(&mut Runner<'_>) -> TalkScript = match state {
-        "half-head" => &half_head,
-        "dripped-head" => &dripped_head,
-        "dripped-body" => &dripped_body,
-        "unread" if case.press && size_of_page(runner) < BUFFERS => {
-            result.outcome = TestOutcome::Skipped;
-            let least = show::bytes(BUFFERS);
-            result.skipped =
-                Some(format!("no page of {least}, which no buffer takes, is named (--big PATH)"));
-            return;
-        }
-        "unread" if case.press => &unread,
-        "unread" => &abandoned,
-        _ => &idle,
+    }
+    let (state, make): (&str, &dyn Fn(&mut Runner<'_>) -> TalkScript) = match with.state {
+        PressedState::HalfHead => ("half a head", &half_head),
+        PressedState::DrippedHead => ("a dripped head", &dripped_head),
+        PressedState::DrippedBody => ("a dripped body", &dripped_body),
+        PressedState::Unread if case.press => ("an answer that is not read", &self::unread),
+        PressedState::Unread => ("an answer that is not read", &abandoned),
+        PressedState::Idle => ("an idle connection", &idle),
     };
     let polite: &dyn Fn(&mut Runner<'_>) -> TalkScript = &idle;
     let siege = Siege {
         case,
-        state: words,
+        state,
         make,
-        control: (state != "idle").then_some(polite),
-        most: family.count("connections"),
-        hold: family.span("hold"),
+        control: (with.state != PressedState::Idle).then_some(polite),
+        most: with.connections,
+        hold: with.hold,
     };
     siege.run(runner, result);
 }

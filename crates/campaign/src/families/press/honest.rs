@@ -6,8 +6,8 @@ use super::{OPENS, pace};
 use crate::pressure::Plan;
 use crate::{Runner, habits, spoken};
 use dialogue::talk::{Move, TalkScript};
-use torture::case::{Case, Family};
-use torture::judge::TestOutcome;
+use torture::case::{Case, PressHonest};
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
@@ -18,31 +18,27 @@ const RESPONSE: Nanos = Nanos::from_secs(10);
 /// Bytes of one field that fills a head.
 const FILLER: usize = 500;
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &PressHonest,
+    result: &mut CaseResult,
+) {
     if noisy(runner, result) {
         return;
     }
-    let (rate, size) = (family.count("rate").max(PIECES), family.count("size"));
-    let count = runner.connections_max(family.count("connections"));
-    let head = slowly(long_head(runner, size), rate);
-    let body = slowly(long_body(runner, size), rate);
+    let (rate, size) = (with.rate.0.max(PIECES), with.size.0);
+    let count = runner.connections_max(with.connections);
     let takes = runner.target.takes_bodies;
     let lasts = Nanos::from_secs_f64(size as f64 / rate as f64 + 1.0) + RESPONSE;
-    let scripts: Vec<TalkScript> = (0..count)
-        .map(|turn| match takes && turn % 2 == 1 {
-            true => {
-                TalkScript { methods: vec!["POST".to_owned()], ..runner.bare(body.clone(), lasts) }
-            }
-            false => runner.bare(head.clone(), lasts),
-        })
-        .collect();
+    let scripts = slow_clients(runner, count, (rate, size), lasts);
     let plan =
         Plan { until_over: true, ..Plan::paced(scripts, pace(runner.opens_max(OPENS)), lasts) };
     let round = runner.round(&case.id, &plan);
-    result.outcome = round.outcome;
+    result.outcome = round.outcome.into();
     result.notes.extend(round.notes.iter().cloned());
     result.health = Some(round.health);
-    if round.outcome == TestOutcome::Inconclusive {
+    if round.outcome == PressureOutcome::Inconclusive {
         return;
     }
     let served = |index: usize, right: bool, status: Option<u16>| match takes && index % 2 == 1 {
@@ -85,6 +81,26 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result:
         show::bytes(rate),
         show::duration(longest)
     ));
+}
+
+/// Clients on slow lines: heads of this size, and bodies in turn with them where the server takes any.
+fn slow_clients(
+    runner: &mut Runner<'_>,
+    count: u64,
+    (rate, size): (u64, u64),
+    lasts: Nanos,
+) -> Vec<TalkScript> {
+    let head = slowly(long_head(runner, size), rate);
+    let body = slowly(long_body(runner, size), rate);
+    let takes = runner.target.takes_bodies;
+    (0..count)
+        .map(|turn| match takes && turn % 2 == 1 {
+            true => {
+                TalkScript { methods: vec!["POST".to_owned()], ..runner.bare(body.clone(), lasts) }
+            }
+            false => runner.bare(head.clone(), lasts),
+        })
+        .collect()
 }
 
 /// A valid request with a head of about this size.

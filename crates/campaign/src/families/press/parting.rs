@@ -7,23 +7,23 @@ use super::{OPENS, pace};
 use crate::pressure::{BACK_WITHIN, Plan, Round};
 use crate::{Runner, habits};
 use dialogue::talk::{Move, TalkScript};
-use torture::case::{Case, Family};
-use torture::judge::TestOutcome;
+use torture::case::{Case, PressEnds, PressResets};
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
 /// Whole requests, reset before the response, in rounds: what a server does not get back adds up.
-pub(super) fn resets(
+pub(in crate::families) fn resets(
     runner: &mut Runner<'_>,
     case: &Case,
-    family: &Family,
+    with: &PressResets,
     result: &mut CaseResult,
 ) {
     if noisy(runner, result) {
         return;
     }
-    let (count, rate) = (family.count("connections"), family.count("rate"));
-    let rounds = family.count("rounds").max(1);
+    let (count, rate) = (with.connections, with.rate);
+    let rounds = with.rounds.max(1);
     let request = habits::plain_request(runner.target, "");
     let former = places(runner, case);
     let mut slowest = Nanos::ZERO;
@@ -60,12 +60,12 @@ pub(super) fn resets(
 
 /// The effect of a round that outlives it, or was there while it lasted.
 fn lasting(result: &mut CaseResult, round: &Round, turn: u64, rounds: u64) {
-    result.outcome = result.outcome.max(round.outcome);
-    let lasts = matches!(round.outcome, TestOutcome::Leak | TestOutcome::Crashed);
+    result.outcome = result.outcome.max(round.outcome.into());
+    let lasts = matches!(round.outcome, PressureOutcome::Leak | PressureOutcome::Crashed);
     if lasts {
         result.notes.push(format!("in round {turn} of {rounds}:"));
     }
-    for note in round.notes.iter().filter(|_| round.outcome > TestOutcome::Held) {
+    for note in round.notes.iter().filter(|_| round.outcome > PressureOutcome::Held) {
         if !result.notes.contains(note) {
             result.notes.push(note.clone());
         }
@@ -73,16 +73,21 @@ fn lasting(result: &mut CaseResult, round: &Round, turn: u64, rounds: u64) {
 }
 
 /// The client's end in the middle of a head, or of a body: nothing more can come.
-pub(super) fn ends(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(in crate::families) fn ends(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &PressEnds,
+    result: &mut CaseResult,
+) {
     if noisy(runner, result) {
         return;
     }
-    let (within, horizon) = (family.span("within"), family.span("horizon"));
+    let (within, horizon) = (with.within, with.horizon);
     let mut parts = vec![("head", half_head(runner, horizon))];
     if runner.target.takes_bodies {
         parts.push(("body", half_body(runner, horizon)));
     }
-    let count = runner.connections_max(family.count("connections"));
+    let count = runner.connections_max(with.connections);
     let gap = pace(runner.opens_max(OPENS));
     let former = places(runner, case);
     for (part, script) in parts {
@@ -91,14 +96,14 @@ pub(super) fn ends(runner: &mut Runner<'_>, case: &Case, family: &Family, result
         let plan =
             Plan { until_over: true, armed_early: true, ..Plan::paced(scripts, gap, horizon) };
         let round = runner.round(&case.id, &plan);
-        if round.outcome == TestOutcome::Inconclusive || runner.is_stopped() {
+        if round.outcome == PressureOutcome::Inconclusive || runner.is_stopped() {
             result.outcome = result.outcome.max(TestOutcome::Inconclusive);
             result.notes.extend(round.notes);
             return;
         }
         judge_ends(result, part, &round, within, horizon);
         if round.is_bound() {
-            result.outcome = result.outcome.max(round.outcome);
+            result.outcome = result.outcome.max(round.outcome.into());
             result.notes.extend(round.notes);
         }
         result.health = Some(round.health);

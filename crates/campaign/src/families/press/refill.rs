@@ -6,7 +6,7 @@ use super::{OPENS, pace};
 use crate::Runner;
 use crate::pressure::Plan;
 use torture::case::Case;
-use torture::judge::TestOutcome;
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Unit};
 use units::{Nanos, show};
 
@@ -36,7 +36,7 @@ pub(super) fn fill(runner: &mut Runner<'_>, case: &Case, wanted: u64, hold: Nano
     let pressed = std::mem::take(&mut runner.pressed);
     let round = runner.round(&case.id, &Plan::paced(scripts, pace, hold));
     runner.pressed = pressed;
-    let known = round.outcome != TestOutcome::Inconclusive && !runner.is_stopped();
+    let known = round.outcome != PressureOutcome::Inconclusive && !runner.is_stopped();
     known.then(|| round.ended.iter().filter(|one| one.right).count() as u64)
 }
 

@@ -8,7 +8,7 @@ use crate::pressure::{Plan, Round};
 use dialogue::talk::TalkScript;
 use torture::case::Case;
 use torture::cost::SLOTS;
-use torture::judge::TestOutcome;
+use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -85,7 +85,7 @@ impl Siege<'_> {
         let count = enough(former);
         let round = self.round(runner, count, hold.max(dwell(runner)));
         match round.outcome {
-            TestOutcome::Inconclusive => None,
+            PressureOutcome::Inconclusive => None,
             // more workers were started for them
             _ if round.served_again => Some(count),
             _ if round.is_bound() => Some(0),
@@ -113,8 +113,8 @@ impl Siege<'_> {
         loop {
             let hold = if count == most { self.hold } else { dwell(runner) };
             let round = self.round(runner, count, hold);
-            if round.outcome == TestOutcome::Inconclusive || runner.is_stopped() {
-                return Some(Round { outcome: TestOutcome::Inconclusive, ..round });
+            if round.outcome == PressureOutcome::Inconclusive || runner.is_stopped() {
+                return Some(Round { outcome: PressureOutcome::Inconclusive, ..round });
             }
             if bracket.place(count, round) || count == most {
                 return None;
@@ -136,7 +136,7 @@ impl Siege<'_> {
         }
         let middle = good + (bad - good) / 2;
         let round = self.round(runner, middle, hold);
-        if round.outcome == TestOutcome::Inconclusive {
+        if round.outcome == PressureOutcome::Inconclusive {
             return false;
         }
         bracket.place(middle, round);
@@ -169,19 +169,20 @@ impl Siege<'_> {
         count: u64,
         mut round: Round,
     ) {
-        if round.outcome == TestOutcome::Degraded {
+        let mut word = None;
+        if round.outcome == PressureOutcome::Degraded {
             let second = self.round(runner, count, self.hold);
             round.health.rounds = 2;
-            round.health.followed = 1 + u32::from(second.outcome >= TestOutcome::Degraded);
+            round.health.followed = 1 + u32::from(second.outcome >= PressureOutcome::Degraded);
             if round.health.followed == 1 {
                 let kept = (round.health.rounds, round.health.followed);
                 round = second;
                 (round.health.rounds, round.health.followed) = kept;
                 round.notes.push("well-behaved clients were slow in one of two rounds".to_owned());
             }
-            if round.outcome == TestOutcome::Degraded && runner.has_other_workers() {
+            if round.outcome == PressureOutcome::Degraded && runner.has_other_workers() {
                 // who comes while a worker is started waits for it, once
-                round.outcome = TestOutcome::Advisory;
+                word = Some(TestOutcome::Advisory);
                 let said = "workers of the server came and went meanwhile, and were waited for";
                 round.notes.push(said.to_owned());
             }
@@ -191,9 +192,10 @@ impl Siege<'_> {
         }
         if round.health.armed == 0 {
             // nobody pressed: what well-behaved clients observed says nothing
-            round.outcome = TestOutcome::Inconclusive;
+            word = Some(TestOutcome::Inconclusive);
         }
-        conclude(result, round);
+        let word = word.unwrap_or(round.outcome.into());
+        conclude_as(result, word, round);
     }
 
     /// The pressure once more, longer, and the same number of well-behaved connections.
@@ -212,12 +214,12 @@ impl Siege<'_> {
             return conclude(result, only);
         }
         let mut second = match first.outcome {
-            TestOutcome::Denied if self.case.press => {
+            PressureOutcome::Denied if self.case.press => {
                 self.press(runner, self.make, count, LONG, Some(SERVED_AGAIN))
             }
             _ => self.round(runner, count, dwell(runner)),
         };
-        if second.outcome == TestOutcome::Inconclusive {
+        if second.outcome == PressureOutcome::Inconclusive {
             // what was seen before stands on its own
             second = first.clone();
         }
@@ -225,7 +227,6 @@ impl Siege<'_> {
         second.health.rounds = seen + 1;
         second.health.followed = seen + followed;
         if followed == 0 {
-            second.outcome = TestOutcome::Flaky;
             let some = connections(count);
             second.notes.push(format!("{some} had an effect in {seen} of {} rounds", seen + 1));
             if runner.has_other_workers() {
@@ -233,16 +234,16 @@ impl Siege<'_> {
                     "workers of the server came and went meanwhile, and its places with them";
                 second.notes.push(said.to_owned());
             }
-            return conclude(result, second);
+            return conclude_as(result, TestOutcome::Flaky, second);
         }
         self.under_pressure(&mut second, result);
-        if let Some(control) = self.control.filter(|_| second.outcome != TestOutcome::Shed) {
+        if let Some(control) = self.control.filter(|_| second.outcome != PressureOutcome::Shed) {
             let polite = self.press(runner, control, count, dwell(runner), None);
             let denied = polite.is_bound();
             second.health.control_denied = Some(denied);
             let (some, state) = (polite_connections(count), self.state);
             second.notes.push(match (denied, second.outcome) {
-                (true, TestOutcome::Denied) => {
+                (true, PressureOutcome::Denied) => {
                     format!("with {some} it is the same: this is a limit on connections (C-01), not on {state}")
                 }
                 (true, _) => format!("with {some} it is the same: it is their number, not {state}"),
@@ -254,7 +255,7 @@ impl Siege<'_> {
 
     /// What the server did while it was pressed.
     fn under_pressure(&self, round: &mut Round, result: &mut CaseResult) {
-        if round.outcome == TestOutcome::Crashed {
+        if round.outcome == PressureOutcome::Crashed {
             return;
         }
         let deadline = server_deadline(round);
@@ -266,7 +267,7 @@ impl Siege<'_> {
                 format!("the server ended {count} of {}", round.health.wanted),
             ));
         }
-        if round.outcome != TestOutcome::Denied {
+        if round.outcome != PressureOutcome::Denied {
             return;
         }
         let span = show::duration(round.denied_for);
@@ -311,7 +312,12 @@ fn dwell(runner: &Runner<'_>) -> Nanos {
 }
 
 fn conclude(result: &mut CaseResult, round: Round) {
-    result.outcome = result.outcome.max(round.outcome);
+    conclude_as(result, round.outcome.into(), round);
+}
+
+/// The same by another word than that of the round.
+fn conclude_as(result: &mut CaseResult, word: TestOutcome, round: Round) {
+    result.outcome = result.outcome.max(word);
     result.health = Some(round.health);
     result.notes.extend(round.notes);
 }
@@ -368,7 +374,7 @@ fn slots(
 
 fn word(round: &Round) -> &'static str {
     match round.outcome {
-        TestOutcome::Shed => "answered 503 or 429",
+        PressureOutcome::Shed => "answered 503 or 429",
         _ => "not served",
     }
 }

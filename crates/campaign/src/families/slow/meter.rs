@@ -6,12 +6,12 @@ mod beside;
 
 pub(crate) use beside::are_beside;
 
-use super::states::SlowState;
+use super::states::{SlowHold, SlowState};
 use super::verdict::Held;
 use crate::probes::ProbeListener;
 use crate::{PLAIN_DEADLINE, Runner};
 use dialogue::talk::{Conversations, Director, Move, Talk, TalkEnd, TalkScript, Wake};
-use torture::case::{Case, Family, Need};
+use torture::case::{Case, Need};
 use torture::catalogue;
 use torture::result::{Probe, ProbeKind, Seen};
 use torture::safety;
@@ -71,8 +71,9 @@ impl Runner<'_> {
     /// Sees to it that the states of this case, and with them those of every further case, have been
     /// held. Says why where this one cannot be.
     pub(crate) fn hold_states(&mut self, case: &Case) -> Option<String> {
-        let state = SlowState::named(&case.family.as_ref()?.run)?;
-        if let Some(why) = self.cannot_hold(state, case.family.as_ref()?) {
+        let SlowHold { state, page, .. } = SlowHold::of(case)?;
+        // the page that it needs is there, and long enough
+        if let Some(why) = page.and_then(|(least, _)| self.big_page(least).err()) {
             return Some(why);
         }
         self.await_beside(&case.id);
@@ -90,7 +91,7 @@ impl Runner<'_> {
     /// This case, those that were asked for, and those whose comparison is needed.
     fn all_slow(&self, case: &Case) -> Vec<Case> {
         let mut all = vec![case.clone()];
-        let state = |case: &Case| case.family.as_ref().and_then(|one| SlowState::named(&one.run));
+        let state = |case: &Case| SlowHold::of(case).map(|hold| hold.state);
         let asked = self.cases.iter().filter(|one| !one.press && state(one).is_some());
         all.extend(asked.cloned());
         // the catalogue is read by its tests
@@ -113,9 +114,7 @@ impl Runner<'_> {
     /// The case that holds a state, where what it needs is there: of those that were asked for, or
     /// of the catalogue.
     pub(super) fn case_of(&self, state: SlowState) -> Option<Case> {
-        let holds = |case: &&Case| {
-            case.family.as_ref().and_then(|one| SlowState::named(&one.run)) == Some(state)
-        };
+        let holds = |case: &&Case| SlowHold::of(case).is_some_and(|hold| hold.state == state);
         let known = catalogue::cases().unwrap_or_default();
         let case = self.cases.iter().find(holds).or_else(|| known.iter().find(holds))?.clone();
         self.is_given(&case).then_some(case)
@@ -127,14 +126,6 @@ impl Runner<'_> {
             Need::Tls => self.target.tls_name.is_some(),
             _ => false,
         })
-    }
-
-    /// Why this state cannot be reached.
-    fn cannot_hold(&mut self, state: SlowState, family: &Family) -> Option<String> {
-        if !state.needs_big() {
-            return None;
-        }
-        self.big_page(family.count("least")).err()
     }
 
     /// The page that is longer than all buffers, and its length.
@@ -171,11 +162,11 @@ impl Runner<'_> {
     }
 
     /// How long is waited, within what is permitted here.
-    fn horizon(&mut self, state: SlowState, family: &Family) -> Nanos {
+    fn horizon(&mut self, hold: &SlowHold) -> Nanos {
         let address = self.target.peer.address();
         let local =
             address.is_none_or(|address| safety::strictest(&[address.ip()]) == Class::Local);
-        let mut horizon = family.span("horizon");
+        let mut horizon = hold.horizon;
         if !local {
             horizon = horizon.min(HORIZON_ELSEWHERE);
         }
@@ -183,7 +174,7 @@ impl Runner<'_> {
             horizon = horizon.min(HORIZON_SERIAL);
         }
         let permitted = self.world.governor().bounds().map(|bounds| bounds.case_max);
-        let room = permitted.map_or(Nanos::NEVER, |most| match state.needs_big() {
+        let room = permitted.map_or(Nanos::NEVER, |most| match hold.state.needs_big() {
             // what was not read has to be counted within the time of the case
             true => most - DRAIN.min(Nanos(most.0 / 2)),
             false => most - MARGIN,
@@ -194,26 +185,26 @@ impl Runner<'_> {
     fn wanted(&mut self, cases: &[Case]) -> Vec<Wanted> {
         let mut wanted = Vec::new();
         for case in cases {
-            let Some(family) = &case.family else { continue };
-            let Some(state) = SlowState::named(&family.run) else { continue };
-            let horizon = self.horizon(state, family);
+            let Some(hold) = SlowHold::of(case) else { continue };
+            let state = hold.state;
+            let horizon = self.horizon(&hold);
             let mut big = String::new();
-            if state.needs_big() {
-                match self.big_page(family.count("least")) {
+            if let Some((least, _)) = hold.page {
+                match self.big_page(least) {
                     Ok((path, _)) => big = path,
                     Err(_) => continue,
                 }
             }
             self.meter.tried.push(state);
-            for (name, steps) in state.conversations(self.target, family, horizon, &big) {
+            for (name, steps) in hold.conversations(self.target, horizon, &big) {
                 let mut script = self.bare(steps, horizon);
                 script.hold = !state.needs_big();
                 if state.is_body() {
                     script.methods = vec!["POST".to_owned()];
                 }
-                if state.needs_big() {
+                if let Some((_, buffer)) = hold.page {
                     script.deadline = horizon + DRAIN;
-                    script.options.recv_buffer = u32::try_from(family.count("buffer")).ok();
+                    script.options.recv_buffer = u32::try_from(buffer).ok();
                 }
                 if state == SlowState::Handshake {
                     script.tls_name = None;

@@ -3,7 +3,7 @@
 use crate::{TestTarget, habits};
 use dialogue::talk::Awaited;
 use dialogue::talk::Move;
-use torture::case::Family;
+use torture::case::{Case, Family, SlowDripped, SlowHeld, SlowRead};
 use units::Nanos;
 
 /// A state in which a server waits for its client.
@@ -27,23 +27,6 @@ const SIP_EVERY: Nanos = Nanos::SECOND;
 const SIP: usize = 1_024;
 
 impl SlowState {
-    const ALL: [(&'static str, SlowState); 9] = [
-        ("slow.silent", SlowState::Silent),
-        ("slow.head", SlowState::Head),
-        ("slow.head-dripped", SlowState::HeadDripped),
-        ("slow.body", SlowState::Body),
-        ("slow.body-dripped", SlowState::BodyDripped),
-        ("slow.unread", SlowState::Unread),
-        ("slow.sipped", SlowState::Sipped),
-        ("slow.idle", SlowState::Idle),
-        ("slow.handshake", SlowState::Handshake),
-    ];
-
-    /// The state that this code of a case's file holds.
-    pub(crate) fn named(run: &str) -> Option<SlowState> {
-        SlowState::ALL.iter().find(|(name, _)| *name == run).map(|(_, state)| *state)
-    }
-
     /// What it is called on the page of limits.
     pub(super) fn text(self) -> &'static str {
         match self {
@@ -77,26 +60,69 @@ impl SlowState {
     pub(super) fn needs_big(self) -> bool {
         matches!(self, SlowState::Unread | SlowState::Sipped)
     }
+}
+
+/// A state as a case holds it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlowHold {
+    pub(crate) state: SlowState,
+    /// How long it is held at most, and how soon its end is as it should be.
+    pub(super) horizon: Nanos,
+    pub(super) soon: Nanos,
+    /// Between two drops; zero where nothing is dripped.
+    every: Nanos,
+    /// The page that is not read, or slowly: bytes that it has at least, and that our kernel takes.
+    pub(super) page: Option<(u64, u64)>,
+}
+
+impl SlowHold {
+    /// What the code of a case holds; `None` where that is no slow state.
+    pub(crate) fn of(case: &Case) -> Option<SlowHold> {
+        let still = |state, with: &SlowHeld| {
+            let SlowHeld { horizon, soon } = *with;
+            SlowHold { state, horizon, soon, every: Nanos::ZERO, page: None }
+        };
+        let dripped = |state, with: &SlowDripped| {
+            let SlowDripped { horizon, soon, every } = *with;
+            SlowHold { state, horizon, soon, every, page: None }
+        };
+        let read = |state, with: &SlowRead| {
+            let SlowRead { horizon, soon, least, buffer } = *with;
+            let page = Some((least.0, buffer.0));
+            SlowHold { state, horizon, soon, every: Nanos::ZERO, page }
+        };
+        Some(match case.family.as_ref()? {
+            Family::SlowSilent(with) => still(SlowState::Silent, with),
+            Family::SlowHead(with) => still(SlowState::Head, with),
+            Family::SlowHeadDripped(with) => dripped(SlowState::HeadDripped, with),
+            Family::SlowBody(with) => still(SlowState::Body, with),
+            Family::SlowBodyDripped(with) => dripped(SlowState::BodyDripped, with),
+            Family::SlowUnread(with) => read(SlowState::Unread, with),
+            Family::SlowSipped(with) => read(SlowState::Sipped, with),
+            Family::SlowIdle(with) => still(SlowState::Idle, with),
+            Family::SlowHandshake(with) => still(SlowState::Handshake, with),
+            _ => return None,
+        })
+    }
 
     /// Names and steps of the conversations that lead there. `big`: the long page.
     pub(super) fn conversations(
         self,
         target: &TestTarget,
-        family: &Family,
         horizon: Nanos,
         big: &str,
     ) -> Vec<(String, Vec<Move>)> {
-        let one = |steps: Vec<Move>| vec![(self.text().to_owned(), steps)];
+        let one = |steps: Vec<Move>| vec![(self.state.text().to_owned(), steps)];
         let (path, host, ours) = (&target.values.path, &target.values.host, &target.fields);
         let half = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}");
-        match self {
+        match self.state {
             SlowState::Silent => one(Vec::new()),
             SlowState::Head => one(vec![send(half)]),
             SlowState::HeadDripped => {
                 let drop = |number| format!("X-Loadstone-{number}: a\r\n");
-                one(dripped(send(half), horizon, family.span("every"), drop))
+                one(dripped(send(half), horizon, self.every, drop))
             }
-            SlowState::Body | SlowState::BodyDripped => self.bodies(target, family, horizon),
+            SlowState::Body | SlowState::BodyDripped => self.bodies(target, horizon),
             SlowState::Unread => {
                 let get = send(get(big, target));
                 one(vec![Move::StopReading, get, Move::Pause(horizon), Move::Read])
@@ -118,12 +144,7 @@ impl SlowState {
     }
 
     /// A body is read by its length by other code than by chunks.
-    fn bodies(
-        self,
-        target: &TestTarget,
-        family: &Family,
-        horizon: Nanos,
-    ) -> Vec<(String, Vec<Move>)> {
+    fn bodies(self, target: &TestTarget, horizon: Nanos) -> Vec<(String, Vec<Move>)> {
         let (path, host, ours) = (&target.values.post, &target.values.host, &target.fields);
         let length = format!("Content-Length: {DECLARED}");
         let kinds = [
@@ -133,13 +154,13 @@ impl SlowState {
         let conversation = |(name, field, first, drop): (&str, &str, &str, &str)| {
             let head =
                 format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{ours}{field}\r\n\r\n{first}");
-            let steps = match self {
+            let steps = match self.state {
                 SlowState::BodyDripped => {
-                    dripped(send(head), horizon, family.span("every"), |_| drop.to_owned())
+                    dripped(send(head), horizon, self.every, |_| drop.to_owned())
                 }
                 _ => vec![send(head)],
             };
-            (format!("{}, {name}", self.text()), steps)
+            (format!("{}, {name}", self.state.text()), steps)
         };
         kinds.map(conversation).to_vec()
     }

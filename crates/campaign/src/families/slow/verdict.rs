@@ -1,10 +1,9 @@
 //! What became of a state that was held, as an outcome and a number.
 
-use super::states::SlowState;
+use super::states::{SlowHold, SlowState};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkEvent, TalkScript, What};
-use torture::case::Family;
 use torture::judge;
-use torture::judge::{Judgement, TestOutcome};
+use torture::judge::{ConversationOutcome, Judgement};
 use torture::result::{Measure, Unit};
 use units::{Nanos, show};
 
@@ -130,39 +129,39 @@ impl Held {
     /// `steady`: the same without drops.
     pub(super) fn judged(
         &self,
-        state: SlowState,
-        family: &Family,
+        hold: &SlowHold,
         steady: Option<&Held>,
     ) -> (Judgement, Option<Measure>) {
+        let (state, soon) = (hold.state, hold.soon);
         let ended = self.ended(state);
         if let Ended::Unseen(why) = ended {
-            return (self.judgement(TestOutcome::Inconclusive, String::new(), why), None);
+            return (self.judgement(ConversationOutcome::Inconclusive, String::new(), why), None);
         }
         if state.needs_big() {
             return self.read(state);
         }
-        let soon = family.span("soon");
         let expected = format!("an end within {}", seconds(soon));
         let shape = steady.and_then(|steady| self.shape(state, steady));
         let (outcome, why) = match (&ended, &shape) {
             (Ended::After(_), Some(Shape::PerRead)) => (
-                TestOutcome::Advisory,
+                ConversationOutcome::Advisory,
                 "each drop renews the deadline: it is no deadline for the whole".into(),
             ),
             (Ended::After(span), _) if span.as_secs_f64() > soon.as_secs_f64() * LATE => {
-                (TestOutcome::Advisory, format!("it ended only after {}", seconds(*span)))
+                (ConversationOutcome::Advisory, format!("it ended only after {}", seconds(*span)))
             }
-            (Ended::After(_), _) => (TestOutcome::Pass, String::new()),
+            (Ended::After(_), _) => (ConversationOutcome::Pass, String::new()),
             (_, Some(Shape::PerRead)) => {
                 let span = seconds(self.horizon);
                 (
-                    TestOutcome::Unbounded,
+                    ConversationOutcome::Unbounded,
                     format!("each drop renews the deadline: it lasted longer than {span}"),
                 )
             }
-            _ => {
-                (TestOutcome::Unbounded, format!("it lasted longer than {}", seconds(self.horizon)))
-            }
+            _ => (
+                ConversationOutcome::Unbounded,
+                format!("it lasted longer than {}", seconds(self.horizon)),
+            ),
         };
         let how = match (&ended, &shape) {
             (Ended::After(_), Some(Shape::Absolute)) => {
@@ -210,7 +209,7 @@ impl Held {
             TalkEnd::Closed | TalkEnd::Broken(_) => self.gave_up(state, response.body_len, whole),
             _ => {
                 let why = "what was left of it did not come within the time for it".to_owned();
-                (self.judgement(TestOutcome::Inconclusive, String::new(), why), None)
+                (self.judgement(ConversationOutcome::Inconclusive, String::new(), why), None)
             }
         }
     }
@@ -218,10 +217,10 @@ impl Held {
     fn read_whole(&self, state: SlowState, length: u64) -> (Judgement, Option<Measure>) {
         let (span, all) = (seconds(self.horizon), show::bytes(length));
         let (outcome, expected, why) = match state {
-            SlowState::Sipped => (TestOutcome::Pass, String::new(), String::new()),
+            SlowState::Sipped => (ConversationOutcome::Pass, String::new(), String::new()),
             _ => {
                 let why = format!("all {all} came, though nothing was read for {span}");
-                (TestOutcome::Unbounded, "a response that is cut short".to_owned(), why)
+                (ConversationOutcome::Unbounded, "a response that is cut short".to_owned(), why)
             }
         };
         let note = format!("none within {span}: all {all} came then");
@@ -244,7 +243,7 @@ impl Held {
             SlowState::Sipped => String::new(),
             _ => "a response that is cut short".to_owned(),
         };
-        (self.judgement(TestOutcome::Pass, expected, String::new()), Some(measure))
+        (self.judgement(ConversationOutcome::Pass, expected, String::new()), Some(measure))
     }
 
     fn how(&self) -> &'static str {
@@ -254,9 +253,9 @@ impl Held {
         }
     }
 
-    fn judgement(&self, outcome: TestOutcome, expected: String, why: String) -> Judgement {
+    fn judgement(&self, outcome: ConversationOutcome, expected: String, why: String) -> Judgement {
         let seen = format!("{}, after {}", self.seen(), seconds(self.talk.over));
-        Judgement { outcome, seen, expected, why, kind: None }
+        Judgement { outcome: outcome.into(), seen, expected, why, kind: None }
     }
 
     fn measure(&self, low: Option<f64>, high: Option<f64>, note: String) -> Measure {

@@ -2,7 +2,7 @@
 
 use crate::{Runner, habits};
 use dialogue::talk::{Move, Talk, TalkScript};
-use torture::case::{Case, Family};
+use torture::case::{Case, TlsAgain};
 use torture::judge::renegotiation::Wish;
 use torture::judge::{Judgement, TestOutcome};
 use torture::record::Execution;
@@ -16,11 +16,16 @@ const RECEIVED_SHOWN: usize = 48;
 /// Between the wish and a plain request: whoever ignores the wish answers that.
 const THEN: Nanos = Nanos::from_millis(500);
 
-pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+pub(in crate::families) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &TlsAgain,
+    result: &mut CaseResult,
+) {
     let request = habits::plain_request(runner.target, "Connection: close\r\n");
     let steps = vec![Move::Renegotiate, Move::Pause(THEN), Move::Send(request)];
-    let script = TalkScript { hold: true, ..runner.bare(steps, family.span("wait")) };
-    let talks = runner.together(vec![script.clone(); family.count("connections") as usize]);
+    let script = TalkScript { hold: true, ..runner.bare(steps, with.wait) };
+    let talks = runner.together(vec![script.clone(); with.connections as usize]);
     let wishes: Vec<Wish> = talks.iter().map(Wish::of).collect();
     if wishes.iter().all(|wish| *wish == Wish::NoSession) {
         result.outcome = TestOutcome::Skipped;

@@ -65,7 +65,7 @@ impl Default for Row {
     }
 }
 
-fn judged(row: &Row) -> (TestOutcome, Health, Vec<String>) {
+fn judged(row: &Row) -> (PressureOutcome, Health, Vec<String>) {
     let mut all = probes(ProbeKind::New, ARMED_AT, &row.new);
     all.extend(probes(ProbeKind::Keep, ARMED_AT, &row.keep));
     all.extend(probes(ProbeKind::New, RELEASED_AT, &row.after));
@@ -88,45 +88,45 @@ fn judged(row: &Row) -> (TestOutcome, Health, Vec<String>) {
     (verdict.outcome, health, verdict.notes)
 }
 
-fn word_for(row: Row) -> TestOutcome {
+fn word_for(row: Row) -> PressureOutcome {
     judged(&row).0
 }
 
 #[test]
 fn held_ends_where_clients_wait_or_are_not_served() {
     let new = |new: String| word_for(Row { new, ..Row::default() });
-    assert_eq!(new(with(100, '.', 0..0)), TestOutcome::Held);
+    assert_eq!(new(with(100, '.', 0..0)), PressureOutcome::Held);
     // two slow probes are anybody's hiccup
-    assert_eq!(new(with(100, '~', 3..5)), TestOutcome::Held);
-    assert_eq!(new(with(100, '~', 3..6)), TestOutcome::Degraded);
-    assert_eq!(new(with(100, 'x', 3..4)), TestOutcome::Degraded);
+    assert_eq!(new(with(100, '~', 3..5)), PressureOutcome::Held);
+    assert_eq!(new(with(100, '~', 3..6)), PressureOutcome::Degraded);
+    assert_eq!(new(with(100, 'x', 3..4)), PressureOutcome::Degraded);
     let back = |span| word_for(Row { back: Some(span), ..Row::default() });
-    assert_eq!(back(BACK_WITHIN), TestOutcome::Held);
-    assert_eq!(back(BACK_WITHIN + Nanos(1)), TestOutcome::Degraded);
+    assert_eq!(back(BACK_WITHIN), PressureOutcome::Held);
+    assert_eq!(back(BACK_WITHIN + Nanos(1)), PressureOutcome::Degraded);
 }
 
 #[test]
 fn what_is_shed_is_not_lost() {
     let new = |new: String| word_for(Row { new, ..Row::default() });
-    assert_eq!(new(with(100, 's', 0..1)), TestOutcome::Degraded);
-    assert_eq!(new(with(100, 's', 0..2)), TestOutcome::Shed);
-    assert_eq!(new(with(100, 's', 0..100)), TestOutcome::Shed);
+    assert_eq!(new(with(100, 's', 0..1)), PressureOutcome::Degraded);
+    assert_eq!(new(with(100, 's', 0..2)), PressureOutcome::Shed);
+    assert_eq!(new(with(100, 's', 0..100)), PressureOutcome::Shed);
     let mixed = with(100, 's', 0..50).replacen("..", "x.", 1);
-    assert_eq!(new(mixed), TestOutcome::Degraded);
+    assert_eq!(new(mixed), PressureOutcome::Degraded);
 }
 
 #[test]
 fn denied_is_over_a_twentieth_of_ten_seconds_for_either_kind() {
     let new = |new: String| word_for(Row { new, ..Row::default() });
     // 0.4 s, then 0.6 s of 10 s
-    assert_eq!(new(with(100, 'x', 40..42)), TestOutcome::Degraded);
-    assert_eq!(new(with(100, 'x', 40..43)), TestOutcome::Denied);
+    assert_eq!(new(with(100, 'x', 40..42)), PressureOutcome::Degraded);
+    assert_eq!(new(with(100, 'x', 40..43)), PressureOutcome::Denied);
     // as many, but never within 10 s
     let good = with(98, '.', 0..0);
     let apart = format!("x{}x{}x", &good[..54], &good[55..]);
-    assert_eq!(new(apart), TestOutcome::Degraded);
+    assert_eq!(new(apart), PressureOutcome::Degraded);
     let keep = word_for(Row { keep: with(100, 'x', 40..43), ..Row::default() });
-    assert_eq!(keep, TestOutcome::Denied);
+    assert_eq!(keep, PressureOutcome::Denied);
 }
 
 #[test]
@@ -156,13 +156,13 @@ fn a_restart_is_refusals_and_resets_at_the_same_time() {
     let refused = || with(100, 'r', 20..25);
     let at = ARMED_AT + EVERY * 20;
     let row = |broken: usize| Row { new: refused(), broken_at: vec![at; broken], ..Row::default() };
-    assert_eq!(word_for(row(25)), TestOutcome::Crashed);
+    assert_eq!(word_for(row(25)), PressureOutcome::Crashed);
     // without resets it is a listener that refuses
-    assert_eq!(word_for(row(0)), TestOutcome::Denied);
-    assert_eq!(word_for(row(24)), TestOutcome::Denied);
+    assert_eq!(word_for(row(0)), PressureOutcome::Denied);
+    assert_eq!(word_for(row(24)), PressureOutcome::Denied);
     let after = |count: usize| Row { after: with(40, 'r', 0..count), ..Row::default() };
-    assert_eq!(word_for(after(16)), TestOutcome::Held);
-    assert_eq!(word_for(after(17)), TestOutcome::Crashed);
+    assert_eq!(word_for(after(16)), PressureOutcome::Held);
+    assert_eq!(word_for(after(17)), PressureOutcome::Crashed);
 }
 
 #[test]
@@ -170,18 +170,18 @@ fn what_never_comes_back_is_a_leak_and_what_stays_slow_is_not() {
     // the watch ends 30 s after the release
     let row = |after: String| Row { back: None, after, ..Row::default() };
     let (outcome, health, notes) = judged(&row(with(150, 'x', 0..150)));
-    assert_eq!((outcome, health.recovery), (TestOutcome::Leak, None));
+    assert_eq!((outcome, health.recovery), (PressureOutcome::Leak, None));
     assert_eq!(notes, ["probes were not as before within 30.0 s of the release"]);
-    assert_eq!(word_for(row(with(150, '~', 0..150))), TestOutcome::Degraded);
-    assert_eq!(word_for(row(with(150, 'x', 0..125))), TestOutcome::Degraded);
+    assert_eq!(word_for(row(with(150, '~', 0..150))), PressureOutcome::Degraded);
+    assert_eq!(word_for(row(with(150, 'x', 0..125))), PressureOutcome::Degraded);
 }
 
 #[test]
 fn a_sick_instrument_says_nothing_of_what_may_be_its_own() {
     let row = |letters: String| Row { new: letters, ..Row::default() };
-    assert_eq!(word_for(row(with(100, 'l', 0..2))), TestOutcome::Held);
+    assert_eq!(word_for(row(with(100, 'l', 0..2))), PressureOutcome::Held);
     let (outcome, _, notes) = judged(&row(with(100, 'l', 0..3)));
-    assert_eq!(outcome, TestOutcome::Inconclusive);
+    assert_eq!(outcome, PressureOutcome::Inconclusive);
     assert_eq!(
         notes,
         [
@@ -190,12 +190,12 @@ fn a_sick_instrument_says_nothing_of_what_may_be_its_own() {
     );
     // six milliseconds do not lose a response of two seconds
     let lost = with(100, 'x', 0..50).replace("xxxxxxxxxx", "xxxxxxxxxl");
-    assert_eq!(word_for(row(lost)), TestOutcome::Denied);
+    assert_eq!(word_for(row(lost)), PressureOutcome::Denied);
     let (outcome, _, notes) = judged(&row(with(100, '!', 0..1)));
-    assert_eq!(outcome, TestOutcome::Inconclusive);
+    assert_eq!(outcome, PressureOutcome::Inconclusive);
     assert_eq!(notes, ["descriptors or ports of ours ran out"]);
     let none = Row { new: String::new(), keep: String::new(), ..Row::default() };
-    assert_eq!(word_for(none), TestOutcome::Inconclusive);
+    assert_eq!(word_for(none), PressureOutcome::Inconclusive);
 }
 
 #[test]

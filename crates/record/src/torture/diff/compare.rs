@@ -4,7 +4,7 @@ use super::{
     ChangeKind, ChangeRecord, DiffRecord, DiffSideRecord, HabitChangeRecord, LimitChangeRecord,
     SCHEMA,
 };
-use crate::torture::{CaseRecord, LimitRecord, TortureRecord, is_untested};
+use crate::torture::{CaseRecord, LimitRecord, TortureRecord};
 use torture::result::Unit;
 
 /// Numbers of time move by themselves: less than this, as a share, is no difference.
@@ -39,7 +39,7 @@ fn find<'a>(document: &'a TortureRecord, row: &CaseRecord) -> Option<&'a CaseRec
 }
 
 fn is_tested(row: &CaseRecord) -> bool {
-    !is_untested(row.outcome)
+    row.outcome.is_tested()
 }
 
 /// `None` where there is nothing to say.
