@@ -228,7 +228,7 @@ impl Runner<'_> {
             return self.replay_gone(failure, with, times);
         }
         let gone = kept.judgement.outcome == TestOutcome::Leak && kept.name.starts_with(CULPRIT);
-        if let Some(with) = families::hang_repeats().filter(|_| gone) {
+        if gone && let Some(with) = families::hang_repeats() {
             return self.replay_gone(failure, &with, times);
         }
         if let Some(count) = at_once(failure) {

@@ -165,7 +165,7 @@ pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
 fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<String> {
     let answer = talk.replies.responses.iter().find(|answer| answer.stream == FOLLOW_UP);
     let over = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
-    let ended = over && !packets::ended_by_us(&frames.frames) || frames.goodbye();
+    let ended = over && !is_ended_by_us(talk) || frames.goodbye();
     match answer {
         Some(answer) if plain.is(answer) => None,
         Some(answer) if answer.complete => Some(format!(
@@ -221,7 +221,7 @@ fn said_goodbye(talk: &Talk) -> bool {
 }
 
 /// The end of a connection of QUIC is ours: the server sent more than we take.
-fn is_ended_by_us(talk: &Talk) -> bool {
+pub fn is_ended_by_us(talk: &Talk) -> bool {
     talk.replies.frames.as_ref().is_some_and(|frames| packets::ended_by_us(&frames.frames))
 }
 

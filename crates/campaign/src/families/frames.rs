@@ -3,7 +3,7 @@
 
 mod streams;
 
-use crate::pressure::{Plan, Round};
+use crate::pressure::{Ended, Plan, Round};
 use crate::{Runner, habits};
 use conduit::streams::HEAD;
 use dialogue::http2::{
@@ -236,22 +236,24 @@ fn tell(
     result.outcome = result.outcome.max(round.outcome.into());
     result.health = Some(round.health);
     result.notes.extend(round.notes.iter().cloned());
-    let is_by_server = |end: TalkEnd| matches!(end, TalkEnd::Closed | TalkEnd::Broken(_));
+    let is_by_server =
+        |one: &Ended| !one.by_us && matches!(one.end, TalkEnd::Closed | TalkEnd::Broken(_));
     let mut words: BTreeMap<String, u64> = BTreeMap::new();
     for one in &round.ended {
-        let word = match (one.farewell, is_by_server(one.end)) {
+        let word = match (one.farewell, is_by_server(one)) {
             (Some(code), _) if over_quic => {
                 format!("CONNECTION_CLOSE {}", http3::code_name(code))
             }
             (Some(code), _) => format!("GOAWAY {}", http2_code_name(code)),
             (None, true) => "an end without a word".to_owned(),
+            (None, false) if one.by_us => "an end of ours".to_owned(),
             (None, false) => "nothing".to_owned(),
         };
         *words.entry(word).or_default() += 1;
     }
     let said: Vec<String> =
         words.iter().map(|(word, count)| format!("{word} on {count}")).collect();
-    let ended = round.ended.iter().filter(|one| is_by_server(one.end) || one.farewell.is_some());
+    let ended = round.ended.iter().filter(|one| is_by_server(one) || one.farewell.is_some());
     let ended: Vec<u64> = ended.map(|one| one.sent).collect();
     result.measures.push(Measure {
         what: format!("{} until the server ends it", with.kind),

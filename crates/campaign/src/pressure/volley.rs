@@ -18,6 +18,8 @@ pub(crate) struct Ended {
     /// Which of them, by its place in the plan.
     pub(crate) index: usize,
     pub(crate) end: TalkEnd,
+    /// It was we who ended it, for what the server sent.
+    pub(crate) by_us: bool,
     /// From when it was to begin.
     pub(crate) connected: Option<Nanos>,
     pub(crate) over: Nanos,
@@ -146,8 +148,9 @@ impl Volley {
         for (place, talk) in over {
             let Some(index) = self.places.remove(&place) else { continue };
             self.lints.see(&talk);
+            let by_us = torture::judge::is_ended_by_us(&talk);
             match talk.end {
-                TalkEnd::Broken(_) => self.broken_at.push(talk.start + talk.over),
+                TalkEnd::Broken(_) if !by_us => self.broken_at.push(talk.start + talk.over),
                 TalkEnd::Unconnected(class) if class.blame() == Blame::Driver => self.short = true,
                 _ => {}
             }
@@ -159,6 +162,7 @@ impl Volley {
                 over: talk.over,
                 right: !responses.is_empty() && responses.iter().all(|one| self.plain.is(one)),
                 status: responses.first().map(|first| first.status),
+                by_us,
                 farewell: talk.replies.frames.as_ref().and_then(|frames| frames.farewell()),
                 sent: talk.sent,
             });

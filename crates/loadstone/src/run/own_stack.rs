@@ -198,8 +198,19 @@ fn stand(mut asked: NetworkAsk, threads: u32) -> Result<Arc<OwnNetwork>> {
         host::raise_descriptors(all).ok();
     }
     let ground = Ground::open(&wide).map_err(explained)?;
-    *standing = Arc::downgrade(&ground);
-    OwnNetwork::on(&ground, asked).map_err(explained)
+    let network = match OwnNetwork::on(&ground, asked.clone()) {
+        // parts for more threads than this load has are too small for its clients
+        Err(NetworkTrouble::Path(PathTrouble::TooManyClients { .. }))
+            if asked.workers < wide.workers =>
+        {
+            drop(ground);
+            OwnNetwork::open(asked)
+        }
+        done => done,
+    };
+    let network = network.map_err(explained)?;
+    *standing = Arc::downgrade(network.ground());
+    Ok(network)
 }
 
 fn explained(trouble: NetworkTrouble) -> anyhow::Error {

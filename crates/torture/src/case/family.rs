@@ -193,7 +193,7 @@ parameters! {
         waiting: u64,
     }
     FrameFlood {
-        /// What the code of floods calls it.
+        /// What the code of floods calls it; one that it does not know is found when it is run.
         kind: String,
         connections: u64,
         /// On each connection; in one write; between two writes.

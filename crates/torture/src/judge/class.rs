@@ -257,17 +257,20 @@ fn first(talk: &Talk) -> Option<&Response> {
     own(talk).first()
 }
 
-fn server_ended(talk: &Talk) -> bool {
+/// The connection is no more, whoever ended it.
+fn is_over(talk: &Talk) -> bool {
     matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_))
+}
+
+/// The server ended the connection: an end of ours is none of the server's.
+fn server_ended(talk: &Talk) -> bool {
+    is_over(talk) && !super::is_ended_by_us(talk)
 }
 
 fn rejected(talk: &Talk, _: &Plain) -> bool {
     match first(talk) {
         Some(answer) => (400..500).contains(&answer.status) || matches!(answer.status, 501 | 505),
-        None => {
-            let by_us = packets::ended_by_us(http2::frames(talk));
-            server_ended(talk) && !by_us && talk.replies.junk.is_none()
-        }
+        None => server_ended(talk) && talk.replies.junk.is_none(),
     }
 }
 

@@ -37,8 +37,8 @@ pub(in crate::families) fn run(
         PressedState::HalfHead => ("half a head", &half_head),
         PressedState::DrippedHead => ("a dripped head", &dripped_head),
         PressedState::DrippedBody => ("a dripped body", &dripped_body),
-        PressedState::Unread if case.press => ("an answer that is not read", &self::unread),
-        PressedState::Unread => ("an answer that is not read", &abandoned),
+        PressedState::Unread if case.press => ("a response that is not read", &self::unread),
+        PressedState::Unread => ("a response that is not read", &abandoned),
         PressedState::Idle => ("an idle connection", &idle),
     };
     let polite: &dyn Fn(&mut Runner<'_>) -> TalkScript = &idle;

@@ -1,6 +1,6 @@
 //! What may come back where HTTP/2 is spoken.
 
-use super::server_ended;
+use super::{is_over, server_ended};
 use dialogue::http2::{ACK, DATA, FrameSeen, GOAWAY, RST_STREAM, SETTINGS};
 use dialogue::http3::{self, datagrams, packets};
 use dialogue::talk::Talk;
@@ -32,7 +32,7 @@ pub(super) fn frames(talk: &Talk) -> &[FrameSeen] {
 pub(super) fn goaway(talk: &Talk, codes: &[u32]) -> bool {
     let mut said = frames(talk).iter().filter(|frame| frame.kind == GOAWAY).peekable();
     if said.peek().is_none() {
-        return server_ended(talk) && !packets::ended_by_us(frames(talk));
+        return server_ended(talk);
     }
     said.filter_map(FrameSeen::code).any(|code| match codes {
         [] => !is_no_error(code),
@@ -69,7 +69,7 @@ pub(super) fn reset(talk: &Talk, codes: &[u32]) -> bool {
 }
 
 pub(super) fn stands(talk: &Talk) -> bool {
-    !server_ended(talk) && !frames(talk).iter().any(|frame| frame.kind == GOAWAY)
+    !is_over(talk) && !frames(talk).iter().any(|frame| frame.kind == GOAWAY)
 }
 
 /// No datagram came, and no word of an error.
