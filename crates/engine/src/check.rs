@@ -188,7 +188,7 @@ impl Runner<'_> {
             Some((_, heard)) if self.unmet(ask, &heard) => {
                 let trouble = heard.result.err();
                 self.unreachable =
-                    Some(trouble.as_ref().map(Trouble::with_way_out).unwrap_or_default());
+                    Some(trouble.as_ref().map(Trouble::with_common_way_out).unwrap_or_default());
                 let text = trouble.map(|trouble| trouble.text).unwrap_or_default();
                 Round::plain(Some(Difference::new("connection", "one", text)))
             }
@@ -266,7 +266,7 @@ impl Runner<'_> {
         if !self.met
             && let Some(trouble) = heard.iter().find_map(|(_, heard)| heard.result.as_ref().err())
         {
-            self.unreachable = Some(trouble.with_way_out());
+            self.unreachable = Some(trouble.with_common_way_out());
         }
         let mut members = Vec::new();
         for ((name, ask), (sent, heard)) in group.members.iter().zip(&heard) {

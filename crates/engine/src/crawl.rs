@@ -142,7 +142,7 @@ impl Walk<'_> {
             Ok(reply) => reply,
             Err(trouble) => {
                 if !self.met && trouble.class != FailureClass::Length {
-                    self.found.unreachable = Some(trouble.with_way_out());
+                    self.found.unreachable = Some(trouble.with_common_way_out());
                 }
                 return self.broken(place, trouble.text);
             }

@@ -6,7 +6,7 @@ mod message;
 mod terms;
 mod voice;
 
-pub use message::{Message, OVER_TCP, SPEAK_HTTP1};
+pub use message::Message;
 pub use terms::{ResponseLimits, Terms};
 
 use conduit::{Close, Io, IoError, Peer, Ready, Slot, TlsError, TlsFactory, TlsSession};
@@ -85,6 +85,13 @@ impl Trouble {
             Some(way_out) => format!("{}. {way_out}", self.text),
             None => self.text.clone(),
         }
+    }
+
+    /// The same for who has no options of TLS but --ca and --insecure.
+    pub fn with_common_way_out(&self) -> String {
+        let of_tls = matches!(self.class, FailureClass::Tls | FailureClass::Certificate);
+        let way_out = self.way_out.filter(|_| !of_tls);
+        Trouble { way_out, ..self.clone() }.with_way_out()
     }
 }
 
@@ -547,8 +554,15 @@ impl Line {
 
     /// As [`Line::fail`], where it may be that the protocol is not spoken there.
     fn fail_to_connect(&mut self, class: FailureClass, text: String, now: Nanos) {
-        let untrusted = class == FailureClass::Certificate;
-        let way_out = self.request.message.unmet_way_out().filter(|_| !untrusted);
+        let unmet = matches!(
+            class,
+            FailureClass::Refused
+                | FailureClass::ConnectTimeout
+                | FailureClass::SocketTimeout
+                | FailureClass::Unreachable
+                | FailureClass::Protocol
+        );
+        let way_out = self.request.message.unmet_way_out().filter(|_| unmet);
         self.suffer(Trouble { class, text, way_out }, now);
     }
 
@@ -637,15 +651,17 @@ impl Line {
         };
         let fed = session.feed(bytes, &mut self.plain);
         let (closed, shaking) = (session.closed(), session.handshaking());
-        let agreed = session.facts().map(|facts| facts.alpn).unwrap_or_default();
+        let agreed = (self.stage == Stage::Handshake && !shaking)
+            .then(|| session.facts().map(|facts| facts.alpn).unwrap_or_default());
         self.drain();
         self.flush(io, slot);
         if let Err(error) = fed {
             return self.suffer(error.into(), io.now());
         }
-        if self.stage == Stage::Handshake && !shaking {
-            self.agreed = Some(agreed.clone());
-            if let Some(trouble) = self.request.message.disagreement(&agreed) {
+        if let Some(agreed) = agreed {
+            let trouble = self.request.message.disagreement(&agreed);
+            self.agreed = Some(agreed);
+            if let Some(trouble) = trouble {
                 return self.suffer(trouble, io.now());
             }
             self.connected = true;

@@ -647,7 +647,7 @@ impl<I: Io> Io for Quic<I> {
 
     fn why(&mut self, slot: Slot) -> Option<String> {
         match self.link(slot) {
-            Some(link) => link.end().why,
+            Some(link) => link.why(),
             None => self.io.why(slot),
         }
     }

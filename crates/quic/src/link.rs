@@ -640,6 +640,11 @@ impl QuicLink {
         endpoint.handle_event(self.handle, EndpointEvent::drained());
     }
 
+    /// Why it ended, in words, where there is more to say than the class of its failure.
+    pub(crate) fn why(&self) -> Option<String> {
+        self.loss.as_ref().and_then(|loss| loss.why.clone())
+    }
+
     /// What is known of it now.
     pub(crate) fn end(&self) -> QuicEnd {
         let stats = self.connection.stats();
@@ -663,7 +668,7 @@ impl QuicLink {
             rtt_min: rtt(stats.path.min_rtt),
             rtt_max: smoothed,
         };
-        let why = self.loss.as_ref().and_then(|loss| loss.why.clone());
+        let why = self.why();
         let broken = self.loss.as_ref().is_some_and(|loss| loss.class.is_some());
         let moving = self.migration.as_ref();
         let migration = moving.map(|moving| moving.0.facts(broken)).unwrap_or_default();

@@ -39,7 +39,6 @@ enum Word {
 
 /// A plan that is ready to be carried out.
 struct ReadyPlan {
-    plan: Plan,
     prepared: Prepared,
     hash: String,
 }
@@ -180,7 +179,7 @@ impl AgentPost {
                     Ok(ready) => Ok(ReadyFacts {
                         hash: ready.hash.clone(),
                         workers: ready.prepared.workers,
-                        rate_peak: rate_peak(&ready.plan),
+                        rate_peak: rate_peak(&ready.prepared.plan),
                     }),
                     Err(why) => Err(why.clone()),
                 };
@@ -299,13 +298,13 @@ fn ready(bytes: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPla
     }
     consent.check(&plan)?;
     let prepared = parcel.prepare(&plan).map_err(|error| format!("{error:#}"))?;
-    Ok(Box::new(ReadyPlan { plan, prepared, hash: own }))
+    Ok(Box::new(ReadyPlan { prepared, hash: own }))
 }
 
 /// The part of the plan, through the very code that one machine runs.
 fn carry_out(step: u64, ready: &ReadyPlan, give: &Sender<Word>, orders: &Arc<Orders>) -> Final {
     let mut stages = Stages::default();
-    let casts = match stages.cast(&ready.plan, &ready.prepared, true) {
+    let casts = match stages.cast(&ready.prepared.plan, &ready.prepared, true) {
         Ok(casts) => casts,
         Err(failure) => return failed(failure.text),
     };
@@ -322,7 +321,7 @@ fn carry_out(step: u64, ready: &ReadyPlan, give: &Sender<Word>, orders: &Arc<Ord
     };
     let logging = engine::Logging::default();
     let known = calibration.as_ref();
-    match measure(&ready.plan, &ready.prepared, known, logging, casts, &mut watcher) {
+    match measure(&ready.prepared.plan, &ready.prepared, known, logging, casts, &mut watcher) {
         Ok(measured) => {
             let mut said = own_words(&measured);
             let first = first.load(Ordering::Relaxed);

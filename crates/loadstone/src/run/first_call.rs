@@ -4,8 +4,7 @@
 use crate::over_quic;
 use conduit::{Io, TlsFactory};
 use engine::exchange::{
-    Contact, Exchange, Heard, Message, OVER_TCP, Request, ResponseLimits, SPEAK_HTTP1, Terms,
-    Trouble,
+    Contact, Exchange, Heard, Message, Request, ResponseLimits, Terms, Trouble,
 };
 use engine::{Endpoint, build_template, endpoint_key, open_options, proof, redirect_method};
 use ownstack::OwnNetwork;
@@ -99,8 +98,6 @@ fn once(
 fn failed(plan: &Plan, trouble: Trouble, contact: &Contact, endpoint: &Endpoint) -> FirstCall {
     let over_quic = plan.request.version == HttpVersion::Http3;
     let Trouble { class, text, way_out } = trouble;
-    let another = if over_quic { OVER_TCP } else { SPEAK_HTTP1 };
-    let way_out = way_out.or_else(|| (class == FailureClass::Protocol).then_some(another));
     let peer = contact.peer.as_ref().or(endpoint.peers.last()).filter(|_| over_quic);
     let text = match peer {
         Some(peer) => named(class, text, &peer.to_string()),

@@ -517,9 +517,11 @@ fn way_out(class: Option<FailureClass>) -> &'static str {
              accept any certificate with --insecure."
         }
         Some(FailureClass::Tls) => "Check that this port speaks TLS, or use http://.",
-        Some(FailureClass::ClientTimeout | FailureClass::ConnectTimeout) => {
-            "Check the address, the port and what lies between; --connect-timeout waits longer."
-        }
+        Some(
+            FailureClass::ClientTimeout
+            | FailureClass::ConnectTimeout
+            | FailureClass::SocketTimeout,
+        ) => "Check the address, the port and what lies between; --connect-timeout waits longer.",
         Some(FailureClass::Unreachable) => "Check the address and this machine's routes.",
         Some(FailureClass::Proxy) => "Check --proxy and what it permits.",
         Some(FailureClass::AddressUnavailable) => {
