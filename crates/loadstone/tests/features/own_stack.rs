@@ -311,6 +311,13 @@ fn bad_situations_are_told_and_leave_nothing_behind() {
     }
 }
 
+/// For `--cpus`, as far as there are so many: without it a core is left to the server.
+fn two_cores() -> String {
+    let set = rustix::thread::sched_getaffinity(None).unwrap();
+    let ours = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).take(2);
+    ours.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",")
+}
+
 /// The prefix is one's: the devices are there for all threads from the start.
 #[test]
 fn a_ramp_from_chosen_addresses_goes_on_with_more_threads() {
@@ -318,10 +325,7 @@ fn a_ramp_from_chosen_addresses_goes_on_with_more_threads() {
     if !to_be_had(&site) {
         return;
     }
-    // without --cpus a core is left to the server
-    let set = rustix::thread::sched_getaffinity(None).unwrap();
-    let ours = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).take(2);
-    let ours = ours.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",");
+    let ours = two_cores();
     for more in [
         &["--sources", "10.255.248.0/24"][..],
         &["--sources", "10.255.247.0/24", "--path", "rtt=1ms"],
@@ -330,6 +334,24 @@ fn a_ramp_from_chosen_addresses_goes_on_with_more_threads() {
         let spans = ["--cpus", &ours, "--hold", "100ms", "--settle", "100ms", "--json", "-"];
         let ran = run(&[&words[..], &spans, more].concat());
         each_step_has_its_threads(&ran.expect(&[0, 4]).json());
+    }
+}
+
+/// Two threads would have a part of 29 addresses each, and 31 clients can have one thread alone: the prefix is
+/// left whole for them.
+#[test]
+fn clients_have_the_prefix_that_more_threads_would_divide() {
+    let site = Site::start(&[]);
+    if !to_be_had(&site) {
+        return;
+    }
+    let ours = two_cores();
+    let words = ["compare", &site.url("/"), &site.url("/hw"), "--stack", "own"];
+    let clients = ["--sources", "10.255.246.0/26", "--clients", "rtt=1ms:100%", "-c", "31"];
+    let spans = ["-n", "62", "--cpus", &ours, "--blocks", "5", "--json", "-"];
+    let report = run(&[&words[..], &clients, &spans].concat()).expect(&[0, 4]).json();
+    for side in ["before", "after"] {
+        assert_eq!(report[side]["runs"].as_array().map(Vec::len), Some(10), "{side}");
     }
 }
 
