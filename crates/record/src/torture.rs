@@ -107,7 +107,7 @@ pub struct TortureRecord {
     /// Failures of which a folder was kept.
     #[serde(default)]
     pub kept: Vec<KeptRecord>,
-    /// What a load felt that went on beside the cases; null where none did.
+    /// What a load observed that went on beside the cases; null where none did.
     #[serde(default)]
     pub beside: Option<LoadRecord>,
     /// What the server's own machine showed of it; null where it was not seen.

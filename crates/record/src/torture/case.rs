@@ -116,7 +116,7 @@ pub struct HealthRecord {
     pub recovery_s: Recovery,
     /// Connections that were meant to press, and the most that were established at once.
     pub wanted: u64,
-    /// The most that stood at once.
+    /// The most that were established at once.
     pub armed: u64,
     /// In how many rounds the effect followed the pressure, and of how many.
     pub followed: u32,

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct HeldRecord {
     /// How many were to be held.
     pub wanted: u64,
-    /// How many stood at some time.
+    /// How many were established at some time.
     pub stood: u64,
-    /// How many never stood.
+    /// How many were never established.
     pub failed: u64,
     /// Most that were open at once.
     pub peak: u64,
@@ -22,10 +22,10 @@ pub struct HeldRecord {
     pub reset: u64,
     /// Bytes that the server sent on them unasked.
     pub bytes: u64,
-    /// From the first that was opened to the last of them that stood.
+    /// From the first that was opened to the last of them that was established.
     #[schemars(range(min = 0.0))]
     pub setup_s: f64,
-    /// How long those had stood that the server ended; null where there are none.
+    /// How long those had been established that the server ended; null where there are none.
     pub age_s: Option<HeldAgeRecord>,
 }
 

@@ -12,7 +12,7 @@ pub struct Http3Record {
     /// Most streams outstanding on one connection.
     pub streams_peak: u64,
     /// The least number of streams that a server allowed to begin with (initial_max_streams_bidi);
-    /// null: no connection stood.
+    /// null: no connection was established.
     pub streams_max: Option<u64>,
     /// Calls that waited on their connection until the server allowed a further stream.
     pub waited: u64,

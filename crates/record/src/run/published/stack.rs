@@ -26,7 +26,7 @@ pub struct StackRecord {
     pub challenges: u64,
     pub resets_sent: u64,
     pub resets_received: u64,
-    /// Connections that stood.
+    /// Connections that were established.
     pub established: u64,
     /// Connections that were not opened because every address and port was taken.
     pub tuples_out: u64,
