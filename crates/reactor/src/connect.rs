@@ -99,7 +99,6 @@ fn socket(family: AddressFamily) -> Result<OwnedFd, Errno> {
 
 fn pending_is_fine(connected: Result<(), Errno>) -> Result<(), Errno> {
     match connected {
-        // AGAIN: the backlog of a Unix socket is full; the write that follows will say so
         Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(()),
         Err(errno) => Err(errno),
     }

@@ -133,9 +133,13 @@ impl Reactor {
         } else {
             epoll::add(&self.epoll, fd, data, flags)
         };
-        done.map_err(failure::of)?;
-        socket.interest = interest;
-        Ok(())
+        match done {
+            Ok(()) => {
+                socket.interest = interest;
+                Ok(())
+            }
+            Err(errno) => Err(self.fail(slot, errno)),
+        }
     }
 
     /// One `epoll_wait`; `None` waits for ever.
@@ -173,6 +177,7 @@ impl Io for Reactor {
     }
 
     fn open(&mut self, slot: Slot, peer: &Peer, options: &OpenOptions) -> Result<(), IoError> {
+        self.failed = None;
         let index = slot as usize;
         if self.sockets.len() <= index {
             self.sockets.resize_with(index + 1, Socket::default);
@@ -240,7 +245,7 @@ impl Io for Reactor {
                 }
                 // too large for the path: lost, as on any link; QUIC tries smaller ones
                 Err(Errno::MSGSIZE) => taken += each.min(datagrams.len() - taken),
-                Err(errno) => return Err(failure::of(errno)),
+                Err(errno) => return Err(self.fail(slot, errno)),
             }
         }
         if self.sockets[slot as usize].interest == Interest::Nothing {
@@ -256,7 +261,7 @@ impl Io for Reactor {
                 Ok(read) => return Ok(read),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Err(IoError::WouldBlock),
-                Err(errno) => return Err(failure::of(errno)),
+                Err(errno) => return Err(self.fail(slot, errno)),
             }
         }
     }

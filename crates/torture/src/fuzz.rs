@@ -145,7 +145,7 @@ fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (ConversationOutcome, Strin
     if let Some(why) = judge::broken_server(talk) {
         return (ConversationOutcome::Fail, why);
     }
-    if talk.end == TalkEnd::Bounded {
+    if judge::is_bounded(talk) {
         return (ConversationOutcome::Inconclusive, judge::BOUNDED.to_owned());
     }
     if judge::is_hang(talk) {

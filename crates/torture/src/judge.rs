@@ -88,7 +88,7 @@ fn outcome(
     if let Some(broken) = broken_server(talk) {
         return (ConversationOutcome::Fail, broken);
     }
-    if talk.end == TalkEnd::Bounded {
+    if is_bounded(talk) {
         return (ConversationOutcome::Inconclusive, BOUNDED.to_owned());
     }
     let holds = |classes: &[Class]| classes.iter().any(|class| class.holds(talk, plain));
@@ -220,7 +220,14 @@ fn said_goodbye(talk: &Talk) -> bool {
     talk.replies.frames.as_ref().is_some_and(|frames| frames.is_http3() && frames.goodbye())
 }
 
-/// The end of a connection of QUIC is ours: the server sent more than we take.
+/// A bound of ours came first, which says nothing of the server.
+pub(crate) fn is_bounded(talk: &Talk) -> bool {
+    let frames = talk.replies.frames.as_ref();
+    talk.end == TalkEnd::Bounded
+        || frames.is_some_and(|frames| packets::held_too_much(&frames.frames))
+}
+
+/// The end of a connection of QUIC is ours: the server sent more than we take, or broke the rules.
 pub fn is_ended_by_us(talk: &Talk) -> bool {
     talk.replies.frames.as_ref().is_some_and(|frames| packets::ended_by_us(&frames.frames))
 }

@@ -147,8 +147,8 @@ pub(super) fn among_modules(tree: &Tree) -> Vec<Finding> {
         let root = format!("{}{}", held.folder, held.root);
         for circle in circles(&uses(tree, &held)) {
             let is_named =
-                |named: &&Named| named.folder == held.folder && circle.iter().eq(named.modules);
-            match NAMED.iter().position(|named| is_named(&named)) {
+                |named: &Named| named.folder == held.folder && circle.iter().eq(named.modules);
+            match NAMED.iter().position(is_named) {
                 Some(row) => drop(seen.insert(row)),
                 None => {
                     let names: Vec<String> = circle.into_iter().collect();
@@ -162,7 +162,10 @@ pub(super) fn among_modules(tree: &Tree) -> Vec<Finding> {
     for (row, named) in NAMED.iter().enumerate() {
         let root = format!("{}lib.rs", named.folder);
         if tree.text(&root).is_some() && !seen.contains(&row) {
-            let text = format!("no circle any more, take it off: {}", named.modules.join(", "));
+            let text = format!(
+                "no circle of just these, change or take it off: {}",
+                named.modules.join(", ")
+            );
             findings.push(Finding::new(&root, 0, text));
         }
     }
@@ -295,7 +298,10 @@ mod tests {
         let error = ("crates/tls/src/error.rs", "use crate::names::group_list;");
         let names = ("crates/tls/src/names.rs", "use crate::error::TlsError;");
         assert_eq!(found(&[root, error, names]), [""; 0]);
-        assert_eq!(found(&[root, error]), ["no circle any more, take it off: error, names"]);
+        assert_eq!(
+            found(&[root, error]),
+            ["no circle of just these, change or take it off: error, names"]
+        );
     }
 
     #[test]

@@ -19,7 +19,7 @@ use verdict::Held;
 
 /// Of a case that holds a slow state.
 pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
-    let Some(hold) = SlowHold::of(case) else { return };
+    let hold = SlowHold::of(case).expect("every slow family holds a state");
     let state = hold.state;
     if let Some(why) = runner.hold_states(case) {
         result.outcome = TestOutcome::Skipped;

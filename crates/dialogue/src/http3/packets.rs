@@ -204,6 +204,11 @@ pub fn ended_by_us(frames: &[FrameSeen]) -> bool {
     rows.any(|row| is_heard(frames, row))
 }
 
+/// We ended it because we keep no more of what came behind a gap: the server broke no rule.
+pub fn held_too_much(frames: &[FrameSeen]) -> bool {
+    named("held-large").is_some_and(|row| is_heard(frames, row))
+}
+
 /// It does not come of itself on every connection.
 pub fn is_told(frame: &FrameSeen) -> bool {
     let usual =

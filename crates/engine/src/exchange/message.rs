@@ -11,6 +11,8 @@ use workload::Template;
 /// What to try where nobody is met who speaks HTTP/3.
 pub(super) const OVER_TCP: &str = "Is HTTP/3 (QUIC, over UDP) served at this port, and does UDP come through? \
                         With --http 2 it is asked over TCP.";
+/// The same where somebody is met.
+pub(super) const ASK_OVER_TCP: &str = "With --http 2 it is asked over TCP.";
 /// What to try where what was met may not speak HTTP/2.
 pub(super) const SPEAK_HTTP1: &str =
     "Does it speak HTTP/2 here? With --http 1.1 it is asked in the older way.";

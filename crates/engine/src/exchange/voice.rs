@@ -1,6 +1,6 @@
 //! What speaks on a connection that carries one request.
 
-use super::message::{OVER_TCP, SPEAK_HTTP1};
+use super::message::{ASK_OVER_TCP, SPEAK_HTTP1};
 use super::{BODY_MAX, Message, Trouble};
 use crate::speaker::{Event, Fault, Protocol, ProtocolFacts, Speaker, class_of};
 use sample::{FailureClass, http2_code_name, http3_code_name};
@@ -206,8 +206,8 @@ fn broken(speaker: &mut Speaker, fault: Fault, met: bool) -> Trouble {
         None => std::collections::BTreeMap::new(),
     };
     let text = violations.into_keys().next().unwrap_or_else(|| class.explain().to_owned());
-    let another = if over_http2 { SPEAK_HTTP1 } else { OVER_TCP };
-    Trouble { class, text, way_out: (!met).then_some(another) }
+    let another = if over_http2 { SPEAK_HTTP1 } else { ASK_OVER_TCP };
+    Trouble { class, text, way_out: (!over_http2 || !met).then_some(another) }
 }
 
 pub(super) fn closed_early() -> Trouble {

@@ -524,6 +524,9 @@ fn way_out(class: Option<FailureClass>) -> &'static str {
         ) => "Check the address, the port and what lies between; --connect-timeout waits longer.",
         Some(FailureClass::Unreachable) => "Check the address and this machine's routes.",
         Some(FailureClass::Proxy) => "Check --proxy and what it permits.",
+        Some(FailureClass::Protocol) => {
+            "The server broke the rules of this protocol; ask it in another one with --http."
+        }
         Some(FailureClass::AddressUnavailable) => {
             "Wait for ports to become free, or widen net.ipv4.ip_local_port_range."
         }

@@ -53,8 +53,8 @@ impl ParameterValue for ByteCount {
         if let toml::Value::String(text) = &given {
             return parse_size(text).map(ByteCount).map_err(|error| error.to_string());
         }
-        let number = given.as_integer().and_then(|number| u64::try_from(number).ok());
-        number.map(ByteCount).ok_or_else(|| format!("{given} is not a size, such as \"1MiB\""))
+        let number = u64::read(given.clone()).map(ByteCount);
+        number.map_err(|_| format!("{given} is not a size, such as \"1MiB\""))
     }
 
     fn shown(&self) -> Parameter {
