@@ -83,7 +83,7 @@ pub(crate) struct Round {
     pub(crate) kept: bool,
     /// How long well-behaved clients were denied, from the first lost probe on.
     pub(crate) denied_for: Nanos,
-    /// They were served again while the pressure stood ...
+    /// They were served again while the pressure went on ...
     pub(crate) served_again: bool,
     /// ... as the server ended some of it.
     pub(crate) came_back: bool,

@@ -117,7 +117,7 @@ pub trait Io {
     fn open(&mut self, slot: Slot, peer: &Peer, options: &OpenOptions) -> Result<(), IoError>;
 
     /// Hands bytes over; says how many were taken (at least one). Without bytes it tells whether the
-    /// connection stands.
+    /// connection stays open.
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError>;
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError>;

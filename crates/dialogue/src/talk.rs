@@ -161,9 +161,9 @@ pub enum TalkEnd {
     /// The server ended it in order; broke it.
     Closed,
     Broken(FailureClass),
-    /// Everything was answered, and the connection stands.
+    /// Everything was answered, and the connection stays open.
     Open,
-    /// Something was still to come when the time was up, and the connection stands.
+    /// Something was still to come when the time was up, and the connection stays open.
     Silent,
     /// A bound of ours ended it, or kept it from beginning.
     Bounded,

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use units::Nanos;
 use wire::response::{Advance, Asked, HeadCache, ResponseFacts, ResponseReader};
 
-/// Where a connection stands. Each state is entered at most once, in this order.
+/// Where a connection is established. Each state is entered at most once, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ConnState {
     /// No socket.
@@ -601,7 +601,7 @@ impl Conn {
 
 /// Responses coming in.
 impl Conn {
-    /// Bytes came off the transport. Gives back where the connection stands, and whether they are
+    /// Bytes came off the transport. Gives back where the connection is established, and whether they are
     /// encrypted.
     #[inline]
     pub(crate) fn touch(&mut self, now: Nanos) -> (ConnState, bool) {

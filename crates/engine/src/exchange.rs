@@ -145,7 +145,7 @@ pub const BODY_MAX: usize = 64 << 20;
 /// Bytes read at once.
 const READ_SIZE: usize = 64 << 10;
 
-/// Where a connection stands; never goes back, but for the next address of `Connecting`.
+/// Where a connection is established; never goes back, but for the next address of `Connecting`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Connecting,
@@ -358,7 +358,7 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// All requests go out once every connection stands or has failed.
+    /// All requests go out once every connection is established or has failed.
     fn release(&mut self, io: &mut impl Io) {
         let waits = |line: &Line| {
             matches!(line.stage, Stage::Connecting | Stage::Tunnel | Stage::Handshake)
@@ -396,7 +396,7 @@ impl<'t> Exchange<'t> {
         line.stand_by = io.now() + self.connect;
         line.plain.clear();
         let opened = io.open(slot as Slot, &peer, &self.terms.options);
-        // nothing written: whether the connection stands
+        // nothing written: whether the connection is established
         match opened.and_then(|()| io.write(slot as Slot, &[])) {
             Ok(_) => self.connected(io, slot),
             Err(IoError::WouldBlock) => {}
@@ -601,7 +601,7 @@ impl Line {
         }
     }
 
-    /// QUIC shakes hands in datagrams that are read before the connection stands; what the server says
+    /// QUIC shakes hands in datagrams that are read before the connection is established; what the server says
     /// behind its handshake may come along.
     fn shake(&mut self, io: &mut impl Io, slot: usize) -> Result<(), IoError> {
         if !self.request.message.is_http3() {

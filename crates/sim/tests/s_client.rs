@@ -21,7 +21,7 @@ fn slow() -> Box<dyn Server> {
     Box::new(ClosureServer { admit: Admission::Accept, react })
 }
 
-/// Its queue is full: no connection stands.
+/// Its queue is full: no connection is established.
 fn deaf() -> Box<dyn Server> {
     let react = |_: Nanos, _: Client, _: &[u8]| Vec::new();
     Box::new(ClosureServer { admit: Admission::Ignore, react })

@@ -166,7 +166,7 @@ fn script(start: Nanos, steps: Vec<Move>, probe: bool) -> TalkScript {
     }
 }
 
-/// Two SYNs were lost on the way: the connection stands after 3 s, and the response comes late.
+/// Two SYNs were lost on the way: the connection is established after 3 s, and the response comes late.
 struct Late;
 
 impl Server for Late {

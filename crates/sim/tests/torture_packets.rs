@@ -106,9 +106,13 @@ fn a_server_that_repeats_a_post_is_found() {
 fn what_a_server_passes_over_is_found() {
     let none = Deafness::default();
     let planted = [
-        (Deafness { forbidden: true, ..none }, "Q-72", "HANDSHAKE_DONE: the connection stands"),
+        (Deafness { forbidden: true, ..none }, "Q-72", "HANDSHAKE_DONE: the connection stays open"),
         (Deafness { windows: true, ..none }, "Q-75", "one byte more than a stream may have"),
-        (Deafness { challenges: true, ..none }, "Q-71", "PATH_CHALLENGE: the connection stands"),
+        (
+            Deafness { challenges: true, ..none },
+            "Q-71",
+            "PATH_CHALLENGE: the connection stays open",
+        ),
         (Deafness { forbidden: true, ..none }, "Q-85", "HANDSHAKE_DONE: early-accepted, the"),
         (Deafness { windows: true, ..none }, "Q-86", "one byte more than a stream may have"),
         (Deafness { handshakes: true, ..none }, "Q-55", "STREAM in a Handshake packet: the conn"),

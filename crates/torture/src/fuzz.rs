@@ -149,7 +149,7 @@ fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (ConversationOutcome, Strin
         return (ConversationOutcome::Inconclusive, judge::BOUNDED.to_owned());
     }
     if judge::is_hang(talk) {
-        let why = "everything was sent, nothing came back, and the connection stands";
+        let why = "everything was sent, nothing came back, and the connection stays open";
         return (ConversationOutcome::Fail, why.to_owned());
     }
     if talk.replies.responses.is_empty() && talk.replies.junk.is_some() && !is_http_09(shot) {

@@ -109,7 +109,7 @@ fn outcome(
     } else if is_hang(talk) {
         (
             ConversationOutcome::Fail,
-            "everything was sent, nothing came back, and the connection stands".into(),
+            "everything was sent, nothing came back, and the connection stays open".into(),
         )
     } else if level == RequirementLevel::Must {
         (ConversationOutcome::Fail, "the text demands otherwise".to_owned())
@@ -271,9 +271,9 @@ pub fn seen(talk: &Talk) -> String {
         TalkEnd::Broken(_) if is_ended_by_us(talk) => "ended by us",
         TalkEnd::Broken(_) if parts.is_empty() => "reset without a byte",
         TalkEnd::Broken(_) => "reset",
-        TalkEnd::Open => "the connection stands",
-        TalkEnd::Silent if parts.is_empty() => "nothing, and the connection stands",
-        TalkEnd::Silent => "no more, and the connection stands",
+        TalkEnd::Open => "the connection stays open",
+        TalkEnd::Silent if parts.is_empty() => "nothing, and the connection stays open",
+        TalkEnd::Silent => "no more, and the connection stays open",
         TalkEnd::Bounded => "ended by a bound of ours",
         TalkEnd::Ours => "ended by us",
     };

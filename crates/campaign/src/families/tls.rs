@@ -51,7 +51,7 @@ impl HandshakeReply {
             HandshakeReply::Plain => "a response in plain HTTP".to_owned(),
             HandshakeReply::Ended => "closed without a byte".to_owned(),
             HandshakeReply::Other => "bytes that are no TLS".to_owned(),
-            HandshakeReply::Nothing => "nothing, and the connection stands".to_owned(),
+            HandshakeReply::Nothing => "nothing, and the connection stays open".to_owned(),
             HandshakeReply::Unconnected => "no connection".to_owned(),
             HandshakeReply::Cut => "ended by us".to_owned(),
         }
@@ -358,7 +358,7 @@ mod tests {
                 "a response in plain HTTP",
                 [Pass, Pass, Pass, Advisory],
             ),
-            (&[], TalkEnd::Silent, "nothing, and the connection stands", [Fail; 4]),
+            (&[], TalkEnd::Silent, "nothing, and the connection stays open", [Fail; 4]),
             (&[21, 3], TalkEnd::Closed, "bytes that are no TLS", [Fail; 4]),
             (
                 &[],

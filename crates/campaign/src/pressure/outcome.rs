@@ -238,7 +238,7 @@ fn found(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
     if let Some(at) = pressed.restarted() {
         let span = show::duration(at - pressed.armed_at.min(at));
         notes.push(format!(
-            "the server was gone {span} after the pressure stood: connections were reset and new ones refused at the same time"
+            "the server was gone {span} after all connections of the pressure were open: connections were reset and new ones refused at the same time"
         ));
         return verdict(PressureOutcome::Crashed, notes);
     }

@@ -251,7 +251,7 @@ impl Conversation {
             return;
         }
         if self.stage == LinePhase::Connecting {
-            // QUIC shakes hands in datagrams that are read before the connection stands; where early data
+            // QUIC shakes hands in datagrams that are read before the connection is established; where early data
             // can be said it is said before
             let waits = matches!(io.write(slot, &[]), Err(IoError::WouldBlock));
             if self.script.spoken.is_http3() && waits {

@@ -103,7 +103,7 @@ impl H2load {
         }
     }
 
-    /// What was agreed on, once the first connection stands; then the progress since.
+    /// What was agreed on, once the first connection is established; then the progress since.
     fn tell(&mut self, said: &mut Said) {
         if !self.protocol_told {
             return;

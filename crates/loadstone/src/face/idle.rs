@@ -75,7 +75,7 @@ impl Keeper {
 
     fn open(&mut self, slot: Slot) -> anyhow::Result<()> {
         let opened = self.io.open(slot, &self.peer, &OpenOptions::default());
-        // a write of nothing says when the connection stands, and that it is to be watched
+        // a write of nothing says when the connection is established, and that it is to be watched
         match opened.and_then(|()| self.io.write(slot, b"").map(drop)) {
             Ok(()) => {
                 self.created += 1;

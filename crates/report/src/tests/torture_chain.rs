@@ -22,7 +22,7 @@ fn row(index: usize, arrived: &[&str], back: Option<(&str, Meeting)>) -> ChainRo
     let first = arrived.first().map(|one| one.bytes.clone());
     ChainRow {
         request,
-        front: "200, the connection stands".into(),
+        front: "200, the connection stays open".into(),
         handling: Some(Handling::of(&arrived, true)),
         changes: first.as_ref().map_or_else(Vec::new, |first| changes(&sent, first)),
         faults: first.map_or_else(Vec::new, |first| framing::read(&first).faults),
@@ -39,9 +39,9 @@ fn record() -> ChainRecord {
     let both = "POST /q HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
     let closes = "POST /q HTTP/1.0\r\nConnection: close\r\nContent-Length: 9\r\n\r\nabc";
     let rows = vec![
-        row(0, &[clear], Some(("200, the connection stands", Meeting::Agrees))),
+        row(0, &[clear], Some(("200, the connection stays open", Meeting::Agrees))),
         row(2, &[both], Some(("200 400, closed", Meeting::FindsMore))),
-        row(3, &[closes], Some(("nothing, and the connection stands", Meeting::Waits))),
+        row(3, &[closes], Some(("nothing, and the connection stays open", Meeting::Waits))),
         row(4, &[], None),
         row(17, &[clear, clear], None),
     ];

@@ -28,7 +28,7 @@ fn exchange(name: &str, outcome: TestOutcome, sent: &[u8]) -> ExchangeResult {
         name: name.into(),
         judgement: Judgement {
             outcome,
-            seen: "200, the connection stands".into(),
+            seen: "200, the connection stays open".into(),
             expected: "400".into(),
             why: "the text demands otherwise".into(),
             kind: None,
@@ -81,7 +81,7 @@ pub(super) fn lost() -> Report {
     report.result.cases[1].recovery = Some(None);
     report.result.ended_early = Some("no plain request was answered as before".into());
     report.result.interrupted = true;
-    report.result.post_trouble = Some("405, the connection stands".into());
+    report.result.post_trouble = Some("405, the connection stays open".into());
     report
 }
 

@@ -78,7 +78,7 @@ pub fn explain(case: &Case) -> String {
             }
         }
         if exchange.in_step {
-            page.wrapped("    then   ", "a valid request, if the connection stands");
+            page.wrapped("    then   ", "a valid request, if the connection stays open");
         }
     }
     page.finish()

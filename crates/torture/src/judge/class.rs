@@ -22,7 +22,7 @@ use units::{Nanos, quoted};
 /// | `no-answer` | there is none |
 /// | `close` | the server ended the connection, in order or not |
 /// | `ended` | it answered, or ended the connection: it does not hang |
-/// | `silent` | nothing final came, and the connection stands |
+/// | `silent` | nothing final came, and the connection stays open |
 /// | `interim`, `no-interim` | an interim response came; none did |
 /// | `not:101` | no response has this status |
 /// | `has:NAME`, `lacks:NAME` | the first final response has the field; there is one without it |

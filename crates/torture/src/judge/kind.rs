@@ -10,7 +10,7 @@ use dialogue::talk::Talk;
 pub enum FailureKind {
     /// Answered with a status that is the server's own fault.
     Status(u16),
-    /// Everything was sent, nothing came back, and the connection stands.
+    /// Everything was sent, nothing came back, and the connection stays open.
     Hang,
     /// What came back is no HTTP.
     NoHttp,

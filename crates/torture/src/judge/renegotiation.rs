@@ -22,7 +22,7 @@ pub enum Wish {
     /// A plain request behind it was answered as if it had not been.
     Ignored,
     Ended,
-    /// Nothing came, and the connection stands.
+    /// Nothing came, and the connection stays open.
     Unanswered,
     /// There was no session of TLS 1.2 to ask it in.
     NoSession,
@@ -54,7 +54,7 @@ impl Wish {
             Wish::Refused(description) => format!("alert {description}"),
             Wish::Ignored => "ignored, and the next request is answered".to_owned(),
             Wish::Ended => "closed".to_owned(),
-            Wish::Unanswered => "nothing, and the connection stands".to_owned(),
+            Wish::Unanswered => "nothing, and the connection stays open".to_owned(),
             Wish::NoSession => "no session of TLS 1.2".to_owned(),
             Wish::Unasked => "not asked".to_owned(),
         }
@@ -137,7 +137,7 @@ mod tests {
             (
                 &hello[..7],
                 TalkEnd::Silent,
-                "nothing, and the connection stands",
+                "nothing, and the connection stays open",
                 [ConversationOutcome::Advisory; 2],
             ),
             (

@@ -73,19 +73,19 @@ fn what_comes_back_is_judged_by_the_lists() {
         ),
         (
             talk(OK, TalkEnd::Open, None),
-            "advisory (200, the connection stands): permitted by no text, harmful to nobody we know of",
+            "advisory (200, the connection stays open): permitted by no text, harmful to nobody we know of",
         ),
         (
             talk("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n", TalkEnd::Open, None),
-            "fail (302, the connection stands): the text demands otherwise",
+            "fail (302, the connection stays open): the text demands otherwise",
         ),
         (
             talk("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", TalkEnd::Open, None),
-            "fail (500, the connection stands): the server answered 500: its own fault by its own word",
+            "fail (500, the connection stays open): the server answered 500: its own fault by its own word",
         ),
         (
             talk("", TalkEnd::Silent, None),
-            "fail (nothing, and the connection stands): everything was sent, nothing came back, and the connection stands",
+            "fail (nothing, and the connection stays open): everything was sent, nothing came back, and the connection stays open",
         ),
         (
             talk("", TalkEnd::Unconnected(FailureClass::Refused), None),
@@ -122,15 +122,15 @@ fn a_request_that_follows_must_be_in_step() {
         (talk(OK, TalkEnd::Closed, Some(1)), "pass"),
         (
             talk(OK, TalkEnd::Silent, Some(1)),
-            "fail (200, no more, and the connection stands): a valid request on the same connection got no response",
+            "fail (200, no more, and the connection stays open): a valid request on the same connection got no response",
         ),
         (
             talk(&three, TalkEnd::Open, Some(1)),
-            "fail (200, the connection stands): a valid request on the same connection got 2 responses: they are out of step",
+            "fail (200, the connection stays open): a valid request on the same connection got 2 responses: they are out of step",
         ),
         (
             talk(&other, TalkEnd::Open, Some(1)),
-            "fail (200, the connection stands): a valid request on the same connection got 404 with 0 B in place of 200 with 2 B",
+            "fail (200, the connection stays open): a valid request on the same connection got 404 with 0 B in place of 200 with 2 B",
         ),
     ];
     for (talk, expected) in table {

@@ -24,7 +24,7 @@ impl Lacking {
     }
 }
 
-/// Everything was sent, a whole message among it, nothing came back, and the connection stands.
+/// Everything was sent, a whole message among it, nothing came back, and the connection stays open.
 pub fn is_hang(talk: &Talk) -> bool {
     is_silent(talk) && waits(talk).is_none()
 }

@@ -139,7 +139,7 @@ fn verdict(talk: &Talk, base: Option<u16>) -> GrowthVerdict {
         (None, _) if talk.replies.interim.contains(&100) => GrowthVerdict::Taken(100),
         (None, TalkEnd::Closed | TalkEnd::Broken(_)) => GrowthVerdict::Refused(refused(None)),
         (None, TalkEnd::Silent) => {
-            GrowthVerdict::Bad("nothing came back, and the connection stands".into())
+            GrowthVerdict::Bad("nothing came back, and the connection stays open".into())
         }
         (None, _) => GrowthVerdict::Unclear("a bound of ours, or its end, came first".into()),
     }

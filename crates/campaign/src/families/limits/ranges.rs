@@ -120,7 +120,7 @@ fn judged(talk: &Talk, came: Option<u64>, (length, asked): (u64, u64)) -> (TestO
     let Some(came) = came else {
         return match talk.end {
             TalkEnd::Silent => {
-                (TestOutcome::Fail, "nothing came back, and the connection stands".into())
+                (TestOutcome::Fail, "nothing came back, and the connection stays open".into())
             }
             TalkEnd::Bounded | TalkEnd::Ours => {
                 (TestOutcome::Inconclusive, "a bound of ours came first".into())

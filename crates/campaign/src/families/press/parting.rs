@@ -126,13 +126,17 @@ fn judge_ends(result: &mut CaseResult, part: &str, round: &Round, within: Nanos,
         unit: Unit::Spent,
         note: match left {
             0 => format!("the server closed all {}", spans.len()),
-            _ => format!("{left} of {} stood after {}", round.ended.len(), show::duration(horizon)),
+            _ => format!(
+                "{left} of {} were still open after {}",
+                round.ended.len(),
+                show::duration(horizon)
+            ),
         },
     });
     if left > 0 {
         result.outcome = result.outcome.max(TestOutcome::Unbounded);
         result.notes.push(format!(
-            "{left} of {} connections whose client had ended inside a {part} stood after {}",
+            "{left} of {} connections whose client had ended inside a {part} were still open after {}",
             round.ended.len(),
             show::duration(horizon)
         ));

@@ -278,7 +278,7 @@ impl Siege<'_> {
                 show::duration(held)
             ),
             (true, None) => format!("denied for {span}, then served again while pressed"),
-            (false, _) => format!("denied for {span}, as long as the pressure stood"),
+            (false, _) => format!("denied for {span}, as long as the pressure went on"),
         });
     }
 }
