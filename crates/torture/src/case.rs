@@ -4,8 +4,8 @@ mod family;
 mod read;
 
 pub use family::{
-    ByteCount, Escalation, Family, FrameFlood, HangRepeats, KneeSearch, MixedRequests, Mutation,
-    NumberLimit, OddClients, OverloadHeld, OverloadMixed, OverloadRestart, OverloadSoak,
+    ByteCount, Escalation, Family, FloodKind, FrameFlood, HangRepeats, KneeSearch, MixedRequests,
+    Mutation, NumberLimit, OddClients, OverloadHeld, OverloadMixed, OverloadRestart, OverloadSoak,
     OverloadSpike, OverloadStarve, OverloadStorm, PageRequests, Parameter, PressBurst, PressEnds,
     PressHeld, PressHonest, PressKeepAlive, PressRate, PressResets, PressedState, RequestOrder,
     RequestSplits, SamePort, SegmentOverlap, SegmentState, SegmentsHeld, SingleBytes,

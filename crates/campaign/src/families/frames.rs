@@ -14,7 +14,7 @@ use dialogue::http3;
 use dialogue::talk::{Awaited, Move, TalkEnd, TalkScript};
 use sample::http2_code_name;
 use std::collections::BTreeMap;
-use torture::case::{Case, FrameFlood};
+use torture::case::{Case, FloodKind, FrameFlood};
 use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
@@ -58,56 +58,58 @@ impl Flood<'_> {
 }
 
 /// A kind of flood: what comes once before it, and what comes again and again.
-struct FloodKind {
-    name: &'static str,
+struct FloodFrames {
+    kind: FloodKind,
     before: Make,
     each: Make,
 }
 
-const fn kind(name: &'static str, before: Make, each: Make) -> FloodKind {
-    FloodKind { name, before, each }
+const fn kind(kind: FloodKind, before: Make, each: Make) -> FloodFrames {
+    FloodFrames { kind, before, each }
 }
 
 fn nothing(_: &Flood<'_>, _: u32) -> Vec<u8> {
     Vec::new()
 }
 
-const KINDS: [FloodKind; 17] = [
+const KINDS: [FloodFrames; 17] = [
     // CVE-2023-44487
-    kind("reset", nothing, |flood, number| {
+    kind(FloodKind::Reset, nothing, |flood, number| {
         [flood.request(number), write::frame(RST_STREAM, 0, 2 * number + 1, &CANCEL)].concat()
     }),
     // CVE-2025-8671: the server is made to reset
-    kind("made-reset", nothing, |flood, number| {
+    kind(FloodKind::MadeReset, nothing, |flood, number| {
         [flood.request(number), write::frame(WINDOW_UPDATE, 0, 2 * number + 1, &[0; 4])].concat()
     }),
     // CVE-2024-27316 and its family
     kind(
-        "continuation",
+        FloodKind::Continuation,
         |flood, _| write::frame(HEADERS, END_STREAM, 1, flood.block),
         |_, number| write::frame(CONTINUATION, 0, 1, &filler(number)),
     ),
     kind(
-        "empty-continuation",
+        FloodKind::EmptyContinuation,
         |flood, _| write::frame(HEADERS, END_STREAM, 1, flood.block),
         |_, _| write::frame(CONTINUATION, 0, 1, &[]),
     ),
     // CVE-2019-9512, 9515, 9518, 9513, 9511, 9517
-    kind("ping", nothing, |_, number| write::frame(PING, 0, 0, &u64::from(number).to_be_bytes())),
-    kind("settings", nothing, |_, _| write::frame(SETTINGS, 0, 0, &[])),
-    kind("settings-changed", nothing, |_, number| {
+    kind(FloodKind::Ping, nothing, |_, number| {
+        write::frame(PING, 0, 0, &u64::from(number).to_be_bytes())
+    }),
+    kind(FloodKind::Settings, nothing, |_, _| write::frame(SETTINGS, 0, 0, &[])),
+    kind(FloodKind::SettingsChanged, nothing, |_, number| {
         let table = write::setting(HEADER_TABLE_SIZE, 4_096 * (number % 2));
         let window = write::setting(INITIAL_WINDOW_SIZE, 65_535 + number % 2);
         write::frame(SETTINGS, 0, 0, &[table, window].concat())
     }),
-    kind("empty-data", |flood, _| flood.begun(0), |_, _| write::frame(DATA, 0, 1, &[])),
-    kind("priority", nothing, |_, number| {
+    kind(FloodKind::EmptyData, |flood, _| flood.begun(0), |_, _| write::frame(DATA, 0, 1, &[])),
+    kind(FloodKind::Priority, nothing, |_, number| {
         let (stream, parent) = (2 * (number % 100) + 1, 2 * ((number + 1) % 100) + 1);
         write::frame(PRIORITY, 0, stream, &[&parent.to_be_bytes()[..], &[15]].concat())
     }),
-    kind("unknown", nothing, |_, _| write::frame(250, 0, 0, b"loadstone")),
+    kind(FloodKind::Unknown, nothing, |_, _| write::frame(250, 0, 0, b"loadstone")),
     kind(
-        "window-of-one",
+        FloodKind::WindowOfOne,
         |flood, _| {
             let window = write::setting(INITIAL_WINDOW_SIZE, 1);
             [write::frame(SETTINGS, 0, 0, &window), flood.request(0)].concat()
@@ -115,13 +117,13 @@ const KINDS: [FloodKind; 17] = [
         |_, _| write::frame(WINDOW_UPDATE, 0, 1, &[0, 0, 0, 1]),
     ),
     kind(
-        "window-of-zero",
+        FloodKind::WindowOfZero,
         |_, _| write::frame(SETTINGS, 0, 0, &write::setting(INITIAL_WINDOW_SIZE, 0)),
         |flood, number| flood.request(number),
     ),
-    kind("streams", nothing, |flood, number| flood.begun(number)),
+    kind(FloodKind::Streams, nothing, |flood, number| flood.begun(number)),
     kind(
-        "hpack-bomb",
+        FloodKind::HpackBomb,
         |flood, _| {
             let mut block = flood.block.to_vec();
             hpack_kept(BOMB_FIELD, &mut block);
@@ -132,16 +134,18 @@ const KINDS: [FloodKind; 17] = [
             write::request(2 * number + 3, &block)
         },
     ),
-    kind("table-churn", nothing, |flood, number| {
+    kind(FloodKind::TableChurn, nothing, |flood, number| {
         let mut block = flood.block.to_vec();
         block.extend(filler_kept(number));
         write::request(2 * number + 1, &block)
     }),
     // a table of priorities that grows with streams that never begin
-    kind("idle-priorities", nothing, |_, number| {
+    kind(FloodKind::IdlePriorities, nothing, |_, number| {
         write::frame(PRIORITY, 0, 2 * number + 1, &[0, 0, 0, 0, 15])
     }),
-    kind("window-updates", nothing, |_, _| write::frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1])),
+    kind(FloodKind::WindowUpdates, nothing, |_, _| {
+        write::frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1])
+    }),
 ];
 
 /// A literal that no table keeps, different each time.
@@ -181,15 +185,8 @@ pub(super) fn run(
         result.notes.push(why);
         return;
     }
-    let named = &with.kind;
-    let kinds = if runner.target.spoken.is_http3() { &streams::KINDS[..] } else { &KINDS[..] };
-    let Some(kind) = kinds.iter().find(|kind| kind.name == named) else {
-        result.outcome = TestOutcome::Inconclusive;
-        result.notes.push(format!("{} is no kind of flood", units::quoted(named)));
-        return;
-    };
     let connections = runner.connections_max(with.connections);
-    let script = script(runner, kind, with);
+    let script = script(runner, with);
     let bytes = torture::record::sent(&script.steps).len() as u64;
     let scripts = (0..connections).map(|_| script.clone()).collect();
     let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, with.hold) };
@@ -198,8 +195,15 @@ pub(super) fn run(
     tell(with, &round, (connections, bytes, over_quic), result);
 }
 
+/// The frames of a kind.
+fn frames_of(kind: FloodKind) -> &'static FloodFrames {
+    let kinds = if kind.is_over_quic() { &streams::KINDS[..] } else { &KINDS[..] };
+    kinds.iter().find(|one| one.kind == kind).expect("every kind has its frames")
+}
+
 /// One connection that floods.
-fn script(runner: &mut Runner<'_>, kind: &FloodKind, with: &FrameFlood) -> TalkScript {
+fn script(runner: &mut Runner<'_>, with: &FrameFlood) -> TalkScript {
+    let kind = frames_of(with.kind);
     let request = habits::plain_frame(runner.target, "");
     let over_quic = runner.target.spoken.is_http3();
     let head = if over_quic { HEAD } else { FRAME_HEAD };
@@ -256,7 +260,7 @@ fn tell(
     let ended = round.ended.iter().filter(|one| is_by_server(one) || one.farewell.is_some());
     let ended: Vec<u64> = ended.map(|one| one.sent).collect();
     result.measures.push(Measure {
-        what: format!("{} until the server ends it", with.kind),
+        what: format!("{} until the server ends it", with.kind.word()),
         low: ended.iter().min().or(Some(&bytes)).map(|sent| *sent as f64),
         high: ended.iter().max().filter(|_| !ended.is_empty()).map(|sent| *sent as f64),
         unit: Unit::Bytes,
@@ -267,4 +271,17 @@ fn tell(
             said.join(", ")
         ),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_flood_has_frames_of_its_own() {
+        for kind in FloodKind::ALL {
+            assert_eq!(frames_of(*kind).kind, *kind);
+        }
+        assert_eq!(KINDS.len() + streams::KINDS.len(), FloodKind::ALL.len());
+    }
 }

@@ -73,16 +73,6 @@ impl ParameterValue for Nanos {
     }
 }
 
-impl ParameterValue for String {
-    fn read(given: toml::Value) -> Result<String, String> {
-        given.as_str().map(str::to_owned).ok_or_else(|| format!("{given} is not text"))
-    }
-
-    fn shown(&self) -> Parameter {
-        Parameter::Text(self.clone())
-    }
-}
-
 /// The value of a parameter in a file, with the reason where it cannot be one.
 fn given<'de, T: ParameterValue, D: Deserializer<'de>>(file: D) -> Result<T, D::Error> {
     T::read(toml::Value::deserialize(file)?).map_err(D::Error::custom)
@@ -97,6 +87,17 @@ macro_rules! words {
             $($(#[$of])* $variant,)*
         }
 
+        impl $name {
+            pub const ALL: &[$name] = &[$($name::$variant),*];
+
+            /// As a file has it.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)*
+                }
+            }
+        }
+
         impl ParameterValue for $name {
             fn read(given: toml::Value) -> Result<$name, String> {
                 match given.as_str() {
@@ -106,10 +107,7 @@ macro_rules! words {
             }
 
             fn shown(&self) -> Parameter {
-                let word = match self {
-                    $($name::$variant => $word,)*
-                };
-                Parameter::Text(word.to_owned())
+                Parameter::Text(self.word().to_owned())
             }
         }
     )*};
@@ -144,6 +142,79 @@ words! {
         "aborted" => Aborted,
         /// What they ask is refused.
         "refused" => Refused,
+    }
+    /// What a flood is made of: frames of HTTP/2, then frames and pieces of streams of HTTP/3.
+    FloodKind {
+        "reset" => Reset,
+        "made-reset" => MadeReset,
+        "continuation" => Continuation,
+        "empty-continuation" => EmptyContinuation,
+        "ping" => Ping,
+        "settings" => Settings,
+        "settings-changed" => SettingsChanged,
+        "empty-data" => EmptyData,
+        "priority" => Priority,
+        "unknown" => Unknown,
+        "window-of-one" => WindowOfOne,
+        "window-of-zero" => WindowOfZero,
+        "streams" => Streams,
+        "hpack-bomb" => HpackBomb,
+        "table-churn" => TableChurn,
+        "idle-priorities" => IdlePriorities,
+        "window-updates" => WindowUpdates,
+        "reset-streams" => ResetStreams,
+        "open-streams" => OpenStreams,
+        "blocked-sections" => BlockedSections,
+        "unknown-frames" => UnknownFrames,
+        "push-limits" => PushLimits,
+        "reserved-streams" => ReservedStreams,
+        "empty-data-frames" => EmptyDataFrames,
+        "table-capacities" => TableCapacities,
+        "stream-cancellations" => StreamCancellations,
+        "large-sections" => LargeSections,
+        "path-challenges" => PathChallenges,
+        "connection-ids" => ConnectionIds,
+        "blocked-streams" => BlockedStreams,
+        "bare-resets" => BareResets,
+    }
+}
+
+impl FloodKind {
+    /// It is of HTTP/3; the others are of HTTP/2.
+    pub fn is_over_quic(self) -> bool {
+        match self {
+            FloodKind::Reset
+            | FloodKind::MadeReset
+            | FloodKind::Continuation
+            | FloodKind::EmptyContinuation
+            | FloodKind::Ping
+            | FloodKind::Settings
+            | FloodKind::SettingsChanged
+            | FloodKind::EmptyData
+            | FloodKind::Priority
+            | FloodKind::Unknown
+            | FloodKind::WindowOfOne
+            | FloodKind::WindowOfZero
+            | FloodKind::Streams
+            | FloodKind::HpackBomb
+            | FloodKind::TableChurn
+            | FloodKind::IdlePriorities
+            | FloodKind::WindowUpdates => false,
+            FloodKind::ResetStreams
+            | FloodKind::OpenStreams
+            | FloodKind::BlockedSections
+            | FloodKind::UnknownFrames
+            | FloodKind::PushLimits
+            | FloodKind::ReservedStreams
+            | FloodKind::EmptyDataFrames
+            | FloodKind::TableCapacities
+            | FloodKind::StreamCancellations
+            | FloodKind::LargeSections
+            | FloodKind::PathChallenges
+            | FloodKind::ConnectionIds
+            | FloodKind::BlockedStreams
+            | FloodKind::BareResets => true,
+        }
     }
 }
 
@@ -193,8 +264,7 @@ parameters! {
         waiting: u64,
     }
     FrameFlood {
-        /// What the code of floods calls it; one that it does not know is found when it is run.
-        kind: String,
+        kind: FloodKind,
         connections: u64,
         /// On each connection; in one write; between two writes.
         frames: u64,
@@ -500,6 +570,36 @@ press = true
 
     fn read(family: &str) -> Result<Family, String> {
         read_case("C-91.toml", &format!("{HEAD}{family}")).map(|case| case.family.unwrap())
+    }
+
+    const FLOOD: &str = r#"[family]
+run = "frames"
+
+[family.with]
+kind = "ping"
+connections = 4
+frames = 1000
+each = 100
+pause = "50ms"
+hold = "3s"
+"#;
+
+    #[test]
+    fn a_flood_is_of_a_kind_and_the_kind_of_a_protocol() {
+        let read = |id: &str, kind: &str| {
+            let head = HEAD.replace("C-91", id);
+            let family = FLOOD.replace("ping", kind);
+            read_case("case.toml", &format!("{head}{family}"))
+        };
+        let of_both = FloodKind::ALL.iter().filter(|kind| {
+            let [h2, h3] = ["H-91", "Q-91"].map(|id| read(id, kind.word()).is_ok());
+            (h2, h3) == (!kind.is_over_quic(), kind.is_over_quic())
+        });
+        assert_eq!(of_both.count(), FloodKind::ALL.len());
+        let said = read("Q-91", "ping").unwrap_err();
+        assert!(said.contains("line 2: a flood of ping is of HTTP/2, and the group Q"), "{said}");
+        let said = read("H-91", "pong").unwrap_err();
+        assert!(said.contains("line 14: \"pong\" is none of reset, made-reset"), "{said}");
     }
 
     const HELD: &str = r#"[family]

@@ -1,7 +1,8 @@
 //! TOML → case. Every message names the line.
 
 use super::{
-    Answers, Awaited, Case, Exchange, FOUND, Family, Fuzz, Need, OWN, RequirementLevel, ScriptStep,
+    Answers, Awaited, Case, Exchange, FOUND, Family, Fuzz, HTTP2, HTTP3, Need, OWN,
+    RequirementLevel, ScriptStep,
 };
 use crate::fuzz::FuzzPlace;
 use crate::judge::{Class, Risk};
@@ -168,6 +169,9 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
     if id.starts_with(FOUND) && read.found.is_empty() {
         return Err(at_id("`found` is missing: the server's name and version, and the day"));
     }
+    if let Some(why) = read.family.as_ref().and_then(|family| foreign_flood(&id, family)) {
+        return Err(at_id(&why));
+    }
     let level = level(&read.level)?;
     let risk = read.risk.as_ref().map(risk).transpose()?;
     let needs = read.needs.iter().map(need).collect::<Result<Vec<Need>, CaseFault>>()?;
@@ -203,6 +207,16 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
         fuzz: read.fuzz.as_ref().map(fuzz).transpose()?,
         family: read.family,
         text: "".into(),
+    })
+}
+
+/// A flood of frames that its case does not speak: why that cannot be.
+fn foreign_flood(id: &str, family: &Family) -> Option<String> {
+    let Family::Frames(with) = family else { return None };
+    let (version, group) = if with.kind.is_over_quic() { (3, HTTP3) } else { (2, HTTP2) };
+    (!id.starts_with(group)).then(|| {
+        let (kind, own) = (with.kind.word(), id.chars().next().unwrap_or('?'));
+        format!("a flood of {kind} is of HTTP/{version}, and the group {own} is not: write {group}")
     })
 }
 

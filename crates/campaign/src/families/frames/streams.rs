@@ -1,11 +1,12 @@
 //! The same over HTTP/3: pieces of streams that cost the server more than the client.
 
-use super::{Flood, FloodKind, filler_line, kind, nothing};
+use super::{Flood, FloodFrames, filler_line, kind, nothing};
 use dialogue::http3::packets;
 use dialogue::http3::write::{self, PREFIX};
 use dialogue::http3::{
     CANCELLED, CONTROL_STREAM, DATA, DECODER_STREAM, ENCODER_STREAM, HEADERS, MAX_PUSH_ID,
 };
+use torture::case::FloodKind;
 
 /// The first stream in one direction that the opening leaves free (RFC 9000 section 2.1).
 const FIRST_FREE: u64 = DECODER_STREAM + 4;
@@ -23,9 +24,9 @@ fn stream(number: u32) -> u64 {
     4 * u64::from(number)
 }
 
-pub(super) const KINDS: [FloodKind; 14] = [
+pub(super) const KINDS: [FloodFrames; 14] = [
     // CVE-2023-44487 over QUIC
-    kind("reset-streams", nothing, |flood, number| {
+    kind(FloodKind::ResetStreams, nothing, |flood, number| {
         let mut said = write::on(stream(number), flood.block, true);
         // what is given up at once is never sent: QUIC leaves it out
         if let Some(before) = number.checked_sub(LATER) {
@@ -34,41 +35,45 @@ pub(super) const KINDS: [FloodKind; 14] = [
         }
         said
     }),
-    kind("open-streams", nothing, |flood, number| write::on(stream(number), flood.block, false)),
-    kind("blocked-sections", nothing, |_, number| {
+    kind(FloodKind::OpenStreams, nothing, |flood, number| {
+        write::on(stream(number), flood.block, false)
+    }),
+    kind(FloodKind::BlockedSections, nothing, |_, number| {
         write::on(stream(number), &write::frame(HEADERS, &BLOCKED), true)
     }),
-    kind("unknown-frames", nothing, |_, _| {
+    kind(FloodKind::UnknownFrames, nothing, |_, _| {
         write::on(CONTROL_STREAM, &write::frame(RESERVED, b"loadstone"), false)
     }),
-    kind("push-limits", nothing, |_, number| {
+    kind(FloodKind::PushLimits, nothing, |_, number| {
         let mut most = Vec::new();
         write::varint(u64::from(number), &mut most);
         write::on(CONTROL_STREAM, &write::frame(MAX_PUSH_ID, &most), false)
     }),
-    kind("reserved-streams", nothing, |_, number| {
+    kind(FloodKind::ReservedStreams, nothing, |_, number| {
         write::on(FIRST_FREE + stream(number), &[RESERVED as u8], true)
     }),
     kind(
-        "empty-data-frames",
+        FloodKind::EmptyDataFrames,
         |flood, _| write::on(0, flood.block, false),
         |_, _| write::on(0, &write::frame(DATA, &[]), false),
     ),
     // a table of no bytes may be set to no bytes as often as one likes (RFC 9204 section 4.3.1)
-    kind("table-capacities", nothing, |_, _| write::on(ENCODER_STREAM, &[0b0010_0000], false)),
-    kind("stream-cancellations", nothing, |_, number| {
+    kind(FloodKind::TableCapacities, nothing, |_, _| {
+        write::on(ENCODER_STREAM, &[0b0010_0000], false)
+    }),
+    kind(FloodKind::StreamCancellations, nothing, |_, number| {
         write::on(DECODER_STREAM, &[0b0100_0000 | (number % 0x3f) as u8], false)
     }),
-    kind("large-sections", nothing, |flood, number| {
+    kind(FloodKind::LargeSections, nothing, |flood, number| {
         let mut section = flood.section().to_vec();
         (0..FIELDS).for_each(|row| filler_line(number * FIELDS + row, &mut section));
         write::on(stream(number), &write::frame(HEADERS, &section), true)
     }),
-    kind("path-challenges", nothing, |_, number| {
+    kind(FloodKind::PathChallenges, nothing, |_, number| {
         let asked = (u64::from(number) | 1 << 63).to_be_bytes();
         packet(&[&[PATH_CHALLENGE], &asked[..]].concat())
     }),
-    kind("connection-ids", nothing, |_, number| {
+    kind(FloodKind::ConnectionIds, nothing, |_, number| {
         // each has a number of its own, and ends all before it
         let mut frame = vec![NEW_CONNECTION_ID];
         let sequence = u64::from(number) + 1;
@@ -80,11 +85,11 @@ pub(super) const KINDS: [FloodKind; 14] = [
         packet(&frame)
     }),
     kind(
-        "blocked-streams",
+        FloodKind::BlockedStreams,
         |flood, _| write::on(0, flood.block, false),
         |_, number| packet(&frame_of(STREAM_DATA_BLOCKED, &[0, u64::from(number)])),
     ),
-    kind("bare-resets", nothing, |_, number| {
+    kind(FloodKind::BareResets, nothing, |_, number| {
         packet(&frame_of(RESET_STREAM, &[stream(number), CANCELLED, 0]))
     }),
 ];

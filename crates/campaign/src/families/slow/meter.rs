@@ -174,7 +174,7 @@ impl Runner<'_> {
             horizon = horizon.min(HORIZON_SERIAL);
         }
         let permitted = self.world.governor().bounds().map(|bounds| bounds.case_max);
-        let room = permitted.map_or(Nanos::NEVER, |most| match hold.state.needs_big() {
+        let room = permitted.map_or(Nanos::NEVER, |most| match hold.page.is_some() {
             // what was not read has to be counted within the time of the case
             true => most - DRAIN.min(Nanos(most.0 / 2)),
             false => most - MARGIN,
@@ -198,7 +198,7 @@ impl Runner<'_> {
             self.meter.tried.push(state);
             for (name, steps) in hold.conversations(self.target, horizon, &big) {
                 let mut script = self.bare(steps, horizon);
-                script.hold = !state.needs_big();
+                script.hold = hold.page.is_none();
                 if state.is_body() {
                     script.methods = vec!["POST".to_owned()];
                 }

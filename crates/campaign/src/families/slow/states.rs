@@ -55,11 +55,6 @@ impl SlowState {
     pub(super) fn is_body(self) -> bool {
         matches!(self, SlowState::Body | SlowState::BodyDripped)
     }
-
-    /// It needs a page that is longer than all buffers.
-    pub(super) fn needs_big(self) -> bool {
-        matches!(self, SlowState::Unread | SlowState::Sipped)
-    }
 }
 
 /// A state as a case holds it.

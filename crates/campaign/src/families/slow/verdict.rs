@@ -100,7 +100,7 @@ impl Held {
         self.received().rfind(|at| *at <= connected + RESPONSE).unwrap_or(connected)
     }
 
-    /// When its word that it waits no longer came, or else its end.
+    /// When its word that it waits no longer came, or else its end; of a state in which the server waits.
     fn ended(&self, state: SlowState) -> Ended {
         let talk = &self.talk;
         let since = self.since(state);
@@ -114,15 +114,23 @@ impl Held {
             None => self.received().find(|at| *at > since),
         };
         match (talk.end, word.into_iter().chain(end).min()) {
-            (TalkEnd::Unconnected(class), _) => {
-                Ended::Unseen(format!("no connection: {}", class.explain()))
+            (TalkEnd::Unconnected(_), _) | (TalkEnd::Bounded | TalkEnd::Ours, None) => {
+                Ended::Unseen(self.unseen().unwrap_or_default())
             }
-            (_, Some(at)) if !state.needs_big() => Ended::After(at - since),
-            (TalkEnd::Closed | TalkEnd::Broken(_), _) => Ended::After(talk.over - since),
-            (TalkEnd::Silent | TalkEnd::Open, _) => Ended::Never,
-            (TalkEnd::Bounded | TalkEnd::Ours, _) => {
-                Ended::Unseen("a bound of ours, or its end, came first".to_owned())
+            (_, Some(at)) => Ended::After(at - since),
+            (TalkEnd::Closed | TalkEnd::Broken(_), None) => Ended::After(talk.over - since),
+            (TalkEnd::Silent | TalkEnd::Open, None) => Ended::Never,
+        }
+    }
+
+    /// Why nothing was learned of the end.
+    fn unseen(&self) -> Option<String> {
+        match self.talk.end {
+            TalkEnd::Unconnected(class) => Some(format!("no connection: {}", class.explain())),
+            TalkEnd::Bounded | TalkEnd::Ours => {
+                Some("a bound of ours, or its end, came first".to_owned())
             }
+            _ => None,
         }
     }
 
@@ -133,12 +141,14 @@ impl Held {
         steady: Option<&Held>,
     ) -> (Judgement, Option<Measure>) {
         let (state, soon) = (hold.state, hold.soon);
+        let unseen =
+            |why| (self.judgement(ConversationOutcome::Inconclusive, String::new(), why), None);
+        if hold.page.is_some() {
+            return self.unseen().map_or_else(|| self.read(state), unseen);
+        }
         let ended = self.ended(state);
         if let Ended::Unseen(why) = ended {
-            return (self.judgement(ConversationOutcome::Inconclusive, String::new(), why), None);
-        }
-        if state.needs_big() {
-            return self.read(state);
+            return unseen(why);
         }
         let expected = format!("an end within {}", seconds(soon));
         let shape = steady.and_then(|steady| self.shape(state, steady));
