@@ -12,7 +12,7 @@ mod waits;
 pub use again::{again, random};
 pub use class::Class;
 pub use kind::FailureKind;
-pub use outcome::{ConversationOutcome, PressureOutcome, TestOutcome};
+pub use outcome::{ConversationOutcome, LimitOutcome, LoadOutcome, PressureOutcome, TestOutcome};
 pub use severity::{Risk, Severity};
 pub use waits::{Lacking, is_hang, lacking, rightly_silent};
 

@@ -464,9 +464,14 @@ pub struct ReplayResult {
 }
 
 impl CaseResult {
+    /// What was shown: the outcome is as bad as this or worse.
+    pub fn show(&mut self, shown: impl Into<TestOutcome>) {
+        self.outcome = self.outcome.max(shown.into());
+    }
+
     /// A reason of the outcome, which is as bad as this or worse.
-    pub fn note(&mut self, outcome: TestOutcome, why: String) {
-        self.outcome = self.outcome.max(outcome);
+    pub fn note(&mut self, shown: impl Into<TestOutcome>, why: String) {
+        self.show(shown);
         self.notes.push(why);
     }
 }

@@ -38,9 +38,41 @@ pub enum PressureOutcome {
     Crashed,
 }
 
+/// What a search for a limit shows, which holds several conversations against each other, the later, the
+/// worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LimitOutcome {
+    /// Every amount was taken, or refused, as it should be.
+    Pass,
+    /// Nothing was learned.
+    Inconclusive,
+    /// Worth a word, no breach: how it is refused, or that there is no bound.
+    Advisory,
+    /// An amount failed, and did not fail again.
+    Flaky,
+    /// It costs the server more than its size explains.
+    Degraded,
+    Fail,
+}
+
+/// What a case of load shows that judges by more than what well-behaved clients feel: by a count of its own, or
+/// by a second look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadOutcome {
+    Felt(PressureOutcome),
+    /// The load, or what was done beside it, had no effect: nothing can be said of what it would have.
+    Unseen,
+    /// Worth a word, no breach.
+    Advisory,
+    /// The effect came in one round, and not in another.
+    Flaky,
+    /// Nothing ended what pressed.
+    Unbounded,
+}
+
 /// What came of an exchange, a case, a run, in the word that is published: the later, the worse. It is what
-/// a conversation showed, or what pressure showed, or one of the three that neither can say by itself: it
-/// was [skipped](TestOutcome::Skipped), it [cannot be seen](TestOutcome::Unseen), and it
+/// a conversation, a search or pressure showed, or one of the three that neither a conversation nor pressure
+/// can say by itself: it was [skipped](TestOutcome::Skipped), it [cannot be seen](TestOutcome::Unseen), and it
 /// [came and went](TestOutcome::Flaky) in several tries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TestOutcome {
@@ -159,6 +191,37 @@ impl From<PressureOutcome> for TestOutcome {
     }
 }
 
+impl From<LimitOutcome> for TestOutcome {
+    fn from(shown: LimitOutcome) -> TestOutcome {
+        match shown {
+            LimitOutcome::Pass => TestOutcome::Pass,
+            LimitOutcome::Inconclusive => TestOutcome::Inconclusive,
+            LimitOutcome::Advisory => TestOutcome::Advisory,
+            LimitOutcome::Flaky => TestOutcome::Flaky,
+            LimitOutcome::Degraded => TestOutcome::Degraded,
+            LimitOutcome::Fail => TestOutcome::Fail,
+        }
+    }
+}
+
+impl From<PressureOutcome> for LoadOutcome {
+    fn from(felt: PressureOutcome) -> LoadOutcome {
+        LoadOutcome::Felt(felt)
+    }
+}
+
+impl From<LoadOutcome> for TestOutcome {
+    fn from(shown: LoadOutcome) -> TestOutcome {
+        match shown {
+            LoadOutcome::Felt(felt) => felt.into(),
+            LoadOutcome::Unseen => TestOutcome::Unseen,
+            LoadOutcome::Advisory => TestOutcome::Advisory,
+            LoadOutcome::Flaky => TestOutcome::Flaky,
+            LoadOutcome::Unbounded => TestOutcome::Unbounded,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,6 +243,22 @@ mod tests {
             .map(TestOutcome::id)
             .collect();
         assert_eq!(others, ["skipped", "unseen", "flaky"]);
+    }
+
+    #[test]
+    fn a_search_and_a_load_say_what_is_on_the_ladder_too() {
+        use LimitOutcome::{Advisory, Degraded, Fail, Flaky, Inconclusive, Pass};
+        let limits = [Pass, Inconclusive, Advisory, Flaky, Degraded, Fail];
+        assert!(limits.is_sorted() && limits.map(TestOutcome::from).is_sorted());
+        let loads = [
+            LoadOutcome::from(PressureOutcome::Shed),
+            LoadOutcome::Unseen,
+            LoadOutcome::Advisory,
+            LoadOutcome::Flaky,
+            LoadOutcome::Unbounded,
+        ];
+        let words = loads.map(|one| TestOutcome::from(one).id());
+        assert_eq!(words, ["shed", "unseen", "advisory", "flaky", "unbounded"]);
     }
 
     #[test]
