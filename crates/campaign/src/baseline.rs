@@ -1,7 +1,7 @@
 //! What probes meet before anything is done to the server.
 
-use super::{Runner, families};
-use crate::probes::ProbeListener;
+use crate::probes::{ProbeListener, percentile};
+use crate::{Runner, families};
 use dialogue::talk::{Conversations, Director, Talk, Wake};
 use torture::case::Case;
 use torture::result::{Baseline, Probe, Seen};
@@ -35,30 +35,28 @@ impl Director for Idle {
 
 impl ProbeListener for Idle {}
 
-impl Runner<'_> {
-    /// Probes alone. The deadline of all further ones follows from it.
-    pub(super) fn baseline(&mut self) -> Baseline {
-        let presses = |case: &&Case| families::presses(case);
-        let least = match self.cases.iter().filter(presses).map(|case| case.press).max() {
-            None => Nanos::ZERO,
-            Some(false) => BEFORE_C,
-            Some(true) => BEFORE_PRESS,
-        };
-        let span = self.settings.baseline.max(least);
-        let felt = self.play_probed("", &mut Idle::new(span));
-        let mut found = baseline(&felt);
-        if found.failed > 0 && self.probing.keep && !self.is_stopped() {
-            // a server of one thread is kept busy by the kept connection itself
-            self.probing.keep = false;
-            let alone = self.play_probed("", &mut Idle::new(span));
-            match baseline(&alone) {
-                second if second.failed == 0 => found = second,
-                _ => self.probing.keep = true,
-            }
+/// Probes alone. The deadline of all further ones follows from it.
+pub(crate) fn measure(runner: &mut Runner<'_>) -> Baseline {
+    let presses = |case: &&Case| families::presses(case);
+    let least = match runner.cases.iter().filter(presses).map(|case| case.press).max() {
+        None => Nanos::ZERO,
+        Some(false) => BEFORE_C,
+        Some(true) => BEFORE_PRESS,
+    };
+    let span = runner.settings.baseline.max(least);
+    let felt = runner.play_probed("", &mut Idle::new(span));
+    let mut found = baseline(&felt);
+    if found.failed > 0 && runner.prober.keeps() && !runner.is_stopped() {
+        // a server of one thread is kept busy by the kept connection itself
+        runner.prober.keep_connection(false);
+        let alone = runner.play_probed("", &mut Idle::new(span));
+        match baseline(&alone) {
+            second if second.failed == 0 => found = second,
+            _ => runner.prober.keep_connection(true),
         }
-        self.probing.settle(found.p99);
-        found
     }
+    runner.prober.settle(found.p99);
+    found
 }
 
 fn baseline(probes: &[Probe]) -> Baseline {
@@ -72,13 +70,4 @@ fn baseline(probes: &[Probe]) -> Baseline {
         p50,
         p99: percentile(probes, 99),
     }
-}
-
-/// Of the response times, the smallest that `percent` of the probes do not exceed; a lost probe
-/// counts with the time that was waited for it. Zero without probes.
-pub(crate) fn percentile(probes: &[Probe], percent: usize) -> Nanos {
-    let mut times: Vec<Nanos> = probes.iter().map(|probe| probe.over).collect();
-    times.sort_unstable();
-    let rank = (times.len() * percent).div_ceil(100).max(1);
-    times.get(rank - 1).copied().unwrap_or(Nanos::ZERO)
 }

@@ -1,7 +1,9 @@
 //! Requests through a proxy: what arrives behind it where the origin is ours, and what a server makes of
 //! that, or of the requests themselves.
 
-use super::{GRACE, PLAIN_CALLS, Runner, Settings, TestTarget, Unwatched, World, habits};
+use crate::{
+    GRACE, PLAIN_CALLS, Runner, Settings, TestTarget, Unwatched, World, habits, preconditions,
+};
 use dialogue::governor::Stop;
 use dialogue::http2::{Spoken, write};
 use dialogue::http3;
@@ -51,12 +53,12 @@ pub fn chain(
     let through = {
         let (settings, mut nobody) = (Settings::default(), Unwatched);
         let mut runner = Runner::new(targets.front, &settings, &[], world, &mut nobody);
-        runner.through(requests, origin.as_deref_mut(), &mut result)
+        through(&mut runner, requests, origin.as_deref_mut(), &mut result)
     };
     if let (Ok(()), Some(back)) = (&through, targets.back) {
         let (settings, mut nobody) = (Settings::default(), Unwatched);
         let mut runner = Runner::new(back, &settings, &[], world, &mut nobody);
-        if let Err(why) = runner.behind(origin.is_some(), &mut result) {
+        if let Err(why) = behind(&mut runner, origin.is_some(), &mut result) {
             result.ended_early = Some(format!("the server behind it: {why}"));
         }
     }
@@ -71,119 +73,118 @@ pub fn chain(
     result
 }
 
-impl Runner<'_> {
-    fn through(
-        &mut self,
-        requests: &[ChainRequest],
-        mut origin: Option<&mut (dyn RecordingOrigin + '_)>,
-        result: &mut ChainResult,
-    ) -> Result<(), String> {
-        self.wake();
-        if let Some(origin) = origin.as_deref_mut() {
-            self.heard(origin);
-        }
-        self.plain = self.preconditions().map_err(|why| format!("through the proxy: {why}"))?;
-        if let Some(origin) = origin.as_deref_mut() {
-            let heard = self.heard(origin);
-            if heard.len() < PLAIN_CALLS {
-                return Err(format!(
-                    "of {PLAIN_CALLS} plain requests through the proxy {} arrived: it is to send \
-                     them on to the address of --origin, and to store nothing",
-                    heard.len()
-                ));
-            }
-        }
-        for request in requests {
-            if self.is_stopped() {
-                break;
-            }
-            let (values, ours) = (&self.target.values, &self.target.fields);
-            let (sent, plain) = (request.bytes(values, ours)?, request.in_http1(values, ours)?);
-            let talk = self.say(&sent, origin.is_none());
-            let arrived = match origin.as_deref_mut() {
-                Some(origin) => self.heard(origin),
-                None => Vec::new(),
-            };
-            let answered = !talk.replies.responses.is_empty() || talk.end != TalkEnd::Silent;
-            let parted = request.has_frames().then(|| parted(&arrived)).flatten();
-            let handling = origin.is_some().then(|| match Handling::of(&arrived, answered) {
-                Handling::MadeClear if parted.is_some() => Handling::PassedOn,
-                other => other,
-            });
-            let first = arrived.first().map(|arrival| arrival.bytes.as_slice());
-            result.rows.push(ChainRow {
-                request: request.clone(),
-                front: judge::seen(&talk),
-                handling,
-                changes: first.map_or_else(Vec::new, |first| changes(&plain, first)),
-                faults: first.map_or_else(Vec::new, |first| framing::read(first).faults),
-                arrived,
-                sent,
-                parted,
-                back: None,
-                out_of_step: judge::out_of_step(&talk, &self.plain),
-            });
-        }
-        Ok(())
+fn through(
+    runner: &mut Runner<'_>,
+    requests: &[ChainRequest],
+    mut origin: Option<&mut (dyn RecordingOrigin + '_)>,
+    result: &mut ChainResult,
+) -> Result<(), String> {
+    wake(runner);
+    if let Some(origin) = origin.as_deref_mut() {
+        heard(runner, origin);
     }
-
-    /// Plain requests until one is served: a proxy that found nobody behind it at first may need one to look
-    /// again.
-    fn wake(&mut self) {
-        for _ in 0..WAKES_MAX {
-            let plain = habits::plain_request(self.target, "");
-            let talk = self.ask(&plain);
-            let served =
-                talk.replies.responses.first().is_some_and(|response| response.status < 500);
-            if served || self.is_stopped() {
-                return;
-            }
-            self.world.pause(WAKE_EVERY);
+    let plain = preconditions::check(runner).map_err(|why| format!("through the proxy: {why}"))?;
+    runner.profile.learn_plain(plain);
+    if let Some(origin) = origin.as_deref_mut() {
+        let heard = heard(runner, origin);
+        if heard.len() < PLAIN_CALLS {
+            return Err(format!(
+                "of {PLAIN_CALLS} plain requests through the proxy {} arrived: it is to send \
+                 them on to the address of --origin, and to store nothing",
+                heard.len()
+            ));
         }
     }
-
-    /// What arrived, or the requests themselves, to the server alone.
-    fn behind(&mut self, recorded: bool, result: &mut ChainResult) -> Result<(), String> {
-        self.plain = self.preconditions()?;
-        for row in &mut result.rows {
-            if self.is_stopped() {
-                break;
-            }
-            let bytes = match (row.arrived.first(), recorded) {
-                (Some(arrival), _) => arrival.bytes.clone(),
-                (None, true) => continue,
-                (None, false) => row.sent.clone(),
-            };
-            let talk = self.say(&bytes, true);
-            row.back = Some((judge::seen(&talk), Meeting::of(&talk, &self.plain)));
+    for request in requests {
+        if runner.is_stopped() {
+            break;
         }
-        Ok(())
-    }
-
-    /// Sends these bytes on a connection of their own, and a plain request behind them where that is wanted.
-    fn say(&mut self, bytes: &[u8], followed: bool) -> Talk {
-        let frames = self.target.spoken.has_frames();
-        let opening = match self.target.spoken {
-            Spoken::Http1 => Vec::new(),
-            Spoken::Http2 | Spoken::Http2Raw => write::opening(),
-            Spoken::Http3 | Spoken::Datagrams => http3::write::opening(),
+        let (values, ours) = (&runner.target.values, &runner.target.fields);
+        let (sent, plain) = (request.bytes(values, ours)?, request.in_http1(values, ours)?);
+        let talk = say(runner, &sent, origin.is_none());
+        let arrived = match origin.as_deref_mut() {
+            Some(origin) => heard(runner, origin),
+            None => Vec::new(),
         };
-        let said = [&opening, bytes].concat();
-        let mut script: TalkScript = self.bare(vec![Move::Send(said)], TIME);
-        script.methods = vec!["POST".to_owned()];
-        // frames go to a proxy before an origin that tells what came, so that nothing need follow them
-        script.follow_up = (followed && !frames).then(|| habits::plain_request(self.target, ""));
-        script.grace = GRACE;
-        self.hold(script)
+        let answered = !talk.replies.responses.is_empty() || talk.end != TalkEnd::Silent;
+        let parted = request.has_frames().then(|| parted(&arrived)).flatten();
+        let handling = origin.is_some().then(|| match Handling::of(&arrived, answered) {
+            Handling::MadeClear if parted.is_some() => Handling::PassedOn,
+            other => other,
+        });
+        let first = arrived.first().map(|arrival| arrival.bytes.as_slice());
+        result.rows.push(ChainRow {
+            request: request.clone(),
+            front: judge::seen(&talk),
+            handling,
+            changes: first.map_or_else(Vec::new, |first| changes(&plain, first)),
+            faults: first.map_or_else(Vec::new, |first| framing::read(first).faults),
+            arrived,
+            sent,
+            parted,
+            back: None,
+            out_of_step: judge::out_of_step(&talk, runner.profile.plain()),
+        });
     }
+    Ok(())
+}
 
-    fn heard(&mut self, origin: &mut dyn RecordingOrigin) -> Vec<Arrival> {
-        for _ in 0..ASKED_MAX {
-            self.world.pause(ASK_EVERY);
-            if let Some(arrived) = origin.take() {
-                return arrived;
-            }
+/// Plain requests until one is served: a proxy that found nobody behind it at first may need one to look
+/// again.
+fn wake(runner: &mut Runner<'_>) {
+    for _ in 0..WAKES_MAX {
+        let plain = habits::plain_request(runner.target, "");
+        let talk = runner.ask(&plain);
+        let served = talk.replies.responses.first().is_some_and(|response| response.status < 500);
+        if served || runner.is_stopped() {
+            return;
         }
-        origin.take().unwrap_or_default()
+        runner.world.pause(WAKE_EVERY);
     }
+}
+
+/// What arrived, or the requests themselves, to the server alone.
+fn behind(runner: &mut Runner<'_>, recorded: bool, result: &mut ChainResult) -> Result<(), String> {
+    let plain = preconditions::check(runner)?;
+    runner.profile.learn_plain(plain);
+    for row in &mut result.rows {
+        if runner.is_stopped() {
+            break;
+        }
+        let bytes = match (row.arrived.first(), recorded) {
+            (Some(arrival), _) => arrival.bytes.clone(),
+            (None, true) => continue,
+            (None, false) => row.sent.clone(),
+        };
+        let talk = say(runner, &bytes, true);
+        row.back = Some((judge::seen(&talk), Meeting::of(&talk, runner.profile.plain())));
+    }
+    Ok(())
+}
+
+/// Sends these bytes on a connection of their own, and a plain request behind them where that is wanted.
+fn say(runner: &mut Runner<'_>, bytes: &[u8], followed: bool) -> Talk {
+    let frames = runner.target.spoken.has_frames();
+    let opening = match runner.target.spoken {
+        Spoken::Http1 => Vec::new(),
+        Spoken::Http2 | Spoken::Http2Raw => write::opening(),
+        Spoken::Http3 | Spoken::Datagrams => http3::write::opening(),
+    };
+    let said = [&opening, bytes].concat();
+    let mut script: TalkScript = runner.bare(vec![Move::Send(said)], TIME);
+    script.methods = vec!["POST".to_owned()];
+    // frames go to a proxy before an origin that tells what came, so that nothing need follow them
+    script.follow_up = (followed && !frames).then(|| habits::plain_request(runner.target, ""));
+    script.grace = GRACE;
+    runner.hold(script)
+}
+
+fn heard(runner: &mut Runner<'_>, origin: &mut dyn RecordingOrigin) -> Vec<Arrival> {
+    for _ in 0..ASKED_MAX {
+        runner.world.pause(ASK_EVERY);
+        if let Some(arrived) = origin.take() {
+            return arrived;
+        }
+    }
+    origin.take().unwrap_or_default()
 }

@@ -11,16 +11,16 @@ mod mutate;
 mod overload;
 mod pages;
 mod press;
+pub(crate) mod random;
 mod segments;
 mod slow;
 mod tls;
 
-pub(super) use gone::{HangsSeen, gone_for_good, repeats as hang_repeats};
-pub(super) use limits::{is_as_slow, is_timed, work_of};
-pub(super) use overload::Knee;
-pub(super) use slow::{Meter, are_beside};
+pub(super) use gone::{gone_for_good, hang_on, repeats as hang_repeats};
+pub(super) use limits::is_timed;
+pub(super) use slow::{are_beside, heed_beside, hold_beside, is_beside, is_given, let_go_beside};
 
-use super::Runner;
+use crate::{Runner, leak};
 use torture::case::{Case, Family};
 use torture::result::CaseResult;
 
@@ -169,7 +169,7 @@ pub(super) fn fails_plainly(case: &Case) -> bool {
 pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
     carry_out(runner, case, family, result);
     if presses(case) {
-        runner.look_for_leak(case, result);
+        leak::look_for(runner, case, result);
     }
 }
 
@@ -196,7 +196,7 @@ fn carry_out(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut
         Family::LimitTarget(with) => limits::heads::target(runner, case, with, result),
         Family::LimitTrailers(with) => limits::bodies::trailers(runner, case, with, result),
         Family::LimitValue(with) => limits::heads::value(runner, case, with, result),
-        Family::Lint => runner.linted(result),
+        Family::Lint => runner.lints.tell(result),
         Family::Mixed(with) => mixed::run(runner, case, with, result),
         Family::MutateBodies(with) => mutate::run(runner, case, with, result),
         Family::OverloadHeld(with) => overload::held::run(runner, case, with, result),

@@ -2,8 +2,8 @@
 //! memory that stay up, and grow with each further round. A pool that is filled once, a heap that found
 //! its size: they stay up too, and do not go on growing. Where workers come and go, nothing is said.
 
-use super::Runner;
-use super::pressure::Plan;
+use crate::pressure::{Plan, blame};
+use crate::{Runner, pressure};
 use dialogue::talk::TalkScript;
 use sample::ServerState;
 use torture::case::Case;
@@ -68,95 +68,120 @@ impl Held {
     }
 }
 
-impl Runner<'_> {
-    /// After a case that pressed: presses on where the server holds much more than before.
-    pub(super) fn look_for_leak(&mut self, case: &Case, result: &mut CaseResult) {
-        let settled = !matches!(result.outcome, TestOutcome::Inconclusive | TestOutcome::Skipped);
-        let Some(before) = self.life_before().cloned().filter(|_| settled && !self.life.gone)
-        else {
+/// After a case that pressed: presses on where the server holds much more than before.
+pub(crate) fn look_for(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
+    let settled = !matches!(result.outcome, TestOutcome::Inconclusive | TestOutcome::Skipped);
+    let Some(before) = runner.life.before().cloned().filter(|_| settled && !runner.life.is_gone())
+    else {
+        return;
+    };
+    // a whole machine grows for reasons of its own
+    if !before.machine.is_empty()
+        || !has_grown(runner, &before)
+        || !runner.world.governor().may_repeat()
+    {
+        return;
+    }
+    runner.world.pause(SETTLE);
+    let plans = runner.pressed.plans().to_vec();
+    if plans.is_empty() || !has_grown(runner, &before) {
+        return;
+    }
+    let mut levels = vec![before];
+    levels.extend(runner.world.server());
+    for _ in 0..ROUNDS {
+        if runner.is_stopped() || runner.case_is_over() {
             return;
-        };
-        // a whole machine grows for reasons of its own
-        if !before.machine.is_empty() || !self.has_grown(&before) || !self.may_repeat() {
-            return;
         }
-        self.world.pause(SETTLE);
-        let plans = self.pressed.clone();
-        if plans.is_empty() || !self.has_grown(&before) {
-            return;
-        }
-        let mut levels = vec![before];
-        levels.extend(self.world.server());
-        for _ in 0..ROUNDS {
-            if self.is_stopped() || self.case_is_over() {
-                return;
-            }
-            self.press_once_more(&case.id, &plans, &mut levels);
-        }
-        let leaks = self.leaks(&levels, None);
-        if !leaks.is_empty() {
-            result.outcome = result.outcome.max(TestOutcome::Leak);
-            result.notes.extend(leaks);
-            self.keep_leaking(case, result);
-        }
+        press_once_more(runner, &case.id, &plans, &mut levels);
     }
+    let leaks = leaks(runner, &levels, None);
+    if !leaks.is_empty() {
+        result.outcome = result.outcome.max(TestOutcome::Leak);
+        result.notes.extend(leaks);
+        keep_leaking(runner, case, result);
+    }
+}
 
-    fn press_once_more(&mut self, case: &str, plans: &[Plan], levels: &mut Vec<ServerState>) {
-        for plan in plans {
-            self.round(case, plan);
-        }
-        self.world.pause(SETTLE);
-        levels.extend(self.world.server());
+fn press_once_more(
+    runner: &mut Runner<'_>,
+    case: &str,
+    plans: &[Plan],
+    levels: &mut Vec<ServerState>,
+) {
+    for plan in plans {
+        pressure::round(runner, case, plan);
     }
+    runner.world.pause(SETTLE);
+    levels.extend(runner.world.server());
+}
 
-    /// What leaks, where the server held this before, after, and after each further round. What it had grown
-    /// by before, from `first` on, is left out.
-    fn leaks(&self, levels: &[ServerState], first: Option<&ServerState>) -> Vec<String> {
-        // workers that were started hold something each
-        let same = |state: &ServerState| state.workers.len() == levels[0].workers.len();
-        if self.life.gone || !levels.iter().all(same) {
-            return Vec::new();
-        }
-        HELD.iter()
-            .map(|held| (held, levels.iter().map(held.of).collect::<Vec<u64>>()))
-            .filter(|(held, all)| {
-                let grown = first.map_or(0, |first| all[0].saturating_sub((held.of)(first)));
-                held.leaks(
-                    &all.iter().map(|level| level.saturating_sub(grown)).collect::<Vec<u64>>(),
-                )
-            })
-            .map(|(held, all)| leaked(held, &all))
-            .collect()
+/// What leaks, where the server held this before, after, and after each further round. What it had grown
+/// by before, from `first` on, is left out.
+fn leaks(runner: &Runner<'_>, levels: &[ServerState], first: Option<&ServerState>) -> Vec<String> {
+    // workers that were started hold something each
+    let same = |state: &ServerState| state.workers.len() == levels[0].workers.len();
+    if runner.life.is_gone() || !levels.iter().all(same) {
+        return Vec::new();
     }
+    HELD.iter()
+        .map(|held| (held, levels.iter().map(held.of).collect::<Vec<u64>>()))
+        .filter(|(held, all)| {
+            let grown = first.map_or(0, |first| all[0].saturating_sub((held.of)(first)));
+            held.leaks(&all.iter().map(|level| level.saturating_sub(grown)).collect::<Vec<u64>>())
+        })
+        .map(|(held, all)| leaked(held, &all))
+        .collect()
+}
 
-    /// What so many of these conversations leave behind, once more: rounds of them, all at once. `None`
-    /// where the server's processes are not seen.
-    pub(super) fn leaks_again(
-        &mut self,
-        case: &Case,
-        script: &TalkScript,
-        count: usize,
-        first: &mut Option<ServerState>,
-    ) -> Option<Vec<String>> {
-        let plan = Plan::paced(vec![script.clone(); count], PACE, HOLD);
-        let plan = Plan { until_over: true, armed_early: true, ..plan };
-        let before = self.world.server()?;
-        // tries before this one have left something too: against all of that, one more is little
-        first.get_or_insert_with(|| before.clone());
-        let mut levels = vec![before];
-        for _ in 0..=ROUNDS {
-            if self.is_stopped() {
-                return None;
-            }
-            self.press_once_more(&case.id, std::slice::from_ref(&plan), &mut levels);
+/// What so many of these conversations leave behind, once more: rounds of them, all at once. `None`
+/// where the server's processes are not seen.
+pub(crate) fn leaks_again(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    script: &TalkScript,
+    count: usize,
+    first: &mut Option<ServerState>,
+) -> Option<Vec<String>> {
+    let plan = Plan::paced(vec![script.clone(); count], PACE, HOLD);
+    let plan = Plan { until_over: true, armed_early: true, ..plan };
+    let before = runner.world.server()?;
+    // tries before this one have left something too: against all of that, one more is little
+    first.get_or_insert_with(|| before.clone());
+    let mut levels = vec![before];
+    for _ in 0..=ROUNDS {
+        if runner.is_stopped() {
+            return None;
         }
-        Some(self.leaks(&levels, first.as_ref()))
+        press_once_more(runner, &case.id, std::slice::from_ref(&plan), &mut levels);
     }
+    Some(leaks(runner, &levels, first.as_ref()))
+}
 
-    fn has_grown(&mut self, before: &ServerState) -> bool {
-        let Some(now) = self.world.server() else { return false };
-        HELD.iter().any(|held| held.has_grown((held.of)(before), (held.of)(&now)))
-    }
+fn has_grown(runner: &mut Runner<'_>, before: &ServerState) -> bool {
+    let Some(now) = runner.world.server() else { return false };
+    HELD.iter().any(|held| held.has_grown((held.of)(before), (held.of)(&now)))
+}
+
+/// What the connections said that the server does not get over.
+fn keep_leaking(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
+    let kinds = blame::kinds(runner.pressed.plans());
+    let by_itself = |runner: &mut Runner<'_>, (count, script): &(u64, TalkScript)| {
+        if runner.case_is_over() {
+            return false;
+        }
+        let count = usize::try_from(*count).unwrap_or(usize::MAX);
+        let leaks = leaks_again(runner, case, script, count, &mut None);
+        leaks.is_some_and(|leaks| !leaks.is_empty())
+    };
+    let guilty = match kinds.len() {
+        0 | 1 => None,
+        _ => kinds.iter().take(blame::KINDS_MAX).find(|kind| by_itself(runner, kind)).cloned(),
+    };
+    let Some((count, script)) = guilty.or_else(|| kinds.into_iter().next()) else { return };
+    let name = format!("{} connections at once", show::count(count));
+    let why = "what such connections take does not come back";
+    blame::keep(runner, case, &name, script, why, result);
 }
 
 fn leaked(held: &Held, levels: &[u64]) -> String {

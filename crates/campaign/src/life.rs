@@ -2,31 +2,34 @@
 //! which case, what the server holds before and after it, and what is made of that. It only makes
 //! certain what well-behaved clients suggest: a server that cannot be seen is judged without.
 
-use super::Runner;
+use crate::World;
 use sample::{Death, ServerState, together};
 use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 use torture::result::{Meanwhile, ServerRow, ServerSeen};
+use units::Nanos;
 
 /// Ends of processes of one case that are kept; there are more only where a server restarts without
 /// end.
 const DEATHS_MAX: usize = 100;
 
 /// What has been seen so far.
-#[derive(Debug, Default)]
-pub(super) struct Life {
+#[derive(Debug)]
+pub(crate) struct Life {
+    /// The start of the run.
+    origin: Nanos,
     seen: ServerSeen,
     /// In the course of the case under way.
     deaths: Vec<Death>,
     /// The server itself has ended in the course of the case under way.
-    pub(super) gone: bool,
+    gone: bool,
     /// The case under way has it end.
     expected: bool,
 }
 
 /// Whom the ends of processes struck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Struck {
+pub(crate) enum Struck {
     Nobody,
     /// One that died of a fault of its own; who leaves in another way is no loss.
     Worker,
@@ -44,7 +47,7 @@ impl Struck {
     }
 
     /// What the conversation is that did it, and why.
-    pub(super) fn judged(self) -> Option<(TestOutcome, &'static str)> {
+    pub(crate) fn judged(self) -> Option<(TestOutcome, &'static str)> {
         match self {
             Struck::Nobody => None,
             Struck::Worker => Some((TestOutcome::Fail, "a worker of the server died of a fault")),
@@ -54,77 +57,90 @@ impl Struck {
 }
 
 impl Life {
+    pub(crate) fn new(origin: Nanos) -> Life {
+        Life {
+            origin,
+            seen: ServerSeen::default(),
+            deaths: Vec::new(),
+            gone: false,
+            expected: false,
+        }
+    }
+
+    /// The server itself has ended in the course of the case under way.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone
+    }
+
     /// `None` where the server is not seen.
-    pub(super) fn into_seen(self) -> Option<ServerSeen> {
+    pub(crate) fn into_seen(self) -> Option<ServerSeen> {
         (!self.seen.rows.is_empty()).then_some(self.seen)
     }
 
     fn last(&self) -> Option<&ServerState> {
         self.seen.rows.last().map(|row| &row.state)
     }
-}
 
-impl Runner<'_> {
     /// Looks at the server, if it is seen.
-    pub(super) fn look(&mut self, case: &str) {
-        let at = self.world.now() - self.start;
-        let Some(state) = self.world.server() else { return };
-        self.life.seen.rows.push(ServerRow { at, case: case.to_owned(), state });
+    fn look(&mut self, world: &mut dyn World, case: &str) {
+        let at = world.now() - self.origin;
+        let Some(state) = world.server() else { return };
+        self.seen.rows.push(ServerRow { at, case: case.to_owned(), state });
     }
 
     /// What came before the first case is no case's.
-    pub(super) fn begin_life(&mut self) {
-        self.hear_deaths();
-        self.life.seen.deaths = std::mem::take(&mut self.life.deaths);
-        self.look("");
+    pub(crate) fn begin(&mut self, world: &mut dyn World) {
+        self.hear(world);
+        self.seen.deaths = std::mem::take(&mut self.deaths);
+        self.look(world, "");
     }
 
     /// What ended in searches of ours is no case's.
-    pub(super) fn forget_deaths(&mut self) {
-        self.hear_deaths();
-        self.life.deaths.clear();
+    pub(crate) fn forget(&mut self, world: &mut dyn World) {
+        self.hear(world);
+        self.deaths.clear();
     }
 
     /// The server before the case under way.
-    pub(super) fn life_before(&self) -> Option<&ServerState> {
-        self.life.last()
+    pub(crate) fn before(&self) -> Option<&ServerState> {
+        self.last()
     }
 
     /// Workers have come or gone since the case began: the server makes as many as it needs.
-    pub(super) fn has_other_workers(&mut self) -> bool {
-        self.hear_deaths();
-        let Some(before) = self.life.last().map(|state| state.workers.len()) else { return false };
-        let now = self.world.server().map(|state| state.workers.len());
-        !self.life.deaths.is_empty() || now.is_some_and(|now| now != before)
+    pub(crate) fn has_other_workers(&mut self, world: &mut dyn World) -> bool {
+        self.hear(world);
+        let Some(before) = self.last().map(|state| state.workers.len()) else { return false };
+        let now = world.server().map(|state| state.workers.len());
+        !self.deaths.is_empty() || now.is_some_and(|now| now != before)
     }
 
-    pub(super) fn begin_case_life(&mut self) {
-        (self.life.gone, self.life.expected) = (false, false);
+    pub(crate) fn begin_case(&mut self) {
+        (self.gone, self.expected) = (false, false);
     }
 
     /// The server ends in the course of this case because the user's command has it do so.
-    pub(super) fn expect_deaths(&mut self) {
-        self.life.expected = true;
+    pub(crate) fn expect_end(&mut self) {
+        self.expected = true;
     }
 
     /// Hears who has ended.
-    pub(super) fn hear_deaths(&mut self) -> Struck {
-        let heard = self.world.deaths();
+    pub(crate) fn hear(&mut self, world: &mut dyn World) -> Struck {
+        let heard = world.deaths();
         let struck = Struck::by(&heard);
-        self.life.gone |= struck == Struck::Server;
-        let room = DEATHS_MAX.saturating_sub(self.life.deaths.len());
-        self.life.deaths.extend(heard.into_iter().take(room));
+        self.gone |= struck == Struck::Server;
+        let room = DEATHS_MAX.saturating_sub(self.deaths.len());
+        self.deaths.extend(heard.into_iter().take(room));
         struck
     }
 
     /// The case and its gate are over: what became of the server's processes.
-    pub(super) fn judge_life(&mut self, result: &mut CaseResult) -> Struck {
-        self.hear_deaths();
-        let deaths = self.life.deaths.clone();
-        if deaths.is_empty() || self.life.expected {
+    pub(crate) fn judge_case(&mut self, world: &mut dyn World, result: &mut CaseResult) -> Struck {
+        self.hear(world);
+        let deaths = self.deaths.clone();
+        if deaths.is_empty() || self.expected {
             return Struck::Nobody;
         }
-        let now = self.world.server().unwrap_or_default();
+        let now = world.server().unwrap_or_default();
         let lost = result.recovery.is_some() || result.health.is_some_and(|felt| felt.lost > 0.0);
         let (outcome, notes) = judge(&deaths, &now, lost);
         result.outcome = result.outcome.max(outcome);
@@ -133,12 +149,12 @@ impl Runner<'_> {
     }
 
     /// Everything about the case is over; what ended since it was judged, ended in a search of ours.
-    pub(super) fn end_case_life(&mut self, result: &mut CaseResult) {
-        let deaths = std::mem::take(&mut self.life.deaths);
-        self.forget_deaths();
-        let before = self.life.last().cloned();
-        self.look(&result.case.id);
-        let after = self.life.last().cloned();
+    pub(crate) fn end_case(&mut self, world: &mut dyn World, result: &mut CaseResult) {
+        let deaths = std::mem::take(&mut self.deaths);
+        self.forget(world);
+        let before = self.last().cloned();
+        self.look(world, &result.case.id);
+        let after = self.last().cloned();
         let Some((before, after)) = before.zip(after) else { return };
         if result.health.is_some() && result.outcome >= TestOutcome::Advisory {
             let grown = |of: fn(&ServerState) -> u64| of(&after).saturating_sub(of(&before));

@@ -1,6 +1,6 @@
 //! Every response of a run, held against the rules that bind whoever sends one.
 
-use super::{Runner, spoken};
+use super::spoken;
 use dialogue::talk::{Move, Talk};
 use std::collections::BTreeMap;
 use torture::case::RequirementLevel;
@@ -51,23 +51,11 @@ impl Lints {
             }
         }
     }
-}
 
-/// The first request line is of HTTP/1.0, as far as its first piece tells.
-fn asks_in_10(steps: &[Move]) -> bool {
-    let first = steps.iter().find_map(|step| match step {
-        Move::Send(bytes) => bytes.split(|byte| *byte == b'\n').next(),
-        _ => None,
-    });
-    first.is_some_and(|line| line.trim_ascii_end().ends_with(b"HTTP/1.0"))
-}
-
-impl Runner<'_> {
     /// Says what is wrong with the responses of the whole run.
-    pub(super) fn linted(&mut self, result: &mut CaseResult) {
-        let responses = self.lints.responses;
+    pub(crate) fn tell(&mut self, result: &mut CaseResult) {
+        let responses = self.responses;
         let broken: Vec<&str> = self
-            .lints
             .broken
             .keys()
             .filter(|rule| rule.level == RequirementLevel::Must)
@@ -78,7 +66,7 @@ impl Runner<'_> {
             let title = format!("{}: {}", result.case.title, broken.join("; "));
             result.case.title = title;
         }
-        for (rule, example) in std::mem::take(&mut self.lints.broken) {
+        for (rule, example) in std::mem::take(&mut self.broken) {
             let outcome = if rule.level == RequirementLevel::Must {
                 TestOutcome::Fail
             } else {
@@ -103,4 +91,13 @@ impl Runner<'_> {
             });
         }
     }
+}
+
+/// The first request line is of HTTP/1.0, as far as its first piece tells.
+fn asks_in_10(steps: &[Move]) -> bool {
+    let first = steps.iter().find_map(|step| match step {
+        Move::Send(bytes) => bytes.split(|byte| *byte == b'\n').next(),
+        _ => None,
+    });
+    first.is_some_and(|line| line.trim_ascii_end().ends_with(b"HTTP/1.0"))
 }

@@ -290,3 +290,12 @@ fn is_ours(end: TalkEnd) -> bool {
 fn is_refused(end: TalkEnd) -> bool {
     end == TalkEnd::Unconnected(FailureClass::Refused)
 }
+
+/// Of the response times, the smallest that `percent` of the probes do not exceed; a lost probe
+/// counts with the time that was waited for it. Zero without probes.
+pub(crate) fn percentile(probes: &[Probe], percent: usize) -> Nanos {
+    let mut times: Vec<Nanos> = probes.iter().map(|probe| probe.over).collect();
+    times.sort_unstable();
+    let rank = (times.len() * percent).div_ceil(100).max(1);
+    times.get(rank - 1).copied().unwrap_or(Nanos::ZERO)
+}

@@ -1,13 +1,17 @@
 //! What failed before, sent again: is it fixed?
 
-use super::search::{CULPRIT, Finding};
-use super::{CampaignEvent, Runner, Settings, TestTarget, Watcher, World, families};
+use crate::findings::Finding;
+use crate::habits;
+use crate::{
+    CULPRIT, CampaignEvent, Runner, Settings, TestTarget, Watcher, World, families, gate, heir,
+    leak, preconditions, service_time, shrinking,
+};
 use dialogue::governor::Stop;
 use dialogue::http3;
 use dialogue::talk::{Move, Talk, TalkScript};
 use torture::case::{Case, Family, HangRepeats};
 use torture::judge;
-use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
+use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::record::Transcript;
 use torture::result::{CaseResult, ReplayResult, ReplayVerdict, Replayed, Shrunk};
@@ -44,7 +48,7 @@ pub fn replay(
 ) -> ReplayResult {
     let mut result = ReplayResult::default();
     let mut runner = Runner::new(target, settings, &[], world, watcher);
-    match runner.preconditions() {
+    match preconditions::check(&mut runner) {
         Ok(plain) => runner.be_ready(plain),
         Err(why) => {
             result.ended_early = Some(why);
@@ -55,7 +59,7 @@ pub fn replay(
         if runner.is_stopped() {
             break;
         }
-        let (row, lost) = runner.replay_one(failure, times, timing);
+        let (row, lost) = replay_one(&mut runner, failure, times, timing);
         result.rows.push(row);
         if lost {
             let span = show::duration(super::GATE);
@@ -84,14 +88,14 @@ pub fn shrink_failures(
     watcher: &mut dyn Watcher,
 ) -> Result<Vec<Option<Shrunk>>, String> {
     let mut runner = Runner::new(target, settings, &[], world, watcher);
-    let plain = runner.preconditions()?;
+    let plain = preconditions::check(&mut runner)?;
     runner.be_ready(plain);
     let mut all = Vec::new();
     for failure in failures {
         if runner.is_stopped() {
             break;
         }
-        runner.renew_budget();
+        runner.budget.renew();
         let finding = Finding {
             case: failure.case.clone(),
             name: failure.transcript.name.clone(),
@@ -99,7 +103,7 @@ pub fn shrink_failures(
             kind: kind(&failure.transcript),
             slow: took_long(&failure.transcript),
         };
-        all.push(runner.shrink_one(&finding));
+        all.push(shrinking::shrink_one(&mut runner, &finding));
     }
     Ok(all)
 }
@@ -108,7 +112,7 @@ pub fn shrink_failures(
 fn took_long(kept: &Transcript) -> Option<Nanos> {
     // ranges are judged by their length, and are degraded too
     let slow = kept.judgement.outcome == TestOutcome::Degraded && families::is_timed(&kept.name);
-    families::work_of(&kept.talk).filter(|_| slow)
+    service_time::work_of(&kept.talk).filter(|_| slow)
 }
 
 /// In which way it failed.
@@ -132,7 +136,7 @@ fn again(target: &TestTarget, script: &TalkScript) -> TalkScript {
         tls_name: target.tls_name.clone().filter(|_| !script.spoken.is_http3()),
         follow_up: script.follow_up.as_ref().map(|kept| {
             let stream = http3::stream_of(kept).unwrap_or_default();
-            super::habits::follow_up(target, stream)
+            habits::follow_up(target, stream)
         }),
         ..script.clone()
     }
@@ -141,8 +145,8 @@ fn again(target: &TestTarget, script: &TalkScript) -> TalkScript {
 /// Whether what no request may cause came of it again.
 fn plainly_judged(kept: &Transcript, talk: &Talk) -> Judgement {
     if let Some(before) = took_long(kept) {
-        let slow = families::is_as_slow(talk, before);
-        let took = show::duration(families::work_of(talk).unwrap_or_default());
+        let slow = service_time::is_as_slow(talk, before);
+        let took = show::duration(service_time::work_of(talk).unwrap_or_default());
         return Judgement {
             outcome: if slow { TestOutcome::Degraded } else { TestOutcome::Pass },
             seen: judge::seen(talk),
@@ -199,167 +203,175 @@ fn verdict(learned: u32, failed: u32) -> ReplayVerdict {
     }
 }
 
-impl Runner<'_> {
-    pub(super) fn be_ready(&mut self, plain: Plain) {
-        self.plain = plain;
-        self.watcher.hear(CampaignEvent::Ready(&self.plain));
+/// What is to be said first, behind a plain request.
+fn lead_up_to(runner: &mut Runner<'_>, failure: &Failure) {
+    if failure.before.is_empty() {
+        return;
     }
+    heir::begin_anew(runner);
+    for before in &failure.before {
+        let start = runner.now();
+        runner.hold(TalkScript { start, ..again(runner.target, before) });
+    }
+}
 
-    /// What is to be said first, behind a plain request.
-    fn lead_up_to(&mut self, failure: &Failure) {
-        if failure.before.is_empty() {
-            return;
+/// What became of it, and whether the server is lost.
+fn replay_one(
+    runner: &mut Runner<'_>,
+    failure: &Failure,
+    times: u32,
+    timing: Timing,
+) -> (Replayed, bool) {
+    let kept = &failure.transcript;
+    let by_code = !kept.name.starts_with(CULPRIT) && families::is_brisk(&failure.case);
+    if let Some(family) = failure.case.family.as_ref().filter(|_| by_code) {
+        return replay_case(runner, &failure.case, family, times);
+    }
+    if let Some(Family::HangGone(with)) = &failure.case.family {
+        return replay_gone(runner, failure, with, times);
+    }
+    let gone = kept.judgement.outcome == TestOutcome::Leak && kept.name.starts_with(CULPRIT);
+    if gone && let Some(with) = families::hang_repeats() {
+        return replay_gone(runner, failure, &with, times);
+    }
+    if let Some(count) = at_once(failure) {
+        return replay_leak(runner, failure, count, times);
+    }
+    let mut script = again(runner.target, &kept.script);
+    if timing == Timing::Asap {
+        script.steps.retain(|step| !matches!(step, Move::Pause(_)));
+    }
+    let (mut learned, mut failed, mut lost) = (0, 0, false);
+    let mut worst: Option<Judgement> = None;
+    let mut tries = 0;
+    while tries < times && !lost && !runner.is_stopped() {
+        tries += 1;
+        lead_up_to(runner, failure);
+        script.start = runner.now();
+        let talk = runner.hold(script.clone());
+        let judged =
+            judge::again(&failure.case, &kept.name, &script, &talk, runner.profile.plain());
+        let mut judgement = judged.unwrap_or_else(|| unjudged(failure, &talk));
+        let gate = gate::pass(runner);
+        lost = gate == Some(None);
+        if let Some((outcome, why)) = runner.life.hear(runner.world).judged() {
+            judgement.outcome = judgement.outcome.max(outcome);
+            why.clone_into(&mut judgement.why);
+        } else if gate.is_some() {
+            judgement.outcome = judgement.outcome.max(TestOutcome::Fail);
+            "plain requests were not answered as before at once".clone_into(&mut judgement.why);
         }
-        self.begin_anew();
-        for before in &failure.before {
-            let start = self.world.now();
-            self.hold(TalkScript { start, ..again(self.target, before) });
+        runner.report(CampaignEvent::ConversationOver(&Execution {
+            case: &failure.case,
+            name: &kept.name,
+            attempt: tries,
+            script: &script,
+            talk: &talk,
+            judgement: &judgement,
+        }));
+        learned += u32::from(judgement.outcome != TestOutcome::Inconclusive);
+        failed += u32::from(judgement.outcome.is_finding());
+        if worst.as_ref().is_none_or(|worst| worst.outcome < judgement.outcome) {
+            worst = Some(judgement);
         }
     }
+    let verdict = verdict(learned, failed);
+    (Replayed { verdict, tries, failed, judgement: worst.unwrap_or_default() }, lost)
+}
 
-    /// What became of it, and whether the server is lost.
-    fn replay_one(&mut self, failure: &Failure, times: u32, timing: Timing) -> (Replayed, bool) {
-        let kept = &failure.transcript;
-        let by_code = !kept.name.starts_with(CULPRIT) && families::is_brisk(&failure.case);
-        if let Some(family) = failure.case.family.as_ref().filter(|_| by_code) {
-            return self.replay_case(&failure.case, family, times);
+/// What hung, again and again: does the server get over it? Where it does not, once is all that can be
+/// tried.
+fn replay_gone(
+    runner: &mut Runner<'_>,
+    failure: &Failure,
+    with: &HangRepeats,
+    times: u32,
+) -> (Replayed, bool) {
+    let script = again(runner.target, &failure.transcript.script);
+    in_tries(runner, failure, times, |runner| {
+        let found = families::hang_on(runner, &script, with.times, with.patience);
+        match found {
+            Some((sent, None)) => (TestOutcome::Leak, families::gone_for_good(sent), true),
+            _ => (TestOutcome::Pass, "plain requests were answered".to_owned(), false),
         }
-        if let Some(Family::HangGone(with)) = &failure.case.family {
-            return self.replay_gone(failure, with, times);
-        }
-        let gone = kept.judgement.outcome == TestOutcome::Leak && kept.name.starts_with(CULPRIT);
-        if gone && let Some(with) = families::hang_repeats() {
-            return self.replay_gone(failure, &with, times);
-        }
-        if let Some(count) = at_once(failure) {
-            return self.replay_leak(failure, count, times);
-        }
-        let mut script = again(self.target, &kept.script);
-        if timing == Timing::Asap {
-            script.steps.retain(|step| !matches!(step, Move::Pause(_)));
-        }
-        let (mut learned, mut failed, mut lost) = (0, 0, false);
-        let mut worst: Option<Judgement> = None;
-        let mut tries = 0;
-        while tries < times && !lost && !self.is_stopped() {
-            tries += 1;
-            self.lead_up_to(failure);
-            script.start = self.world.now();
-            let talk = self.hold(script.clone());
-            let judged = judge::again(&failure.case, &kept.name, &script, &talk, &self.plain);
-            let mut judgement = judged.unwrap_or_else(|| unjudged(failure, &talk));
-            let gate = self.gate();
-            lost = gate == Some(None);
-            if let Some((outcome, why)) = self.hear_deaths().judged() {
-                judgement.outcome = judgement.outcome.max(outcome);
-                why.clone_into(&mut judgement.why);
-            } else if gate.is_some() {
-                judgement.outcome = judgement.outcome.max(TestOutcome::Fail);
-                "plain requests were not answered as before at once".clone_into(&mut judgement.why);
+    })
+}
+
+/// So many at once, in rounds: does what they take come back?
+fn replay_leak(
+    runner: &mut Runner<'_>,
+    failure: &Failure,
+    count: usize,
+    times: u32,
+) -> (Replayed, bool) {
+    let script = again(runner.target, &failure.transcript.script);
+    let mut first = None;
+    in_tries(runner, failure, times, |runner| {
+        runner.life.hear(runner.world);
+        let leaks = leak::leaks_again(runner, &failure.case, &script, count, &mut first);
+        let (outcome, said) = match leaks {
+            None => (TestOutcome::Inconclusive, "the server's processes are not seen".into()),
+            Some(leaks) if leaks.is_empty() => {
+                (TestOutcome::Pass, "what they took came back".into())
             }
-            self.watcher.hear(CampaignEvent::ConversationOver(&Execution {
-                case: &failure.case,
-                name: &kept.name,
-                attempt: tries,
-                script: &script,
-                talk: &talk,
-                judgement: &judgement,
-            }));
-            learned += u32::from(judgement.outcome != TestOutcome::Inconclusive);
-            failed += u32::from(judgement.outcome.is_finding());
-            if worst.as_ref().is_none_or(|worst| worst.outcome < judgement.outcome) {
-                worst = Some(judgement);
+            Some(leaks) => (TestOutcome::Leak, leaks.join("; ")),
+        };
+        (outcome, said, gate::pass(runner) == Some(None))
+    })
+}
+
+/// Tries it so often, or until the server is lost. A try says what came of it, in words, and
+/// whether the server is lost; the worst is told.
+fn in_tries(
+    runner: &mut Runner<'_>,
+    failure: &Failure,
+    times: u32,
+    mut once: impl FnMut(&mut Runner<'_>) -> (TestOutcome, String, bool),
+) -> (Replayed, bool) {
+    let (mut tries, mut learned, mut failed, mut lost) = (0, 0, 0, false);
+    let mut worst: Option<Judgement> = None;
+    while tries < times && !lost && !runner.is_stopped() {
+        tries += 1;
+        let (outcome, said, gone) = once(runner);
+        lost = gone;
+        learned += u32::from(outcome != TestOutcome::Inconclusive);
+        failed += u32::from(outcome.is_finding());
+        if worst.as_ref().is_none_or(|worst| worst.outcome < outcome) {
+            worst = Some(Judgement {
+                outcome,
+                expected: failure.transcript.judgement.expected.clone(),
+                why: if outcome == TestOutcome::Pass { String::new() } else { said.clone() },
+                seen: said,
+                kind: None,
+            });
+        }
+    }
+    let verdict = verdict(learned, failed);
+    (Replayed { verdict, tries, failed, judgement: worst.unwrap_or_default() }, lost)
+}
+
+/// Carries out anew a case that is judged by code.
+fn replay_case(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    family: &Family,
+    times: u32,
+) -> (Replayed, bool) {
+    let (mut tries, mut learned, mut failed, mut lost) = (0, 0, 0, false);
+    let mut worst: Option<Judgement> = None;
+    while tries < times && !lost && !runner.is_stopped() {
+        tries += 1;
+        let mut result = CaseResult::of(case);
+        families::run(runner, case, family, &mut result);
+        lost = gate::pass(runner) == Some(None);
+        learned += u32::from(result.outcome.is_well() || result.outcome >= TestOutcome::Advisory);
+        failed += u32::from(result.outcome.is_finding());
+        for one in result.exchanges {
+            if worst.as_ref().is_none_or(|worst| worst.outcome < one.judgement.outcome) {
+                worst = Some(one.judgement);
             }
         }
-        let verdict = verdict(learned, failed);
-        (Replayed { verdict, tries, failed, judgement: worst.unwrap_or_default() }, lost)
     }
-
-    /// What hung, again and again: does the server get over it? Where it does not, once is all that can be
-    /// tried.
-    fn replay_gone(
-        &mut self,
-        failure: &Failure,
-        with: &HangRepeats,
-        times: u32,
-    ) -> (Replayed, bool) {
-        let script = again(self.target, &failure.transcript.script);
-        self.in_tries(failure, times, |runner| {
-            let found = runner.hang_on(&script, with.times, with.patience);
-            match found {
-                Some((sent, None)) => (TestOutcome::Leak, families::gone_for_good(sent), true),
-                _ => (TestOutcome::Pass, "plain requests were answered".to_owned(), false),
-            }
-        })
-    }
-
-    /// So many at once, in rounds: does what they take come back?
-    fn replay_leak(&mut self, failure: &Failure, count: usize, times: u32) -> (Replayed, bool) {
-        let script = again(self.target, &failure.transcript.script);
-        let mut first = None;
-        self.in_tries(failure, times, |runner| {
-            runner.hear_deaths();
-            let leaks = runner.leaks_again(&failure.case, &script, count, &mut first);
-            let (outcome, said) = match leaks {
-                None => (TestOutcome::Inconclusive, "the server's processes are not seen".into()),
-                Some(leaks) if leaks.is_empty() => {
-                    (TestOutcome::Pass, "what they took came back".into())
-                }
-                Some(leaks) => (TestOutcome::Leak, leaks.join("; ")),
-            };
-            (outcome, said, runner.gate() == Some(None))
-        })
-    }
-
-    /// Tries it so often, or until the server is lost. A try says what came of it, in words, and
-    /// whether the server is lost; the worst is told.
-    fn in_tries(
-        &mut self,
-        failure: &Failure,
-        times: u32,
-        mut once: impl FnMut(&mut Self) -> (TestOutcome, String, bool),
-    ) -> (Replayed, bool) {
-        let (mut tries, mut learned, mut failed, mut lost) = (0, 0, 0, false);
-        let mut worst: Option<Judgement> = None;
-        while tries < times && !lost && !self.is_stopped() {
-            tries += 1;
-            let (outcome, said, gone) = once(self);
-            lost = gone;
-            learned += u32::from(outcome != TestOutcome::Inconclusive);
-            failed += u32::from(outcome.is_finding());
-            if worst.as_ref().is_none_or(|worst| worst.outcome < outcome) {
-                worst = Some(Judgement {
-                    outcome,
-                    expected: failure.transcript.judgement.expected.clone(),
-                    why: if outcome == TestOutcome::Pass { String::new() } else { said.clone() },
-                    seen: said,
-                    kind: None,
-                });
-            }
-        }
-        let verdict = verdict(learned, failed);
-        (Replayed { verdict, tries, failed, judgement: worst.unwrap_or_default() }, lost)
-    }
-
-    /// Carries out anew a case that is judged by code.
-    fn replay_case(&mut self, case: &Case, family: &Family, times: u32) -> (Replayed, bool) {
-        let (mut tries, mut learned, mut failed, mut lost) = (0, 0, 0, false);
-        let mut worst: Option<Judgement> = None;
-        while tries < times && !lost && !self.is_stopped() {
-            tries += 1;
-            let mut result = CaseResult::of(case);
-            families::run(self, case, family, &mut result);
-            lost = self.gate() == Some(None);
-            learned +=
-                u32::from(result.outcome.is_well() || result.outcome >= TestOutcome::Advisory);
-            failed += u32::from(result.outcome.is_finding());
-            for one in result.exchanges {
-                if worst.as_ref().is_none_or(|worst| worst.outcome < one.judgement.outcome) {
-                    worst = Some(one.judgement);
-                }
-            }
-        }
-        let verdict = verdict(learned, failed);
-        (Replayed { verdict, tries, failed, judgement: worst.unwrap_or_default() }, lost)
-    }
+    let verdict = verdict(learned, failed);
+    (Replayed { verdict, tries, failed, judgement: worst.unwrap_or_default() }, lost)
 }

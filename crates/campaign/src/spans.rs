@@ -2,7 +2,7 @@
 //! minute or so, and at most.
 
 use crate::families::{self, is_slow, presses};
-use crate::hang::cost_of_silence;
+use crate::tries::cost_of_silence;
 use crate::{GATE, PLAIN_DEADLINE, Settings, TRIES};
 use dialogue::governor::Bounds;
 use torture::case::{Case, Family, HTTP2, HTTP3, PACKETS};
@@ -145,7 +145,7 @@ pub fn span_of_run(cases: &[Case], settings: &Settings, bounds: &Bounds) -> Case
 }
 
 /// Tries of one exchange, of which some are had side by side.
-const _: () = assert!(TRIES as usize == crate::hang::TOGETHER + 1);
+const _: () = assert!(TRIES as usize == crate::tries::TOGETHER + 1);
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! How much goes out for a case at most, before any of it does.
 
-use super::{Settings, TRIES, TestTarget, compile, habits, spoken};
+use crate::scripts::compile;
+use crate::{Settings, TRIES, TestTarget, habits, spoken};
 use dialogue::governor::{Bounds, Spent};
 use dialogue::text::Values;
 use torture::case::{Case, Need};

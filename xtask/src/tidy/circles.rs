@@ -23,12 +23,6 @@ struct Named {
 
 const NAMED: &[Named] = &[
     Named {
-        folder: "crates/campaign/src/",
-        modules: &["families", "pressure", "search"],
-        reason: "a family presses, pressure is blamed on what a search suspects, and a search \
-                 knows how long a family works",
-    },
-    Named {
         folder: "crates/dialogue/src/",
         modules: &["front", "governor", "http2", "http3", "packets", "replies", "talk", "text"],
         reason: "a conversation writes and reads every protocol, and a protocol is moves and events \

@@ -1,6 +1,7 @@
 //! How a connection is used: a request in pieces, in single bytes, from a port that is used again.
 
-use crate::{PLAIN_DEADLINE, Runner, TRIES, accuse, habits, spoken};
+use crate::tries::accuse;
+use crate::{PLAIN_DEADLINE, Runner, TRIES, habits, spoken};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use torture::case::{Case, RequestSplits, SamePort, SingleBytes};
 use torture::judge;
@@ -199,11 +200,11 @@ pub(super) fn plainly(
     let mut talk = Some(talk);
     for attempt in 1..=TRIES {
         let talk = talk.take().unwrap_or_else(|| {
-            let again = TalkScript { start: runner.world.now(), ..script.clone() };
+            let again = TalkScript { start: runner.now(), ..script.clone() };
             runner.hold(again)
         });
         let mut judgement = judgement(runner, &talk);
-        let struck = runner.hear_deaths();
+        let struck = runner.life.hear(runner.world);
         accuse(struck, &mut judgement, &talk, None);
         let outcome = judgement.outcome;
         let execution =
@@ -236,7 +237,8 @@ pub(super) fn plainly(
 
 fn judgement(runner: &Runner<'_>, talk: &Talk) -> Judgement {
     let responses = &talk.replies.responses;
-    let right = !responses.is_empty() && responses.iter().all(|response| runner.plain.is(response));
+    let right = !responses.is_empty()
+        && responses.iter().all(|response| runner.profile.plain().is(response));
     let outcome = match talk.end {
         _ if right => ConversationOutcome::Pass,
         // what we ended ourselves says nothing of the server

@@ -2,6 +2,7 @@
 //! bound is reached. What was reached is the result.
 
 use crate::probes::ProbeListener;
+use crate::trail::Suspect;
 use crate::{PLAIN_DEADLINE, Runner, TAIL_MAX, spoken};
 use dialogue::talk::{Conversations, Director, Talk, TalkEnd, TalkScript, Wake};
 use std::collections::{BTreeMap, VecDeque};
@@ -95,9 +96,10 @@ fn hold(
     level: &mut RainLevel,
     result: &mut CaseResult,
 ) -> Vec<Probe> {
-    let start = runner.world.now();
+    let start = runner.now();
     let count = (with.hold.0 / level.gap.0).max(1);
-    let (target, seed, plain) = (runner.target, runner.settings.seed, runner.plain.clone());
+    let (target, seed, plain) =
+        (runner.target, runner.settings.seed, runner.profile.plain().clone());
     let make = |turn: u64| {
         let place = match turn % 4 {
             0 => FuzzPlace::Query,
@@ -127,9 +129,9 @@ fn hold(
     let probes = runner.play_probed(&case.id, &mut rain);
     let Rain { sent, tally, faults, cut, .. } = rain;
     for (script, talk) in cut {
-        runner.may_have_done_it(case, CUT, script, talk);
+        runner.trail.add(Suspect::of(case, CUT, script, talk));
     }
-    (level.sent, level.took) = (sent, runner.world.now() - start);
+    (level.sent, level.took) = (sent, runner.now() - start);
     for (row, count) in tally {
         *result.tally.entry(row).or_default() += count;
     }

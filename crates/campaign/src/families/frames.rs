@@ -4,7 +4,7 @@
 mod streams;
 
 use crate::pressure::{Ended, Plan, Round};
-use crate::{Runner, habits};
+use crate::{Runner, bounds, habits, pressure};
 use conduit::streams::HEAD;
 use dialogue::http2::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, HEADERS, PING, PRIORITY, RST_STREAM,
@@ -15,7 +15,7 @@ use dialogue::talk::{Awaited, Move, TalkEnd, TalkScript};
 use sample::http2_code_name;
 use std::collections::BTreeMap;
 use torture::case::{Case, FloodKind, FrameFlood};
-use torture::judge::TestOutcome;
+use torture::judge::PressureOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -180,17 +180,17 @@ pub(super) fn run(
     with: &FrameFlood,
     result: &mut CaseResult,
 ) {
-    if let Some(why) = runner.noise() {
-        result.outcome = TestOutcome::Inconclusive;
+    if let Some(why) = pressure::noise(runner) {
+        result.outcome = PressureOutcome::Inconclusive.into();
         result.notes.push(why);
         return;
     }
-    let connections = runner.connections_max(with.connections);
+    let connections = bounds::connections_max(runner.world.governor(), with.connections);
     let script = script(runner, with);
     let bytes = torture::record::sent(&script.steps).len() as u64;
     let scripts = (0..connections).map(|_| script.clone()).collect();
     let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, with.hold) };
-    let round = runner.round(&case.id, &plan);
+    let round = pressure::round(runner, &case.id, &plan);
     let over_quic = runner.target.spoken.is_http3();
     tell(with, &round, (connections, bytes, over_quic), result);
 }

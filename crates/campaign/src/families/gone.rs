@@ -1,42 +1,14 @@
 //! Whether the server gets over requests that hung in this run: their clients have left. It comes behind
 //! everything else, as a server that does not get over them is lost with it.
 
-use crate::{GATE, Runner};
-use dialogue::talk::{Talk, TalkEnd, TalkScript};
+use crate::hangs::HungRequest;
+use crate::{GATE, Runner, culprit, gate};
+use dialogue::talk::{TalkEnd, TalkScript};
 use torture::case::{Case, Family, HangRepeats};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
-use torture::record::Execution;
 use torture::result::CaseResult;
 use units::{Nanos, show};
-
-/// A request that hung, as it was sent.
-#[derive(Clone, Debug)]
-struct HungRequest {
-    case: String,
-    name: String,
-    script: TalkScript,
-    talk: Talk,
-}
-
-/// Requests that hung in this run, the first of each case.
-#[derive(Debug, Default)]
-pub(crate) struct HangsSeen(Vec<HungRequest>);
-
-impl HangsSeen {
-    /// Keeps it where it hung and the case has none yet.
-    pub(crate) fn see(&mut self, execution: &Execution<'_>) {
-        let hung = execution.judgement.outcome == TestOutcome::Fail
-            && execution.talk.end == TalkEnd::Silent
-            && judge::is_hang(execution.talk);
-        let id = &execution.case.id;
-        if hung && !self.0.iter().any(|one| one.case == *id) {
-            let (name, script) = (execution.name.to_owned(), execution.script.clone());
-            let talk = execution.talk.clone();
-            self.0.push(HungRequest { case: id.clone(), name, script, talk });
-        }
-    }
-}
 
 /// How often, and how long each, a request that hung is sent to see whether the server gets over it.
 pub(crate) fn repeats() -> Option<HangRepeats> {
@@ -55,16 +27,16 @@ pub(super) fn run(
     result: &mut CaseResult,
 ) {
     let most = usize::try_from(with.most).unwrap_or(usize::MAX);
-    let hangs: Vec<HungRequest> = runner.hangs.0.iter().take(most).cloned().collect();
-    if !hangs.is_empty() && !runner.may_repeat() {
+    let hangs: Vec<HungRequest> = runner.hangs.first(most);
+    if !hangs.is_empty() && !runner.world.governor().may_repeat() {
         result.outcome = TestOutcome::Skipped;
         result.skipped = Some("pressure is not repeated here".to_owned());
         return;
     }
     for hung in hangs {
         let times = with.times;
-        match runner.hang_on(&hung.script, times, with.patience) {
-            Some((sent, came_back)) => runner.gone(case, &hung, (sent, came_back), result),
+        match hang_on(runner, &hung.script, times, with.patience) {
+            Some((sent, came_back)) => tell(runner, case, &hung, (sent, came_back), result),
             None => result.notes.push(format!(
                 "{} {}: up to {} more such requests, each given up, kept nobody out",
                 hung.case,
@@ -92,74 +64,51 @@ pub(crate) fn gone_for_good(sent: u64) -> String {
     )
 }
 
-impl Runner<'_> {
-    /// Sends it again and again, and gives each up. After how many plain requests failed, and how long
-    /// they did, `None` for as long as was waited; nothing where they never failed, or it hangs no more.
-    pub(crate) fn hang_on(
-        &mut self,
-        script: &TalkScript,
-        times: u64,
-        patience: Nanos,
-    ) -> Option<(u64, Option<Nanos>)> {
-        for sent in 1..=times {
-            let start = self.now();
-            let talk = self.hold(TalkScript { start, deadline: patience, ..script.clone() });
-            if let Some(back) = self.gate() {
-                return Some((sent, back));
-            }
-            if talk.end != TalkEnd::Silent || self.is_stopped() || self.case_is_over() {
-                return None;
-            }
-        }
-        None
+fn tell(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    hung: &HungRequest,
+    (sent, back): (u64, Option<Nanos>),
+    result: &mut CaseResult,
+) {
+    let many = if sent == 1 { "one more".to_owned() } else { format!("{sent} more") };
+    let said = format!("{} {}, {many}", hung.case, hung.name);
+    if let Some(back) = back {
+        let back = show::duration(back);
+        let why = format!("{said}: plain requests were answered again after {back}");
+        return result.note(TestOutcome::Advisory, why);
     }
+    let why = gone_for_good(sent);
+    let script = TalkScript { start: runner.now(), ..hung.script.clone() };
+    let talk = runner.hold(script.clone());
+    let judgement = Judgement {
+        outcome: TestOutcome::Leak,
+        seen: judge::seen(&talk),
+        expected: "plain requests answered as before, once the client has left".to_owned(),
+        why: why.clone(),
+        kind: Some(FailureKind::Lost),
+    };
+    result.notes.push(format!("{}: {why}", hung.case));
+    culprit::keep(runner, case, &said, 1, (&script, talk), judgement, result);
+}
 
-    /// Nobody is answered any more since requests of this case hung: the first of them, with its bytes.
-    /// False where none did.
-    pub(crate) fn blame_hang(&mut self, case: &Case, result: &mut CaseResult) -> bool {
-        let hung = self.hangs.0.iter().find(|one| one.case == case.id).cloned();
-        let Some(HungRequest { name, script, talk, .. }) = hung else { return false };
-        let judgement = Judgement {
-            outcome: TestOutcome::Leak,
-            seen: judge::seen(&talk),
-            expected: "plain requests answered as before, once the client has left".to_owned(),
-            why: format!(
-                "gone for good: it hung while plain requests were answered, and since such requests, whose \
-                 clients have left, none was for {}",
-                show::duration(GATE)
-            ),
-            kind: Some(FailureKind::Lost),
-        };
-        let name = format!("{}{name}", crate::CULPRIT);
-        self.keep_culprit(case, &name, 1, (&script, talk), judgement, result);
-        true
-    }
-
-    fn gone(
-        &mut self,
-        case: &Case,
-        hung: &HungRequest,
-        (sent, back): (u64, Option<Nanos>),
-        result: &mut CaseResult,
-    ) {
-        let many = if sent == 1 { "one more".to_owned() } else { format!("{sent} more") };
-        let said = format!("{} {}, {many}", hung.case, hung.name);
-        if let Some(back) = back {
-            let back = show::duration(back);
-            let why = format!("{said}: plain requests were answered again after {back}");
-            return result.note(TestOutcome::Advisory, why);
+/// Sends it again and again, and gives each up. After how many plain requests failed, and how long
+/// they did, `None` for as long as was waited; nothing where they never failed, or it hangs no more.
+pub(crate) fn hang_on(
+    runner: &mut Runner<'_>,
+    script: &TalkScript,
+    times: u64,
+    patience: Nanos,
+) -> Option<(u64, Option<Nanos>)> {
+    for sent in 1..=times {
+        let start = runner.now();
+        let talk = runner.hold(TalkScript { start, deadline: patience, ..script.clone() });
+        if let Some(back) = gate::pass(runner) {
+            return Some((sent, back));
         }
-        let why = gone_for_good(sent);
-        let script = TalkScript { start: self.now(), ..hung.script.clone() };
-        let talk = self.hold(script.clone());
-        let judgement = Judgement {
-            outcome: TestOutcome::Leak,
-            seen: judge::seen(&talk),
-            expected: "plain requests answered as before, once the client has left".to_owned(),
-            why: why.clone(),
-            kind: Some(FailureKind::Lost),
-        };
-        result.notes.push(format!("{}: {why}", hung.case));
-        self.keep_culprit(case, &said, 1, (&script, talk), judgement, result);
+        if talk.end != TalkEnd::Silent || runner.is_stopped() || runner.case_is_over() {
+            return None;
+        }
     }
+    None
 }

@@ -10,4 +10,4 @@ pub(super) mod ranges;
 mod search;
 mod work;
 
-pub(crate) use work::{is_as_slow, is_timed, work_of};
+pub(crate) use work::is_timed;

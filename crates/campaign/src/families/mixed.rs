@@ -185,9 +185,8 @@ fn still(runner: &mut Runner<'_>, known: &[KnownResponse], keeps: bool) -> bool 
 }
 
 fn token(runner: &mut Runner<'_>) -> String {
-    runner.serial += 1;
     let digits = TOKEN_LEN - TOKEN.len();
-    format!("{TOKEN}{:0digits$}", runner.serial % 10_u64.pow(digits as u32))
+    format!("{TOKEN}{:0digits$}", runner.next_serial() % 10_u64.pow(digits as u32))
 }
 
 /// The token is in a field that many servers repeat.

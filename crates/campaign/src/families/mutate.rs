@@ -1,7 +1,9 @@
 //! Requests with bodies that are changed again and again, by what earlier ones brought to light.
 
-use crate::random::{FAILURES_MAX, HANGS_MAX};
-use crate::{PLAIN_DEADLINE, Runner};
+use crate::families::random;
+use crate::families::random::{FAILURES_MAX, HANGS_MAX};
+use crate::trail::Suspect;
+use crate::{PLAIN_DEADLINE, Runner, bounds};
 use dialogue::talk::{Talk, TalkEnd};
 use torture::case::{Case, Mutation};
 use torture::fuzz::Shot;
@@ -25,15 +27,15 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
     let mut corpus = Corpus::new(values, fields, with.corpus as usize);
     let asked = runner.settings.mutants_max.unwrap_or(with.number);
     let span = runner.settings.mutation.unwrap_or(with.span);
-    if runner.settings.mutation.is_some() && !runner.is_to_be_spared() {
+    if runner.settings.mutation.is_some() && !bounds::is_spared(runner.world.governor()) {
         // on servers of others the bound of a case stands
         runner.world.governor().lengthen_case(span + PLAIN_DEADLINE);
     }
-    let start = runner.world.now();
+    let start = runner.now();
     let (mut sent, mut failures, mut hangs, mut oldest) = (0, 0, 0, 0);
     let is_enough = |failures, hangs| failures >= FAILURES_MAX || hangs >= HANGS_MAX;
-    while sent < asked && !is_enough(failures, hangs) && runner.world.now() - start < span {
-        let over = runner.is_stopped() || runner.case_is_over() || runner.life.gone;
+    while sent < asked && !is_enough(failures, hangs) && runner.now() - start < span {
+        let over = runner.is_stopped() || runner.case_is_over() || runner.life.is_gone();
         // a server that is lost is looked after before anything else is sent
         if over || runner.trail.lost_touch() {
             break;
@@ -46,7 +48,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
         let scripts: Vec<_> = shots
             .iter()
             .map(|shot| {
-                let mut script = runner.shot_script(shot);
+                let mut script = random::script(runner, shot);
                 script.deadline = first_time(shot);
                 script
             })
@@ -55,7 +57,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
         // whoever ended the server: all of them spoke before anybody looked
         for ((number, _), (script, talk)) in round.iter().zip(scripts.iter().zip(&talks)) {
             let name = mutant(*number, runner.settings.seed);
-            runner.may_have_done_it(case, &name, script.clone(), talk.clone());
+            runner.trail.add(Suspect::of(case, &name, script.clone(), talk.clone()));
         }
         for (((number, specimen), shot), (script, talk)) in
             round.iter().zip(&shots).zip(scripts.into_iter().zip(talks))
@@ -64,12 +66,13 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
                 oldest = oldest.max(specimen.generation());
             }
             let name = mutant(*number, runner.settings.seed);
-            let mut fired = runner.assess(case, &name, shot, 1, script, talk);
+            let mut fired = random::assess(runner, case, &name, shot, 1, script, talk);
             if is_early(&fired) && !runner.is_stopped() {
-                fired = runner.fire(case, &name, shot, 1);
+                fired = random::fire(runner, case, &name, shot, 1);
             }
             let silent = fired.0.end == TalkEnd::Silent;
-            let failed = runner.book(case, name, shot, "", fired, result) == TestOutcome::Fail;
+            let failed =
+                random::book(runner, case, name, shot, "", fired, result) == TestOutcome::Fail;
             failures += u64::from(failed);
             hangs += u64::from(failed && silent);
             // the others of this round that are silent would each cost a whole deadline too

@@ -12,28 +12,28 @@ pub(super) mod starve;
 mod steps;
 pub(super) mod storm;
 
-pub(crate) use knee::Knee;
+use crate::knee::{Knee, Limit};
 
-use crate::Runner;
 use crate::pressure::{LATE_GRAVE, Pressed, PressureVerdict, health, outcome};
-use knee::{Limit, Played};
+use crate::{Runner, pressure};
+use knee::Played;
 use steps::LoadStep;
 use torture::case::{Case, KneeSearch};
-use torture::judge::{PressureOutcome, TestOutcome};
+use torture::judge::{LoadOutcome, PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Health, Probe, ProbeKind};
 use units::Nanos;
 
 /// What well-behaved clients observed of a load, and the word for it; instants count from the load's beginning.
 fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureVerdict) {
-    let (load, origin) = (&played.load, runner.start);
+    let (load, origin) = (&played.load, runner.prober.origin());
     let own = |at: Nanos| at - origin;
     // the kept probe asks once it has been answered: where every response is late it would wait for
     // itself, and tell of nobody else
     let new: Vec<Probe> =
         played.probes.iter().filter(|probe| probe.kind == ProbeKind::New).cloned().collect();
     let pressed = Pressed {
-        base: runner.quiet,
-        every: runner.probing.every,
+        base: runner.profile.quiet(),
+        every: runner.prober.every(),
         probes: &new,
         armed_at: own(load.start() + from),
         released_at: own(load.released_at()),
@@ -58,18 +58,18 @@ fn found(
     search: KneeSearch,
     result: &mut CaseResult,
 ) -> Option<Knee> {
-    if let Some(why) = runner.noise() {
-        result.outcome = TestOutcome::Inconclusive;
+    if let Some(why) = pressure::noise(runner) {
+        result.outcome = PressureOutcome::Inconclusive.into();
         result.notes.push(why);
         return None;
     }
-    let known = runner.knee.is_some();
-    let knee = runner.knee(case, search);
+    let known = runner.profile.knee().is_some();
+    let knee = knee::knee(runner, case, search);
     if !known {
         result.measures.extend(knee.measures());
     }
     if let Some(why) = &knee.crashed {
-        result.outcome = TestOutcome::Crashed;
+        result.outcome = PressureOutcome::Crashed.into();
         result.notes.push(why.clone());
         return None;
     }
@@ -80,8 +80,8 @@ fn found(
 fn unreached(knee: &Knee, result: &mut CaseResult) -> bool {
     let Some(why) = knee.unreached() else { return false };
     let ours = matches!(knee.limit, Some(Limit::Ourselves(_) | Limit::Time));
-    let word = if ours { TestOutcome::Inconclusive } else { TestOutcome::Unseen };
-    result.outcome = result.outcome.max(word);
+    let nothing = LoadOutcome::from(PressureOutcome::Inconclusive);
+    result.show(if ours { nothing } else { LoadOutcome::Unseen });
     result.notes.insert(0, why);
     true
 }
@@ -120,5 +120,6 @@ fn settle(
     }
     result.notes.splice(0..0, ours.clone());
     let nothing = sick || ours.is_some();
-    result.outcome = if nothing { TestOutcome::Inconclusive } else { worst.into() };
+    let word = if nothing { PressureOutcome::Inconclusive } else { worst };
+    result.outcome = word.into();
 }

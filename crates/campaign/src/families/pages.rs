@@ -1,6 +1,7 @@
 //! Random data for every page of a list: pages behind one front are often made by several programs.
 
 use crate::Runner;
+use crate::families::random;
 use dialogue::text::Values;
 use torture::case::{Case, Fuzz, PageRequests};
 use torture::fuzz;
@@ -40,7 +41,7 @@ pub(super) fn run(
             let (seed, fields) = (runner.settings.seed, &runner.target.fields);
             let shot = fuzz::shot(seed, &case.id, case.version, &random, index, &values, fields);
             let name = format!("{page}, number {index}, seed {seed}");
-            let outcome = runner.execution(case, name, &shot, &format!("{page} "), result);
+            let outcome = random::execution(runner, case, name, &shot, &format!("{page} "), result);
             failures += u64::from(outcome == TestOutcome::Fail);
         }
     }

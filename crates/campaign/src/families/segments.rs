@@ -3,13 +3,16 @@
 
 use super::connection::plainly;
 use crate::pressure::Plan;
-use crate::{PLAIN_DEADLINE, Runner, accuse, habits};
+use crate::tries::accuse;
+use crate::{PLAIN_DEADLINE, Runner, bounds, habits, pressure, scripts};
 use dialogue::packets::{
     Opening, PacketContent, PacketKind, PacketStep, PlaceBase, SegmentStep, SeqPlace, StreamPart,
 };
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use torture::case::{Case, RequestSplits, SegmentOverlap, SegmentState, SegmentsHeld};
-use torture::judge::{ConversationOutcome, FailureKind, Judgement, TestOutcome, seen};
+use torture::judge::{
+    ConversationOutcome, FailureKind, Judgement, PressureOutcome, TestOutcome, seen,
+};
 use torture::record::{Execution, sent as spoken};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::Nanos;
@@ -74,7 +77,7 @@ pub(super) fn cuts(
         }
         let scripts: Vec<TalkScript> = group
             .iter()
-            .map(|(at, swapped)| runner.raw_bare(cut(*at, *swapped), PLAIN_DEADLINE))
+            .map(|(at, swapped)| scripts::segments(runner, cut(*at, *swapped), PLAIN_DEADLINE))
             .collect();
         let talks = runner.together(scripts.clone());
         for (((at, swapped), script), talk) in group.iter().zip(&scripts).zip(talks) {
@@ -132,7 +135,7 @@ pub(super) fn overlap(
     }
     if serves_both(runner, &other) {
         let why = "not told: it serves GEX as it serves GET";
-        return runner.tell_trait("overlap".to_owned(), why);
+        return runner.profile.tell_trait("overlap".to_owned(), why);
     }
     for geometry in &GEOMETRIES {
         let mut taken: Vec<OverlapWinner> = Vec::new();
@@ -140,13 +143,13 @@ pub(super) fn overlap(
             if runner.is_stopped() {
                 return;
             }
-            let script = runner.raw_bare(overlapping(geometry, &other), PLAIN_DEADLINE);
+            let script = scripts::segments(runner, overlapping(geometry, &other), PLAIN_DEADLINE);
             let talk = runner.hold(script.clone());
             let now = taken_of(runner, &talk);
             let agrees = taken.first().is_none_or(|before| *before == now);
             taken.push(now);
             let judgement = overlap_judgement(&talk, now, agrees);
-            let struck = runner.hear_deaths();
+            let struck = runner.life.hear(runner.world);
             let mut judgement = judgement;
             accuse(struck, &mut judgement, &talk, None);
             let name = geometry.name;
@@ -168,7 +171,7 @@ pub(super) fn overlap(
         if let [first, rest @ ..] = taken.as_slice()
             && rest.iter().all(|one| one == first)
         {
-            runner.tell_trait(format!("overlap, {}", geometry.name), first.text());
+            runner.profile.tell_trait(format!("overlap, {}", geometry.name), first.text());
         }
     }
 }
@@ -176,7 +179,7 @@ pub(super) fn overlap(
 /// Whether the two requests cannot be told apart.
 fn serves_both(runner: &mut Runner<'_>, other: &[u8]) -> bool {
     let talk = runner.ask(other);
-    talk.replies.responses.first().is_some_and(|response| runner.plain.is(response))
+    talk.replies.responses.first().is_some_and(|response| runner.profile.plain().is(response))
 }
 
 fn overlapping(geometry: &Geometry, other: &[u8]) -> Vec<Move> {
@@ -200,7 +203,7 @@ fn overlapping(geometry: &Geometry, other: &[u8]) -> Vec<Move> {
 
 fn taken_of(runner: &Runner<'_>, talk: &Talk) -> OverlapWinner {
     match talk.replies.responses.first() {
-        Some(response) if runner.plain.is(response) => OverlapWinner::First,
+        Some(response) if runner.profile.plain().is(response) => OverlapWinner::First,
         Some(_) => OverlapWinner::Second,
         None if matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) => OverlapWinner::Second,
         None => OverlapWinner::Neither,
@@ -256,18 +259,18 @@ pub(super) fn held(
     with: &SegmentsHeld,
     result: &mut CaseResult,
 ) {
-    if let Some(why) = runner.noise() {
-        result.outcome = TestOutcome::Inconclusive;
+    if let Some(why) = pressure::noise(runner) {
+        result.outcome = PressureOutcome::Inconclusive.into();
         result.notes.push(why);
         return;
     }
     let (kind, steps) = held_steps(runner, with.kind);
-    let connections = runner.connections_max(with.connections);
-    let bare = runner.raw_bare(steps, LIFE);
+    let connections = bounds::connections_max(runner.world.governor(), with.connections);
+    let bare = scripts::segments(runner, steps, LIFE);
     let script = TalkScript { hold: true, ..bare };
     let scripts = (0..connections).map(|_| script.clone()).collect();
     let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, with.hold) };
-    let round = runner.round(&case.id, &plan);
+    let round = pressure::round(runner, &case.id, &plan);
     result.outcome = result.outcome.max(round.outcome.into());
     result.health = Some(round.health);
     result.notes.extend(round.notes.iter().cloned());
@@ -322,6 +325,6 @@ fn unread_requests(runner: &Runner<'_>) -> Vec<u8> {
         let (host, ours) = (&runner.target.values.host, &runner.target.fields);
         return format!("GET {big} HTTP/1.1\r\nHost: {host}\r\n{ours}\r\n").into_bytes();
     }
-    let count = MORE / (runner.plain.body_len + HEAD);
+    let count = MORE / (runner.profile.plain().body_len + HEAD);
     habits::plain_request(runner.target, "").repeat(count.clamp(1, REQUESTS_MAX) as usize)
 }

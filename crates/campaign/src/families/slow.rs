@@ -6,35 +6,34 @@ mod meter;
 mod states;
 mod verdict;
 
-pub(crate) use meter::{Meter, are_beside};
-pub(super) use states::SlowHold;
-use states::SlowState;
-
 use crate::Runner;
+use crate::slow_states::{HeldState, SlowState};
+pub(crate) use meter::{are_beside, heed_beside, hold_beside, is_beside, is_given, let_go_beside};
+pub(super) use states::SlowHold;
+
 use torture::case::Case;
 use torture::judge::TestOutcome;
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure};
-use verdict::Held;
 
 /// Of a case that holds a slow state.
 pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
     let hold = SlowHold::of(case).expect("every slow family holds a state");
     let state = hold.state;
-    if let Some(why) = runner.hold_states(case) {
+    if let Some(why) = meter::hold_states(runner, case) {
         result.outcome = TestOutcome::Skipped;
         result.skipped = Some(why);
         return;
     }
-    let others = state.without_drops().map_or(Vec::new(), |other| runner.meter.of(other));
-    let held = runner.meter.of(state);
+    let others = state.without_drops().map_or(Vec::new(), |other| runner.states.of(other));
+    let held = runner.states.of(state);
     if held.is_empty() {
         result.outcome = TestOutcome::Inconclusive;
         result.notes.push("the run ended before it was seen".to_owned());
         return;
     }
     if held.iter().all(|held| held.was_answered_early(state)) {
-        let said = held.first().map(Held::seen).unwrap_or_default();
+        let said = held.first().map(HeldState::seen).unwrap_or_default();
         result.outcome = TestOutcome::Skipped;
         result.skipped = Some(format!("answered early, before the body was there: {said}"));
         return;
@@ -52,7 +51,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
         });
         result.outcome = result.outcome.max(judgement.outcome);
         result.measures.extend(measure);
-        if runner.meter.is_serial() {
+        if runner.states.is_serial() {
             let note =
                 "the server has too few slots for all states at once: one was held at a time";
             result.notes = vec![note.to_owned()];
@@ -84,7 +83,7 @@ pub(super) fn summary(runner: &mut Runner<'_>, result: &mut CaseResult) {
     for (what, states) in DEADLINES {
         let mut longest: Option<Measure> = None;
         for state in states {
-            for measure in runner.measured(*state) {
+            for measure in measured(runner, *state) {
                 let endless = longest.as_ref().is_some_and(|known| known.high.is_none());
                 let longer = measure.high.is_none()
                     || longest.as_ref().is_none_or(|known| known.high < measure.high);
@@ -107,21 +106,19 @@ pub(super) fn summary(runner: &mut Runner<'_>, result: &mut CaseResult) {
     }
 }
 
-impl Runner<'_> {
-    /// The numbers of a state, which is held now where it has not been.
-    fn measured(&mut self, state: SlowState) -> Vec<Measure> {
-        let Some(case) = self.case_of(state) else { return Vec::new() };
-        let Some(hold) = SlowHold::of(&case) else { return Vec::new() };
-        if self.hold_states(&case).is_some() {
-            return Vec::new();
-        }
-        let held = self.meter.of(state);
-        let others = state.without_drops().map_or(Vec::new(), |other| self.meter.of(other));
-        let waited = held.iter().filter(|held| !held.was_answered_early(state));
-        let measure = |held: &Held| {
-            let steady = others.iter().find(|one| one.is_as(held));
-            held.judged(&hold, steady).1
-        };
-        waited.filter_map(measure).collect()
+/// The numbers of a state, which is held now where it has not been.
+fn measured(runner: &mut Runner<'_>, state: SlowState) -> Vec<Measure> {
+    let Some(case) = meter::case_of(runner, state) else { return Vec::new() };
+    let Some(hold) = SlowHold::of(&case) else { return Vec::new() };
+    if meter::hold_states(runner, &case).is_some() {
+        return Vec::new();
     }
+    let held = runner.states.of(state);
+    let others = state.without_drops().map_or(Vec::new(), |other| runner.states.of(other));
+    let waited = held.iter().filter(|held| !held.was_answered_early(state));
+    let measure = |held: &HeldState| {
+        let steady = others.iter().find(|one| one.is_as(held));
+        held.judged(&hold, steady).1
+    };
+    waited.filter_map(measure).collect()
 }

@@ -7,7 +7,7 @@ use crate::{PLAIN_DEADLINE, Runner, spoken};
 use dialogue::hello::{ALERT, HANDSHAKE, Hello, name_of, record};
 use dialogue::talk::{All, Move, Talk, TalkEnd, TalkScript, What};
 use torture::case::{Case, SlowHeld, TlsHandshakes, TlsWait};
-use torture::judge::{ConversationOutcome, Judgement, TestOutcome};
+use torture::judge::{ConversationOutcome, Judgement, PressureOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Seen, Unit};
 use units::{Nanos, show};
@@ -206,12 +206,13 @@ pub(super) fn handshakes(
     with: &TlsHandshakes,
     result: &mut CaseResult,
 ) {
-    result.outcome = TestOutcome::Held;
+    let mut felt = PressureOutcome::Held;
+    result.outcome = felt.into();
     for rate in [with.rate / 2.0, with.rate] {
-        if runner.is_stopped() || result.outcome != TestOutcome::Held {
+        if runner.is_stopped() || felt != PressureOutcome::Held {
             return;
         }
-        let start = runner.world.now();
+        let start = runner.now();
         let count = (rate * with.hold.as_secs_f64()).max(1.0) as u64;
         let at = |number: u64| start + Nanos::from_secs_f64(number as f64 / rate);
         let scripts = (0..count).map(|number| {
@@ -225,7 +226,8 @@ pub(super) fn handshakes(
         let failed = count - times.len() as u64;
         let lost = probes.iter().filter(|probe| probe.seen == Seen::Lost && !probe.ours).count();
         if failed > 0 || lost > 0 {
-            result.outcome = if lost > 0 { TestOutcome::Denied } else { TestOutcome::Degraded };
+            felt = if lost > 0 { PressureOutcome::Denied } else { PressureOutcome::Degraded };
+            result.outcome = felt.into();
             result.notes.push(format!(
                 "at {rate:.0} handshakes a second {failed} of {count} failed, and {lost} of {} \
                  probes were lost",

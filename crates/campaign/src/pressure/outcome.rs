@@ -200,7 +200,7 @@ pub fn health(pressed: &Pressed<'_>) -> Health {
         shed,
         lost,
         probes: both.iter().map(|kind| pressed.armed_probes(*kind).count() as u64).sum(),
-        p99: crate::baseline::percentile(&new, 99),
+        p99: crate::probes::percentile(&new, 99),
         recovery: pressed.back_at.map(|at| at - pressed.released_at),
         wanted: pressed.wanted,
         armed: pressed.armed,

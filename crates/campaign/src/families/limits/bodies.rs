@@ -1,11 +1,13 @@
 //! What grows in a body: its length, declared and real, its chunks, its trailers.
 
 use super::growth::{Growth, NUMBER_LEAST, Shot};
+use crate::families::limits::growth;
+use crate::families::limits::work;
 use crate::{Runner, TestTarget};
 use dialogue::talk::Awaited;
 use dialogue::talk::Move;
 use torture::case::{Case, SizeAndNumberLimit, SizeLimit};
-use torture::judge::TestOutcome;
+use torture::judge::LimitOutcome;
 use torture::result::{CaseResult, Unit};
 use units::Nanos;
 
@@ -45,7 +47,7 @@ pub(in crate::families) fn declared(
         wanted: &[413],
         ..Growth::of_bytes("declared body", with.most.0, &shot)
     };
-    runner.grow(case, &growth, result);
+    growth::grow(runner, case, &growth, result);
 }
 
 pub(in crate::families) fn body(
@@ -63,10 +65,10 @@ pub(in crate::families) fn body(
     let growth = Growth {
         counted: "its content",
         wanted: &[413],
-        endless: TestOutcome::Pass,
+        endless: LimitOutcome::Pass,
         ..Growth::of_bytes("body", with.most.0, &shot)
     };
-    runner.grow(case, &growth, result);
+    growth::grow(runner, case, &growth, result);
 }
 
 fn chunked(target: &TestTarget, rest: &str) -> Shot {
@@ -90,7 +92,7 @@ pub(in crate::families) fn chunks(
         wanted: &[400, 413, 431],
         ..Growth::of_bytes("chunk extension", with.most.0, &extended)
     };
-    runner.grow(case, &growth, result);
+    growth::grow(runner, case, &growth, result);
     let tiny = |count: u64| {
         let chunks = "1\r\na\r\n".repeat(usize::try_from(count).unwrap_or(0));
         chunked(target, &format!("{chunks}0\r\n\r\n"))
@@ -102,13 +104,13 @@ pub(in crate::families) fn chunks(
         is_sent: true,
         least: NUMBER_LEAST,
         most: with.number,
-        endless: TestOutcome::Pass,
+        endless: LimitOutcome::Pass,
         shot: &tiny,
         ..growth
     };
-    let taken = runner.grow(case, &growth, result).unwrap_or(0);
+    let taken = growth::grow(runner, case, &growth, result).unwrap_or(0);
     for count in CHUNKS.into_iter().filter(|count| *count <= taken) {
-        runner.compare_work(case, &growth, count, result);
+        work::compare(runner, case, &growth, count, result);
     }
 }
 
@@ -128,7 +130,7 @@ pub(in crate::families) fn trailers(
         wanted: &[400, 413, 431],
         ..Growth::of_bytes("trailer", with.most.0, &long)
     };
-    runner.grow(case, &growth, result);
+    growth::grow(runner, case, &growth, result);
     let many = |count: u64| {
         let lines = "a: 1\r\n".repeat(usize::try_from(count).unwrap_or(0));
         chunked(target, &format!("1\r\na\r\n0\r\n{lines}\r\n"))
@@ -143,5 +145,5 @@ pub(in crate::families) fn trailers(
         shot: &many,
         ..growth
     };
-    runner.grow(case, &growth, result);
+    growth::grow(runner, case, &growth, result);
 }

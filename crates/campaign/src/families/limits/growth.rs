@@ -1,12 +1,13 @@
 //! Something of a request grows until it is refused.
 
 use super::search::{LimitFound, search};
-use crate::{Runner, TRIES, accuse, spoken};
+use crate::tries::accuse;
+use crate::{Runner, TRIES, spoken};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use std::collections::BTreeMap;
 use torture::case::{Case, Need};
 use torture::judge;
-use torture::judge::{FailureKind, Judgement, TestOutcome};
+use torture::judge::{FailureKind, Judgement, LimitOutcome, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
@@ -52,7 +53,7 @@ pub(super) struct Growth<'a> {
     /// Statuses of a proper refusal; empty: any.
     pub(super) wanted: &'a [u16],
     /// What is to be said where nothing is refused.
-    pub(super) endless: TestOutcome,
+    pub(super) endless: LimitOutcome,
     pub(super) shot: &'a dyn Fn(u64) -> Shot,
 }
 
@@ -68,7 +69,7 @@ impl<'a> Growth<'a> {
             most,
             factor: 2,
             wanted: &[],
-            endless: TestOutcome::Advisory,
+            endless: LimitOutcome::Advisory,
             shot,
         }
     }
@@ -181,276 +182,274 @@ struct Met {
     unclear: Option<String>,
 }
 
-impl Runner<'_> {
-    /// Looks for the boundary, and says in the result what it is. Gives the largest amount that was
-    /// taken.
-    pub(super) fn grow(
-        &mut self,
-        case: &Case,
-        growth: &Growth<'_>,
-        result: &mut CaseResult,
-    ) -> Option<u64> {
-        let mut most = growth.most;
-        if growth.unit == Unit::Bytes && growth.is_sent {
-            most = most.min(self.world.governor().message_max().saturating_sub(SPARE));
-        }
-        let (found, met) = self.searched(case, growth, most);
-        if case.needs.contains(&Need::Post) && met.base.is_some_and(is_error) {
-            let base = met.base.unwrap_or_default();
-            result.note(TestOutcome::Inconclusive, format!("the page of --post answered {base}"));
-            return None;
-        }
-        if let Some((amount, why)) = &met.bad {
-            self.bad_again(case, growth, *amount, why, result);
-        }
-        if let Some((amount, why)) = &met.ended {
-            let why = format!("{} of {}: {why}", growth.what, growth.quantity(*amount));
-            result.note(TestOutcome::Fail, why);
-        }
-        if let Some(why) = &met.unclear {
-            result.note(TestOutcome::Inconclusive, format!("{}: {why}", growth.what));
-        }
-        let learned = found.low.is_some() || met.bad.is_some() || met.ended.is_some();
-        if !learned && met.unclear.is_none() && !self.is_stopped() {
-            let least = growth.quantity(growth.least);
-            let why = format!("{}: already {least} was refused", growth.what);
-            result.note(TestOutcome::Inconclusive, why);
-        }
-        self.tell(growth, most, &found, &met, result);
-        found.low
+/// Looks for the boundary, and says in the result what it is. Gives the largest amount that was
+/// taken.
+pub(super) fn grow(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    growth: &Growth<'_>,
+    result: &mut CaseResult,
+) -> Option<u64> {
+    let mut most = growth.most;
+    if growth.unit == Unit::Bytes && growth.is_sent {
+        most = most.min(runner.world.governor().message_max().saturating_sub(SPARE));
     }
+    let (found, met) = searched(runner, case, growth, most);
+    if case.needs.contains(&Need::Post) && met.base.is_some_and(is_error) {
+        let base = met.base.unwrap_or_default();
+        result.note(LimitOutcome::Inconclusive, format!("the page of --post answered {base}"));
+        return None;
+    }
+    if let Some((amount, why)) = &met.bad {
+        bad_again(runner, case, growth, *amount, why, result);
+    }
+    if let Some((amount, why)) = &met.ended {
+        let why = format!("{} of {}: {why}", growth.what, growth.quantity(*amount));
+        result.note(LimitOutcome::Fail, why);
+    }
+    if let Some(why) = &met.unclear {
+        result.note(LimitOutcome::Inconclusive, format!("{}: {why}", growth.what));
+    }
+    let learned = found.low.is_some() || met.bad.is_some() || met.ended.is_some();
+    if !learned && met.unclear.is_none() && !runner.is_stopped() {
+        let least = growth.quantity(growth.least);
+        let why = format!("{}: already {least} was refused", growth.what);
+        result.note(LimitOutcome::Inconclusive, why);
+    }
+    tell(growth, most, &found, &met, result);
+    found.low
+}
 
-    /// Looks for the boundary and says nothing of it: the largest amount that was taken, the smallest
-    /// that was refused, and what the smallest of all was answered. `None` where there is no boundary,
-    /// or none that can be relied on.
-    pub(super) fn boundary(&mut self, case: &Case, growth: &Growth<'_>) -> Option<Boundary> {
-        let most = growth.most.min(self.world.governor().message_max().saturating_sub(SPARE));
-        let (found, met) = self.searched(case, growth, most);
-        let sure = !found.cut && found.stray.is_none() && met.bad.is_none() && met.ended.is_none();
-        let (low, high) = (found.low?, found.high?);
-        sure.then_some(Boundary { low, high, base: met.base })
-    }
+/// Looks for the boundary and says nothing of it: the largest amount that was taken, the smallest
+/// that was refused, and what the smallest of all was answered. `None` where there is no boundary,
+/// or none that can be relied on.
+pub(super) fn boundary(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    growth: &Growth<'_>,
+) -> Option<Boundary> {
+    let most = growth.most.min(runner.world.governor().message_max().saturating_sub(SPARE));
+    let (found, met) = searched(runner, case, growth, most);
+    let sure = !found.cut && found.stray.is_none() && met.bad.is_none() && met.ended.is_none();
+    let (low, high) = (found.low?, found.high?);
+    sure.then_some(Boundary { low, high, base: met.base })
+}
 
-    /// Looks for the boundary from the first amount up, and below it where that was refused already:
-    /// an error that every amount gets may be a limit that all of them exceed.
-    fn searched(&mut self, case: &Case, growth: &Growth<'_>, most: u64) -> (LimitFound, Met) {
-        let (found, met) = self.searched_between(case, growth, (growth.least, most), |_| false);
-        let smallest = if growth.unit == Unit::Bytes { BYTES_SMALLEST } else { NUMBER_SMALLEST };
-        let refused = found.low.is_none() || met.base.is_some_and(is_error);
-        if !refused || met.unclear.is_some() || smallest >= growth.least || self.is_stopped() {
-            return (found, met);
-        }
-        let below = self.searched_between(case, growth, (smallest, growth.least), is_error);
-        let is_taken = below.1.base.is_some_and(|base| !is_error(base));
-        if is_taken && below.0.high.is_some() { below } else { (found, met) }
+/// Looks for the boundary from the first amount up, and below it where that was refused already:
+/// an error that every amount gets may be a limit that all of them exceed.
+fn searched(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    growth: &Growth<'_>,
+    most: u64,
+) -> (LimitFound, Met) {
+    let (found, met) = searched_between(runner, case, growth, (growth.least, most), |_| false);
+    let smallest = if growth.unit == Unit::Bytes { BYTES_SMALLEST } else { NUMBER_SMALLEST };
+    let refused = found.low.is_none() || met.base.is_some_and(is_error);
+    if !refused || met.unclear.is_some() || smallest >= growth.least || runner.is_stopped() {
+        return (found, met);
     }
+    let below = searched_between(runner, case, growth, (smallest, growth.least), is_error);
+    let is_taken = below.1.base.is_some_and(|base| !is_error(base));
+    if is_taken && below.0.high.is_some() { below } else { (found, met) }
+}
 
-    /// `in_vain`: whether this response to the smallest amount ends the search.
-    fn searched_between(
-        &mut self,
-        case: &Case,
-        growth: &Growth<'_>,
-        (least, most): (u64, u64),
-        in_vain: fn(u16) -> bool,
-    ) -> (LimitFound, Met) {
-        let mut met = Met::default();
-        let found = search(least, most, growth.factor, &mut |amount| {
-            let over = self.is_stopped() || met.base.is_some_and(in_vain);
-            (!over).then(|| self.ask_amount(case, growth, amount, &mut met))?
-        });
-        (found, met)
-    }
+/// `in_vain`: whether this response to the smallest amount ends the search.
+fn searched_between(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    growth: &Growth<'_>,
+    (least, most): (u64, u64),
+    in_vain: fn(u16) -> bool,
+) -> (LimitFound, Met) {
+    let mut met = Met::default();
+    let found = search(least, most, growth.factor, &mut |amount| {
+        let over = runner.is_stopped() || met.base.is_some_and(in_vain);
+        (!over).then(|| ask_amount(runner, case, growth, amount, &mut met))?
+    });
+    (found, met)
+}
 
-    /// What one more request of a search says: that it is taken, or how it is refused. `None` where
-    /// nothing was learned.
-    pub(super) fn taken(
-        &mut self,
-        case: &Case,
-        name: &str,
-        shot: Shot,
-        base: Option<u16>,
-    ) -> Option<Result<(), String>> {
-        let (script, talk) = self.shoot(shot);
-        let verdict = verdict(&talk, base);
-        self.noted(case, name, 1, &script, &talk, TestOutcome::Pass, String::new());
-        match verdict {
-            GrowthVerdict::Taken(_) => Some(Ok(())),
-            GrowthVerdict::Refused(refusal) => Some(Err(refusal.text())),
-            GrowthVerdict::Bad(why) => Some(Err(why)),
-            GrowthVerdict::Unclear(_) => None,
-        }
+/// What one more request of a search says: that it is taken, or how it is refused. `None` where
+/// nothing was learned.
+pub(super) fn taken(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    name: &str,
+    shot: Shot,
+    base: Option<u16>,
+) -> Option<Result<(), String>> {
+    let (script, talk) = shoot(runner, shot);
+    let verdict = verdict(&talk, base);
+    noted(runner, case, name, 1, &script, &talk, LimitOutcome::Pass, String::new());
+    match verdict {
+        GrowthVerdict::Taken(_) => Some(Ok(())),
+        GrowthVerdict::Refused(refusal) => Some(Err(refusal.text())),
+        GrowthVerdict::Bad(why) => Some(Err(why)),
+        GrowthVerdict::Unclear(_) => None,
     }
+}
 
-    fn ask_amount(
-        &mut self,
-        case: &Case,
-        growth: &Growth<'_>,
-        amount: u64,
-        met: &mut Met,
-    ) -> Option<bool> {
-        let (script, talk) = self.shoot((growth.shot)(amount));
-        let verdict = verdict(&talk, met.base);
-        let (outcome, why) = match &verdict {
-            GrowthVerdict::Bad(why) => (TestOutcome::Fail, why.clone()),
-            GrowthVerdict::Unclear(why) => (TestOutcome::Inconclusive, why.clone()),
-            _ => (TestOutcome::Pass, String::new()),
-        };
-        let name = named(growth, amount);
-        let judgement = self.noted(case, &name, 1, &script, &talk, outcome, why);
-        if judgement.kind == Some(FailureKind::Lost) {
-            // who did it is looked for afterwards, and how little of it is enough
-            met.ended = Some((amount, judgement.why));
-            return None;
+fn ask_amount(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    growth: &Growth<'_>,
+    amount: u64,
+    met: &mut Met,
+) -> Option<bool> {
+    let (script, talk) = shoot(runner, (growth.shot)(amount));
+    let verdict = verdict(&talk, met.base);
+    let (outcome, why) = match &verdict {
+        GrowthVerdict::Bad(why) => (LimitOutcome::Fail, why.clone()),
+        GrowthVerdict::Unclear(why) => (LimitOutcome::Inconclusive, why.clone()),
+        _ => (LimitOutcome::Pass, String::new()),
+    };
+    let name = named(growth, amount);
+    let judgement = noted(runner, case, &name, 1, &script, &talk, outcome, why);
+    if judgement.kind == Some(FailureKind::Lost) {
+        // who did it is looked for afterwards, and how little of it is enough
+        met.ended = Some((amount, judgement.why));
+        return None;
+    }
+    match verdict {
+        GrowthVerdict::Taken(status) => {
+            met.base.get_or_insert(status);
+            Some(true)
         }
-        match verdict {
-            GrowthVerdict::Taken(status) => {
-                met.base.get_or_insert(status);
-                Some(true)
-            }
-            GrowthVerdict::Refused(refusal) => {
-                met.refusals.insert(amount, refusal);
-                Some(false)
-            }
-            GrowthVerdict::Bad(why) => {
-                met.bad.get_or_insert((amount, why));
-                // a hang costs the whole time each time
-                (talk.end != TalkEnd::Silent).then_some(false)
-            }
-            GrowthVerdict::Unclear(why) => {
-                met.unclear = Some(why);
-                None
-            }
+        GrowthVerdict::Refused(refusal) => {
+            met.refusals.insert(amount, refusal);
+            Some(false)
+        }
+        GrowthVerdict::Bad(why) => {
+            met.bad.get_or_insert((amount, why));
+            // a hang costs the whole time each time
+            (talk.end != TalkEnd::Silent).then_some(false)
+        }
+        GrowthVerdict::Unclear(why) => {
+            met.unclear = Some(why);
+            None
         }
     }
+}
 
-    /// Sends a request.
-    pub(super) fn shoot(&mut self, shot: Shot) -> (TalkScript, Talk) {
-        let mut script = self.bare(shot.steps, shot.deadline);
-        script.methods = shot.methods;
-        let talk = self.hold(script.clone());
-        (script, talk)
-    }
+/// Sends a request.
+pub(super) fn shoot(runner: &mut Runner<'_>, shot: Shot) -> (TalkScript, Talk) {
+    let mut script = runner.bare(shot.steps, shot.deadline);
+    script.methods = shot.methods;
+    let talk = runner.hold(script.clone());
+    (script, talk)
+}
 
-    #[allow(clippy::too_many_arguments, reason = "they are the parts of an execution")]
-    pub(super) fn noted(
-        &mut self,
-        case: &Case,
-        name: &str,
-        attempt: u32,
-        script: &TalkScript,
-        talk: &Talk,
-        outcome: TestOutcome,
-        why: String,
-    ) -> Judgement {
-        let mut judgement =
-            Judgement { outcome, seen: judge::seen(talk), why, ..Judgement::default() };
-        let struck = self.hear_deaths();
-        accuse(struck, &mut judgement, talk, None);
-        let execution = Execution { case, name, attempt, script, talk, judgement: &judgement };
-        self.told_of(&execution, struck);
-        judgement
-    }
+#[allow(clippy::too_many_arguments, reason = "they are the parts of an execution")]
+pub(super) fn noted(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    name: &str,
+    attempt: u32,
+    script: &TalkScript,
+    talk: &Talk,
+    shown: impl Into<TestOutcome>,
+    why: String,
+) -> Judgement {
+    let mut judgement =
+        Judgement { outcome: shown.into(), seen: judge::seen(talk), why, ..Judgement::default() };
+    let struck = runner.life.hear(runner.world);
+    accuse(struck, &mut judgement, talk, None);
+    let execution = Execution { case, name, attempt, script, talk, judgement: &judgement };
+    runner.told_of(&execution, struck);
+    judgement
+}
 
-    /// What does not come back is no finding.
-    fn bad_again(
-        &mut self,
-        case: &Case,
-        growth: &Growth<'_>,
-        amount: u64,
-        why: &str,
-        result: &mut CaseResult,
-    ) {
-        let name = named(growth, amount);
-        let (mut tries, mut failed, mut kept) = (1, 1, None);
-        while tries < TRIES && !self.is_stopped() {
-            let (script, talk) = self.shoot((growth.shot)(amount));
-            let bad = matches!(verdict(&talk, None), GrowthVerdict::Bad(_));
-            let outcome = if bad { TestOutcome::Fail } else { TestOutcome::Pass };
-            tries += 1;
-            failed += u32::from(bad);
-            let judgement = self.noted(case, &name, tries, &script, &talk, outcome, why.to_owned());
-            if bad || kept.is_none() {
-                kept = Some((script, talk, judgement));
-            }
+/// What does not come back is no finding.
+fn bad_again(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    growth: &Growth<'_>,
+    amount: u64,
+    why: &str,
+    result: &mut CaseResult,
+) {
+    let name = named(growth, amount);
+    let (mut tries, mut failed, mut kept) = (1, 1, None);
+    while tries < TRIES && !runner.is_stopped() {
+        let (script, talk) = shoot(runner, (growth.shot)(amount));
+        let bad = matches!(verdict(&talk, None), GrowthVerdict::Bad(_));
+        let outcome = if bad { LimitOutcome::Fail } else { LimitOutcome::Pass };
+        tries += 1;
+        failed += u32::from(bad);
+        let judgement = noted(runner, case, &name, tries, &script, &talk, outcome, why.to_owned());
+        if bad || kept.is_none() {
+            kept = Some((script, talk, judgement));
         }
-        let outcome = if failed * 2 > tries { TestOutcome::Fail } else { TestOutcome::Flaky };
-        result.outcome = result.outcome.max(outcome);
-        let Some((script, talk, judgement)) = kept else { return };
-        let expected = "a response that is no 5xx, or an end".to_owned();
-        let kind = Some(FailureKind::of(&talk, &self.plain));
-        result.exchanges.push(ExchangeResult {
-            name,
-            judgement: Judgement { outcome, expected, kind, ..judgement },
-            tries,
-            failed,
-            sent: spoken(&script.steps),
-            received: talk.raw,
-            took: talk.over,
-            pauses: Vec::new(),
-        });
     }
+    let outcome = if failed * 2 > tries { LimitOutcome::Fail } else { LimitOutcome::Flaky };
+    result.show(outcome);
+    let Some((script, talk, judgement)) = kept else { return };
+    let expected = "a response that is no 5xx, or an end".to_owned();
+    let kind = Some(FailureKind::of(&talk, runner.profile.plain()));
+    result.exchanges.push(ExchangeResult {
+        name,
+        judgement: Judgement { outcome: outcome.into(), expected, kind, ..judgement },
+        tries,
+        failed,
+        sent: spoken(&script.steps),
+        received: talk.raw,
+        took: talk.over,
+        pauses: Vec::new(),
+    });
+}
 
-    /// The boundary as a number, and what is wrong with it.
-    fn tell(
-        &mut self,
-        growth: &Growth<'_>,
-        most: u64,
-        found: &LimitFound,
-        met: &Met,
-        result: &mut CaseResult,
-    ) {
-        let what = growth.what;
-        let refusal = found.high.and_then(|high| met.refusals.get(&high));
-        let (mut low, mut high) = (found.low, found.high);
-        if let Some(stray) = found.stray {
-            // taken beyond the boundary, or refused below it: the boundary lies somewhere between
-            (low, high) = (low.map(|low| low.min(stray)), high.map(|high| high.max(stray)));
-            let ends =
-                [low, high].map(|end| end.map_or_else(String::new, |end| growth.quantity(end)));
-            let why = format!(
-                "{what}: {} was taken once and refused once, or lies on the wrong side: the bound is \
-                 between {} and {}",
-                growth.quantity(stray),
-                ends[0],
-                ends[1]
-            );
-            result.note(TestOutcome::Advisory, why);
-        }
-        // the farther beyond, the more is still to be sent when the error comes
-        for (amount, refusal) in &met.refusals {
-            if let Some(fault) = refusal.fault(growth.wanted) {
-                let why = format!("{what} of {}: {fault}", growth.quantity(*amount));
-                result.note(TestOutcome::Advisory, why);
-                break;
-            }
-        }
-        if found.low == Some(most) && found.high.is_none() && growth.endless != TestOutcome::Pass {
-            result
-                .note(growth.endless, format!("{what}: no bound up to {}", growth.quantity(most)));
-        }
-        let bad = met.bad.as_ref().or(met.ended.as_ref()).map(|(amount, _)| *amount);
-        let bad = bad.filter(|_| found.high.is_none());
-        let Some(low) = low.filter(|_| found.high.is_some() || bad.is_some() || !found.cut) else {
-            return;
-        };
-        let beyond = match refusal {
-            Some(refusal) => refusal.text(),
-            None if met.ended.is_some() => "a process of the server ends".to_owned(),
-            None if met.bad.is_some() => "what is beyond is not refused in order".to_owned(),
-            None => "no bound".to_owned(),
-        };
-        let note = match growth.counted {
-            "" => beyond,
-            counted => format!("{beyond}; counted: {counted}"),
-        };
-        result.measures.push(Measure {
-            what: what.to_owned(),
-            low: Some(low as f64),
-            high: high.or(bad).map(|high| high as f64),
-            unit: growth.unit,
-            note,
-        });
+/// The boundary as a number, and what is wrong with it.
+fn tell(growth: &Growth<'_>, most: u64, found: &LimitFound, met: &Met, result: &mut CaseResult) {
+    let what = growth.what;
+    let refusal = found.high.and_then(|high| met.refusals.get(&high));
+    let (mut low, mut high) = (found.low, found.high);
+    if let Some(stray) = found.stray {
+        // taken beyond the boundary, or refused below it: the boundary lies somewhere between
+        (low, high) = (low.map(|low| low.min(stray)), high.map(|high| high.max(stray)));
+        let ends = [low, high].map(|end| end.map_or_else(String::new, |end| growth.quantity(end)));
+        let why = format!(
+            "{what}: {} was taken once and refused once, or lies on the wrong side: the bound is \
+             between {} and {}",
+            growth.quantity(stray),
+            ends[0],
+            ends[1]
+        );
+        result.note(LimitOutcome::Advisory, why);
     }
+    // the farther beyond, the more is still to be sent when the error comes
+    for (amount, refusal) in &met.refusals {
+        if let Some(fault) = refusal.fault(growth.wanted) {
+            let why = format!("{what} of {}: {fault}", growth.quantity(*amount));
+            result.note(LimitOutcome::Advisory, why);
+            break;
+        }
+    }
+    if found.low == Some(most) && found.high.is_none() && growth.endless != LimitOutcome::Pass {
+        result.note(growth.endless, format!("{what}: no bound up to {}", growth.quantity(most)));
+    }
+    let bad = met.bad.as_ref().or(met.ended.as_ref()).map(|(amount, _)| *amount);
+    let bad = bad.filter(|_| found.high.is_none());
+    let Some(low) = low.filter(|_| found.high.is_some() || bad.is_some() || !found.cut) else {
+        return;
+    };
+    let beyond = match refusal {
+        Some(refusal) => refusal.text(),
+        None if met.ended.is_some() => "a process of the server ends".to_owned(),
+        None if met.bad.is_some() => "what is beyond is not refused in order".to_owned(),
+        None => "no bound".to_owned(),
+    };
+    let note = match growth.counted {
+        "" => beyond,
+        counted => format!("{beyond}; counted: {counted}"),
+    };
+    result.measures.push(Measure {
+        what: what.to_owned(),
+        low: Some(low as f64),
+        high: high.or(bad).map(|high| high as f64),
+        unit: growth.unit,
+        note,
+    });
 }
 
 fn named(growth: &Growth<'_>, amount: u64) -> String {

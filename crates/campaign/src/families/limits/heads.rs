@@ -1,10 +1,12 @@
 //! What grows in a head.
 
 use super::growth::{Growth, NUMBER_LEAST, Shot};
+use crate::families::limits::growth;
+use crate::families::limits::work;
 use crate::{Runner, TestTarget};
 use std::fmt::Write;
 use torture::case::{Case, NumberLimit, SizeLimit};
-use torture::judge::TestOutcome;
+use torture::judge::LimitOutcome;
 use torture::result::{CaseResult, Unit};
 
 /// Bytes of a field line, its end included, of which a long head is made.
@@ -48,7 +50,7 @@ pub(in crate::families) fn target(
         wanted: &[414],
         ..Growth::of_bytes("request line", with.most.0, &shot)
     };
-    runner.grow_timed(case, &growth, result);
+    work::grow_timed(runner, case, &growth, result);
 }
 
 /// A field line that grows.
@@ -68,7 +70,7 @@ fn line(
         wanted: &[431, 400, 413],
         ..Growth::of_bytes(what, with.most.0, &shot)
     };
-    runner.grow_timed(case, &growth, result);
+    work::grow_timed(runner, case, &growth, result);
 }
 
 pub(in crate::families) fn value(
@@ -116,7 +118,7 @@ pub(in crate::families) fn fields(
             wanted: &[431, 400, 413],
             ..Growth::of_number(what, with.most, &shot)
         };
-        runner.grow_timed(case, &growth, result);
+        work::grow_timed(runner, case, &growth, result);
     }
 }
 
@@ -149,7 +151,7 @@ pub(in crate::families) fn head(
         wanted: &[431, 400, 413],
         ..Growth::of_bytes("whole head", with.most.0, &shot)
     };
-    runner.grow(case, &growth, result);
+    growth::grow(runner, case, &growth, result);
 }
 
 pub(in crate::families) fn pairs(
@@ -179,7 +181,7 @@ pub(in crate::families) fn pairs(
         [("cookie pairs", &cookies), ("query pairs", &query), ("path segments", &segments)];
     for (what, shot) in kinds {
         let growth =
-            Growth { endless: TestOutcome::Pass, ..Growth::of_number(what, with.most, shot) };
-        runner.grow_timed(case, &growth, result);
+            Growth { endless: LimitOutcome::Pass, ..Growth::of_number(what, with.most, shot) };
+        work::grow_timed(runner, case, &growth, result);
     }
 }

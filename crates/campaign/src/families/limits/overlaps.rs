@@ -3,9 +3,10 @@
 
 use super::growth::{Boundary, Growth, Shot};
 use super::heads::{begun, ended, filler, joined};
+use crate::families::limits::growth;
 use crate::{Runner, TestTarget};
 use torture::case::{Case, SizeLimit};
-use torture::judge::TestOutcome;
+use torture::judge::LimitOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::show;
 
@@ -51,8 +52,8 @@ fn tokens(runner: &mut Runner<'_>, case: &Case, most: u64, result: &mut CaseResu
         },
     ];
     for growth in kinds {
-        let growth = Growth { least: LEAST, endless: TestOutcome::Pass, ..growth };
-        runner.grow(case, &growth, result);
+        let growth = Growth { least: LEAST, endless: LimitOutcome::Pass, ..growth };
+        growth::grow(runner, case, &growth, result);
     }
 }
 
@@ -103,10 +104,12 @@ fn overlap(
     if runner.is_stopped() {
         return;
     }
-    let Some(Boundary { low, high, base }) = runner.boundary(case, &growth) else { return };
+    let Some(Boundary { low, high, base }) = growth::boundary(runner, case, &growth) else {
+        return;
+    };
     let mut ask = |size: u64| {
         let name = format!("{what} of {}, and {MORE} more", show::count(size));
-        runner.taken(case, &name, grown(size, MORE), base)
+        growth::taken(runner, case, &name, grown(size, MORE), base)
     };
     // what is added must be welcome in itself
     let (Some(Ok(())), Some(at_bound)) = (ask(least), ask(low)) else { return };

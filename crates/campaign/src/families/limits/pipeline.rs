@@ -1,6 +1,7 @@
 //! How many requests a connection carries: all at once, and one after the other.
 
 use super::growth::Shot;
+use crate::families::limits::growth;
 use crate::{Runner, habits, spoken};
 use dialogue::replies::RESPONSES_MAX;
 use dialogue::talk::Awaited;
@@ -36,14 +37,16 @@ pub(in crate::families) fn depth(
         let bytes = request.repeat(usize::try_from(count).unwrap_or(0));
         let methods = vec!["GET".to_owned(); usize::try_from(count).unwrap_or(0)];
         let shot = Shot { methods, deadline: TIME, ..Shot::of("GET", bytes) };
-        let (script, talk) = runner.shoot(shot);
-        let right = talk.replies.responses.iter().filter(|one| runner.plain.is(one)).count() as u64;
+        let (script, talk) = growth::shoot(runner, shot);
+        let right =
+            talk.replies.responses.iter().filter(|one| runner.profile.plain().is(one)).count()
+                as u64;
         let (shown, why) = judged(&talk, right, count);
         let outcome = TestOutcome::from(shown);
         let name = format!("{} requests at once", show::count(count));
-        let judgement = runner.noted(case, &name, 1, &script, &talk, outcome, why);
+        let judgement = growth::noted(runner, case, &name, 1, &script, &talk, outcome, why);
         if judgement.kind == Some(FailureKind::Lost) {
-            result.note(TestOutcome::Fail, format!("{name}: {}", judgement.why));
+            result.note(ConversationOutcome::Fail, format!("{name}: {}", judgement.why));
             break;
         }
         let closed = right < count;
@@ -55,7 +58,7 @@ pub(in crate::families) fn depth(
             let mut sent = spoken(&script.steps);
             sent.truncate(SENT_MAX);
             let expected = "a response to each, or an end".to_owned();
-            result.outcome = result.outcome.max(outcome);
+            result.show(shown);
             result.exchanges.push(ExchangeResult {
                 name,
                 judgement: Judgement { expected, ..judgement },
@@ -121,12 +124,21 @@ pub(in crate::families) fn requests(
         steps.extend([Move::Send(request.clone()), Move::Await(Awaited::Response)]);
     }
     let methods = vec!["GET".to_owned(); usize::try_from(most).unwrap_or(0)];
-    let (script, talk) = runner.shoot(Shot { steps, methods, deadline: TIME });
-    runner.noted(case, "one after the other", 1, &script, &talk, TestOutcome::Pass, String::new());
+    let (script, talk) = growth::shoot(runner, Shot { steps, methods, deadline: TIME });
+    growth::noted(
+        runner,
+        case,
+        "one after the other",
+        1,
+        &script,
+        &talk,
+        ConversationOutcome::Pass,
+        String::new(),
+    );
     let responses = &talk.replies.responses;
     let count = responses.iter().filter(|one| one.complete).count() as u64;
     if let TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours = talk.end {
-        result.note(TestOutcome::Inconclusive, judge::seen(&talk));
+        result.note(ConversationOutcome::Inconclusive, judge::seen(&talk));
         return;
     }
     let announced = responses.last().is_some_and(|last| !last.persistent);

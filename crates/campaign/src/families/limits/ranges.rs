@@ -1,11 +1,12 @@
 //! Many ranges of one page: the response may not be much longer than the page.
 
 use super::growth::Shot;
+use crate::families::limits::growth;
 use crate::{Runner, spoken};
 use dialogue::talk::{Talk, TalkEnd};
 use torture::case::{Case, NumberLimit};
 use torture::judge;
-use torture::judge::{FailureKind, Judgement, TestOutcome};
+use torture::judge::{FailureKind, Judgement, LimitOutcome};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::show;
 
@@ -50,7 +51,7 @@ pub(in crate::families) fn ranges(
                 return;
             }
             let name = format!("{} {kind} ranges", show::count(count));
-            let list = made(count, runner.plain.body_len);
+            let list = made(count, runner.profile.plain().body_len);
             let (share, seen) = ask(runner, case, &name, &list, result);
             if let Some(share) = share.filter(|share| worst.as_ref().is_none_or(|w| w.0 < *share)) {
                 worst = Some((share, format!("{name}: {seen}")));
@@ -78,19 +79,19 @@ fn ask(
     let (path, host, ours) = (&values.path, &values.host, &runner.target.fields);
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}Range: bytes={list}\r\n\r\n");
-    let (script, talk) = runner.shoot(Shot::of("GET", request.into_bytes()));
-    let length = runner.plain.body_len.max(1);
+    let (script, talk) = growth::shoot(runner, Shot::of("GET", request.into_bytes()));
+    let length = runner.profile.plain().body_len.max(1);
     let came = talk.replies.responses.first().map(|response| response.body_len);
     let share = came.map(|came| came as f64 / length as f64);
     // a page that is shorter than what asks for it costs no more than the request
     let asked = length.max(talk.sent);
     let (outcome, why) = judged(&talk, came, (length, asked));
-    let judgement = runner.noted(case, name, 1, &script, &talk, outcome, why);
+    let judgement = growth::noted(runner, case, name, 1, &script, &talk, outcome, why);
     let seen = judgement.seen.clone();
     if judgement.kind == Some(FailureKind::Lost) {
-        result.note(TestOutcome::Fail, format!("{name}: {}", judgement.why));
-    } else if !outcome.is_well() {
-        result.outcome = result.outcome.max(outcome);
+        result.note(LimitOutcome::Fail, format!("{name}: {}", judgement.why));
+    } else if outcome != LimitOutcome::Pass {
+        result.show(outcome);
         result.exchanges.push(ExchangeResult {
             name: name.to_owned(),
             judgement: Judgement { expected: expected(), ..judgement },
@@ -110,23 +111,23 @@ fn expected() -> String {
 }
 
 /// `length`: bytes of the page; `asked`: what the response is held against.
-fn judged(talk: &Talk, came: Option<u64>, (length, asked): (u64, u64)) -> (TestOutcome, String) {
+fn judged(talk: &Talk, came: Option<u64>, (length, asked): (u64, u64)) -> (LimitOutcome, String) {
     if let TalkEnd::Unconnected(class) = talk.end {
-        return (TestOutcome::Inconclusive, format!("no connection: {}", class.explain()));
+        return (LimitOutcome::Inconclusive, format!("no connection: {}", class.explain()));
     }
     if let Some(why) = judge::broken_server(talk) {
-        return (TestOutcome::Fail, why);
+        return (LimitOutcome::Fail, why);
     }
     let Some(came) = came else {
         return match talk.end {
             TalkEnd::Silent => {
-                (TestOutcome::Fail, "nothing came back, and the connection stays open".into())
+                (LimitOutcome::Fail, "nothing came back, and the connection stays open".into())
             }
             TalkEnd::Bounded | TalkEnd::Ours => {
-                (TestOutcome::Inconclusive, "a bound of ours came first".into())
+                (LimitOutcome::Inconclusive, "a bound of ours came first".into())
             }
             // refusing so many is a way to answer
-            _ => (TestOutcome::Pass, String::new()),
+            _ => (LimitOutcome::Pass, String::new()),
         };
     };
     let share = charged(came, asked);
@@ -138,10 +139,10 @@ fn judged(talk: &Talk, came: Option<u64>, (length, asked): (u64, u64)) -> (TestO
     );
     match share {
         SHARE_MAX.. => {
-            (TestOutcome::Fail, format!("{said}: a short request costs the server much"))
+            (LimitOutcome::Fail, format!("{said}: a short request costs the server much"))
         }
-        SHARE_HELD.. => (TestOutcome::Degraded, format!("{said}: more than the page itself")),
-        _ => (TestOutcome::Pass, String::new()),
+        SHARE_HELD.. => (LimitOutcome::Degraded, format!("{said}: more than the page itself")),
+        _ => (LimitOutcome::Pass, String::new()),
     }
 }
 

@@ -1,19 +1,20 @@
 //! What a larger request costs: ten times as much of something may take up to thirty times as long.
 
 use super::growth::{Growth, Shot};
-use crate::{Runner, habits};
-use dialogue::talk::{Talk, TalkEnd, TalkEvent, TalkScript, What};
+use crate::families::limits::growth;
+use crate::findings::Finding;
+use crate::service_time::{LONG_MIN, work_of};
+use crate::{Runner, culprit, habits};
+use dialogue::talk::{Talk, TalkScript};
 use torture::case::Case;
 use torture::judge;
-use torture::judge::{FailureKind, Judgement, TestOutcome};
+use torture::judge::{FailureKind, Judgement, LimitOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
 /// Ten times as much may take so many times as long: what sorts it, or keeps it in a tree, needs some more than
-/// ten; what is over sooner than this is nobody's worry, and on a busy machine some milliseconds of work take
-/// tens, because others have their turns in between: Caddy's 20,000 fields took 10 ms there, or 29.
+/// ten.
 const GROWTH_MAX: f64 = 30.0;
-const LONG_MIN: Nanos = Nanos::from_millis(100);
 /// What takes this long is hardly touched by what else the machine does: less is needed to be sure.
 const LONG: Nanos = Nanos::from_millis(500);
 const GROWTH_OF_LONG: f64 = 20.0;
@@ -61,137 +62,127 @@ impl Timings {
     }
 }
 
-impl Runner<'_> {
-    /// Looks for the boundary, and compares the time of the largest amount that was taken with that of
-    /// a tenth of it.
-    pub(super) fn grow_timed(&mut self, case: &Case, growth: &Growth<'_>, result: &mut CaseResult) {
-        if let Some(taken) = self.grow(case, growth, result) {
-            self.compare_work(case, growth, taken, result);
+/// Looks for the boundary, and compares the time of the largest amount that was taken with that of
+/// a tenth of it.
+pub(super) fn grow_timed(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    growth: &Growth<'_>,
+    result: &mut CaseResult,
+) {
+    if let Some(taken) = growth::grow(runner, case, growth, result) {
+        compare(runner, case, growth, taken, result);
+    }
+}
+
+/// Compares the time of `amount` with that of a tenth of it.
+pub(super) fn compare(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    growth: &Growth<'_>,
+    amount: u64,
+    result: &mut CaseResult,
+) {
+    let few = amount / STEP;
+    if few == 0 {
+        return;
+    }
+    let mut timed = Timings::default();
+    // once more where it looks bad: a busy machine makes anything slow, and nothing fast
+    for _ in 0..2 {
+        if !time_both(runner, case, growth, (few, amount), &mut timed) || !timed.is_steep() {
+            return;
         }
     }
-
-    /// Compares the time of `amount` with that of a tenth of it.
-    pub(super) fn compare_work(
-        &mut self,
-        case: &Case,
-        growth: &Growth<'_>,
-        amount: u64,
-        result: &mut CaseResult,
-    ) {
-        let few = amount / STEP;
-        if few == 0 {
-            return;
-        }
-        let mut timed = Timings::default();
-        // once more where it looks bad: a busy machine makes anything slow, and nothing fast
-        for _ in 0..2 {
-            if !self.time_both(case, growth, (few, amount), &mut timed) || !timed.is_steep() {
-                return;
-            }
-        }
-        let (plain, restless) = (timed.plain(), timed.is_restless());
-        let [short, long] = timed.sizes.map(fastest);
-        let (Some((short, ..)), Some((long, script, talk))) = (short, long) else { return };
-        let grown = quotient(long, short, plain);
-        let what = growth.what;
-        if restless && long < LONG {
-            // what takes many turns waits for each of them there, and what takes one does not
-            result.notes.push(format!(
-                "{what}: the time of ten times as much is not judged, as the machine is too busy"
-            ));
-            return;
-        }
-        let why = format!(
-            "{what}: {} take {}, {} take {}: the work grows faster than the number",
-            show::count(few),
-            show::duration(short),
-            show::count(amount),
-            show::duration(long)
-        );
-        result.measures.push(Measure::exact(
-            format!("time of ten times the {what}"),
-            grown,
-            Unit::Ratio,
-            format!(
-                "the fastest of {}, less a plain request; up to {} is as it should be",
-                2 * ROUNDS,
-                growth_max(long)
-            ),
+    let (plain, restless) = (timed.plain(), timed.is_restless());
+    let [short, long] = timed.sizes.map(fastest);
+    let (Some((short, ..)), Some((long, script, talk))) = (short, long) else { return };
+    let grown = quotient(long, short, plain);
+    let what = growth.what;
+    if restless && long < LONG {
+        // what takes many turns waits for each of them there, and what takes one does not
+        result.notes.push(format!(
+            "{what}: the time of ten times as much is not judged, as the machine is too busy"
         ));
-        let name = timed_name(growth, amount);
-        self.keep_slow(case, &name, (&script, talk), (growth_max(long), why), result);
+        return;
     }
+    let why = format!(
+        "{what}: {} take {}, {} take {}: the work grows faster than the number",
+        show::count(few),
+        show::duration(short),
+        show::count(amount),
+        show::duration(long)
+    );
+    result.measures.push(Measure::exact(
+        format!("time of ten times the {what}"),
+        grown,
+        Unit::Ratio,
+        format!(
+            "the fastest of {}, less a plain request; up to {} is as it should be",
+            2 * ROUNDS,
+            growth_max(long)
+        ),
+    ));
+    let name = timed_name(growth, amount);
+    keep_slow(runner, case, &name, (&script, talk), (growth_max(long), why), result);
+}
 
-    /// Plain requests and those of both sizes, in turn; false where the run is to end.
-    fn time_both(
-        &mut self,
-        case: &Case,
-        growth: &Growth<'_>,
-        (few, amount): (u64, u64),
-        timed: &mut Timings,
-    ) -> bool {
-        for _ in 0..ROUNDS {
-            let talk = self.ask(&habits::plain_request(self.target, ""));
-            timed.plain.extend(work_of(&talk));
-            for (amount, timed) in [few, amount].into_iter().zip(&mut timed.sizes) {
-                if self.is_stopped() {
-                    return false;
-                }
-                let name = timed_name(growth, amount);
-                timed.extend(self.time(case, &name, (growth.shot)(amount)));
+/// Plain requests and those of both sizes, in turn; false where the run is to end.
+fn time_both(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    growth: &Growth<'_>,
+    (few, amount): (u64, u64),
+    timed: &mut Timings,
+) -> bool {
+    for _ in 0..ROUNDS {
+        let talk = runner.ask(&habits::plain_request(runner.target, ""));
+        timed.plain.extend(work_of(&talk));
+        for (amount, timed) in [few, amount].into_iter().zip(&mut timed.sizes) {
+            if runner.is_stopped() {
+                return false;
             }
+            let name = timed_name(growth, amount);
+            timed.extend(time(runner, case, &name, (growth.shot)(amount)));
         }
-        true
     }
-
-    /// Keeps the bytes of what took too long, and has them shrunk.
-    fn keep_slow(
-        &mut self,
-        case: &Case,
-        name: &str,
-        (script, talk): (&TalkScript, Talk),
-        (most, why): (f64, String),
-        result: &mut CaseResult,
-    ) {
-        let judgement = Judgement {
-            outcome: TestOutcome::Degraded,
-            seen: judge::seen(&talk),
-            expected: format!("ten times as much in at most {most} times the time"),
-            why,
-            kind: Some(FailureKind::Slow),
-        };
-        self.found_slow(case, name, script, &talk);
-        self.keep_culprit(case, name, 1, (script, talk), judgement, result);
-    }
-
-    /// From the last byte sent to the response; `None` without one.
-    fn time(&mut self, case: &Case, name: &str, shot: Shot) -> Option<Timed> {
-        let (script, talk) = self.shoot(shot);
-        self.noted(case, name, 1, &script, &talk, TestOutcome::Pass, String::new());
-        Some((work_of(&talk)?, script, talk))
-    }
+    true
 }
 
-/// What the server needed: from the last byte sent before the response began to the end of the response, which
-/// may begin while the request is read, or to the end of our patience. `None` where it ended the connection
-/// without one.
-pub(crate) fn work_of(talk: &Talk) -> Option<Nanos> {
-    let is_received = |event: &&TalkEvent| matches!(event.what, What::Received(_));
-    let (came, last) =
-        (talk.events.iter().find(is_received), talk.events.iter().rfind(is_received));
-    let end = came.map_or(Nanos::NEVER, |came| came.at);
-    let is_sent = |what: &What| matches!(what, What::Sent(_));
-    let sent = talk.events.iter().rfind(|event| event.at <= end && is_sent(&event.what))?;
-    match (came, talk.end) {
-        (Some(came), _) => Some(last.map_or(came.at, |last| last.at) - sent.at),
-        (None, TalkEnd::Silent) => Some(talk.over - sent.at),
-        (None, _) => None,
-    }
+/// Keeps the bytes of what took too long, and has them shrunk.
+fn keep_slow(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    name: &str,
+    (script, talk): (&TalkScript, Talk),
+    (most, why): (f64, String),
+    result: &mut CaseResult,
+) {
+    let judgement = Judgement {
+        outcome: LimitOutcome::Degraded.into(),
+        seen: judge::seen(&talk),
+        expected: format!("ten times as much in at most {most} times the time"),
+        why,
+        kind: Some(FailureKind::Slow),
+    };
+    found_slow(runner, case, name, script, &talk);
+    culprit::keep(runner, case, name, 1, (script, talk), judgement, result);
 }
 
-/// Whether it takes long again what took `before`: half of it counts, as the machine may be faster now.
-pub(crate) fn is_as_slow(talk: &Talk, before: Nanos) -> bool {
-    work_of(talk).is_some_and(|now| now >= Nanos(before.0 / 2) && now >= Nanos(LONG_MIN.0 / 2))
+/// From the last byte sent to the response; `None` without one.
+fn time(runner: &mut Runner<'_>, case: &Case, name: &str, shot: Shot) -> Option<Timed> {
+    let (script, talk) = growth::shoot(runner, shot);
+    growth::noted(runner, case, name, 1, &script, &talk, LimitOutcome::Pass, String::new());
+    Some((work_of(&talk)?, script, talk))
+}
+
+/// Something took longer than its size explains.
+fn found_slow(runner: &mut Runner<'_>, case: &Case, name: &str, script: &TalkScript, talk: &Talk) {
+    if runner.budget.is_wanted() {
+        let (case, name, script) = (case.clone(), name.to_owned(), script.clone());
+        let slow = work_of(talk);
+        runner.findings.add(Finding { case, name, script, kind: FailureKind::Slow, slow });
+    }
 }
 
 /// What the names of requests end with that are judged by their time.

@@ -5,6 +5,7 @@ use super::load::Flow;
 use super::steps::LoadStep;
 use super::{GRAVE, felt, found, settle, unreached};
 use crate::Runner;
+use crate::families::overload::knee;
 use crate::pressure::SHED_SHARE;
 use torture::case::{Case, OverloadHeld};
 use torture::judge::PressureOutcome;
@@ -30,8 +31,8 @@ pub(in crate::families) fn run(
     let (rate, span) = (knee.times(FACTOR), with.hold);
     let factor = rate / knee.high.unwrap_or(rate);
     let flow = Flow::new(0, Nanos::ZERO, span, rate);
-    let route = runner.probed_route();
-    let played = runner.play_load(case, with.waiting, Course::new(vec![route], vec![flow], span));
+    let route = knee::probed_route(runner);
+    let played = knee::play(runner, case, with.waiting, Course::new(vec![route], vec![flow], span));
     let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, span);
     let (health, verdict) = felt(runner, &played, Nanos::ZERO);
     result.health = Some(health);

@@ -5,10 +5,11 @@ use super::knee::{Course, Knee};
 use super::load::{Flow, Route};
 use super::steps::LoadStep;
 use super::{GRAVE, felt, found, settle, unreached};
+use crate::families::overload::knee;
 use crate::{PLAIN_DEADLINE, Runner};
 use torture::case::{Case, OverloadMixed};
 use torture::judge;
-use torture::judge::{Plain, PressureOutcome, TestOutcome};
+use torture::judge::{Plain, PressureOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -37,12 +38,12 @@ pub(in crate::families) fn run(
     let costly = match costly(runner, &path) {
         Ok(route) => route,
         Err(why) => {
-            result.outcome = TestOutcome::Inconclusive;
+            result.outcome = PressureOutcome::Inconclusive.into();
             result.notes.push(why);
             return;
         }
     };
-    let own = runner.find_knee(case, with.search(), costly.clone());
+    let own = knee::find(runner, case, with.search(), costly.clone());
     result.measures.push(measure_knee(&own, &path));
     if unreached(&own, result) {
         return;
@@ -50,8 +51,8 @@ pub(in crate::families) fn run(
     let (rate, easy) = (own.times(FACTOR), knee.easy(EASY));
     let end = ALONE + with.hold;
     let flows = vec![Flow::new(0, Nanos::ZERO, end, easy), Flow::new(1, ALONE, with.hold, rate)];
-    let routes = vec![runner.probed_route(), costly];
-    let played = runner.play_load(case, with.waiting, Course::new(routes, flows, end));
+    let routes = vec![knee::probed_route(runner), costly];
+    let played = knee::play(runner, case, with.waiting, Course::new(routes, flows, end));
     let alone = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, ALONE);
     let mixed = LoadStep::of(played.load.calls(), 0, ALONE, end);
     let dear = LoadStep::of(played.load.calls(), 1, ALONE, end);
@@ -112,6 +113,6 @@ fn costly(runner: &mut Runner<'_>, path: &str) -> Result<Route, String> {
         });
     }
     let plain = plain.ok_or_else(|| format!("{path} was not asked for"))?;
-    let deadline = runner.probing.deadline.max(slowest * PATIENCE).min(PLAIN_DEADLINE);
+    let deadline = runner.prober.deadline().max(slowest * PATIENCE).min(PLAIN_DEADLINE);
     Ok(Route { request, plain, deadline, share: SHARE })
 }

@@ -4,9 +4,10 @@ use super::knee::{Course, Knee};
 use super::load::Flow;
 use super::steps::{LoadedCall, Met};
 use super::{CUT_SHORT, felt, found};
+use crate::families::overload::knee;
 use crate::{Done, Runner, ServerCommand};
 use torture::case::{Case, OverloadRestart};
-use torture::judge::{PressureOutcome, TestOutcome};
+use torture::judge::PressureOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -99,13 +100,13 @@ pub(in crate::families) fn run(
     let Some(knee) = found(runner, case, with.search(), result) else { return };
     let (span, easy) = (with.watch, easy(&knee));
     let at = runner.now() + BEFORE;
-    runner.expect_deaths();
+    runner.life.expect_end();
     runner.world.send_for(ServerCommand::Restart, at);
     let end = BEFORE + span;
     let flow = Flow::new(0, Nanos::ZERO, end, easy);
-    let route = runner.probed_route();
+    let route = knee::probed_route(runner);
     let course = Course { resends: false, ..Course::new(vec![route], vec![flow], end) };
-    let played = runner.play_load(case, with.waiting, course);
+    let played = knee::play(runner, case, with.waiting, course);
     let done = runner.world.errands();
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);
@@ -121,17 +122,20 @@ pub(in crate::families) fn run(
             show::count(toll.due),
         ));
     }
-    if played.cut_short {
-        result.outcome = TestOutcome::Inconclusive;
+    let shown = if played.cut_short {
         result.notes.push(CUT_SHORT.to_owned());
+        PressureOutcome::Inconclusive
     } else if health.recovery.is_none() || verdict.outcome == PressureOutcome::Leak {
-        result.outcome = TestOutcome::Crashed;
         result.notes.push("the server did not come back".to_owned());
+        PressureOutcome::Crashed
     } else if command.trouble.is_some() {
-        result.outcome = TestOutcome::Inconclusive;
+        PressureOutcome::Inconclusive
+    } else if lost > 0 {
+        PressureOutcome::Degraded
     } else {
-        result.outcome = if lost > 0 { TestOutcome::Degraded } else { TestOutcome::Held };
-    }
+        PressureOutcome::Held
+    };
+    result.outcome = shown.into();
 }
 
 /// A rate that the server follows easily, whatever is known of its knee.
@@ -149,7 +153,7 @@ pub(super) fn ran<'a>(
     let option = errand.option();
     match found.map(|one| &one.trouble) {
         None => {
-            result.outcome = TestOutcome::Inconclusive;
+            result.outcome = PressureOutcome::Inconclusive.into();
             result.notes.push(format!("{option} was not run"));
         }
         Some(Some(trouble)) => result.notes.push(format!("{option}: {trouble}")),

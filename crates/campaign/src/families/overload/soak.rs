@@ -8,8 +8,9 @@ use super::knee::Course;
 use super::load::Flow;
 use super::steps::LoadStep;
 use super::{felt, is_ours};
-use crate::families;
-use crate::{GRACE, LINGER, PLAIN_DEADLINE, Runner};
+use crate::families::overload::knee;
+use crate::scripts::LINGER;
+use crate::{GRACE, PLAIN_DEADLINE, Runner, families, gate, scripts};
 use dialogue::talk::TalkScript;
 use drift::{ROWS_MAX, ROWS_MIN, ROWS_WANTED, Row};
 use torture::case::{Case, Exchange, Fuzz, OverloadSoak};
@@ -50,10 +51,12 @@ pub(in crate::families) fn run(
         let window = window(with, span);
         let flow = Flow::new(0, Nanos::ZERO, window, easy);
         let scripts = scripts(runner, with, &odd, window, &mut turn);
-        let course =
-            Course { odd: scripts, ..Course::new(vec![runner.probed_route()], vec![flow], window) };
+        let course = Course {
+            odd: scripts,
+            ..Course::new(vec![knee::probed_route(runner)], vec![flow], window)
+        };
         let at = runner.now() - began;
-        let played = runner.play_load(case, with.waiting, course);
+        let played = knee::play(runner, case, with.waiting, course);
         let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, window);
         let (health, verdict) = felt(runner, &played, Nanos::ZERO);
         if runner.is_stopped() || runner.case_is_over() {
@@ -76,7 +79,7 @@ pub(in crate::families) fn run(
             if let Some(family) = &one.family {
                 families::run(runner, one, family, &mut scratch);
             }
-            runner.gate();
+            gate::pass(runner);
         }
     }
     judge(runner, &rows, span, result);
@@ -112,7 +115,8 @@ fn window(with: &OverloadSoak, span: Nanos) -> Nanos {
 /// Cases of syntax, random data and connections: of those that were asked for, or of the catalogue,
 /// where none was.
 fn cases(runner: &Runner<'_>) -> Vec<Case> {
-    let own = |case: &&Case| matches!(case.group(), 'F' | 'S' | 'C') && runner.is_given(case);
+    let own =
+        |case: &&Case| matches!(case.group(), 'F' | 'S' | 'C') && families::is_given(runner, case);
     let asked: Vec<Case> = runner.cases.iter().filter(own).cloned().collect();
     if !asked.is_empty() {
         return asked;
@@ -152,7 +156,7 @@ fn scripts(
     let mut all = Vec::new();
     for n in 0..count {
         let script = match &odd[(*turn % odd.len() as u64) as usize] {
-            Odd::Exchange(exchange) => runner.script(exchange),
+            Odd::Exchange(exchange) => scripts::of_exchange(runner, exchange),
             Odd::Random(case, random) => shot(runner, case, random, *turn),
         };
         *turn += 1;

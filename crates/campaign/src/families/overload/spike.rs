@@ -4,6 +4,7 @@ use super::knee::Course;
 use super::load::Flow;
 use super::steps::LoadStep;
 use super::{felt, found, settle, unreached};
+use crate::families::overload::knee;
 use crate::{GATE, Runner};
 use torture::case::{Case, OverloadSpike};
 use torture::judge::{PressureOutcome, TestOutcome};
@@ -31,8 +32,8 @@ pub(in crate::families) fn run(
         Flow::new(0, BEFORE, span, rate),
         Flow::new(0, end, GATE, easy),
     ];
-    let route = runner.probed_route();
-    let played = runner.play_load(case, with.waiting, Course::new(vec![route], flows, end));
+    let route = knee::probed_route(runner);
+    let played = knee::play(runner, case, with.waiting, Course::new(vec![route], flows, end));
     let step = LoadStep::of(played.load.calls(), 0, BEFORE, end);
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);

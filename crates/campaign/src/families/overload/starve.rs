@@ -5,9 +5,10 @@ use super::load::Flow;
 use super::restart::{easy, ran};
 use super::steps::{LoadedCall, Met};
 use super::{CUT_SHORT, felt, found};
+use crate::families::overload::knee;
 use crate::{GATE, Runner, ServerCommand};
 use torture::case::{Case, OverloadStarve};
-use torture::judge::{PressureOutcome, TestOutcome};
+use torture::judge::{LoadOutcome, PressureOutcome};
 use torture::result::{CaseResult, Measure};
 use units::{Nanos, show};
 
@@ -30,8 +31,8 @@ pub(in crate::families) fn run(
     runner.world.send_for(ServerCommand::Relieve, start + end);
     // the load goes on after the relief, which needs a moment
     let flow = Flow::new(0, Nanos::ZERO, end + GATE, easy);
-    let route = runner.probed_route();
-    let played = runner.play_load(case, with.waiting, Course::new(vec![route], vec![flow], end));
+    let route = knee::probed_route(runner);
+    let played = knee::play(runner, case, with.waiting, Course::new(vec![route], vec![flow], end));
     let done = runner.world.errands();
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);
@@ -47,31 +48,32 @@ pub(in crate::families) fn run(
         format!("starved for {}: {}", show::duration(until - from), toll.words()),
     ));
     let grave = [PressureOutcome::Crashed, PressureOutcome::Leak];
-    result.outcome = match verdict.outcome {
+    let shown: LoadOutcome = match verdict.outcome {
         _ if played.cut_short => {
             result.notes.insert(0, CUT_SHORT.to_owned());
-            TestOutcome::Inconclusive
+            PressureOutcome::Inconclusive.into()
         }
-        _ if trouble => TestOutcome::Inconclusive,
+        _ if trouble => PressureOutcome::Inconclusive.into(),
         word if grave.contains(&word) => {
             result.notes.extend(verdict.notes);
-            word.into()
+            LoadOutcome::Felt(word)
         }
         _ if toll.unanswered as f64 > toll.due as f64 * SILENT_MAX => {
             let (lost, due) = (show::count(toll.unanswered), show::count(toll.due));
             result.notes.push(format!(
                 "while it starved {lost} of {due} requests got no response: it did not say that it cannot"
             ));
-            TestOutcome::Degraded
+            PressureOutcome::Degraded.into()
         }
         _ if toll.right == toll.due => {
             result.notes.push(
                 "the starving had no effect: nothing is known of what it would do".to_owned(),
             );
-            TestOutcome::Unseen
+            LoadOutcome::Unseen
         }
-        _ => TestOutcome::Held,
+        _ => PressureOutcome::Held.into(),
     };
+    result.outcome = shown.into();
 }
 
 /// What became of requests that fell due while the server starved.

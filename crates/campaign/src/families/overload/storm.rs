@@ -4,11 +4,11 @@
 use super::CUT_SHORT;
 use crate::families::press::held;
 use crate::pressure::{Plan, Round};
-use crate::{GATE, Runner, habits};
+use crate::{GATE, Runner, bounds, habits, pressure};
 use dialogue::talk::{Move, TalkEnd, TalkScript};
 use sample::FailureClass;
 use torture::case::{Case, OverloadStorm};
-use torture::judge::{PressureOutcome, TestOutcome};
+use torture::judge::PressureOutcome;
 use torture::result::{CaseResult, Measure, Probe};
 use units::{Nanos, Purpose, Seed, Stream, show};
 
@@ -38,10 +38,10 @@ pub(in crate::families) fn run(
     let count = scripts.len();
     let plan =
         Plan { scripts, armed_early: true, ..Plan::paced(Vec::new(), Nanos::ZERO, Nanos::ZERO) };
-    let seen = runner.probes.len();
-    let round = runner.round_once(&case.id, &plan);
+    let seen = runner.prober.count();
+    let round = pressure::round_once(runner, &case.id, &plan);
     let health = round.health;
-    let died = died(&runner.probes[seen..], &round);
+    let died = died(runner.prober.kept_since(seen), &round);
     result.measures.push(Measure::recovery(
         "recovery from a storm",
         health.recovery,
@@ -56,7 +56,7 @@ pub(in crate::families) fn run(
     result.health = Some(torture::result::Health { rounds: 0, ..health });
     let limit = limit(runner);
     if let Some(why) = died {
-        result.outcome = TestOutcome::Crashed;
+        result.outcome = PressureOutcome::Crashed.into();
         result.notes.push(why);
         return;
     }
@@ -107,7 +107,7 @@ fn died(probes: &[Probe], round: &Round) -> Option<String> {
 /// What the server may take to be as before: twice the longest of its deadlines, as far as they were
 /// measured, and no longer than is watched.
 fn limit(runner: &Runner<'_>) -> Nanos {
-    let longest = runner.meter.longest().unwrap_or(GATE);
+    let longest = runner.states.longest().unwrap_or(GATE);
     (longest * 2).min(GATE)
 }
 
@@ -120,8 +120,8 @@ fn span(runner: &mut Runner<'_>, with: &OverloadStorm) -> Nanos {
 
 /// Every conversation, and when it begins.
 fn storm(runner: &mut Runner<'_>, with: &OverloadStorm, span: Nanos) -> Vec<(Nanos, TalkScript)> {
-    let most = runner.connections_max(with.connections) / OF_BOUNDS;
-    let opens = runner.opens_max(u64::MAX / OF_BOUNDS) / OF_BOUNDS;
+    let most = bounds::connections_max(runner.world.governor(), with.connections) / OF_BOUNDS;
+    let opens = bounds::opens_max(runner.world.governor(), u64::MAX / OF_BOUNDS) / OF_BOUNDS;
     // as many come as go
     let rate = (most as f64 / (LIFE_MEAN * LASTING)).min(opens as f64).max(1.0);
     let mut stream = Seed(runner.settings.seed).stream(Purpose::Torture, INDEX);

@@ -2,10 +2,10 @@
 
 use super::churn::noisy;
 use crate::pressure::{Plan, Round};
-use crate::{Runner, habits};
+use crate::{Runner, bounds, habits, pressure};
 use dialogue::talk::{Move, TalkScript};
 use torture::case::{Case, PressBurst};
-use torture::judge::{PressureOutcome, TestOutcome};
+use torture::judge::{LoadOutcome, PressureOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -26,12 +26,12 @@ pub(in crate::families) fn run(
     if noisy(runner, result) {
         return;
     }
-    let count = runner.connections_max(with.connections);
-    let at_once = runner.opens_max(count);
-    let at_once = runner.requests_max(at_once);
+    let count = bounds::connections_max(runner.world.governor(), with.connections);
+    let at_once = bounds::opens_max(runner.world.governor(), count);
+    let at_once = bounds::requests_max(runner.world.governor(), at_once);
     let round = burst(runner, case, (count, at_once), Nanos::ZERO);
     if round.outcome == PressureOutcome::Inconclusive {
-        result.outcome = TestOutcome::Inconclusive;
+        result.outcome = PressureOutcome::Inconclusive.into();
         result.notes.extend(round.notes);
         return;
     }
@@ -63,10 +63,11 @@ pub(in crate::families) fn run(
             show::duration(within)
         ));
     }
-    result.outcome = match (failed, slow) {
-        (0, 0) => TestOutcome::Held,
-        _ => TestOutcome::Advisory,
+    let shown: LoadOutcome = match (failed, slow) {
+        (0, 0) => PressureOutcome::Held.into(),
+        _ => LoadOutcome::Advisory,
     };
+    result.outcome = shown.into();
     result.health = Some(round.health);
     // what lasts is worse than what a burst does to itself
     if matches!(round.outcome, PressureOutcome::Leak | PressureOutcome::Crashed) {
@@ -94,7 +95,7 @@ fn queue(
     if round.outcome == PressureOutcome::Inconclusive || fast >= count {
         return;
     }
-    let slots = runner.settings.slots.or(runner.slots).filter(|slots| *slots <= fast);
+    let slots = runner.settings.slots.or(runner.profile.slots()).filter(|slots| *slots <= fast);
     let (what, of) = match slots {
         Some(slots) => ("accept queue", format!(", beside {slots} that are served")),
         None => ("workers and accept queue", String::new()),
@@ -111,7 +112,7 @@ fn queue(
             show::duration(REPEATED)
         ),
     });
-    result.outcome = result.outcome.max(TestOutcome::Advisory);
+    result.show(LoadOutcome::Advisory);
 }
 
 /// So many connections, so many of them a second, that speak after a while.
@@ -128,7 +129,7 @@ fn burst(
     }
     let script = runner.bare(steps, DEADLINE + silence);
     // between two probes, which would take places of their own
-    let first = Nanos(runner.probing.every.0 / 4);
+    let first = Nanos(runner.prober.every().0 / 4);
     let at = |index: u64| first + WAVE * (index / at_once.max(1));
     let scripts: Vec<(Nanos, TalkScript)> =
         (0..count).map(|index| (at(index), script.clone())).collect();
@@ -138,7 +139,7 @@ fn burst(
         armed_early: true,
         ..Plan::paced(Vec::new(), Nanos::ZERO, DEADLINE + silence)
     };
-    runner.round(&case.id, &plan)
+    pressure::round(runner, &case.id, &plan)
 }
 
 /// How many were connected at the first attempt.

@@ -2,11 +2,11 @@
 
 use super::{OPENS, pace};
 use crate::pressure::Plan;
-use crate::{Runner, habits};
+use crate::{Runner, bounds, habits, pressure};
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, TalkEnd};
 use torture::case::{Case, PressKeepAlive, PressRate};
-use torture::judge::TestOutcome;
+use torture::judge::PressureOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -24,7 +24,7 @@ pub(in crate::families) fn rate(
     if noisy(runner, result) {
         return;
     }
-    let (most, span) = (runner.opens_max(with.rate), with.span);
+    let (most, span) = (bounds::opens_max(runner.world.governor(), with.rate), with.span);
     let mut borne = 0;
     for step in 1..=STEPS {
         let rate = (most * step / STEPS).max(1);
@@ -34,7 +34,7 @@ pub(in crate::families) fn rate(
         let plan = Plan { until_over: true, ..Plan::paced(scripts, pace(rate), Nanos::SECOND) };
         // it presses while they are begun
         let plan = Plan { armed_early: true, ..plan };
-        let round = runner.round(&case.id, &plan);
+        let round = pressure::round(runner, &case.id, &plan);
         let refused = round.ended.iter().filter(|one| one.connected.is_none()).count();
         let bound = round.is_bound();
         result.outcome = result.outcome.max(round.outcome.into());
@@ -87,20 +87,20 @@ pub(in crate::families) fn keep_alive(
     }
     let start = runner.now();
     let closing = habits::plain_request(runner.target, "Connection: close\r\n");
-    let (mut single, gap) = (0, pace(runner.opens_max(OPENS)));
+    let (mut single, gap) = (0, pace(bounds::opens_max(runner.world.governor(), OPENS)));
     for _ in 0..count {
         single += u64::from(!runner.ask(&closing).replies.responses.is_empty());
         // never faster than connections may be opened
         runner.world.pause(gap);
         if runner.is_stopped() {
-            result.outcome = TestOutcome::Inconclusive;
+            result.outcome = PressureOutcome::Inconclusive.into();
             return;
         }
     }
     let pauses = gap * count;
     let alone = (runner.now() - start) - pauses;
     if done == 0 || single == 0 {
-        result.outcome = TestOutcome::Inconclusive;
+        result.outcome = PressureOutcome::Inconclusive.into();
         return;
     }
     let each = |span: Nanos, calls: u64| span.as_secs_f64() / calls as f64;
@@ -119,8 +119,8 @@ pub(in crate::families) fn keep_alive(
 
 /// Nothing can be said of what well-behaved clients observe.
 pub(super) fn noisy(runner: &Runner<'_>, result: &mut CaseResult) -> bool {
-    let Some(why) = runner.noise() else { return false };
-    result.outcome = TestOutcome::Inconclusive;
+    let Some(why) = pressure::noise(runner) else { return false };
+    result.outcome = PressureOutcome::Inconclusive.into();
     result.notes.push(why);
     true
 }

@@ -97,7 +97,7 @@ pub(super) fn post_head(runner: &Runner<'_>, length: u64) -> Vec<u8> {
 
 /// Bytes of the page that is not read.
 fn size_of_page(runner: &mut Runner<'_>) -> u64 {
-    let Some(path) = runner.settings.big.clone() else { return runner.plain.body_len };
+    let Some(path) = runner.settings.big.clone() else { return runner.profile.plain().body_len };
     let request = get(runner, &path);
     let responses = runner.ask(&request).replies.responses;
     responses.first().filter(|first| first.status < 300).map_or(0, |first| first.body_len)

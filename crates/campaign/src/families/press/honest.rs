@@ -4,10 +4,10 @@ use super::churn::noisy;
 use super::held::post_head;
 use super::{OPENS, pace};
 use crate::pressure::Plan;
-use crate::{Runner, habits, spoken};
+use crate::{Runner, bounds, habits, pressure, spoken};
 use dialogue::talk::{Move, TalkScript};
 use torture::case::{Case, PressHonest};
-use torture::judge::{PressureOutcome, TestOutcome};
+use torture::judge::{LoadOutcome, PressureOutcome};
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
@@ -28,13 +28,15 @@ pub(in crate::families) fn run(
         return;
     }
     let (rate, size) = (with.rate.0.max(PIECES), with.size.0);
-    let count = runner.connections_max(with.connections);
+    let count = bounds::connections_max(runner.world.governor(), with.connections);
     let takes = runner.target.takes_bodies;
     let lasts = Nanos::from_secs_f64(size as f64 / rate as f64 + 1.0) + RESPONSE;
     let scripts = slow_clients(runner, count, (rate, size), lasts);
-    let plan =
-        Plan { until_over: true, ..Plan::paced(scripts, pace(runner.opens_max(OPENS)), lasts) };
-    let round = runner.round(&case.id, &plan);
+    let plan = Plan {
+        until_over: true,
+        ..Plan::paced(scripts, pace(bounds::opens_max(runner.world.governor(), OPENS)), lasts)
+    };
+    let round = pressure::round(runner, &case.id, &plan);
     result.outcome = round.outcome.into();
     result.notes.extend(round.notes.iter().cloned());
     result.health = Some(round.health);
@@ -60,13 +62,15 @@ pub(in crate::families) fn run(
             ..script.clone()
         })
         .collect();
-    let control =
-        Plan { until_over: true, ..Plan::paced(at_once, pace(runner.opens_max(OPENS)), lasts) };
-    let quick = runner.round(&case.id, &control);
+    let control = Plan {
+        until_over: true,
+        ..Plan::paced(at_once, pace(bounds::opens_max(runner.world.governor(), OPENS)), lasts)
+    };
+    let quick = pressure::round(runner, &case.id, &control);
     let refused =
         quick.ended.iter().filter(|one| !served(one.index, one.right, one.status)).count();
     if refused >= cut.len() {
-        result.outcome = result.outcome.max(TestOutcome::Inconclusive);
+        result.show(PressureOutcome::Inconclusive);
         result.notes.push(format!(
             "{} of {count} slow clients were not served, and {refused} of as many that sent the same at \
              once: it is not their slow line",
@@ -74,7 +78,7 @@ pub(in crate::families) fn run(
         ));
         return;
     }
-    result.outcome = result.outcome.max(TestOutcome::Advisory);
+    result.show(LoadOutcome::Advisory);
     result.notes.push(format!(
         "{} of {count} clients that sent {} a second were not served, the last after {}: a deadline is too strict for a slow line, or they were too many",
         cut.len(),

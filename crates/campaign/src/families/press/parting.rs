@@ -5,10 +5,10 @@ use super::held::post_head;
 use super::refill::{fill, places, refill};
 use super::{OPENS, pace};
 use crate::pressure::{BACK_WITHIN, Plan, Round};
-use crate::{Runner, habits};
+use crate::{Runner, bounds, habits, pressure};
 use dialogue::talk::{Move, TalkScript};
 use torture::case::{Case, PressEnds, PressResets};
-use torture::judge::{PressureOutcome, TestOutcome};
+use torture::judge::{LoadOutcome, PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -33,9 +33,13 @@ pub(in crate::families) fn resets(
         let plan = Plan {
             until_over: true,
             armed_early: true,
-            ..Plan::paced(scripts, pace(runner.opens_max(rate)), Nanos::SECOND)
+            ..Plan::paced(
+                scripts,
+                pace(bounds::opens_max(runner.world.governor(), rate)),
+                Nanos::SECOND,
+            )
         };
-        let round = runner.round(&case.id, &plan);
+        let round = pressure::round(runner, &case.id, &plan);
         let back = round.health.recovery;
         slowest = slowest.max(back.unwrap_or_default());
         lasting(result, &round, turn, rounds);
@@ -50,7 +54,7 @@ pub(in crate::families) fn resets(
     // where our own probes were late, so was what they saw
     let sick = result.outcome == TestOutcome::Inconclusive;
     if slowest > BACK_WITHIN && result.outcome < TestOutcome::Degraded && !sick {
-        result.outcome = TestOutcome::Degraded;
+        result.outcome = PressureOutcome::Degraded.into();
         result.notes.push(format!(
             "after resets it took {} until all was as before",
             show::duration(slowest)
@@ -60,7 +64,7 @@ pub(in crate::families) fn resets(
 
 /// The effect of a round that outlives it, or was there while it lasted.
 fn lasting(result: &mut CaseResult, round: &Round, turn: u64, rounds: u64) {
-    result.outcome = result.outcome.max(round.outcome.into());
+    result.show(round.outcome);
     let lasts = matches!(round.outcome, PressureOutcome::Leak | PressureOutcome::Crashed);
     if lasts {
         result.notes.push(format!("in round {turn} of {rounds}:"));
@@ -87,23 +91,23 @@ pub(in crate::families) fn ends(
     if runner.target.takes_bodies {
         parts.push(("body", half_body(runner, horizon)));
     }
-    let count = runner.connections_max(with.connections);
-    let gap = pace(runner.opens_max(OPENS));
+    let count = bounds::connections_max(runner.world.governor(), with.connections);
+    let gap = pace(bounds::opens_max(runner.world.governor(), OPENS));
     let former = places(runner, case);
     for (part, script) in parts {
         let scripts = (0..count).map(|_| runner.bare(script.steps.clone(), horizon));
         let scripts = scripts.map(|one| TalkScript { hold: true, ..one }).collect();
         let plan =
             Plan { until_over: true, armed_early: true, ..Plan::paced(scripts, gap, horizon) };
-        let round = runner.round(&case.id, &plan);
+        let round = pressure::round(runner, &case.id, &plan);
         if round.outcome == PressureOutcome::Inconclusive || runner.is_stopped() {
-            result.outcome = result.outcome.max(TestOutcome::Inconclusive);
+            result.show(PressureOutcome::Inconclusive);
             result.notes.extend(round.notes);
             return;
         }
         judge_ends(result, part, &round, within, horizon);
         if round.is_bound() {
-            result.outcome = result.outcome.max(round.outcome.into());
+            result.show(round.outcome);
             result.notes.extend(round.notes);
         }
         result.health = Some(round.health);
@@ -134,14 +138,14 @@ fn judge_ends(result: &mut CaseResult, part: &str, round: &Round, within: Nanos,
         },
     });
     if left > 0 {
-        result.outcome = result.outcome.max(TestOutcome::Unbounded);
+        result.show(LoadOutcome::Unbounded);
         result.notes.push(format!(
             "{left} of {} connections whose client had ended inside a {part} were still open after {}",
             round.ended.len(),
             show::duration(horizon)
         ));
     } else if let Some(last) = last.filter(|last| *last > within) {
-        result.outcome = result.outcome.max(TestOutcome::Advisory);
+        result.show(LoadOutcome::Advisory);
         result.notes.push(format!(
             "a connection whose client had ended inside a {part} was closed after {} only",
             show::duration(last)

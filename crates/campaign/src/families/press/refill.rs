@@ -3,8 +3,8 @@
 
 use super::held::idle;
 use super::{OPENS, pace};
-use crate::Runner;
 use crate::pressure::Plan;
+use crate::{Runner, bounds, pressure};
 use torture::case::Case;
 use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Unit};
@@ -29,12 +29,12 @@ pub(super) fn enough(former: u64) -> u64 {
 /// How many well-behaved connections, that then stay, are answered of those that were to be; `None` where
 /// nothing can be said.
 pub(super) fn fill(runner: &mut Runner<'_>, case: &Case, wanted: u64, hold: Nanos) -> Option<u64> {
-    let count = runner.connections_max(wanted);
+    let count = bounds::connections_max(runner.world.governor(), wanted);
     let scripts = (0..count).map(|_| idle(runner)).collect();
-    let pace = pace(runner.opens_max(OPENS));
+    let pace = pace(bounds::opens_max(runner.world.governor(), OPENS));
     // what fills the places is not what the case presses with
     let pressed = std::mem::take(&mut runner.pressed);
-    let round = runner.round(&case.id, &Plan::paced(scripts, pace, hold));
+    let round = pressure::round(runner, &case.id, &Plan::paced(scripts, pace, hold));
     runner.pressed = pressed;
     let known = round.outcome != PressureOutcome::Inconclusive && !runner.is_stopped();
     known.then(|| round.ended.iter().filter(|one| one.right).count() as u64)
@@ -43,10 +43,10 @@ pub(super) fn fill(runner: &mut Runner<'_>, case: &Case, wanted: u64, hold: Nano
 /// Places before a case whose effect on them is to be seen.
 pub(super) fn places(runner: &mut Runner<'_>, case: &Case) -> Option<u64> {
     // a server that is others' is not filled for that
-    if !runner.may_repeat() {
+    if !runner.world.governor().may_repeat() {
         return None;
     }
-    let hold = runner.probing.deadline;
+    let hold = runner.prober.deadline();
     fill(runner, case, FILL_MAX, hold).filter(|former| *former > 0)
 }
 
@@ -62,16 +62,19 @@ pub(super) fn refill(
     again: Again<'_>,
 ) {
     let unsteady = matches!(result.outcome, TestOutcome::Inconclusive | TestOutcome::Flaky);
-    if unsteady || result.outcome >= TestOutcome::Leak || runner.has_other_workers() {
+    if unsteady
+        || result.outcome >= TestOutcome::Leak
+        || runner.life.has_other_workers(runner.world)
+    {
         return;
     }
-    let (released, hold) = (runner.now(), runner.probing.deadline);
+    let (released, hold) = (runner.now(), runner.prober.deadline());
     if again(runner, hold).is_none_or(|found| found >= enough(former)) {
         return;
     }
     let measured = result.measures.iter().filter(|one| one.unit == Unit::Seconds);
     let deadline = measured.filter_map(|one| one.high).map(Nanos::from_secs_f64).max();
-    let deadline = deadline.or_else(|| runner.meter.longest());
+    let deadline = deadline.or_else(|| runner.states.longest());
     let wait = deadline.map_or(WAIT, |span| span * 2).clamp(WAIT, WAIT_MAX);
     let passed = runner.now() - released;
     runner.world.pause(Nanos(wait.0.saturating_sub(passed.0)));
@@ -79,8 +82,8 @@ pub(super) fn refill(
         return;
     }
     let found = again(runner, GROW).filter(|found| *found < enough(former));
-    if let Some(found) = found.filter(|_| !runner.has_other_workers()) {
-        result.outcome = TestOutcome::Leak;
+    if let Some(found) = found.filter(|_| !runner.life.has_other_workers(runner.world)) {
+        result.outcome = PressureOutcome::Leak.into();
         result.notes.push(format!(
             "of {former} connections that found a place before, {found} do {} after the case: the \
              others' places are lost",

@@ -3,12 +3,12 @@
 
 use super::refill::{enough, refill};
 use super::{OPENS, pace};
-use crate::Runner;
 use crate::pressure::{Plan, Round};
+use crate::{Runner, bounds, pressure};
 use dialogue::talk::TalkScript;
 use torture::case::Case;
 use torture::cost::SLOTS;
-use torture::judge::{PressureOutcome, TestOutcome};
+use torture::judge::{LoadOutcome, PressureOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -51,19 +51,19 @@ struct Bracket {
 
 impl Siege<'_> {
     pub(super) fn run(&self, runner: &mut Runner<'_>, result: &mut CaseResult) {
-        if let Some(why) = runner.noise() {
-            result.outcome = TestOutcome::Inconclusive;
+        if let Some(why) = pressure::noise(runner) {
+            result.outcome = PressureOutcome::Inconclusive.into();
             result.notes.push(why);
             return;
         }
-        if runner.settings.probing.keep && !runner.probing.keep {
+        if runner.settings.probing.keep && !runner.prober.keeps() {
             result.notes.push(
                 "one kept connection alone keeps others from being served: probes came on new ones only"
                     .to_owned(),
             );
         }
         let start = runner.now();
-        let most = runner.connections_max(self.most);
+        let most = bounds::connections_max(runner.world.governor(), self.most);
         let mut bracket = Bracket::default();
         if let Some(round) = self.climb(runner, most, &mut bracket) {
             return conclude(result, round);
@@ -74,7 +74,7 @@ impl Siege<'_> {
         let former =
             former.filter(|_| bracket.bad.is_some() || self.control.is_some() && !self.case.press);
         self.concluded(runner, result, bracket);
-        if let Some(former) = former.filter(|_| runner.may_repeat()) {
+        if let Some(former) = former.filter(|_| runner.world.governor().may_repeat()) {
             refill(runner, result, former, &|runner, hold| self.find_places(runner, former, hold));
         }
     }
@@ -96,14 +96,14 @@ impl Siege<'_> {
     fn concluded(&self, runner: &mut Runner<'_>, result: &mut CaseResult, mut bracket: Bracket) {
         match (bracket.bad.take(), bracket.good.take()) {
             (Some((count, first)), good) => {
-                runner.slots = slots(result, good.as_ref(), Some((count, &first))).or(runner.slots);
+                runner.profile.learn_slots(slots(result, good.as_ref(), Some((count, &first))));
                 self.again(runner, result, count, first, bracket.seen);
             }
             (None, Some((count, round))) => {
                 slots(result, Some(&(count, round.clone())), None);
                 self.confirm(runner, result, count, round);
             }
-            (None, None) => result.outcome = TestOutcome::Inconclusive,
+            (None, None) => result.outcome = PressureOutcome::Inconclusive.into(),
         }
     }
 
@@ -129,7 +129,7 @@ impl Siege<'_> {
         let good = bracket.good.as_ref().map_or(0, |(count, _)| *count);
         let hold = dwell(runner);
         if bad - good <= 1
-            || runner.now() + hold + ROUND > start + runner.rounds_max()
+            || runner.now() + hold + ROUND > start + bounds::rounds_max(runner.world.governor())
             || runner.is_stopped()
         {
             return false;
@@ -156,9 +156,11 @@ impl Siege<'_> {
         until_served: Option<Nanos>,
     ) -> Round {
         let scripts = (0..count).map(|_| make(runner)).collect();
-        let plan =
-            Plan { until_served, ..Plan::paced(scripts, pace(runner.opens_max(OPENS)), hold) };
-        runner.round(&self.case.id, &plan)
+        let plan = Plan {
+            until_served,
+            ..Plan::paced(scripts, pace(bounds::opens_max(runner.world.governor(), OPENS)), hold)
+        };
+        pressure::round(runner, &self.case.id, &plan)
     }
 
     /// Nothing gave. What was slow is looked at again: chance does not come twice.
@@ -180,9 +182,11 @@ impl Siege<'_> {
                 (round.health.rounds, round.health.followed) = kept;
                 round.notes.push("well-behaved clients were slow in one of two rounds".to_owned());
             }
-            if round.outcome == PressureOutcome::Degraded && runner.has_other_workers() {
+            if round.outcome == PressureOutcome::Degraded
+                && runner.life.has_other_workers(runner.world)
+            {
                 // who comes while a worker is started waits for it, once
-                word = Some(TestOutcome::Advisory);
+                word = Some(LoadOutcome::Advisory);
                 let said = "workers of the server came and went meanwhile, and were waited for";
                 round.notes.push(said.to_owned());
             }
@@ -192,7 +196,7 @@ impl Siege<'_> {
         }
         if round.health.armed == 0 {
             // nobody pressed: what well-behaved clients observed says nothing
-            word = Some(TestOutcome::Inconclusive);
+            word = Some(PressureOutcome::Inconclusive.into());
         }
         let word = word.unwrap_or(round.outcome.into());
         conclude_as(result, word, round);
@@ -207,7 +211,7 @@ impl Siege<'_> {
         first: Round,
         seen: u32,
     ) {
-        if !runner.may_repeat() {
+        if !runner.world.governor().may_repeat() {
             let mut only = first;
             (only.health.rounds, only.health.followed) = (seen, seen);
             only.notes.push("not tried once more, to spare the server (--confirm)".to_owned());
@@ -229,12 +233,12 @@ impl Siege<'_> {
         if followed == 0 {
             let some = connections(count);
             second.notes.push(format!("{some} had an effect in {seen} of {} rounds", seen + 1));
-            if runner.has_other_workers() {
+            if runner.life.has_other_workers(runner.world) {
                 let said =
                     "workers of the server came and went meanwhile, and its places with them";
                 second.notes.push(said.to_owned());
             }
-            return conclude_as(result, TestOutcome::Flaky, second);
+            return conclude_as(result, LoadOutcome::Flaky, second);
         }
         self.under_pressure(&mut second, result);
         if let Some(control) = self.control.filter(|_| second.outcome != PressureOutcome::Shed) {
@@ -308,7 +312,7 @@ impl Bracket {
 /// How long a round presses that only asks whether well-behaved clients are served: a probe's deadline, and
 /// enough probes besides.
 fn dwell(runner: &Runner<'_>) -> Nanos {
-    runner.probing.deadline + PROBE_WAIT_MORE
+    runner.prober.deadline() + PROBE_WAIT_MORE
 }
 
 fn conclude(result: &mut CaseResult, round: Round) {
@@ -316,8 +320,8 @@ fn conclude(result: &mut CaseResult, round: Round) {
 }
 
 /// The same by another word than that of the round.
-fn conclude_as(result: &mut CaseResult, word: TestOutcome, round: Round) {
-    result.outcome = result.outcome.max(word);
+fn conclude_as(result: &mut CaseResult, word: LoadOutcome, round: Round) {
+    result.show(word);
     result.health = Some(round.health);
     result.notes.extend(round.notes);
 }

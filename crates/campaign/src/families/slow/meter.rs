@@ -4,11 +4,11 @@
 
 mod beside;
 
-pub(crate) use beside::are_beside;
+pub(crate) use beside::{are_beside, heed_beside, hold_beside, is_beside, let_go_beside};
 
-use super::states::{SlowHold, SlowState};
-use super::verdict::Held;
+use super::states::SlowHold;
 use crate::probes::ProbeListener;
+use crate::slow_states::{HeldState, SlowState, WantedState};
 use crate::{PLAIN_DEADLINE, Runner};
 use dialogue::talk::{Conversations, Director, Move, Talk, TalkEnd, TalkScript, Wake};
 use torture::case::{Case, Need};
@@ -29,230 +29,185 @@ const MARGIN: Nanos = Nanos::from_secs(5);
 /// New connections that get no response, one after the other, until the server is taken to be full.
 const LOST_MAX: u32 = 3;
 
-/// What was seen of the states so far.
-#[derive(Debug, Default)]
-pub(crate) struct Meter {
-    held: Vec<(SlowState, Held)>,
-    /// The states that were tried.
-    tried: Vec<SlowState>,
-    serial: bool,
-    /// What is held beside other cases.
-    beside: Vec<Wanted>,
+/// Sees to it that the states of this case, and with them those of every further case, have been
+/// held. Says why where this one cannot be.
+pub(crate) fn hold_states(runner: &mut Runner<'_>, case: &Case) -> Option<String> {
+    let SlowHold { state, page, .. } = SlowHold::of(case)?;
+    // the page that it needs is there, and long enough
+    if let Some(why) = page.and_then(|(least, _)| big_page(runner, least).err()) {
+        return Some(why);
+    }
+    beside::await_beside(runner, &case.id);
+    if !runner.states.tried().contains(&state) && !runner.states.is_serial() {
+        let wanted = wanted(runner, &all_slow(runner, case));
+        hold_together(runner, &case.id, wanted);
+    }
+    if !runner.states.tried().contains(&state) {
+        let wanted = wanted(runner, std::slice::from_ref(case));
+        hold_in_turn(runner, wanted);
+    }
+    None
 }
 
-impl Meter {
-    /// What became of a state; nothing when it was not held.
-    pub(crate) fn of(&self, state: SlowState) -> Vec<Held> {
-        let own = self.held.iter().filter(|(known, _)| *known == state);
-        own.map(|(_, held)| held.clone()).collect()
-    }
-
-    /// The longest that the server bore a state before it ended it.
-    pub(crate) fn longest(&self) -> Option<Nanos> {
-        let ended = |held: &&Held| matches!(held.talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
-        self.held.iter().map(|(_, held)| held).filter(ended).map(|held| held.talk.over).max()
-    }
-
-    pub(super) fn is_serial(&self) -> bool {
-        self.serial
-    }
+/// This case, those that were asked for, and those whose comparison is needed.
+fn all_slow(runner: &Runner<'_>, case: &Case) -> Vec<Case> {
+    let mut all = vec![case.clone()];
+    let state = |case: &Case| SlowHold::of(case).map(|hold| hold.state);
+    let asked = runner.cases.iter().filter(|one| !one.press && state(one).is_some());
+    all.extend(asked.cloned());
+    // the catalogue is read by its tests
+    let known = catalogue::cases().unwrap_or_default();
+    let partners: Vec<SlowState> =
+        all.iter().filter_map(|one| state(one)?.without_drops()).collect();
+    all.extend(known.into_iter().filter(|one| state(one).is_some_and(|s| partners.contains(&s))));
+    let mut seen: Vec<SlowState> = runner.states.tried().to_vec();
+    all.retain(|one| {
+        let fresh = state(one).filter(|state| !seen.contains(state));
+        seen.extend(fresh);
+        fresh.is_some()
+    });
+    all.retain(|one| is_given(runner, one));
+    all
 }
 
-/// A conversation that is to be held.
-#[derive(Clone, Debug)]
-struct Wanted {
-    state: SlowState,
-    name: String,
-    script: TalkScript,
-    horizon: Nanos,
+/// The case that holds a state, where what it needs is there: of those that were asked for, or
+/// of the catalogue.
+pub(super) fn case_of(runner: &Runner<'_>, state: SlowState) -> Option<Case> {
+    let holds = |case: &&Case| SlowHold::of(case).is_some_and(|hold| hold.state == state);
+    let known = catalogue::cases().unwrap_or_default();
+    let case = runner.cases.iter().find(holds).or_else(|| known.iter().find(holds))?.clone();
+    is_given(runner, &case).then_some(case)
 }
 
-impl Runner<'_> {
-    /// Sees to it that the states of this case, and with them those of every further case, have been
-    /// held. Says why where this one cannot be.
-    pub(crate) fn hold_states(&mut self, case: &Case) -> Option<String> {
-        let SlowHold { state, page, .. } = SlowHold::of(case)?;
-        // the page that it needs is there, and long enough
-        if let Some(why) = page.and_then(|(least, _)| self.big_page(least).err()) {
-            return Some(why);
-        }
-        self.await_beside(&case.id);
-        if !self.meter.tried.contains(&state) && !self.meter.serial {
-            let wanted = self.wanted(&self.all_slow(case));
-            self.hold_together(&case.id, wanted);
-        }
-        if !self.meter.tried.contains(&state) {
-            let wanted = self.wanted(std::slice::from_ref(case));
-            self.hold_in_turn(wanted);
-        }
-        None
-    }
+pub(crate) fn is_given(runner: &Runner<'_>, case: &Case) -> bool {
+    case.needs.iter().all(|need| match need {
+        Need::Post => runner.target.takes_bodies,
+        Need::Tls => runner.target.tls_name.is_some(),
+        _ => false,
+    })
+}
 
-    /// This case, those that were asked for, and those whose comparison is needed.
-    fn all_slow(&self, case: &Case) -> Vec<Case> {
-        let mut all = vec![case.clone()];
-        let state = |case: &Case| SlowHold::of(case).map(|hold| hold.state);
-        let asked = self.cases.iter().filter(|one| !one.press && state(one).is_some());
-        all.extend(asked.cloned());
-        // the catalogue is read by its tests
-        let known = catalogue::cases().unwrap_or_default();
-        let partners: Vec<SlowState> =
-            all.iter().filter_map(|one| state(one)?.without_drops()).collect();
-        all.extend(
-            known.into_iter().filter(|one| state(one).is_some_and(|s| partners.contains(&s))),
-        );
-        let mut seen: Vec<SlowState> = self.meter.tried.clone();
-        all.retain(|one| {
-            let fresh = state(one).filter(|state| !seen.contains(state));
-            seen.extend(fresh);
-            fresh.is_some()
-        });
-        all.retain(|one| self.is_given(one));
-        all
-    }
-
-    /// The case that holds a state, where what it needs is there: of those that were asked for, or
-    /// of the catalogue.
-    pub(super) fn case_of(&self, state: SlowState) -> Option<Case> {
-        let holds = |case: &&Case| SlowHold::of(case).is_some_and(|hold| hold.state == state);
-        let known = catalogue::cases().unwrap_or_default();
-        let case = self.cases.iter().find(holds).or_else(|| known.iter().find(holds))?.clone();
-        self.is_given(&case).then_some(case)
-    }
-
-    pub(crate) fn is_given(&self, case: &Case) -> bool {
-        case.needs.iter().all(|need| match need {
-            Need::Post => self.target.takes_bodies,
-            Need::Tls => self.target.tls_name.is_some(),
-            _ => false,
-        })
-    }
-
-    /// The page that is longer than all buffers, and its length.
-    fn big_page(&mut self, least: u64) -> Result<(String, u64), String> {
-        let enough = show::bytes(least);
-        let Some(path) = self.settings.big.clone() else {
-            let own = self.plain.body_len;
-            return match own >= least {
-                true => Ok((self.target.values.path.clone(), own)),
-                false => Err(format!("no page of {enough} or more is named (--big PATH)")),
-            };
+/// The page that is longer than all buffers, and its length.
+fn big_page(runner: &mut Runner<'_>, least: u64) -> Result<(String, u64), String> {
+    let enough = show::bytes(least);
+    let Some(path) = runner.settings.big.clone() else {
+        let own = runner.profile.plain().body_len;
+        return match own >= least {
+            true => Ok((runner.target.values.path.clone(), own)),
+            false => Err(format!("no page of {enough} or more is named (--big PATH)")),
         };
-        let (host, ours) = (&self.target.values.host, &self.target.fields);
-        let head =
-            format!("HEAD {path} HTTP/1.1\r\nHost: {host}\r\n{ours}Connection: close\r\n\r\n");
-        let mut script = self.bare(vec![Move::Send(head.into_bytes())], PLAIN_DEADLINE);
-        script.methods = vec!["HEAD".to_owned()];
-        script.probe = true;
-        let talk = self.hold(script);
-        let response = talk.replies.responses.first().filter(|response| response.status == 200);
-        let length =
-            response.and_then(|response| response.field("content-length").next()?.parse().ok());
-        match length {
-            Some(length) if length >= least => Ok((path, length)),
-            Some(length) => {
-                let length = show::bytes(length);
-                Err(format!("the page of --big is too short: {length}, and {enough} are needed"))
-            }
-            None => {
-                let seen = torture::judge::seen(&talk);
-                Err(format!("HEAD of the page of --big gave no length: {seen}"))
-            }
+    };
+    let (host, ours) = (&runner.target.values.host, &runner.target.fields);
+    let head = format!("HEAD {path} HTTP/1.1\r\nHost: {host}\r\n{ours}Connection: close\r\n\r\n");
+    let mut script = runner.bare(vec![Move::Send(head.into_bytes())], PLAIN_DEADLINE);
+    script.methods = vec!["HEAD".to_owned()];
+    script.probe = true;
+    let talk = runner.hold(script);
+    let response = talk.replies.responses.first().filter(|response| response.status == 200);
+    let length =
+        response.and_then(|response| response.field("content-length").next()?.parse().ok());
+    match length {
+        Some(length) if length >= least => Ok((path, length)),
+        Some(length) => {
+            let length = show::bytes(length);
+            Err(format!("the page of --big is too short: {length}, and {enough} are needed"))
+        }
+        None => {
+            let seen = torture::judge::seen(&talk);
+            Err(format!("HEAD of the page of --big gave no length: {seen}"))
         }
     }
+}
 
-    /// How long is waited, within what is permitted here.
-    fn horizon(&mut self, hold: &SlowHold) -> Nanos {
-        let address = self.target.peer.address();
-        let local =
-            address.is_none_or(|address| safety::strictest(&[address.ip()]) == Class::Local);
-        let mut horizon = hold.horizon;
-        if !local {
-            horizon = horizon.min(HORIZON_ELSEWHERE);
-        }
-        if self.meter.serial {
-            horizon = horizon.min(HORIZON_SERIAL);
-        }
-        let permitted = self.world.governor().bounds().map(|bounds| bounds.case_max);
-        let room = permitted.map_or(Nanos::NEVER, |most| match hold.page.is_some() {
-            // what was not read has to be counted within the time of the case
-            true => most - DRAIN.min(Nanos(most.0 / 2)),
-            false => most - MARGIN,
-        });
-        horizon.min(room)
+/// How long is waited, within what is permitted here.
+fn horizon(runner: &mut Runner<'_>, hold: &SlowHold) -> Nanos {
+    let address = runner.target.peer.address();
+    let local = address.is_none_or(|address| safety::strictest(&[address.ip()]) == Class::Local);
+    let mut horizon = hold.horizon;
+    if !local {
+        horizon = horizon.min(HORIZON_ELSEWHERE);
     }
+    if runner.states.is_serial() {
+        horizon = horizon.min(HORIZON_SERIAL);
+    }
+    let permitted = runner.world.governor().bounds().map(|bounds| bounds.case_max);
+    let room = permitted.map_or(Nanos::NEVER, |most| match hold.page.is_some() {
+        // what was not read has to be counted within the time of the case
+        true => most - DRAIN.min(Nanos(most.0 / 2)),
+        false => most - MARGIN,
+    });
+    horizon.min(room)
+}
 
-    fn wanted(&mut self, cases: &[Case]) -> Vec<Wanted> {
-        let mut wanted = Vec::new();
-        for case in cases {
-            let Some(hold) = SlowHold::of(case) else { continue };
-            let state = hold.state;
-            let horizon = self.horizon(&hold);
-            let mut big = String::new();
-            if let Some((least, _)) = hold.page {
-                match self.big_page(least) {
-                    Ok((path, _)) => big = path,
-                    Err(_) => continue,
-                }
-            }
-            self.meter.tried.push(state);
-            for (name, steps) in hold.conversations(self.target, horizon, &big) {
-                let mut script = self.bare(steps, horizon);
-                script.hold = hold.page.is_none();
-                if state.is_body() {
-                    script.methods = vec!["POST".to_owned()];
-                }
-                if let Some((_, buffer)) = hold.page {
-                    script.deadline = horizon + DRAIN;
-                    script.options.recv_buffer = u32::try_from(buffer).ok();
-                }
-                if state == SlowState::Handshake {
-                    script.tls_name = None;
-                }
-                wanted.push(Wanted { state, name, script, horizon });
+fn wanted(runner: &mut Runner<'_>, cases: &[Case]) -> Vec<WantedState> {
+    let mut wanted = Vec::new();
+    for case in cases {
+        let Some(hold) = SlowHold::of(case) else { continue };
+        let state = hold.state;
+        let horizon = horizon(runner, &hold);
+        let mut big = String::new();
+        if let Some((least, _)) = hold.page {
+            match big_page(runner, least) {
+                Ok((path, _)) => big = path,
+                Err(_) => continue,
             }
         }
-        wanted
+        runner.states.begin(state);
+        for (name, steps) in hold.conversations(runner.target, horizon, &big) {
+            let mut script = runner.bare(steps, horizon);
+            script.hold = hold.page.is_none();
+            if state.is_body() {
+                script.methods = vec!["POST".to_owned()];
+            }
+            if let Some((_, buffer)) = hold.page {
+                script.deadline = horizon + DRAIN;
+                script.options.recv_buffer = u32::try_from(buffer).ok();
+            }
+            if state == SlowState::Handshake {
+                script.tls_name = None;
+            }
+            wanted.push(WantedState { state, name, script, horizon });
+        }
     }
+    wanted
+}
 
-    /// All at once. Where the server turns out to be full with them, nothing was learned.
-    fn hold_together(&mut self, case: &str, mut wanted: Vec<Wanted>) {
-        let now = self.world.now();
-        wanted.iter_mut().for_each(|one| one.script.start = now);
-        let scripts: Vec<TalkScript> = wanted.iter().map(|one| one.script.clone()).collect();
-        let mut together = Together::new(scripts);
-        self.play_probed(case, &mut together);
-        if together.served.is_full {
-            self.meter.serial = true;
-            self.meter.tried.clear();
+/// All at once. Where the server turns out to be full with them, nothing was learned.
+fn hold_together(runner: &mut Runner<'_>, case: &str, mut wanted: Vec<WantedState>) {
+    let now = runner.now();
+    wanted.iter_mut().for_each(|one| one.script.start = now);
+    let scripts: Vec<TalkScript> = wanted.iter().map(|one| one.script.clone()).collect();
+    let mut together = Together::new(scripts);
+    runner.play_probed(case, &mut together);
+    if together.served.is_full {
+        runner.states.be_serial();
+        return;
+    }
+    for (one, talk) in wanted.into_iter().zip(together.talks) {
+        keep(runner, one, talk);
+    }
+}
+
+fn hold_in_turn(runner: &mut Runner<'_>, wanted: Vec<WantedState>) {
+    for mut one in wanted {
+        if runner.is_stopped() {
             return;
         }
-        for (one, talk) in wanted.into_iter().zip(together.talks) {
-            self.keep(one, talk);
-        }
+        one.script.start = runner.now();
+        let talk = runner.hold(one.script.clone());
+        keep(runner, one, Some(talk));
     }
+}
 
-    fn hold_in_turn(&mut self, wanted: Vec<Wanted>) {
-        for mut one in wanted {
-            if self.is_stopped() {
-                return;
-            }
-            one.script.start = self.world.now();
-            let talk = self.hold(one.script.clone());
-            self.keep(one, Some(talk));
-        }
+fn keep(runner: &mut Runner<'_>, one: WantedState, talk: Option<Talk>) {
+    let WantedState { state, name, script, horizon } = one;
+    // a bound came first: the case of this state may have the time
+    let talk = talk.filter(|talk| !matches!(talk.end, TalkEnd::Bounded | TalkEnd::Ours));
+    if talk.is_none() {
+        runner.states.forget(&[state]);
     }
-
-    fn keep(&mut self, one: Wanted, talk: Option<Talk>) {
-        let Wanted { state, name, script, horizon } = one;
-        // a bound came first: the case of this state may have the time
-        let talk = talk.filter(|talk| !matches!(talk.end, TalkEnd::Bounded | TalkEnd::Ours));
-        if talk.is_none() {
-            self.meter.tried.retain(|tried| *tried != state);
-        }
-        if let Some(talk) = talk {
-            self.meter.held.push((state, Held { name, script, talk, horizon }));
-        }
+    if let Some(talk) = talk {
+        runner.states.keep(state, HeldState { name, script, talk, horizon });
     }
 }
 

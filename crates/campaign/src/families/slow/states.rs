@@ -1,61 +1,17 @@
 //! The states that a connection can be left in, and what is sent to get there.
 
+use crate::slow_states::SlowState;
 use crate::{TestTarget, habits};
 use dialogue::talk::Awaited;
 use dialogue::talk::Move;
 use torture::case::{Case, Family, SlowDripped, SlowHeld, SlowRead};
 use units::Nanos;
 
-/// A state in which a server waits for its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum SlowState {
-    Silent,
-    Head,
-    HeadDripped,
-    Body,
-    BodyDripped,
-    Unread,
-    Sipped,
-    Idle,
-    Handshake,
-}
-
 /// Bytes that a body declares and does not send.
 const DECLARED: u64 = 1_000;
 /// How often, and how much, is read of a response that is read slowly.
 const SIP_EVERY: Nanos = Nanos::SECOND;
 const SIP: usize = 1_024;
-
-impl SlowState {
-    /// What it is called on the page of limits.
-    pub(super) fn text(self) -> &'static str {
-        match self {
-            SlowState::Silent => "silent",
-            SlowState::Head => "half a head",
-            SlowState::HeadDripped => "head, dripped",
-            SlowState::Body => "half a body",
-            SlowState::BodyDripped => "body, dripped",
-            SlowState::Unread => "response not read",
-            SlowState::Sipped => "response read at 1 KiB/s",
-            SlowState::Idle => "idle after a response",
-            SlowState::Handshake => "half a TLS handshake",
-        }
-    }
-
-    /// The same without drops: only the two together tell whether a deadline is absolute.
-    pub(super) fn without_drops(self) -> Option<SlowState> {
-        match self {
-            SlowState::HeadDripped => Some(SlowState::Head),
-            SlowState::BodyDripped => Some(SlowState::Body),
-            _ => None,
-        }
-    }
-
-    /// The server waits for a body.
-    pub(super) fn is_body(self) -> bool {
-        matches!(self, SlowState::Body | SlowState::BodyDripped)
-    }
-}
 
 /// A state as a case holds it.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,8 @@
 //! What became of a state that was held, as an outcome and a number.
 
-use super::states::{SlowHold, SlowState};
-use dialogue::talk::{Move, Talk, TalkEnd, TalkEvent, TalkScript, What};
+use super::states::SlowHold;
+use crate::slow_states::{HeldState, SlowState};
+use dialogue::talk::{Move, TalkEnd, TalkEvent, What};
 use torture::judge;
 use torture::judge::{ConversationOutcome, Judgement};
 use torture::result::{Measure, Unit};
@@ -17,15 +18,6 @@ const LATE: f64 = 1.1;
 /// each drop renews.
 const PER_READ: u64 = 2;
 
-/// A state that was held, and what came of it.
-#[derive(Clone, Debug)]
-pub(crate) struct Held {
-    pub(super) name: String,
-    pub(super) script: TalkScript,
-    pub(super) talk: Talk,
-    pub(super) horizon: Nanos,
-}
-
 /// How a state ended.
 enum Ended {
     After(Nanos),
@@ -35,7 +27,7 @@ enum Ended {
     Unseen(String),
 }
 
-impl Held {
+impl HeldState {
     /// What came back, in a few words.
     pub(super) fn seen(&self) -> String {
         judge::seen(&self.talk)
@@ -65,9 +57,9 @@ impl Held {
     }
 
     /// The same conversation, but for the drops: by length, or by chunks.
-    pub(super) fn is_as(&self, other: &Held) -> bool {
-        let kind = |held: &Held| held.name.rsplit_once(", ").map(|(_, kind)| kind.to_owned());
-        let chunked = |held: &Held| kind(held).is_some_and(|kind| kind == "chunked");
+    pub(super) fn is_as(&self, other: &HeldState) -> bool {
+        let kind = |held: &HeldState| held.name.rsplit_once(", ").map(|(_, kind)| kind.to_owned());
+        let chunked = |held: &HeldState| kind(held).is_some_and(|kind| kind == "chunked");
         chunked(self) == chunked(other)
     }
 
@@ -138,7 +130,7 @@ impl Held {
     pub(super) fn judged(
         &self,
         hold: &SlowHold,
-        steady: Option<&Held>,
+        steady: Option<&HeldState>,
     ) -> (Judgement, Option<Measure>) {
         let (state, soon) = (hold.state, hold.soon);
         let unseen =
@@ -197,7 +189,7 @@ impl Held {
     }
 
     /// Only the two together tell: without drops it ended, and with them about then, or much later.
-    fn shape(&self, state: SlowState, steady: &Held) -> Option<Shape> {
+    fn shape(&self, state: SlowState, steady: &HeldState) -> Option<Shape> {
         let Ended::After(still) = steady.ended(state.without_drops()?) else { return None };
         match self.ended(state) {
             Ended::After(span) if span <= still * PER_READ => Some(Shape::Absolute),

@@ -2,9 +2,10 @@
 //! anything of the server: where it has room to spare, nothing has to wait for them.
 
 use super::OthersServed;
-use crate::Runner;
+use crate::families::slow::meter;
 use crate::families::{is_slow, place};
 use crate::probes::ProbeListener;
+use crate::{Runner, gate};
 use dialogue::governor::Bounds;
 use dialogue::talk::{Conversations, Director, Talk, TalkScript, Wake};
 use torture::case::Case;
@@ -35,88 +36,86 @@ pub(crate) fn are_beside(cases: &[Case], bounds: Option<&Bounds>) -> bool {
         && bounds.is_none_or(|bounds| bounds.connections_max >= CONNECTIONS)
 }
 
-impl Runner<'_> {
-    /// Begins to hold the states of all cases that were asked for, where other cases have the use of the
-    /// time and the server has room to spare.
-    pub(crate) fn hold_beside(&mut self) {
-        let Some(first) = self.first_beside() else { return };
-        let mut wanted = self.wanted(&self.all_slow(&first));
-        if wanted.is_empty() {
-            return;
-        }
-        let now = self.now();
-        wanted.iter_mut().for_each(|one| one.script.start = now);
-        self.world.carried().begin(wanted.iter().map(|one| one.script.clone()).collect());
-        self.meter.beside = wanted;
-        let spare =
-            (0..SPARE).map(|_| TalkScript { hold: true, ..self.bare(Vec::new(), SPARE_FOR) });
-        let mut room = Room { scripts: spare.collect(), served: OthersServed::default() };
-        self.play_probed(&first.id, &mut room);
-        if room.served.right < RIGHT {
-            self.let_go_beside();
-            self.gate();
+/// Begins to hold the states of all cases that were asked for, where other cases have the use of the
+/// time and the server has room to spare.
+pub(crate) fn hold_beside(runner: &mut Runner<'_>) {
+    let Some(first) = first_beside(runner) else { return };
+    let mut wanted = meter::wanted(runner, &meter::all_slow(runner, &first));
+    if wanted.is_empty() {
+        return;
+    }
+    let now = runner.now();
+    wanted.iter_mut().for_each(|one| one.script.start = now);
+    runner.world.carried().begin(wanted.iter().map(|one| one.script.clone()).collect());
+    runner.states.begin_beside(wanted);
+    let spare = (0..SPARE).map(|_| TalkScript { hold: true, ..runner.bare(Vec::new(), SPARE_FOR) });
+    let mut room = Room { scripts: spare.collect(), served: OthersServed::default() };
+    runner.play_probed(&first.id, &mut room);
+    if room.served.right < RIGHT {
+        let_go_beside(runner);
+        gate::pass(runner);
+    }
+}
+
+/// The first of the cases whose states can be held beside others.
+fn first_beside(runner: &mut Runner<'_>) -> Option<Case> {
+    let address = runner.target.peer.address();
+    let local = address.is_none_or(|address| safety::strictest(&[address.ip()]) == Class::Local);
+    let beside = are_beside(runner.cases, runner.world.governor().bounds());
+    if !local || !beside || runner.target.spoken.has_frames() || runner.settings.soak.is_some() {
+        return None;
+    }
+    let mut slow =
+        runner.cases.iter().filter(|case| is_slow(case) && meter::is_given(runner, case));
+    slow.next().cloned()
+}
+
+/// States are held beside the cases.
+pub(crate) fn is_beside(runner: &Runner<'_>) -> bool {
+    runner.states.is_beside()
+}
+
+/// Nothing more is learned from what is held beside the cases: it is held again when it is asked for.
+pub(crate) fn let_go_beside(runner: &mut Runner<'_>) {
+    let wanted = runner.states.end_beside();
+    if wanted.is_empty() {
+        return;
+    }
+    let states: Vec<_> = wanted.iter().map(|one| one.state).collect();
+    runner.states.forget(&states);
+    runner.world.carried().let_go();
+    runner.world.talk(Vec::new());
+    runner.world.carried().take_over();
+}
+
+/// A case is over that may have ended what is held beside it.
+pub(crate) fn heed_beside(runner: &mut Runner<'_>, done: &CaseResult) {
+    let died = done.server.as_ref().is_some_and(|server| !server.deaths.is_empty());
+    let lost = done.health.is_some_and(|felt| felt.lost > 0.0 || felt.shed > 0.0);
+    if died || lost || done.recovery.is_some() {
+        let_go_beside(runner);
+    }
+}
+
+/// Waits for what is held beside the cases.
+pub(super) fn await_beside(runner: &mut Runner<'_>, case: &str) {
+    if !is_beside(runner) {
+        return;
+    }
+    let mut rest = AwaitCarried(OthersServed::default());
+    runner.play_probed(case, &mut rest);
+    if rest.0.is_full {
+        return let_go_beside(runner);
+    }
+    let wanted = runner.states.end_beside();
+    let mut talks: Vec<Option<Talk>> = wanted.iter().map(|_| None).collect();
+    for (at, talk) in runner.world.carried().take_over() {
+        if let Some(known) = talks.get_mut(at) {
+            *known = Some(talk);
         }
     }
-
-    /// The first of the cases whose states can be held beside others.
-    fn first_beside(&mut self) -> Option<Case> {
-        let address = self.target.peer.address();
-        let local =
-            address.is_none_or(|address| safety::strictest(&[address.ip()]) == Class::Local);
-        let beside = are_beside(self.cases, self.world.governor().bounds());
-        if !local || !beside || self.target.spoken.has_frames() || self.settings.soak.is_some() {
-            return None;
-        }
-        let mut slow = self.cases.iter().filter(|case| is_slow(case) && self.is_given(case));
-        slow.next().cloned()
-    }
-
-    /// States are held beside the cases.
-    pub(crate) fn is_beside(&self) -> bool {
-        !self.meter.beside.is_empty()
-    }
-
-    /// Nothing more is learned from what is held beside the cases: it is held again when it is asked for.
-    pub(crate) fn let_go_beside(&mut self) {
-        let wanted = std::mem::take(&mut self.meter.beside);
-        if wanted.is_empty() {
-            return;
-        }
-        self.meter.tried.retain(|tried| wanted.iter().all(|one| one.state != *tried));
-        self.world.carried().let_go();
-        self.world.talk(Vec::new());
-        self.world.carried().take_over();
-    }
-
-    /// A case is over that may have ended what is held beside it.
-    pub(crate) fn heed_beside(&mut self, done: &CaseResult) {
-        let died = done.server.as_ref().is_some_and(|server| !server.deaths.is_empty());
-        let lost = done.health.is_some_and(|felt| felt.lost > 0.0 || felt.shed > 0.0);
-        if died || lost || done.recovery.is_some() {
-            self.let_go_beside();
-        }
-    }
-
-    /// Waits for what is held beside the cases.
-    pub(super) fn await_beside(&mut self, case: &str) {
-        if !self.is_beside() {
-            return;
-        }
-        let mut rest = AwaitCarried(OthersServed::default());
-        self.play_probed(case, &mut rest);
-        if rest.0.is_full {
-            return self.let_go_beside();
-        }
-        let wanted = std::mem::take(&mut self.meter.beside);
-        let mut talks: Vec<Option<Talk>> = wanted.iter().map(|_| None).collect();
-        for (at, talk) in self.world.carried().take_over() {
-            if let Some(known) = talks.get_mut(at) {
-                *known = Some(talk);
-            }
-        }
-        for (one, talk) in wanted.into_iter().zip(talks) {
-            self.keep(one, talk);
-        }
+    for (one, talk) in wanted.into_iter().zip(talks) {
+        meter::keep(runner, one, talk);
     }
 }
 

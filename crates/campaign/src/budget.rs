@@ -1,0 +1,71 @@
+//! What searches may still spend: conversations, and time from the first of them on.
+
+use crate::shrink::Budget;
+use units::Nanos;
+
+#[derive(Debug)]
+pub(crate) struct SearchBudget {
+    /// Of each search; `None`: none is wanted.
+    most: Option<Budget>,
+    began: Option<Nanos>,
+    spent: u64,
+}
+
+impl SearchBudget {
+    pub(crate) fn new(most: Option<Budget>) -> SearchBudget {
+        SearchBudget { most, began: None, spent: 0 }
+    }
+
+    /// Searches are wanted at all.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.most.is_some()
+    }
+
+    /// A search of its own begins.
+    pub(crate) fn renew(&mut self) {
+        self.began = None;
+        self.spent = 0;
+    }
+
+    /// Its time runs from the first time that is asked.
+    pub(crate) fn left(&mut self, now: Nanos) -> Option<Budget> {
+        let most = self.most?;
+        let gone = now - *self.began.get_or_insert(now);
+        let executions = most.executions.checked_sub(self.spent)?;
+        let left = Budget { executions, span: most.span - gone };
+        (left.executions > 0 && !left.span.is_zero()).then_some(left)
+    }
+
+    /// One conversation.
+    pub(crate) fn spend(&mut self) {
+        self.spent += 1;
+    }
+
+    /// Conversations of this search so far.
+    pub(crate) fn spent(&self) -> u64 {
+        self.spent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conversations_and_time_are_used_up_and_renewed() {
+        let (executions, span) = (2, Nanos::from_secs(10));
+        let mut budget = SearchBudget::new(Some(Budget { executions, span }));
+        let at = Nanos::from_secs;
+        let left = |executions, span| Some(Budget { executions, span: at(span) });
+        assert_eq!(budget.left(at(5)), left(2, 10));
+        budget.spend();
+        assert_eq!(budget.left(at(8)), left(1, 7));
+        assert_eq!(budget.left(at(15)), None);
+        budget.renew();
+        assert_eq!(budget.left(at(20)), left(2, 10));
+        (0..2).for_each(|_| budget.spend());
+        assert_eq!((budget.left(at(20)), budget.spent()), (None, 2));
+        assert!(!SearchBudget::new(None).is_wanted());
+        assert_eq!(SearchBudget::new(None).left(at(1)), None);
+    }
+}

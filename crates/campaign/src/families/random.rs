@@ -1,0 +1,230 @@
+//! Random data: many executions, of which those that fail are tried again.
+
+use crate::findings::Finding;
+use crate::trail::Suspect;
+use crate::{GRACE, PLAIN_DEADLINE, Runner, TRIES, habits, spoken};
+use dialogue::talk::{Talk, TalkEnd, TalkScript};
+use torture::case::{Case, Fuzz};
+use torture::fuzz;
+use torture::fuzz::Shot;
+use torture::judge;
+use torture::judge::{FailureKind, Judgement, TestOutcome};
+use torture::record::{Execution, pauses};
+use torture::result::{CaseResult, ExchangeResult};
+use units::Nanos;
+
+/// Executions that did not pass of which everything is kept.
+pub(crate) const KEPT_MAX: usize = 20;
+/// Failures after which no more is sent: the point is made.
+pub(crate) const FAILURES_MAX: u64 = 50;
+
+/// Hangs after which a case of random data sends no more: each costs its whole deadline, and most of
+/// them say what the one before said.
+pub(crate) const HANGS_MAX: u64 = 1;
+
+/// Time for half a message: a server that refuses it does so at once.
+const WAITING: Nanos = Nanos::SECOND;
+
+pub(crate) fn run(runner: &mut Runner<'_>, case: &Case, fuzz: &Fuzz, result: &mut CaseResult) {
+    let (mut failures, mut hangs, mut sent) = (0, 0, 0);
+    let count = fuzz.count.min(runner.settings.executions_max);
+    // a sample is spread over the whole
+    let mut indices = (0..count).map(|turn| turn * fuzz.count / count);
+    while failures < FAILURES_MAX
+        && !runner.is_stopped()
+        && !runner.case_is_over()
+        && !runner.life.is_gone()
+    {
+        let batch: Vec<u64> = indices.by_ref().take(runner.settings.workers.max(1)).collect();
+        if batch.is_empty() {
+            break;
+        }
+        let shots: Vec<Shot> = batch.iter().map(|one| shot(runner, case, fuzz, *one)).collect();
+        let scripts: Vec<TalkScript> = shots.iter().map(|shot| script(runner, shot)).collect();
+        let talks = runner.together(scripts.clone());
+        if talks.len() > 1 {
+            // whoever ended the server: all of them spoke before anybody looked
+            for (at, talk) in talks.iter().enumerate() {
+                let name = numbered(runner, batch[at]);
+                runner.trail.add(Suspect::of(case, &name, scripts[at].clone(), talk.clone()));
+            }
+        }
+        // judged in the order of their numbers, however many were under way at once
+        for (at, talk) in talks.into_iter().enumerate().take(shots.len()) {
+            if failures == FAILURES_MAX || runner.is_stopped() {
+                break;
+            }
+            let name = numbered(runner, batch[at]);
+            let (shot, script) = (&shots[at], scripts[at].clone());
+            let silent = talk.end == TalkEnd::Silent;
+            let fired = assess(runner, case, &name, shot, 1, script, talk);
+            let outcome = book(runner, case, name, shot, "", fired, result);
+            failures += u64::from(outcome == TestOutcome::Fail);
+            hangs += u64::from(outcome == TestOutcome::Fail && silent);
+        }
+        sent += batch.len() as u64;
+        if hangs >= HANGS_MAX && sent < count {
+            let note = format!("{hangs} of {sent} hung; the other {} were not sent", count - sent);
+            result.notes.push(note);
+            break;
+        }
+    }
+}
+
+fn numbered(runner: &Runner<'_>, index: u64) -> String {
+    format!("number {index}, seed {}", runner.settings.seed)
+}
+
+/// Sends random data, again when it did not pass, and keeps what came of it. `page` is what the
+/// tally's row begins with.
+pub(crate) fn execution(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    name: String,
+    shot: &Shot,
+    page: &str,
+    result: &mut CaseResult,
+) -> TestOutcome {
+    let fired = fire(runner, case, &name, shot, 1);
+    book(runner, case, name, shot, page, fired, result)
+}
+
+/// Keeps what did not pass, once it was tried again.
+pub(crate) fn book(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    name: String,
+    shot: &Shot,
+    page: &str,
+    (talk, judgement): (Talk, Judgement),
+    result: &mut CaseResult,
+) -> TestOutcome {
+    let row = format!("{page}{}", fuzz::tallied(shot, &talk));
+    *result.tally.entry(row).or_default() += 1;
+    // what we ended ourselves, for a bound of ours, says nothing of the server
+    if judgement.outcome.is_well() || talk.end == TalkEnd::Bounded {
+        return TestOutcome::Pass;
+    }
+    let kind = FailureKind::of(&talk, runner.profile.plain());
+    let silent = talk.end == TalkEnd::Silent;
+    let mut kept = ExchangeResult {
+        name,
+        judgement,
+        tries: 1,
+        failed: 1,
+        sent: spoken(&shot.moves),
+        received: talk.raw,
+        took: talk.over,
+        pauses: pauses(&shot.moves),
+    };
+    again(runner, case, shot, silent, &mut kept);
+    let outcome = kept.judgement.outcome;
+    if outcome == TestOutcome::Fail {
+        let mut script = script(runner, shot);
+        if kind == FailureKind::OutOfStep {
+            script.grace = GRACE;
+        }
+        let (case, name) = (case.clone(), kept.name.clone());
+        runner.findings.add(Finding { case, name, script, kind, slow: None });
+    }
+    result.outcome = result.outcome.max(outcome);
+    if !outcome.is_well() && result.exchanges.len() < KEPT_MAX {
+        result.exchanges.push(kept);
+    }
+    outcome
+}
+
+fn shot(runner: &Runner<'_>, case: &Case, fuzz: &Fuzz, index: u64) -> Shot {
+    let (values, fields) = (&runner.target.values, &runner.target.fields);
+    fuzz::shot(runner.settings.seed, &case.id, case.version, fuzz, index, values, fields)
+}
+
+pub(crate) fn script(runner: &mut Runner<'_>, shot: &Shot) -> TalkScript {
+    // what may be waited for is met with silence, rightly, however long
+    let rightly = judge::lacking(&spoken(&shot.moves)).map_or(Nanos::NEVER, |_| WAITING);
+    let silence = runner
+        .profile
+        .silence_max(runner.settings.silence_max)
+        .unwrap_or(Nanos::NEVER)
+        .min(rightly);
+    let mut script = runner.bare(shot.moves.clone(), PLAIN_DEADLINE.min(silence));
+    script.methods.clone_from(&shot.methods);
+    // the response that follows shows whether the two sides still agree where messages end
+    script.follow_up = shot.follows.then(|| habits::plain_request(runner.target, ""));
+    script
+}
+
+pub(crate) fn fire(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    name: &str,
+    shot: &Shot,
+    attempt: u32,
+) -> (Talk, Judgement) {
+    let script = script(runner, shot);
+    let talk = runner.hold(script.clone());
+    assess(runner, case, name, shot, attempt, script, talk)
+}
+
+pub(crate) fn assess(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    name: &str,
+    shot: &Shot,
+    attempt: u32,
+    mut script: TalkScript,
+    mut talk: Talk,
+) -> (Talk, Judgement) {
+    if judge::out_of_step(&talk, runner.profile.plain()).is_some() {
+        // a response to something surplus may have crossed the request that followed: this time
+        // it is waited for
+        script.grace = GRACE;
+        talk = runner.hold(script.clone());
+    }
+    let judgement = fuzz::judge(shot, &talk, runner.profile.plain());
+    let (script, judged) = (&script, &judgement);
+    let execution = Execution { case, name, attempt, script, talk: &talk, judgement: judged };
+    runner.told(&execution);
+    (talk, judgement)
+}
+
+/// What does not come back is no finding.
+fn again(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    shot: &Shot,
+    silent: bool,
+    kept: &mut ExchangeResult,
+) {
+    if silent && !runner.is_stopped() {
+        // a machine that has become slow since is given more time; one that hangs is not
+        let asked = runner.ask(&habits::plain_request(runner.target, ""));
+        if asked
+            .replies
+            .responses
+            .first()
+            .is_some_and(|response| runner.profile.plain().is(response))
+        {
+            runner.profile.plain_took(asked.over);
+        }
+        // silence is waited for side by side
+        let scripts: Vec<TalkScript> = (1..TRIES).map(|_| script(runner, shot)).collect();
+        for (script, talk) in scripts.clone().into_iter().zip(runner.together(scripts)) {
+            kept.tries += 1;
+            let judged = assess(runner, case, &kept.name.clone(), shot, kept.tries, script, talk);
+            kept.failed += u32::from(!judged.1.outcome.is_well());
+        }
+    }
+    while kept.tries < TRIES && !runner.is_stopped() && !runner.life.is_gone() {
+        kept.tries += 1;
+        let (_, judgement) = fire(runner, case, &kept.name, shot, kept.tries);
+        kept.failed += u32::from(!judgement.outcome.is_well());
+    }
+    if silent && kept.tries > 1 && kept.failed == 1 && runner.settings.silence_max.is_some() {
+        // it was given little time, and answers with more
+        kept.judgement.outcome = TestOutcome::Pass;
+    }
+    if kept.failed < kept.tries.div_ceil(2) + 1 && kept.judgement.outcome == TestOutcome::Fail {
+        kept.judgement.outcome = TestOutcome::Flaky;
+    }
+}

@@ -1,0 +1,36 @@
+//! What failed in a run, and is to be shrunk.
+
+use dialogue::talk::TalkScript;
+use torture::case::Case;
+use torture::judge::FailureKind;
+use units::Nanos;
+
+/// Failures of one run that are shrunk at most.
+const FINDINGS_MAX: usize = 32;
+/// A conversation that failed.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    pub(crate) case: Case,
+    pub(crate) name: String,
+    pub(crate) script: TalkScript,
+    pub(crate) kind: FailureKind,
+    /// What it took, of one that takes too long.
+    pub(crate) slow: Option<Nanos>,
+}
+
+/// Failures to be shrunk, the first of each kind in its case.
+#[derive(Debug, Default)]
+pub(crate) struct Findings(Vec<Finding>);
+
+impl Findings {
+    pub(crate) fn add(&mut self, finding: Finding) {
+        let known = |one: &Finding| one.case.id == finding.case.id && one.kind == finding.kind;
+        if self.0.len() < FINDINGS_MAX && !self.0.iter().any(known) {
+            self.0.push(finding);
+        }
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.0)
+    }
+}

@@ -1,0 +1,116 @@
+//! What the server has that a case may need, and what it does with harmless oddities, before anything is
+//! judged.
+
+use crate::scripts::LINGER;
+use crate::{GRACE, ODDITIES, PLAIN_DEADLINE, Runner, ServerCommand, habits};
+use dialogue::talk::{Move, Talk};
+use dialogue::text;
+use torture::case::Need;
+use torture::judge;
+use torture::result::{Habits, RunResult};
+use units::Nanos;
+
+/// How long a body is withheld, to see whether the server waits for it.
+const WITHHELD: Nanos = Nanos::from_millis(500);
+
+/// What the server has that a case may need.
+pub(crate) fn offers(runner: &mut Runner<'_>, result: &mut RunResult) -> Vec<Need> {
+    let plain = runner.ask(&habits::plain_request(runner.target, ""));
+    let mut has = habits::offers(&plain, &ranges(runner));
+    runner.profile.learn_page(&plain);
+    has.extend(runner.profile.has_table().then_some(Need::Table));
+    has.extend(early(runner));
+    result.post_trouble = post_trouble(runner);
+    if runner.target.takes_bodies && result.post_trouble.is_none() {
+        has.push(Need::Post);
+        has.extend(reads_bodies(runner).then_some(Need::Reading));
+    }
+    if !runner.settings.pages.is_empty() {
+        has.push(Need::Pages);
+    }
+    if runner.settings.expensive.is_some() {
+        has.push(Need::Expensive);
+    }
+    if runner.settings.soak.is_some() {
+        has.push(Need::Soak);
+    }
+    if runner.world.device().is_ok() {
+        has.push(Need::Device);
+    }
+    let gives = |errand: &ServerCommand| runner.settings.errands.contains(errand);
+    if gives(&ServerCommand::Restart) {
+        has.push(Need::Restart);
+    }
+    if gives(&ServerCommand::Starve) && gives(&ServerCommand::Relieve) {
+        has.push(Need::Starve);
+    }
+    has
+}
+
+/// What the server does with early data, where a case wants to know.
+fn early(runner: &mut Runner<'_>) -> Vec<Need> {
+    let early = [Need::EarlyTicket, Need::EarlyData];
+    let asked = runner.cases.iter().flat_map(|case| &case.needs).any(|need| early.contains(need));
+    if !asked || !runner.target.spoken.is_http3() || runner.is_stopped() {
+        return Vec::new();
+    }
+    let talk = runner.ask(&habits::early_request(runner.target));
+    let heard = |name| habits::is_heard(&talk, name);
+    match (heard("no-ticket"), heard("early-accepted"), heard("early-rejected")) {
+        (false, true, _) => early.to_vec(),
+        (false, false, true) => early[..1].to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+fn ranges(runner: &mut Runner<'_>) -> Talk {
+    runner.ask(&habits::plain_request(runner.target, "Range: bytes=0-0\r\n"))
+}
+
+/// A plain POST is answered below 400, or what came back.
+fn post_trouble(runner: &mut Runner<'_>) -> Option<String> {
+    let target = runner.target;
+    if !target.takes_bodies || target.spoken.has_frames() {
+        return None;
+    }
+    let talk = post(runner, "x", PLAIN_DEADLINE);
+    let taken = talk.replies.responses.first().is_some_and(|response| response.status < 400);
+    (!taken).then(|| judge::seen(&talk))
+}
+
+/// A POST of one byte of which this much is sent.
+fn post(runner: &mut Runner<'_>, body: &str, deadline: Nanos) -> Talk {
+    let target = runner.target;
+    let (path, host, ours) = (&target.values.post, &target.values.host, &target.fields);
+    let head =
+        format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{ours}Content-Length: 1\r\n\r\n{body}");
+    let mut script = runner.bare(vec![Move::Send(head.into_bytes())], deadline);
+    script.methods = vec!["POST".to_owned()];
+    runner.hold(script)
+}
+
+/// Nothing is answered while the body is withheld.
+fn reads_bodies(runner: &mut Runner<'_>) -> bool {
+    !runner.target.spoken.has_frames() && post(runner, "", WITHHELD).replies.responses.is_empty()
+}
+
+/// What it does with the oddities.
+pub(crate) fn oddities(runner: &mut Runner<'_>) -> Habits {
+    let mut habits = Habits::default();
+    if runner.target.spoken.has_frames() {
+        // the oddities are lines of HTTP/1.1
+        return habits;
+    }
+    for (name, method, bytes) in ODDITIES {
+        if runner.is_stopped() {
+            break;
+        }
+        let made = text::bytes(bytes, &runner.target.values).unwrap_or_default();
+        let mut script = runner.bare(vec![Move::Send(made)], PLAIN_DEADLINE);
+        script.methods = vec![method.to_owned()];
+        (script.grace, script.linger) = (GRACE, LINGER);
+        let talk = runner.hold(script);
+        habits.seen.push((name.to_owned(), judge::seen(&talk)));
+    }
+    habits
+}

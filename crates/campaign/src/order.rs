@@ -1,0 +1,154 @@
+//! The order of a run: plain requests first, then what the server offers and how it fares when it is quiet, then
+//! case by case, and at last the shrinking.
+
+use crate::life::Struck;
+use crate::pressure::blame;
+use crate::{
+    CampaignEvent, GATE, Runner, Settings, TestTarget, Watcher, World, baseline, culprit, families,
+    gate, offers, preconditions, shrinking, tries,
+};
+use torture::case::{Case, Need};
+use torture::judge::TestOutcome;
+use torture::result::{CaseResult, RunResult};
+
+/// Runs the cases, in their order. `watcher` hears of everything as it happens.
+pub fn run(
+    target: &TestTarget,
+    settings: &Settings,
+    cases: &[Case],
+    world: &mut dyn World,
+    watcher: &mut dyn Watcher,
+) -> RunResult {
+    let start = world.now();
+    let mut runner = Runner::new(target, settings, cases, world, watcher);
+    let mut result = RunResult { slots_named: settings.slots, ..RunResult::default() };
+    match preconditions::check(&mut runner) {
+        Ok(plain) => runner.be_ready(plain),
+        Err(why) => {
+            result.ended_early = Some(why);
+            result.end(runner.world.stopped());
+            result.took = runner.world.now() - start;
+            return result;
+        }
+    }
+    result.plain = runner.profile.plain().clone();
+    result.habits = offers::oddities(&mut runner);
+    let has = offers::offers(&mut runner, &mut result);
+    result.baseline = Some(baseline::measure(&mut runner));
+    runner.profile.learn_quiet(result.baseline.unwrap_or_default());
+    runner.life.begin(runner.world);
+    families::hold_beside(&mut runner);
+    let (fatal, calm): (Vec<&Case>, Vec<&Case>) =
+        cases.iter().partition(|case| families::is_fatal(case));
+    cases_of(&mut runner, calm, &has, &mut result);
+    if result.ended_early.is_none() {
+        result.shrunk = shrinking::shrink_all(&mut runner);
+        runner.life.forget(runner.world);
+        cases_of(&mut runner, fatal, &has, &mut result);
+    }
+    families::let_go_beside(&mut runner);
+    result.cases.sort_by(|one, other| one.case.id.cmp(&other.case.id));
+    result.end(runner.world.stopped());
+    result.took = runner.world.now() - start;
+    result.habits.seen.extend(runner.profile.into_traits());
+    result.probes = runner.prober.into_kept();
+    result.server = runner.life.into_seen();
+    result
+}
+
+/// Carries cases out until the last, a wish to end, or the loss of the server.
+fn cases_of(runner: &mut Runner<'_>, mut cases: Vec<&Case>, has: &[Need], result: &mut RunResult) {
+    let beside = families::is_beside(runner);
+    cases.sort_by_key(|case| families::place(case, beside));
+    for case in cases {
+        if runner.is_stopped() {
+            return;
+        }
+        runner.report(CampaignEvent::CaseBegins(case));
+        let mut done = case_of(runner, case, has);
+        done.mask(&runner.target.secrets);
+        runner.report(CampaignEvent::CaseOver(&done));
+        families::heed_beside(runner, &done);
+        let lost = matches!(done.recovery, Some(None));
+        let id = done.case.id.clone();
+        result.cases.push(done);
+        if lost {
+            let span = units::show::duration(GATE);
+            result.ended_early =
+                Some(format!("no plain request was answered as before within {span} of {id}"));
+            return;
+        }
+    }
+}
+
+fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
+    let start = runner.world.now();
+    let mut result = CaseResult::of(case);
+    runner.trail.begin_case();
+    runner.life.begin_case();
+    runner.pressed.begin_case();
+    let given = |need: &Need| match need {
+        Need::Post => runner.target.takes_bodies,
+        Need::Tls => runner.target.tls_name.is_some(),
+        _ => has.contains(need),
+    };
+    if let Some(need) = case.needs.iter().find(|need| !given(need)) {
+        result.outcome = TestOutcome::Skipped;
+        let why = runner.world.device().err().filter(|_| *need == Need::Device);
+        result.skipped = Some(why.unwrap_or_else(|| need.missing().to_owned()));
+        return result;
+    }
+    let version = case.version_spoken();
+    if version != runner.target.spoken.version() {
+        result.outcome = TestOutcome::Skipped;
+        result.skipped = Some(format!("it speaks HTTP/{version} (--http {version})"));
+        return result;
+    }
+    if let Some(why) = runner.world.governor().barred(&case.id) {
+        result.outcome = TestOutcome::Skipped;
+        result.skipped = Some(why.to_owned());
+        return result;
+    }
+    let before = gate::announce(runner, case);
+    for exchange in &case.exchanges {
+        if runner.is_stopped() || runner.case_is_over() || runner.life.is_gone() {
+            break;
+        }
+        let done = tries::exchange(runner, case, exchange);
+        result.outcome = result.outcome.max(done.judgement.outcome);
+        result.exchanges.push(done);
+    }
+    if let Some(fuzz) = &case.fuzz {
+        families::random::run(runner, case, fuzz, &mut result);
+    }
+    if let Some(family) = &case.family {
+        families::run(runner, case, family, &mut result);
+    }
+    gate::conclude(runner, before, &mut result);
+    result.recovery = gate::pass(runner);
+    if result.recovery.is_some() {
+        result.outcome = result.outcome.max(TestOutcome::Fail);
+    }
+    let struck = runner.life.judge_case(runner.world, &mut result);
+    name_culprit(runner, case, struck, &mut result);
+    runner.life.end_case(runner.world, &mut result);
+    result.took = runner.world.now() - start;
+    result
+}
+
+/// Something befell the server: which bytes did it?
+fn name_culprit(runner: &mut Runner<'_>, case: &Case, struck: Struck, result: &mut CaseResult) {
+    if families::presses(case) {
+        // what presses fails by its numbers, unless a process ended
+        if struck != Struck::Nobody {
+            blame::blame(runner, case, result);
+        }
+        return;
+    }
+    let late = result.recovery.is_some() || runner.trail.lost_touch() || struck != Struck::Nobody;
+    if late && result.recovery != Some(None) {
+        culprit::attribute(runner, case, result);
+    } else if late {
+        culprit::suspect(runner, case, struck, result);
+    }
+}

@@ -1,0 +1,80 @@
+//! The probes beside: how they are sent, and those that are kept for the result.
+
+use crate::probes::{Pattern, ProbeListener, Probed, Probes, Probing};
+use crate::{PROBES_MAX, Watcher, World};
+use torture::result::Probe;
+use units::Nanos;
+
+#[derive(Debug)]
+pub(crate) struct Prober {
+    probing: Probing,
+    /// The start of the run, from which probes count.
+    origin: Nanos,
+    /// Of the whole run, [`PROBES_MAX`] at most.
+    kept: Vec<Probe>,
+}
+
+impl Prober {
+    pub(crate) fn new(probing: Probing, origin: Nanos) -> Prober {
+        Prober { probing, origin, kept: Vec::new() }
+    }
+
+    /// Between two probes of a kind.
+    pub(crate) fn every(&self) -> Nanos {
+        self.probing.every
+    }
+
+    /// Time for each.
+    pub(crate) fn deadline(&self) -> Nanos {
+        self.probing.deadline
+    }
+
+    /// Probes come on a kept connection too.
+    pub(crate) fn keeps(&self) -> bool {
+        self.probing.keep
+    }
+
+    pub(crate) fn keep_connection(&mut self, keep: bool) {
+        self.probing.keep = keep;
+    }
+
+    /// No shorter deadline than the quiet server needs.
+    pub(crate) fn settle(&mut self, p99: Nanos) {
+        self.probing.settle(p99);
+    }
+
+    pub(crate) fn origin(&self) -> Nanos {
+        self.origin
+    }
+
+    /// Plays what this director directs, with probes beside it: those that were sent.
+    pub(crate) fn play(
+        &mut self,
+        world: &mut dyn World,
+        watcher: &mut dyn Watcher,
+        pattern: Pattern,
+        director: &mut dyn ProbeListener,
+    ) -> Vec<Probe> {
+        let probes = Probes::new(&self.probing, pattern);
+        let mut both = Probed::new(director, probes, watcher);
+        world.play(&mut both);
+        let felt = both.into_felt();
+        let room = PROBES_MAX.saturating_sub(self.kept.len());
+        self.kept.extend(felt.iter().take(room).cloned());
+        felt
+    }
+
+    /// How many are kept so far.
+    pub(crate) fn count(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Those that were kept after so many.
+    pub(crate) fn kept_since(&self, count: usize) -> &[Probe] {
+        &self.kept[count..]
+    }
+
+    pub(crate) fn into_kept(self) -> Vec<Probe> {
+        self.kept
+    }
+}

@@ -1,0 +1,108 @@
+//! What is sent: the scripts of exchanges, of frames, of segments, and of the probes beside them.
+
+use crate::{GRACE, Runner, habits};
+use dialogue::http2::{Spoken, write};
+use dialogue::http3;
+use dialogue::packets::{PacketContent, PacketStep};
+use dialogue::talk::{Awaited, Move, TalkScript};
+use dialogue::text;
+use dialogue::text::Values;
+use torture::case::{Exchange, ScriptStep};
+use units::Nanos;
+
+/// How long the server is given to close a connection that it said it would close.
+pub(crate) const LINGER: Nanos = Nanos::from_secs(2);
+/// The same behind GOAWAY: what a case asks of the end of the connection it waits for by itself.
+const FRAMES_LINGER: Nanos = Nanos::from_millis(200);
+
+/// Of an exchange, in whatever it speaks.
+pub(crate) fn of_exchange(runner: &mut Runner<'_>, exchange: &Exchange) -> TalkScript {
+    let marker = format!("m{}", runner.next_serial());
+    let values = runner.profile.values(&runner.target.values, marker);
+    let steps = exchange.steps.iter().map(|step| compile(step, &values)).collect();
+    if exchange.is_raw() {
+        return of_segments(runner, exchange, steps);
+    }
+    if runner.target.spoken.has_frames() {
+        return of_frames(runner, exchange, steps);
+    }
+    let follow_up = exchange.in_step.then(|| habits::plain_request(runner.target, ""));
+    let mut script = runner.bare(steps, exchange.deadline);
+    script.methods.clone_from(&exchange.methods);
+    script.follow_up = follow_up;
+    script.grace = GRACE;
+    script.linger = LINGER;
+    script
+}
+
+/// A conversation of frames: the opening before them, and behind them a PING, which says that all of
+/// them were read, and a valid request on a stream of its own.
+fn of_frames(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> TalkScript {
+    let mut all = Vec::new();
+    let over_quic = runner.target.spoken.is_http3();
+    let behind = http3::follow_up_stream(&steps);
+    let by_hand = steps.iter().any(http3::packets::is_said);
+    let bare = !by_hand && steps.iter().any(http3::datagrams::is_said);
+    if exchange.opening && over_quic {
+        all.push(Move::Send(http3::write::opening()));
+    } else if exchange.opening {
+        all.push(Move::Send(write::opening()));
+        all.push(Move::Await(Awaited::Settings));
+        all.push(Move::Send(write::settings_ack()));
+    }
+    all.extend(steps);
+    if exchange.in_step && !over_quic {
+        all.push(Move::Send(write::ping()));
+    }
+    TalkScript {
+        follow_up: exchange.in_step.then(|| habits::follow_up(runner.target, behind)),
+        spoken: match (over_quic, bare) {
+            (true, true) => Spoken::Datagrams,
+            (true, false) => Spoken::Http3,
+            (false, _) => Spoken::Http2Raw,
+        },
+        methods: exchange.methods.clone(),
+        grace: GRACE,
+        linger: FRAMES_LINGER,
+        ..runner.bare(all, exchange.deadline)
+    }
+}
+
+/// The script of an exchange. Where its steps do not say what the parts are of, they are of a plain
+/// request that asks for the end of the connection.
+fn of_segments(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> TalkScript {
+    let script = segments(runner, steps, exchange.deadline);
+    TalkScript { methods: exchange.methods.clone(), ..script }
+}
+
+/// These steps, segment by segment.
+pub(crate) fn segments(
+    runner: &mut Runner<'_>,
+    mut steps: Vec<Move>,
+    deadline: Nanos,
+) -> TalkScript {
+    let said = |step: &Move| matches!(step, Move::Packet(PacketStep::Stream(_)));
+    if !steps.iter().any(said) {
+        let plain = habits::plain_request(runner.target, "Connection: close\r\n");
+        steps.insert(0, Move::Packet(PacketStep::Stream(PacketContent::Bytes(plain))));
+    }
+    let bare = runner.bare(steps, deadline);
+    TalkScript { tls_name: None, grace: GRACE, linger: LINGER, ..bare }
+}
+
+/// A step, with what its places stand for.
+pub(crate) fn compile(step: &ScriptStep, values: &Values) -> Move {
+    match step {
+        // the reader of cases has tried it
+        ScriptStep::Send(text) => Move::Send(text::bytes(text, values).unwrap_or_default()),
+        ScriptStep::Pause(span) => Move::Pause(*span),
+        ScriptStep::Await(what) => Move::Await(*what),
+        ScriptStep::Urgent => Move::Urgent,
+        ScriptStep::HalfClose => Move::HalfClose,
+        ScriptStep::Reset => Move::Reset,
+        ScriptStep::Close => Move::Close,
+        ScriptStep::StopReading => Move::StopReading,
+        ScriptStep::Read => Move::Read,
+        ScriptStep::Packet(step) => Move::Packet(step.compiled(values)),
+    }
+}

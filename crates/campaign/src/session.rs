@@ -1,0 +1,214 @@
+//! The session with a server under test: who is tested and how, the world that it is tested in, and what is
+//! known so far, a drawer for each thing. It has conversations, and tells of them; what is said in them, and what
+//! is made of it, is the business of cases, families and searches, which are given the session.
+
+use crate::budget::SearchBudget;
+use crate::findings::Findings;
+use crate::hangs::HangsSeen;
+use crate::health::HealthCheck;
+use crate::life::{Life, Struck};
+use crate::lints::Lints;
+use crate::prober::Prober;
+use crate::probes::{Pattern, ProbeListener};
+use crate::profile::ServerProfile;
+use crate::rounds::LargestRounds;
+use crate::shrink::Budget;
+use crate::slow_states::SlowStates;
+use crate::trail::Trail;
+use crate::{CampaignEvent, PLAIN_DEADLINE, Settings, TestTarget, Watcher, World, bounds, habits};
+use conduit::OpenOptions;
+use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
+use torture::case::Case;
+use torture::judge::Plain;
+use torture::record::Execution;
+use torture::result::Probe;
+use units::Nanos;
+
+pub(crate) struct Runner<'a> {
+    pub(crate) target: &'a TestTarget,
+    pub(crate) settings: &'a Settings,
+    /// Everything that was asked for.
+    pub(crate) cases: &'a [Case],
+    pub(crate) world: &'a mut dyn World,
+    watcher: &'a mut dyn Watcher,
+    /// Numbers the markers.
+    serial: u64,
+    pub(crate) profile: ServerProfile,
+    pub(crate) health: HealthCheck,
+    pub(crate) prober: Prober,
+    pub(crate) lints: Lints,
+    pub(crate) life: Life,
+    pub(crate) trail: Trail,
+    pub(crate) hangs: HangsSeen,
+    pub(crate) findings: Findings,
+    pub(crate) budget: SearchBudget,
+    pub(crate) pressed: LargestRounds,
+    /// Slow states that were held.
+    pub(crate) states: SlowStates,
+}
+
+impl<'a> Runner<'a> {
+    pub(crate) fn new(
+        target: &'a TestTarget,
+        settings: &'a Settings,
+        cases: &'a [Case],
+        world: &'a mut dyn World,
+        watcher: &'a mut dyn Watcher,
+    ) -> Runner<'a> {
+        let start = world.now();
+        Runner {
+            target,
+            settings,
+            cases,
+            world,
+            watcher,
+            serial: 0,
+            profile: ServerProfile::default(),
+            health: HealthCheck::default(),
+            prober: Prober::new(settings.probing.clone(), start),
+            lints: Lints::default(),
+            life: Life::new(start),
+            trail: Trail::new(settings.search.is_some()),
+            hangs: HangsSeen::default(),
+            findings: Findings::default(),
+            budget: SearchBudget::new(settings.search),
+            pressed: LargestRounds::default(),
+            states: SlowStates::default(),
+        }
+    }
+}
+
+impl Runner<'_> {
+    pub(crate) fn now(&mut self) -> Nanos {
+        self.world.now()
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.world.stopped().is_some()
+    }
+
+    /// The bound on its time has ended the case.
+    pub(crate) fn case_is_over(&mut self) -> bool {
+        let now = self.now();
+        self.world.governor().case_ends().is_some_and(|at| at <= now)
+    }
+
+    /// The probed page answers, and this is what: the run can begin.
+    pub(crate) fn be_ready(&mut self, plain: Plain) {
+        self.profile.learn_plain(plain);
+        self.watcher.hear(CampaignEvent::Ready(self.profile.plain()));
+    }
+
+    /// Whoever looks on hears of it.
+    pub(crate) fn report(&mut self, event: CampaignEvent<'_>) {
+        self.watcher.hear(event);
+    }
+
+    /// A number that no other marker of the run has.
+    pub(crate) fn next_serial(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
+    }
+
+    /// Conversations and time that searches may still take; `None` when none is left or wanted.
+    pub(crate) fn budget_left(&mut self) -> Option<Budget> {
+        if !self.budget.is_wanted() || self.is_stopped() {
+            return None;
+        }
+        let now = self.now();
+        self.budget.left(now)
+    }
+
+    /// Takes one conversation out of what is left; `None` when none is.
+    pub(crate) fn spend(&mut self) -> Option<()> {
+        self.budget_left()?;
+        self.budget.spend();
+        Some(())
+    }
+
+    /// These steps on a connection of their own, from now on.
+    pub(crate) fn bare(&mut self, steps: Vec<Move>, deadline: Nanos) -> TalkScript {
+        TalkScript {
+            peer: self.target.peer.clone(),
+            options: OpenOptions { nodelay: true, ..OpenOptions::default() },
+            // QUIC has its own
+            tls_name: self.target.tls_name.clone().filter(|_| !self.target.spoken.is_http3()),
+            spoken: self.target.spoken,
+            start: self.world.now(),
+            steps,
+            methods: vec!["GET".to_owned()],
+            deadline,
+            follow_up: None,
+            grace: Nanos::ZERO,
+            linger: Nanos::ZERO,
+            hold: false,
+            probe: false,
+        }
+    }
+
+    /// Sends bytes that are nothing odd.
+    pub(crate) fn ask(&mut self, bytes: &[u8]) -> Talk {
+        let mut script = self.bare(vec![Move::Send(bytes.to_vec())], PLAIN_DEADLINE);
+        script.probe = true;
+        self.hold(script)
+    }
+
+    pub(crate) fn hold(&mut self, script: TalkScript) -> Talk {
+        let mut talks = self.together(vec![script]);
+        talks.pop().expect("a world gives back a talk for each script")
+    }
+
+    /// Has conversations all at once; every response is looked at.
+    pub(crate) fn together(&mut self, scripts: Vec<TalkScript>) -> Vec<Talk> {
+        let odd = scripts.iter().any(|script| !script.probe);
+        let talks = self.world.talk(scripts);
+        talks.iter().for_each(|talk| self.lints.see(talk));
+        if odd && bounds::is_spared(self.world.governor()) && talks.iter().any(gave_no_sign) {
+            // the governor hears whether it still answers, and stops the run where it does not
+            let request = self.health.request(self.target);
+            self.ask(&request);
+        }
+        talks
+    }
+
+    /// Plays what this director directs, with probes of the server's health beside it, and gives the
+    /// probes. They are kept with the run's, and the watcher hears of each.
+    pub(crate) fn play_probed(
+        &mut self,
+        case: &str,
+        director: &mut dyn ProbeListener,
+    ) -> Vec<Probe> {
+        let new = habits::plain_request(self.target, "Connection: close\r\n");
+        let new = TalkScript { probe: true, ..self.bare(vec![Move::Send(new)], PLAIN_DEADLINE) };
+        let pattern = Pattern {
+            new,
+            keep: match self.target.spoken.has_frames() {
+                true => habits::plain_frame(self.target, ""),
+                false => habits::plain_request(self.target, ""),
+            },
+            plain: self.profile.plain().clone(),
+            origin: self.prober.origin(),
+            case: case.to_owned(),
+        };
+        self.prober.play(self.world, self.watcher, pattern, director)
+    }
+
+    /// A conversation of a case is over: everybody hears of it.
+    pub(crate) fn told(&mut self, execution: &Execution<'_>) {
+        let struck = self.life.hear(self.world);
+        self.told_of(execution, struck);
+    }
+
+    /// The same, where it is known whom of the server it struck.
+    pub(crate) fn told_of(&mut self, execution: &Execution<'_>, struck: Struck) {
+        self.watcher.hear(CampaignEvent::ConversationOver(execution));
+        self.hangs.see(execution);
+        self.trail.hear(execution, struck);
+    }
+}
+
+/// Nothing came back: the server may be gone.
+fn gave_no_sign(talk: &Talk) -> bool {
+    matches!(talk.end, TalkEnd::Silent | TalkEnd::Unconnected(_))
+        && talk.replies.responses.is_empty()
+}

@@ -1,0 +1,132 @@
+//! The shortest conversation that still fails in the same way, of each finding.
+
+use crate::findings::Finding;
+use crate::search::{is_lost, mostly};
+use crate::service_time::is_as_slow;
+use crate::shrink::shrink;
+use crate::{CampaignEvent, Runner, gate, spoken};
+use dialogue::talk::{Move, Talk, TalkScript};
+use torture::judge;
+use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
+use torture::record::{Execution, sent};
+use torture::result::Shrunk;
+use units::Nanos;
+
+/// How long silence is a hang while candidates are tried; the last one is given its full time.
+const HANG_SPAN: Nanos = Nanos::from_millis(500);
+/// What fails with words is given so many times as long as the first failure took, and at least
+/// this long.
+const TIMES_AS_LONG: u64 = 4;
+const SPAN_MIN: Nanos = Nanos::from_millis(100);
+
+/// Shrinks what failed, as far as the budget goes.
+pub(crate) fn shrink_all(runner: &mut Runner<'_>) -> Vec<Shrunk> {
+    runner.budget.renew();
+    let mut all = Vec::new();
+    for finding in runner.findings.take() {
+        if runner.budget_left().is_none() {
+            break;
+        }
+        all.extend(shrink_one(runner, &finding));
+    }
+    all
+}
+
+/// `None` where it does not fail any more.
+pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<Shrunk> {
+    let before = runner.budget.spent();
+    let whole = &finding.script.steps;
+    let start = runner.now();
+    if mostly(runner, |runner| fails(runner, finding, &finding.script, whole)) != Some(true) {
+        return None;
+    }
+    let took = Nanos((runner.now() - start).0.saturating_mul(TIMES_AS_LONG));
+    let pauses = whole.iter().map(|step| if let Move::Pause(span) = step { span.0 } else { 0 });
+    let pauses = Nanos(pauses.fold(0, u64::saturating_add));
+    // half a message is waited for: no server need answer it
+    let whole_message = |moves: &[Move]| {
+        let bytes = sent(moves);
+        judge::lacking(&bytes).is_none() && faulty::reacts(&bytes)
+    };
+    let complete = whole_message(whole);
+    let span = if finding.kind == FailureKind::Hang { HANG_SPAN } else { took.max(SPAN_MIN) };
+    let deadline = (span + pauses).min(finding.script.deadline);
+    let hasty = TalkScript { deadline, ..finding.script.clone() };
+    let mut found = shrink(whole, &mut |moves| {
+        if complete && !whole_message(moves) {
+            return Some(false);
+        }
+        mostly(runner, |runner| fails(runner, finding, &hasty, moves))
+    });
+    if finding.kind == FailureKind::Hang {
+        let moves = found.moves.clone();
+        let sure = mostly(runner, |runner| fails(runner, finding, &finding.script, &moves));
+        if sure != Some(true) {
+            found.moves.clone_from(whole);
+            found.finished = false;
+        }
+    }
+    if finding.slow.is_some() {
+        // where half the time is reached is no boundary of the server's
+        found.boundaries.clear();
+    }
+    let script = TalkScript { steps: found.moves, ..finding.script.clone() };
+    let shrunk = Shrunk {
+        case: finding.case.id.clone(),
+        name: finding.name.clone(),
+        kind: finding.kind,
+        from: spoken(whole).len(),
+        script,
+        boundaries: found.boundaries,
+        executions: runner.budget.spent() - before,
+        finished: found.finished,
+    };
+    show(runner, finding, &shrunk);
+    Some(shrunk)
+}
+
+/// Whether these steps fail in the way of the finding.
+fn fails(
+    runner: &mut Runner<'_>,
+    finding: &Finding,
+    script: &TalkScript,
+    moves: &[Move],
+) -> Option<bool> {
+    runner.spend()?;
+    let start = runner.now();
+    let script = TalkScript { steps: moves.to_vec(), start, ..script.clone() };
+    let talk = runner.hold(script.clone());
+    let lost = is_lost(runner)?;
+    if finding.kind == FailureKind::Lost || lost {
+        return Some(lost && finding.kind == FailureKind::Lost);
+    }
+    if let Some(before) = finding.slow {
+        return Some(is_as_slow(&talk, before));
+    }
+    let same = FailureKind::of(&talk, runner.profile.plain()) == finding.kind;
+    Some(same && judged(&script, &talk, runner.profile.plain()).outcome == TestOutcome::Fail)
+}
+
+/// Has the shortest conversation once more, for whoever looks on.
+fn show(runner: &mut Runner<'_>, finding: &Finding, shrunk: &Shrunk) {
+    if runner.is_stopped() {
+        return;
+    }
+    let script = TalkScript { start: runner.now(), ..shrunk.script.clone() };
+    let talk = runner.hold(script.clone());
+    let judgement = judged(&script, &talk, runner.profile.plain());
+    gate::pass(runner);
+    let execution = Execution {
+        case: &finding.case,
+        name: &finding.name,
+        attempt: 1,
+        script: &script,
+        talk: &talk,
+        judgement: &judgement,
+    };
+    runner.report(CampaignEvent::FailureShrunk { shrunk, execution: &execution });
+}
+
+fn judged(script: &TalkScript, talk: &Talk, plain: &Plain) -> Judgement {
+    judge::random(script, talk, plain)
+}

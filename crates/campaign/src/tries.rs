@@ -1,0 +1,204 @@
+//! Tries of an exchange. A server that keeps silent costs its whole deadline each time, so silence is
+//! waited for side by side: a short first try says whether there is anything to be sure of, and what
+//! it takes to be sure is had at once.
+
+use crate::life::Struck;
+use crate::trail::Suspect;
+use crate::{Runner, TRIES, heir, scripts, spoken};
+use dialogue::talk::{Talk, TalkEnd, TalkScript};
+use std::collections::VecDeque;
+use torture::case::{Case, Exchange};
+use torture::judge;
+use torture::judge::{FailureKind, Judgement, TestOutcome};
+use torture::record;
+use torture::record::Execution;
+use torture::result::ExchangeResult;
+use units::Nanos;
+
+/// How long the first try waits for a silent server.
+pub(crate) const PATIENCE: Nanos = Nanos::SECOND;
+/// Tries that are had side by side behind a first one that met silence.
+pub(crate) const TOGETHER: usize = 2;
+
+/// The tries of one exchange that are under way.
+#[derive(Debug, Default)]
+pub(crate) struct Tries {
+    /// Had already, to be judged in their turn.
+    waiting: VecDeque<(TalkScript, Talk)>,
+    /// The first try met silence, and so did all that were had side by side: it counts too.
+    pub(crate) silent: bool,
+    /// What was said before the first try.
+    pub(crate) before: Vec<Suspect>,
+}
+
+/// Has an exchange, again where it fails: it is a finding when it fails in most of its tries.
+pub(crate) fn exchange(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    exchange: &Exchange,
+) -> ExchangeResult {
+    let mut kept: Option<ExchangeResult> = None;
+    let (mut tries, mut failed) = (0, 0);
+    let mut had = Tries::default();
+    while tries < TRIES - u32::from(had.silent)
+        && !runner.is_stopped()
+        && !(tries > 0 && runner.case_is_over())
+    {
+        let (script, talk) = next_try(runner, case, exchange, tries, &mut had);
+        let sent = spoken(&script.steps);
+        if talk.end == TalkEnd::Ours && runner.is_stopped() {
+            // it was cut short: that says nothing of the server
+            break;
+        }
+        let mut judgement = judge::judge(exchange, case.level, &talk, runner.profile.plain());
+        tries += 1;
+        let struck = runner.life.hear(runner.world);
+        accuse(struck, &mut judgement, &talk, kept.as_mut());
+        let execution = Execution {
+            case,
+            name: &exchange.name,
+            attempt: tries,
+            script: &script,
+            talk: &talk,
+            judgement: &judgement,
+        };
+        runner.told_of(&execution, struck);
+        let bad = matches!(
+            judgement.outcome,
+            TestOutcome::Fail | TestOutcome::Inconclusive | TestOutcome::Crashed
+        );
+        failed += u32::from(bad);
+        if kept.as_ref().is_none_or(|kept| bad && kept.judgement.outcome != TestOutcome::Crashed) {
+            kept = Some(ExchangeResult {
+                name: exchange.name.clone(),
+                judgement,
+                tries: 0,
+                failed: 0,
+                sent,
+                received: talk.raw,
+                took: talk.over,
+                pauses: record::pauses(&script.steps),
+            });
+        }
+        if !bad && failed == 0 || struck == Struck::Server {
+            break;
+        }
+    }
+    let mut result = kept.unwrap_or_else(|| not_tried(exchange));
+    if had.silent && failed == tries {
+        // the short try before them was silent too
+        (tries, failed) = (tries + 1, failed + 1);
+    }
+    if failed > 0 && failed < tries && result.judgement.outcome != TestOutcome::Crashed {
+        result.judgement.outcome = TestOutcome::Flaky;
+    }
+    (result.tries, result.failed) = (tries, failed);
+    if result.judgement.outcome == TestOutcome::Flaky {
+        heir::look_for(runner, case, exchange, &had.before, &mut result);
+    }
+    result
+}
+
+/// The next try; `tried`: how many were judged before it.
+fn next_try(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    exchange: &Exchange,
+    tried: u32,
+    tries: &mut Tries,
+) -> (TalkScript, Talk) {
+    if tried == 1 {
+        tries.before = runner.trail.said();
+        // the first try itself
+        tries.before.pop();
+    }
+    if let Some(had) = tries.waiting.pop_front() {
+        return had;
+    }
+    if tried > 0 {
+        heir::begin_anew(runner);
+    }
+    let full = silence(runner, exchange);
+    let first = if tried == 0 { full.min(PATIENCE + pauses(exchange)) } else { full };
+    let script = TalkScript { deadline: first, ..scripts::of_exchange(runner, exchange) };
+    let talk = runner.hold(script.clone());
+    let silent = |talk: &Talk| talk.end == TalkEnd::Silent;
+    if tried > 0 || !silent(&talk) || runner.is_stopped() {
+        return (script, talk);
+    }
+    let judgement = judge::judge(exchange, case.level, &talk, runner.profile.plain());
+    if judgement.outcome < TestOutcome::Inconclusive {
+        // it may wait for more, and says nothing else however long it is given
+        return (script, talk);
+    }
+    heir::begin_anew(runner);
+    let scripts: Vec<TalkScript> = (0..TOGETHER)
+        .map(|_| TalkScript { deadline: full, ..scripts::of_exchange(runner, exchange) })
+        .collect();
+    let talks = runner.together(scripts.clone());
+    let all_silent = talks.len() == TOGETHER && talks.iter().all(silent);
+    tries.waiting = scripts.into_iter().zip(talks).collect();
+    // a moment at which the server was slow is no hang: the short try counts where the others are
+    // silent too, and is forgotten where they are not
+    tries.silent = all_silent;
+    tries.waiting.pop_front().unwrap_or((script, talk))
+}
+
+/// How long silence lasts until it is a failure.
+fn silence(runner: &Runner<'_>, exchange: &Exchange) -> Nanos {
+    let most = runner
+        .profile
+        .silence_max(runner.settings.silence_max)
+        .map_or(Nanos::NEVER, |most| most + pauses(exchange));
+    exchange.deadline.min(most)
+}
+
+/// An exchange that the end of the run came before.
+fn not_tried(exchange: &Exchange) -> ExchangeResult {
+    ExchangeResult {
+        name: exchange.name.clone(),
+        judgement: Judgement { outcome: TestOutcome::Inconclusive, ..Judgement::default() },
+        tries: 0,
+        failed: 0,
+        sent: Vec::new(),
+        received: Vec::new(),
+        took: Nanos::ZERO,
+        pauses: Vec::new(),
+    }
+}
+
+/// Processes of the server ended with this conversation, or with the try before it: who was not even
+/// let in did not do it.
+pub(crate) fn accuse(
+    struck: Struck,
+    judgement: &mut Judgement,
+    talk: &Talk,
+    earlier: Option<&mut ExchangeResult>,
+) {
+    let Some((outcome, why)) = struck.judged() else { return };
+    let guilty = match (talk.end, earlier) {
+        (TalkEnd::Unconnected(_), None) => return,
+        (TalkEnd::Unconnected(_), Some(earlier)) => &mut earlier.judgement,
+        _ => judgement,
+    };
+    guilty.outcome = outcome;
+    why.clone_into(&mut guilty.why);
+    guilty.kind = Some(FailureKind::Lost);
+}
+
+/// What an exchange waits by itself before all of it is said.
+fn pauses(exchange: &Exchange) -> Nanos {
+    let pause = |step: &torture::case::ScriptStep| match step {
+        torture::case::ScriptStep::Pause(span) => *span,
+        torture::case::ScriptStep::Packet(step) => step.waits(),
+        _ => Nanos::ZERO,
+    };
+    exchange.steps.iter().map(pause).fold(Nanos::ZERO, |sum, span| sum + span)
+}
+
+/// What a try that met silence costs at most: the short one, then those side by side.
+pub(crate) fn cost_of_silence(exchange: &Exchange, silence_max: Option<Nanos>) -> Nanos {
+    let most = silence_max.map_or(Nanos::NEVER, |most| most + pauses(exchange));
+    let full = exchange.deadline.min(most);
+    full.min(PATIENCE + pauses(exchange)) + full
+}
