@@ -397,6 +397,16 @@ impl Ground {
             && stands.workers >= ask.workers
     }
 
+    /// Most workers that a network over these devices can have: there is a part of the addresses for each.
+    pub fn threads(&self) -> u32 {
+        self.ask.workers.max(1)
+    }
+
+    /// The addresses that the user named, of which these devices have the parts.
+    pub fn prefix(&self) -> Option<(IpAddr, u8)> {
+        self.ask.prefix
+    }
+
     fn parts(&self) -> Vec<AddressPart> {
         match &self.devices {
             Devices::Tun(devices) => devices

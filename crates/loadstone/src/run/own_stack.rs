@@ -12,7 +12,7 @@ use ownstack::{
     XdpHook, XdpTrouble,
 };
 use plan::{Plan, StackChoice, XdpMode};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What the report calls the driver. How the packets and sockets of a fleet's agents went is not known
 /// here.
@@ -36,14 +36,19 @@ pub(crate) fn wanted(plan: &Plan) -> bool {
 
 /// How many threads a plan can have over our own TCP under any load, at most `wished`. Where the user names
 /// addresses and no number of threads, there are no more of these than parts of four addresses, of which two
-/// are of use.
+/// are of use, and than the parts that stand. Clients decide how many of the threads have work, and make do
+/// with the parts that stand in any case.
 pub(crate) fn threads_most(plan: &Plan, wished: u32) -> u32 {
-    match plan.driver.sources {
-        Some(prefix) if wanted(plan) && plan.driver.threads.is_none() => {
-            let bits = used_bits((prefix.network, prefix.bits));
-            wished.min(1 << bits.saturating_sub(2))
-        }
-        _ => wished,
+    let Some(prefix) = plan.driver.sources.filter(|_| wanted(plan)) else { return wished };
+    let prefix = (prefix.network, prefix.bits);
+    let mut most = wished;
+    if plan.driver.threads.is_none() {
+        most = most.min(1 << used_bits(prefix).saturating_sub(2));
+    }
+    let nobody_chose = plan.driver.threads.is_none() || plan.client_count() > 0;
+    match standing().upgrade().filter(|ground| nobody_chose && ground.prefix() == Some(prefix)) {
+        Some(ground) => most.min(ground.threads()),
+        None => most,
     }
 }
 
@@ -174,6 +179,10 @@ fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
 /// AF_XDP are, and two targets that are loaded in turns share them.
 static STANDING: Mutex<Weak<Ground>> = Mutex::new(Weak::new());
 
+fn standing() -> MutexGuard<'static, Weak<Ground>> {
+    STANDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What a run opens beside its sockets: the program and its map, epoll instances, files for a moment.
 const OTHER_DESCRIPTORS: u64 = 64;
 
@@ -187,7 +196,7 @@ fn stand(mut asked: NetworkAsk, threads: u32) -> Result<Arc<OwnNetwork>> {
     if asked.paths.is_none() {
         asked.workers = wide.workers;
     }
-    let mut standing = STANDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut standing = standing();
     if let Some(ground) = standing.upgrade().filter(|ground| ground.suits(&asked)) {
         return OwnNetwork::on(&ground, asked).map_err(explained);
     }

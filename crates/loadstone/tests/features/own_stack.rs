@@ -354,6 +354,28 @@ fn clients_have_the_prefix_that_more_threads_would_divide() {
     }
 }
 
+/// The 31 clients of the first step have one thread, and the prefix is left whole for them; 32 could have two.
+#[test]
+fn later_clients_have_the_parts_of_the_first_step() {
+    let site = Site::start(&[]);
+    if !to_be_had(&site) {
+        return;
+    }
+    let ours = two_cores();
+    let words =
+        ["ramp", &site.url("/"), "--population", "--from", "31", "--to", "32", "--step", "1"];
+    let clients = ["--stack", "own", "--sources", "10.255.245.0/26", "--clients", "rtt=1ms:100%"];
+    let spans = ["--cpus", &ours, "--hold", "100ms", "--settle", "100ms", "--json", "-"];
+    let report = run(&[&words[..], &clients, &spans].concat()).expect(&[0, 4]).json();
+    let steps = report["steps"].as_array().expect("steps");
+    let levels: Vec<f64> = steps.iter().map(|step| number(step, "/level")).collect();
+    assert_eq!(levels, [31.0, 32.0], "{}", report["ended_early"]);
+    for step in steps {
+        assert_eq!(whole(step, "/client/threads"), 1);
+        assert!(whole(step, "/outcomes/succeeded") > 0);
+    }
+}
+
 /// All steps of a ramp that doubles from one user on, with a thread for each user as far as there are cores.
 #[track_caller]
 pub(crate) fn each_step_has_its_threads(ramp: &Value) {
