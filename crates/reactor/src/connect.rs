@@ -7,26 +7,38 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 use units::Nanos;
 
 pub(crate) fn timespec(span: Nanos) -> Timespec {
     Timespec { tv_sec: (span.0 / 1_000_000_000) as i64, tv_nsec: (span.0 % 1_000_000_000) as i64 }
 }
 
-/// A socket whose connect is under way, or already done.
-pub(crate) fn start(peer: &Peer, options: &OpenOptions) -> Result<OwnedFd, Errno> {
+/// A socket whose connect is under way, or already done; or the path of a Unix socket that has no room for it
+/// yet, to which it is to be tried again.
+pub(crate) fn start<'a>(
+    peer: &'a Peer,
+    options: &OpenOptions,
+) -> Result<(OwnedFd, Option<&'a Path>), Errno> {
     match peer {
-        Peer::Tcp(address) => start_tcp(*address, options),
+        Peer::Tcp(address) => start_tcp(*address, options).map(|fd| (fd, None)),
         Peer::Unix(path) => {
             let fd = socket(AddressFamily::UNIX)?;
-            let address = net::SocketAddrUnix::new(path)?;
-            pending_is_fine(net::connect(&fd, &address))?;
-            Ok(fd)
+            match connect_unix(fd.as_fd(), path) {
+                Ok(()) => Ok((fd, None)),
+                Err(Errno::AGAIN) => Ok((fd, Some(path))),
+                Err(errno) => Err(errno),
+            }
         }
-        Peer::Udp(address) => start_udp(*address, options),
+        Peer::Udp(address) => start_udp(*address, options).map(|fd| (fd, None)),
         // it is made of datagrams, one layer above
         Peer::Quic { .. } => Err(Errno::AFNOSUPPORT),
     }
+}
+
+/// Connects to a Unix socket; EAGAIN: its listen queue is full.
+pub(crate) fn connect_unix(fd: BorrowedFd<'_>, path: &Path) -> Result<(), Errno> {
+    pending_is_fine(net::connect(fd, &net::SocketAddrUnix::new(path)?))
 }
 
 /// A socket for datagrams to and from one address.

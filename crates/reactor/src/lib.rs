@@ -14,6 +14,7 @@ mod connect;
 mod failure;
 mod raw;
 mod ring;
+mod room;
 
 pub use batch_ring::{Await, BatchRing, Completed};
 pub use buffers::BufferRing;
@@ -22,6 +23,7 @@ pub use failure::failure_class;
 pub use ring::{RingReactor, probe as probe_ring, why_no_ring};
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use room::{RoomQueue, RoomState};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -43,6 +45,8 @@ pub struct Reactor {
     segments: bool,
     /// The last failure that was told, and of which slot.
     failed: Option<(Slot, Errno)>,
+    /// Connects for which there is no room yet. Their sockets are not registered: epoll would call them ended.
+    room: RoomQueue,
 }
 
 impl std::fmt::Debug for Reactor {
@@ -84,6 +88,7 @@ impl Reactor {
             spun: Nanos::ZERO,
             segments: true,
             failed: None,
+            room: RoomQueue::default(),
         })
     }
 
@@ -142,6 +147,26 @@ impl Reactor {
         }
     }
 
+    /// Waits until something is ready, or `next` or `until` has come. What is due at `next` is no arrival: nobody
+    /// spins for it.
+    #[cold]
+    fn wait_for_room(&mut self, next: Nanos, until: Nanos, ready: &mut Vec<Ready>) {
+        self.poll(Some(next.min(until) - monotonic()), ready);
+        let now = monotonic();
+        if now < next {
+            return;
+        }
+        let sockets = &self.sockets;
+        let news = self.room.retry(now, |slot, path| {
+            let fd = sockets[slot as usize].fd.as_ref().ok_or(Errno::BADF)?;
+            connect::connect_unix(fd.as_fd(), path)
+        });
+        for slot in news {
+            let ended = self.room.state(slot).is_some();
+            ready.push(Ready { slot, readable: ended, writable: true, ended });
+        }
+    }
+
     /// One `epoll_wait`; `None` waits for ever.
     fn poll(&mut self, timeout: Option<Nanos>, ready: &mut Vec<Ready>) {
         let span = timeout.map(connect::timespec);
@@ -182,7 +207,11 @@ impl Io for Reactor {
         if self.sockets.len() <= index {
             self.sockets.resize_with(index + 1, Socket::default);
         }
-        let fd = connect::start(peer, options).map_err(|errno| self.fail(slot, errno))?;
+        let started = connect::start(peer, options);
+        let (fd, no_room) = started.map_err(|errno| self.fail(slot, errno))?;
+        if let Some(path) = no_room {
+            self.room.push(slot, path, monotonic());
+        }
         let socket = &mut self.sockets[index];
         socket.fd = Some(fd);
         socket.generation = socket.generation.wrapping_add(1);
@@ -213,7 +242,11 @@ impl Io for Reactor {
                 Ok(count)
             }
             Err(Errno::AGAIN | Errno::NOTCONN) => {
-                self.register(slot, Interest::ReadWrite)?;
+                match self.room.state(slot) {
+                    None => self.register(slot, Interest::ReadWrite)?,
+                    Some(RoomState::NotYet) => {}
+                    Some(RoomState::Failed(errno)) => return Err(self.fail(slot, errno)),
+                }
                 Err(IoError::WouldBlock)
             }
             Err(errno) => Err(self.fail_in_use(slot, errno)),
@@ -228,7 +261,13 @@ impl Io for Reactor {
                 Ok(count) => return Ok(count),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Err(IoError::WouldBlock),
-                Err(errno) => return Err(self.fail_in_use(slot, errno)),
+                Err(errno) => {
+                    return Err(match self.room.state(slot) {
+                        None => self.fail_in_use(slot, errno),
+                        Some(RoomState::NotYet) => IoError::WouldBlock,
+                        Some(RoomState::Failed(errno)) => self.fail(slot, errno),
+                    });
+                }
             }
         }
     }
@@ -270,6 +309,7 @@ impl Io for Reactor {
         // one that waited for its turn to open, and was ended before that, has no socket
         let Some(socket) = self.sockets.get_mut(slot as usize) else { return };
         socket.generation = socket.generation.wrapping_add(1);
+        self.room.forget(slot);
         if let Some(fd) = socket.fd.take() {
             if how == Close::Reset {
                 connect::linger_zero(fd.as_fd());
@@ -304,6 +344,9 @@ impl Io for Reactor {
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
         ready.clear();
+        if let Some(next) = self.room.next_try() {
+            return self.wait_for_room(next, until, ready);
+        }
         if until == Nanos::NEVER {
             return self.poll(None, ready);
         }

@@ -8,6 +8,7 @@ mod kernel;
 
 pub use kernel::probe;
 
+use crate::room::{RoomQueue, RoomState};
 use crate::{Await, connect, failure, monotonic, raw};
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use kernel::{BUFFER, BUFFERS, Completion, KernelRing, Kind, Tag};
@@ -47,6 +48,8 @@ pub struct RingReactor {
     reads: u32,
     spin_span: Nanos,
     spun: Nanos,
+    /// Connects for which there is no room yet. Their sockets are not watched: they would be called writable.
+    room: RoomQueue,
 }
 
 /// What came in, by buffer: the next one of the same connection, and its bytes.
@@ -197,6 +200,7 @@ impl RingReactor {
             reads: 0,
             spin_span,
             spun: Nanos::ZERO,
+            room: RoomQueue::default(),
         })
     }
 
@@ -422,12 +426,40 @@ impl RingReactor {
                 }
                 Ok(count)
             }
+            Err(Errno::NOTCONN) if self.room.state(slot).is_some() => Err(self.no_room(slot)),
             Err(Errno::AGAIN | Errno::NOTCONN) => {
                 socket.wants_to_write = true;
                 self.want(Kind::Writable, slot);
                 Err(IoError::WouldBlock)
             }
             Err(errno) => Err(failure::of(connect::reason(fd.as_fd(), errno))),
+        }
+    }
+
+    /// What a connect that found no room has come to.
+    #[cold]
+    fn no_room(&self, slot: Slot) -> IoError {
+        match self.room.state(slot) {
+            Some(RoomState::Failed(errno)) => failure::of(errno),
+            _ => IoError::WouldBlock,
+        }
+    }
+
+    /// Tries the connects again that found no room, when that is due.
+    #[cold]
+    fn look_for_room(&mut self, next: Nanos) {
+        let now = monotonic();
+        if now < next {
+            return;
+        }
+        let sockets = &self.sockets;
+        let news = self.room.retry(now, |slot, path| {
+            let fd = sockets[slot as usize].fd.as_ref().ok_or(Errno::BADF)?;
+            connect::connect_unix(fd.as_fd(), path)
+        });
+        for slot in news {
+            let ended = self.room.state(slot).is_some();
+            self.tell(slot, Ready { slot, readable: ended, writable: true, ended });
         }
     }
 
@@ -544,7 +576,10 @@ impl Io for RingReactor {
             // a socket of before holds the port until its request was ended
             self.exchange(Await::Now);
         }
-        let fd = connect::start(peer, options).map_err(failure::of)?;
+        let (fd, no_room) = connect::start(peer, options).map_err(failure::of)?;
+        if let Some(path) = no_room {
+            self.room.push(slot, path, monotonic());
+        }
         self.sockets[index].renew(fd);
         self.open += 1;
         Ok(())
@@ -613,6 +648,7 @@ impl Io for RingReactor {
         let (receive, watch) = (socket.tag(Kind::Receive, slot), socket.tag(Kind::Writable, slot));
         socket.generation = (socket.generation + 1) & Tag::GENERATIONS;
         self.pieces.drop_all(socket);
+        self.room.forget(slot);
         let Some(fd) = socket.fd.take() else { return };
         self.open -= 1;
         if how == Close::Reset {
@@ -659,10 +695,16 @@ impl Io for RingReactor {
     }
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
+        let next = self.room.next_try();
+        // what is due at `next` is no arrival: nobody spins for it
+        let (until, spin_span) = match next {
+            Some(next) => (next.min(until), Nanos::ZERO),
+            None => (until, self.spin_span),
+        };
         let look = match until {
             _ if !self.heard.is_empty() => Await::Now,
             Nanos::NEVER => Await::Sleep(None),
-            until => match (until - monotonic()) - self.spin_span {
+            until => match (until - monotonic()) - spin_span {
                 Nanos::ZERO => Await::Now,
                 span => Await::Sleep(Some(span)),
             },
@@ -671,7 +713,7 @@ impl Io for RingReactor {
         if self.kernel.is_broken() && self.heard.is_empty() {
             sleep(look);
         }
-        if self.heard.is_empty() && until != Nanos::NEVER && !self.spin_span.is_zero() {
+        if self.heard.is_empty() && until != Nanos::NEVER && !spin_span.is_zero() {
             let start = monotonic();
             let mut at = start;
             while at < until && self.heard.is_empty() {
@@ -679,6 +721,9 @@ impl Io for RingReactor {
                 at = monotonic();
             }
             self.spun += at - start;
+        }
+        if let Some(next) = next {
+            self.look_for_room(next);
         }
         ready.clear();
         std::mem::swap(&mut self.heard, ready);

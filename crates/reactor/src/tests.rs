@@ -2,6 +2,7 @@ use super::*;
 use sample::FailureClass;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 
 fn listener() -> (TcpListener, Peer) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -144,7 +145,7 @@ fn unix_sockets_work_and_have_no_tcp_facts() {
     let folder = std::env::temp_dir().join(format!("loadstone-reactor-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("socket");
-    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let listener = UnixListener::bind(&path).unwrap();
     let mut reactor = reactor();
     reactor.open(3, &Peer::Unix(path), &OpenOptions::default()).unwrap();
     write_all(&mut reactor, 3, b"ping").unwrap();
@@ -200,4 +201,57 @@ fn what_was_never_opened_can_be_closed() {
     let mut reactor = Reactor::new(Nanos::ZERO).unwrap();
     reactor.close(7, Close::Orderly);
     reactor.close(7, Close::Reset);
+}
+
+/// A Unix socket whose listen queue takes one connection, and has it: what is accepted first.
+fn full_queue(name: &str) -> (std::path::PathBuf, UnixListener, UnixStream) {
+    let name = format!("loadstone-reactor-{}-{name}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let first = UnixStream::connect(&path).unwrap();
+    (path, listener, first)
+}
+
+/// Linux refuses such a connect with EAGAIN, and does not say when there is room.
+#[test]
+fn a_connect_waits_for_room_in_the_listen_queue() {
+    let (path, listener, _first) = full_queue("room");
+    let peer = Peer::Unix(path.clone());
+    let mut worlds: Vec<Box<dyn Io>> = vec![Box::new(reactor())];
+    worlds.extend(RingReactor::new(Nanos::ZERO).ok().map(|ring| Box::new(ring) as Box<dyn Io>));
+    let mut ready = Vec::new();
+    for io in &mut worlds {
+        for slot in [0, 1] {
+            io.open(slot, &peer, &OpenOptions::default()).unwrap();
+            assert_eq!(io.write(slot, b"ping"), Err(IoError::WouldBlock));
+            assert_eq!(io.read(slot, &mut [0; 8]), Err(IoError::WouldBlock));
+        }
+        // nothing comes of it as long as nobody accepts
+        let until = monotonic() + Nanos::from_millis(20);
+        while monotonic() < until {
+            io.wait(until, &mut ready);
+            assert_eq!(ready, []);
+        }
+        io.close(1, Close::Orderly);
+        drop(listener.accept().unwrap());
+        while !ready.iter().any(|event| event.slot == 0 && event.writable) {
+            io.wait(soon(), &mut ready);
+        }
+        // this connection fills the queue for the next world
+        assert_eq!(io.write(0, b"ping"), Ok(4));
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn a_server_that_goes_away_refuses_who_waits_for_room() {
+    let (path, listener, _first) = full_queue("gone");
+    let mut io = reactor();
+    io.open(0, &Peer::Unix(path.clone()), &OpenOptions::default()).unwrap();
+    assert_eq!(io.write(0, b""), Err(IoError::WouldBlock));
+    drop(listener);
+    assert_eq!(write_all(&mut io, 0, b"ping"), Err(IoError::Failed(FailureClass::Refused)));
+    assert_eq!(io.why(0).as_deref(), Some("Connection refused (os error 111)"));
+    std::fs::remove_file(&path).unwrap();
 }

@@ -10,6 +10,7 @@ use crate::support::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -245,6 +246,64 @@ fn a_unix_socket_takes_the_place_of_an_address() {
     assert_eq!(outcomes(&json), [10, 10, 0, 0, 0, 0]);
     assert_eq!(whole(&json, "/bytes/body"), 500);
     assert_eq!(site.stop().requests, 11);
+}
+
+/// A server that serves one connection after another, with room for one more in its queue: who finds none comes
+/// again until it is served.
+#[test]
+fn a_unix_socket_without_room_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, mut head) = (stream.unwrap(), Vec::new());
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap_or(0) > 0 {
+                head.push(byte[0]);
+            }
+            let response = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi";
+            stream.write_all(response).ok();
+        }
+    });
+    let path = path.to_str().unwrap();
+    for stack in ["kernel", "kernel:batches"] {
+        let words = ["-c", "8", "-n", "100", "--unix", path, "--stack", stack, "http://site/"];
+        assert_eq!(outcomes(&measure(&words)), [100, 100, 0, 0, 0, 0], "{stack}");
+    }
+}
+
+/// Nobody accepts what fills the queue.
+#[test]
+fn a_unix_socket_that_stays_full_is_a_connect_timeout() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let _first = UnixStream::connect(&path).unwrap();
+    let path = path.to_str().unwrap();
+    let patience = ["--connect-timeout", "100ms", "--json", "-", "http://site/"];
+    let ran = run(&[&["run", "--unix", path][..], &patience].concat()).expect(&[3]);
+    assert_eq!(failures(&ran.json()), [("connect-timo".to_owned(), 1)]);
+    assert!(ran.stderr.contains("no connection within the connect timeout"), "{}", ran.stderr);
+    // room for the first call, and then for nobody
+    let (over, end) = mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        drop(listener.accept().unwrap());
+        let (mut first_call, _) = listener.accept().unwrap();
+        assert_ne!(first_call.read(&mut [0; 4096]).unwrap(), 0);
+        let _fills = UnixStream::connect(listener.local_addr().unwrap().as_pathname().unwrap());
+        first_call.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").ok();
+        drop(first_call);
+        end.recv().ok();
+    });
+    let words = ["-c", "2", "-n", "4", "--unix", path];
+    let json = measured(&[&words[..], &patience[..2], &patience[4..]].concat(), &[1]);
+    drop(over);
+    let [due, succeeded, failed, timed_out, _, _] = outcomes(&json);
+    assert_eq!((due, succeeded, failed + timed_out), (4, 0, 4));
+    assert_eq!(failures(&json), [("connect-timo".to_owned(), 4)]);
 }
 
 #[test]
