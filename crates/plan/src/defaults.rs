@@ -14,7 +14,7 @@ impl Plan {
     /// The same for a list of targets.
     pub fn for_targets(targets: Vec<TargetPlan>) -> Plan {
         Plan {
-            targets,
+            targets: targets.into(),
             order: Order::InOrder,
             sequence: Vec::new(),
             request: RequestPlan::default(),
@@ -64,8 +64,10 @@ impl Plan {
         if self.request.body.is_some() {
             self.request.method = "POST".into();
         }
-        for target in &mut self.targets {
-            if target.body.is_some() && target.method.is_none() {
+        // nothing is changed of a list that other plans may have
+        let bodies = |target: &TargetPlan| target.body.is_some() && target.method.is_none();
+        if self.targets.iter().any(bodies) {
+            for target in self.targets.iter_mut().filter(|target| bodies(target)) {
                 target.method = Some("POST".into());
             }
         }

@@ -4,6 +4,7 @@ use crate::journey::JourneyPlan;
 use crate::priority::Priority;
 use crate::scenario::ScenarioPlan;
 use crate::stages::Stages;
+use crate::targets::PlanTargets;
 pub use schedule::Gaps;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ pub use workload::{Order, Think};
 /// Everything needed to repeat a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    pub targets: Vec<TargetPlan>,
+    pub targets: PlanTargets,
     pub order: Order,
     /// Rows of the targets by the index of the call, in place of one after the other; empty: none.
     pub sequence: Vec<u32>,

@@ -195,7 +195,7 @@ impl FileLoad {
 
     fn of_users(&self, plan: &mut Plan, sequence: &Sequence, base: &Url) -> Result<(), String> {
         let (targets, visits) = visits_of(sequence, base, self.users as usize)?;
-        plan.targets = targets;
+        plan.targets = targets.into();
         let session = SessionPlan {
             visits,
             lead: true,
@@ -213,7 +213,7 @@ impl FileLoad {
         let mut list = TargetList::new(base);
         plan.sequence =
             sequence.steps().flat_map(SequenceStep::paths).map(|path| list.row(path)).collect();
-        plan.targets = list.targets()?;
+        plan.targets = list.targets()?.into();
         plan.load = Load::Closed { users: self.users, think: Think::None, session: None };
         plan.connection.calls = Some(1);
         if matches!(self.spec, Spec::Webbench { .. }) {

@@ -244,7 +244,7 @@ fn what_a_page_has_in_it_comes_over_so_many_connections() {
         let target = |path: &str| {
             plan::TargetPlan::new(format!("http://sim.example{path}").parse().unwrap())
         };
-        plan.targets = ["/page", "/part"].map(target).into();
+        plan.targets = ["/page", "/part"].into_iter().map(target).collect();
         let session = plan::SessionPlan {
             visits: vec![visit],
             lead: true,

@@ -52,7 +52,7 @@ fn a_visit_goes_by_its_groups_and_the_first_call_of_each_alone() {
     let visits = vec![plan::rules::parse_visit("0,1,1 500ms; 2").unwrap()];
     let session = SessionPlan { visits, lead: true, ..SessionPlan::of(1, Think::None) };
     let mut plan = sessions(1, session);
-    plan.targets = ["/a", "/b", "/c"].map(target).into();
+    plan.targets = ["/a", "/b", "/c"].into_iter().map(target).collect();
     let run = run(plan, &[OK]);
     let start = run.sessions[0].intended;
     let calls: Vec<(u32, u64)> = run

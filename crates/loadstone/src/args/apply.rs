@@ -107,7 +107,7 @@ impl Base {
         if let Some(path) = urls {
             let url = target.filter(|_| !base.from_file).and(base.plan.targets.first());
             let start = url.map(|target| target.url.clone());
-            base.plan.targets = read_list(path, start.as_ref(), files)?;
+            base.plan.targets = read_list(path, start.as_ref(), files)?.into();
             if !base.from_file {
                 base.name = if path == "-" { "standard input".to_owned() } else { path.to_owned() };
             }

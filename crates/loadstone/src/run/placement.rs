@@ -147,11 +147,12 @@ impl std::error::Error for TooFew {}
 /// Raises the descriptor limit as far as the plan needs and says what will not last. A plan whose
 /// connections cannot all be open is refused; the plan that is given back has pools that may grow bounded to
 /// what fits.
-pub(crate) fn check_limits(plan: &Plan, prepared: &mut Prepared) -> Result<Plan> {
-    if super::own_stack::wanted(plan) {
+pub(crate) fn check_limits(mut plan: Plan, prepared: &mut Prepared) -> Result<Plan> {
+    if super::own_stack::wanted(&plan) {
         // no descriptor and no port of this host is used: address and port are looked for when a
         // connection is opened, and one that finds none fails and is counted
-        return Ok(with_connections_shared(plan, u64::from(OWN_CONNECTIONS_MAX)));
+        share_connections(&mut plan, u64::from(OWN_CONNECTIONS_MAX));
+        return Ok(plan);
     }
     let peers: Vec<SocketAddr> = prepared
         .endpoints
@@ -164,19 +165,18 @@ pub(crate) fn check_limits(plan: &Plan, prepared: &mut Prepared) -> Result<Plan>
     let other = host::limits::descriptors_open() + workers + PASSING_DESCRIPTORS;
     let ports = host::limits::ports();
     let hard = host::limits::descriptors().hard;
-    let fixed = connections_needed(plan);
+    let fixed = connections_needed(&plan);
     let idle = u64::from(plan.connection.idle.unwrap_or(0));
-    let mut bounded = plan.clone();
     if fixed.is_none() {
         // as many as descriptors and ports allow, unless the user said less
         let addresses = plan.connection.bind.len().max(1) as u64;
         let by_ports = if peers.is_empty() { u64::MAX } else { u64::from(ports.count) * addresses };
         let most = hard.saturating_sub(other + idle).min(by_ports).clamp(1, 1_000_000);
-        bounded = with_connections_shared(plan, most);
+        share_connections(&mut plan, most);
     }
     let demand = host::Demand {
         connections: fixed.unwrap_or(0) + idle,
-        opens_per_s: opens_per_s(plan),
+        opens_per_s: opens_per_s(&plan),
         duration: plan.stop.duration.map(|span| span + plan.stop.warm_up),
         reset_on_close: plan.connection.reset_on_close,
         local_addresses: (plan.connection.bind.len() as u64).max(plan.client_count().into()).max(1),
@@ -197,18 +197,18 @@ pub(crate) fn check_limits(plan: &Plan, prepared: &mut Prepared) -> Result<Plan>
         }
         prepared.notes.push(sentence);
     }
-    let wanted = connections_needed(&bounded).unwrap_or(0).saturating_add(other + idle);
+    let wanted = connections_needed(&plan).unwrap_or(0).saturating_add(other + idle);
     if let Err(short) = host::raise_descriptors(wanted) {
         prepared.notes.push(short.to_string());
     }
-    Ok(bounded)
+    Ok(plan)
 }
 
 /// Connections of our own TCP that an open load may have unless it says less: a gigabyte's worth.
 const OWN_CONNECTIONS_MAX: u32 = 1_000_000;
 
 /// What is left of `most` connections goes in equal parts to the loads that have no bound of their own.
-fn with_connections_shared(plan: &Plan, most: u64) -> Plan {
+fn share_connections(plan: &mut Plan, most: u64) {
     let (mut bound, mut unbound) = (0, 0);
     for load in plan.loads() {
         match connections_of(load, plan.connection.per_user) {
@@ -218,13 +218,11 @@ fn with_connections_shared(plan: &Plan, most: u64) -> Plan {
     }
     let each = most.saturating_sub(bound) / u64::max(unbound, 1);
     let each = u32::try_from(each.max(1)).unwrap_or(u32::MAX);
-    let mut plan = plan.clone();
     for load in plan.loads_mut() {
         if let Load::Open { connections_max: own @ None, .. } = load {
             *own = Some(each);
         }
     }
-    plan
 }
 
 /// Connections opened per second that the plan is sure to need; 0 when it depends on the server.
@@ -241,9 +239,8 @@ fn opens_per_s(plan: &Plan) -> f64 {
     plan.loads().iter().map(of).sum()
 }
 
-/// The plan with the default bound of its queues: one timeout's worth of arrivals.
-pub(crate) fn with_queues_bounded(plan: &Plan) -> Plan {
-    let mut plan = plan.clone();
+/// Gives the queues of a plan their default bound: one timeout's worth of arrivals.
+pub(crate) fn bound_queues(plan: &mut Plan) {
     let timeout = plan.timeouts.call;
     for load in plan.loads_mut() {
         if let Load::Open { arrivals, queue_max: queue_max @ None, .. } = load {
@@ -252,7 +249,6 @@ pub(crate) fn with_queues_bounded(plan: &Plan) -> Plan {
             *queue_max = Some((worth as u64).clamp(1, 50_000_000));
         }
     }
-    plan
 }
 
 /// Time that passes between the plan being ready and its first due instant: threads start in it, and

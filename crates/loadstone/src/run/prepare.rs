@@ -102,7 +102,7 @@ pub(crate) fn prepare(plan: &Plan, extra: &[Url]) -> Result<Prepared> {
         ..Prepared::of(plan)
     };
     prepared.notes.extend(unmatched(plan));
-    prepared.bound(plan)?;
+    prepared.bound(plan.clone())?;
     Ok(prepared)
 }
 
@@ -146,9 +146,10 @@ impl Prepared {
     }
 
     /// What is carried out is `plan` with the bounds that it does not have itself.
-    fn bound(&mut self, plan: &Plan) -> Result<()> {
-        let shared = super::placement::check_limits(plan, self)?;
-        self.plan = Arc::new(super::placement::with_queues_bounded(&shared));
+    fn bound(&mut self, plan: Plan) -> Result<()> {
+        let mut plan = super::placement::check_limits(plan, self)?;
+        super::placement::bound_queues(&mut plan);
+        self.plan = Arc::new(plan);
         Ok(())
     }
 
@@ -210,14 +211,14 @@ impl Prepared {
     ///
     /// # Errors
     /// Limits that the plan cannot keep.
-    pub(crate) fn refit(&self, plan: &Plan) -> Result<Prepared> {
-        let placement = super::placement::place(plan, &self.endpoints);
+    pub(crate) fn refit(&self, plan: Plan) -> Result<Prepared> {
+        let placement = super::placement::place(&plan, &self.endpoints);
         // in a fleet each agent has its own
         let (route, own) = match &self.fleet {
             Some(_) => (None, None),
             None => (
-                EmulatedPath::refit(plan, self.route.clone())?,
-                own_stack::refit(plan, &placement, self.own.as_deref())?,
+                EmulatedPath::refit(&plan, self.route.clone())?,
+                own_stack::refit(&plan, &placement, self.own.as_deref())?,
             ),
         };
         let mut prepared = Prepared {
@@ -481,7 +482,7 @@ mod tests {
         // a timeout's worth of arrivals
         assert_eq!(queue, Some(300));
         assert_eq!(typed, open(10.0));
-        let step = prepared.refit(&open(20.0)).expect("limits that can be kept");
+        let step = prepared.refit(open(20.0)).expect("limits that can be kept");
         // how many connections fit depends on what else this process has open
         let (connections, queue) = bounds(&step.plan);
         assert!(connections.is_some() && queue == Some(600), "{connections:?}, {queue:?}");
@@ -493,7 +494,7 @@ mod tests {
         let plan = by_batches();
         for sockets in [SocketLoop::Epoll, SocketLoop::Ring] {
             let prepared = Prepared { sockets, ..Prepared::of(&plan) };
-            let trial = prepared.refit(&plan).expect("limits that can be kept");
+            let trial = prepared.refit(plan.clone()).expect("limits that can be kept");
             assert_eq!(trial.sockets, sockets);
         }
     }

@@ -99,7 +99,7 @@ impl TrialSession {
         change: &Change,
         watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
     ) -> Result<RunReport, Failure> {
-        let prepared = target.prepared.refit(&change.applied(&target.plan))?;
+        let prepared = target.prepared.refit(change.applied(&target.plan))?;
         let plan = prepared.plan.clone();
         let calibration = self.calibration.as_ref();
         let mut stages = Stages::default();

@@ -95,7 +95,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
         let base = plan.targets.first().map(|target| target.url.clone());
         let base = base.ok_or_else(|| Table("").fault("url", "journeys need one"))?;
         let read = journey::read(text, &base, files)?;
-        plan.targets = journey::targets(&read);
+        plan.targets = journey::targets(&read).into();
         plan.journeys = Some(read);
         // a user has cookies, unless the plan says otherwise
         plan.request.cookies = true;

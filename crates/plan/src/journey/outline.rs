@@ -59,7 +59,7 @@ impl Plan {
         let said =
             |error: ParseError| wrong(error.0.split_once(": ").map_or("", |(_, it)| it).to_owned());
         let read = read(&all.to_string(), &target.url, &NoFiles).map_err(said)?;
-        self.targets = super::targets(&read);
+        self.targets = super::targets(&read).into();
         self.journeys = Some(read);
         self.request.cookies = true;
         self.script = None;

@@ -356,7 +356,7 @@ fn a_script_alone_is_the_plan_s_one_journey() {
         change(&mut plan);
         plan.be_carried_out(script("v.lua"), outline(steps)).unwrap_err().0
     };
-    let two = |plan: &mut Plan| plan.targets.push(plan.targets[0].clone());
+    let two = |plan: &mut Plan| plan.targets = vec![plan.targets[0].clone(); 2].into();
     assert!(refused(&two, &["a"]).starts_with("--script: v.lua: a journey has one URL"));
     let own = |plan: &mut Plan| plan.targets[0].method = Some("PUT".to_owned());
     assert!(refused(&own, &["a"]).contains("drop what the target has beside its URL"));

@@ -67,7 +67,7 @@ mod tests {
     fn a_script_makes_single_calls_to_one_server() {
         assert!(told(|_| {}).is_empty());
         assert!(told(|plan| plan.request.body = Some(b"x".to_vec())).is_empty());
-        let two = told(|plan| plan.targets.push(plan.targets[0].clone()));
+        let two = told(|plan| plan.targets = vec![plan.targets[0].clone(); 2].into());
         let why =
             "--script cannot go with --urls: the script says itself what it asks for; drop one";
         assert_eq!(two, [why]);

@@ -114,7 +114,7 @@ fn requests_and_expectations() {
         |plan| plan.targets[0].url = "http://fred:secret@h/".parse().unwrap(),
         |plan| plan.targets[0].weight = f64::NAN,
         |plan| {
-            plan.targets.push(plan.targets[0].clone());
+            plan.targets = vec![plan.targets[0].clone(); 2].into();
             plan.targets[1].weight = 2.0;
         },
         |plan| plan.targets[0].method = Some("CONNECT".into()),
@@ -147,7 +147,7 @@ fn requests_and_expectations() {
         },
         |plan| {
             plan.request.body = Some(vec![0; 1 << 20]);
-            plan.targets = vec![plan.targets[0].clone(); 1_025];
+            plan.targets = vec![plan.targets[0].clone(); 1_025].into();
         },
         |plan| plan.expect.status = vec![(200, 100)],
         |plan| plan.expect.body = Some(BodyRule::Regex("[".into())),

@@ -88,7 +88,7 @@ pub fn verified_against(plan: &Plan) -> Option<String> {
 
 /// Lines of the plan that a plan of the same targets would not have by default, each table with its name.
 pub fn differing_from_defaults(plan: &Plan, plan_toml: &str) -> String {
-    let defaults = Plan::for_targets(plan.targets.clone());
+    let defaults = Plan { targets: plan.targets.clone(), ..Plan::for_targets(Vec::new()) };
     let defaults = plan::to_toml(&defaults, plan::Secrets::Masked);
     let known: BTreeSet<(String, &str)> = in_tables(&defaults).collect();
     let mut out = String::new();

@@ -393,7 +393,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
         let (targets, (order, sequence), (request, script), (connection, http2), tls) = what;
         let (load, stop, timeouts, expect, measure, driver, seed) = how;
         let mut plan = Plan {
-            targets,
+            targets: targets.into(),
             order,
             sequence,
             request,
