@@ -198,8 +198,8 @@ fn late_settings_are_compared_and_nothing_compared_is_no_pass() {
         (150, 0, shrinks, TestOutcome::Fail),
         (150, 100, steady, TestOutcome::Pass),
         (150, 100, shrinks, TestOutcome::Fail),
-        (1, 700, shrinks, TestOutcome::Advisory),
-        (1, 2_500, shrinks, TestOutcome::Advisory),
+        (1, 700, shrinks, TestOutcome::Inconclusive),
+        (1, 2_500, shrinks, TestOutcome::Inconclusive),
     ] {
         let (delay, control_after) = (Nanos::from_millis(delay), Nanos::from_millis(control_after));
         let early = EarlyDoor::Open;
@@ -209,6 +209,8 @@ fn late_settings_are_compared_and_nothing_compared_is_no_pass() {
         let judged = (compared.judgement.outcome, delay, control_after);
         assert_eq!(judged, (expected, delay, control_after), "{:?}", compared.judgement);
         assert!(!compared.judgement.seen.contains("remembered"), "{:?}", compared.judgement);
+        let nothing = compared.judgement.why.starts_with("nothing was compared");
+        assert_eq!(nothing, expected == TestOutcome::Inconclusive, "{:?}", compared.judgement);
     }
 }
 

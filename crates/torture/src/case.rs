@@ -266,6 +266,8 @@ pub struct Exchange {
     pub accept: Vec<Class>,
     pub also: Vec<Class>,
     pub advise: Vec<Class>,
+    /// Where none of these holds: that nothing was learned.
+    pub unlearned: Vec<Class>,
     /// Afterwards, a valid request on the same connection, if that is still open, gets one right
     /// response.
     pub in_step: bool,

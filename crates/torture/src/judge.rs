@@ -101,6 +101,8 @@ fn outcome(
             ConversationOutcome::Advisory,
             "permitted by no text, harmful to nobody we know of".to_owned(),
         )
+    } else if holds(&exchange.unlearned) {
+        (ConversationOutcome::Inconclusive, UNCOMPARED.to_owned())
     } else if let Some(lacking) = rightly_silent(talk) {
         (
             ConversationOutcome::Alternative,
@@ -124,6 +126,10 @@ fn outcome(
 
 /// Why nothing was learned where the governor ended it.
 pub const BOUNDED: &str = "a bound on what may be sent, or for how long, ended it";
+
+/// Why nothing was learned where the case says by what that shows.
+pub const UNCOMPARED: &str =
+    "nothing was compared: what this is judged by did not come while we listened";
 
 /// 5xx that no request may cause: all but 501, 503 and 505.
 pub fn broken_server(talk: &Talk) -> Option<String> {

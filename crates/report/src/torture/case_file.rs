@@ -63,18 +63,20 @@ pub fn case_file(kept: &Transcript, rule: &Case, id: &str) -> Result<String, Str
     Ok(file)
 }
 
-fn lists(own: Option<&Exchange>) -> [(&'static str, Vec<String>); 3] {
+fn lists(own: Option<&Exchange>) -> [(&'static str, Vec<String>); 4] {
     let words = |classes: &[Class]| classes.iter().map(ToString::to_string).collect();
     match own {
         Some(own) => [
             ("accept", words(&own.accept)),
             ("also", words(&own.also)),
             ("advise", words(&own.advise)),
+            ("unlearned", words(&own.unlearned)),
         ],
         None => [
             ("accept", WHATEVER.map(str::to_owned).to_vec()),
             ("also", Vec::new()),
             ("advise", Vec::new()),
+            ("unlearned", Vec::new()),
         ],
     }
 }

@@ -69,8 +69,12 @@ pub fn explain(case: &Case) -> String {
         page.blank();
         page.wrapped("  ", &exchange.name);
         exchange.steps.iter().for_each(|step| page.wrapped("    ", &step_text(step)));
-        let lists =
-            [("right", &exchange.accept), ("also", &exchange.also), ("advice", &exchange.advise)];
+        let lists = [
+            ("right", &exchange.accept),
+            ("also", &exchange.also),
+            ("advice", &exchange.advise),
+            ("unclear", &exchange.unlearned),
+        ];
         for (name, classes) in lists {
             if !classes.is_empty() {
                 let classes: Vec<String> = classes.iter().map(ToString::to_string).collect();

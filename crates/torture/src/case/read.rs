@@ -71,6 +71,8 @@ struct ExchangeText {
     also: Vec<toml::Spanned<String>>,
     #[serde(default)]
     advise: Vec<toml::Spanned<String>>,
+    #[serde(default)]
+    unlearned: Vec<toml::Spanned<String>>,
     #[serde(default = "yes")]
     in_step: bool,
     #[serde(default = "yes")]
@@ -307,6 +309,7 @@ fn exchange(read: ExchangeText) -> Result<Exchange, CaseFault> {
         accept: classes(&read.accept)?,
         also: classes(&read.also)?,
         advise: classes(&read.advise)?,
+        unlearned: classes(&read.unlearned)?,
         in_step: read.in_step,
         opening: read.opening,
     })

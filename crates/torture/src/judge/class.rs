@@ -1,4 +1,4 @@
-//! Classes of what may come back: the words of `accept`, `also` and `advise`.
+//! Classes of what may come back: the words of `accept`, `also`, `advise` and `unlearned`.
 
 mod http2;
 

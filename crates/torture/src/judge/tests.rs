@@ -44,6 +44,7 @@ fn exchange(accept: &str, also: &str, advise: &str) -> Exchange {
         accept: classes(accept),
         also: classes(also),
         advise: classes(advise),
+        unlearned: Vec::new(),
         in_step: true,
         opening: true,
     }
