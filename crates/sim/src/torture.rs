@@ -3,12 +3,12 @@
 
 use crate::run::drive_ready;
 use crate::world::{Action, Admission, Client, Server, SimIo, World};
-use campaign::{Done, ServerCommand, TestTarget};
+use campaign::{CampaignEvent, Done, Failure, ServerCommand, TestTarget, Watcher};
 use conduit::Io;
 use conduit::Peer;
 use dialogue::governor::Governor;
 use dialogue::http2::Spoken;
-use dialogue::talk::{Carried, Conversations, Director, Lull, play};
+use dialogue::talk::{Carried, Conversations, Director, Lull, TalkScript, play};
 use dialogue::text::Values;
 use faulty::{Act, Defects, Entry};
 use sample::{Death, ServerState};
@@ -16,6 +16,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::rc::Rc;
+use torture::case::Case;
+use torture::judge::TestOutcome;
+use torture::record::{self, Execution, Run, Transcript};
 use units::Nanos;
 
 /// The range as a torture's target, with the page that takes bodies.
@@ -46,6 +49,61 @@ pub fn target_over_quic() -> TestTarget {
         spoken: Spoken::Http3,
         values: Values { scheme: "https".to_owned(), ..plain.values },
         ..plain
+    }
+}
+
+/// Keeps the first failure of each name, as a run directory does.
+#[derive(Debug)]
+pub struct KeptFailures {
+    /// Which outcomes are kept.
+    wanted: fn(TestOutcome) -> bool,
+    run: Run,
+    kept: Vec<Transcript>,
+    /// What was sent before those that fail only behind it, by their names.
+    behind: Vec<(String, Vec<TalkScript>)>,
+}
+
+impl KeptFailures {
+    pub fn of(wanted: fn(TestOutcome) -> bool) -> KeptFailures {
+        KeptFailures { wanted, run: Run::default(), kept: Vec::new(), behind: Vec::new() }
+    }
+
+    /// As they are after they were written and read; `cases` are those of the run.
+    ///
+    /// # Panics
+    /// What was written cannot be read, or a case is not there: the test is to fail.
+    pub fn failures(&self, cases: &[Case]) -> Vec<Failure> {
+        let again = |kept: &Transcript| {
+            let read = record::read(&record::write(kept));
+            let case = cases.iter().find(|case| case.id == kept.case);
+            let before = self.behind.iter().find(|(name, _)| *name == kept.name);
+            Failure {
+                transcript: read.expect("what was written can be read"),
+                case: case.expect("a case of the run").clone(),
+                before: before.map_or_else(Vec::new, |(_, scripts)| scripts.clone()),
+            }
+        };
+        self.kept.iter().map(again).collect()
+    }
+
+    fn keep(&mut self, execution: &Execution<'_>) {
+        let known = |one: &Transcript| one.case == execution.case.id && one.name == execution.name;
+        if (self.wanted)(execution.judgement.outcome) && !self.kept.iter().any(known) {
+            self.kept.push(Transcript::of(&self.run, execution));
+        }
+    }
+}
+
+impl Watcher for KeptFailures {
+    fn hear(&mut self, event: CampaignEvent<'_>) {
+        match event {
+            CampaignEvent::Ready(plain) => self.run.plain = plain.clone(),
+            CampaignEvent::FailsBehind { name, before } => {
+                self.behind.push((name.to_owned(), before.to_vec()));
+            }
+            CampaignEvent::ConversationOver(execution) => self.keep(execution),
+            _ => {}
+        }
     }
 }
 

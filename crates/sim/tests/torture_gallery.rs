@@ -4,17 +4,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 use campaign::shrink::Budget;
-use campaign::{CampaignEvent, Failure, Settings, TestTarget, Timing, Unwatched, Watcher};
+use campaign::{Failure, Settings, TestTarget, Timing, Unwatched};
 use dialogue::http2::Spoken;
-use dialogue::talk::TalkScript;
 use faulty::{Defect, Defects};
 use sim::World;
-use sim::torture::{Field, FiringRange, target, target_over_quic};
+use sim::torture::{Field, FiringRange, KeptFailures, target, target_over_quic};
 use torture::case::{Case, HTTP2, HTTP3, Need};
 use torture::catalogue;
-use torture::judge::severity;
-use torture::record;
-use torture::record::{Execution, Run, Transcript};
+use torture::judge::{TestOutcome, severity};
 use torture::result::{CaseResult, RunResult};
 use units::Nanos;
 
@@ -94,37 +91,6 @@ fn framed() -> TestTarget {
     TestTarget { spoken: Spoken::Http2, ..target() }
 }
 
-/// Keeps the first failure of each name, as a run directory does.
-#[derive(Default)]
-struct Kept {
-    run: Run,
-    failures: Vec<Transcript>,
-    behind: Vec<(String, Vec<TalkScript>)>,
-}
-
-impl Watcher for Kept {
-    fn hear(&mut self, event: CampaignEvent<'_>) {
-        match event {
-            CampaignEvent::Ready(plain) => self.run.plain = plain.clone(),
-            CampaignEvent::FailsBehind { name, before } => {
-                self.behind.push((name.to_owned(), before.to_vec()));
-            }
-            CampaignEvent::ConversationOver(execution) => self.keep(execution),
-            _ => {}
-        }
-    }
-}
-
-impl Kept {
-    fn keep(&mut self, execution: &Execution<'_>) {
-        let known = |one: &Transcript| one.case == execution.case.id && one.name == execution.name;
-        let finding = execution.judgement.outcome.is_finding();
-        if finding && !self.failures.iter().any(known) {
-            self.failures.push(Transcript::of(&self.run, execution));
-        }
-    }
-}
-
 /// The gravest case first, and of it the gravest exchange that was kept.
 fn gravest(result: &RunResult) -> Option<&CaseResult> {
     let weight = |case: &&CaseResult| severity::of_case(case).map(|weight| weight.severity);
@@ -134,7 +100,7 @@ fn gravest(result: &RunResult) -> Option<&CaseResult> {
 
 fn told(defect: Defect, called: &str, target: &TestTarget) -> String {
     let cases = usual(target);
-    let mut kept = Kept::default();
+    let mut kept = KeptFailures::of(TestOutcome::is_finding);
     let result =
         campaign::run(target, &settings(), &cases, &mut field(&[defect], target), &mut kept);
     let Some(case) = gravest(&result) else { return format!("{called}: not found\n") };
@@ -159,16 +125,11 @@ fn told(defect: Defect, called: &str, target: &TestTarget) -> String {
     if let Some(shrunk) = result.shrunk.iter().find(|one| one.case == case.case.id) {
         text += &format!("  shrunk to {} bytes\n", shrunk.bytes().len());
     }
-    let transcript = kept.failures.iter().find(|one| one.case == case.case.id && one.name == *name);
-    if let Some(transcript) = transcript {
-        let before = kept.behind.iter().find(|(known, _)| known == name);
-        let failure = Failure {
-            transcript: record::read(&record::write(transcript)).unwrap(),
-            case: case.case.clone(),
-            before: before.map_or_else(Vec::new, |(_, before)| before.clone()),
-        };
-        text += &replayed(&failure, &[defect], target);
-        text += &replayed(&failure, &[], target).replace("replayed", "without the bug");
+    let failures = kept.failures(&cases);
+    let same = |one: &&Failure| one.case.id == case.case.id && one.transcript.name == *name;
+    if let Some(failure) = failures.iter().find(same) {
+        text += &replayed(failure, &[defect], target);
+        text += &replayed(failure, &[], target).replace("replayed", "without the bug");
     }
     text
 }

@@ -3,17 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 use campaign::shrink::Budget;
-use campaign::{CampaignEvent, Failure, Settings, Timing, Unwatched, Watcher};
-use dialogue::talk::TalkScript;
+use campaign::{Failure, Settings, Timing, Unwatched};
 use faulty::{Defect, Defects};
-use sim::torture::{Field, FiringRange, target};
+use sim::torture::{Field, FiringRange, KeptFailures, target};
 use sim::{Action, Admission, Client, Server, World};
 use torture::case::Case;
 use torture::catalogue;
 use torture::judge::{FailureKind, TestOutcome};
-use torture::record;
-use torture::record::Execution;
-use torture::record::{Run, Transcript};
 use torture::result::{ReplayResult, ReplayVerdict, RunResult};
 use units::Nanos;
 
@@ -207,48 +203,11 @@ fn several_that_crash_a_server_together_are_named_together() {
     assert!(note.contains("in this order, and after no fewer of them: F-09 number"), "{note}");
 }
 
-/// Keeps every conversation that failed.
-#[derive(Default)]
-struct Failed {
-    run: Run,
-    kept: Vec<Transcript>,
-    behind: Vec<(String, Vec<TalkScript>)>,
-}
-
-impl Watcher for Failed {
-    fn hear(&mut self, event: CampaignEvent<'_>) {
-        match event {
-            CampaignEvent::Ready(plain) => self.run.plain = plain.clone(),
-            CampaignEvent::FailsBehind { name, before } => {
-                self.behind.push((name.to_owned(), before.to_vec()));
-            }
-            CampaignEvent::ConversationOver(execution) => self.keep(execution),
-            _ => {}
-        }
-    }
-}
-
-impl Failed {
-    fn keep(&mut self, execution: &Execution<'_>) {
-        let known = |one: &Transcript| one.case == execution.case.id && one.name == execution.name;
-        if execution.judgement.outcome == TestOutcome::Fail && !self.kept.iter().any(known) {
-            self.kept.push(Transcript::of(&self.run, execution));
-        }
-    }
-}
-
 /// Failures of a server, as they are after they were written and read.
 fn failures(defect: Defect, cases: &[Case]) -> Vec<Failure> {
-    let mut failed = Failed::default();
+    let mut failed = KeptFailures::of(|outcome| outcome == TestOutcome::Fail);
     campaign::run(&target(), &settings(), cases, &mut defective(&[defect]), &mut failed);
-    let again = |kept: &Transcript| {
-        let transcript = record::read(&record::write(kept)).unwrap();
-        let case = cases.iter().find(|case| case.id == kept.case).unwrap().clone();
-        let before = failed.behind.iter().find(|(name, _)| *name == kept.name);
-        let before = before.map_or_else(Vec::new, |(_, scripts)| scripts.clone());
-        Failure { transcript, case, before }
-    };
-    failed.kept.iter().map(again).collect()
+    failed.failures(cases)
 }
 
 fn replayed(failures: &[Failure], mut world: Field) -> ReplayResult {
