@@ -21,6 +21,9 @@ struct Named {
     reason: &'static str,
 }
 
+/// Where the circles are named.
+const LIST: &str = "xtask/src/tidy/circles.rs";
+
 const NAMED: &[Named] = &[
     Named {
         folder: "crates/dialogue/src/",
@@ -133,8 +136,12 @@ const NAMED: &[Named] = &[
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 /// The modules right below the root of a crate, with all that is below them, use each other one way only,
-/// but for the circles that are named. Each of those is there.
+/// but for the circles that are named. Each of those is there, and so is its crate.
 pub(super) fn among_modules(tree: &Tree) -> Vec<Finding> {
+    among(tree, NAMED)
+}
+
+fn among(tree: &Tree, all_named: &[Named]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut seen = BTreeSet::new();
     for held in all_held(tree) {
@@ -142,7 +149,7 @@ pub(super) fn among_modules(tree: &Tree) -> Vec<Finding> {
         for circle in circles(&uses(tree, &held)) {
             let is_named =
                 |named: &Named| named.folder == held.folder && circle.iter().eq(named.modules);
-            match NAMED.iter().position(is_named) {
+            match all_named.iter().position(is_named) {
                 Some(row) => drop(seen.insert(row)),
                 None => {
                     let names: Vec<String> = circle.into_iter().collect();
@@ -153,14 +160,13 @@ pub(super) fn among_modules(tree: &Tree) -> Vec<Finding> {
             }
         }
     }
-    for (row, named) in NAMED.iter().enumerate() {
-        let root = format!("{}lib.rs", named.folder);
-        if tree.text(&root).is_some() && !seen.contains(&row) {
-            let text = format!(
-                "no circle of just these, change or take it off: {}",
-                named.modules.join(", ")
-            );
-            findings.push(Finding::new(&root, 0, text));
+    // a tree of some crates alone, which has not this list either, says nothing of the others
+    let whole = tree.text(LIST).is_some();
+    for (_, named) in all_named.iter().enumerate().filter(|(row, _)| !seen.contains(row)) {
+        if whole || tree.rust().any(|(path, _)| path.starts_with(named.folder)) {
+            let modules = named.modules.join(", ");
+            let text = format!("no circle of just these, change or take it off: {modules}");
+            findings.push(Finding::new(named.folder, 0, text));
         }
     }
     findings
@@ -260,9 +266,16 @@ mod tests {
         "mod page; pub mod ramp; mod words; pub use page::html; #[cfg(test)] mod tests;",
     );
 
+    const ERROR_AND_NAMES: Named =
+        Named { folder: "crates/tls/src/", modules: &["error", "names"], reason: "" };
+
     fn found(files: &[(&str, &str)]) -> Vec<String> {
+        found_beside(files, &[])
+    }
+
+    fn found_beside(files: &[(&str, &str)], named: &[Named]) -> Vec<String> {
         let files: Vec<(&str, &str)> = [&[LIBRARY], files].concat();
-        among_modules(&Tree::of(&files)).into_iter().map(|one| one.text).collect()
+        among(&Tree::of(&files), named).into_iter().map(|one| one.text).collect()
     }
 
     #[test]
@@ -291,11 +304,13 @@ mod tests {
         let root = ("crates/tls/src/lib.rs", "mod error; mod names;");
         let error = ("crates/tls/src/error.rs", "use crate::names::group_list;");
         let names = ("crates/tls/src/names.rs", "use crate::error::TlsError;");
+        let found = |files: &[_]| found_beside(files, &[ERROR_AND_NAMES]);
         assert_eq!(found(&[root, error, names]), [""; 0]);
-        assert_eq!(
-            found(&[root, error]),
-            ["no circle of just these, change or take it off: error, names"]
-        );
+        let gone = ["no circle of just these, change or take it off: error, names"];
+        assert_eq!(found(&[root, error]), gone);
+        // with its crate
+        assert_eq!(found(&[(LIST, "")]), gone);
+        assert_eq!(found(&[]), [""; 0]);
     }
 
     #[test]
