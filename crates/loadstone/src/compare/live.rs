@@ -36,7 +36,7 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
     }
     output::check(&task.outputs)?;
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
-    let session = TrialSession::new();
+    let session = TrialSession::of(task.sides.iter().map(|side| &side.plan));
     let started_unix_s = crate::wall_clock::unix_seconds();
     if task.sides.iter().any(|side| side.command.is_some()) {
         server::prepare()?;

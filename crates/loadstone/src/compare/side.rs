@@ -90,7 +90,7 @@ impl<'a> Side<'a> {
             started: 0,
         };
         if asked.command.is_none() {
-            match reach(&asked.plan, &asked.name, &session.environment)? {
+            match reach(&asked.plan, &asked.name, session)? {
                 Reached::Target(target) => {
                     side.tell_notes(&target);
                     side.standing = Some(*target);
@@ -264,7 +264,7 @@ impl<'a> Side<'a> {
     /// One plain call.
     fn look(&self, patience: Nanos) -> Result<FirstLook, Failure> {
         let plan = self.asked.plan.with_patience(patience);
-        Ok(match reach(&plan, &self.asked.name, &self.session.environment)? {
+        Ok(match reach(&plan, &self.asked.name, self.session)? {
             Reached::Target(mut target) => {
                 target.plan = target.prepared.settled.applied(&self.asked.plan);
                 FirstLook::Response(target)

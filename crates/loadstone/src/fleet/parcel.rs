@@ -74,7 +74,7 @@ impl Parcel {
         let met: Result<Vec<Url>, _> = self.met.iter().map(|key| Url::parse(key)).collect();
         let mut prepared = prepare::prepare(&part, &met?)?;
         // the part of the next step may be a greater one
-        prepared.stand(Loads::Several)?;
+        prepared.stand(Loads::Several { threads: 0 })?;
         prepared.plan = Arc::new(plan.clone());
         journeys::receive(plan, &mut prepared, self.given)?;
         Ok(prepared)

@@ -35,12 +35,12 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result
     }
     crate::sut::check(task.outputs.sut.as_ref())?;
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
-    let mut session = TrialSession::new();
+    let mut session = TrialSession::of(task.targets.iter().map(|target| &target.plan));
     session.meters = Meters::open(&task.outputs)?;
     let started_unix_s = crate::wall_clock::unix_seconds();
     let mut lanes = Vec::new();
     for (row, target) in task.targets.iter().enumerate() {
-        match reach(&target.plan, &target.name, &session.environment)? {
+        match reach(&target.plan, &target.name, &session)? {
             Reached::Target(mut reached) => {
                 reached.prepared.sut.clone_from(&task.outputs.sut);
                 reached.prepared.hand_to(fleet);

@@ -81,11 +81,11 @@ pub(crate) fn open(
     let six = plan.driver.sources.is_some_and(|prefix| prefix.network.is_ipv6());
     let xdp = plan.driver.stack.xdp().is_some();
     prepared.endpoints.iter_mut().try_for_each(|endpoint| carried(endpoint, six, xdp))?;
-    let threads = match loads {
-        Loads::One => prepared.workers,
-        Loads::Several => prepared.threads_most,
+    let (threads, parts) = match loads {
+        Loads::One => (prepared.workers, prepared.workers),
+        Loads::Several { threads } => (prepared.threads_most, prepared.threads_most.max(threads)),
     };
-    let network = stand(ask(plan, prepared.workers), threads)?;
+    let network = stand(ask(plan, prepared.workers), threads, parts)?;
     prepared.endpoints.iter().try_for_each(|endpoint| reached(endpoint, &network))?;
     prepared.notes.push(note(&network));
     if let Handover::Fallback(reason) = network.handover() {
@@ -153,7 +153,7 @@ pub(crate) fn refit(
         Some(Ok(network)) => Ok(Some(network)),
         Some(Err(trouble)) if asked.prefix.is_some() => Err(explained(trouble)),
         // who named no prefix gets other devices, whose parts have more addresses
-        _ => stand(asked, placement.threads_most).map(Some),
+        _ => stand(asked, placement.threads_most, placement.threads_most).map(Some),
     }
 }
 
@@ -186,19 +186,24 @@ fn standing() -> MutexGuard<'static, Weak<Ground>> {
 /// What a run opens beside its sockets: the program and its map, epoll instances, files for a moment.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-/// A network, and devices where none stand: parts of a prefix for so many threads. Each of these is a worker
-/// of the network unless that has clients, of which each worker has as many.
-fn stand(mut asked: NetworkAsk, threads: u32) -> Result<Arc<OwnNetwork>> {
+/// A network, and devices where none stand, with so many parts of a prefix. There is a worker of the network for
+/// each of `threads` unless it has clients, of which each worker has as many.
+fn stand(mut asked: NetworkAsk, threads: u32, parts: u32) -> Result<Arc<OwnNetwork>> {
     if asked.prefix.is_none() {
         return OwnNetwork::open(asked).map_err(explained);
     }
-    let wide = NetworkAsk { workers: threads, ..asked.clone() };
+    let wide = NetworkAsk { workers: parts, ..asked.clone() };
     if asked.paths.is_none() {
-        asked.workers = wide.workers;
+        asked.workers = threads;
     }
     let mut standing = standing();
-    if let Some(ground) = standing.upgrade().filter(|ground| ground.suits(&asked)) {
-        return OwnNetwork::on(&ground, asked).map_err(explained);
+    if let Some(ground) = standing.upgrade() {
+        if ground.suits(&asked) {
+            return OwnNetwork::on(&ground, asked).map_err(explained);
+        }
+        if ground.prefix() == asked.prefix {
+            return Err(unlike(&ground, &asked));
+        }
     }
     if asked.xdp.is_some() {
         // a socket for each thread and queue; where the limit stays too low, the socket that fails tells
@@ -220,6 +225,26 @@ fn stand(mut asked: NetworkAsk, threads: u32) -> Result<Arc<OwnNetwork>> {
     let network = network.map_err(explained)?;
     *standing = Arc::downgrade(network.ground());
     Ok(network)
+}
+
+/// The devices of another target have the prefix, and this one's network cannot go over them.
+fn unlike(ground: &Ground, asked: &NetworkAsk) -> anyhow::Error {
+    let (threads, parts) = (asked.workers, ground.threads());
+    let (why, way_out) = if threads > parts {
+        let why = format!(
+            "in {parts} parts, one for each thread, where --threads {threads} needs {threads}"
+        );
+        (why, "the same --threads")
+    } else {
+        (
+            "with another --stack, or with paths for one of them alone".to_owned(),
+            "the same --stack and paths",
+        )
+    };
+    anyhow::anyhow!(
+        "--stack own: another target has the addresses of --sources already, {why}; way out: {way_out} for all \
+         targets, or other --sources for one of them"
+    )
 }
 
 fn explained(trouble: NetworkTrouble) -> anyhow::Error {

@@ -61,8 +61,9 @@ pub(crate) struct Prepared {
 pub(crate) enum Loads {
     /// The plan's.
     One,
-    /// Trials, of which each may have another load.
-    Several,
+    /// Trials, of which each may have another load, and another number of threads: `threads` is the
+    /// greatest that a plan of theirs names.
+    Several { threads: u32 },
 }
 
 /// One machine's part of a load.

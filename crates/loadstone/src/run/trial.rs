@@ -40,16 +40,14 @@ pub(crate) enum Reached {
 ///
 /// # Errors
 /// Names without an address, TLS settings that cannot be used, limits that the plan cannot keep.
-pub(crate) fn reach(
-    plan: &Plan,
-    name: &str,
-    environment: &Environment,
-) -> Result<Reached, Failure> {
-    let Some((prepared, found)) = reach_unless_interrupted(plan, Loads::Several)? else {
+pub(crate) fn reach(plan: &Plan, name: &str, session: &TrialSession) -> Result<Reached, Failure> {
+    let loads = Loads::Several { threads: session.threads };
+    let Some((prepared, found)) = reach_unless_interrupted(plan, loads)? else {
         return Ok(Reached::Interrupted);
     };
     if found.unreachable {
         let plan = prepared.plan.clone();
+        let environment = &session.environment;
         let report = super::unreachable_report(&plan, &prepared, found, environment, name);
         return Ok(Reached::Nobody(Box::new(report)));
     }
@@ -61,6 +59,8 @@ pub(crate) fn reach(
 /// What every trial of a session shares.
 pub(crate) struct TrialSession {
     pub(crate) environment: Environment,
+    /// The greatest number of threads that a plan of its targets names.
+    threads: u32,
     pub(crate) calibration: Option<Calibration>,
     /// Where the trials are written while they run.
     pub(crate) keeping: Keeping,
@@ -75,11 +75,14 @@ pub(crate) struct TrialSession {
 }
 
 impl TrialSession {
-    pub(crate) fn new() -> TrialSession {
+    /// A session of the targets of these plans.
+    pub(crate) fn of<'a>(plans: impl IntoIterator<Item = &'a Plan>) -> TrialSession {
+        let threads = plans.into_iter().filter_map(|plan| plan.driver.threads).max();
         let environment = host::environment();
         let calibration = Calibration::load(&environment);
         TrialSession {
             environment,
+            threads: threads.unwrap_or(0),
             calibration,
             keeping: Keeping::nowhere(),
             trials: Cell::new(0),

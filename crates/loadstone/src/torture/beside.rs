@@ -180,9 +180,9 @@ pub(super) fn start(planned: Option<Planned>) -> Result<Option<Running>, Failure
 
 /// The load, from its first call to its report.
 fn run(plan: &Plan, name: &str, shared: &Arc<LoadSignals>) -> Result<RunReport, Failure> {
-    let mut session = TrialSession::new();
+    let mut session = TrialSession::of([plan]);
     session.logging.calls = true;
-    let target = match reach(plan, name, &session.environment)? {
+    let target = match reach(plan, name, &session)? {
         Reached::Target(target) => target,
         Reached::Nobody(report) => {
             let text = format!("the background load: {}", crate::run::no_connection(&report));

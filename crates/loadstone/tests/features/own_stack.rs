@@ -354,6 +354,36 @@ fn clients_have_the_prefix_that_more_threads_would_divide() {
     }
 }
 
+/// Two targets in turns have one prefix, whichever of them comes first.
+#[test]
+fn targets_with_other_threads_share_chosen_addresses() {
+    let site = Site::start(&[]);
+    if !to_be_had(&site) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let ours = two_cores();
+    let plan = |threads: &str, more: &[&str]| {
+        let words = ["run", &site.url("/"), "--stack", "own", "--sources", "10.255.244.0/26"];
+        let spans = ["--threads", threads, "--cpus", &ours, "-c", "2", "-n", "20", "--print-plan"];
+        let printed = run(&[&words[..], &spans, more].concat()).expect(&[0]);
+        let path = folder.path().join(format!("{threads}-{}.toml", more.len()));
+        std::fs::write(&path, printed.stdout).expect("a plan");
+        path.display().to_string()
+    };
+    let (one, two) = (plan("1", &[]), plan("2", &[]));
+    let report = run(&["compare", &one, &two, "--force", "--blocks", "5", "--json", "-"]);
+    let report = report.expect(&[0, 4]).json();
+    for side in ["before", "after"] {
+        assert_eq!(report[side]["runs"].as_array().map(Vec::len), Some(10), "{side}");
+    }
+    let behind = plan("1", &["--path", "rtt=1ms"]);
+    let refused = run(&["compare", &one, &behind, "--force"]);
+    assert_eq!(refused.code, 2, "{refused:#?}");
+    let said = "another target has the addresses of --sources already, with another --stack, or with paths";
+    assert!(refused.stderr.contains(said), "{refused:#?}");
+}
+
 /// The 31 clients of the first step have one thread, and the prefix is left whole for them; 32 could have two.
 #[test]
 fn later_clients_have_the_parts_of_the_first_step() {
