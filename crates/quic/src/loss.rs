@@ -3,6 +3,7 @@
 use conduit::IoError;
 use conduit::streams::{BEYOND_LIMITS, BROKEN_RULES, TRANSPORT};
 use quinn_proto::{ConnectionError, TransportErrorCode};
+use rustls::AlertDescription;
 use sample::{FailureClass, http3_code_name};
 
 /// The end of a connection.
@@ -45,7 +46,7 @@ impl Loss {
                     0 => Loss { class: None, why: None },
                     NO_PROTOCOL => lost(FailureClass::Protocol, NO_HTTP3.to_owned()),
                     code if CRYPTO.contains(&code) => {
-                        lost(FailureClass::Tls, format!("the server ended TLS{}", tail(&text)))
+                        lost(FailureClass::Tls, format!("{}{}", alert(code), tail(&text)))
                     }
                     _ => {
                         let code = close.error_code;
@@ -121,6 +122,11 @@ impl Loss {
     }
 }
 
+/// A TLS alert of the server's, in the words that it has over TCP.
+fn alert(code: u64) -> String {
+    rustls::Error::AlertReceived(AlertDescription::from(code as u8)).to_string()
+}
+
 const NO_HTTP3: &str = "the server speaks QUIC, but not HTTP/3 (ALPN h3)";
 
 /// Characters of a peer's own words.
@@ -135,7 +141,24 @@ fn tail(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quinn_proto::TransportError;
+    use quinn_proto::{ConnectionClose, TransportError};
+
+    #[test]
+    fn an_alert_of_the_server_has_its_name() {
+        let said = |alert, reason: &'static str| {
+            let error_code = TransportErrorCode::crypto(alert);
+            let reason = reason.as_bytes().into();
+            let close = ConnectionClose { error_code, frame_type: None, reason };
+            let loss = Loss::of(&ConnectionError::ConnectionClosed(close), false);
+            (loss.class.expect("no orderly end"), loss.why.unwrap_or_default())
+        };
+        let tls = |text: &str| (FailureClass::Tls, text.to_owned());
+        assert_eq!(said(40, ""), tls("received fatal alert: HandshakeFailure"));
+        let asked = "received fatal alert: CertificateRequired: none came";
+        assert_eq!(said(116, "none came"), tls(asked));
+        assert_eq!(said(250, ""), tls("received fatal alert: AlertDescription(0xfa)"));
+        assert_eq!(said(120, ""), (FailureClass::Protocol, NO_HTTP3.to_owned()));
+    }
 
     #[test]
     fn what_the_library_ends_a_connection_for_is_told_apart() {
