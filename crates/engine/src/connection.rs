@@ -752,6 +752,21 @@ impl Conn {
         self.served > 0
     }
 
+    /// It has served, and no byte of the calls that are on it now has gone out: what ends it came before them.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        let unwritten =
+            |work: &Work| !work.calls.is_empty() && work.calls.len() <= work.unflushed as usize;
+        self.is_open() && self.has_served() && self.work.as_deref().is_some_and(unwritten)
+    }
+
+    /// The bytes of requests that never went out are counted with those that do.
+    pub(crate) fn take_back_unsent(&mut self) {
+        let Some(work) = self.work.as_deref_mut() else { return };
+        if let Some(call) = work.calls.front_mut().filter(|_| !work.speaker.is_multiplexed()) {
+            call.bytes_sent = call.bytes_sent.saturating_sub(work.transport.unsent_plaintext());
+        }
+    }
+
     /// Takes off the call that a break of the connection hits: the oldest. What has come of its
     /// response came over the wire all the same.
     pub(crate) fn take_hit(&mut self) -> Option<Call> {

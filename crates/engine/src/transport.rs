@@ -73,6 +73,12 @@ impl Transport {
         !self.held.is_empty() || self.has_unsent()
     }
 
+    /// Bytes of the protocol that neither the socket nor TLS has had.
+    pub(crate) fn unsent_plaintext(&self) -> u64 {
+        let count = if self.direct { self.out.len() - self.out_at } else { self.held.len() };
+        count as u64
+    }
+
     /// Nothing waits and nothing will be encrypted: of what is here only the memory is of use.
     pub(crate) fn is_plain(&self) -> bool {
         self.direct && !self.has_output()

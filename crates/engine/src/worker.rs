@@ -15,7 +15,7 @@ use crate::pool::Pool;
 use crate::proof;
 use crate::setup::{LateShare, Setup};
 use crate::speaker::ReadCaches;
-use conduit::{Io, TlsFactory};
+use conduit::{Io, Ready, TlsFactory};
 use sample::{CallRecord, Ends};
 use stats::Snapshot;
 use std::sync::Arc;
@@ -203,7 +203,7 @@ impl Worker {
 
     /// Takes one readiness event.
     #[inline]
-    pub fn handle<I: Io>(&mut self, io: &mut I, ready: conduit::Ready) {
+    pub fn handle<I: Io>(&mut self, io: &mut I, ready: Ready) {
         self.edges.count_event();
         let now = self.progress(io, ready);
         self.flush_dirty(io, now);
@@ -256,7 +256,7 @@ pub trait Driven {
     fn turn<I: Io>(&mut self, io: &mut I, link: &mut dyn Link) -> Turn;
 
     /// Takes one readiness event.
-    fn handle<I: Io>(&mut self, io: &mut I, ready: conduit::Ready);
+    fn handle<I: Io>(&mut self, io: &mut I, ready: Ready);
 }
 
 impl Driven for Worker {
@@ -265,7 +265,7 @@ impl Driven for Worker {
     }
 
     #[inline]
-    fn handle<I: Io>(&mut self, io: &mut I, ready: conduit::Ready) {
+    fn handle<I: Io>(&mut self, io: &mut I, ready: Ready) {
         Worker::handle(self, io, ready);
     }
 }
@@ -275,9 +275,18 @@ pub fn drive<I: Io>(worker: &mut impl Driven, io: &mut I, link: &mut dyn Link) {
     let mut ready = Vec::with_capacity(1024);
     while let Turn::Wait(until) = worker.turn(io, link) {
         io.wait(until, &mut ready);
+        hear_ends_first(&mut ready);
         for event in &ready {
             worker.handle(io, *event);
         }
+    }
+}
+
+/// Puts the ends of connections before all else that is ready: what another event has fall due must not be
+/// written to a connection of whose end the kernel has told.
+pub fn hear_ends_first(ready: &mut [Ready]) {
+    if ready.iter().any(|event| event.ended) {
+        ready.sort_by_key(|event| !event.ended);
     }
 }
 

@@ -379,7 +379,8 @@ fn handle_all<D: Driven>(runners: &mut [OnCore<D>], world: &Rc<RefCell<World>>) 
     world.borrow_mut().advance(now);
     let mut any = false;
     for (worker, io, _) in runners {
-        let ready = world.borrow_mut().take_ready(io.worker);
+        let mut ready = world.borrow_mut().take_ready(io.worker);
+        engine::hear_ends_first(&mut ready);
         for event in ready {
             any = true;
             worker.handle(io, event);

@@ -11,6 +11,8 @@ use sim::{
     execute_parts, execute_with, plan_for,
 };
 use stats::{Endings, Hist, Snapshot};
+use std::cell::Cell;
+use std::rc::Rc;
 use units::{Nanos, Rate};
 
 const URL: &str = "http://sim.example/path?q=1";
@@ -351,6 +353,45 @@ fn a_user_pauses_only_where_no_connection_opened() {
     let (reset, took) = ten_calls(resets, None);
     assert_eq!(reset, [(FailureClass::Reset, 10)]);
     assert!(took < Nanos::from_millis(20), "no pause after a reset: {took:?}");
+}
+
+/// Ten calls of a user to a server that closes each connection so long after its response, without having said
+/// so: failures by class, calls that succeeded, connections, and requests that went out.
+fn closed_behind_each_response(after: Nanos, resend: bool) -> (Vec<(FailureClass, u64)>, [u64; 3]) {
+    let heard = Rc::new(Cell::new((0, 0)));
+    let hears = heard.clone();
+    let server = script(move |now, _, bytes| {
+        let (requests, length) = hears.get();
+        hears.set((requests + 1, length + bytes.len() as u64));
+        let (at, response) = reply(now, RESPONSE);
+        vec![(at, response), (at + after, Action::End)]
+    });
+    let mut plan = count_only(1, 10);
+    plan.connection.resend = resend;
+    let run = execute(plan, server, 1);
+    let total = &run.measurement.total;
+    assert_eq!((total.counts.due, total.counts.in_flight), (10, 0));
+    let (requests, length) = heard.get();
+    assert_eq!(total.bytes_sent, length, "what went out counts, and nothing else");
+    (classes(&run), [total.counts.succeeded, total.connections.established, requests])
+}
+
+/// The end of a connection that came with a response is known before the next request is written: it is no
+/// failure of that call's.
+#[test]
+fn a_close_that_came_with_a_response_fails_no_call() {
+    assert_eq!(closed_behind_each_response(Nanos::ZERO, false), (vec![], [10, 10, 10]));
+}
+
+/// A request that crosses with the close may have been carried out (RFC 9110 section 9.2.2): the plan says
+/// whether it goes out again.
+#[test]
+fn a_request_that_crosses_with_a_close_is_sent_again_if_asked() {
+    let crossing = Nanos(1);
+    let failed = vec![(FailureClass::ClosedEarly, 5)];
+    assert_eq!(closed_behind_each_response(crossing, false), (failed, [5, 5, 10]));
+    // nine went out twice
+    assert_eq!(closed_behind_each_response(crossing, true), (vec![], [10, 10, 19]));
 }
 
 /// What a bad server sends, and the class that names it.

@@ -433,8 +433,9 @@ impl Worker {
         self.offer(slot, now);
     }
 
-    /// The connection is no more. Before it stood, all its calls fail for that reason; after, those
-    /// being answered do, and the others are put on another connection.
+    /// The connection is no more. Before it was established, all its calls fail for that reason; after, those
+    /// being answered do, and the others are put on another connection, as all are that were still to be
+    /// written when the server closed it.
     pub(super) fn break_off<I: Io>(
         &mut self,
         io: &mut I,
@@ -453,11 +454,16 @@ impl Worker {
         let stood = conn.is_open();
         conn.break_with(class);
         let unbegun = conn.is_unanswered();
-        if unbegun && matches!(class, FailureClass::ClosedEarly | FailureClass::Reset) {
-            conn.end_by_server();
+        let closed = matches!(class, FailureClass::ClosedEarly | FailureClass::Reset);
+        let unwritten = closed && conn.is_unwritten();
+        if unwritten {
+            conn.take_back_unsent();
         }
         let resend = stood && unbegun && conn.has_served() && self.setup.plan.connection.resend;
-        let first = if resend { None } else { conn.take_hit() };
+        if unbegun && closed {
+            conn.end_by_server();
+        }
+        let first = if resend || unwritten { None } else { conn.take_hit() };
         let others = conn.take_begun();
         for call in first.iter().chain(&others) {
             self.feedback.fail_session_unless_repeated(call.user);

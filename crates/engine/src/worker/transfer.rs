@@ -294,6 +294,14 @@ impl Worker {
             conn.end_by_server();
             return self.close(io, slot, self.close_kind(), now);
         }
+        if conn.is_unwritten() {
+            // the end came with the response before, whose user went on at once
+            conn.end_by_server();
+            conn.take_back_unsent();
+            self.pool.strand(slot);
+            self.close(io, slot, self.close_kind(), now);
+            return self.replace_stranded(io, now);
+        }
         match conn.hear_end() {
             Ok(()) => self.responded(io, slot, 0, now),
             Err(class) => self.break_off(io, slot, class, now),
