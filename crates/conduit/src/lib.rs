@@ -6,8 +6,12 @@ pub mod streams;
 
 use sample::{FailureClass, QuicEnd, SocketFacts, TlsFacts};
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::path::PathBuf;
 use units::Nanos;
+
+/// Bytes of a buffer for [`Io::take`]: a packet of 64 KiB with all heads has room in it, behind some short ones.
+pub const READ_SIZE: usize = (68 << 10) + 512;
 
 /// A worker's own number for a connection; the driver maps it to whatever it holds.
 pub type Slot = u32;
@@ -107,7 +111,7 @@ pub struct Ready {
 ///
 /// Contract: after `open`, the worker may `write` at once. `write` on a connection whose connect is
 /// still pending answers `WouldBlock` and is followed by a writable event, or by `Failed`. `read` of
-/// `Ok(0)` is the end of the stream; a read shorter than the buffer has drained the socket. After
+/// `Ok(0)` is the end of the stream; a `read` or `take` shorter than the buffer has drained the socket. After
 /// `close` no event for that slot is reported until it is opened again.
 pub trait Io {
     /// The monotonic clock.
@@ -121,6 +125,12 @@ pub trait Io {
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError>;
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError>;
+
+    /// As `read`, and says where in `buffer` the bytes are. A driver that has them in a buffer of its own, as long
+    /// as this one at least, may put that in its place, so that nobody copies them.
+    fn take(&mut self, slot: Slot, buffer: &mut Box<[u8]>) -> Result<Range<usize>, IoError> {
+        self.read(slot, buffer).map(|count| 0..count)
+    }
 
     /// Hands datagrams over, all of `each` bytes but the last, which may be shorter; says how many bytes
     /// were taken, whole datagrams.

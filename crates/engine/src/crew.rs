@@ -8,6 +8,7 @@ use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use sample::{CallRecord, Ends, QuicEnd, SocketFacts};
 use stats::Snapshot;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use units::Nanos;
 
@@ -98,6 +99,10 @@ impl<I: Io> Io for OwnSlots<'_, I> {
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
         self.io.read(self.slot(slot), buffer)
+    }
+
+    fn take(&mut self, slot: Slot, buffer: &mut Box<[u8]>) -> Result<Range<usize>, IoError> {
+        self.io.take(self.slot(slot), buffer)
     }
 
     fn send(&mut self, slot: Slot, datagrams: &[u8], each: usize) -> Result<usize, IoError> {

@@ -4,6 +4,7 @@
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use sample::{FailureClass, HeldFacts, QuicEnd, SocketFacts};
+use std::ops::Range;
 use units::Nanos;
 
 /// Opened and not decided at once: more would overrun a listener's queue.
@@ -190,6 +191,10 @@ impl<I: Io> Io for HeldBeside<I> {
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
         self.io.read(slot + self.count, buffer)
+    }
+
+    fn take(&mut self, slot: Slot, buffer: &mut Box<[u8]>) -> Result<Range<usize>, IoError> {
+        self.io.take(slot + self.count, buffer)
     }
 
     fn send(&mut self, slot: Slot, datagrams: &[u8], each: usize) -> Result<usize, IoError> {

@@ -15,7 +15,7 @@ use crate::pool::Pool;
 use crate::proof;
 use crate::setup::{LateShare, Setup};
 use crate::speaker::ReadCaches;
-use conduit::{Io, Ready, TlsFactory};
+use conduit::{Io, READ_SIZE, Ready, TlsFactory};
 use sample::{CallRecord, Ends};
 use stats::Snapshot;
 use std::sync::Arc;
@@ -112,9 +112,6 @@ pub struct Worker {
     )]
     intakes: Vec<Box<Intake>>,
 }
-
-/// Bytes read at once.
-const READ_SIZE: usize = 64 << 10;
 
 impl Worker {
     /// Worker `id` of `setup.workers`; `tls` is needed where an endpoint has TLS.

@@ -17,21 +17,25 @@ pub use raw::RawLink;
 pub use shared::{Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork};
 pub use xdp::{Mac, QUEUES_MAX, XdpAsk, XdpHook, XdpTrouble};
 
-use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use conduit::{Close, Io, IoError, OpenOptions, Peer, READ_SIZE, Ready, Slot};
 use links::Links;
 use netpath::Lanes;
-use port::PacketPort;
+use port::{BATCH, PacketPort, has_no_sum};
 use reactor::monotonic;
+use rustix::io::Errno;
 use sample::{FailureClass, SocketFacts};
 use std::net::IpAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
-use tcp::{End, NotDone, TcpStack};
+use tcp::{End, NotDone, TcpStack, VNET_HEAD};
 use units::Nanos;
 use wan::Direction;
 
 /// Packets that are written without waiting for the turn's end.
 const PENDING_MAX: usize = 32;
+/// Bytes that are taken in as one batch, a packet more or less: acknowledgements go out behind it.
+const BATCH_BYTES: usize = 256 << 10;
 /// How often packets that changed nothing for the worker may come before it gets its turn.
 const IDLE_TURNS: u32 = 4;
 /// How long the two sides may take to end connections.
@@ -48,6 +52,8 @@ pub struct OwnStack {
     links: Option<Links>,
     shared: Arc<OwnNetwork>,
     now: Nanos,
+    /// Bytes of the batch that is being taken in; 0: none is.
+    batch: usize,
     spin_span: Nanos,
     /// How long before a packet on a link is due the worker spins instead of sleeping.
     links_spin: Nanos,
@@ -70,7 +76,7 @@ impl OwnStack {
     ) -> OwnStack {
         let (now, spun) = (monotonic(), Nanos::ZERO);
         let links_spin = links.as_ref().map_or(Nanos::ZERO, |_| Lanes::spin());
-        OwnStack { stack, port, links, shared, now, spin_span, links_spin, spun }
+        OwnStack { stack, port, links, shared, now, batch: 0, spin_span, links_spin, spun }
     }
 
     /// The first of the addresses that connections come from.
@@ -112,13 +118,35 @@ impl OwnStack {
         }
     }
 
-    /// Takes packets in.
+    /// Takes packets in. Where one is read after the other a long one is the last for now: its reader has its turn
+    /// while it lies in the cache, and where it lies.
     fn receive(&mut self) {
-        let OwnStack { port, stack, now, links, .. } = self;
+        let OwnStack { port, stack, now, links, batch, .. } = self;
         if let Some(links) = links {
             return links.receive(|room| port.read(room));
         }
-        port.receive(*now, |packet, checked| stack.deliver(*now, packet, checked));
+        if !port.reads_singly() {
+            return port.receive(*now, |packet, checked| stack.deliver(*now, packet, checked));
+        }
+        for _ in 0..BATCH {
+            let room = stack.room(READ_SIZE);
+            match port.read(room) {
+                Ok(length) if length > VNET_HEAD => {
+                    let checked = has_no_sum(room);
+                    let lent = stack.deliver_here(*now, VNET_HEAD..length, checked);
+                    *batch += length;
+                    if *batch >= BATCH_BYTES {
+                        break;
+                    }
+                    if lent {
+                        return;
+                    }
+                }
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => break,
+            }
+        }
+        *batch = 0;
     }
 
     fn gather(&mut self, ready: &mut Vec<Ready>) {
@@ -165,7 +193,7 @@ impl OwnStack {
         for _ in 0..IDLE_TURNS {
             let span = match self.stack.has_changes() {
                 true => NOW,
-                false => span_until(wake.min(self.stack.next_due())),
+                false => span_until(wake.min(self.stack.next_due(self.now))),
             };
             self.turn(span, ready);
             if !ready.is_empty() || self.now >= wake {
@@ -181,9 +209,10 @@ impl OwnStack {
         if !ready.is_empty() || self.now >= until {
             return true;
         }
+        self.stack.arm(self.now);
         self.flush();
         let carried = self.carried_at();
-        let due = wake.min(self.stack.next_due()).min(early(carried, self.links_spin));
+        let due = wake.min(self.stack.next_due(self.now)).min(early(carried, self.links_spin));
         if due > self.now {
             self.sleep(due);
             self.turn(NOW, ready);
@@ -256,6 +285,10 @@ impl Io for OwnStack {
         self.stack.read(self.now, slot, buffer).map_err(error)
     }
 
+    fn take(&mut self, slot: Slot, buffer: &mut Box<[u8]>) -> Result<Range<usize>, IoError> {
+        self.stack.take(self.now, slot, buffer).map_err(error)
+    }
+
     fn close(&mut self, slot: Slot, how: Close) {
         self.stack.close(self.now, slot, how == Close::Reset);
     }
@@ -274,7 +307,9 @@ impl Io for OwnStack {
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
         ready.clear();
-        self.stack.arm();
+        if self.batch == 0 {
+            self.stack.arm(self.now);
+        }
         let wake = early(until, self.spin_span);
         if self.port.has_batches() {
             self.wait_once(wake, ready);

@@ -15,11 +15,6 @@ use units::Nanos;
 
 /// Packets that are read before the worker gets its turn.
 pub(crate) const BATCH: usize = 256;
-/// Bytes that are taken in before readers have their turn, a packet more or less: what waits for them is in
-/// the caches still, and its buffers stay small.
-const BYTES_MAX: usize = 256 << 10;
-/// A segment of 64 KiB with its heads; one buffer, which stays in the cache.
-const BUFFER: usize = 70_000;
 
 /// A device's packets.
 #[derive(Debug)]
@@ -39,7 +34,6 @@ enum PortSource {
 #[derive(Debug)]
 struct TunQueue {
     queue: OwnedFd,
-    buffer: Vec<u8>,
     ring: Option<Box<PacketRing>>,
 }
 
@@ -74,7 +68,7 @@ impl Drop for LentLink {
 impl PacketPort {
     /// Each packet by a system call of its own.
     pub(crate) fn by_calls(queue: OwnedFd) -> PacketPort {
-        PacketPort::of(PortSource::Tun(TunQueue { queue, buffer: vec![0; BUFFER], ring: None }))
+        PacketPort::of(PortSource::Tun(TunQueue { queue, ring: None }))
     }
 
     /// Packets in batches, by io_uring, for the calling thread alone.
@@ -83,7 +77,7 @@ impl PacketPort {
     /// The kernel has none, or does not allow it.
     pub(crate) fn in_batches(queue: OwnedFd) -> io::Result<PacketPort> {
         let ring = Some(Box::new(PacketRing::open(&queue)?));
-        Ok(PacketPort::of(PortSource::Tun(TunQueue { queue, buffer: vec![0; BUFFER], ring })))
+        Ok(PacketPort::of(PortSource::Tun(TunQueue { queue, ring })))
     }
 
     /// Packets by AF_XDP.
@@ -141,23 +135,23 @@ impl PacketPort {
         }
     }
 
-    /// What has come, [`BATCH`] packets at most. `each` gets a packet, and whether its TCP checksum needs no
-    /// look.
+    /// Whether packets are had by [`PacketPort::read`] alone.
+    pub(crate) fn reads_singly(&self) -> bool {
+        matches!(&self.source, PortSource::Tun(tun) if tun.ring.is_none())
+    }
+
+    /// What has come together, [`BATCH`] packets at most. `each` gets a packet, and whether its TCP checksum needs
+    /// no look.
     pub(crate) fn receive(&mut self, now: Nanos, mut each: impl FnMut(&[u8], bool)) {
-        let tun = match &mut self.source {
-            PortSource::Tun(tun) => tun,
-            PortSource::Xdp(lent) => {
-                lent.link().receive(now, BATCH, each);
-                return;
-            }
-        };
-        let with_head = |bytes: &[u8]| {
-            if let Some((head, packet)) = bytes.split_at_checked(VNET_HEAD) {
-                // NEEDS_CSUM or DATA_VALID: the sum is not there, or was looked at
-                each(packet, head[0] & 3 != 0);
-            }
-        };
-        tun.receive(with_head);
+        match &mut self.source {
+            PortSource::Xdp(lent) => lent.link().receive(now, BATCH, each),
+            PortSource::Tun(TunQueue { ring: Some(ring), .. }) => ring.take(|bytes| {
+                if let Some((_, packet)) = bytes.split_at_checked(VNET_HEAD) {
+                    each(packet, has_no_sum(bytes));
+                }
+            }),
+            PortSource::Tun(_) => {}
+        }
     }
 
     /// After each use of the ring: what failed is counted, and a ring that the kernel has given up is
@@ -213,24 +207,8 @@ impl PacketPort {
     }
 }
 
-impl TunQueue {
-    fn receive(&mut self, mut each: impl FnMut(&[u8])) {
-        if let Some(ring) = &mut self.ring {
-            return ring.take(each);
-        }
-        let mut taken = 0;
-        for _ in 0..BATCH {
-            if taken >= BYTES_MAX {
-                return;
-            }
-            match rustix::io::read(&self.queue, &mut self.buffer[..]) {
-                Ok(length) => {
-                    taken += length;
-                    each(&self.buffer[..length]);
-                }
-                Err(Errno::INTR) => {}
-                Err(_) => return,
-            }
-        }
-    }
+/// Whether a packet behind this virtio header needs no look at its TCP checksum: NEEDS_CSUM or DATA_VALID, the
+/// sum is not there, or was looked at.
+pub(crate) fn has_no_sum(packet: &[u8]) -> bool {
+    packet[0] & 3 != 0
 }

@@ -1,7 +1,7 @@
 //! What a segment does to a connection (RFC 9293 section 3.10.7, with the rules of RFC 5961 against
 //! forged ones and of RFC 7323 against old ones).
 
-use crate::connection::{Cold, Context, Tcb, TcpState, VARIES_BY, bit};
+use crate::connection::{Cold, Context, Tcb, TcpState, VARIES_BY, WITH_BATCH, bit};
 use crate::packet::{Head, flag};
 use crate::seq::{before, later, not_after};
 use crate::settings::{FIRST_WINDOW, MSS_MIN, MSS_UNSAID, ONE_BY_ONE};
@@ -447,7 +447,7 @@ impl Tcb {
         let room = edge.wrapping_sub(from) as usize;
         let kept = &kept[..kept.len().min(room)];
         let whole = from.wrapping_add(kept.len() as u32) == later(end, from);
-        let size = self.segment();
+        let (size, longest) = (self.segment(), u32::from(self.mss));
         // each has opened our window by two more, unless that is not to grow
         let starts = self.rcv_size < FIRST_WINDOW + 2 * ONE_BY_ONE * size;
         let rcv_nxt = self.rcv_nxt;
@@ -463,11 +463,16 @@ impl Tcb {
             keep_beyond(cold, from.wrapping_sub(rcv_nxt) as usize, from, kept);
         } else if !kept.is_empty() {
             cold.unacknowledged += kept.len() as u32;
-            // more than one full segment's worth (RFC 9293 section 3.8.6.3 asks for it at two)
-            at_once |= !cold.held.as_slice().is_empty()
-                || cold.unacknowledged > size
-                || starts && kept.len() as u32 >= size;
-            self.pass_on(kept, c.settings.receive_max);
+            at_once |= !cold.held.as_slice().is_empty();
+            if kept.len() as u32 > longest {
+                // several segments as one: the device has them so, and more may have come with them
+                cold.ack_at = WITH_BATCH;
+            } else if cold.ack_at != WITH_BATCH {
+                // more than one full segment's worth (RFC 9293 section 3.8.6.3 asks for it at two)
+                at_once |= cold.unacknowledged > size || starts && kept.len() as u32 >= size;
+            }
+            let at = c.stays_at.map(|at| at + skip);
+            self.pass_on(kept, at, c.settings.receive_max);
             told.readable = true;
         }
         let delay = c.settings.delayed_ack;
@@ -481,11 +486,15 @@ impl Tcb {
         }
     }
 
-    /// Hands bytes that are next on to the reader, and those behind them that are there.
-    fn pass_on(&mut self, bytes: &[u8], most: u32) {
+    /// Hands bytes that are next on to the reader, and those behind them that are there. `at`: where they
+    /// lie in the packet, which stays for now.
+    fn pass_on(&mut self, bytes: &[u8], at: Option<u32>, most: u32) {
         let most = if self.shifts == 0 { most.min(0xffff) } else { most };
         let Some(cold) = &mut self.cold else { return };
-        cold.receive.extend_from_slice(bytes);
+        match at.filter(|_| cold.held.as_slice().is_empty()) {
+            Some(at) => cold.lent = at..at + bytes.len() as u32,
+            None => cold.receive.extend_from_slice(bytes),
+        }
         let mut next = self.rcv_nxt.wrapping_add(bytes.len() as u32);
         cold.beyond.drain(..bytes.len().min(cold.beyond.len()));
         if let Some(end) = cold.held.end_of(next) {

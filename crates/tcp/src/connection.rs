@@ -7,6 +7,7 @@ use crate::settings::{FIRST_WINDOW, TcpSettings};
 use sample::{FailureClass, StackFacts};
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::ops::Range;
 use units::Nanos;
 
 /// RFC 9293 section 3.3.2, without what a client never is.
@@ -97,6 +98,8 @@ pub(crate) struct Cold {
     /// Received in order and not read.
     pub(crate) receive: Vec<u8>,
     pub(crate) read: usize,
+    /// Received behind that: where it lies in the packet that the stack took in last.
+    pub(crate) lent: Range<u32>,
     /// Received beyond a hole: bytes from `rcv_nxt` on, of which those in `held` are there.
     pub(crate) beyond: VecDeque<u8>,
     pub(crate) held: Ranges,
@@ -190,6 +193,8 @@ pub(crate) struct TailProbe {
     pub(crate) again: bool,
 }
 
+/// The instant of an acknowledgement that goes out when the packets are taken in that came together.
+pub(crate) const WITH_BATCH: Nanos = Nanos::ZERO;
 /// Buffers larger than this are given back when they are empty.
 const KEEP_BUFFER: usize = 16 << 10;
 
@@ -199,6 +204,7 @@ impl Cold {
             send: VecDeque::new(),
             receive: Vec::new(),
             read: 0,
+            lent: 0..0,
             beyond: VecDeque::new(),
             held: Ranges::default(),
             latest: [0; 3],
@@ -246,7 +252,13 @@ impl Cold {
     }
 
     pub(crate) fn unread(&self) -> usize {
-        self.receive.len() - self.read
+        self.receive.len() - self.read + self.lent.len()
+    }
+
+    /// Copies what lies in the packet still, before the packet is no more.
+    pub(crate) fn keep(&mut self, packet: &[u8]) {
+        let lent = std::mem::take(&mut self.lent);
+        self.receive.extend_from_slice(&packet[lent.start as usize..lent.end as usize]);
     }
 
     /// The earliest instant at which something is to be done.
@@ -274,6 +286,8 @@ pub(crate) struct Context<'a> {
     pub(crate) peer: End,
     /// Payload of the largest packet that is known to reach the peer.
     pub(crate) path_mss: u16,
+    /// Where the payload that is taken in lies in its packet, if that stays until the next one comes.
+    pub(crate) stays_at: Option<u32>,
 }
 
 /// Spare boxes that are kept.
@@ -437,10 +451,35 @@ impl Tcb {
         Some(count)
     }
 
+    /// Hands over all that has come where the last of it lies in the stack's packet: the little that is before it
+    /// is copied there. `None` when nothing lies there, or there is no room.
+    pub(crate) fn take_lent(
+        &mut self,
+        packet: &mut [u8],
+        c: &mut Context<'_>,
+    ) -> Option<Range<usize>> {
+        let cold = self.cold.as_mut()?;
+        let before = &cold.receive[cold.read..];
+        let (at, end) = (cold.lent.start as usize, cold.lent.end as usize);
+        if at == end || before.len() > at {
+            return None;
+        }
+        let start = at - before.len();
+        packet[start..at].copy_from_slice(before);
+        cold.receive.clear();
+        (cold.read, cold.lent) = (0, 0..0);
+        self.tell_window(c);
+        self.cool(c);
+        Some(start..end)
+    }
+
     /// Says that the window has opened, when it has by two segments or by half (RFC 9293 section 3.8.6.2).
     fn tell_window(&mut self, c: &mut Context<'_>) {
         let window = self.window();
-        let Some(cold) = &self.cold else { return };
+        // an acknowledgement that is about to go says it too
+        let Some(cold) = self.cold.as_ref().filter(|cold| cold.ack_at != WITH_BATCH) else {
+            return;
+        };
         let told = cold.announced.wrapping_sub(self.rcv_nxt);
         let opened = window.saturating_sub(told);
         // nearly closed, so that the peer may wait for it

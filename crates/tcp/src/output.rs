@@ -72,6 +72,12 @@ impl Tcb {
         c.counts.sent += 1;
     }
 
+    /// Acknowledges what came together.
+    pub(crate) fn acknowledge(&mut self, c: &mut Context<'_>) {
+        self.send_ack(c);
+        self.cool(c);
+    }
+
     /// An acknowledgement that answers something doubtful; only so many a second are sent (RFC 5961
     /// section 7).
     pub(crate) fn challenge(&mut self, c: &mut Context<'_>) {

@@ -1,7 +1,7 @@
 //! All connections of one worker: whose a segment is, which timer is next, which tuple is free.
 
 use crate::arrive::FromSegment;
-use crate::connection::{Context, Spares, Tcb, TcpState, bit};
+use crate::connection::{Context, Spares, Tcb, TcpState, WITH_BATCH, bit};
 use crate::output::fitting;
 use crate::packet::{
     ArrivedPacket, Checksums, End, Flow, Head, Outbox, flag, low_bits, read, with_low_bits,
@@ -13,6 +13,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::net::IpAddr;
+use std::ops::Range;
 use units::{Nanos, Purpose, Seed, room_for_more};
 
 /// The addresses and ports that connections come from.
@@ -124,6 +125,10 @@ const RESTING_MAX: usize = 1 << 20;
 const RESETS_AT_ONCE: usize = 256;
 /// Room for so many timers is kept, whether they are there or not.
 const TIMERS_KEPT: usize = 4_096;
+/// Data of at least so many bytes is read where it lies in its packet; shorter data is soon copied.
+const LENT_MIN: usize = 4_096;
+/// Bytes before a packet in its buffer: for shorter data that came before it, such as the head of a response.
+const HEADROOM: usize = LENT_MIN;
 /// Servers that one stack talks to.
 const PEERS_MAX: usize = 1 << 15;
 
@@ -145,6 +150,10 @@ pub struct TcpStack {
     /// Rows whose timers may have become earlier since [`TcpStack::arm`].
     touched: Vec<u32>,
     changed: Vec<u32>,
+    /// The packet that came last, if it was read into [`TcpStack::room`].
+    packet: Box<[u8]>,
+    /// The row whose connection has bytes in it still.
+    lent: Option<u32>,
     out: Outbox,
     spare: Spares,
     counts: StackFacts,
@@ -213,6 +222,7 @@ macro_rules! context {
             first: $stack.sources.first,
             peer: peer.end,
             path_mss: peer.path_mss,
+            stays_at: None,
         }
     }};
 }
@@ -239,6 +249,8 @@ impl TcpStack {
             timers: BinaryHeap::new(),
             touched: Vec::new(),
             changed: Vec::new(),
+            packet: Box::default(),
+            lent: None,
             out: Outbox::new(checksums),
             spare: Vec::new(),
             counts: StackFacts::default(),
@@ -443,11 +455,16 @@ impl TcpStack {
         }
     }
 
-    /// Sets the timers of what was done since this was last called. It is called when the owner has
-    /// done what follows from the last changes: the acknowledgement of a response nearly always goes
-    /// with the next request, and a timer for it would be set and found done with each call.
-    pub fn arm(&mut self) {
-        for index in self.touched.drain(..) {
+    /// Sets the timers of what was done since this was last called, and acknowledges data that came in
+    /// packets longer than a segment. It is called when the owner has done what follows from the last
+    /// changes: the acknowledgement of a response nearly always goes with the next request, and a timer for
+    /// it would be set and found done with each call.
+    pub fn arm(&mut self, now: Nanos) {
+        for at in 0..self.touched.len() {
+            let index = self.touched[at];
+            if self.rows[index as usize].due() == WITH_BATCH {
+                self.with(now, index, |connection, c| connection.acknowledge(c));
+            }
             let row = &mut self.rows[index as usize];
             row.touched = false;
             let due = row.due();
@@ -457,6 +474,7 @@ impl TcpStack {
                 self.timers.push(Reverse((due, index)));
             }
         }
+        self.touched.clear();
     }
 
     /// Hands bytes over; says how many were taken.
@@ -486,6 +504,9 @@ impl TcpStack {
         let Some(index) = self.row(slot) else {
             return Err(NotDone::Failed(FailureClass::OtherIo));
         };
+        if self.lent == Some(index) {
+            self.keep();
+        }
         if let Some(count) = self.with(now, index, |connection, c| connection.read(into, c)) {
             return Ok(count);
         }
@@ -494,6 +515,34 @@ impl TcpStack {
             Some(class) => Err(NotDone::Failed(class)),
             None => Err(NotDone::WouldBlock),
         }
+    }
+
+    /// Takes in what has come, as [`TcpStack::read`] does. Where the last of it lies in the last packet, that comes
+    /// in place of `buffer`, which the next packet is read into. Says where the bytes are.
+    ///
+    /// # Errors
+    /// As [`TcpStack::read`].
+    pub fn take(
+        &mut self,
+        now: Nanos,
+        slot: u32,
+        buffer: &mut Box<[u8]>,
+    ) -> Result<Range<usize>, NotDone> {
+        if let Some(index) = self.lent.filter(|_| buffer.len() >= self.packet.len())
+            && self.row(slot) == Some(index)
+        {
+            let mut packet = std::mem::take(&mut self.packet);
+            let taken = self.with(now, index, |connection, c| connection.take_lent(&mut packet, c));
+            if taken.is_some() {
+                self.lent = None;
+                std::mem::swap(buffer, &mut packet);
+            }
+            self.packet = packet;
+            if let Some(range) = taken {
+                return Ok(range);
+            }
+        }
+        self.read(now, slot, buffer).map(|count| 0..count)
     }
 
     /// Ends the slot's connection: with a FIN behind what is written, or at once by a reset.
@@ -529,12 +578,50 @@ impl TcpStack {
         })
     }
 
+    /// Where the next packet can be read into, for [`TcpStack::deliver_here`]: the end of a buffer of `size` bytes,
+    /// as long as those that it is to change places with in [`TcpStack::take`].
+    pub fn room(&mut self, size: usize) -> &mut [u8] {
+        self.keep();
+        if self.packet.len() < size {
+            self.packet = vec![0; size].into_boxed_slice();
+        }
+        &mut self.packet[HEADROOM.min(size)..]
+    }
+
+    /// Takes in the packet that lies there in the [`TcpStack::room`] that was given. What it has for a reader may stay in it; true
+    /// when it does. That is copied when the next packet is asked room for, so the reader is to have its turn first.
+    pub fn deliver_here(&mut self, now: Nanos, at: Range<usize>, checked: bool) -> bool {
+        let packet = std::mem::take(&mut self.packet);
+        let at = at.start + HEADROOM..at.end + HEADROOM;
+        self.take_in(now, &packet[at.clone()], checked, Some(at.start));
+        self.packet = packet;
+        self.lent.is_some()
+    }
+
     /// Takes a packet in. `checked`: its TCP checksum needs no look.
     pub fn deliver(&mut self, now: Nanos, packet: &[u8], checked: bool) {
+        self.keep();
+        self.take_in(now, packet, checked, None);
+    }
+
+    /// Copies what nobody has read of the last packet.
+    fn keep(&mut self) {
+        if let Some(index) = self.lent.take()
+            && let Some(cold) = &mut self.rows[index as usize].connection.cold
+        {
+            cold.keep(&self.packet);
+        }
+    }
+
+    /// `stays_at`: where the packet begins in the memory that it stays in.
+    fn take_in(&mut self, now: Nanos, packet: &[u8], checked: bool, stays_at: Option<usize>) {
         match read(packet, checked) {
             Some(ArrivedPacket::Segment { flow, head, payload }) => {
                 self.counts.received += 1;
-                self.segment(now, &flow, &head, payload);
+                let offset = payload.as_ptr().addr() - packet.as_ptr().addr();
+                let stays_at = stays_at.filter(|_| payload.len() >= LENT_MIN);
+                let stays_at = stays_at.map(|at| (at + offset) as u32);
+                self.segment(now, &flow, &head, payload, stays_at);
             }
             Some(ArrivedPacket::TooLarge { ours, seq, mtu }) => {
                 if let Some(index) = self.quoted(&ours, seq) {
@@ -573,15 +660,28 @@ impl TcpStack {
         (ours && under_way).then_some(index)
     }
 
-    fn segment(&mut self, now: Nanos, flow: &Flow, head: &Head, payload: &[u8]) {
+    fn segment(
+        &mut self,
+        now: Nanos,
+        flow: &Flow,
+        head: &Head,
+        payload: &[u8],
+        stays_at: Option<u32>,
+    ) {
         if !self.owns(flow.to.address) {
             return;
         }
         self.refill(now);
         match self.table.get(&TableKey::of(flow.to)).copied() {
             Some(index) if self.is_peer(index, flow.from) => {
-                let told =
-                    self.with(now, index, |connection, c| connection.arrive(head, payload, c));
+                let (told, lent) = self.with(now, index, |connection, c| {
+                    c.stays_at = stays_at;
+                    let told = connection.arrive(head, payload, c);
+                    (told, connection.cold.as_ref().is_some_and(|cold| !cold.lent.is_empty()))
+                });
+                if lent {
+                    self.lent = Some(index);
+                }
                 self.tell(index, told);
             }
             _ => self.stranger(flow, head, payload, stamp_of(now, self.stamp_offset)),
@@ -655,8 +755,8 @@ impl TcpStack {
     }
 
     /// When [`TcpStack::tick`] is due; it may find nothing to do.
-    pub fn next_due(&mut self) -> Nanos {
-        self.arm();
+    pub fn next_due(&mut self, now: Nanos) -> Nanos {
+        self.arm(now);
         self.timers.peek().map_or(Nanos::NEVER, |Reverse((due, _))| *due)
     }
 

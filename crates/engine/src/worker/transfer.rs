@@ -73,16 +73,17 @@ impl Worker {
         let generation = self.pool.conn(slot).generation();
         let mut now = Nanos::ZERO;
         while self.pool.conn(slot).is_still(generation) {
-            let read = io.read(slot, &mut buffer);
+            let taken = io.take(slot, &mut buffer);
             now = io.now();
-            match read {
-                Ok(0) => {
+            match taken {
+                Ok(range) if range.is_empty() => {
                     self.input_ended(io, slot, now);
                     break;
                 }
-                Ok(count) => {
-                    self.receive(io, slot, &buffer[..count], now);
-                    if count < buffer.len() && !ended {
+                Ok(range) => {
+                    let drained = range.len() < buffer.len();
+                    self.receive(io, slot, &buffer[range], now);
+                    if drained && !ended {
                         break;
                     }
                 }

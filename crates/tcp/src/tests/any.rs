@@ -59,14 +59,14 @@ pub(crate) fn packets(data: &[u8]) {
                 out.packets().for_each(|packet| stack.deliver(now, packet, true));
             }
         }
-        stack.arm();
+        stack.arm(now);
         stack.tick(now);
     }
     // what has no owner ends, whatever it has been through
     stack.close(now, 0, false);
     for _ in 0..40 {
         now += Nanos::from_secs(130);
-        stack.arm();
+        stack.arm(now);
         stack.tick(now);
     }
     assert_eq!(stack.connections(), 0);

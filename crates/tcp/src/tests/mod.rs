@@ -1,6 +1,7 @@
 use crate as tcp;
 
 mod any;
+mod bulk;
 mod losses;
 mod scripts;
 mod uploads;

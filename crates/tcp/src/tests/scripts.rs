@@ -18,7 +18,7 @@ const THEIRS: u32 = u32::MAX - 1_000;
 /// A stack and the one who plays its peer.
 pub(super) struct Stage {
     pub(super) stack: TcpStack,
-    now: Nanos,
+    pub(super) now: Nanos,
     /// Where the connection comes from, and its first number.
     from: End,
     pub(super) ours: u32,
@@ -42,7 +42,7 @@ impl Stage {
         stage
     }
 
-    fn established() -> Stage {
+    pub(super) fn established() -> Stage {
         let mut stage = Stage::open(TcpSettings::default());
         stage.answer_syn();
         assert_eq!(stage.sent(), ["A 1:0 ack 1"]);
@@ -75,20 +75,25 @@ impl Stage {
     }
 
     pub(super) fn inject(&mut self, head: Head, payload: &[u8]) {
-        let mut out = Outbox::new(Checksums::Ours);
-        out.push(&Flow { from: PEER, to: self.from }, &head, [payload, b""]);
-        let packet = out.packets().next().expect("one was put in").to_vec();
+        let packet = self.packet(head, payload);
         self.stack.deliver(self.now, &packet, false);
     }
 
-    fn peer_sends(&mut self, flags: u8, seq: u32, ack: u32, payload: &[u8]) {
+    /// A packet of the peer's.
+    pub(super) fn packet(&self, head: Head, payload: &[u8]) -> Vec<u8> {
+        let mut out = Outbox::new(Checksums::Ours);
+        out.push(&Flow { from: PEER, to: self.from }, &head, [payload, b""]);
+        out.packets().next().expect("one was put in").to_vec()
+    }
+
+    pub(super) fn peer_sends(&mut self, flags: u8, seq: u32, ack: u32, payload: &[u8]) {
         let head = self.head(flags, seq, ack);
         self.inject(head, payload);
     }
 
     pub(super) fn pass(&mut self, millis: u64) {
         self.now += Nanos::from_millis(millis);
-        self.stack.arm();
+        self.stack.arm(self.now);
         self.stack.tick(self.now);
     }
 
@@ -128,12 +133,12 @@ impl Stage {
         assert_eq!(taken, Ok(bytes));
     }
 
-    fn read(&mut self) -> Result<usize, NotDone> {
+    pub(super) fn read(&mut self) -> Result<usize, NotDone> {
         self.stack.read(self.now, 0, &mut [0; 100_000])
     }
 }
 
-const NOTHING: [&str; 0] = [];
+pub(super) const NOTHING: [&str; 0] = [];
 pub(super) const A: u8 = flag::ACK;
 /// Payload of a full segment with time stamps.
 pub(super) const FULL: usize = 1_448;
@@ -204,7 +209,7 @@ fn a_call_after_the_other_sets_no_timer_of_its_own() {
         ours += 100;
         // the owner reads and asks again at once: 40 ms later nothing is to be acknowledged
         stage.now += Nanos::from_millis(50);
-        while stage.stack.next_due() <= stage.now {
+        while stage.stack.next_due(stage.now) <= stage.now {
             stage.stack.tick(stage.now);
             looks += 1;
         }
@@ -671,7 +676,7 @@ fn a_connection_at_rest_takes_less_than_256_bytes() {
     const COUNT: u32 = 100_000;
     for slot in 0..COUNT {
         stack.open(now, slot, PEER, true, (None, None)).expect("tuples are free");
-        stack.arm();
+        stack.arm(now);
         let syn = stack.outgoing().packets().next().map(|packet| read(packet, false));
         let Some(Some(ArrivedPacket::Segment { flow, head, .. })) = syn else { panic!("no SYN") };
         stack.sent();

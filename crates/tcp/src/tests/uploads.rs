@@ -115,7 +115,7 @@ fn run(path: &str, seed: u64, calls: Calls, span: Nanos, settings: &TcpSettings)
         for server in &mut servers {
             serve(server, now, &calls, &body, &mut buffer);
         }
-        stack.arm();
+        stack.arm(now);
         hops[0].push(now, stack.outgoing().packets());
         stack.sent();
         for server in &mut servers {
@@ -124,7 +124,7 @@ fn run(path: &str, seed: u64, calls: Calls, span: Nanos, settings: &TcpSettings)
         }
         let timers = servers.iter().map(|server| server.host.deadline()).min();
         let timers = timers.unwrap_or(Nanos::NEVER);
-        let next = hops[0].due().min(hops[1].due()).min(stack.next_due()).min(timers);
+        let next = hops[0].due().min(hops[1].due()).min(stack.next_due(now)).min(timers);
         now = now.max(next);
         while let Some(packet) = hops[0].pop(now) {
             let Some(ArrivedPacket::Segment { flow, head, payload }) = read(&packet, false) else {

@@ -71,6 +71,7 @@ impl Host {
             first: self.server.address,
             peer: self.client,
             path_mss: u16::MAX,
+            stays_at: None,
         };
         self.connection.as_mut().map(|connection| act(connection, &mut context))
     }
@@ -112,6 +113,7 @@ impl Host {
             first: self.server.address,
             peer: self.client,
             path_mss: u16::MAX,
+            stays_at: None,
         };
         let mut new = Tcb::open(self.server, 0, iss, true, &mut context);
         new.release(&mut self.spare);
@@ -154,7 +156,9 @@ impl World {
         let (server, first) = ends(seed);
         let sources = Sources { first, addresses: 1, port_first: 40_000, port_last: 50_000 };
         let client = TcpStack::new(settings.clone(), sources, Checksums::Ours, Seed(seed));
-        let host = Host::new(settings, server);
+        // some send packets of several segments
+        let mtu = if seed % 4 < 2 { settings.mtu } else { 9_000 };
+        let host = Host::new(TcpSettings { mtu, ..settings }, server);
         let draw = Seed(seed).stream(Purpose::Simulation, 1);
         let (now, flying) = (Nanos::from_secs(1), BinaryHeap::new());
         World { client, host, now, flying, number: 0, draw, bad }
@@ -184,7 +188,7 @@ impl World {
     /// Lets time pass until the next thing happens; false when nothing ever will.
     fn step(&mut self) -> bool {
         self.launch();
-        let timer = self.host.deadline().min(self.client.next_due());
+        let timer = self.host.deadline().min(self.client.next_due(self.now));
         let packet = self.flying.peek().map_or(Nanos::NEVER, |Reverse(row)| row.0);
         let next = timer.min(packet);
         if next == Nanos::NEVER {
@@ -201,10 +205,17 @@ impl World {
                 // close to the wrap, so that every transfer crosses it
                 self.host.arrive(self.now, flow, &head, payload, u32::MAX - 20_000);
             } else {
-                self.client.deliver(self.now, &packet, false);
+                // as one that stays until the next comes, or as one that does not
+                let end = packet.len() + 10;
+                if self.number.is_multiple_of(3) {
+                    self.client.deliver(self.now, &packet, false);
+                } else {
+                    self.client.room(16_000)[10..end].copy_from_slice(&packet);
+                    self.client.deliver_here(self.now, 10..end, false);
+                }
             }
         } else {
-            self.client.arm();
+            self.client.arm(self.now);
             self.client.tick(self.now);
             self.host.with(self.now, |connection, c| connection.tick(c));
         }
@@ -224,6 +235,7 @@ fn transfer(seed: u64, bad: Bad, settings: TcpSettings, up: usize, down: usize) 
     let (mut sent, mut came, mut host_sent, mut host_came) = (0, 0, 0, 0);
     let (mut ended, mut host_shut, mut shut) = (false, false, false);
     let mut buffer = [0; 5_000];
+    let mut taken = vec![0; 16_000].into_boxed_slice();
     for _ in 0..2_000_000_u32 {
         let now = world.now;
         if sent < up {
@@ -235,13 +247,16 @@ fn transfer(seed: u64, bad: Bad, settings: TcpSettings, up: usize, down: usize) 
         }
         // the reader is slow at times
         if world.draw.unit() < 0.7 {
-            match world.client.read(now, 0, &mut buffer) {
-                Ok(0) => ended = true,
-                Ok(count) => {
-                    assert!(
-                        buffer[..count].iter().enumerate().all(|(at, b)| *b == byte(came + at))
-                    );
-                    came += count;
+            let read = match world.draw.unit() < 0.5 {
+                true => world.client.take(now, 0, &mut taken),
+                false => world.client.read(now, 0, &mut taken[..5_000]).map(|count| 0..count),
+            };
+            match read {
+                Ok(range) if range.is_empty() => ended = true,
+                Ok(range) => {
+                    let got = &taken[range];
+                    assert!(got.iter().enumerate().all(|(at, b)| *b == byte(came + at)));
+                    came += got.len();
                 }
                 Err(NotDone::WouldBlock) => {}
                 Err(NotDone::Failed(class)) => panic!("seed {seed}: {class:?} at {came} bytes"),
@@ -354,7 +369,7 @@ fn random_segments_do_no_harm() {
                 _ => {}
             }
             world.now += Nanos::from_millis(draw.below(300));
-            world.client.arm();
+            world.client.arm(world.now);
             world.client.tick(world.now);
             world.client.sent();
         }
@@ -362,7 +377,7 @@ fn random_segments_do_no_harm() {
         // it ends, whatever it has been through
         for _ in 0..40 {
             world.now += Nanos::from_secs(120);
-            world.client.arm();
+            world.client.arm(world.now);
             world.client.tick(world.now);
         }
         assert_eq!(world.client.connections(), 0, "seed {seed}");
