@@ -1,17 +1,12 @@
 //! The record of a check, for people, for programs and for build servers: a tree of marks, JSON
 //! (`loadstone.check/1`, described by `docs/schema/check.schema.json`) and JUnit's XML.
 
-mod junit;
-
-pub use junit::junit;
-
 use crate::Style;
-use crate::text::WIDTH;
-use crate::text::ascii;
-use crate::text::layout::{Page, shortened};
-use crate::words::counted;
+use crate::page;
+use crate::page::junit::{CaseEnding, TestCase, TestSuite};
+use crate::section::{Block, Document, Forms, MarkedStep, Voice, say};
+use crate::words::{counted, seconds};
 use record::check::{CheckRecord, Mismatch, StepRecord, StepState};
-use units::{Nanos, show};
 
 /// The record as JSON, indented, with a line feed at its end.
 pub fn json(record: &CheckRecord) -> String {
@@ -20,58 +15,58 @@ pub fn json(record: &CheckRecord) -> String {
 
 /// The tree as text, with a line feed at its end. Quiet: what failed, and the last line.
 pub fn text(record: &CheckRecord, style: Style) -> String {
-    let mut page = Page::default();
-    page.wrapped("", &safe(&format!("{} · {}", record.name, record.base)));
-    page.blank();
+    page::text::text(&document(record), style)
+}
+
+/// The record as XML, with a line feed at its end.
+pub fn junit(record: &CheckRecord) -> String {
+    page::junit::junit(&suite(record))
+}
+
+fn document(record: &CheckRecord) -> Document {
+    let mut told = Document::default();
+    let name = safe(&format!("{} · {}", record.name, record.base));
+    told.add(Forms::TEXT, [say(Voice::Plain, name), Block::Gap]);
     // without a connection no step was tried, and "skipped" in each line would say nothing
-    let quiet = style.quiet || record.unreachable.is_some();
-    let shown = || record.steps.iter().filter(|step| !quiet || failed(step));
-    shown().for_each(|step| tree(&mut page, step, 1, quiet));
-    if shown().next().is_some() {
-        page.blank();
+    let tried = record.unreachable.is_none();
+    for (forms, all) in [(Forms::QUIET, false), (Forms::LONG, tried)] {
+        let steps = tree(&record.steps, all);
+        if !steps.is_empty() {
+            told.add(forms, [Block::Steps(steps), Block::Gap]);
+        }
     }
-    page.wrapped("", &summary(record));
-    let text = if style.unicode { page.finish() } else { ascii(&page.finish()) };
-    if style.color { coloured(&text) } else { text }
+    told.add(Forms::TEXT, [say(Voice::Plain, summary(record))]);
+    told
 }
 
-fn failed(step: &StepRecord) -> bool {
-    step.state == StepState::Failed
+/// Steps with their members; or only those that failed.
+fn tree(steps: &[StepRecord], all: bool) -> Vec<MarkedStep> {
+    let shown = steps.iter().filter(|step| all || step.state == StepState::Failed);
+    shown.map(|step| marked(step, all)).collect()
 }
 
-/// A step, what was not as expected of it, its members.
-fn tree(page: &mut Page, step: &StepRecord, depth: usize, quiet: bool) {
-    let indent = " ".repeat(depth * 2);
-    let duration = || show::duration(Nanos::from_secs_f64(step.elapsed_s));
-    let (mark, duration) = match step.state {
-        StepState::Passed => ('✓', duration()),
-        StepState::Failed => ('✗', duration()),
-        StepState::Skipped => ('–', String::new()),
+/// A step, and what was not as expected of it.
+fn marked(step: &StepRecord, all: bool) -> MarkedStep {
+    let met = match step.state {
+        StepState::Passed => Some(true),
+        StepState::Failed => Some(false),
+        StepState::Skipped => None,
     };
-    let room = WIDTH - indent.len() - 2 - 1 - duration.chars().count();
-    let name = shortened(&safe(&step.name), room);
-    page.line(&format!("{indent}{mark} {name:<room$} {duration}"));
-    let inner = format!("{indent}    ");
-    if let Some(why) = &step.reason {
-        page.wrapped(&inner, &safe(why));
+    let mut told = Vec::new();
+    told.extend(step.reason.as_ref().map(|why| ("", safe(why))));
+    if let Some(Mismatch { what, expected, got }) = &step.difference {
+        let asked = Some(&step.asked).filter(|asked| !asked.is_empty());
+        told.extend(asked.map(|asked| ("", safe(asked))));
+        told.push(("", safe(what)));
+        told.extend([("  expected  ", safe(expected)), ("  got       ", safe(got))]);
     }
-    if let Some(difference) = &step.difference {
-        if !step.asked.is_empty() {
-            page.wrapped(&inner, &safe(&step.asked));
-        }
-        show_difference(page, &inner, difference);
+    MarkedStep {
+        met,
+        name: safe(&step.name),
+        took: met.map_or_else(String::new, |_| seconds(step.elapsed_s)),
+        told,
+        members: tree(&step.members, all),
     }
-    for member in &step.members {
-        if !quiet || failed(member) {
-            tree(page, member, depth + 1, quiet);
-        }
-    }
-}
-
-fn show_difference(page: &mut Page, indent: &str, difference: &Mismatch) {
-    page.wrapped(indent, &safe(&difference.what));
-    page.wrapped(&format!("{indent}  expected  "), &safe(&difference.expected));
-    page.wrapped(&format!("{indent}  got       "), &safe(&difference.got));
 }
 
 /// One sentence on the whole.
@@ -83,8 +78,7 @@ fn summary(record: &CheckRecord) -> String {
     if counts.skipped > 0 {
         said.push_str(&format!(", {} skipped", counts.skipped));
     }
-    let elapsed = show::duration(Nanos::from_secs_f64(record.elapsed_s));
-    said.push_str(&format!(", in {elapsed}"));
+    said.push_str(&format!(", in {}", seconds(record.elapsed_s)));
     if let Some(why) = &record.unreachable {
         said.push_str(&format!("; no connection could be made: {}", safe(why)));
     }
@@ -103,19 +97,55 @@ fn safe(text: &str) -> String {
     text.chars().map(one).collect()
 }
 
-/// Green and red marks; the marks themselves say the same without colour.
-fn coloured(text: &str) -> String {
-    let line = |line: &str| {
-        let bare = line.trim_start();
-        let code = match bare.chars().next() {
-            Some('✓' | '+') => "32",
-            Some('✗' | 'x') if bare.chars().nth(1) == Some(' ') => "1;31",
-            _ => return format!("{line}\n"),
-        };
-        let (indent, rest) = line.split_at(line.len() - bare.len());
-        let mut chars = rest.chars();
-        let mark = chars.next().unwrap_or(' ');
-        format!("{indent}\u{1b}[{code}m{mark}\u{1b}[0m{}\n", chars.as_str())
+/// One suite, a case per step.
+fn suite(record: &CheckRecord) -> TestSuite {
+    let case = |step: &StepRecord| TestCase {
+        name: step.name.clone(),
+        class: record.name.clone(),
+        elapsed_s: Some(step.elapsed_s),
+        ending: ending(step),
     };
-    text.lines().map(line).collect()
+    TestSuite {
+        names: [record.name.clone(), record.name.clone()],
+        started: record.started.clone(),
+        elapsed_s: record.elapsed_s,
+        properties: vec![("base", record.base.clone())],
+        cases: record.steps.iter().map(case).collect(),
+    }
+}
+
+fn ending(step: &StepRecord) -> CaseEnding {
+    match (&step.difference, &step.reason) {
+        (Some(difference), _) => CaseEnding::Failed {
+            kind: difference.what.clone(),
+            message: sentence(difference),
+            account: account(step, difference),
+        },
+        (None, Some(why)) => CaseEnding::Skipped(why.clone()),
+        (None, None) => CaseEnding::Passed,
+    }
+}
+
+fn sentence(difference: &Mismatch) -> String {
+    let Mismatch { what, expected, got } = difference;
+    format!("{what}: expected {expected}, got {got}")
+}
+
+/// What was asked, the difference, and the state of every member.
+fn account(step: &StepRecord, difference: &Mismatch) -> String {
+    let mut text = format!("line {} of the plan", step.line);
+    if !step.asked.is_empty() {
+        text.push_str(&format!("\n{}", step.asked));
+    }
+    let Mismatch { what, expected, got } = difference;
+    text.push_str(&format!("\n{what}\n  expected {expected}\n  got      {got}"));
+    for member in &step.members {
+        let state = match (&member.difference, &member.reason) {
+            (Some(difference), _) => sentence(difference),
+            (None, Some(why)) => why.clone(),
+            (None, None) => "passed".to_owned(),
+        };
+        text.push_str(&format!("\n{}: {state}", member.name));
+    }
+    text
 }

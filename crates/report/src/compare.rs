@@ -1,33 +1,215 @@
 //! Two servers, or one before and after a change: the difference of each figure with its interval,
-//! as text, JSON (`loadstone.compare/1`, described by `docs/schema/compare.schema.json`) and CSV.
-//! The arithmetic is `stats::compare`'s.
+//! as text, a page, Markdown, JSON (`loadstone.compare/1`, described by `docs/schema/compare.schema.json`)
+//! and CSV. The arithmetic is `stats::compare`'s.
 
 mod csv;
-mod page;
 mod protocols;
-mod text;
 
+use crate::Style;
+use crate::distributions::{Distribution, by_quantile, few_samples};
 use crate::figures::{FigureKind, RUN_FIGURES};
+use crate::page;
+use crate::section::chart::{Dash, Tone};
+use crate::section::forest::{Forest, ForestRow};
+use crate::section::{
+    Block, Caution, CellLook, Column, DataTable, Document, Forms, TableCell, Title, Voice, Words,
+    heading, led, say, subheading, title,
+};
+use crate::words::{self, counted, printable};
 pub use csv::csv;
-pub use page::html;
-use record::compare::{CompareRecord, DifferenceRecord, SideRecord};
-pub(crate) use text::COMMAND_CHARS_MAX;
-pub use text::text;
+use record::compare::{
+    BoundRecord, CompareRecord, Contrast, DifferenceRecord, Judgement, SideRecord, amount,
+    interval, unsigned, wider,
+};
+use stats::Hist;
+use units::show;
+
+/// Characters shown of a command that starts a server.
+const COMMAND_CHARS_MAX: usize = 1_000;
+/// Blocks whose order text spells out.
+const BLOCKS_SHOWN: usize = 6;
 
 /// `loadstone.compare/1`, indented, with a line feed at its end.
 pub fn json(report: &CompareRecord) -> String {
     record::document::printed(report)
 }
 
+/// The comparison as text, with a line feed at its end. Quiet: the answer, the bounds and what
+/// speaks against it.
+pub fn text(report: &CompareRecord, style: Style) -> String {
+    page::text::text(&document(report), style)
+}
+
+/// The page.
+pub fn html(report: &CompareRecord) -> String {
+    page::html::page(&document(report))
+}
+
+/// A comparison as Markdown: the answer, the bounds and each difference.
+pub fn markdown_of_compare(report: &CompareRecord) -> String {
+    page::markdown::markdown(&document(report))
+}
+
+fn document(report: &CompareRecord) -> Document {
+    let mut told = Document::new(format!("Compared: {}", name(report)));
+    head(&mut told, report);
+    cautions(&mut told, report);
+    bounds(&mut told, report);
+    sides(&mut told, report);
+    protocols::protocols(&mut told, report);
+    told.add(Forms::PAGE, [heading("Differences")]);
+    for contrast in report.contrasts() {
+        differences(&mut told, report, contrast);
+    }
+    power(&mut told, report);
+    distributions(&mut told, report);
+    runs(&mut told, report);
+    let machine = report.environment.as_ref().filter(|_| report.runs().next().is_some());
+    let foot = machine.map(|machine| words::measured(report.started_unix_s, machine));
+    told.add(Forms::PAGE, foot.map(Block::Foot));
+    told
+}
+
+fn name(report: &CompareRecord) -> String {
+    match report.name.is_empty() {
+        true => format!("{} against {}", label(&report.after), label(&report.before)),
+        false => printable(&report.name, 200),
+    }
+}
+
+fn label(side: &SideRecord) -> String {
+    printable(&side.label, 120)
+}
+
+/// The answer, under what was compared.
+fn head(told: &mut Document, report: &CompareRecord) {
+    let sides: Vec<String> =
+        report.lettered().map(|(letter, side)| format!("{letter} is {}", label(side))).collect();
+    let mut lines: Vec<Words> = vec![format!("{}.", sides.join(", ")).into()];
+    lines.extend(report.lettered().filter_map(|(letter, side)| {
+        let command = printable(side.command.as_ref()?, COMMAND_CHARS_MAX);
+        let restarted = format!("{letter}'s server was restarted for each run: ");
+        Some(Words::from(restarted).code(command))
+    }));
+    told.add(Forms::MARKDOWN, [title(&report.answer)]);
+    told.add(Forms::MARKDOWN, lines.iter().map(|line| say(Voice::Plain, line.clone())));
+    let kicker = "Comparison of web servers";
+    told.add(Forms::PAGE, [Block::Title(Title { kicker, name: name(report), lines })]);
+    told.add(Forms::TEXT | Forms::PAGE, [say(Voice::Answer, report.answer.as_str())]);
+}
+
+fn cautions(told: &mut Document, report: &CompareRecord) {
+    let caution =
+        |word, text: &String| Block::Caution(Caution { word, text: printable(text, 1_000) });
+    told.add(Forms::ALL, report.ended_early.as_ref().map(|why| caution("Ended early", why)));
+    told.add(Forms::ALL, report.cautions.iter().map(|text| caution("", text)));
+}
+
+/// What was asked of the differences, and whether it is so.
+fn bounds(told: &mut Document, report: &CompareRecord) {
+    let all: Vec<(String, &BoundRecord)> = report
+        .contrasts()
+        .flat_map(|contrast| {
+            contrast.bounds.iter().map(move |bound| (contrast.mark(report), bound))
+        })
+        .collect();
+    let line = |(of, bound): &(String, &BoundRecord)| Block::Checked {
+        good: !bound.crossed,
+        text: format!("{of}{}: {}", bound.text, bound.why),
+    };
+    told.add(Forms::TEXT | Forms::MARKDOWN, all.iter().map(line));
+    if all.is_empty() {
+        return;
+    }
+    let table = DataTable::new([Column::from("Bound"), Column::word(""), Column::text("why")]);
+    let table = table.with(all.iter().map(|(of, bound)| {
+        let judged = match bound.crossed {
+            true => TableCell::new(CellLook::Missed, "✗ crossed"),
+            false => TableCell::new(CellLook::Met, "✓ kept"),
+        };
+        let named = Words::from(of.as_str()).code(&bound.text);
+        vec![named.into(), judged, bound.why.as_str().into()]
+    }));
+    told.add(Forms::PAGE, [heading("Bounds"), Block::Table(table)]);
+}
+
+/// What was measured of each side, and in which order.
+fn sides(told: &mut Document, report: &CompareRecord) {
+    let mut lines = vec![Block::Gap];
+    let mut add = |lead: &str, text: String| lines.push(led(lead, Voice::Plain, text));
+    for (letter, side) in report.lettered() {
+        let count = counted(side.runs.len() as u64, "run");
+        let load = side.plan.as_ref().map(|plan| words::load(plan.plan())).unwrap_or_default();
+        let name = printable(&side.label, 200);
+        add(&format!("{letter}   "), format!("{name} · {count} · {load}"));
+        if let Some(command) = &side.command {
+            let command = printable(command, COMMAND_CHARS_MAX);
+            let told = if command == side.label { String::new() } else { format!(": {command}") };
+            add("    ", format!("restarted for each run{told}"));
+        }
+    }
+    let blocks = &report.order;
+    if !blocks.is_empty() {
+        let shown = blocks[..blocks.len().min(BLOCKS_SHOWN)].join(" ");
+        let more = if blocks.len() > BLOCKS_SHOWN { " ..." } else { "" };
+        add("    ", format!("in turn: {shown}{more}, drawn"));
+    }
+    told.add(Forms::LONG, lines);
+}
+
+/// Each difference of one side to the first.
+fn differences(told: &mut Document, report: &CompareRecord, contrast: Contrast<'_>) {
+    let letter = contrast.letter;
+    if !contrast.differences.is_empty() && letter == 'B' {
+        told.add(Forms::LONG, [Block::Gap, say(Voice::Plain, noise_floor(contrast))]);
+    }
+    if !report.further.is_empty() {
+        let of = format!("{letter}, {}, to A", printable(contrast.label, 120));
+        told.add(Forms::PAGE, [subheading(of)]);
+    }
+    told.add(Forms::PAGE, [forest(contrast)]);
+    if contrast.differences.is_empty() {
+        return;
+    }
+    let share = format!("{} % interval", (report.confidence * 1e4).round() / 1e2);
+    let mut columns: Vec<Column> = ["", "A"].map(Column::from).to_vec();
+    columns.extend(
+        [letter.to_string(), format!("{letter} to A"), share, "p".into()].map(Column::from),
+    );
+    columns.push(Column::word(""));
+    let rows = contrast.differences.iter().map(difference);
+    let table = DataTable::new(columns).with(rows);
+    told.add(Forms::LONG, [Block::Gap]);
+    told.add(Forms::LONG | Forms::PAGE | Forms::MARKDOWN, [Block::Table(table)]);
+}
+
+fn difference(one: &DifferenceRecord) -> Vec<TableCell> {
+    let judged = match one.judgement {
+        Judgement::Better => TableCell::new(CellLook::Met, "better"),
+        Judgement::Worse => TableCell::new(CellLook::Missed, "worse"),
+        Judgement::NoneShown => TableCell::new(CellLook::Remark, "no difference shown"),
+        Judgement::TooFew => TableCell::new(CellLook::Remark, "too few runs"),
+    };
+    vec![
+        one.figure.as_str().into(),
+        shown(one, one.before).into(),
+        shown(one, one.after).into(),
+        short(&amount(one.change, one.points())).into(),
+        short(&interval(one)).into(),
+        p_value(one).into(),
+        judged,
+    ]
+}
+
 /// A value of a difference's figure with its unit.
-pub(crate) fn shown(one: &DifferenceRecord, value: f64) -> String {
+fn shown(one: &DifferenceRecord, value: f64) -> String {
     let kind = RUN_FIGURES.iter().find(|(figure, ..)| *figure == one.figure);
     let kind = kind.map_or(FigureKind::Time, |(.., kind)| *kind);
     if value.is_finite() { kind.show(value) } else { "-".to_owned() }
 }
 
 /// Its p, to three digits.
-pub(crate) fn p_value(one: &DifferenceRecord) -> String {
+fn p_value(one: &DifferenceRecord) -> String {
     match one.p_value {
         p if !p.is_finite() => "-".to_owned(),
         p if p < 0.001 => "<0.001".to_owned(),
@@ -35,11 +217,160 @@ pub(crate) fn p_value(one: &DifferenceRecord) -> String {
     }
 }
 
-/// `A is …, B is ….`
-pub(crate) fn sides_in_words(report: &CompareRecord) -> String {
-    let side = |(letter, side): (char, &SideRecord)| {
-        format!("{letter} is {}", crate::words::printable(&side.label, 120))
+/// A difference as a cell: columns that are shorter leave two blanks between them, and headings of
+/// several words can be told apart.
+fn short(text: &str) -> String {
+    text.replace(" points", " pp")
+}
+
+/// What A differs by from itself, of the figures that are looked at first.
+fn noise_floor(contrast: Contrast<'_>) -> String {
+    let first =
+        |one: &&DifferenceRecord| ["throughput", "p50", "p99"].contains(&one.figure.as_str());
+    let known = contrast.differences.iter().filter(first).filter(|one| one.noise.is_finite());
+    let noise = known.map(|one| format!("{} ±{}", one.figure, unsigned(one.noise, one.points())));
+    let noise: Vec<String> = noise.collect();
+    match noise.is_empty() {
+        true => "Noise floor: unknown; A has too few runs to be compared with itself.".to_owned(),
+        false => format!("Noise floor, A against itself: {}.", noise.join(", ")),
+    }
+}
+
+/// Each ratio with its interval, as a picture.
+fn forest(contrast: Contrast<'_>) -> Block {
+    let tone = |one: &DifferenceRecord| match one.judgement {
+        Judgement::Better => Tone::Green,
+        Judgement::Worse => Tone::Red,
+        Judgement::NoneShown | Judgement::TooFew => Tone::Blue,
     };
-    let sides: Vec<String> = report.lettered().map(side).collect();
-    format!("{}.", sides.join(", "))
+    let known = |one: &&DifferenceRecord| one.change.is_finite() && !one.points();
+    let row = |one: &DifferenceRecord| ForestRow {
+        name: one.figure.clone(),
+        tone: tone(one),
+        change: one.change,
+        low: one.low,
+        high: one.high,
+        interval: interval(one),
+        noise: one.noise,
+    };
+    let rows: Vec<ForestRow> = contrast.differences.iter().filter(known).map(row).collect();
+    if rows.is_empty() {
+        return say(Voice::Plain, "No difference can be had.");
+    }
+    let letter = contrast.letter;
+    Block::Forest(Forest {
+        title: format!("{letter} to A, with the interval"),
+        told: format!("Differences of {letter} to A with their intervals"),
+        rows,
+    })
+}
+
+/// What the comparison excludes, what it could have found, and how.
+fn power(told: &mut Document, report: &CompareRecord) {
+    let forms = Forms::LONG | Forms::PAGE;
+    let judged = |one: &&DifferenceRecord| one.judgement != Judgement::TooFew;
+    let mut any = false;
+    for contrast in report.contrasts() {
+        let rows: Vec<Vec<String>> =
+            contrast.differences.iter().filter(judged).map(power_row).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        any = true;
+        let of = match report.further.is_empty() {
+            true => String::new(),
+            false => format!(", {} to A", contrast.letter),
+        };
+        let head = ["", "A to itself", "found 4 times in 5", "excluded beyond", "Cliff's delta"];
+        let table = DataTable::new(head).with(rows);
+        told.add(forms, [subheading(format!("What these runs can show{of}")), Block::Table(table)]);
+    }
+    if any {
+        // what stands at the margin must not read as another row
+        told.add(Forms::LONG, [Block::Gap]);
+        told.add(forms, [say(Voice::Note, method(report))]);
+    }
+}
+
+fn power_row(one: &DifferenceRecord) -> Vec<String> {
+    let excluded = match one.judgement {
+        Judgement::NoneShown => unsigned(wider(one), one.points()),
+        _ => String::new(),
+    };
+    vec![
+        one.figure.clone(),
+        short(&format!("±{}", unsigned(one.noise, one.points()))),
+        short(&unsigned(one.detectable, one.points())),
+        short(&excluded),
+        format!("{:+.2}", one.effect),
+    ]
+}
+
+fn method(report: &CompareRecord) -> String {
+    let (within, over) = match report.order.is_empty() {
+        true => ("over all runs", "runs"),
+        false => ("within the blocks", "blocks"),
+    };
+    let family = match report.further.len() + 1 {
+        1 => String::new(),
+        count => {
+            format!(" Each p is multiplied by {count}, the number of comparisons (Bonferroni).")
+        }
+    };
+    let resamples = show::count(u64::from(report.resamples));
+    format!(
+        "p: how often labels drawn anew make any of these figures differ as much, {within}; intervals: \
+         bootstrap over {over}, {resamples} resamples. Cliff's delta: 1 when every run of B lies above \
+         every run of A, -1 when below; pp: percentage points.{family}"
+    )
+}
+
+/// How the distribution of each side is drawn.
+const LOOKS: [(Tone, Dash); 3] =
+    [(Tone::Blue, Dash::None), (Tone::Orange, Dash::Long), (Tone::Green, Dash::Short)];
+
+fn distributions(told: &mut Document, report: &CompareRecord) {
+    let side = |(letter, side): (char, &SideRecord)| {
+        (format!("{letter}: {}", label(side)), side.response())
+    };
+    let sides: Vec<(String, Hist)> = report.lettered().map(side).collect();
+    let both = if report.further.is_empty() { "both" } else { "all" };
+    told.add(Forms::PAGE, [heading(format!("Response times of {both}"))]);
+    let all: Vec<Distribution<'_>> = sides
+        .iter()
+        .zip(LOOKS)
+        .map(|((name, hist), look)| Distribution { name, look, hist })
+        .collect();
+    match by_quantile("spectrum", "Response time by quantile (log scales)", &all) {
+        Some(chart) => told.add(Forms::PAGE, [chart.into(), Block::HowToLook, few_samples()]),
+        None => {
+            let none = "There are no response times to show.";
+            told.add(Forms::PAGE, [say(Voice::Plain, none)]);
+        }
+    }
+}
+
+fn runs(told: &mut Document, report: &CompareRecord) {
+    told.add(Forms::PAGE, [heading("Runs")]);
+    if !report.order.is_empty() {
+        let order = printable(&report.order.join(" "), 400);
+        told.add(Forms::PAGE, [say(Voice::Soft, format!("In turns, as drawn: {order}"))]);
+    }
+    let mut columns: Vec<Column> = ["Side", "run"].map(Column::from).to_vec();
+    columns.extend(RUN_FIGURES.iter().map(|(name, ..)| Column::from(*name)));
+    columns.push(Column::word("verdict"));
+    let mut table = DataTable::new(columns).sortable();
+    for (letter, side) in report.lettered() {
+        table = table.with(side.runs.iter().enumerate().map(|(n, headline)| {
+            let number = TableCell::by((n + 1) as f64, (n + 1).to_string());
+            let mut cells = vec![letter.to_string().into(), number];
+            cells.extend(RUN_FIGURES.iter().map(|(_, figure, kind)| {
+                let value = figure(headline);
+                TableCell::by(value, kind.show(value))
+            }));
+            cells.push(headline.state.id().into());
+            cells
+        }));
+    }
+    told.add(Forms::PAGE, [Block::Table(table)]);
 }

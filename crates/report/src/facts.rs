@@ -143,9 +143,12 @@ pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     facts.extend(report.fleet.iter().flat_map(fleet::facts));
     facts.extend(report.sut.as_ref().map(|sut| ("Server", server(&sut.series()))));
     facts.extend(reconnect_pause(report).map(|text| ("Pauses", text)));
-    facts.push(("Client", client(report)));
-    facts.extend(dummy(report).map(|text| ("", text)));
     facts
+}
+
+/// The same of the client itself.
+pub(crate) fn of_client(report: &RunRecord) -> impl Iterator<Item = (&'static str, String)> {
+    std::iter::once(("Client", client(report))).chain(dummy(report).map(|text| ("", text)))
 }
 
 /// Failures by who is to blame: `server 12, path 3`; empty without failures.

@@ -2,12 +2,10 @@
 //! `docs/schema/fit.schema.json`) and a page with its plots.
 
 use crate::Style;
-use crate::html::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, Tone};
-use crate::html::page::{self, Plots};
-use crate::text::ascii;
-use crate::text::layout::Page;
+use crate::page;
+use crate::section::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, Tone};
+use crate::section::{Block, Column, DataTable, Document, Forms, Title, Voice, heading, led, say};
 use crate::words::{counted, printable};
-use maud::{Markup, html as markup};
 use record::fit::{FitKind, FitRecord, FittedFigure, FittedUnit, PlotRecord, PropertyRecord};
 use units::{Nanos, show};
 
@@ -21,27 +19,60 @@ pub fn json(record: &FitRecord) -> String {
 
 /// A table for each property: found, the model's, and what the tests say.
 pub fn text(record: &FitRecord, style: Style) -> String {
-    let mut page = Page::default();
-    page.wrapped("", &summary(record));
+    page::text::text(&document(record), style)
+}
+
+/// The page.
+pub fn html(record: &FitRecord) -> String {
+    page::html::page(&document(record))
+}
+
+fn document(record: &FitRecord) -> Document {
+    let name = summary(record);
+    let mut told = Document::new(name.clone());
+    told.add(Forms::TEXT, [say(Voice::Plain, name.as_str())]);
+    let kicker = "A workload and its model";
+    told.add(Forms::PAGE, [Block::Title(Title { kicker, name, lines: Vec::new() })]);
+    told.add(Forms::PAGE, [in_short(record)]);
     for property in &record.properties {
-        if style.quiet && property.fits != Some(false) {
-            continue;
-        }
-        page.blank();
-        page.wrapped("", &format!("{}: {}", property.name, verdict(property)));
-        property.against.iter().for_each(|why| page.wrapped("  ", why));
-        if property.untold.is_some() {
-            continue;
-        }
-        page.wrapped("  model: ", &property.law);
-        let mut rows = vec![vec![counted(property.count, "value"), "found".into(), "model".into()]];
-        rows.extend(property.figures.iter().map(|figure| {
-            vec![figure.name.clone(), found(figure), shown(figure.model, figure.unit)]
-        }));
-        page.table(&rows);
-        tests(property).iter().for_each(|test| page.wrapped("  ", test));
+        one_property(&mut told, property);
     }
-    if style.unicode { page.finish() } else { ascii(&page.finish()) }
+    told.add(Forms::PAGE, [heading("Pictures")]);
+    told.add(Forms::PAGE, record.plots.iter().map(|plot| chart(plot).into()));
+    let note = "Both axes are logarithmic. A Pareto tail is a straight line in P(X > x), Zipf's law one in the \
+                requests by rank; of the variance, a Poisson process falls along the dashed line, and bursts \
+                at every scale fall more slowly.";
+    told.add(Forms::PAGE, [say(Voice::Note, note)]);
+    told
+}
+
+fn in_short(record: &FitRecord) -> Block {
+    let columns = ["Property".into(), Column::text(""), "values".into(), Column::text("model")];
+    let row = |one: &PropertyRecord| {
+        vec![one.name.clone(), verdict(one), show::count(one.count), one.law.clone()]
+    };
+    Block::Table(DataTable::new(columns).with(record.properties.iter().map(row)))
+}
+
+/// Quiet text has those alone that do not fit.
+fn one_property(told: &mut Document, property: &PropertyRecord) {
+    let text = if property.fits == Some(false) { Forms::TEXT } else { Forms::LONG };
+    let forms = if property.untold.is_none() { text | Forms::PAGE } else { text };
+    let named = format!("{}: {}", property.name, verdict(property));
+    told.add(forms & Forms::PAGE, [heading(named.as_str())]);
+    told.add(text, [Block::Gap, say(Voice::Plain, named)]);
+    told.add(forms, property.against.iter().map(|why| led("  ", Voice::Plain, why.as_str())));
+    if property.untold.is_some() {
+        return;
+    }
+    told.add(text, [led("  model: ", Voice::Plain, property.law.as_str())]);
+    let head = [counted(property.count, "value"), "found".into(), "model".into()];
+    let row = |figure: &FittedFigure| {
+        vec![figure.name.clone(), found(figure), shown(figure.model, figure.unit)]
+    };
+    let table = DataTable::new(head).narrow().with(property.figures.iter().map(row));
+    told.add(forms, [Block::Table(table)]);
+    told.add(forms, tests(property).into_iter().map(|test| led("  ", Voice::Note, test)));
 }
 
 fn summary(record: &FitRecord) -> String {
@@ -104,52 +135,6 @@ fn tests(property: &PropertyRecord) -> Vec<String> {
         said.push(format!("λ² {lambda:.4} over {bins} (0 is the law; our bound is {most})"));
     }
     said
-}
-
-/// The page.
-pub fn html(record: &FitRecord) -> String {
-    let mut plots = Plots::default();
-    let body = body(record, &mut plots);
-    page::page(&summary(record), &body, plots)
-}
-
-fn body(record: &FitRecord, plots: &mut Plots) -> Markup {
-    markup! {
-        header {
-            p class="kicker" { "A workload and its model" }
-            h1 { (summary(record)) }
-        }
-        div class="wide" { table {
-            tr { th { "Property" } th class="text" { "" } th { "values" } th class="text" { "model" } }
-            @for property in &record.properties {
-                tr {
-                    td { (property.name) } td class="text" { (verdict(property)) }
-                    td { (show::count(property.count)) } td class="text" { (property.law) }
-                }
-            }
-        } }
-        @for property in record.properties.iter().filter(|property| property.untold.is_none()) {
-            h2 { (property.name) ": " (verdict(property)) }
-            @for why in &property.against { p { (why) } }
-            div class="wide" { table class="narrow" {
-                tr { th { "" } th { "found" } th { "model" } }
-                @for figure in &property.figures {
-                    tr {
-                        td { (figure.name) } td { (found(figure)) }
-                        td { (shown(figure.model, figure.unit)) }
-                    }
-                }
-            } }
-            @for test in tests(property) { p class="note" { (test) } }
-        }
-        h2 { "Pictures" }
-        @for plot in &record.plots { (plots.figure(&chart(plot))) }
-        p class="note" {
-            "Both axes are logarithmic. A Pareto tail is a straight line in P(X > x), Zipf's law one in the "
-            "requests by rank; of the variance, a Poisson process falls along the dashed line, and bursts at "
-            "every scale fall more slowly."
-        }
-    }
 }
 
 fn chart(plot: &PlotRecord) -> Chart {

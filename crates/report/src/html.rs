@@ -1,73 +1,90 @@
-//! The report as one self-contained page: no network, no fonts; readable without script and on paper,
-//! light or dark. Every chart is drawn twice from one description: as SVG in the page, and by the
-//! script with a cursor and zoom. Whatever a peer sent is text: it is escaped by the template and
-//! could not run anyway, since the policy of the page allows nothing but its own style and script.
+//! Pieces of a run's page, for pages that write their own HTML.
 
-pub(crate) mod axis;
-pub(crate) mod chart;
-pub(crate) mod charts;
-mod draw;
-mod endings;
-pub(crate) mod histogram;
-pub(crate) mod many;
-pub(crate) mod page;
-pub(crate) mod sections;
-pub(crate) mod server;
+pub(crate) mod sections {
+    use super::rendered;
+    use crate::section::{Document, Forms};
+    use crate::{Finding, RunRecord, RunTimes, blocks, run, words};
+    use maud::{Markup, html};
+    use record::run::{EnvironmentRecord, VerdictRecord};
+    use stats::Hist;
 
-use crate::{RunRecord, RunTimes, text, words};
-use maud::{Markup, html};
-use page::Plots;
+    pub(crate) fn verdict(verdict: &VerdictRecord) -> Markup {
+        rendered([blocks::verdict(verdict, (0, 0))])
+    }
 
-/// The page.
-pub fn html(report: &RunRecord) -> String {
-    let mut plots = Plots::default();
-    let body = body(report, &mut plots);
-    let title = format!("{}: {}", report.verdict.state.id(), report.name);
-    page::page(&title, &body, plots)
-}
+    pub(crate) fn findings(all: &[Finding]) -> Markup {
+        rendered(blocks::findings(all))
+    }
 
-fn body(report: &RunRecord, plots: &mut Plots) -> Markup {
-    let (name, target) = (&report.name, &report.target);
-    html! {
-        header {
-            p class="kicker" { "Measurement of a web server" }
-            h1 { (name) }
-            @if name != target { p { (target) } }
-            p class="soft" { (text::done_sentence(report)) }
-            p class="soft" { (sections::measured(report.started_unix_s, &report.environment)) }
-        }
-        (figures_of(report, plots))
+    pub(crate) fn tile(label: &str, value: &str, sub: &str) -> Markup {
+        html! { div { dt { (label) } dd { (value) } @if !sub.is_empty() { dd class="sub" { (sub) } } } }
+    }
+
+    pub(crate) fn how_to_look() -> Markup {
+        crate::page::html::how_to_look()
+    }
+
+    pub(crate) fn footer(started_unix_s: f64, environment: &EnvironmentRecord) -> Markup {
+        html! { footer { (words::measured(started_unix_s, environment)) } }
+    }
+
+    pub(crate) fn quantile_or_dash(hist: &Hist, quantile: f64) -> String {
+        blocks::quantile(hist, quantile)
+    }
+
+    pub(crate) fn times_table(report: &RunRecord, _: &Hist) -> Markup {
+        let mut told = Document::default();
+        run::tables::times(&mut told, Forms::PAGE, report, &RunTimes::of(report));
+        crate::page::html::body(&told, &mut Default::default())
+    }
+
+    pub(crate) fn outcomes(report: &RunRecord) -> Markup {
+        let mut told = Document::default();
+        run::parts::outcomes(&mut told, Forms::PAGE, report);
+        run::parts::failures(&mut told, Forms::PAGE, report);
+        crate::page::html::body(&told, &mut Default::default())
     }
 }
 
-/// Everything below the name of the run.
-fn figures_of(report: &RunRecord, plots: &mut Plots) -> Markup {
-    let all = &RunTimes::of(report);
-    html! {
-        (sections::conduct(&report.server))
-        (sections::verdict(&report.verdict))
-        p class="answer" { (words::answer(report, all)) }
-        (sections::tiles(report, &all.response))
-        (histogram::section(&all.response))
-        (sections::objectives(report))
-        (sections::findings(&report.findings))
-        @if let Some(charts) = charts::over_time(report, plots) {
-            h2 { "Over time" }
-            (charts)
-            (sections::how_to_look())
-        }
-        (sections::times(report, all, plots))
-        (sections::streams(report))
-        (sections::phases(report))
-        (sections::server_timings(report))
-        (sections::outcomes(report))
-        (sections::runs(report))
-        (sections::scenarios(report))
-        (sections::clients(report))
-        (sections::per_url(report))
-        (sections::journeys(report))
-        (server::section(report, charts::time_axis(report), plots))
-        (sections::client(report, plots))
-        (sections::details(report))
+pub(crate) mod charts {
+    use crate::RunRecord;
+    use crate::page::html::frame::Plots;
+    pub(crate) use crate::run::charts::time_axis;
+    use maud::Markup;
+
+    pub(crate) fn over_time(report: &RunRecord, plots: &mut Plots) -> Option<Markup> {
+        let blocks = crate::run::charts::over_time(report);
+        (!blocks.is_empty()).then(|| super::drawn(blocks, plots))
     }
+}
+
+pub(crate) mod server {
+    use crate::page::html::frame::Plots;
+    pub(crate) use crate::run::server::Watched;
+    use crate::section::chart::{Chart, Horizontal};
+    use maud::Markup;
+    use sample::SutSeries;
+
+    pub(crate) fn over_time(sut: &SutSeries, x: Option<Horizontal>, plots: &mut Plots) -> Markup {
+        super::drawn(crate::run::server::over_time(sut, x), plots)
+    }
+
+    pub(crate) fn against_load(chart: Chart, all: &[Watched], plots: &mut Plots) -> Markup {
+        let chart = crate::run::server::against_load(chart, all);
+        super::drawn(chart.map(Into::into), plots)
+    }
+}
+
+use crate::page::html::frame::Plots;
+use crate::section::{Block, Document, Forms};
+use maud::Markup;
+
+fn rendered(blocks: impl IntoIterator<Item = Block>) -> Markup {
+    drawn(blocks, &mut Plots::default())
+}
+
+fn drawn(blocks: impl IntoIterator<Item = Block>, plots: &mut Plots) -> Markup {
+    let mut told = Document::default();
+    told.add(Forms::PAGE, blocks);
+    crate::page::html::body(&told, plots)
 }

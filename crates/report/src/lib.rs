@@ -4,9 +4,11 @@
 //! whatever a peer sent is made printable before it reaches a terminal or a page.
 #![forbid(unsafe_code)]
 
+mod blocks;
 pub mod check;
 pub mod compare;
 mod csv;
+mod distributions;
 mod facts;
 mod figures;
 pub mod fit;
@@ -17,31 +19,33 @@ mod html;
 mod log;
 mod many;
 mod markdown;
+mod page;
 pub mod path;
 pub mod ramp;
+mod run;
 mod run_times;
+mod section;
 mod stack;
 pub mod survey;
-mod text;
 pub mod torture;
 mod words;
-mod xml;
 
+pub use compare::markdown_of_compare;
 pub use csv::csv;
 pub use hdr::hdr_log;
-pub use html::html;
-pub use html::many::html_of_many;
 pub use log::{LOG_HEADER, log_line};
 pub use many::{Named, together};
-pub use markdown::{markdown, markdown_of_compare, markdown_of_many, markdown_of_ramp};
+pub use markdown::markdown_of_ramp;
+pub use page::text::Style;
+pub use page::text::picture::histogram_lines;
 pub use record::run::{
     Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunHist, RunRecord, RunReport,
     SloRecord, SloResult, merged, merged_paths, merged_stacks,
 };
 pub use record::{findings, ramp_findings};
+pub use run::many::{html_of_many, markdown_of_many};
+pub use run::{html, markdown, text};
 pub(crate) use run_times::RunTimes;
-pub use text::picture::histogram_lines;
-pub use text::{Style, text};
 pub use words::{load as load_in_words, printable, timestamp};
 
 /// `loadstone.run/1`, indented, with a line feed at its end.

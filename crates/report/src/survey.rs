@@ -2,9 +2,9 @@
 //! `docs/schema/survey.schema.json`) and a page.
 
 use crate::Style;
-use crate::html::page::{self, Plots};
-use crate::text::ascii;
-use crate::text::layout::Page;
+use crate::page::html::frame::{self, Plots};
+use crate::page::text::ascii;
+use crate::page::text::layout::Page;
 use crate::words::{counted, printable};
 use maud::{Markup, html as markup};
 use record::survey::{SurveyKind, SurveyRecord, SurveyedServer};
@@ -150,7 +150,7 @@ fn quoted(cell: &str) -> String {
 /// The page.
 pub fn html(record: &SurveyRecord) -> String {
     let title = format!("Survey: {}", summary(record));
-    page::page(&title, &body(record), Plots::default())
+    frame::page(&title, &body(record), Plots::default())
 }
 
 fn body(record: &SurveyRecord) -> Markup {

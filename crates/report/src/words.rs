@@ -71,6 +71,13 @@ pub(crate) fn machine(facts: &EnvironmentRecord) -> String {
     parts.join(", ")
 }
 
+/// When and on which machine: `Measured 2026-11-26 … on dev1, ….`
+pub(crate) fn measured(started_unix_s: f64, facts: &EnvironmentRecord) -> String {
+    let machine = machine(facts);
+    let on = if machine.is_empty() { machine } else { format!(" on {machine}") };
+    format!("Measured {}{on}.", timestamp(started_unix_s))
+}
+
 /// ` (client's lateness: at most 9 ms of it)` where that is wider than the figure's last digit.
 fn lateness(times: &RunTimes, quantile: f64) -> String {
     let doubt = times.doubt.as_ref().filter(|doubt| doubt.shows(quantile));

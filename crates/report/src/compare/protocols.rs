@@ -1,33 +1,34 @@
 //! One site over several protocols: what each of them took beside the times, as a table, and the times
 //! of all as bars. Only where the sides speak different protocols.
 
+use crate::section::{Block, DataTable, Document, Forms, heading};
 use crate::words::seconds;
 use record::compare::{CompareRecord, ProtocolRecord, SideRecord};
 use stats::Hist;
 use units::show;
-
-/// The protocols, and the rows of the table: a name and a figure of each.
-pub(crate) struct Protocols<'a> {
-    pub(crate) names: Vec<&'a str>,
-    pub(crate) rows: Vec<Vec<String>>,
-    /// Response times of all runs of each.
-    hists: Vec<Hist>,
-}
 
 /// Quantiles that have a bar.
 const BARS: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 /// Characters of the longest bar.
 const BAR_MAX: usize = 40;
 
-/// `None`: all sides speak the same protocol, or it is not known of one of them what it took.
-pub(crate) fn protocols(report: &CompareRecord) -> Option<Protocols<'_>> {
+/// Nothing where all sides speak the same protocol, or it is not known of one of them what it took.
+pub(super) fn protocols(told: &mut Document, report: &CompareRecord) {
     let sides = report.protocols.as_slice();
     if sides.is_empty() {
-        return None;
+        return;
     }
-    let names = sides.iter().map(|side| side.version.as_str()).collect();
-    let hists = report.sides().map(SideRecord::response);
-    Some(Protocols { names, rows: rows(sides), hists: hists.collect() })
+    let names: Vec<&str> = sides.iter().map(|side| side.version.as_str()).collect();
+    let table = DataTable::new(std::iter::once("").chain(names.iter().copied())).with(rows(sides));
+    told.add(Forms::PAGE, [heading("The protocols")]);
+    told.add(Forms::LONG, [Block::Gap]);
+    told.add(Forms::LONG | Forms::PAGE, [Block::Table(table)]);
+    let bars = bars(&names, &report.sides().map(SideRecord::response).collect::<Vec<_>>());
+    if !bars.is_empty() {
+        let both = if names.len() == 2 { "both" } else { "all" };
+        let head = heading(format!("Response times of {both}"));
+        told.add(Forms::LONG, [head, Block::Lines(bars)]);
+    }
 }
 
 /// A name of the table, and its figure of one side.
@@ -66,33 +67,31 @@ fn known<T>(figure: Option<T>, show: impl Fn(T) -> String) -> String {
     figure.map_or_else(|| "-".to_owned(), show)
 }
 
-impl Protocols<'_> {
-    /// A line for each quantile of each protocol: its name, the bar, the time.
-    pub(crate) fn bars(&self) -> Vec<String> {
-        let known = |(_, quantile): &&(&str, f64)| {
-            self.hists.iter().all(|hist| hist.count() >= stats::samples_needed(*quantile))
-        };
-        let shown: Vec<&(&str, f64)> = BARS.iter().filter(known).collect();
-        let longest = shown
-            .iter()
-            .flat_map(|(_, q)| self.hists.iter().map(|hist| hist.quantile(*q).0))
-            .max()
-            .unwrap_or(0)
-            .max(1);
-        let mut lines = Vec::new();
-        for (name, quantile) in shown {
-            for (side, hist) in self.hists.iter().enumerate() {
-                let time = hist.quantile(*quantile);
-                let length = (time.0 as f64 / longest as f64 * BAR_MAX as f64).round().max(1.0);
-                let label = if side == 0 { *name } else { "" };
-                lines.push(format!(
-                    "  {label:<6}{:<9}{} {}",
-                    self.names[side],
-                    "█".repeat(length as usize),
-                    show::duration(time)
-                ));
-            }
+/// A line for each quantile of each protocol: its name, the bar, the time.
+fn bars(names: &[&str], hists: &[Hist]) -> Vec<String> {
+    let known = |(_, quantile): &&(&str, f64)| {
+        hists.iter().all(|hist| hist.count() >= stats::samples_needed(*quantile))
+    };
+    let shown: Vec<&(&str, f64)> = BARS.iter().filter(known).collect();
+    let longest = shown
+        .iter()
+        .flat_map(|(_, q)| hists.iter().map(|hist| hist.quantile(*q).0))
+        .max()
+        .unwrap_or(0)
+        .max(1);
+    let mut lines = Vec::new();
+    for (name, quantile) in shown {
+        for (side, hist) in hists.iter().enumerate() {
+            let time = hist.quantile(*quantile);
+            let length = (time.0 as f64 / longest as f64 * BAR_MAX as f64).round().max(1.0);
+            let label = if side == 0 { *name } else { "" };
+            lines.push(format!(
+                "  {label:<6}{:<9}{} {}",
+                names[side],
+                "█".repeat(length as usize),
+                show::duration(time)
+            ));
         }
-        lines
     }
+    lines
 }

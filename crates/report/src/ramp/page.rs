@@ -2,10 +2,10 @@
 
 use super::answer::axis_word;
 use super::{RampRecord, RampStepRecord, prose};
-use crate::html::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, Range, Tone, Values};
-use crate::html::page::{self, Plots};
 use crate::html::sections;
 use crate::html::server::{self, Watched};
+use crate::page::html::frame::{self, Plots};
+use crate::section::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, Range, Tone, Values};
 use crate::{RunTimes, facts, words};
 use maud::{Markup, html};
 use record::run::SutRecord;
@@ -25,7 +25,7 @@ pub fn html(report: &RampRecord) -> String {
     let mut plots = Plots::default();
     let body = body(report, &mut plots);
     let name = title(report);
-    page::page(&format!("{}: ramp of {name}", report.verdict.state.id()), &body, plots)
+    frame::page(&format!("{}: ramp of {name}", report.verdict.state.id()), &body, plots)
 }
 
 fn title(report: &RampRecord) -> String {

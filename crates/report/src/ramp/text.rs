@@ -6,15 +6,19 @@ mod table;
 
 use super::{RampRecord, answer, load, steps_sentence};
 use crate::Style;
-use crate::text::layout::Page;
-use crate::text::{ascii, coloured, verdict};
+use crate::blocks;
+use crate::page::text::ascii;
+use crate::page::text::layout::Page;
+use crate::section::{Document, Forms};
 use crate::words::{self, printable};
 use stats::curve::{Curve, Span};
 
 /// The report as text, with a line feed at its end.
 pub fn text(report: &RampRecord, style: Style) -> String {
-    let mut page = Page::default();
-    verdict(&mut page, "Measurement", &report.verdict, (usize::MAX, usize::MAX));
+    let mut page = Page::default().coloured(style.color);
+    let mut head = Document::default();
+    head.add(Forms::FULL, [blocks::verdict(&report.verdict, (usize::MAX, usize::MAX))]);
+    crate::page::text::write(&mut page, &head, Forms::FULL);
     if let Some(why) = &report.ended_early {
         page.blank();
         page.fact("Ended early", &printable(why, 400));
@@ -46,8 +50,7 @@ pub fn text(report: &RampRecord, style: Style) -> String {
         }
         findings(&mut page, report);
     }
-    let text = if style.unicode { page.finish() } else { ascii(&page.finish()) };
-    if style.color { coloured(&text, None, report.verdict.state) } else { text }
+    if style.unicode { page.finish() } else { ascii(&page.finish()) }
 }
 
 fn what_was_done(page: &mut Page, report: &RampRecord) {
@@ -112,5 +115,7 @@ fn law(page: &mut Page, report: &RampRecord, label: &str, curve: &Curve) {
 }
 
 fn findings(page: &mut Page, report: &RampRecord) {
-    crate::text::parts::findings_of(page, &report.findings);
+    let mut told = Document::default();
+    told.add(Forms::FULL, blocks::findings(&report.findings));
+    crate::page::text::write(page, &told, Forms::FULL);
 }

@@ -3,7 +3,7 @@
 use super::{fits_its_schema, validator_of};
 use crate::Style;
 use crate::check::{json, junit, text};
-use crate::text::WIDTH;
+use crate::page::text::WIDTH;
 use plan::check::{CheckResult, Difference, State, StepResult};
 use record::check::CheckRecord;
 use serde_json::Value;
@@ -28,7 +28,7 @@ fn wrong(what: &str, expected: &str, got: &str) -> State {
     State::Failed(Difference::new(what, expected, got))
 }
 
-fn mixed() -> CheckRecord {
+pub(super) fn mixed() -> CheckRecord {
     CheckRecord::of(&mixed_result())
 }
 
@@ -58,7 +58,7 @@ fn mixed_result() -> CheckResult {
     }
 }
 
-fn unreachable() -> CheckRecord {
+pub(super) fn unreachable() -> CheckRecord {
     let steps = vec![step("welcome", 0, wrong("connection", "one", "connection refused"))];
     let why = Some("127.0.0.1:1: connection refused".to_owned());
     CheckRecord::of(&CheckResult { steps, unreachable: why, interrupted: true, ..mixed_result() })

@@ -132,7 +132,7 @@ fn no_line_is_wider_than_the_page() {
         for unicode in [true, false] {
             let text = crate::ramp::text(&report, Style { unicode, ..PLAIN });
             for line in text.lines() {
-                assert!(line.chars().count() <= crate::text::WIDTH, "{line}");
+                assert!(line.chars().count() <= crate::page::text::WIDTH, "{line}");
             }
             assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'));
             assert!(unicode || text.is_ascii());

@@ -1,6 +1,6 @@
 use super::fixtures;
 use super::rendered::{csv, hdr_log, html, json, text};
-use crate::text::WIDTH;
+use crate::page::text::WIDTH;
 use crate::{RunReport, Style};
 
 const PLAIN: Style =

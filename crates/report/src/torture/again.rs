@@ -1,7 +1,7 @@
 //! What became of kept failures: sent again, judged again, shrunk.
 
 use super::words;
-use crate::text::layout::Page;
+use crate::page::text::layout::Page;
 use crate::words::counted;
 use record::torture::ShrunkRecord;
 use record::torture::rejudged::RejudgedRecord;

@@ -1,7 +1,7 @@
 //! What the background load observed: a row for each case that it suffered from.
 
 use super::words;
-use crate::text::layout::Page;
+use crate::page::text::layout::Page;
 use crate::words::counted;
 use record::torture::{LoadRecord, LoadedCase, TortureRecord};
 use units::{Nanos, show};

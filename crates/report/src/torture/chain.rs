@@ -1,7 +1,7 @@
 //! What a proxy makes of requests, as text.
 
 use super::words;
-use crate::text::layout::Page;
+use crate::page::text::layout::Page;
 use crate::words::counted;
 use record::torture::chain::{ChainRecord, ChainRequestRecord};
 

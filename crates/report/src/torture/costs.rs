@@ -1,7 +1,7 @@
 //! What each deadline means for somebody who wants to keep the server busy.
 
 use super::words;
-use crate::text::layout::Page;
+use crate::page::text::layout::Page;
 use record::torture::{CostRecord, TortureRecord};
 use units::show;
 

@@ -1,9 +1,9 @@
 //! Two results of a torture held against each other, as text and Markdown.
 
 use crate::Style;
-use crate::markdown::{plain, table};
-use crate::text::ascii;
-use crate::text::layout::Page;
+use crate::page::markdown::{plain, table};
+use crate::page::text::ascii;
+use crate::page::text::layout::Page;
 use crate::torture::words::{found, measure, safe};
 use crate::words::{counted, printable};
 use record::torture::LimitRecord;

@@ -1,7 +1,7 @@
 //! What would be sent, where, how often and within which bounds.
 
 use super::Report;
-use crate::text::layout::Page;
+use crate::page::text::layout::Page;
 use campaign::{Settings, TestTarget, span_of_run, worst};
 use dialogue::governor::{Bounds, Spent};
 use std::net::IpAddr;

@@ -1,7 +1,7 @@
 //! What could be sent, without sending it: the list of cases, one case in full, a dry run.
 
 use super::words;
-use crate::text::layout::Page;
+use crate::page::text::layout::Page;
 use crate::words::counted;
 use dialogue::packets::PacketStep;
 use torture::case::{Answers, Case, Family, Need, PACKETS, Parameter, ScriptStep};

@@ -1,7 +1,7 @@
 //! The XML that JUnit's tools write and build servers read: one suite, a case per case.
 
 use super::words;
-use crate::xml::escaped;
+use crate::page::junit::escaped;
 use record::torture::{BaselineRecord, CaseRecord, ExchangeRecord, TortureRecord};
 
 /// The record as XML, with a line feed at its end. A finding is a failure if it is grave enough to

@@ -1,7 +1,7 @@
 //! The report for a pull request: one sentence, what counts against the server, the limits.
 
 use super::words;
-use crate::markdown::{plain, table};
+use crate::page::markdown::{plain, table};
 use crate::words::printable;
 use record::torture::{CaseRecord, LimitRecord, TortureRecord};
 

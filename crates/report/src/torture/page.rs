@@ -6,8 +6,8 @@ mod limits;
 mod server;
 mod timeline;
 
-use crate::html::page::{self, Plots};
 use crate::html::sections;
+use crate::page::html::frame::{self, Plots};
 use crate::torture::{beside, words};
 use crate::words::printable;
 use maud::{Markup, html};
@@ -24,7 +24,7 @@ pub fn html(record: &TortureRecord) -> String {
         0 => format!("Torture of {target}"),
         found => format!("{}: torture of {target}", crate::words::counted(found, "finding")),
     };
-    page::page(&title, &body, plots)
+    frame::page(&title, &body, plots)
 }
 
 fn body(record: &TortureRecord, plots: &mut Plots) -> Markup {

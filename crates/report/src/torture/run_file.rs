@@ -1,7 +1,7 @@
 //! What a run directory says beside its transcripts: `run.json` and the lines of `cases.jsonl`.
 
 use super::{Report, send, words};
-use crate::text::layout::Page;
+use crate::page::text::layout::Page;
 use crate::words::timestamp;
 use campaign::TestTarget;
 use record::torture::{CaseRecord, TortureRecord};

@@ -2,7 +2,7 @@
 //! in which that changed, and at the end.
 
 use super::words;
-use crate::text::layout::Page;
+use crate::page::text::layout::Page;
 use crate::words::counted;
 use record::torture::{
     CaseRecord, DeathRecord, ServerCaseRecord, ServerRecord, StateRecord, TortureRecord,

@@ -2,8 +2,8 @@
 
 use super::{beside, costs, send, server, words};
 use crate::Style;
-use crate::text::layout::Page;
-use crate::text::{WIDTH, ascii};
+use crate::page::text::layout::Page;
+use crate::page::text::{WIDTH, ascii};
 use crate::words::counted;
 use record::torture::{CaseRecord, ExchangeRecord, TortureRecord};
 use torture::judge::TestOutcome;

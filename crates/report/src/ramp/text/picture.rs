@@ -1,7 +1,7 @@
 //! The curve as a picture of plain characters: good responses a second over the load.
 
+use crate::page::text::layout::Page;
 use crate::ramp::{Purpose, RampRecord, load};
-use crate::text::layout::Page;
 use crate::words::printable;
 use stats::curve::Axis;
 use units::show;
@@ -89,7 +89,7 @@ fn head(report: &RampRecord) -> String {
         parts.push(". what is offered".to_owned());
     }
     let text = parts.join("   ");
-    text.chars().take(crate::text::WIDTH).collect()
+    text.chars().take(crate::page::text::WIDTH).collect()
 }
 
 /// The ends of the axis, and the first target's knee where there is room for it.

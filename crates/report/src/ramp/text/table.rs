@@ -1,8 +1,8 @@
 //! The steps as a table.
 
+use crate::page::text::layout::Page;
 use crate::ramp::answer::axis_word;
 use crate::ramp::{Purpose, RampRecord, RampStepRecord, blamed, load};
-use crate::text::layout::Page;
 use crate::words::{self, printable};
 use sample::Blame;
 use stats::curve::{Axis, CapacityEnd, OverloadShape};

@@ -1,7 +1,9 @@
 //! The server during the torture: what its own machine showed of it, from case to case.
 
-use crate::html::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values};
-use crate::html::page::Plots;
+use crate::page::html::frame::Plots;
+use crate::section::chart::{
+    AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values,
+};
 use crate::torture::{server, words};
 use maud::{Markup, html};
 use record::torture::{MomentRecord, TortureRecord};

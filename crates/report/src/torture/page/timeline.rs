@@ -1,10 +1,10 @@
 //! The health of the server over time: response times of the probes, those that were turned away or
 //! not answered, and which case was under way.
 
-use crate::html::chart::{
+use crate::page::html::frame::Plots;
+use crate::section::chart::{
     AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Range, Tone, Values,
 };
-use crate::html::page::Plots;
 use crate::torture::words;
 use maud::{Markup, html};
 use record::torture::{ProbeRecord, TortureRecord};

@@ -9,10 +9,11 @@ pub(crate) struct Page {
     out: String,
     /// Widest line, where it is more than [`WIDTH`].
     columns: usize,
+    /// Some words are in colour (ANSI escapes).
+    color: bool,
 }
 
-/// Width of the column of labels.
-pub(crate) const LABEL: usize = 14;
+pub(crate) use crate::section::LABEL;
 
 impl Page {
     /// For a terminal of so many columns, as far as lines can still be read.
@@ -20,12 +21,31 @@ impl Page {
         Page { columns: columns.min(COLUMNS_MAX), ..Page::default() }
     }
 
-    /// An empty page for the same terminal.
-    pub(crate) fn alike(&self) -> Page {
-        Page { columns: self.columns, ..Page::default() }
+    /// With words in colour, or without.
+    pub(crate) fn coloured(self, color: bool) -> Page {
+        Page { color, ..self }
     }
 
-    fn width(&self) -> usize {
+    /// An empty page for the same terminal.
+    pub(crate) fn alike(&self) -> Page {
+        Page { columns: self.columns, color: self.color, ..Page::default() }
+    }
+
+    /// Where the next line begins, for [`Page::paint`].
+    pub(crate) fn mark(&self) -> usize {
+        self.out.len()
+    }
+
+    /// The first `word` from a mark on in the colour of a code, where there is colour.
+    pub(crate) fn paint(&mut self, from: usize, word: &str, code: &str) {
+        if let (true, Some(at)) = (self.color, self.out[from..].find(word)) {
+            let painted = format!("\u{1b}[{code}m{word}\u{1b}[0m");
+            let at = from + at;
+            self.out.replace_range(at..at + word.len(), &painted);
+        }
+    }
+
+    pub(crate) fn width(&self) -> usize {
         self.columns.max(WIDTH)
     }
 
@@ -96,6 +116,20 @@ impl Page {
             for (cell, width) in row.iter().zip(&widths).skip(1) {
                 line.push_str(&format!("{:gap$}{cell:>width$}", ""));
             }
+            self.line(&line);
+        }
+    }
+
+    /// A table whose header's first cell stands at the margin as the section's heading.
+    pub(crate) fn headed(&mut self, rows: &[Vec<String>]) {
+        let mut table = self.alike();
+        table.table(rows);
+        let heading = rows.first().and_then(|row| row.first()).cloned().unwrap_or_default();
+        for (index, line) in table.finish().lines().enumerate() {
+            let line = match (index, line.split_once(&heading)) {
+                (0, Some((_, rest))) => format!("{heading}  {rest}"),
+                _ => line.to_owned(),
+            };
             self.line(&line);
         }
     }

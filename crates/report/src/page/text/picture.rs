@@ -1,6 +1,5 @@
 //! The histogram of response times as rows of bars.
 
-use super::WIDTH;
 use super::layout::Page;
 use stats::Hist;
 use units::{Nanos, show};
@@ -23,8 +22,8 @@ pub(crate) fn is_bar(c: char) -> bool {
 const BAR_MIN: usize = 12;
 
 /// The picture under its heading. Nothing for fewer than two calls.
-pub(crate) fn histogram(page: &mut Page, hist: &Hist, columns: usize, rows_max: usize) {
-    let lines = histogram_lines(hist, columns.clamp(WIDTH, COLUMNS_MAX) - MARGIN, rows_max);
+pub(super) fn histogram(page: &mut Page, hist: &Hist, rows_max: usize) {
+    let lines = histogram_lines(hist, page.width() - MARGIN, rows_max);
     if lines.is_empty() {
         return;
     }
@@ -128,8 +127,8 @@ mod tests {
     use super::*;
 
     fn drawn(values: &[(Nanos, u64)], columns: usize, rows: usize) -> String {
-        let mut page = Page::default();
-        histogram(&mut page, &Hist::from_buckets(values.iter().copied()), columns, rows);
+        let mut page = Page::for_columns(columns);
+        histogram(&mut page, &Hist::from_buckets(values.iter().copied()), rows);
         page.finish()
     }
 

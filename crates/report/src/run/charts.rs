@@ -1,16 +1,16 @@
 //! The charts of a run: which figures they show.
 
-use super::chart::{
-    AxisUnit, Cells, Chart, Dash, Horizontal, Line, POINTS_MAX, Range, Tone, Values,
-};
 use super::endings;
-use super::page::Plots;
+use crate::distributions::{Distribution, by_quantile, few_samples};
 use crate::figures::{self, Bucket};
+use crate::section::chart::{
+    AxisUnit, Cells, Chart, Dash, Horizontal, Line, POINTS_MAX, Tone, Values,
+};
+use crate::section::{Block, Composition, Voice, say};
 use crate::{RunRecord, words};
-use maud::{Markup, html};
 use record::run::RunHist;
-use stats::{Hist, Metric, samples_needed};
-use units::{Nanos, show};
+use stats::{Hist, Metric};
+use units::Nanos;
 
 /// The rows of a run along its window, and the axis they lie on. `None` for a single interval.
 pub(crate) struct Along {
@@ -50,22 +50,23 @@ pub(crate) fn time_axis(report: &RunRecord) -> Option<Horizontal> {
 
 /// Throughput, how the calls ended, response quantiles, the heat map and what was open along the
 /// window; nothing for a run of a single interval.
-pub(crate) fn over_time(report: &RunRecord, plots: &mut Plots) -> Option<Markup> {
-    let along = Along::of(report)?;
+pub(crate) fn over_time(report: &RunRecord) -> Vec<Block> {
+    let Some(along) = Along::of(report) else { return Vec::new() };
     let length = words::span(Nanos::from_secs_f64(along.buckets[0].span_s));
     let joined = along.buckets.iter().any(|bucket| bucket.rows > 1);
-    Some(html! {
-        (plots.figure(&throughput(&along, report.intended_rates())))
-        @if let Some(chart) = endings::chart(&along) { (plots.figure(&chart)) }
-        (plots.figure(&quantiles(&along, report)))
-        @if let Some(chart) = heat(&along) { (plots.figure(&chart)) }
-        (plots.figure(&concurrency(&along)))
-        p class="note" {
-            "A point is " (length) "; its quantiles are of the calls that ended in it"
-            @if joined { ", the highest of its rows" }
-            ". In the heat map each column is that long and each cell a class of response times."
-        }
-    })
+    let joined = if joined { ", the highest of its rows" } else { "" };
+    let note = format!(
+        "A point is {length}; its quantiles are of the calls that ended in it{joined}. In the heat map \
+         each column is that long and each cell a class of response times."
+    );
+    let charts = [
+        Some(throughput(&along, report.intended_rates())),
+        endings::chart(&along),
+        Some(quantiles(&along, report)),
+        heat(&along),
+        Some(concurrency(&along)),
+    ];
+    charts.into_iter().flatten().map(Block::from).chain([say(Voice::Note, note)]).collect()
 }
 
 fn throughput(along: &Along, intended: Option<(f64, f64)>) -> Chart {
@@ -133,8 +134,8 @@ fn concurrency(along: &Along) -> Chart {
 }
 
 /// The client's own health along the window: CPU of its workers, and how late its calls were issued.
-pub(crate) fn client(report: &RunRecord, plots: &mut Plots) -> Option<Markup> {
-    let along = Along::of(report)?;
+pub(crate) fn client(report: &RunRecord) -> Vec<Block> {
+    let Some(along) = Along::of(report) else { return Vec::new() };
     let mut cpu = along.chart("driver-cpu", "CPU of the client, per worker", AxisUnit::Share);
     cpu.top = 1.0;
     let busy = along.values(|bucket| bucket.driver_cpu.clamp(0.0, 1.0));
@@ -142,54 +143,11 @@ pub(crate) fn client(report: &RunRecord, plots: &mut Plots) -> Option<Markup> {
     let mut slip = along.chart("slip", "Slip p99: from due to issued", AxisUnit::Time);
     let late = along.values(|bucket| bucket.slip_p99.as_secs_f64());
     slip.lines = vec![Line::new("slip p99", Tone::Orange, late)];
-    Some(html! { (plots.figure(&cpu)) (plots.figure(&slip)) })
-}
-
-/// One distribution in a chart of several: what it is called, and how it is drawn.
-pub(crate) struct Distribution<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) look: (Tone, Dash),
-    pub(crate) hist: &'a Hist,
-}
-
-/// Times by quantile, each further nine as wide as the one before. `None` below two samples.
-pub(crate) fn by_quantile(id: &str, title: &str, all: &[Distribution<'_>]) -> Option<Chart> {
-    let n = all.iter().map(|one| one.hist.count()).max().filter(|n| *n >= 2)?;
-    let nines = (n as f64).log10();
-    let at: Vec<f64> =
-        (0..=POINTS_MAX).map(|point| nines * point as f64 / POINTS_MAX as f64).collect();
-    let x = Horizontal {
-        name: "quantile",
-        unit: AxisUnit::Quantile,
-        log: false,
-        low: 0.0,
-        high: nines,
-    };
-    let mut chart = Chart::new(id, title, x, AxisUnit::Time);
-    chart.log = true;
-    for one in all {
-        let count = one.hist.count();
-        let value = |nines: &f64| {
-            let share_above = 10_f64.powf(-nines);
-            let time = one.hist.quantile(1.0 - share_above).as_secs_f64();
-            // beyond its last sample a distribution says nothing
-            (time > 0.0 && share_above * count as f64 >= 0.999).then_some(time)
-        };
-        let line = Line::new(one.name, one.look.0, at.iter().map(value).collect());
-        chart.lines.push(line.dashed(one.look.1));
-    }
-    chart.at = at;
-    // Beyond q = 0.025^(1/n) there are fewer samples than a quantile needs.
-    let enough = -(1.0 - 0.025_f64.powf(1.0 / n as f64)).log10();
-    if enough < nines {
-        let name = "too few samples".to_owned();
-        chart.ranges.push(Range { name, tone: Tone::Soft, at: None, low: enough, high: nines });
-    }
-    Some(chart)
+    vec![cpu.into(), slip.into()]
 }
 
 /// Response and service time by quantile.
-pub(crate) fn spectrum(report: &RunRecord, response: &Hist, plots: &mut Plots) -> Option<Markup> {
+pub(crate) fn spectrum(report: &RunRecord, response: &Hist) -> Vec<Block> {
     let service = report.hist(RunHist::Service);
     let one = |name, look, hist| Distribution { name, look, hist };
     let both = [
@@ -197,26 +155,16 @@ pub(crate) fn spectrum(report: &RunRecord, response: &Hist, plots: &mut Plots) -
         one("service (from issue)", (Tone::Orange, Dash::Long), &service),
     ];
     if response.count() < 2 {
-        return None;
+        return Vec::new();
     }
-    let chart = by_quantile("spectrum", "Quantiles (log scales)", &both)?;
-    Some(html! { (plots.figure(&chart)) (few_samples()) })
-}
-
-/// What is said below every chart of quantiles.
-pub(crate) fn few_samples() -> Markup {
-    html! {
-        p class="note" {
-            "Where it is shaded there are fewer samples than a quantile needs: p99 needs "
-            (show::count(samples_needed(0.99))) ", p99.9 " (show::count(samples_needed(0.999)))
-            ", p99.99 " (show::count(samples_needed(0.9999))) "."
-        }
-    }
+    let chart = by_quantile("spectrum", "Quantiles (log scales)", &both);
+    chart.map_or_else(Vec::new, |chart| vec![chart.into(), few_samples()])
 }
 
 /// What a mean call's time went on, as one bar.
-pub(crate) fn composition(report: &RunRecord) -> Option<Markup> {
+pub(crate) fn composition(report: &RunRecord) -> Option<Block> {
     let parts = figures::composition(report);
-    let sum: f64 = parts.iter().map(|(_, _, seconds)| seconds).sum();
-    (sum > 0.0).then(|| super::draw::bar("Where the time of a mean call goes", &parts, sum))
+    let spent = parts.iter().any(|(_, _, seconds)| *seconds > 0.0);
+    let title = "Where the time of a mean call goes";
+    spent.then_some(Block::Composition(Composition { title, parts }))
 }

@@ -1,6 +1,7 @@
 //! The frame of every page: its policy, its style, its script and the data the script draws from.
 
-use super::{chart::Chart, draw};
+use super::draw;
+use crate::section::chart::Chart;
 use base64::Engine;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
@@ -8,9 +9,9 @@ use sha2::{Digest, Sha256};
 use std::sync::LazyLock;
 
 /// uPlot 1.6.32 by Leon Sorokin, under the MIT licence that stands before it in the page.
-const UPLOT: &str = include_str!("../../vendor/uplot/uPlot.iife.min.js");
-const UPLOT_STYLE: &str = include_str!("../../vendor/uplot/uPlot.min.css");
-const UPLOT_LICENSE: &str = include_str!("../../vendor/uplot/LICENSE");
+const UPLOT: &str = include_str!("../../../vendor/uplot/uPlot.iife.min.js");
+const UPLOT_STYLE: &str = include_str!("../../../vendor/uplot/uPlot.min.css");
+const UPLOT_LICENSE: &str = include_str!("../../../vendor/uplot/LICENSE");
 
 static STYLE: LazyLock<String> =
     LazyLock::new(|| format!("{UPLOT_STYLE}\n{}", include_str!("style.css")));
@@ -40,6 +41,19 @@ impl Plots {
     /// The charts from now on belong to this part of the page.
     pub(crate) fn part(&mut self, part: String) {
         self.part = part;
+    }
+
+    /// As [`Plots::part`], where it is one; the part before, for [`Plots::leave`].
+    pub(crate) fn enter(&mut self, part: &str) -> String {
+        let before = self.part.clone();
+        if !part.is_empty() {
+            self.part = part.to_owned();
+        }
+        before
+    }
+
+    pub(crate) fn leave(&mut self, before: String) {
+        self.part = before;
     }
 }
 

@@ -1,21 +1,15 @@
 //! The histogram of response times: a row with a bar for each class.
 
-use crate::text::picture;
+use crate::page::text::picture;
 use maud::{Markup, html};
 use stats::Hist;
 use units::show;
 
-/// Classes at most.
-const ROWS_MAX: usize = 12;
 /// Width and height of the longest bar, in the units of its own drawing.
 const BAR: (f64, f64) = (300.0, 12.0);
 
-/// Nothing for fewer than two calls.
-pub(crate) fn section(hist: &Hist) -> Markup {
-    if hist.count() < 2 {
-        return html! {};
-    }
-    let classes = picture::classes(hist, ROWS_MAX);
+pub(super) fn section(hist: &Hist, rows: usize) -> Markup {
+    let classes = picture::classes(hist, rows);
     let most = classes.iter().map(|(_, count)| *count).max().unwrap_or(1) as f64;
     let share = |count: u64| show::share(count as f64 / hist.count() as f64);
     let (width, height) = BAR;

@@ -1,10 +1,10 @@
 //! What the server used of its own machine, where it was watched (`--sut`): along the window of a run,
 //! and against the load of a ramp.
 
-use super::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values};
-use super::page::Plots;
-use crate::{RunRecord, facts, words};
-use maud::{Markup, html};
+use crate::section::chart::{
+    AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values,
+};
+use crate::section::{Block, Voice, say};
 use sample::{SutRow, SutSeries};
 
 const MEBIBYTE: f64 = 1_048_576.0;
@@ -12,22 +12,11 @@ const MEBIBYTE: f64 = 1_048_576.0;
 /// Several rows drawn as one point.
 type SutPoint<'a> = &'a [SutRow];
 
-/// The section of a run's page; nothing where nobody watched the server.
-pub(crate) fn section(report: &RunRecord, x: Option<Horizontal>, plots: &mut Plots) -> Markup {
-    let Some(sut) = &report.sut else { return html! {} };
-    let sut = &sut.series();
-    html! {
-        h2 { "The server itself" }
-        p { (words::sentence(&facts::server(sut))) }
-        (over_time(sut, x, plots))
-    }
-}
-
 /// Its resources along the window; nothing for fewer than two readings. `x`: the axis of the run's
 /// other charts.
-pub(crate) fn over_time(sut: &SutSeries, x: Option<Horizontal>, plots: &mut Plots) -> Markup {
+pub(crate) fn over_time(sut: &SutSeries, x: Option<Horizontal>) -> Vec<Block> {
     let rows: Vec<SutRow> = sut.measured().copied().collect();
-    let [_, .., last] = &rows[..] else { return html! {} };
+    let [_, .., last] = &rows[..] else { return Vec::new() };
     let own =
         Horizontal { name: "time", unit: AxisUnit::Time, log: false, low: 0.0, high: last.at_s };
     let x = x.unwrap_or(own);
@@ -35,15 +24,10 @@ pub(crate) fn over_time(sut: &SutSeries, x: Option<Horizontal>, plots: &mut Plot
     let points: Vec<SutPoint<'_>> =
         rows.chunks(size).filter(|rows| rows[rows.len() - 1].at_s <= x.high * 1.001).collect();
     let scene = Scene { sut, points, x };
-    html! {
-        @for chart in [scene.cpu(), scene.memory(), scene.held(), scene.switches(), scene.queues()] {
-            (plots.figure(&chart))
-        }
-        p class="note" {
-            "Read each second on the server's side. Listen queues are those of the target's ports; \
-             connections without room are counted for the whole machine."
-        }
-    }
+    let charts = [scene.cpu(), scene.memory(), scene.held(), scene.switches(), scene.queues()];
+    let note = "Read each second on the server's side. Listen queues are those of the target's ports; \
+                connections without room are counted for the whole machine.";
+    charts.into_iter().map(Block::from).chain([say(Voice::Note, note)]).collect()
 }
 
 /// A watched server on the run's time axis.
@@ -137,8 +121,9 @@ pub(crate) struct Watched {
     pub(crate) levels: Vec<(f64, sample::Fullness)>,
 }
 
-/// Shares of the server's resources in use, against load. `chart`: empty, with its places.
-pub(crate) fn against_load(mut chart: Chart, all: &[Watched], plots: &mut Plots) -> Markup {
+/// Shares of the server's resources in use, against load; `None` where none are known. `chart`: empty,
+/// with its places.
+pub(crate) fn against_load(mut chart: Chart, all: &[Watched]) -> Option<Chart> {
     type Resource = (&'static str, Dash, fn(&sample::Fullness) -> f64);
     const RESOURCES: [Resource; 4] = [
         ("CPU", Dash::None, |full| full.cpu),
@@ -169,9 +154,5 @@ pub(crate) fn against_load(mut chart: Chart, all: &[Watched], plots: &mut Plots)
         }
     }
     chart.top = 1.0;
-    if chart.lines.is_empty() {
-        html! {}
-    } else {
-        plots.figure(&chart)
-    }
+    (!chart.lines.is_empty()).then_some(chart)
 }

@@ -1,8 +1,8 @@
 //! How the calls of a run ended along its window: responses by status number, and failures
 //! without a response by class, as parts of one whole.
 
-use super::chart::{AxisUnit, Chart, Line, Tone};
 use super::charts::Along;
+use crate::section::chart::{AxisUnit, Chart, Line, Tone};
 use sample::FailureClass;
 use stats::Endings;
 use std::cmp::Reverse;

@@ -1,7 +1,8 @@
 //! A chart as SVG.
 
 use super::axis::*;
-use super::chart::{AxisUnit, Cells, Chart, Dash, Dots, Line, Range, SHADES, Tone};
+use crate::section::Composition;
+use crate::section::chart::{AxisUnit, Cells, Chart, Dash, Dots, Line, Range, SHADES, Tone};
 use maud::{Markup, html};
 
 /// Radius of a marked point.
@@ -279,8 +280,10 @@ fn heat(cells: &Cells, at: &[f64], across: &Scale, up: &Scale) -> Markup {
 const PARTS: [Tone; 6] =
     [Tone::Purple, Tone::Red, Tone::Green, Tone::Sky, Tone::Blue, Tone::Orange];
 
-/// Seconds that add up to `sum`, each with the number of its colour, as one bar.
-pub(crate) fn bar(title: &str, parts: &[(usize, &str, f64)], sum: f64) -> Markup {
+/// Seconds that add up to a whole, as one bar.
+pub(super) fn composition(one: &Composition) -> Markup {
+    let (title, parts) = (one.title, &one.parts);
+    let sum: f64 = parts.iter().map(|(_, _, seconds)| seconds).sum();
     let scale = Scale::exact(0.0, sum, (0.0, WIDTH));
     let mut from = 0.0;
     let bars: Vec<(String, f64, f64)> = parts

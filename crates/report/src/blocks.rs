@@ -1,0 +1,107 @@
+//! Blocks that the reports of runs and of ramps share: verdict, conduct, findings, cells of times.
+
+use crate::Finding;
+use crate::section::{Block, CellLook, Mood, Notice, Reason, Remedy, TableCell, heading};
+use crate::words::{self, printable};
+use record::run::{ConductRecord, VerdictRecord};
+use stats::{Hist, State, samples_needed};
+use units::show;
+
+/// What the server did, and one of its responses where they are what is wrong.
+pub(crate) fn conduct(server: &ConductRecord) -> Block {
+    Block::Notice(Notice {
+        label: "Server",
+        mood: if server.state.is_good() { Mood::Good } else { Mood::Bad },
+        word: server.state.word().to_owned(),
+        detail: server.detail().to_owned(),
+        example: server.example.clone(),
+        ..Notice::default()
+    })
+}
+
+/// How far a measurement can be believed. Text has the first `causes` of its causes, of these `advised`
+/// with advice.
+pub(crate) fn verdict(verdict: &VerdictRecord, (causes, advised): (usize, usize)) -> Block {
+    let state = verdict.state;
+    let reason = |cause: &record::run::CauseRecord| Reason {
+        id: cause.id.to_string(),
+        text: cause.text.clone(),
+        advice: cause.advice.clone(),
+    };
+    Block::Notice(Notice {
+        label: "Measurement",
+        mood: mood(state),
+        word: state.id().to_owned(),
+        meaning: words::state_meaning(state),
+        reasons: verdict.causes.iter().map(reason).collect(),
+        shown: (causes, advised),
+        ..Notice::default()
+    })
+}
+
+fn mood(state: State) -> Mood {
+    match state {
+        State::Valid => Mood::Good,
+        State::Degraded => Mood::Doubtful,
+        State::Invalid => Mood::Bad,
+    }
+}
+
+/// A verdict's word in the colour of it.
+pub(crate) fn state_cell(state: State) -> TableCell {
+    TableCell::new(CellLook::State(mood(state)), state.id())
+}
+
+/// The verdict before a name, as Markdown has it: `✅ VALID: name`.
+pub(crate) fn headed(verdict: &VerdictRecord, name: &str) -> String {
+    let mark = match verdict.state {
+        State::Valid => "✅",
+        State::Degraded => "⚠️",
+        State::Invalid => "❌",
+    };
+    format!("{mark} {}: {}", verdict.state.id(), printable(name, 200))
+}
+
+/// What limits the server, the most certain first; nothing without findings.
+pub(crate) fn findings(all: &[Finding]) -> Vec<Block> {
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let remedy = |one: &Finding| Remedy {
+        id: printable(&one.id, 80),
+        sure: one.confidence.to_string(),
+        evidence: one.evidence.clone(),
+        advice: one.advice.clone(),
+    };
+    vec![heading("What limits this server"), Block::Findings(all.iter().map(remedy).collect())]
+}
+
+/// A quantile, marked where it has fewer samples than it needs; a dash without any.
+pub(crate) fn quantile(hist: &Hist, quantile: f64) -> String {
+    if hist.is_empty() {
+        return "-".to_owned();
+    }
+    let mark = if hist.count() < samples_needed(quantile) { "~" } else { "" };
+    format!("{mark}{}", show::duration(hist.quantile(quantile)))
+}
+
+/// The same, sorted by its time.
+pub(crate) fn quantile_cell(hist: &Hist, of: f64) -> TableCell {
+    match hist.is_empty() {
+        true => "-".into(),
+        false => TableCell::by(hist.quantile(of).0 as f64, quantile(hist, of)),
+    }
+}
+
+/// The longest of all, sorted by itself.
+pub(crate) fn longest_cell(hist: &Hist) -> TableCell {
+    match hist.is_empty() {
+        true => "-".into(),
+        false => TableCell::by(hist.max().0 as f64, show::duration(hist.max())),
+    }
+}
+
+/// A count, sorted by itself.
+pub(crate) fn count_cell(count: u64) -> TableCell {
+    TableCell::by(count as f64, show::count(count))
+}

@@ -1,0 +1,194 @@
+//! Documents as one self-contained page: no network, no fonts; readable without script and on paper,
+//! light or dark. Every chart is drawn twice from one description: as SVG in the page, and by the
+//! script with a cursor and zoom. Whatever a peer sent is text: it is escaped by the template and
+//! could not run anyway, since the policy of the page allows nothing but its own style and script.
+
+pub(crate) mod axis;
+pub(crate) mod draw;
+mod forest;
+pub(crate) mod frame;
+mod histogram;
+mod table;
+
+use crate::section::{
+    Block, Caution, Details, Document, FactList, Forms, Heading, Inline, Mood, Notice, Remedy,
+    Sentence, Tile, Title, Voice, Words,
+};
+use crate::words;
+use frame::Plots;
+use maud::{Markup, html};
+
+/// The page.
+pub(crate) fn page(document: &Document) -> String {
+    let mut plots = Plots::default();
+    let body = body(document, &mut plots);
+    frame::page(&document.title, &body, plots)
+}
+
+/// What the page has of a document.
+pub(crate) fn body(document: &Document, plots: &mut Plots) -> Markup {
+    html! { @for one in document.blocks(Forms::PAGE) { (block(one, plots)) } }
+}
+
+fn block(block: &Block, plots: &mut Plots) -> Markup {
+    match block {
+        Block::Gap | Block::Steps(_) | Block::Sparks(_) => html! {},
+        Block::Title(one) => title(one),
+        Block::Heading(one) => heading(one),
+        Block::Sentence(said) => sentence(said),
+        Block::Caution(said) => caution(said),
+        Block::Checked { good, text } => {
+            html! { p class=(if *good { "met" } else { "missed" }) { (text) } }
+        }
+        Block::Notice(said) => notice(said),
+        Block::Facts(list) => facts(list),
+        Block::Table(one) => table::table(one),
+        Block::Lines(lines) => html! { pre { (lines.join("\n")) } },
+        Block::Code(code) => html! { pre { (code) } },
+        Block::List(items) => html! { ul { @for item in items { li { (inline(item)) } } } },
+        Block::Tiles(all) => html! { dl class="tiles" { @for one in all { (tile(one)) } } },
+        Block::Findings(all) => html! { @for one in all { (finding(one)) } },
+        Block::Chart(chart) => plots.figure(chart),
+        Block::Forest(one) => forest::figure(one),
+        Block::Histogram(hist, rows) => histogram::section(hist, *rows),
+        Block::Composition(one) => draw::composition(one),
+        Block::HowToLook => how_to_look(),
+        Block::Details(one) => details(one, plots),
+        Block::Foot(text) => html! { footer { (text) } },
+    }
+}
+
+/// The class of a mood, which has its colour.
+pub(crate) fn class(mood: Mood) -> &'static str {
+    match mood {
+        Mood::Good => "valid",
+        Mood::Doubtful => "degraded",
+        Mood::Bad => "invalid",
+        Mood::Unknown => "unknown",
+    }
+}
+
+pub(crate) fn inline(words: &Words) -> Markup {
+    html! {
+        @for piece in &words.0 {
+            @match piece {
+                Inline::Plain(text) => (text),
+                Inline::Code(text) => code { (text) },
+                Inline::Strong(text) => strong { (text) },
+                Inline::Badge(mood, text) => span class=(format!("badge {}", class(*mood))) { (text) },
+                Inline::Link(id, text) => a href=(format!("#{id}")) { (text) },
+            }
+        }
+    }
+}
+
+fn title(one: &Title) -> Markup {
+    html! {
+        header {
+            p class="kicker" { (one.kicker) }
+            h1 { (one.name) }
+            @for line in &one.lines { p class="soft" { (inline(line)) } }
+        }
+    }
+}
+
+fn heading(one: &Heading) -> Markup {
+    let id = Some(one.id).filter(|id| !id.is_empty());
+    html! {
+        @match one.level {
+            1 => h1 { (one.text) },
+            2 => h2 id=[id] { (one.text) },
+            _ => h3 id=[id] { (one.text) },
+        }
+    }
+}
+
+fn sentence(said: &Sentence) -> Markup {
+    let class = match said.voice {
+        Voice::Plain => None,
+        Voice::Answer => Some("answer"),
+        Voice::Note => Some("note"),
+        Voice::Soft => Some("soft"),
+    };
+    html! { p class=[class] { (inline(&said.words)) } }
+}
+
+fn caution(said: &Caution) -> Markup {
+    let word = if said.word.is_empty() { "Caution" } else { said.word }.to_uppercase();
+    html! {
+        section class="verdict degraded" { p class="word" { strong { (word) } " " (said.text) } }
+    }
+}
+
+fn notice(said: &Notice) -> Markup {
+    let goes_on = if said.detail.is_empty() { said.meaning } else { said.detail.as_str() };
+    html! {
+        section class=(format!("verdict {}", class(said.mood))) {
+            p class="word" {
+                @if !said.label.is_empty() { (said.label) ": " }
+                strong { (said.word) } " " (goes_on)
+            }
+            @if let Some(example) = &said.example {
+                p class="soft" { "It responds: " code { (example) } }
+            }
+            @if !said.reasons.is_empty() || !said.items.is_empty() {
+                ul {
+                    @for reason in &said.reasons {
+                        li {
+                            code { (reason.id) } " " (reason.text) "."
+                            div class="soft" { (words::sentence(&reason.advice)) }
+                        }
+                    }
+                    @for item in &said.items { li { (inline(item)) } }
+                }
+            }
+        }
+    }
+}
+
+fn facts(list: &FactList) -> Markup {
+    html! {
+        dl class="facts" {
+            @for (label, words) in &list.rows { dt { (label) } dd { (inline(words)) } }
+        }
+    }
+}
+
+fn tile(one: &Tile) -> Markup {
+    html! {
+        div {
+            dt { (one.label) } dd { (one.value) }
+            @if !one.sub.is_empty() { dd class="sub" { (one.sub) } }
+        }
+    }
+}
+
+fn finding(one: &Remedy) -> Markup {
+    html! {
+        section class="finding" {
+            p class="head" { code { (one.id) } span class="sure" { (one.sure) } }
+            p { (words::sentence(&one.evidence)) }
+            @if !one.advice.is_empty() { p class="soft" { "Try: " (one.advice) } }
+        }
+    }
+}
+
+/// What can be done with the charts by pointer, said where there is a script.
+pub(crate) fn how_to_look() -> Markup {
+    html! {
+        p class="note scripted-only" {
+            "Drag across a chart to look closer, double-click for the whole; click a name to hide its \
+             line."
+        }
+    }
+}
+
+fn details(one: &Details, plots: &mut Plots) -> Markup {
+    let before = plots.enter(&one.charts);
+    let body = body(&one.body, plots);
+    plots.leave(before);
+    let id = Some(one.id.as_str()).filter(|id| !id.is_empty());
+    html! {
+        details id=[id] open[one.open] { summary { (inline(&one.summary)) } div { (body) } }
+    }
+}

@@ -1,0 +1,189 @@
+//! Differences with their intervals, drawn: beside their names, and below them for a phone.
+
+use super::axis::{Scale, WIDTH, coordinate};
+use crate::section::forest::{Forest, ForestRow};
+use maud::{Markup, html};
+use record::compare::amount;
+
+/// How the differences are laid out, in units of the view box.
+#[derive(Clone, Copy, Debug)]
+struct ForestFrame {
+    /// Which of both it is, for the style sheet.
+    class: &'static str,
+    width: f64,
+    /// Where the axis begins and ends.
+    axis: (f64, f64),
+    /// Height of a figure's row, and of what stands above the first.
+    row: f64,
+    head: f64,
+    /// From the top of a row to its interval.
+    middle: f64,
+    /// Names and values stand above their intervals, not beside them.
+    stacked: bool,
+}
+
+/// Names left of the axis.
+const BROAD: ForestFrame = ForestFrame {
+    class: "broad",
+    width: WIDTH,
+    axis: (150.0, 880.0),
+    row: 30.0,
+    head: 34.0,
+    middle: 15.0,
+    stacked: false,
+};
+
+/// For a phone, whose screen is as wide as this in pixels: the axis has all of it, so that its right
+/// half, where regressions of times are, needs no scrolling.
+const NARROW: ForestFrame = ForestFrame {
+    class: "narrow",
+    width: 358.0,
+    axis: (10.0, 336.0),
+    row: 50.0,
+    head: 34.0,
+    middle: 32.0,
+    stacked: true,
+};
+
+/// Farthest that the axis of differences reaches: +200 %. What lies beyond is marked at its edge. Nothing
+/// falls by more than all it has.
+const REACH_MAX: f64 = 2.0;
+const FALL_MAX: f64 = 1.0;
+
+/// Each difference as a point with its interval, and the noise floor behind it.
+pub(super) fn figure(forest: &Forest) -> Markup {
+    let rows = &forest.rows;
+    let ends = rows.iter().flat_map(|one| [one.change, one.low, one.high, one.noise]);
+    let reach = ends.filter(|end| end.is_finite()).fold(0.01, |most: f64, end| most.max(end.abs()));
+    let reach = (reach * 1.05).min(REACH_MAX);
+    html! {
+        figure {
+            figcaption {
+                strong { (forest.title) }
+                span class="key" { "grey: what A differs by from itself" }
+            }
+            (drawn(rows, reach, &forest.told, &BROAD))
+            (drawn(rows, reach, &forest.told, &NARROW))
+        }
+    }
+}
+
+fn drawn(rows: &[ForestRow], reach: f64, told: &str, frame: &ForestFrame) -> Markup {
+    let scale = Scale::exact(-reach.min(FALL_MAX), reach, frame.axis);
+    let bottom = frame.head + frame.row * rows.len() as f64;
+    html! {
+        div class=(format!("wide chart {}", frame.class)) {
+            svg viewBox=(format!("0 0 {} {}", frame.width, bottom + 6.0)) role="img"
+                aria-label=(told) {
+                @for tick in ticks(&scale, frame) {
+                    @let place = scale.place(tick);
+                    @let x = coordinate(place);
+                    line class=(if tick.abs() < 1e-12 { "axis" } else { "grid" })
+                        x1=(x) x2=(x) y1=(coordinate(frame.head - 10.0)) y2=(coordinate(bottom)) {}
+                    @let half = TICK_WIDTH / 2.0;
+                    @let inside = place.clamp(half, frame.width - half);
+                    text x=(coordinate(inside)) y="16" text-anchor="middle" { (percent(tick)) }
+                }
+                @for (n, one) in rows.iter().enumerate() {
+                    @let top = frame.head + frame.row * n as f64;
+                    (names(one, top, reach, frame))
+                    (interval(one, top + frame.middle, &scale, reach, frame))
+                }
+            }
+        }
+    }
+}
+
+/// The marks of the axis: every other one where all would run into each other.
+fn ticks(scale: &Scale, frame: &ForestFrame) -> Vec<f64> {
+    let all = scale.ticks();
+    let apart = (frame.axis.1 - frame.axis.0) / all.len().max(1) as f64;
+    let zero = all.iter().position(|tick| tick.abs() < 1e-12).unwrap_or(0);
+    let step = if apart < TICK_WIDTH { 2 } else { 1 };
+    all.into_iter().enumerate().filter(|(n, _)| n % step == zero % step).map(|(_, t)| t).collect()
+}
+
+/// What a mark such as `+150 %` takes.
+const TICK_WIDTH: f64 = 52.0;
+
+/// The figure's name, and what does not lie on the axis; stacked, the difference in words as well.
+fn names(one: &ForestRow, top: f64, reach: f64, frame: &ForestFrame) -> Markup {
+    let (name_x, anchor) = match frame.stacked {
+        true => (frame.axis.0, "start"),
+        false => (frame.axis.0 - 16.0, "end"),
+    };
+    let name_y = top + if frame.stacked { 12.0 } else { frame.middle };
+    let words = match frame.stacked {
+        true => format!("{} ({})", amount(one.change, false), one.interval),
+        false => beyond(one, reach),
+    };
+    let words_y = top + if frame.stacked { 16.0 } else { frame.middle - 5.0 };
+    let class = match frame.stacked {
+        true => format!("change {}", one.tone.class()),
+        false => "beyond".to_owned(),
+    };
+    html! {
+        text x=(coordinate(name_x)) y=(coordinate(name_y)) dy="4" text-anchor=(anchor) { (one.name) }
+        @if !words.is_empty() {
+            text class=(class) x=(coordinate(frame.axis.1 - 4.0)) y=(coordinate(words_y))
+                text-anchor="end" { (words) }
+        }
+    }
+}
+
+/// Marks are round: no digits are wanted behind them.
+fn percent(share: f64) -> String {
+    let percent = (share * 1e6).round() / 1e4;
+    let sign = if percent > 0.0 { "+" } else { "" };
+    format!("{sign}{percent} %")
+}
+
+/// The interval of a difference, its point and the noise floor behind both.
+fn interval(one: &ForestRow, y: f64, scale: &Scale, reach: f64, frame: &ForestFrame) -> Markup {
+    let class = one.tone.class();
+    let noise = Some(one.noise).filter(|noise| noise.is_finite());
+    let ends = one.low.is_finite() && one.high.is_finite();
+    let end = frame.axis.1;
+    html! {
+        @if let Some(noise) = noise {
+            @let (low, high) = (scale.place(-noise.abs()), scale.place(noise.abs()));
+            rect class="fill t-soft range" x=(coordinate(low)) y=(coordinate(y - 9.0))
+                width=(coordinate((high - low).max(1.0))) height="18" rx="2" {}
+        }
+        @if ends {
+            path class=(format!("curve {class}"))
+                d=(format!("M{} {y}H{}", coordinate(scale.place(one.low)),
+                    coordinate(scale.place(one.high)))) {}
+        }
+        @if one.change <= reach {
+            circle class=(format!("fill {class}")) cx=(coordinate(scale.place(one.change)))
+                cy=(coordinate(y)) r="4.5" {}
+        }
+        @if one.change > reach || (ends && one.high > reach) {
+            path class=(format!("fill {class} beyond"))
+                d=(format!("M{0} {1}L{2} {y}L{0} {3}Z", coordinate(end), coordinate(y - 6.0),
+                    coordinate(end + ARROW), coordinate(y + 6.0))) {}
+        }
+    }
+}
+
+/// Length of the arrow behind the axis's end.
+const ARROW: f64 = 12.0;
+
+/// What of a difference the axis cannot show, in words.
+fn beyond(one: &ForestRow, reach: f64) -> String {
+    let change = |share: f64| amount(share, false);
+    let point = (one.change > reach).then(|| change(one.change));
+    let end = one.high.is_finite() && one.high > reach;
+    let end = end.then(|| format!("to {}", change(one.high)));
+    let noise = one.noise.is_finite() && one.noise > reach;
+    let noise =
+        noise.then(|| format!("A to itself ±{}", change(one.noise).trim_start_matches('+')));
+    let moved = [point, end].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    [Some(moved), noise]
+        .into_iter()
+        .flatten()
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,184 @@
+//! Documents as Markdown, for a pull request or a ticket. Whatever somebody else wrote is escaped, so that it
+//! is text there too.
+
+use crate::section::{
+    Block, DataTable, Details, Document, Forms, Heading, Inline, Notice, Remedy, Words,
+};
+use crate::words;
+
+/// The document as Markdown, with a line feed at its end.
+pub(crate) fn markdown(document: &Document) -> String {
+    let mut out = Markdown::default();
+    document.blocks(Forms::MARKDOWN).for_each(|block| out.block(block));
+    out.end_list();
+    out.text
+}
+
+#[derive(Debug, Default)]
+struct Markdown {
+    text: String,
+    /// The last line is of a list, which a line of its own must end.
+    in_list: bool,
+}
+
+impl Markdown {
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Heading(heading) => self.heading(heading),
+            Block::Sentence(said) => self.paragraph(&inline(&said.words)),
+            Block::Caution(said) => match said.word {
+                "" => self.item(&format!("⚠️ {}", plain(&said.text))),
+                word => self.paragraph(&format!("**{word}:** {}", plain(&said.text))),
+            },
+            Block::Checked { good, text } => {
+                let mark = if *good { "✅" } else { "❌" };
+                self.item(&format!("{mark} {}", plain(text)));
+            }
+            Block::Notice(said) => self.notice(said),
+            Block::Facts(list) => list.rows.iter().for_each(|(label, words)| {
+                self.item(&format!("{}: {}", plain(label), inline(words)));
+            }),
+            Block::Table(one) => {
+                let text = data_table(one);
+                self.put(&text);
+            }
+            Block::Code(code) => {
+                let lines: String = code.lines().map(|line| format!("    {line}\n")).collect();
+                self.put(&format!("{lines}\n"));
+            }
+            Block::List(items) => items.iter().for_each(|item| self.item(&inline(item))),
+            Block::Findings(all) => all.iter().for_each(|one| self.item(&finding(one))),
+            Block::Details(one) => self.details(one),
+            Block::Foot(text) => self.put(&format!("<sub>{}</sub>\n", plain(text))),
+            Block::Gap
+            | Block::Title(_)
+            | Block::Lines(_)
+            | Block::Steps(_)
+            | Block::Tiles(_)
+            | Block::Chart(_)
+            | Block::Forest(_)
+            | Block::Histogram(..)
+            | Block::Sparks(_)
+            | Block::Composition(_)
+            | Block::HowToLook => {}
+        }
+    }
+
+    fn put(&mut self, text: &str) {
+        self.end_list();
+        self.text += text;
+    }
+
+    fn paragraph(&mut self, text: &str) {
+        self.put(&format!("{text}\n\n"));
+    }
+
+    fn item(&mut self, text: &str) {
+        self.text += &format!("- {text}\n");
+        self.in_list = true;
+    }
+
+    fn end_list(&mut self) {
+        if std::mem::take(&mut self.in_list) {
+            self.text.push('\n');
+        }
+    }
+
+    fn heading(&mut self, one: &Heading) {
+        match one.level {
+            1 => self.paragraph(&format!("### {}", plain(&one.text))),
+            _ => self.paragraph(&format!("**{}**", plain(&one.text))),
+        }
+    }
+
+    fn notice(&mut self, said: &Notice) {
+        if !said.detail.is_empty() {
+            let (label, word) = (said.label, &said.word);
+            self.paragraph(&format!("**{label} {word}:** {}", plain(&said.detail)));
+        }
+        if let Some(example) = &said.example {
+            self.paragraph(&format!("It responds: {}", plain(example)));
+        }
+        for reason in &said.reasons {
+            let advice = words::sentence(&reason.advice);
+            let text = format!("`{}`: {}. {}", reason.id, plain(&reason.text), plain(&advice));
+            self.item(&text);
+        }
+    }
+
+    fn details(&mut self, one: &Details) {
+        self.put(&format!("<details><summary>{}</summary>\n\n", inline(&one.summary)));
+        one.body.blocks(Forms::MARKDOWN).for_each(|block| self.block(block));
+        self.put("</details>\n\n");
+    }
+}
+
+fn inline(words: &Words) -> String {
+    let piece = |piece: &Inline| match piece {
+        Inline::Code(text) if !text.contains(['`', '|', '\n']) => format!("`{text}`"),
+        Inline::Strong(text) => format!("**{}**", plain(text)),
+        other => plain(other.bare()),
+    };
+    words.0.iter().map(piece).collect()
+}
+
+fn finding(one: &Remedy) -> String {
+    let in_a_name = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
+    let id: String = one.id.chars().filter(in_a_name).collect();
+    let advice = match one.advice.is_empty() {
+        true => String::new(),
+        false => format!(" Try: {}", plain(&words::sentence(&one.advice))),
+    };
+    format!("`{id}` ({}): {}{advice}", one.sure, plain(&words::sentence(&one.evidence)))
+}
+
+fn data_table(one: &DataTable) -> String {
+    let columns = || one.columns(Forms::MARKDOWN);
+    let head: Vec<String> = columns().map(|(_, column)| plain(&column.head)).collect();
+    let cell = |cells: &[crate::section::TableCell], at: usize| {
+        cells.get(at).map_or_else(String::new, |cell| inline(&cell.words))
+    };
+    let rows: Vec<Vec<String>> = one
+        .rows
+        .iter()
+        .map(|row| columns().map(|(at, _)| cell(&row.cells, at)).collect())
+        .collect();
+    let title = match one.title.as_str() {
+        "" => String::new(),
+        title => format!("**{}**\n\n", plain(title)),
+    };
+    title + &lines(&head, &rows)
+}
+
+/// A table whose first row is its head, with a line of its own before and behind it.
+pub(crate) fn table(head: &[String], rows: &[Vec<String>]) -> String {
+    let escaped = |cells: &[String]| cells.iter().map(|cell| plain(cell)).collect::<Vec<_>>();
+    lines(&escaped(head), &rows.iter().map(|row| escaped(row)).collect::<Vec<_>>())
+}
+
+fn lines(head: &[String], rows: &[Vec<String>]) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let marks: Vec<&str> = (0..head.len()).map(|n| if n == 0 { "---" } else { "---:" }).collect();
+    let rows: String = rows.iter().map(|row| line(row)).collect();
+    format!("{}| {} |\n{rows}\n", line(head), marks.join(" | "))
+}
+
+/// Text that Markdown takes for nothing but text: no emphasis, link, tag, table cell or mention.
+pub(crate) fn plain(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '@' => out.push_str("&#64;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,214 @@
+//! Documents for people at a terminal: at most 80 columns, readable in black and white.
+
+pub(crate) mod layout;
+pub(crate) mod picture;
+pub(crate) mod spark;
+
+use crate::section::{
+    Block, CellLook, Column, DataTable, Document, FactList, Forms, MarkedStep, Mood, Notice,
+    Remedy, RowLook, TableRow,
+};
+use layout::{LABEL, Page, shortened};
+
+/// Widest line, in characters.
+pub(crate) const WIDTH: usize = 80;
+
+/// How the text is to look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// `µ`, `·` and block characters; otherwise plain ASCII.
+    pub unicode: bool,
+    /// The verdict's word in colour (ANSI escapes).
+    pub color: bool,
+    /// Verdict and headline only.
+    pub quiet: bool,
+    /// The list of quantiles as well.
+    pub percentiles: bool,
+    /// Everything that is known, and not one screen of it.
+    pub full: bool,
+    /// Columns of the terminal; 0: as many as a page has.
+    pub columns: usize,
+}
+
+/// The document as text, with a line feed at its end: brief or with everything.
+pub(crate) fn text(document: &Document, style: Style) -> String {
+    let form = if style.quiet { Forms::QUIET } else { Forms::FULL };
+    let mut page = Page::default().coloured(style.color);
+    write(&mut page, document, form);
+    finished(page, style)
+}
+
+/// The text of a page in the characters that the terminal has.
+pub(crate) fn finished(page: Page, style: Style) -> String {
+    if style.unicode { page.finish() } else { ascii(&page.finish()) }
+}
+
+/// What a form has of the document, below what is there.
+pub(crate) fn write(page: &mut Page, document: &Document, form: Forms) {
+    document.blocks(form).for_each(|block| write_block(page, block, form));
+}
+
+fn write_block(page: &mut Page, block: &Block, form: Forms) {
+    match block {
+        Block::Gap => page.blank(),
+        Block::Heading(heading) => page.heading(&heading.text),
+        Block::Sentence(said) => page.wrapped(&said.lead, &said.words.bare()),
+        Block::Caution(caution) => {
+            let word = match caution.word {
+                "" => String::new(),
+                word => format!("{word}: "),
+            };
+            page.wrapped("  ! ", &format!("{word}{}", caution.text));
+        }
+        Block::Checked { good, text } => {
+            page.wrapped(if *good { "  ✓ " } else { "  ✗ " }, text);
+        }
+        Block::Notice(said) => notice(page, said),
+        Block::Facts(list) => facts(page, list),
+        Block::Table(table) => self::table(page, table, form),
+        Block::Lines(lines) => lines.iter().for_each(|line| page.line(line)),
+        Block::Code(code) => code.lines().for_each(|line| page.line(line)),
+        Block::List(items) => {
+            items.iter().for_each(|item| page.wrapped("  - ", &item.bare()));
+        }
+        Block::Findings(all) => findings(page, all),
+        Block::Details(details) => write(page, &details.body, form),
+        Block::Histogram(hist, rows) => picture::histogram(page, hist, *rows),
+        Block::Sparks(rows) => rows.iter().for_each(|row| page.line(&spark::line(row))),
+        Block::Steps(steps) => self::steps(page, steps, 1),
+        Block::Title(_)
+        | Block::Tiles(_)
+        | Block::Chart(_)
+        | Block::Forest(_)
+        | Block::Composition(_)
+        | Block::HowToLook
+        | Block::Foot(_) => {}
+    }
+}
+
+/// The word in its column and in colour, then so many reasons, the first of them with advice.
+fn notice(page: &mut Page, said: &Notice) {
+    let told = match said.detail.as_str() {
+        "" => said.word.clone(),
+        detail => format!("{}: {detail}", said.word),
+    };
+    let begin = page.mark();
+    page.fact(said.label, &told);
+    page.paint(begin, &said.word, code(said.mood));
+    if let Some(example) = &said.example {
+        page.fact("", &format!("it responds: {example}"));
+    }
+    let (shown, advised) = said.shown;
+    for (index, reason) in said.reasons.iter().take(shown).enumerate() {
+        page.fact("", &format!("{}: {}", reason.id, reason.text));
+        if index < advised && !reason.advice.is_empty() {
+            page.wrapped(&" ".repeat(LABEL + 2), &reason.advice);
+        }
+    }
+    match said.reasons.len().saturating_sub(shown) {
+        0 => {}
+        1 => page.fact("", "1 more cause with --full"),
+        more => page.fact("", &format!("{more} more causes with --full")),
+    }
+}
+
+fn facts(page: &mut Page, list: &FactList) {
+    let width = list.width;
+    for (label, words) in &list.rows {
+        let lead = format!("{:indent$}{label:<width$}", "", indent = list.indent);
+        page.wrapped(&lead, &words.bare());
+    }
+}
+
+/// A table; its name, where it has one, stands at the margin of its head as the heading.
+fn table(page: &mut Page, table: &DataTable, form: Forms) {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    if !table.bare {
+        rows.push(table.columns(form).map(|(_, column)| column.head.clone()).collect());
+    }
+    rows.extend(table.rows.iter().map(|row| cells(table, row, form)));
+    if table.name.is_empty() {
+        return page.table(&rows);
+    }
+    if let Some(first) = rows.first_mut().and_then(|heads| heads.first_mut()) {
+        first.clone_from(&table.name);
+    }
+    page.blank();
+    page.headed(&rows);
+}
+
+fn cells(table: &DataTable, row: &TableRow, form: Forms) -> Vec<String> {
+    let cell = |(at, _): (usize, &Column)| match row.cells.get(at) {
+        Some(cell) if cell.look != CellLook::Remark => cell.words.bare(),
+        _ => String::new(),
+    };
+    let mut cells: Vec<String> = table.columns(form).map(cell).collect();
+    let before = match row.look {
+        RowLook::Plain | RowLook::SetAside => "",
+        RowLook::Part => "  ",
+        RowLook::Sum => "= ",
+    };
+    if let Some(first) = cells.first_mut() {
+        first.insert_str(0, before);
+    }
+    cells
+}
+
+fn findings(page: &mut Page, all: &[Remedy]) {
+    for one in all {
+        page.wrapped("  ", &format!("{} ({}): {}", one.id, one.sure, one.evidence));
+        page.wrapped("    try: ", &one.advice);
+    }
+}
+
+/// A line for each step with its mark in colour, then what is to be said of it, then its members.
+fn steps(page: &mut Page, all: &[MarkedStep], depth: usize) {
+    let indent = " ".repeat(depth * 2);
+    for step in all {
+        let (mark, code) = match step.met {
+            Some(true) => ("✓", "32"),
+            Some(false) => ("✗", code(Mood::Bad)),
+            None => ("–", ""),
+        };
+        let room = WIDTH - indent.len() - 2 - 1 - step.took.chars().count();
+        let (begin, name) = (page.mark(), shortened(&step.name, room));
+        page.line(&format!("{indent}{mark} {name:<room$} {}", step.took));
+        if step.met.is_some() {
+            page.paint(begin, mark, code);
+        }
+        for (lead, text) in &step.told {
+            page.wrapped(&format!("{indent}    {lead}"), text);
+        }
+        steps(page, &step.members, depth + 1);
+    }
+}
+
+/// The colour of a mood, as a terminal has it: the words themselves say the same without.
+pub(crate) fn code(mood: Mood) -> &'static str {
+    match mood {
+        Mood::Good => "1;32",
+        Mood::Doubtful => "1;33",
+        Mood::Bad => "1;31",
+        Mood::Unknown => "1",
+    }
+}
+
+/// Each character of ours by one of ASCII's, so that columns stay aligned.
+pub(crate) fn ascii(text: &str) -> String {
+    let fold = |c: char| match c {
+        'µ' => 'u',
+        '·' => '|',
+        '−' => '-',
+        '×' => 'x',
+        '÷' => '/',
+        '±' => '~',
+        '≤' => '<',
+        c if picture::is_bar(c) => '#',
+        '✓' => '+',
+        '✗' => 'x',
+        '–' => '-',
+        c if c.is_ascii() => c,
+        c => spark::ascii_level(c).unwrap_or('?'),
+    };
+    text.chars().map(fold).collect()
+}

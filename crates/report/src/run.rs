@@ -1,0 +1,167 @@
+//! What is said of one run: text, a page and Markdown.
+
+pub(crate) mod charts;
+mod endings;
+pub(crate) mod many;
+pub(crate) mod parts;
+mod screen;
+pub(crate) mod server;
+pub(crate) mod tables;
+
+use crate::blocks::{conduct, findings, headed, verdict};
+use crate::page::text::Style;
+use crate::page::text::layout::Page;
+use crate::section::{Block, Document, Forms, Title, Voice, Words, heading, say, title};
+use crate::{RunRecord, RunTimes, facts, page, words};
+use record::run::SutRecord;
+
+const BRIEF: Forms = Forms::QUIET;
+const FULL: Forms = Forms::FULL;
+const PAGE: Forms = Forms::PAGE;
+const MARKDOWN: Forms = Forms::MARKDOWN;
+
+/// Rows of the histogram where there is room for all.
+const FULL_BARS: usize = 12;
+/// Rows of the page's table of URLs.
+const URLS_MAX: usize = 100;
+
+/// The report as text, with a line feed at its end. The first line is the server's conduct, the second the
+/// verdict.
+pub fn text(report: &RunRecord, style: Style) -> String {
+    let all = RunTimes::of(report);
+    let mut lines = Page::for_columns(style.columns).coloured(style.color);
+    match (style.quiet, style.full) {
+        (true, _) => page::text::write(&mut lines, &brief(report, &all), BRIEF),
+        (false, true) => page::text::write(&mut lines, &whole(report, &all, style), FULL),
+        (false, false) => lines = screen::screen(lines, report, &all, style),
+    }
+    page::text::finished(lines, style)
+}
+
+/// The page.
+pub fn html(report: &RunRecord) -> String {
+    let mut told = Document::new(format!("{}: {}", report.verdict.state.id(), report.name));
+    let mut lines: Vec<Words> = Vec::new();
+    if report.name != report.target {
+        lines.push(report.target.as_str().into());
+    }
+    lines.push(done_sentence(report).into());
+    lines.push(words::measured(report.started_unix_s, &report.environment).into());
+    let (kicker, name) = ("Measurement of a web server", report.name.clone());
+    told.add(PAGE, [Block::Title(Title { kicker, name, lines })]);
+    figures(&mut told, report);
+    page::html::page(&told)
+}
+
+/// One run as Markdown: its verdict, its figures and its findings.
+pub fn markdown(report: &RunRecord) -> String {
+    let all = RunTimes::of(report);
+    let mut told = Document::default();
+    told.add(MARKDOWN, [title(headed(&report.verdict, &report.name)), conduct(&report.server)]);
+    told.add(MARKDOWN, [say(Voice::Answer, words::answer(report, &all))]);
+    told.add(MARKDOWN, [verdict(&report.verdict, ALL)]);
+    told.add(MARKDOWN, [parts::in_short(report, &all.response)]);
+    told.add(MARKDOWN, findings(&report.findings));
+    let measured = words::measured(report.started_unix_s, &report.environment);
+    told.add(MARKDOWN, [Block::Foot(format!("{}. {measured}", report.load))]);
+    page::markdown::markdown(&told)
+}
+
+/// Each cause, with its advice.
+const ALL: (usize, usize) = (usize::MAX, usize::MAX);
+
+/// The sentence on what was done.
+pub(crate) fn done_sentence(report: &RunRecord) -> String {
+    format!("{} · {}", report.load, words::protocol(report.plan.plan()))
+}
+
+/// Whether there is anything to tell but the verdict: more than a first call that met nobody.
+fn begun(report: &RunRecord) -> bool {
+    report.connections.established > 0 || report.outcomes.due > 1
+}
+
+/// The headline: what came through, how long it took, and whether that is what was asked for.
+fn brief(report: &RunRecord, all: &RunTimes) -> Document {
+    let mut told = Document::default();
+    told.add(BRIEF, [conduct(&report.server), verdict(&report.verdict, (usize::MAX, 0))]);
+    if begun(report) {
+        told.add(BRIEF, [Block::Gap]);
+        told.add(BRIEF, parts::headline(report));
+        tables::brief(&mut told, report, all);
+        parts::objectives(&mut told, BRIEF, report);
+    }
+    told
+}
+
+/// Everything that is known, for a terminal.
+fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
+    let mut told = Document::default();
+    told.add(FULL, [conduct(&report.server), verdict(&report.verdict, ALL), Block::Gap]);
+    told.add(FULL, parts::what_was_done(report));
+    if !begun(report) {
+        return told;
+    }
+    told.add(FULL, [Block::Gap]);
+    told.add(FULL, parts::headline(report));
+    tables::times(&mut told, FULL, report, all);
+    parts::objectives(&mut told, FULL, report);
+    if style.percentiles {
+        told.add(FULL, tables::spectrum(report, all));
+    }
+    told.add(FULL, parts::histogram(&all.response, FULL_BARS));
+    parts::outcomes(&mut told, FULL, report);
+    parts::failures(&mut told, FULL, report);
+    tables::each_run(&mut told, FULL, report);
+    tables::across_runs(&mut told, FULL, report, true);
+    told.add(FULL, parts::per_second(report));
+    tables::phases(&mut told, FULL, report);
+    told.add(FULL, [Block::Gap, parts::all_facts(report)]);
+    tables::scenarios(&mut told, FULL, report);
+    tables::clients(&mut told, FULL, report);
+    tables::per_url(&mut told, FULL, report, tables::rows_max(report));
+    tables::journeys(&mut told, FULL, report);
+    told.add(FULL, findings(&report.findings));
+    told
+}
+
+/// Everything that the page has below the name of the run.
+fn figures(told: &mut Document, report: &RunRecord) {
+    let all = &RunTimes::of(report);
+    told.add(PAGE, [conduct(&report.server), verdict(&report.verdict, ALL)]);
+    told.add(PAGE, [say(Voice::Answer, words::answer(report, all))]);
+    told.add(PAGE, [parts::tiles(report, &all.response)]);
+    told.add(PAGE, parts::histogram(&all.response, FULL_BARS));
+    parts::objectives(told, PAGE, report);
+    told.add(PAGE, findings(&report.findings));
+    let over_time = charts::over_time(report);
+    if !over_time.is_empty() {
+        told.add(PAGE, [heading("Over time")]);
+        told.add(PAGE, over_time);
+        told.add(PAGE, [Block::HowToLook]);
+    }
+    if report.outcomes.done() > 0 {
+        told.add(PAGE, [heading("Response time")]);
+        tables::times(told, PAGE, report, all);
+        told.add(PAGE, charts::spectrum(report, &all.response));
+    }
+    tables::streams(told, PAGE, report);
+    tables::phases(told, PAGE, report);
+    parts::outcomes(told, PAGE, report);
+    parts::failures(told, PAGE, report);
+    tables::each_run(told, PAGE, report);
+    tables::across_runs(told, PAGE, report, true);
+    tables::scenarios(told, PAGE, report);
+    tables::clients(told, PAGE, report);
+    tables::per_url(told, PAGE, report, URLS_MAX);
+    tables::journeys(told, PAGE, report);
+    if let Some(sut) = report.sut.as_ref().map(SutRecord::series) {
+        let said = words::sentence(&facts::server(&sut));
+        told.add(PAGE, [heading("The server itself"), say(Voice::Plain, said)]);
+        told.add(PAGE, server::over_time(&sut, charts::time_axis(report)));
+    }
+    let client = words::sentence(&facts::client(report));
+    told.add(PAGE, [heading("The client itself"), say(Voice::Plain, client)]);
+    told.add(PAGE, facts::dummy(report).map(|dummy| say(Voice::Plain, dummy)));
+    told.add(PAGE, charts::client(report));
+    parts::details(told, report);
+}

@@ -1,0 +1,163 @@
+//! Several runs side by side: their figures, their distributions and their course in one picture each, and
+//! on the page every run whole below.
+
+use crate::blocks;
+use crate::distributions::{Distribution, by_quantile, few_samples};
+use crate::figures::{self, Bucket, FigureKind, RUN_FIGURES};
+use crate::many::Named;
+use crate::section::chart::{
+    AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values,
+};
+use crate::section::{
+    Block, CellLook, DataTable, Details, Document, Forms, TableCell, TableRow, Title, Voice, Words,
+    heading, say, title,
+};
+use crate::{Headline, RunTimes, page, words};
+use stats::Hist;
+use units::show;
+
+/// One page for several runs, in the order given. A single run has the page of [`crate::html`].
+pub fn html_of_many(runs: &[Named<'_>]) -> String {
+    match runs {
+        [only] => super::html(only.report),
+        _ => page::html::page(&document(runs)),
+    }
+}
+
+/// Several runs as Markdown: a column each.
+pub fn markdown_of_many(runs: &[Named<'_>]) -> String {
+    match runs {
+        [only] => super::markdown(only.report),
+        _ => page::markdown::markdown(&document(runs)),
+    }
+}
+
+fn document(runs: &[Named<'_>]) -> Document {
+    let mut told = Document::new(format!("{} runs side by side", runs.len()));
+    let name = format!("{} side by side", words::counted(runs.len() as u64, "run"));
+    told.add(Forms::MARKDOWN, [title(&name)]);
+    let kicker = "Measurements of web servers";
+    told.add(Forms::PAGE, [Block::Title(Title { kicker, name, lines: Vec::new() })]);
+    for run in runs {
+        let answer = words::answer(run.report, &RunTimes::of(run.report));
+        let name = Words::default().strong(format!("{}: ", self::name(run)));
+        told.add(Forms::PAGE, [say(Voice::Answer, name.plain(answer))]);
+    }
+    let note = Words::from("A difference between single runs may be noise: only ");
+    let note = note
+        .code("loadstone compare")
+        .plain(" says how large a difference must be to mean something.");
+    told.add(Forms::ALL, [Block::Table(table(runs)), say(Voice::Note, note)]);
+    for run in runs.iter().filter(|run| !run.report.findings.is_empty()) {
+        told.add(Forms::MARKDOWN, [heading(self::name(run))]);
+        told.add(Forms::MARKDOWN, blocks::findings(&run.report.findings));
+    }
+    told.add(Forms::PAGE, [heading("Response times")]);
+    told.add(Forms::PAGE, distributions(runs));
+    let over_time = over_time(runs);
+    if !over_time.is_empty() {
+        told.add(Forms::PAGE, [heading("Over time")]);
+        told.add(Forms::PAGE, over_time);
+        told.add(Forms::PAGE, [Block::HowToLook]);
+    }
+    told.add(Forms::PAGE, [heading("Each run")]);
+    told.add(Forms::PAGE, runs.iter().enumerate().map(whole));
+    told
+}
+
+fn name(run: &Named<'_>) -> String {
+    words::printable(&run.name, 80)
+}
+
+/// A row for each figure, a column for each run.
+fn table(runs: &[Named<'_>]) -> DataTable {
+    let headlines: Vec<Headline> = runs.iter().map(|run| run.report.headline()).collect();
+    let row = |name: &str, cell: &dyn Fn(&Named<'_>) -> TableCell| -> TableRow {
+        std::iter::once(name.into()).chain(runs.iter().map(cell)).collect::<Vec<_>>().into()
+    };
+    let state = |run: &Named<'_>| blocks::state_cell(run.report.verdict.state);
+    let when = |run: &Named<'_>| {
+        TableCell::new(CellLook::Fine, words::timestamp(run.report.started_unix_s))
+    };
+    let figure = |(name, of, kind): &(&str, fn(&Headline) -> f64, FigureKind)| {
+        let cells = headlines.iter().map(|headline| shown(*kind, of(headline), headline).into());
+        TableRow::from(std::iter::once((*name).into()).chain(cells).collect::<Vec<TableCell>>())
+    };
+    DataTable::new(std::iter::once(String::new()).chain(runs.iter().map(name)))
+        .with([row("server", &|run| run.report.server.state.word().into())])
+        .with([
+            row("verdict", &state),
+            row("load", &|run| TableCell::new(CellLook::Fine, run.report.load.as_str())),
+        ])
+        .with([row("calls due", &|run| show::count(run.report.outcomes.due).into())])
+        .with(RUN_FIGURES.iter().map(figure))
+        .with([row("measured", &when)])
+}
+
+/// A time of a run without a response is no time.
+fn shown(kind: FigureKind, value: f64, headline: &Headline) -> String {
+    if kind == FigureKind::Time && headline.max_s <= 0.0 {
+        "-".to_owned()
+    } else {
+        kind.show(value)
+    }
+}
+
+fn distributions(runs: &[Named<'_>]) -> Vec<Block> {
+    let hists: Vec<Hist> = runs.iter().map(|run| run.report.response()).collect();
+    let names: Vec<String> = runs.iter().map(name).collect();
+    let all: Vec<Distribution<'_>> = hists
+        .iter()
+        .zip(&names)
+        .enumerate()
+        .map(|(n, (hist, name))| Distribution { name, look: Tone::nth(n), hist })
+        .collect();
+    match by_quantile("spectrum", "Response time by quantile (log scales)", &all) {
+        Some(chart) => vec![chart.into(), few_samples()],
+        None => vec![say(Voice::Plain, "There are no response times to show.")],
+    }
+}
+
+/// Throughput and p99 of all runs from the beginning of each.
+fn over_time(runs: &[Named<'_>]) -> Vec<Block> {
+    let rows: Vec<Vec<Bucket>> = runs
+        .iter()
+        .map(|run| figures::buckets(run.report, POINTS_MAX / runs.len().max(1)))
+        .collect();
+    if rows.iter().all(|rows| rows.len() < 2) {
+        return Vec::new();
+    }
+    let middle = |row: &Bucket| row.at_s + row.span_s / 2.0;
+    let mut at: Vec<f64> = rows.iter().flatten().map(middle).collect();
+    at.sort_by(f64::total_cmp);
+    at.dedup_by(|a, b| (*a - *b).abs() < 1e-6);
+    let end = rows.iter().flatten().map(|row| row.at_s + row.span_s).fold(0.0, f64::max);
+    let x = Horizontal { name: "time", unit: AxisUnit::Time, log: false, low: 0.0, high: end };
+    let lines = |of: &dyn Fn(&Bucket) -> Option<f64>| -> Vec<Line> {
+        let line = |(n, rows): (usize, &Vec<Bucket>)| {
+            let there = |place: &f64| {
+                rows.iter().find(|row| (middle(row) - place).abs() < 1e-6).and_then(of)
+            };
+            let (tone, dash): (Tone, Dash) = Tone::nth(n);
+            let values: Values = at.iter().map(there).collect();
+            Line::new(&name(&runs[n]), tone, values).dashed(dash).dotted(Dots::Bridged)
+        };
+        rows.iter().enumerate().map(line).collect()
+    };
+    let mut throughput = Chart::new("throughput", "Calls per second", x, AxisUnit::Rate);
+    throughput.lines = lines(&|row| Some(row.per_s(row.done)).filter(|rate| rate.is_finite()));
+    let mut p99 = Chart::new("p99", "Response time p99 (log scale)", x, AxisUnit::Time);
+    p99.log = true;
+    p99.lines = lines(&|row| Some(row.p99.as_secs_f64()).filter(|time| *time > 0.0));
+    vec![throughput.with_places(at.clone()).into(), p99.with_places(at).into()]
+}
+
+fn whole((n, run): (usize, &Named<'_>)) -> Block {
+    let report = run.report;
+    let mut body = Document::default();
+    body.add(Forms::PAGE, [say(Voice::Soft, super::done_sentence(report))]);
+    super::figures(&mut body, report);
+    let summary = format!("{} · {} · {}", name(run), report.name, report.verdict.state.id()).into();
+    let charts = format!("run-{}-", n + 1);
+    Block::Details(Details { summary, charts, body, ..Details::default() })
+}

@@ -1,0 +1,326 @@
+//! What is said of a run that is no table of times.
+
+use super::done_sentence;
+use crate::page::text::layout::shortened;
+use crate::section::{
+    Block, CellLook, Column, DataTable, Details, Document, FactList, Forms, LABEL, RowLook, Spark,
+    TableCell, TableRow, Tile, Voice, Words, facts as fact_list, heading, led, say, subheading,
+};
+use crate::words::{self, counted};
+use crate::{RunRecord, blocks, facts, figures};
+use record::run::SecondRecord;
+use stats::Hist;
+use units::{Nanos, show};
+
+/// A label and what is so.
+pub(super) type Fact = (&'static str, String);
+
+/// Name, target and load, each of at most so many characters.
+pub(super) fn asked(report: &RunRecord, room: usize) -> Vec<Fact> {
+    let (target, name) = (shortened(&report.target, room), shortened(&report.name, room));
+    let mut asked = Vec::new();
+    if name != target {
+        asked.push(("Run", name));
+    }
+    asked.push(("Target", target));
+    asked.push(("Load", shortened(&done_sentence(report), room)));
+    asked
+}
+
+/// Target, load, first call, machine.
+pub(super) fn what_was_done(report: &RunRecord) -> [Block; 1] {
+    let mut done = asked(report, usize::MAX);
+    done.extend(report.path.iter().map(|path| ("Through", crate::path::asked(path))));
+    done.extend(words::first_call(report).map(|first| ("First call", first)));
+    let when = words::timestamp(report.started_unix_s);
+    let at = format!("{when}, {}", words::machine(&report.environment));
+    done.push(("Measured", at.trim_end_matches(", ").to_owned()));
+    done.extend(stopped(report));
+    [fact_list(done)]
+}
+
+/// What ended the run before its time.
+fn stopped(report: &RunRecord) -> Vec<Fact> {
+    let rule = |rule: &String| format!("by --abort-if {}", words::printable(rule, 200));
+    let mut why: Vec<Fact> = Vec::new();
+    why.extend(report.aborted.as_ref().map(|one| ("Stopped", rule(one))));
+    if report.interrupted {
+        let after = words::seconds(report.elapsed_s);
+        why.push(("Stopped", format!("interrupted after {after}")));
+    }
+    why
+}
+
+/// Throughput, and the loads it has to be read against.
+pub(super) fn headline(report: &RunRecord) -> [Block; 1] {
+    let mut facts = vec![throughput(report), failed(report, false)];
+    facts.extend(score(report));
+    [fact_list(facts)]
+}
+
+/// How many simultaneous connections conform, after SPECweb99; and what is wrong with the server's log of
+/// what was posted to it.
+pub(super) fn score(report: &RunRecord) -> Vec<Fact> {
+    let Some(score) = report.score() else { return Vec::new() };
+    let posts = facts::posts(report).filter(|posts| !posts.agree());
+    let posts = posts.map(|posts| ("POSTs", posts.sentence()));
+    std::iter::once(("Score", score.sentence())).chain(posts).collect()
+}
+
+pub(super) fn throughput(report: &RunRecord) -> Fact {
+    let offered = format!("offered {}", show::rate(report.offered_per_s));
+    let offered = match report.intended_per_s {
+        Some(intended) => format!("{offered} of {} intended", show::rate(intended)),
+        None => offered,
+    };
+    let (all, good) = (show::rate(report.throughput_per_s), show::rate(report.goodput_per_s));
+    ("Throughput", format!("{all} · goodput {good} · {offered}"))
+}
+
+/// Classes of failures that stand in one line.
+const CLASSES_MAX: usize = 4;
+/// Objectives that stand in a line each.
+const OBJECTIVES_MAX: usize = 4;
+
+/// The share of failures; `by_class`: with the most frequent classes, for want of a table.
+pub(super) fn failed(report: &RunRecord, by_class: bool) -> Fact {
+    let mut classes: Vec<_> = report.failures.iter().collect();
+    classes.sort_by_key(|failure| std::cmp::Reverse(failure.count));
+    let hidden = classes.len().saturating_sub(CLASSES_MAX);
+    let named = classes.iter().take(CLASSES_MAX);
+    let mut named: Vec<String> =
+        named.map(|one| format!("{} × {}", show::count(one.count), one.class.id())).collect();
+    if hidden > 0 {
+        named.push(format!("{hidden} more"));
+    }
+    let share = show::share(report.failure_share);
+    let due = counted(report.outcomes.due, "call");
+    let text = match by_class && !named.is_empty() {
+        true => format!("{share} of {due} due: {}", named.join(", ")),
+        false => format!("{share} of {due} due (failed, timed out or dropped)"),
+    };
+    ("Failures", text)
+}
+
+/// The figures that are asked for most, in frames.
+pub(super) fn tiles(report: &RunRecord, response: &Hist) -> Block {
+    let against = match report.intended_per_s {
+        Some(intended) => {
+            format!("offered {} of {}", show::rate(report.offered_per_s), show::rate(intended))
+        }
+        None => format!("good {}", show::rate(report.goodput_per_s)),
+    };
+    let tile = |label: &str, value: String, sub: &str| Tile {
+        label: label.to_owned(),
+        value,
+        sub: sub.to_owned(),
+    };
+    let at = |quantile| blocks::quantile(response, quantile);
+    let due = format!("of {}", counted(report.outcomes.due, "call"));
+    Block::Tiles(vec![
+        tile("Throughput", show::rate(report.throughput_per_s), &against),
+        tile("Response p50", at(0.5), "half of the calls"),
+        tile("Response p99", at(0.99), "99 of 100 calls"),
+        tile("Response p99.9", at(0.999), "999 of 1,000 calls"),
+        tile("Failures", show::share(report.failure_share), &due),
+    ])
+}
+
+/// The same and the objectives as a table.
+pub(super) fn in_short(report: &RunRecord, response: &Hist) -> Block {
+    let mut rows = vec![
+        ["Throughput".to_owned(), show::rate(report.throughput_per_s)],
+        ["Goodput".to_owned(), show::rate(report.goodput_per_s)],
+    ];
+    if let Some(intended) = report.intended_per_s {
+        let offered = format!("{} of {}", show::rate(report.offered_per_s), show::rate(intended));
+        rows.push(["Offered".to_owned(), offered]);
+    }
+    for quantile in [0.5, 0.9, 0.99, 0.999] {
+        let name = format!("Response {}", stats::quantile_name(quantile));
+        rows.push([name, blocks::quantile(response, quantile)]);
+    }
+    let due = counted(report.outcomes.due, "call");
+    rows.push(["Failures".to_owned(), format!("{} of {due}", show::share(report.failure_share))]);
+    for result in &report.slo {
+        let judged = judged(result.undecided, result.met).words.bare();
+        rows.push([result.objective.text.clone(), format!("{judged}: {}", result.figure_text())]);
+    }
+    Block::Table(DataTable::new(["", ""]).with(rows.into_iter().map(Vec::from)))
+}
+
+fn judged(undecided: bool, met: bool) -> TableCell {
+    match (undecided, met) {
+        (true, _) => "undecided".into(),
+        (false, true) => TableCell::new(CellLook::Met, "✓ met"),
+        (false, false) => TableCell::new(CellLook::Missed, "✗ missed"),
+    }
+}
+
+/// `--slo`: what was asked for, and whether it is so.
+pub(super) fn objectives(told: &mut Document, forms: Forms, report: &RunRecord) {
+    if report.slo.is_empty() {
+        return;
+    }
+    told.add(forms, [heading("Objectives")]);
+    let fact = |result: &crate::SloRecord| {
+        let text = words::printable(&result.objective.text, 60);
+        (result.word().to_owned(), format!("{text}: {}", result.figure_text()).into())
+    };
+    let rows: Vec<(String, Words)> = report.slo.iter().map(fact).collect();
+    told.add(forms & Forms::TEXT, [Block::Facts(FactList { indent: 2, width: LABEL - 2, rows })]);
+    let table = DataTable::new(["Objective", "Figure", ""]).narrow();
+    let table = table.with(report.slo.iter().map(|result| {
+        let name = Words::default().code(&result.objective.text);
+        vec![name.into(), result.figure_text().into(), judged(result.undecided, result.met)]
+    }));
+    told.add(forms & Forms::PAGE, [Block::Table(table)]);
+}
+
+/// The same in a line each: those first that are not met.
+pub(super) fn objectives_in_lines(report: &RunRecord) -> Vec<Fact> {
+    let mut results: Vec<_> = report.slo.iter().collect();
+    results.sort_by_key(|result| (result.met, result.undecided));
+    let line = |(index, result): (usize, &&crate::SloRecord)| {
+        let text = words::printable(&result.objective.text, 60);
+        let label = if index == 0 { "Objectives" } else { "" };
+        (label, format!("{} {text}: {}", result.word(), result.figure_text()))
+    };
+    let mut lines: Vec<Fact> = results.iter().take(OBJECTIVES_MAX).enumerate().map(line).collect();
+    match results.len().saturating_sub(OBJECTIVES_MAX) {
+        0 => {}
+        more => lines.push(("", format!("{more} more with --full"))),
+    }
+    lines
+}
+
+/// Calls by their response times; nothing for fewer than two.
+pub(crate) fn histogram(response: &Hist, rows: usize) -> Option<Block> {
+    (response.count() >= 2).then(|| Block::Histogram(Box::new(response.clone()), rows))
+}
+
+/// due = succeeded + failed + timed out + dropped + abandoned + lost.
+pub(crate) fn outcomes(told: &mut Document, forms: Forms, report: &RunRecord) {
+    let counts = &report.outcomes;
+    let share = |n: u64| show::share(figures::ratio(n as f64, counts.due as f64));
+    let row = |name: &str, n: u64| vec![name.to_owned(), show::count(n), share(n)];
+    let mut table = DataTable::new(["", "calls", "share"]).narrow().bare();
+    table = table.with(facts::ends(counts).map(|(name, count)| row(name, count)));
+    let sum = TableRow { look: RowLook::Sum, ..row("due", counts.due).into() };
+    told.add(forms, [heading("Outcomes"), Block::Table(table.with([sum]))]);
+    let kept = [("Warm-up", facts::warm_up(report)), ("Sessions", facts::sessions(report))];
+    let kept = kept.into_iter().filter_map(|(label, text)| Some(format!("{label}: {}.", text?)));
+    told.add(forms, kept.map(|text| led("  ", Voice::Plain, text)));
+}
+
+/// Failures by class with who is to blame, and responses by status.
+pub(crate) fn failures(told: &mut Document, forms: Forms, report: &RunRecord) {
+    failure_classes(told, forms, report);
+    let seen = facts::statuses(report);
+    if !seen.is_empty() {
+        told.add(forms, [Block::Gap, fact_list([("Status", seen)])]);
+    }
+}
+
+/// Failures by class with who is to blame; nothing without any.
+pub(super) fn failure_classes(told: &mut Document, forms: Forms, report: &RunRecord) {
+    if report.failures.is_empty() {
+        return;
+    }
+    let counts = report.failures.iter().map(|failure| show::count(failure.count));
+    let width = counts.map(|count| count.len()).max().unwrap_or(0);
+    let line = |failure: &record::run::FailureRecord| {
+        let (class, count) = (failure.class, show::count(failure.count));
+        let lead = format!("  {:<15}  {count:>width$}  {:<6}  ", class.id(), class.blame().id());
+        led(&lead, Voice::Plain, class.explain())
+    };
+    told.add(forms & Forms::TEXT, [heading("Failures      class, count, blame")]);
+    told.add(forms & Forms::TEXT, report.failures.iter().map(line));
+    let columns = ["Class".into(), "calls".into(), Column::text("blame"), Column::text("")];
+    let table = DataTable::new(columns).with(report.failures.iter().map(|failure| {
+        let class = failure.class;
+        vec![
+            Words::default().code(class.id()).into(),
+            TableCell::from(show::count(failure.count)),
+            class.blame().id().into(),
+            TableCell::new(CellLook::Soft, class.explain()),
+        ]
+    }));
+    told.add(forms & Forms::PAGE, [subheading("Failures by class"), Block::Table(table)]);
+}
+
+/// Bars of one row along the time; more intervals than that share one.
+const BARS_MAX: usize = 40;
+
+/// The run second by second, as rows of small bars; nothing for a run of a single interval.
+pub(super) fn per_second(report: &RunRecord) -> Vec<Block> {
+    let buckets = figures::buckets(report, BARS_MAX);
+    let [first, _, ..] = &buckets[..] else { return Vec::new() };
+    let span = words::span(Nanos::from_secs_f64(first.span_s));
+    let mut rows = vec![
+        spark("throughput", buckets.iter().map(|row| row.per_s(row.done)), show::rate),
+        spark("p99", buckets.iter().map(|row| row.p99.as_secs_f64()), words::seconds),
+    ];
+    if buckets.iter().any(|bucket| bucket.bad > 0) {
+        let bad = buckets.iter().map(|bucket| bucket.bad as f64);
+        rows.push(spark("failures", bad, |top| show::count(top as u64)));
+    }
+    let late: Vec<&SecondRecord> = figures::after_window(report).collect();
+    let count: u64 = late.iter().map(|row| row.outcomes.done()).sum();
+    let slowest = late.iter().filter_map(|row| row.response_max_s).fold(0.0, f64::max);
+    let mut blocks = vec![heading(format!("Over time     a bar is {span}")), Block::Sparks(rows)];
+    if count > 0 {
+        let text = format!(
+            "After the window {} that had fallen due in it came to an end, the slowest after {}.",
+            counted(count, "call"),
+            words::seconds(slowest)
+        );
+        blocks.push(led("  ", Voice::Plain, text));
+    }
+    blocks
+}
+
+fn spark(
+    label: &'static str,
+    values: impl Iterator<Item = f64>,
+    shown: fn(f64) -> String,
+) -> Spark {
+    let values: Vec<f64> = values.collect();
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let top = values.iter().copied().fold(0.0, f64::max);
+    Spark { label, values, ends: format!("{} .. {}", shown(low), shown(top)) }
+}
+
+/// Connections, bytes, client and the like, a line or two each.
+pub(super) fn all_facts(report: &RunRecord) -> Block {
+    fact_list(facts::facts(report).into_iter().chain(facts::of_client(report)))
+}
+
+/// The one-line facts, the first call, the machine, and the plan.
+pub(super) fn details(told: &mut Document, report: &RunRecord) {
+    let mut all: Vec<Fact> = score(report).into_iter().take(1).collect();
+    all.extend(facts::facts(report));
+    all.extend(words::first_call(report).map(|text| ("First call", text)));
+    all.extend(stopped(report));
+    for lookup in &report.resolved {
+        let addresses = lookup.addresses.join(", ");
+        let host = words::printable(&lookup.host, 120);
+        let took = words::seconds(lookup.took_s);
+        all.push(("Name", format!("{host}: {addresses} (in {took})")));
+    }
+    told.add(Forms::PAGE, [heading("Details"), fact_list(all)]);
+    let (plan, toml) = (report.plan.plan(), report.plan.toml());
+    if toml.is_empty() {
+        return;
+    }
+    told.add(Forms::PAGE, [heading("Plan")]);
+    let differing = record::words::differing_from_defaults(plan, toml);
+    if !differing.is_empty() {
+        let what = say(Voice::Soft, "What differs from the defaults:");
+        told.add(Forms::PAGE, [what, Block::Code(differing)]);
+    }
+    let mut body = Document::default();
+    body.add(Forms::PAGE, [Block::Code(toml.to_owned())]);
+    let summary = "The whole plan".into();
+    told.add(Forms::PAGE, [Block::Details(Details { summary, body, ..Details::default() })]);
+}

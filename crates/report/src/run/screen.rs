@@ -1,0 +1,192 @@
+//! One screen of 24 lines: what was asked, how much came through, how long it took, what failed, what
+//! limits the server. `--full` has everything.
+
+use super::{begun, parts, tables};
+use crate::blocks::{conduct, verdict};
+use crate::page::text::layout::Page;
+use crate::page::text::{self, Style};
+use crate::section::{Block, Document, Forms, Voice, facts as fact_list, heading, led};
+use crate::{RunRecord, RunTimes, facts, words};
+use record::run::JourneyRecord;
+
+const SCREEN: Forms = Forms::SCREEN;
+
+/// Lines of a terminal, less the one that the prompt takes.
+const LINES: usize = 23;
+/// Rows of the histogram: fewer tell nothing, more are not needed.
+const BARS_MIN: usize = 3;
+const BARS_MAX: usize = 8;
+
+/// How much is said where there is not room for all.
+#[derive(Clone, Copy, Debug)]
+struct Detail {
+    /// Characters of each part of what was asked for.
+    asked: usize,
+    /// Causes of the verdict, and of these such with advice.
+    causes: (usize, usize),
+    across_runs: bool,
+    /// Rows of the histogram at least; more where there is room.
+    bars: Option<usize>,
+    /// Findings with their evidence, and of these such with advice.
+    findings: (usize, usize),
+    /// Rows of the table of URLs.
+    urls: usize,
+    /// Service times that are equal to the response times, what the marks of quantiles mean, each run
+    /// of several and all that is known across them.
+    rest: bool,
+    /// Objectives and failures have a table each, and not a line.
+    tables: bool,
+}
+
+/// What stands on every screen: what the server did, the verdict with a cause, throughput, failures,
+/// objectives and response times.
+const LEAST: Detail = Detail {
+    asked: 60,
+    causes: (1, 0),
+    across_runs: false,
+    bars: None,
+    findings: (0, 0),
+    urls: 0,
+    rest: false,
+    tables: false,
+};
+
+/// What is added where it fits, the most important first.
+const MORE: [fn(&mut Detail); 14] = [
+    |detail| detail.asked = 130,
+    |detail| detail.causes.0 = 2,
+    |detail| detail.across_runs = true,
+    |detail| detail.bars = Some(BARS_MIN),
+    |detail| detail.findings = (1, 0),
+    |detail| detail.findings = (1, 1),
+    |detail| detail.urls = 4,
+    |detail| detail.causes.0 = usize::MAX,
+    |detail| detail.bars = Some(BARS_MIN + 1),
+    |detail| detail.causes.1 = 1,
+    |detail| detail.rest = true,
+    |detail| detail.tables = true,
+    |detail| (detail.findings, detail.urls) = ((usize::MAX, 1), tables::URLS_MAX),
+    |detail| detail.findings = (usize::MAX, usize::MAX),
+];
+
+/// As much as fits; with the list of quantiles, which somebody asked for, everything. `empty`: a page for the
+/// terminal.
+pub(super) fn screen(empty: Page, report: &RunRecord, all: &RunTimes, style: Style) -> Page {
+    let composed = |detail| composed(empty.alike(), report, all, style, detail);
+    let mut detail = LEAST;
+    let mut page = composed(detail);
+    for more in MORE {
+        let mut next = detail;
+        more(&mut next);
+        let fuller = composed(next);
+        if style.percentiles || fuller.lines() <= LINES {
+            (detail, page) = (next, fuller);
+        }
+    }
+    page
+}
+
+fn composed(
+    mut page: Page,
+    report: &RunRecord,
+    all: &RunTimes,
+    style: Style,
+    detail: Detail,
+) -> Page {
+    text::write(&mut page, &figures(report, all, style, detail), SCREEN);
+    let mut last = page.alike();
+    if begun(report) {
+        text::write(&mut last, &findings(report, detail), SCREEN);
+        if let Some(bars) = detail.bars {
+            let room = LINES.saturating_sub(page.lines() + last.lines() + 2);
+            let mut picture = Document::default();
+            picture.add(SCREEN, parts::histogram(&all.response, room.clamp(bars, BARS_MAX)));
+            text::write(&mut page, &picture, SCREEN);
+        }
+    }
+    page.append(last);
+    page
+}
+
+/// Everything above the histogram.
+fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> Document {
+    let mut told = Document::default();
+    told.add(SCREEN, [conduct(&report.server), verdict(&report.verdict, detail.causes)]);
+    let mut lines = parts::asked(report, detail.asked);
+    if !begun(report) {
+        lines.extend(words::first_call(report).map(|first| ("First call", first)));
+        told.add(SCREEN, [Block::Gap, fact_list(lines)]);
+        if report.journeys.as_ref().is_some_and(JourneyRecord::noticed) {
+            // why users asked for nothing
+            tables::journeys(&mut told, SCREEN, report);
+        }
+        return told;
+    }
+    lines.extend([parts::throughput(report), parts::failed(report, !detail.tables)]);
+    lines.extend(parts::score(report));
+    if let Some(sentence) = facts::verified::sentence(report) {
+        lines.push(("Verified", sentence));
+        lines.extend(facts::verified::first_example(report).map(|example| ("", example)));
+    }
+    lines.extend(facts::streams::sentence(report).map(|sentence| ("Streams", sentence)));
+    if !detail.tables {
+        lines.extend(parts::objectives_in_lines(report));
+    }
+    told.add(SCREEN, [Block::Gap, fact_list(lines)]);
+    tables::first(&mut told, report, all, detail.rest);
+    tables::streams(&mut told, SCREEN, report);
+    if detail.tables {
+        parts::objectives(&mut told, SCREEN, report);
+    }
+    if style.percentiles {
+        told.add(SCREEN, tables::spectrum(report, all));
+    }
+    if detail.tables {
+        parts::failure_classes(&mut told, SCREEN, report);
+    }
+    if detail.rest {
+        tables::each_run(&mut told, SCREEN, report);
+    }
+    if detail.across_runs {
+        tables::across_runs(&mut told, SCREEN, report, detail.rest);
+    }
+    let steps = report.journeys.as_ref().map_or(0, |_| tables::STEPS_MAX);
+    tables::scenarios(&mut told, SCREEN, report);
+    tables::clients(&mut told, SCREEN, report);
+    tables::per_url(&mut told, SCREEN, report, detail.urls.max(steps));
+    tables::journeys(&mut told, SCREEN, report);
+    told
+}
+
+/// What limits the server, the first findings only. Evidence that the report's first line has is not
+/// repeated.
+fn findings(report: &RunRecord, detail: Detail) -> Document {
+    let mut told = Document::default();
+    let (shown, advised) = detail.findings;
+    let said = &report.server.sentence;
+    let mut shown: Vec<_> = report.findings.iter().take(shown).enumerate().collect();
+    shown.retain(|(index, finding)| *index < advised || finding.evidence != *said);
+    let hidden = report.findings.len() - shown.len();
+    if shown.is_empty() {
+        return told;
+    }
+    let more = match hidden {
+        0 => String::new(),
+        more => format!(" ({more} more with --full)"),
+    };
+    told.add(SCREEN, [heading(format!("What limits this server{more}"))]);
+    for (index, finding) in shown {
+        let named = format!("{} ({})", finding.id, finding.confidence);
+        told.add(
+            SCREEN,
+            [match finding.evidence == *said {
+                true => Block::Lines(vec![format!("  {named}")]),
+                false => led("  ", Voice::Plain, format!("{named}: {}", finding.evidence)),
+            }],
+        );
+        if index < advised {
+            told.add(SCREEN, [led("    try: ", Voice::Plain, finding.advice.as_str())]);
+        }
+    }
+    told
+}

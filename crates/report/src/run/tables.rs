@@ -1,0 +1,345 @@
+//! Tables of a run: times, and what came of each run, URL, scenario, kind of clients and step.
+
+use crate::blocks::{count_cell, longest_cell, quantile, quantile_cell};
+use crate::section::{
+    Block, Column, ColumnKind, DataTable, Document, Forms, RowLook, TableCell, TableRow, Voice,
+    heading, led, subheading,
+};
+use crate::{Headline, RunRecord, RunTimes, facts, figures, words};
+use record::run::{RunHist, UrlRecord};
+use stats::{Doubt, Estimate, Hist, quantile_name, samples_needed};
+use units::{Nanos, show};
+
+/// Rows of the per-URL table; the last holds all others.
+pub(super) const URLS_MAX: usize = 11;
+/// Rows of the same where they are the steps of journeys.
+pub(super) const STEPS_MAX: usize = 25;
+/// Sentences on journeys.
+const NOTES_MAX: usize = 20;
+
+const HEAD: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// Response time, how much of it may be the client's lateness, and service time beside it.
+fn main_table(report: &RunRecord, all: &RunTimes) -> DataTable {
+    let count = Column::from("calls").only(Forms::PAGE);
+    let columns = ["", "p50", "p90", "p99", "p99.9", "max", "mean"].map(Column::from);
+    DataTable::new(columns.into_iter().chain([count]))
+        .with([times_row("response time", &all.response)])
+        .with(all.doubt.as_ref().and_then(lateness_row))
+        .with([times_row("service time", &report.hist(RunHist::Service))])
+}
+
+/// Response time alone, and how much of it may be the client's lateness.
+pub(super) fn brief(told: &mut Document, report: &RunRecord, all: &RunTimes) {
+    if report.outcomes.done() > 0 {
+        let mut table = main_table(report, all);
+        table.rows.pop();
+        told.add(Forms::QUIET, [Block::Gap, Block::Table(table)]);
+        told.add(Forms::QUIET, marks(&all.response));
+    }
+}
+
+/// The table of the first screen; without `all`, neither what its marks mean nor service times that
+/// are the response times once more.
+pub(super) fn first(told: &mut Document, report: &RunRecord, known: &RunTimes, all: bool) {
+    if report.outcomes.done() == 0 {
+        return;
+    }
+    let mut table = main_table(report, known);
+    let figures = |row: Option<&TableRow>| row.map(|row| row.cells[1..7].to_vec());
+    if !all && figures(table.rows.first()) == figures(table.rows.last()) {
+        table.rows.pop();
+    }
+    told.add(Forms::SCREEN, [Block::Gap, Block::Table(table)]);
+    told.add(Forms::SCREEN, marks(&known.response).filter(|_| all));
+}
+
+/// The same with the slip between them and what the words mean.
+pub(crate) fn times(told: &mut Document, forms: Forms, report: &RunRecord, all: &RunTimes) {
+    if report.outcomes.done() == 0 {
+        return;
+    }
+    let mut table = main_table(report, all);
+    let in_doubt = table.rows.len() > 2;
+    table = table.with([times_row("slip", &report.hist(RunHist::Slip))]);
+    let (wait, lag) = (report.hist(RunHist::Wait), report.hist(RunHist::Lag));
+    // In a punctual closed loop both parts are nothing.
+    if !wait.max().is_zero() || !lag.max().is_zero() {
+        table = table.with([part(times_row("wait", &wait)), part(times_row("lag", &lag))]);
+    }
+    told.add(forms & Forms::TEXT, [Block::Gap, Block::Table(table.clone())]);
+    let failed = report.hist(RunHist::Failed);
+    if !failed.is_empty() {
+        table = table.with([times_row("failed calls, apart", &failed)]);
+    }
+    told.add(forms & Forms::PAGE, [Block::Table(table)]);
+    let legend = format!(
+        "Response time counts from the instant a call was due: {} succeeded, {} timed out. \
+         Service time counts from its issue. Slip = response − service.",
+        show::count(report.outcomes.succeeded),
+        show::count(report.outcomes.timed_out)
+    );
+    told.add(forms, [led("  ", Voice::Note, legend)]);
+    if in_doubt {
+        let text = "Lateness: at most so much of the response time is this client's own.";
+        told.add(forms, [led("  ", Voice::Note, text)]);
+    }
+    told.add(forms, marks(&all.response));
+}
+
+/// What the mark of a quantile means, where one is marked.
+fn marks(hist: &Hist) -> Option<Block> {
+    let marked = |(_, quantile): &&(&str, f64)| hist.count() < samples_needed(*quantile);
+    let (name, quantile) = HEAD.iter().find(marked).filter(|_| !hist.is_empty())?;
+    let text = format!(
+        "~ fewer samples than the quantile needs ({name}: {})",
+        show::count(samples_needed(*quantile))
+    );
+    Some(led("  ", Voice::Note, text))
+}
+
+fn part(row: TableRow) -> TableRow {
+    TableRow { look: RowLook::Part, ..row }
+}
+
+fn times_row(label: &str, hist: &Hist) -> TableRow {
+    let time = |time: Nanos| if hist.is_empty() { "-".to_owned() } else { show::duration(time) };
+    let mut row = vec![label.to_owned()];
+    row.extend(HEAD.iter().map(|(_, of)| quantile(hist, *of)));
+    row.extend([time(hist.max()), time(hist.mean()), show::count(hist.count())]);
+    row.into()
+}
+
+/// The bound on the client's lateness in each figure; `None` where it changes none of them.
+fn lateness_row(doubt: &Doubt) -> Option<TableRow> {
+    let shown = HEAD.iter().any(|(_, quantile)| doubt.shows(*quantile)) || doubt.shows(1.0);
+    let mut row = vec!["lateness ≤".to_owned()];
+    row.extend(HEAD.iter().map(|(_, quantile)| show::duration(doubt.at(*quantile))));
+    row.extend([doubt.at(1.0), doubt.of_mean()].map(show::duration));
+    row.push(String::new());
+    shown.then(|| part(row.into()))
+}
+
+/// The quantiles that the plan lists.
+pub(super) fn spectrum(report: &RunRecord, all: &RunTimes) -> [Block; 3] {
+    let count = all.response.count();
+    let rows = report.quantiles.iter().map(|row| {
+        let mark = if row.enough_samples { "" } else { "~" };
+        let response = Nanos::from_secs_f64(row.response_time_s);
+        let above = count - all.response.count_at_or_below(response).min(count);
+        let end = |end: Option<f64>| end.map_or_else(|| "-".to_owned(), words::seconds);
+        vec![
+            quantile_name(row.quantile),
+            format!("{mark}{}", show::duration(response)),
+            end(row.low_s),
+            end(row.high_s),
+            format!("{mark}{}", words::seconds(row.service_time_s)),
+            show::count(above),
+        ]
+    });
+    let table = DataTable::new(["", "response", "from", "to", "service", "calls above"]);
+    let note = "From and to: the 95 % interval by order statistics, calls being independent.";
+    [heading("Quantiles"), Block::Table(table.with(rows)), led("  ", Voice::Note, note)]
+}
+
+/// The parts of service time, and what the server says of its own work.
+pub(super) fn phases(told: &mut Document, forms: Forms, report: &RunRecord) {
+    let names = ["dns", "connect", "tls", "first byte", "transfer"];
+    let phases = parts_table("Phases", "Phases", &facts::phases(report, names));
+    let spent = super::charts::composition(report).filter(|_| phases.is_some());
+    told.add(forms, phases);
+    told.add(forms & Forms::PAGE, spent);
+    let work = "What the server says of its work (Server-Timing)";
+    told.add(forms, parts_table("Server-Timing", work, &figures::server_timings(report)));
+    let malformed = report.server_timings.server_timing_malformed;
+    if malformed > 0 {
+        let text = format!("Server-Timing: {} malformed.", show::count(malformed));
+        told.add(forms, [led("  ", Voice::Note, text)]);
+    }
+}
+
+/// Times of events in streams.
+pub(super) fn streams(told: &mut Document, forms: Forms, report: &RunRecord) {
+    let table = parts_table("Streams", "Streams of events", &facts::streams::times(report));
+    let note = "The time to the first event counts from the instant a call was due. Events that one read \
+                brought have no time between them; a stream that timed out has its last wait counted.";
+    let note = table.as_ref().map(|_| led("  ", Voice::Note, note));
+    told.add(forms, table);
+    told.add(forms & Forms::PAGE, note);
+}
+
+/// A row per histogram; nothing without any.
+fn parts_table(name: &str, title: &str, parts: &[(&str, Hist)]) -> Option<Block> {
+    let only = |head: &str| Column::from(head).only(Forms::PAGE);
+    let columns =
+        ["".into(), "mean".into(), "p50".into(), only("p90"), "p99".into(), only("p99.9")];
+    let columns = columns.into_iter().chain(["max", "count"].map(Column::from));
+    let row = |(name, hist): &(&str, Hist)| {
+        let mut cells = vec![name.trim().to_owned(), show::duration(hist.mean())];
+        cells.extend(HEAD.iter().map(|(_, of)| quantile(hist, *of)));
+        cells.extend([show::duration(hist.max()), show::count(hist.count())]);
+        let look = if name.starts_with(' ') { RowLook::Part } else { RowLook::Plain };
+        TableRow { look, ..cells.into() }
+    };
+    let table = DataTable::new(columns).named(name, title).with(parts.iter().map(row));
+    (!parts.is_empty()).then_some(Block::Table(table))
+}
+
+pub(super) fn each_run(told: &mut Document, forms: Forms, report: &RunRecord) {
+    if report.runs.is_empty() {
+        return;
+    }
+    let p90 = Column::from("p90").only(Forms::PAGE);
+    let mut columns =
+        ["", "throughput", "p50", "p99", "p99.9", "failures", ""].map(Column::from).to_vec();
+    columns.insert(3, p90);
+    let row = |(index, run): (usize, &Headline)| {
+        let mut cells = vec![(index + 1).to_string(), show::rate(run.throughput_per_s)];
+        cells.extend([run.p50_s, run.p90_s, run.p99_s, run.p99_9_s].map(words::seconds));
+        cells.extend([show::share(run.failure_share), run.state.id().to_owned()]);
+        cells
+    };
+    let rows = report.runs.iter().enumerate().map(row);
+    told.add(forms, [Block::Table(DataTable::new(columns).named("Runs", "Runs").with(rows))]);
+}
+
+/// The means across runs; of these, without `all`, the ones that are asked for most.
+pub(super) fn across_runs(told: &mut Document, forms: Forms, report: &RunRecord, all: bool) {
+    let mut estimates = figures::estimates(&report.runs);
+    estimates.retain(|(name, ..)| all || ACROSS_MOST.contains(name));
+    if estimates.is_empty() {
+        return;
+    }
+    let rows = estimates.iter().map(|(name, estimate, kind)| {
+        vec![
+            (*name).to_owned(),
+            kind.show(estimate.value),
+            kind.show(estimate.low),
+            kind.show(estimate.high),
+            show::share(half_share(estimate)),
+        ]
+    });
+    let table = DataTable::new(["", "mean", "from", "to", "±"]).narrow();
+    told.add(forms, [Block::Table(table.named("Across runs", "Across runs").with(rows))]);
+    let note = "From and to: the 95 % interval of the mean (Student's t).";
+    told.add(forms, all.then(|| led("  ", Voice::Note, note)));
+}
+
+const ACROSS_MOST: [&str; 4] = ["throughput", "failures", "p50", "p99"];
+
+/// Half the interval as a share of the mean; NaN for a mean of zero.
+fn half_share(estimate: &Estimate) -> f64 {
+    figures::ratio((estimate.high - estimate.low) / 2.0, estimate.value)
+}
+
+/// Rows of the per-URL table where there is room for all.
+pub(super) fn rows_max(report: &RunRecord) -> usize {
+    if report.journeys.is_some() { STEPS_MAX } else { URLS_MAX }
+}
+
+/// The most called URLs, at most `rows_max` rows with the one of all others.
+pub(super) fn per_url(told: &mut Document, forms: Forms, report: &RunRecord, rows_max: usize) {
+    let urls = &report.per_url;
+    if urls.is_empty() || rows_max == 0 {
+        return;
+    }
+    let shown = if urls.len() > rows_max { rows_max - 1 } else { urls.len() };
+    let (shown, folded) = urls.split_at(shown);
+    let mut rows: Vec<Vec<TableCell>> = shown
+        .iter()
+        .map(|row| {
+            let counts = (row.count, row.failed + row.timed_out);
+            ended_row(
+                words::printable(row.label(), 400),
+                counts,
+                &report.hist_of_target(row.target),
+            )
+        })
+        .collect();
+    if !folded.is_empty() {
+        let sum = |of: fn(&UrlRecord) -> u64| folded.iter().map(of).sum();
+        let mut all = Hist::new();
+        folded.iter().for_each(|row| all.merge(&report.hist_of_target(row.target)));
+        let name = format!("{} more", show::count(folded.len() as u64));
+        let counts = (sum(|row| row.count), sum(|row| row.failed + row.timed_out));
+        rows.push(ended_row(name, counts, &all));
+    }
+    let title = if report.journeys.is_some() { "Per step" } else { "Per URL" };
+    told.add(forms, [ended_table((title, title), ["calls", "failed"].map(Column::from), rows)]);
+}
+
+/// Kinds of clients, each behind its own kind of path.
+pub(super) fn clients(told: &mut Document, forms: Forms, report: &RunRecord) {
+    let rows = report.by_clients.iter().enumerate().map(|(place, row)| {
+        let response = report.hist_of_clients(place);
+        let name = words::printable(&row.name, 60);
+        let mut cells = ended_row(name, (row.count, row.failed + row.timed_out), &response);
+        cells.insert(1, count_cell(u64::from(row.clients)));
+        cells
+    });
+    let columns = ["clients", "calls", "failed"].map(Column::from);
+    let table = ended_table(("Behind", "By kind of clients"), columns, rows);
+    told.add(forms, (!report.by_clients.is_empty()).then_some(table));
+}
+
+/// Several loads at once.
+pub(super) fn scenarios(told: &mut Document, forms: Forms, report: &RunRecord) {
+    let all = &report.by_scenario;
+    let name = |row: &record::run::ScenarioRecord| words::printable(&row.name, 60);
+    let rows = all.iter().enumerate().map(|(place, row)| {
+        let (counts, response) = (&row.outcomes, report.hist_of_scenario(place));
+        let mut cells = ended_row(name(row), (counts.due, counts.bad()), &response);
+        let rate = row.throughput_per_s;
+        cells.insert(3, TableCell::by(rate, show::rate(rate)));
+        cells
+    });
+    let columns = ["calls", "failed", "per second"].map(Column::from);
+    let table = ended_table(("Per scenario", "By scenario"), columns, rows);
+    told.add(forms, (!all.is_empty()).then_some(table));
+    let load = |row: &record::run::ScenarioRecord| {
+        led("  ", Voice::Plain, format!("{}: {}", name(row), row.load))
+    };
+    told.add(forms, all.iter().map(load));
+}
+
+/// Steps that belong together, and what users noticed beside their calls.
+pub(super) fn journeys(told: &mut Document, forms: Forms, report: &RunRecord) {
+    let Some(journeys) = &report.journeys else { return };
+    let rows = journeys.transactions.iter().enumerate().map(|(place, row)| {
+        let counts = (row.succeeded + row.failed, row.failed);
+        ended_row(words::printable(&row.name, 400), counts, &report.hist_of_transaction(place))
+    });
+    let columns = ["done", "failed"].map(Column::from);
+    told.add(forms, [ended_table(("Together", "Steps together"), columns, rows)]);
+    let notes = journeys.notes();
+    if notes.is_empty() {
+        return;
+    }
+    told.add(forms, [subheading("On the way")]);
+    let said = |text: String| led("  ", Voice::Plain, text);
+    let note =
+        |(name, text): &(String, String)| said(format!("{}: {text}", words::printable(name, 100)));
+    told.add(forms, notes.iter().take(NOTES_MAX).map(note));
+    let more = notes.len().saturating_sub(NOTES_MAX);
+    told.add(forms, (more > 0).then(|| said(format!("{more} more in the JSON"))));
+}
+
+/// A row for each name: counts, then times.
+fn ended_table(
+    (name, title): (&str, &str),
+    counts: impl IntoIterator<Item = Column>,
+    rows: impl IntoIterator<Item = Vec<TableCell>>,
+) -> Block {
+    let p90 = Column::from("p90").only(Forms::PAGE);
+    let times = ["p50".into(), p90, "p99".into(), "max".into()];
+    let columns = std::iter::once(Column::new(ColumnKind::Name, "")).chain(counts).chain(times);
+    Block::Table(DataTable::new(columns).named(name, title).sortable().with(rows))
+}
+
+/// A name, how many ended and how many of these failed, and how long they took.
+fn ended_row(name: String, (ended, failed): (u64, u64), times: &Hist) -> Vec<TableCell> {
+    let mut cells = vec![name.into(), count_cell(ended), count_cell(failed)];
+    cells.extend([0.5, 0.9, 0.99].map(|of| quantile_cell(times, of)));
+    cells.push(longest_cell(times));
+    cells
+}

@@ -1,0 +1,174 @@
+//! Tables: columns, and rows of cells that know what they are.
+
+use super::{Forms, Mood, Words};
+
+/// A table; a form has the columns that are its own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DataTable {
+    /// Its heading in text, which stands at the margin of its head; empty: it has none.
+    pub(crate) name: String,
+    /// Its heading elsewhere; empty: it has none.
+    pub(crate) title: String,
+    /// Text leaves the heads out: its rows speak for themselves.
+    pub(crate) bare: bool,
+    /// Readers of a page may sort it.
+    pub(crate) sortable: bool,
+    /// As wide as its cells, not as the page.
+    pub(crate) narrow: bool,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<TableRow>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub(crate) head: String,
+    pub(crate) kind: ColumnKind,
+    pub(crate) forms: Forms,
+}
+
+/// How the cells of a column stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ColumnKind {
+    /// To the right.
+    #[default]
+    Figure,
+    /// To the left, in one line.
+    Word,
+    /// To the left, in as many lines as are needed.
+    Text,
+    /// A name that may be long, such as a URL.
+    Name,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TableRow {
+    pub(crate) look: RowLook,
+    pub(crate) cells: Vec<TableCell>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum RowLook {
+    #[default]
+    Plain,
+    /// A part of the row above.
+    Part,
+    Sum,
+    /// Used in no figure.
+    SetAside,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct TableCell {
+    pub(crate) words: Words,
+    pub(crate) look: CellLook,
+    /// What it is sorted by where that is not its text.
+    pub(crate) sort: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum CellLook {
+    #[default]
+    Plain,
+    /// As it was asked to be.
+    Met,
+    Missed,
+    Soft,
+    /// Soft, and said only where there is room: on a terminal the cell is empty.
+    Remark,
+    /// Small, in as many lines as are needed.
+    Fine,
+    State(Mood),
+}
+
+impl DataTable {
+    /// With a column for each head.
+    pub(crate) fn new<C: Into<Column>>(columns: impl IntoIterator<Item = C>) -> DataTable {
+        let columns = columns.into_iter().map(Into::into).collect();
+        DataTable { columns, ..DataTable::default() }
+    }
+
+    pub(crate) fn with<R: Into<TableRow>>(
+        mut self,
+        rows: impl IntoIterator<Item = R>,
+    ) -> DataTable {
+        self.rows.extend(rows.into_iter().map(Into::into));
+        self
+    }
+
+    /// With a heading: a short one at the margin of text, and one for other forms.
+    pub(crate) fn named(self, name: &str, title: &str) -> DataTable {
+        DataTable { name: name.to_owned(), title: title.to_owned(), ..self }
+    }
+
+    pub(crate) fn bare(self) -> DataTable {
+        DataTable { bare: true, ..self }
+    }
+
+    pub(crate) fn narrow(self) -> DataTable {
+        DataTable { narrow: true, ..self }
+    }
+
+    pub(crate) fn sortable(self) -> DataTable {
+        DataTable { sortable: true, ..self }
+    }
+
+    /// The columns of a form, with their places.
+    pub(crate) fn columns(&self, form: Forms) -> impl Iterator<Item = (usize, &Column)> {
+        self.columns.iter().enumerate().filter(move |(_, column)| column.forms.has(form))
+    }
+}
+
+impl Column {
+    pub(crate) fn new(kind: ColumnKind, head: impl Into<String>) -> Column {
+        Column { kind, ..head.into().into() }
+    }
+
+    pub(crate) fn word(head: impl Into<String>) -> Column {
+        Column::new(ColumnKind::Word, head)
+    }
+
+    pub(crate) fn text(head: impl Into<String>) -> Column {
+        Column::new(ColumnKind::Text, head)
+    }
+
+    /// Only in these forms.
+    pub(crate) fn only(self, forms: Forms) -> Column {
+        Column { forms, ..self }
+    }
+}
+
+impl From<String> for Column {
+    fn from(head: String) -> Column {
+        Column { head, kind: ColumnKind::Figure, forms: Forms::ALL }
+    }
+}
+
+impl From<&str> for Column {
+    fn from(head: &str) -> Column {
+        head.to_owned().into()
+    }
+}
+
+impl TableCell {
+    pub(crate) fn new(look: CellLook, words: impl Into<Words>) -> TableCell {
+        TableCell { words: words.into(), look, sort: None }
+    }
+
+    /// Sorted by a figure.
+    pub(crate) fn by(sort: f64, words: impl Into<Words>) -> TableCell {
+        TableCell { words: words.into(), look: CellLook::Plain, sort: Some(sort) }
+    }
+}
+
+impl<W: Into<Words>> From<W> for TableCell {
+    fn from(words: W) -> TableCell {
+        TableCell::new(CellLook::Plain, words)
+    }
+}
+
+impl<C: Into<TableCell>> From<Vec<C>> for TableRow {
+    fn from(cells: Vec<C>) -> TableRow {
+        let cells = cells.into_iter().map(Into::into).collect();
+        TableRow { look: RowLook::Plain, cells }
+    }
+}
