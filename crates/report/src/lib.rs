@@ -18,7 +18,6 @@ mod held;
 mod html;
 mod log;
 mod many;
-mod markdown;
 mod page;
 pub mod path;
 pub mod ramp;
@@ -35,7 +34,7 @@ pub use csv::csv;
 pub use hdr::hdr_log;
 pub use log::{LOG_HEADER, log_line};
 pub use many::{Named, together};
-pub use markdown::markdown_of_ramp;
+pub use ramp::markdown_of_ramp;
 pub use page::text::Style;
 pub use page::text::picture::histogram_lines;
 pub use record::run::{

@@ -1,23 +1,37 @@
-//! The whole curve as a result: its steps in the order they were run, and what they say.
+//! The whole curve as a result: its steps in the order they were run, and what they say; as text, a page,
+//! Markdown, JSON (`loadstone.ramp/1`) and CSV.
 
 mod answer;
+mod charts;
 mod csv;
-mod page;
-pub(crate) mod prose;
-mod text;
+mod picture;
+mod prose;
+mod steps;
 mod verdict;
 mod watched;
 
+use crate::blocks::{self, findings, headed};
+use crate::page::text::Style;
+use crate::section::{
+    Block, Caution, Column, DataTable, Document, Forms, TableCell, Tile, Title, Voice, facts,
+    heading, say, subheading, title,
+};
+use crate::{page, words};
+use sample::Blame;
+use stats::curve::{Axis, Curve};
+use units::show;
+use words::printable;
+
 pub use answer::{answer, capacity_in_words, knee_in_words, load, steps_sentence};
 pub use csv::csv;
-pub use page::html;
-pub use text::text;
-pub use verdict::missed;
-pub(crate) use watched::watched;
-
 pub use record::ramp::{RampRecord, RampReport, RampStep, RampStepRecord};
-use sample::Blame;
 pub use stats::curve::Purpose;
+pub use verdict::missed;
+
+const PAGE: Forms = Forms::PAGE;
+const MARKDOWN: Forms = Forms::MARKDOWN;
+/// Text and whatever else is no brief text.
+const LONG: Forms = Forms::LONG;
 
 /// Calls of a step that failed, timed out or were dropped by the fault of `blame`.
 fn blamed(step: &RampStepRecord, blame: Blame) -> u64 {
@@ -28,4 +42,196 @@ fn blamed(step: &RampStepRecord, blame: Blame) -> u64 {
 /// `loadstone.ramp/1`, indented, with a line feed at its end.
 pub fn json(ramp: &RampRecord) -> String {
     record::document::printed(ramp)
+}
+
+/// The report as text, with a line feed at its end. Quiet: the verdict and the answers.
+pub fn text(report: &RampRecord, style: Style) -> String {
+    page::text::text(&document(report), style)
+}
+
+/// The page.
+pub fn html(report: &RampRecord) -> String {
+    page::html::page(&document(report))
+}
+
+/// A ramp as Markdown: what the curve says, and its steps.
+pub fn markdown_of_ramp(report: &RampRecord) -> String {
+    page::markdown::markdown(&document(report))
+}
+
+fn document(report: &RampRecord) -> Document {
+    let state = report.verdict.state.id();
+    let mut told = Document::new(format!("{state}: ramp of {}", name(report)));
+    head(&mut told, report);
+    answers(&mut told, report);
+    what_was_done(&mut told, report);
+    figures(&mut told, report);
+    told.add(PAGE | MARKDOWN, findings(&report.findings));
+    charts::against_load(&mut told, report);
+    told.add(LONG, picture::picture(report));
+    steps::by_purpose(&mut told, report);
+    laws(&mut told, report);
+    charts::scalability(&mut told, report);
+    steps::steps(&mut told, report);
+    told.add(LONG, findings(&report.findings));
+    plan(&mut told, report);
+    let measured = words::measured(report.started_unix_s, &report.environment);
+    let protocol = words::protocol(report.plan.plan());
+    told.add(MARKDOWN, [Block::Foot(format!("{protocol}. {measured}"))]);
+    told.add(PAGE, [Block::Foot(measured)]);
+    told
+}
+
+/// The ramp's name, or those of its targets.
+fn name(report: &RampRecord) -> String {
+    match report.name.as_str() {
+        "" => {
+            let labels = report.labels.iter().map(|label| printable(label, 80));
+            labels.collect::<Vec<_>>().join(", ")
+        }
+        name => printable(name, 200),
+    }
+}
+
+/// A target's name before what is said of it, where there are several: `what`, or `name: what`.
+fn of_target(report: &RampRecord, row: usize, what: &str) -> String {
+    match (report.labels.len(), report.labels.get(row)) {
+        (0 | 1, _) | (_, None) => what.to_owned(),
+        (_, Some(label)) => format!("{}: {what}", printable(label, 60)),
+    }
+}
+
+/// What is said of one target begins with its name, where there are several.
+fn target_heading(report: &RampRecord, row: usize) -> Block {
+    match report.labels.get(row).filter(|_| report.labels.len() > 1) {
+        Some(label) => subheading(printable(label, 76)),
+        None => Block::Gap,
+    }
+}
+
+/// What was measured, how far it can be believed, and whether it ended before its time.
+fn head(told: &mut Document, report: &RampRecord) {
+    let protocol = words::protocol(report.plan.plan());
+    let done = match report.steps.is_empty() {
+        true => protocol,
+        false => format!("{} · {protocol}", steps_sentence(report)),
+    };
+    let kicker = "The curve of a web server";
+    told.add(PAGE, [Block::Title(Title { kicker, name: name(report), lines: vec![done.into()] })]);
+    let of = format!("ramp of {}", name(report));
+    told.add(MARKDOWN, [title(headed(&report.verdict, &of))]);
+    told.add(Forms::TEXT | PAGE, [verdict(report)]);
+    let Some(why) = report.ended_early.as_ref().map(|why| printable(why, 400)) else { return };
+    told.add(Forms::TEXT, [Block::Gap, facts([("Ended early", why.as_str())])]);
+    told.add(PAGE | MARKDOWN, [Block::Caution(Caution { word: "Ended early", text: why })]);
+}
+
+fn verdict(report: &RampRecord) -> Block {
+    blocks::verdict(&report.verdict, (usize::MAX, usize::MAX))
+}
+
+/// What is known of each target: as facts in text, in sentences elsewhere.
+fn answers(told: &mut Document, report: &RampRecord) {
+    for row in 0..report.labels.len() {
+        let known = answer(report, row);
+        if !known.is_empty() {
+            told.add(Forms::TEXT, [target_heading(report, row), facts(known)]);
+        }
+    }
+    let sentences = prose::answers(report).into_iter();
+    told.add(PAGE | MARKDOWN, sentences.map(|sentence| say(Voice::Answer, sentence)));
+    told.add(MARKDOWN, [verdict(report)]);
+}
+
+fn what_was_done(told: &mut Document, report: &RampRecord) {
+    let name = match report.name.as_str() {
+        "" => words::target(report.plan.plan()),
+        name => printable(name, 400),
+    };
+    let when = words::timestamp(report.started_unix_s);
+    let at = format!("{when}, {}", words::machine(&report.environment));
+    let done = [
+        ("Target", name),
+        ("Steps", steps_sentence(report)),
+        ("Request", words::protocol(report.plan.plan())),
+        ("Measured", at.trim_end_matches(", ").to_owned()),
+    ];
+    told.add(LONG, [Block::Gap, facts(done)]);
+}
+
+/// The figures of each target: in frames of a single one, side by side of several.
+fn figures(told: &mut Document, report: &RampRecord) {
+    let curves = report.curves();
+    let columns = std::iter::once("target").chain(prose::FIGURES.map(|(name, _)| name));
+    let rows = report.labels.iter().zip(&curves).map(|(label, curve)| {
+        let figures = prose::FIGURES.map(|(_, figure)| {
+            let (value, text) = figure(report.axis, curve);
+            TableCell::by(value, text)
+        });
+        std::iter::once(printable(label, 80).into()).chain(figures).collect::<Vec<_>>()
+    });
+    let table = DataTable::new(columns.map(Column::from)).sortable().with(rows);
+    let mut forms = MARKDOWN;
+    if report.labels.len() > 1 {
+        told.add(LONG, [heading("Side by side")]);
+        forms = forms | LONG;
+    }
+    if curves.len() != 1 {
+        forms = forms | PAGE;
+    }
+    told.add(forms, [Block::Table(table)]);
+    if let [curve] = &curves[..] {
+        told.add(PAGE, [Block::Tiles(tiles(report.axis, curve))]);
+    }
+}
+
+fn tiles(axis: Axis, curve: &Curve) -> Vec<Tile> {
+    let mut tiles = Vec::new();
+    let mut tile = |label: &str, value: String, sub: String| {
+        tiles.push(Tile { label: label.to_owned(), value, sub });
+    };
+    let level = answer::level;
+    let ends = |axis, span| answer::ends(axis, span, answer::TO);
+    if let Some(peak) = &curve.peak {
+        tile("Peak goodput", level(Axis::Rate, peak.at), ends(Axis::Rate, peak));
+    }
+    match &curve.knee {
+        Some(knee) => tile("Knee", level(axis, knee.at.at), ends(axis, &knee.at)),
+        None if axis.is_load() => tile("Knee", "-".to_owned(), "not reached".to_owned()),
+        None => {}
+    }
+    if let Some(capacity) = curve.capacity.as_ref().filter(|one| !one.objectives.is_empty()) {
+        tile("Capacity", level(axis, capacity.at.at), format!("at {}", answer::rules(capacity)));
+    }
+    let overload = &curve.overload;
+    if overload.kept_share.is_finite() {
+        let at = level(axis, overload.at_level);
+        let sub = format!("{}, at {at}", prose::shape(overload));
+        tile("Kept in overload", show::share(overload.kept_share), sub);
+    }
+    tiles
+}
+
+/// What the curve of each target says beside the answer, and what could not be said.
+fn laws(told: &mut Document, report: &RampRecord) {
+    told.add(PAGE, [heading("What the curve says")]);
+    for (row, curve) in report.curves().iter().enumerate() {
+        let law = answer::law(report.axis, curve);
+        let head = target_heading(report, row);
+        let all = answer(report, row).into_iter().chain(law.clone());
+        told.add(PAGE, [head.clone(), facts(all)]);
+        told.add(PAGE, curve.notes.iter().map(|note| say(Voice::Note, note.as_str())));
+        let notes = curve.notes.iter().map(|note| ("Note", note.clone()));
+        let told_of: Vec<(&str, String)> = law.into_iter().chain(notes).collect();
+        if !told_of.is_empty() {
+            told.add(LONG, [head, facts(told_of)]);
+        }
+    }
+}
+
+fn plan(told: &mut Document, report: &RampRecord) {
+    let toml = report.plan.toml();
+    if !toml.is_empty() {
+        told.add(PAGE, [heading("Plan"), Block::Code(toml.to_owned())]);
+    }
 }

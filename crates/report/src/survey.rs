@@ -2,12 +2,13 @@
 //! `docs/schema/survey.schema.json`) and a page.
 
 use crate::Style;
-use crate::page::html::frame::{self, Plots};
-use crate::page::text::ascii;
-use crate::page::text::layout::Page;
+use crate::page;
+use crate::section::{
+    Block, CellLook, Column, DataTable, Document, FactList, Forms, TableCell, Title, Voice,
+    heading, led, say,
+};
 use crate::words::{counted, printable};
-use maud::{Markup, html as markup};
-use record::survey::{SurveyKind, SurveyRecord, SurveyedServer};
+use record::survey::{SoftwareRow, SurveyKind, SurveyRecord, SurveyedServer};
 use std::fmt::Write as _;
 use units::{Nanos, show};
 
@@ -21,31 +22,88 @@ pub fn json(record: &SurveyRecord) -> String {
 
 /// The table of software as `uniq -c` prints it, then what is known of each server.
 pub fn text(record: &SurveyRecord, style: Style) -> String {
-    let mut page = Page::default();
-    let most = record.software.iter().map(|row| show::count(row.count).len()).max().unwrap_or(1);
-    for row in &record.software {
-        let (count, name) = (show::count(row.count), printable(&row.name, NAME_MAX));
-        page.line(&format!("{count:>most$} {name}  ({})", row.least));
-    }
-    if !record.software.is_empty() {
-        page.blank();
-    }
-    if !style.quiet {
-        record.servers.iter().for_each(|server| one_server(&mut page, server));
-        page.blank();
-    }
-    page.wrapped("", &summary(record));
-    if style.unicode { page.finish() } else { ascii(&page.finish()) }
+    page::text::text(&document(record), style)
 }
 
-fn one_server(page: &mut Page, server: &SurveyedServer) {
-    page.line(&printable(&named(server), 2 * NAME_MAX));
+/// The page.
+pub fn html(record: &SurveyRecord) -> String {
+    page::html::page(&document(record))
+}
+
+fn document(record: &SurveyRecord) -> Document {
+    let name = summary(record);
+    let mut told = Document::new(format!("Survey: {name}"));
+    let (kicker, lines) = ("Survey of servers", vec![format!("Begun {}.", record.started).into()]);
+    told.add(Forms::PAGE, [Block::Title(Title { kicker, name: name.clone(), lines })]);
+    software(&mut told, &record.software);
+    let servers = record.servers.iter();
+    told.add(Forms::LONG, servers.flat_map(one_server).chain([Block::Gap]));
+    told.add(Forms::PAGE, [heading("Servers"), Block::Table(side_by_side(record))]);
+    let legend = "Agreed: words and behaviour are one software's. Disputed: they are not; the name was \
+                  changed, or a proxy stands in front. Behaved: it says nothing. Claimed: its behaviour \
+                  was not seen, or is not known.";
+    told.add(Forms::PAGE, [say(Voice::Soft, legend)]);
+    told.add(Forms::TEXT, [say(Voice::Plain, name)]);
+    told
+}
+
+fn software(told: &mut Document, rows: &[SoftwareRow]) {
+    let most = rows.iter().map(|row| show::count(row.count).len()).max().unwrap_or(1);
+    let line = |row: &SoftwareRow| {
+        let (count, name) = (show::count(row.count), printable(&row.name, NAME_MAX));
+        format!("{count:>most$} {name}  ({})", row.least)
+    };
+    if !rows.is_empty() {
+        told.add(Forms::TEXT, [Block::Lines(rows.iter().map(line).collect()), Block::Gap]);
+    }
+    let columns = [Column::from(""), "servers".into(), Column::text("at least")];
+    let table = DataTable::new(columns).narrow().with(
+        rows.iter().map(|row| vec![row.name.clone(), show::count(row.count), row.least.clone()]),
+    );
+    told.add(Forms::PAGE, [heading("Software"), Block::Table(table)]);
+}
+
+/// A server, and what is known of it.
+fn one_server(server: &SurveyedServer) -> [Block; 2] {
+    let name = Block::Lines(vec![printable(&named(server), 2 * NAME_MAX)]);
+    let known = match &server.trouble {
+        Some(why) => led("    not reached: ", Voice::Plain, printable(why, 200)),
+        None => {
+            let rows = facts(server).into_iter();
+            let rows = rows.map(|(label, text)| (label.to_owned(), printable(&text, 400).into()));
+            Block::Facts(FactList { indent: 4, width: 11, rows: rows.collect() })
+        }
+    };
+    [name, known]
+}
+
+/// A row for each server.
+fn side_by_side(record: &SurveyRecord) -> DataTable {
+    let heads = ["software", "confidence", "says", "behaves as", "HTTP", "TLS"].map(Column::text);
+    let columns = std::iter::once(Column::from("Server")).chain(heads);
+    DataTable::new(columns).with(record.servers.iter().map(row))
+}
+
+fn row(server: &SurveyedServer) -> Vec<TableCell> {
+    let mut cells: Vec<TableCell> = vec![named(server).into()];
     if let Some(why) = &server.trouble {
-        return page.wrapped("    not reached: ", &printable(why, 200));
+        let soft = |text: &str| TableCell::new(CellLook::Soft, text);
+        cells.extend([soft("not reached"), soft(""), soft(why), soft(""), soft(""), soft("")]);
+        return cells;
     }
-    for (label, text) in facts(server) {
-        page.wrapped(&format!("    {label:<11}"), &printable(&text, 400));
-    }
+    let words = |text: &Option<String>| text.clone().unwrap_or_default();
+    let behaves = server.behaves.as_ref();
+    let behaves = behaves.map(|one| format!("{} ({})", one.software, show::share(one.share)));
+    let known = [
+        words(&server.software),
+        words(&server.confidence),
+        server.claim.clone(),
+        behaves.unwrap_or_default(),
+        server.http.join(", "),
+        server.tls.join(", "),
+    ];
+    cells.extend(known.map(TableCell::from));
+    cells
 }
 
 fn named(server: &SurveyedServer) -> String {
@@ -144,64 +202,5 @@ fn quoted(cell: &str) -> String {
     match plain.contains([',', '"', '\n']) {
         true => format!("\"{}\"", plain.replace('"', "\"\"")),
         false => plain,
-    }
-}
-
-/// The page.
-pub fn html(record: &SurveyRecord) -> String {
-    let title = format!("Survey: {}", summary(record));
-    frame::page(&title, &body(record), Plots::default())
-}
-
-fn body(record: &SurveyRecord) -> Markup {
-    markup! {
-        header {
-            p class="kicker" { "Survey of servers" }
-            h1 { (summary(record)) }
-            p class="soft" { "Begun " (record.started) "." }
-        }
-        h2 { "Software" }
-        div class="wide" { table class="narrow" {
-            tr { th { "" } th { "servers" } th class="text" { "at least" } }
-            @for row in &record.software {
-                tr { td { (row.name) } td { (show::count(row.count)) } td class="text" { (row.least) } }
-            }
-        } }
-        h2 { "Servers" }
-        div class="wide" { table {
-            tr {
-                th { "Server" } th class="text" { "software" } th class="text" { "confidence" }
-                th class="text" { "says" } th class="text" { "behaves as" }
-                th class="text" { "HTTP" } th class="text" { "TLS" }
-            }
-            @for server in &record.servers { (row(server)) }
-        } }
-        p class="soft" {
-            "Agreed: words and behaviour are one software's. Disputed: they are not; the name was "
-            "changed, or a proxy stands in front. Behaved: it says nothing. Claimed: its behaviour was not "
-            "seen, or is not known."
-        }
-    }
-}
-
-fn row(server: &SurveyedServer) -> Markup {
-    let words = |text: &Option<String>| text.clone().unwrap_or_default();
-    let behaves = server.behaves.as_ref();
-    markup! {
-        tr {
-            td { (named(server)) }
-            @if let Some(why) = &server.trouble {
-                td class="text soft" colspan="6" { "not reached: " (why) }
-            } @else {
-                td class="text" { (words(&server.software)) }
-                td class="text" { (words(&server.confidence)) }
-                td class="text" { (server.claim) }
-                td class="text" {
-                    @if let Some(one) = behaves { (one.software) " (" (show::share(one.share)) ")" }
-                }
-                td class="text" { (server.http.join(", ")) }
-                td class="text" { (server.tls.join(", ")) }
-            }
-        }
     }
 }

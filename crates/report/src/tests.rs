@@ -14,6 +14,7 @@ mod rendered;
 mod schema;
 mod screen;
 mod sessions;
+mod survey;
 mod torture;
 mod torture_again;
 mod torture_chain;

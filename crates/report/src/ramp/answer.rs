@@ -4,7 +4,7 @@ use super::verdict::untold_below;
 use super::{RampRecord, RampStepRecord};
 use crate::words::{self, printable};
 use stats::curve::{
-    Axis, Capacity, CapacityEnd, Curve, Knee, OverloadShape, Point, Purpose, Span, crumbs,
+    Axis, Capacity, CapacityEnd, Curve, Knee, OverloadShape, Point, Purpose, Span, Usl, crumbs,
 };
 use units::{Nanos, show};
 
@@ -23,8 +23,13 @@ pub fn load(axis: Axis, level: f64) -> String {
     }
 }
 
+/// A load on the axis, `-` where there is none.
+pub(super) fn level(axis: Axis, at: f64) -> String {
+    if at.is_finite() { load(axis, at) } else { "-".to_owned() }
+}
+
 /// What levels are, as the head of a column.
-pub(crate) fn axis_word(axis: Axis) -> &'static str {
+pub(super) fn axis_word(axis: Axis) -> &'static str {
     match axis {
         Axis::Rate => "rate",
         Axis::Population => "users",
@@ -144,11 +149,7 @@ fn along_the_path(report: &RampRecord, row: usize, curve: &Curve) -> Vec<(&'stat
         let rules = rules(found);
         let text = match found.how {
             CapacityEnd::Bracketed => {
-                format!(
-                    "{rules} is kept up to {word} {}{}.",
-                    load(axis, found.at.at),
-                    between(axis, &found.at)
-                )
+                format!("{rules} is kept up to {word} {}.", with_ends(axis, &found.at, BETWEEN))
             }
             CapacityEnd::NeverMet => format!("{rules} is missed on every path that was tried."),
             CapacityEnd::NeverMissed | CapacityEnd::ClientLimited => {
@@ -160,16 +161,29 @@ fn along_the_path(report: &RampRecord, row: usize, curve: &Curve) -> Vec<(&'stat
     known
 }
 
-/// ` (between 240/s and 300/s)`, or only the end that is known; empty without an interval.
-fn between(axis: Axis, span: &Span) -> String {
+/// What stands before the lower end of an interval, and between its ends: in sentences, and beside figures.
+pub(super) const BETWEEN: (&str, &str) = ("between ", " and ");
+pub(super) const TO: (&str, &str) = ("", " to ");
+
+/// `240/s to 300/s`, or only the end that is known; empty without an interval.
+pub(super) fn ends(axis: Axis, span: &Span, (before, between): (&str, &str)) -> String {
     match span.interval() {
         Some((_, high)) if span.is_open_below() && high.is_finite() => {
-            format!(" (at most {}; how far below was not measured)", load(axis, high))
+            format!("at most {}; how far below was not measured", load(axis, high))
         }
         Some((low, high)) if high > low && high.is_finite() => {
-            format!(" (between {} and {})", load(axis, low), load(axis, high))
+            format!("{before}{}{between}{}", load(axis, low), load(axis, high))
         }
         _ => String::new(),
+    }
+}
+
+/// A load and its interval, where there is one: `250/s (240/s to 300/s)`.
+pub(super) fn with_ends(axis: Axis, span: &Span, words: (&str, &str)) -> String {
+    let at = level(axis, span.at);
+    match ends(axis, span, words) {
+        none if none.is_empty() => at,
+        ends => format!("{at} ({ends})"),
     }
 }
 
@@ -211,7 +225,8 @@ fn asked_for(report: &RampRecord, row: usize, curve: &Curve) -> Option<String> {
     })
 }
 
-fn rules(capacity: &Capacity) -> String {
+/// Its objectives.
+pub(super) fn rules(capacity: &Capacity) -> String {
     let texts: Vec<String> =
         capacity.objectives.iter().map(|objective| printable(&objective.text, 60)).collect();
     texts.join(", ")
@@ -225,8 +240,7 @@ fn knee(report: &RampRecord, row: usize, curve: &Curve) -> String {
     };
     match &curve.knee {
         Some(Knee { at, rule }) => {
-            let interval = between(axis, at);
-            format!("{}{interval}. {follows} there; rule: {rule}.", load(axis, at.at))
+            format!("{}. {follows} there; rule: {rule}.", with_ends(axis, at, BETWEEN))
         }
         None => {
             let steps = report.steps_of(row);
@@ -297,6 +311,39 @@ fn predicted(curve: &Curve) -> Option<String> {
         rate(measured),
         show::share(measured / predicted)
     ))
+}
+
+/// The fits.
+pub(super) fn law(axis: Axis, curve: &Curve) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    if let Some(found) = &curve.kneedle {
+        let rule = found.rule.trim_start_matches("Kneedle, ");
+        facts.push(("Kneedle", format!("{} ({rule})", load(axis, found.at.at))));
+    }
+    if let Some(at) = curve.power_at {
+        let text = format!("throughput over response time is largest at {}", load(axis, at));
+        facts.push(("Power", text));
+    }
+    facts.extend(curve.usl.as_ref().map(|law| ("Scalability", scalability(law))));
+    facts
+}
+
+/// The scalability law's figures in one line.
+fn scalability(law: &Usl) -> String {
+    let with = |span: &Span| {
+        let interval = span.interval().map_or_else(String::new, |(low, high)| {
+            format!(" ({} to {})", words::figure(low), words::figure(high))
+        });
+        format!("{}{interval}", words::figure(span.at))
+    };
+    let most = show::rate(law.x_max.round());
+    let most = match law.n_max.is_finite() {
+        true => {
+            format!("largest throughput {most} at {} calls at once", words::figure(law.n_max))
+        }
+        false => format!("no more than {most}"),
+    };
+    format!("contention {}, coherency {}; {most}", with(&law.a), with(&law.b))
 }
 
 /// What the steps were, in a few words: `12 steps, rates from 100/s to 350/s, 5 s each`.

@@ -9,7 +9,7 @@ use units::show;
 
 /// (load, how full the server's resources were) of a target's steps on the way up, in rising order;
 /// of repeats the fullest. Empty where nobody watched.
-pub(crate) fn watched(report: &RampRecord, label: usize) -> Vec<(f64, Fullness)> {
+pub(super) fn watched(report: &RampRecord, label: usize) -> Vec<(f64, Fullness)> {
     let mut levels: Vec<(f64, Fullness)> = Vec::new();
     for step in report.steps_of(label) {
         let part = [Purpose::Up, Purpose::Search, Purpose::Confirm, Purpose::Overload];

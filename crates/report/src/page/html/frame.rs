@@ -38,12 +38,8 @@ impl Plots {
         draw::figure(&chart)
     }
 
-    /// The charts from now on belong to this part of the page.
-    pub(crate) fn part(&mut self, part: String) {
-        self.part = part;
-    }
-
-    /// As [`Plots::part`], where it is one; the part before, for [`Plots::leave`].
+    /// The charts from now on belong to this part of the page, where it is one; the part before, for
+    /// [`Plots::leave`].
     pub(crate) fn enter(&mut self, part: &str) -> String {
         let before = self.part.clone();
         if !part.is_empty() {

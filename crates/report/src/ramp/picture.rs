@@ -1,7 +1,8 @@
 //! The curve as a picture of plain characters: good responses a second over the load.
 
-use crate::page::text::layout::Page;
-use crate::ramp::{Purpose, RampRecord, load};
+use super::{Purpose, RampRecord, load};
+use crate::page::text::WIDTH;
+use crate::section::{Block, heading};
 use crate::words::printable;
 use stats::curve::Axis;
 use units::show;
@@ -35,14 +36,14 @@ impl Plane {
 }
 
 /// Nothing for fewer than two loads.
-pub(super) fn picture(page: &mut Page, report: &RampRecord) {
+pub(super) fn picture(report: &RampRecord) -> Vec<Block> {
     let shown: Vec<_> =
         report.steps.iter().filter(|step| step.purpose != Purpose::Recovery).collect();
     let x_max = shown.iter().map(|step| step.level).fold(0.0, f64::max);
     let x_min = shown.iter().map(|step| step.level).fold(f64::INFINITY, f64::min);
     let y_max = shown.iter().map(|step| step.point().goodput_per_s).fold(0.0, f64::max);
     if x_min >= x_max || y_max <= 0.0 {
-        return;
+        return Vec::new();
     }
     let mut plane = Plane { cells: vec![[' '; WIDE]; HIGH], x_max, y_max };
     if report.axis == Axis::Rate {
@@ -56,12 +57,11 @@ pub(super) fn picture(page: &mut Page, report: &RampRecord) {
         let mark = if step.client_limited { '*' } else { own };
         plane.put(step.level, step.point().goodput_per_s, mark);
     }
-    draw(page, report, &plane);
+    vec![heading(head(report)), Block::Lines(lines(report, &plane))]
 }
 
-fn draw(page: &mut Page, report: &RampRecord, plane: &Plane) {
-    page.heading(&head(report));
-    for (row, cells) in plane.cells.iter().enumerate().rev() {
+fn lines(report: &RampRecord, plane: &Plane) -> Vec<String> {
+    let row = |(row, cells): (usize, &[char; WIDE])| {
         let rate = match row {
             0 => "0".to_owned(),
             _ if row == HIGH - 1 || row == HIGH / 2 => {
@@ -71,10 +71,12 @@ fn draw(page: &mut Page, report: &RampRecord, plane: &Plane) {
             _ => String::new(),
         };
         let cells: String = cells.iter().collect();
-        page.line(&format!("{rate:>LEFT$} |{cells}"));
-    }
-    page.line(&format!("{:>LEFT$} +{}", "", "-".repeat(WIDE)));
-    page.line(&format!("{:>LEFT$}  {}", "", ruler(report, plane)));
+        format!("{rate:>LEFT$} |{cells}")
+    };
+    let mut lines: Vec<String> = plane.cells.iter().enumerate().rev().map(row).collect();
+    lines.push(format!("{:>LEFT$} +{}", "", "-".repeat(WIDE)));
+    lines.push(format!("{:>LEFT$}  {}", "", ruler(report, plane)));
+    lines
 }
 
 /// What the marks mean.
@@ -88,8 +90,7 @@ fn head(report: &RampRecord) -> String {
     if report.axis == Axis::Rate {
         parts.push(". what is offered".to_owned());
     }
-    let text = parts.join("   ");
-    text.chars().take(crate::page::text::WIDTH).collect()
+    parts.join("   ").chars().take(WIDTH).collect()
 }
 
 /// The ends of the axis, and the first target's knee where there is room for it.

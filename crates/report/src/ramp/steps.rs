@@ -1,0 +1,280 @@
+//! The steps as tables: in text by what they were for and by load, elsewhere in the order they were run;
+//! and each step whole.
+
+use super::answer::{axis_word, level};
+use super::{LONG, MARKDOWN, PAGE, Purpose, RampRecord, RampStepRecord, blamed, load};
+use crate::blocks::{count_cell, findings, quantile_cell, verdict};
+use crate::section::{
+    Block, Column, DataTable, Details, Document, RowLook, TableCell, TableRow, Voice, Words,
+    heading, led, say,
+};
+use crate::words::{self, counted, printable};
+use crate::{RunTimes, facts, run};
+use record::run::SutRecord;
+use sample::Blame;
+use stats::curve::Axis;
+use stats::{Hist, samples_needed};
+use units::{Nanos, show};
+
+/// Steps in the table of Markdown.
+const MARKDOWN_MAX: usize = 100;
+/// Steps whose details are in the page, and those of them with charts over time.
+const DETAILS_MAX: usize = 200;
+const DETAIL_CHARTS_MAX: usize = 30;
+/// Steps whose client-side causes are told one by one.
+const CAUSES_MAX: usize = 5;
+
+const SECTIONS: [(&str, &[Purpose]); 4] = [
+    ("Steps", &[Purpose::Up]),
+    ("Search", &[Purpose::Search, Purpose::Confirm]),
+    ("Way down", &[Purpose::Down]),
+    ("Overload and recovery", &[Purpose::Overload, Purpose::Recovery]),
+];
+
+const BLAMES: [Blame; 4] = [Blame::Server, Blame::Path, Blame::Driver, Blame::Plan];
+
+/// All steps of each target, for a terminal.
+pub(super) fn by_purpose(told: &mut Document, report: &RampRecord) {
+    for row in 0..report.labels.len() {
+        let mut limited = Vec::new();
+        for (name, purposes) in SECTIONS {
+            let of = |step: &&RampStepRecord| purposes.contains(&step.purpose);
+            let mut steps: Vec<&RampStepRecord> = report.steps_of(row).filter(of).collect();
+            if steps.is_empty() {
+                continue;
+            }
+            // in the table by load; the order they were run in is that of the JSON
+            steps.sort_by(|a, b| {
+                let later = |step: &RampStepRecord| step.purpose == Purpose::Recovery;
+                let order = later(a).cmp(&later(b));
+                order.then(a.level.total_cmp(&b.level))
+            });
+            limited.extend(steps.iter().copied().filter(|step| step.client_limited));
+            let label = match report.labels.len() > 1 {
+                true => format!("  {}", printable(&report.labels[row], 50)),
+                false => String::new(),
+            };
+            let lines = Block::Lines(lines(report.axis, &steps));
+            told.add(LONG, [heading(format!("{name}{label}")), lines]);
+        }
+        told.add(LONG, legend(report, row, &limited));
+    }
+}
+
+fn lines(axis: Axis, steps: &[&RampStepRecord]) -> Vec<String> {
+    let first = match axis {
+        Axis::Rate => "offered/s",
+        other => axis_word(other),
+    };
+    let head = ["achieved", "goodput", "p50", "p99", "p99.9", "conns"];
+    let mut lines = vec![line("", first, head, "failed")];
+    let mut before = f64::NAN;
+    for step in steps {
+        let same = (step.level - before).abs() <= 1e-6 * before.abs();
+        before = step.level;
+        let level = if same { String::new() } else { bare(axis, step.level) };
+        let response = step.run.response();
+        let cells = [
+            &per_s(step.point().achieved_per_s),
+            &per_s(step.point().goodput_per_s),
+            &quantile(&response, 0.5),
+            &quantile(&response, 0.99),
+            &quantile(&response, 0.999),
+            &show::count(step.run.connections.peak),
+        ];
+        let failed = failures(step);
+        let told = failed.first().map_or("0", String::as_str);
+        lines.push(line(mark(step), &level, cells.map(String::as_str), told));
+        lines.extend(failed.iter().skip(1).map(|more| line("", "", [""; 6], more)));
+    }
+    lines
+}
+
+/// The columns, 80 characters at most in all.
+fn line(mark: &str, level: &str, cells: [&str; 6], failed: &str) -> String {
+    let [achieved, goodput, p50, p99, p99_9, peak] = cells;
+    format!(
+        "{mark:1} {level:>9} {achieved:>9} {goodput:>9} {p50:>8} {p99:>8} {p99_9:>8} {peak:>6}  \
+         {failed}"
+    )
+}
+
+/// `*` where the client set the limit; else whether the objectives were kept.
+fn mark(step: &RampStepRecord) -> &'static str {
+    match (step.client_limited, step.met) {
+        (true, _) => "*",
+        (false, Some(true)) => "✓",
+        (false, Some(false)) => "✗",
+        (false, None) => "",
+    }
+}
+
+/// A load without its unit, which the head of the column tells.
+fn bare(axis: Axis, level: f64) -> String {
+    let text = load(axis, level);
+    if !axis.is_load() {
+        return text.replace(' ', "");
+    }
+    text.trim_end_matches("/s").split(' ').next().unwrap_or_default().to_owned()
+}
+
+fn per_s(rate: f64) -> String {
+    show::rate(rate).trim_end_matches("/s").to_owned()
+}
+
+/// `-` where there are too few samples to say.
+fn quantile(hist: &Hist, q: f64) -> String {
+    match hist.count() >= samples_needed(q) {
+        true => show::duration(hist.quantile(q)),
+        false => "-".to_owned(),
+    }
+}
+
+/// `12 server`, one for each who is to blame.
+fn failures(step: &RampStepRecord) -> Vec<String> {
+    let told = |blame: Blame| match blamed(step, blame) {
+        0 => None,
+        count => Some(format!("{} {}", show::count(count), blame.id())),
+    };
+    BLAMES.into_iter().filter_map(told).collect()
+}
+
+fn legend(report: &RampRecord, row: usize, limited: &[&RampStepRecord]) -> Vec<Block> {
+    let line = |text: String| Block::Lines(vec![text]);
+    let mut legend = Vec::new();
+    if report.steps_of(row).any(|step| step.met.is_some()) {
+        legend.push(line("  ✓ objectives kept   ✗ missed".to_owned()));
+    }
+    if limited.is_empty() {
+        return legend;
+    }
+    let text = "  * the client was late, or at its own limit: used in no figure above";
+    legend.push(line(text.to_owned()));
+    legend.extend(limited.iter().take(CAUSES_MAX).map(|step| {
+        let cause = step.run.verdict.causes.first();
+        let why = cause.map_or_else(String::new, |cause| format!("{}: {}", cause.id, cause.text));
+        let level = load(report.axis, step.level);
+        led("    ", Voice::Note, format!("{level}: {}", printable(&why, 300)))
+    }));
+    if limited.len() > CAUSES_MAX {
+        legend.push(line(format!("    and {} more", limited.len() - CAUSES_MAX)));
+    }
+    legend
+}
+
+/// All steps in the order they were run, and each of them whole.
+pub(super) fn steps(told: &mut Document, report: &RampRecord) {
+    let mut all = table(report);
+    told.add(PAGE, [heading("Steps"), Block::Table(all.clone()), heading("Each step")]);
+    for (n, step) in report.steps.iter().take(DETAILS_MAX).enumerate() {
+        told.add(PAGE, [Block::Details(whole(report, n, step))]);
+    }
+    told.add(PAGE, more(report, DETAILS_MAX).map(|text| say(Voice::Note, text)));
+    all.rows.truncate(MARKDOWN_MAX);
+    let mut body = Document::default();
+    body.add(MARKDOWN, [Block::Table(all)]);
+    body.add(MARKDOWN, more(report, MARKDOWN_MAX).map(|text| say(Voice::Note, text)));
+    let summary = "Steps".into();
+    told.add(MARKDOWN, [Block::Details(Details { summary, body, ..Details::default() })]);
+}
+
+/// How many steps a form leaves out.
+fn more(report: &RampRecord, shown: usize) -> Option<String> {
+    match report.steps.len().saturating_sub(shown) {
+        0 => None,
+        n => Some(format!("{} more in the JSON.", counted(n as u64, "step"))),
+    }
+}
+
+fn table(report: &RampRecord) -> DataTable {
+    let mut columns = vec![Column::from("step").only(PAGE), Column::from("step").only(MARKDOWN)];
+    if report.labels.len() > 1 {
+        columns.push(Column::word("target"));
+    }
+    let load = if report.axis.is_load() { "load" } else { axis_word(report.axis) };
+    columns.extend([
+        Column::word("part").only(PAGE),
+        load.into(),
+        Column::from("offered").only(PAGE),
+        "achieved".into(),
+        "good".into(),
+        "p50".into(),
+        "p99".into(),
+        Column::from("p99.9").only(PAGE),
+        Column::from("connections").only(PAGE),
+        "failures".into(),
+        Column::word("blame").only(PAGE),
+        Column::word("verdict"),
+    ]);
+    let rows = report.steps.iter().enumerate().map(|(n, step)| step_row(report, n, step));
+    DataTable::new(columns).sortable().with(rows)
+}
+
+fn step_row(report: &RampRecord, n: usize, step: &RampStepRecord) -> TableRow {
+    let (point, response) = (step.point(), step.run.response());
+    let rate = |rate: f64| TableCell::by(rate, show::rate(rate));
+    let (number, part) = (n + 1, step.purpose.id());
+    let mut cells: Vec<TableCell> =
+        vec![TableCell::by(number as f64, number.to_string()), format!("{number} {part}").into()];
+    if report.labels.len() > 1 {
+        cells.push(printable(&step.label, 80).into());
+    }
+    let state = step.run.verdict.state.id();
+    cells.extend([
+        part.into(),
+        TableCell::by(point.level, level(report.axis, point.level)),
+        rate(point.offered_per_s),
+        rate(point.achieved_per_s),
+        rate(point.goodput_per_s),
+        quantile_cell(&response, 0.5),
+        quantile_cell(&response, 0.99),
+        quantile_cell(&response, 0.999),
+        count_cell(step.run.connections.peak),
+        TableCell::by(point.failure_share, show::share(point.failure_share)),
+        facts::blames(&step.run).into(),
+        match point.client_limited {
+            true => format!("{state}, client-limited").into(),
+            false => state.into(),
+        },
+    ]);
+    let look = if point.client_limited { RowLook::SetAside } else { RowLook::Plain };
+    TableRow { look, cells }
+}
+
+/// One step as a run's page has it, in short.
+fn whole(report: &RampRecord, n: usize, step: &RampStepRecord) -> Details {
+    let run = &step.run;
+    let times = RunTimes::of(run);
+    let settled = words::span(Nanos::from_secs_f64(step.settled_s.unwrap_or(0.0).max(0.0)));
+    let mut body = Document::default();
+    body.add(PAGE, [verdict(&run.verdict, (0, 0))]);
+    let answer = words::answer(run, &times);
+    body.add(PAGE, [say(Voice::Plain, format!("{answer} At rest before it for {settled}."))]);
+    run::tables::times(&mut body, PAGE, run, &times);
+    run::parts::outcomes(&mut body, PAGE, run);
+    run::parts::failures(&mut body, PAGE, run);
+    let charts = n < DETAIL_CHARTS_MAX;
+    body.add(PAGE, run::charts::over_time(run).into_iter().filter(|_| charts));
+    if let Some(sut) = &run.sut.as_ref().map(SutRecord::series) {
+        let said = format!("The server: {}", words::sentence(&facts::server(sut)));
+        body.add(PAGE, [say(Voice::Plain, said)]);
+        let drawn = run::server::over_time(sut, run::charts::time_axis(run));
+        body.add(PAGE, drawn.into_iter().filter(|_| charts));
+    }
+    body.add(PAGE, findings(&run.findings));
+    let charts = format!("step-{}-", n + 1);
+    Details { summary: summary(report, n, step), charts, body, ..Details::default() }
+}
+
+fn summary(report: &RampRecord, n: usize, step: &RampStepRecord) -> Words {
+    let name = match report.labels.len() {
+        0 | 1 => String::new(),
+        _ => format!("{} · ", printable(&step.label, 80)),
+    };
+    let repeat = match step.repeat {
+        0 => String::new(),
+        n => format!(", repeat {}", n + 1),
+    };
+    let (load, state) = (level(report.axis, step.level), step.run.verdict.state.id());
+    format!("Step {} · {name}{load} · {}{repeat} · {state}", n + 1, step.purpose.id()).into()
+}
