@@ -15,7 +15,6 @@ pub mod fit;
 mod fleet;
 mod hdr;
 mod held;
-mod html;
 mod log;
 mod many;
 mod page;
@@ -34,9 +33,9 @@ pub use csv::csv;
 pub use hdr::hdr_log;
 pub use log::{LOG_HEADER, log_line};
 pub use many::{Named, together};
-pub use ramp::markdown_of_ramp;
 pub use page::text::Style;
 pub use page::text::picture::histogram_lines;
+pub use ramp::markdown_of_ramp;
 pub use record::run::{
     Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunHist, RunRecord, RunReport,
     SloRecord, SloResult, merged, merged_paths, merged_stacks,

@@ -107,6 +107,8 @@ pub(crate) enum Block {
     /// What was given to us or is to be copied, as it is.
     Code(String),
     List(Vec<Words>),
+    /// Ways to parts of the page: the id and the name of each.
+    Places(Vec<(&'static str, &'static str)>),
     /// Steps of a plan, each with its members below it.
     Steps(Vec<MarkedStep>),
     Tiles(Vec<Tile>),
@@ -153,13 +155,15 @@ pub(crate) enum Voice {
     /// Said beside the figures.
     Note,
     Soft,
+    /// Over what belongs to it.
+    Head,
 }
 
 /// A paragraph.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sentence {
     /// What stands before it in text, whose further lines are indented as far.
-    pub(crate) lead: String,
+    pub(crate) lead: Words,
     pub(crate) voice: Voice,
     pub(crate) words: Words,
 }
@@ -288,6 +292,15 @@ pub(crate) enum Inline {
     Badge(Mood, String),
     /// A way to a part of the page: its id, the words.
     Link(String, String),
+    /// A command to be copied: no line of text breaks in it.
+    Command(String),
+    /// Bytes that can be read: in one line, and in lines of their own where there is room.
+    Bytes {
+        line: String,
+        lines: String,
+    },
+    /// A remark on a line of its own.
+    Below(String),
 }
 
 impl Words {
@@ -321,7 +334,10 @@ impl Inline {
             | Inline::Code(text)
             | Inline::Strong(text)
             | Inline::Badge(_, text)
-            | Inline::Link(_, text) => text,
+            | Inline::Link(_, text)
+            | Inline::Command(text)
+            | Inline::Bytes { line: text, .. }
+            | Inline::Below(text) => text,
         }
     }
 }
@@ -349,6 +365,11 @@ pub(crate) fn heading(text: impl Into<String>) -> Block {
     Block::Heading(Heading { level: 2, text: text.into(), id: "" })
 }
 
+/// The heading of a part that links lead to.
+pub(crate) fn placed(id: &'static str, text: &str) -> Block {
+    Block::Heading(Heading { level: 2, text: text.to_owned(), id })
+}
+
 /// A heading within a part.
 pub(crate) fn subheading(text: impl Into<String>) -> Block {
     Block::Heading(Heading { level: 3, text: text.into(), id: "" })
@@ -366,7 +387,7 @@ pub(crate) fn say(voice: Voice, words: impl Into<Words>) -> Block {
 
 /// A sentence behind what text has before it.
 pub(crate) fn led(lead: &str, voice: Voice, words: impl Into<Words>) -> Block {
-    Block::Sentence(Sentence { lead: lead.to_owned(), voice, words: words.into() })
+    Block::Sentence(Sentence { lead: lead.into(), voice, words: words.into() })
 }
 
 /// Facts of a report: labels in a column of 14 characters.

@@ -1,24 +1,24 @@
 //! The record of a torture: one line a group, then the findings with the bytes to send again, then
-//! numbers, limits and habits; as text, as a page, as JSON (`loadstone.torture/1`) and as JUnit's XML.
+//! numbers, limits and habits; as text, as a page, as Markdown, as JSON (`loadstone.torture/1`) and as
+//! JUnit's XML.
 
 mod again;
-pub(crate) mod beside;
+mod beside;
 mod case_file;
 mod chain;
-pub(crate) mod costs;
 pub mod diff;
 mod dry_run;
 mod emit;
 mod explain;
+mod findings;
 mod junit;
-mod markdown;
-mod page;
+mod limits;
+mod pressure;
 mod probes;
 mod run_file;
-pub(crate) mod send;
-pub(crate) mod server;
-mod text;
-pub(crate) mod words;
+mod send;
+mod server;
+mod words;
 
 pub use again::{rejudged_text, replay_text, shrunk_text};
 pub use case_file::case_file;
@@ -27,18 +27,317 @@ pub use dry_run::{DryRun, dry_run};
 pub use emit::{ProbeForm, capture, emit};
 pub use explain::{explain, list};
 pub use junit::junit;
-pub use markdown::markdown;
-pub use page::html;
 pub use probes::{PROBES_HEAD, probe_line, probes_csv};
 pub use run_file::{CaseOutcome, RunEnd, execution_line, failure_text, run_file};
-pub use text::text;
 
 pub use crate::words::timestamp;
 pub use record::torture::{Beside, Report, found};
 
-use record::torture::TortureRecord;
+use crate::Style;
+use crate::page;
+use crate::section::{
+    Block, CellLook, Column, DataTable, Document, FactList, Forms, Inline, Mood, Notice, TableCell,
+    Title, Voice, Words, facts, heading, led, placed, say, title,
+};
+use crate::words::{counted, printable, seconds};
+use record::torture::{CaseRecord, TortureRecord};
+use torture::judge::{Severity, TestOutcome};
+use units::show;
+
+/// Characters of a line of Markdown that came from elsewhere.
+const LINE_MAX: usize = 400;
 
 /// The record as JSON, indented, with a line feed at its end.
 pub fn json(torture: &TortureRecord) -> String {
     record::document::printed(torture)
+}
+
+/// The record as text, with a line feed at its end.
+pub fn text(record: &TortureRecord, style: Style) -> String {
+    page::text::text(&document(record), style)
+}
+
+/// The page.
+pub fn html(record: &TortureRecord) -> String {
+    page::html::page(&document(record))
+}
+
+/// The record for a pull request: one sentence, what counts against the server, the limits.
+pub fn markdown(record: &TortureRecord) -> String {
+    page::markdown::markdown(&document(record))
+}
+
+fn document(record: &TortureRecord) -> Document {
+    let target = printable(&record.target, 200);
+    let mut told = Document::new(match record.findings {
+        0 => format!("Torture of {target}"),
+        found => format!("{}: torture of {target}", counted(found, "finding")),
+    });
+    head(&mut told, record);
+    groups(&mut told, record);
+    places(&mut told, record);
+    findings::findings(&mut told, record);
+    waivers(&mut told, record);
+    beside::load(&mut told, record);
+    pressure::pressure(&mut told, record);
+    server::server(&mut told, record);
+    limits::limits(&mut told, record);
+    limits::costs(&mut told, record);
+    tallies(&mut told, record);
+    habits(&mut told, record);
+    untested(&mut told, record);
+    cases(&mut told, record);
+    let doubts = words::not_ruled_out(record).into_iter().map(Words::from).collect();
+    told.add(Forms::LONG | Forms::PAGE, [heading("Not ruled out"), Block::List(doubts)]);
+    details(&mut told, record);
+    let foot = record.environment.as_ref();
+    let foot = foot.map(|machine| crate::words::measured(record.started_unix_s, machine));
+    told.add(Forms::PAGE, foot.map(Block::Foot));
+    told
+}
+
+/// What was tested, and what came of it in a sentence.
+fn head(told: &mut Document, record: &TortureRecord) {
+    let (class, summary) = (record.class.id(), words::summary(record));
+    let named = format!("Torture of {} ({class})", words::safe(&record.target));
+    told.add(Forms::TEXT, [say(Voice::Plain, named), Block::Gap]);
+    let mark = match (record.findings, record.is_tested() && !record.is_cut()) {
+        (1.., _) => "❌",
+        (0, true) => "✅",
+        (0, false) => "⚠️",
+    };
+    told.add(Forms::MARKDOWN, [title(format!("{mark} {summary}"))]);
+    let done = format!("{class} · {} · {}", record.started, seconds(record.elapsed_s));
+    let name = printable(&record.target, 400);
+    let head = Title { kicker: "Torture of a web server", name, lines: vec![done.into()] };
+    told.add(Forms::PAGE, [Block::Title(head), verdict(record)]);
+    told.add(Forms::TEXT | Forms::PAGE, [say(Voice::Answer, summary)]);
+    let (version, seed) = (&record.version, record.seed);
+    let which = format!(
+        "{} ({class}), {}, loadstone {version}, seed {seed}",
+        record.target, record.started
+    );
+    let mut list = vec![Words::from(printable(&words::safe(&which), LINE_MAX))];
+    for remark in remarks(record) {
+        told.add(Forms::TEXT, [say(Voice::Plain, remark.as_str())]);
+        list.push(remark.into());
+    }
+    told.add(Forms::MARKDOWN, [Block::List(list)]);
+}
+
+/// What kept cases from being carried out; a sentence each.
+fn remarks(record: &TortureRecord) -> impl Iterator<Item = String> {
+    let early = record.ended_early.as_ref().map(|why| format!("It ended early: {why}."));
+    let no_post = |seen: &String| format!("The page named by --post took no body: {seen}.");
+    let all = early.into_iter().chain(record.post_trouble.as_ref().map(no_post));
+    all.map(|said| words::safe(&said))
+}
+
+/// In a word, with each finding named.
+fn verdict(record: &TortureRecord) -> Block {
+    let found = record.counted_findings();
+    let (mood, word, meaning) = match (found.len(), record.is_cut(), !record.is_tested()) {
+        (0, _, true) => {
+            (Mood::Doubtful, "NOTHING TESTED".to_owned(), "Nothing is known of this server.")
+        }
+        (0, true, _) => {
+            (Mood::Doubtful, "CUT SHORT".to_owned(), "What was tested gave no finding.")
+        }
+        (0, false, _) => {
+            (Mood::Good, "NO FINDING".to_owned(), "The server passed what was tested.")
+        }
+        (1, ..) => (Mood::Bad, "1 FINDING".to_owned(), "The worst first:"),
+        (n, ..) => (Mood::Bad, format!("{n} FINDINGS"), "The worst first:"),
+    };
+    let mut items: Vec<Words> = remarks(record).map(Words::from).collect();
+    items.extend(found.into_iter().map(|case| named(link(case), case)));
+    Block::Notice(Notice { mood, word, meaning, items, ..Notice::default() })
+}
+
+/// The way to a finding or to advice.
+fn link(case: &CaseRecord) -> Inline {
+    Inline::Link(case.id.clone(), case.id.clone())
+}
+
+/// A case behind its id, with what it came to and how much that matters.
+fn named(id: Inline, case: &CaseRecord) -> Words {
+    let mut words = Words(vec![id]).plain(" ").with(badge(case.outcome));
+    if let Some(severity) = case.severity {
+        let mood = match severity {
+            Severity::Critical | Severity::High => Mood::Bad,
+            Severity::Medium => Mood::Doubtful,
+            Severity::Low => Mood::Unknown,
+        };
+        words = words.plain(" ").with(Inline::Badge(mood, severity.id().to_owned()));
+    }
+    words.plain(format!(" {}", case.title))
+}
+
+/// An outcome in the colour of how bad it is; its word says the same.
+fn badge(outcome: TestOutcome) -> Inline {
+    let mood = match outcome {
+        bad if bad.is_finding() => Mood::Bad,
+        well if well.is_well() => Mood::Good,
+        TestOutcome::Advisory | TestOutcome::Shed => Mood::Doubtful,
+        _ => Mood::Unknown,
+    };
+    Inline::Badge(mood, outcome.id().to_owned())
+}
+
+/// One line a group, the worst first.
+fn groups(told: &mut Document, record: &TortureRecord) {
+    let rows: Vec<Vec<TableCell>> = words::groups(record)
+        .iter()
+        .map(|group| {
+            let worst = Words(vec![badge(group.worst())]);
+            let name = words::group_name(group.letter);
+            vec![group.letter.to_string().into(), name.into(), worst.into(), group.line().into()]
+        })
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    let columns = [
+        Column::text("Group"),
+        Column::text("").at_least(22),
+        Column::text("Worst").only(Forms::PAGE),
+        Column::text("Cases"),
+    ];
+    told.add(Forms::TEXT, [Block::Gap]);
+    let table = DataTable::new(columns).listed().with(rows);
+    told.add(Forms::TEXT | Forms::PAGE, [Block::Table(table)]);
+}
+
+/// Ways to the parts that are there; a page with many findings is long.
+fn places(told: &mut Document, record: &TortureRecord) {
+    let parts = [
+        ("findings", "Findings", record.cases.iter().any(CaseRecord::is_notable)),
+        ("felt", "Well-behaved clients", !record.probe_series.is_empty()),
+        ("server", "The server", record.server.is_some()),
+        ("limits", "Limits and deadlines", !record.limits.is_empty()),
+        ("habits", "Habits", !record.habits.is_empty()),
+        ("cases", "All cases", !record.cases.is_empty()),
+    ];
+    let there = parts.into_iter().filter(|(.., there)| *there);
+    told.add(Forms::PAGE, [Block::Places(there.map(|(id, name, _)| (id, name)).collect())]);
+}
+
+/// Until when and why each finding is waived; text has those that need attention.
+fn waivers(told: &mut Document, record: &TortureRecord) {
+    let said = |what: String, word: Option<&str>| -> Words {
+        let word = word.map_or(String::new(), |word| format!(" ({word})"));
+        words::safe(&format!("{what}{word}")).into()
+    };
+    let urgent = record.waivers.iter().filter(|one| one.word().is_some());
+    let urgent: Vec<Block> =
+        urgent.map(|one| led("  ", Voice::Plain, said(one.what(), one.word()))).collect();
+    if !urgent.is_empty() {
+        told.add(Forms::TEXT, [heading("Waivers that need attention")]);
+        told.add(Forms::TEXT, urgent);
+    }
+    let all: Vec<Words> = record.waivers.iter().map(|one| said(one.what(), one.word())).collect();
+    if !all.is_empty() {
+        told.add(Forms::PAGE, [heading("Waivers"), Block::List(all)]);
+    }
+}
+
+/// torture.pl's whole report: what random data got, by status.
+fn tallies(told: &mut Document, record: &TortureRecord) {
+    let row = |case: &CaseRecord| {
+        let each = |(what, count): (&String, &u64)| {
+            format!("{} × {}", words::safe(what), show::count(*count))
+        };
+        let list: Vec<String> = case.tally.iter().map(each).collect();
+        vec![case.id.clone(), case.title.clone(), list.join(", ")]
+    };
+    let tallied = record.cases.iter().filter(|case| !case.tally.is_empty());
+    let rows: Vec<Vec<String>> = tallied.map(row).collect();
+    if !rows.is_empty() {
+        let columns =
+            [Column::word("Case"), Column::text("").at_least(45), Column::text("Responses")];
+        let table = Block::Table(DataTable::new(columns).listed().with(rows));
+        told.add(Forms::LONG | Forms::PAGE, [heading("Responses to random data"), table]);
+    }
+}
+
+fn habits(told: &mut Document, record: &TortureRecord) {
+    let one = |name: &str, seen: &str| (words::safe(name), Words::from(words::safe(seen)));
+    let rows: Vec<(String, Words)> =
+        record.habits.iter().map(|habit| one(&habit.name, &habit.seen)).collect();
+    if !rows.is_empty() {
+        let list = Block::Facts(FactList { indent: 2, width: 30, rows });
+        told.add(Forms::LONG | Forms::PAGE, [placed("habits", "Habits of this server"), list]);
+    }
+}
+
+/// What was skipped or inconclusive, and why; cases of one reason together.
+fn untested(told: &mut Document, record: &TortureRecord) {
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for case in &record.cases {
+        let Some(why) = words::untested(case) else { continue };
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, ids)) => ids.push(&case.id),
+            None => reasons.push((why, vec![&case.id])),
+        }
+    }
+    if !reasons.is_empty() {
+        told.add(Forms::LONG, [heading("Not tested")]);
+    }
+    let line = |(why, ids): (String, Vec<&str>)| {
+        led("  ", Voice::Plain, format!("{}: {why}", ids.join(" ")))
+    };
+    told.add(Forms::LONG, reasons.into_iter().map(line));
+}
+
+fn cases(told: &mut Document, record: &TortureRecord) {
+    if record.cases.is_empty() {
+        return;
+    }
+    let columns = [
+        Column::from("Case"),
+        Column::text(""),
+        Column::word("Outcome"),
+        Column::word("Level"),
+        Column::from("Duration"),
+        Column::text("Rests on"),
+    ];
+    let rows = record.cases.iter().map(case_row);
+    let table = DataTable::new(columns).sortable().chosen_by(2).with(rows);
+    told.add(Forms::PAGE, [placed("cases", "All cases"), Block::Table(table)]);
+}
+
+fn case_row(case: &CaseRecord) -> Vec<TableCell> {
+    let id = if case.is_notable() { link(case) } else { Inline::Plain(case.id.clone()) };
+    let mut about = Words::from(case.title.as_str());
+    about.0.extend(words::untested(case).map(Inline::Below));
+    about.0.extend(case.waived.is_some().then(|| Inline::Below("waived".to_owned())));
+    let elapsed = case.elapsed();
+    vec![
+        Words(vec![id]).into(),
+        about.into(),
+        Words(vec![badge(case.outcome)]).into(),
+        case.level.id().into(),
+        TableCell::by(elapsed.0 as f64, show::duration(elapsed)),
+        TableCell::new(CellLook::Soft, case.reference.as_str()),
+    ]
+}
+
+fn details(told: &mut Document, record: &TortureRecord) {
+    let plain = record.plain;
+    let mut rows = vec![
+        ("Addresses", record.addresses.join(", ")),
+        ("Class", record.class.id().to_owned()),
+        ("Seed", record.seed.to_string()),
+    ];
+    if plain.status > 0 {
+        rows.push(("Probed page", format!("{}, {}", plain.status, show::bytes(plain.body_bytes))));
+    }
+    for (label, probes) in [("New probes", record.probes.new), ("Kept probes", record.probes.keep)]
+    {
+        if probes.sum() > 0 {
+            let [correct, shed, lost] = [probes.correct, probes.shed, probes.lost].map(show::count);
+            rows.push((label, format!("{correct} correct, {shed} shed, {lost} lost")));
+        }
+    }
+    told.add(Forms::PAGE, [heading("Details"), facts(rows)]);
 }

@@ -127,11 +127,17 @@ pub(crate) fn state_meaning(state: State) -> &'static str {
 
 /// With a capital and a full stop.
 pub(crate) fn sentence(text: &str) -> String {
-    let mut chars = text.trim().trim_end_matches('.').chars();
-    match chars.next() {
-        Some(first) => format!("{}{}.", first.to_uppercase(), chars.as_str()),
-        None => String::new(),
+    match text.trim().trim_end_matches('.') {
+        "" => String::new(),
+        text => format!("{}.", capitalised(text)),
     }
+}
+
+/// With a capital.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|first| format!("{}{}", first.to_uppercase(), chars.as_str()));
+    first.unwrap_or_default()
 }
 
 /// Three digits, for figures that are neither time nor rate.

@@ -45,6 +45,7 @@ fn block(block: &Block, plots: &mut Plots) -> Markup {
         Block::Table(one) => table::table(one),
         Block::Lines(lines) => html! { pre { (lines.join("\n")) } },
         Block::Code(code) => html! { pre { (code) } },
+        Block::Places(all) => places(all),
         Block::List(items) => html! { ul { @for item in items { li { (inline(item)) } } } },
         Block::Tiles(all) => html! { dl class="tiles" { @for one in all { (tile(one)) } } },
         Block::Findings(all) => html! { @for one in all { (finding(one)) } },
@@ -77,6 +78,10 @@ pub(crate) fn inline(words: &Words) -> Markup {
                 Inline::Strong(text) => strong { (text) },
                 Inline::Badge(mood, text) => span class=(format!("badge {}", class(*mood))) { (text) },
                 Inline::Link(id, text) => a href=(format!("#{id}")) { (text) },
+                Inline::Command(text) | Inline::Bytes { lines: text, .. } => {
+                    pre class="bytes" { (text) }
+                }
+                Inline::Below(text) => div class="soft" { (text) },
             }
         }
     }
@@ -109,6 +114,7 @@ fn sentence(said: &Sentence) -> Markup {
         Voice::Answer => Some("answer"),
         Voice::Note => Some("note"),
         Voice::Soft => Some("soft"),
+        Voice::Head => return html! { h3 { (inline(&said.words)) } },
     };
     html! { p class=[class] { (inline(&said.words)) } }
 }
@@ -149,7 +155,20 @@ fn notice(said: &Notice) -> Markup {
 fn facts(list: &FactList) -> Markup {
     html! {
         dl class="facts" {
-            @for (label, words) in &list.rows { dt { (label) } dd { (inline(words)) } }
+            @for (label, words) in &list.rows {
+                dt { (words::capitalised(label)) } dd { (inline(words)) }
+            }
+        }
+    }
+}
+
+fn places(all: &[(&str, &str)]) -> Markup {
+    html! {
+        nav class="note" {
+            @for (n, (id, name)) in all.iter().enumerate() {
+                @if n > 0 { " · " }
+                a href=(format!("#{id}")) { (name) }
+            }
         }
     }
 }
@@ -174,7 +193,7 @@ fn finding(one: &Remedy) -> Markup {
 }
 
 /// What can be done with the charts by pointer, said where there is a script.
-pub(crate) fn how_to_look() -> Markup {
+fn how_to_look() -> Markup {
     html! {
         p class="note scripted-only" {
             "Drag across a chart to look closer, double-click for the whole; click a name to hide its \

@@ -52,6 +52,7 @@ impl Markdown {
             Block::Foot(text) => self.put(&format!("<sub>{}</sub>\n", plain(text))),
             Block::Gap
             | Block::Title(_)
+            | Block::Places(_)
             | Block::Lines(_)
             | Block::Steps(_)
             | Block::Tiles(_)
@@ -151,11 +152,6 @@ fn data_table(one: &DataTable) -> String {
 }
 
 /// A table whose first row is its head, with a line of its own before and behind it.
-pub(crate) fn table(head: &[String], rows: &[Vec<String>]) -> String {
-    let escaped = |cells: &[String]| cells.iter().map(|cell| plain(cell)).collect::<Vec<_>>();
-    lines(&escaped(head), &rows.iter().map(|row| escaped(row)).collect::<Vec<_>>())
-}
-
 fn lines(head: &[String], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let marks: Vec<&str> = (0..head.len()).map(|n| if n == 0 { "---" } else { "---:" }).collect();
@@ -164,7 +160,7 @@ fn lines(head: &[String], rows: &[Vec<String>]) -> String {
 }
 
 /// Text that Markdown takes for nothing but text: no emphasis, link, tag, table cell or mention.
-pub(crate) fn plain(text: &str) -> String {
+fn plain(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {

@@ -5,8 +5,8 @@ pub(crate) mod picture;
 pub(crate) mod spark;
 
 use crate::section::{
-    Block, CellLook, Column, DataTable, Document, FactList, Forms, MarkedStep, Mood, Notice,
-    Remedy, RowLook, TableRow,
+    Block, CellLook, Column, ColumnKind, DataTable, Document, FactList, Forms, Inline, MarkedStep,
+    Mood, Notice, Remedy, RowLook, Sentence, TableRow,
 };
 use layout::{LABEL, Page, shortened};
 
@@ -38,6 +38,11 @@ pub(crate) fn text(document: &Document, style: Style) -> String {
     finished(page, style)
 }
 
+/// The whole document as text, in the characters that we write.
+pub(crate) fn whole(document: &Document) -> String {
+    text(document, Style { unicode: true, ..Style::default() })
+}
+
 /// The text of a page in the characters that the terminal has.
 pub(crate) fn finished(page: Page, style: Style) -> String {
     if style.unicode { page.finish() } else { ascii(&page.finish()) }
@@ -52,7 +57,7 @@ fn write_block(page: &mut Page, block: &Block, form: Forms) {
     match block {
         Block::Gap => page.blank(),
         Block::Heading(heading) => page.heading(&heading.text),
-        Block::Sentence(said) => page.wrapped(&said.lead, &said.words.bare()),
+        Block::Sentence(said) => sentence(page, said),
         Block::Caution(caution) => {
             let word = match caution.word {
                 "" => String::new(),
@@ -65,6 +70,7 @@ fn write_block(page: &mut Page, block: &Block, form: Forms) {
         }
         Block::Notice(said) => notice(page, said),
         Block::Facts(list) => facts(page, list),
+        Block::Table(table) if table.listed => listed(page, table, form),
         Block::Table(table) => self::table(page, table, form),
         Block::Lines(lines) => lines.iter().for_each(|line| page.line(line)),
         Block::Code(code) => code.lines().for_each(|line| page.line(line)),
@@ -77,12 +83,24 @@ fn write_block(page: &mut Page, block: &Block, form: Forms) {
         Block::Sparks(rows) => rows.iter().for_each(|row| page.line(&spark::line(row))),
         Block::Steps(steps) => self::steps(page, steps, 1),
         Block::Title(_)
+        | Block::Places(_)
         | Block::Tiles(_)
         | Block::Chart(_)
         | Block::Forest(_)
         | Block::Composition(_)
         | Block::HowToLook
         | Block::Foot(_) => {}
+    }
+}
+
+/// A sentence behind its lead, in which badges are in colour.
+fn sentence(page: &mut Page, said: &Sentence) {
+    let begin = page.mark();
+    page.wrapped(&said.lead.bare(), &said.words.bare());
+    for piece in &said.lead.0 {
+        if let Inline::Badge(mood, word) = piece {
+            page.paint(begin, word, code(*mood));
+        }
     }
 }
 
@@ -116,7 +134,10 @@ fn facts(page: &mut Page, list: &FactList) {
     let width = list.width;
     for (label, words) in &list.rows {
         let lead = format!("{:indent$}{label:<width$}", "", indent = list.indent);
-        page.wrapped(&lead, &words.bare());
+        match &words.0[..] {
+            [Inline::Command(line)] => page.line(&format!("{lead}{line}")),
+            _ => page.wrapped(&lead, &words.bare()),
+        }
     }
 }
 
@@ -135,6 +156,36 @@ fn table(page: &mut Page, table: &DataTable, form: Forms) {
     }
     page.blank();
     page.headed(&rows);
+}
+
+/// Widest column of a list, but for those that want more, in characters.
+const LISTED_MAX: usize = 30;
+/// Characters beside the columns of a list that the last one needs, at least.
+const LAST_MIN: usize = 24;
+
+/// A line for each row: words with a blank behind them, other cells with two.
+fn listed(page: &mut Page, table: &DataTable, form: Forms) {
+    let columns: Vec<&Column> = table.columns(form).map(|(_, column)| column).collect();
+    let rows: Vec<Vec<String>> = table.rows.iter().map(|row| cells(table, row, form)).collect();
+    let width = |at: usize| {
+        let widths = rows.iter().map(|row| row[at].chars().count());
+        widths.max().unwrap_or(0).min(LISTED_MAX).max(columns[at].least)
+    };
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    for row in &rows {
+        let Some((last, before)) = row.split_last() else { continue };
+        let mut head = "  ".to_owned();
+        for ((cell, column), width) in before.iter().zip(&columns).zip(&widths) {
+            let gap = if column.kind == ColumnKind::Word { 1 } else { 2 };
+            head += &format!("{cell:<width$}{:gap$}", "");
+        }
+        // nobody reads a narrow column
+        let narrow = head.chars().count() + LAST_MIN > WIDTH && last.chars().count() >= LAST_MIN;
+        if narrow {
+            page.line(&std::mem::replace(&mut head, " ".repeat(7)));
+        }
+        page.wrapped(&head, last);
+    }
 }
 
 fn cells(table: &DataTable, row: &TableRow, form: Forms) -> Vec<String> {

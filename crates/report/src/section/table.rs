@@ -15,6 +15,10 @@ pub(crate) struct DataTable {
     pub(crate) sortable: bool,
     /// As wide as its cells, not as the page.
     pub(crate) narrow: bool,
+    /// Readers of a page may choose rows by the words in this column.
+    pub(crate) chosen_by: Option<usize>,
+    /// In text without its head, each column to the left, and the last in as many lines as are needed.
+    pub(crate) listed: bool,
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<TableRow>,
 }
@@ -24,6 +28,8 @@ pub(crate) struct Column {
     pub(crate) head: String,
     pub(crate) kind: ColumnKind,
     pub(crate) forms: Forms,
+    /// In a list of text: so many characters at least.
+    pub(crate) least: usize,
 }
 
 /// How the cells of a column stand.
@@ -108,6 +114,14 @@ impl DataTable {
         DataTable { narrow: true, ..self }
     }
 
+    pub(crate) fn listed(self) -> DataTable {
+        DataTable { listed: true, ..self }
+    }
+
+    pub(crate) fn chosen_by(self, column: usize) -> DataTable {
+        DataTable { chosen_by: Some(column), ..self }
+    }
+
     pub(crate) fn sortable(self) -> DataTable {
         DataTable { sortable: true, ..self }
     }
@@ -131,6 +145,11 @@ impl Column {
         Column::new(ColumnKind::Text, head)
     }
 
+    /// In a list of text: so many characters at least.
+    pub(crate) fn at_least(self, least: usize) -> Column {
+        Column { least, ..self }
+    }
+
     /// Only in these forms.
     pub(crate) fn only(self, forms: Forms) -> Column {
         Column { forms, ..self }
@@ -139,7 +158,7 @@ impl Column {
 
 impl From<String> for Column {
     fn from(head: String) -> Column {
-        Column { head, kind: ColumnKind::Figure, forms: Forms::ALL }
+        Column { head, kind: ColumnKind::Figure, forms: Forms::ALL, least: 0 }
     }
 }
 

@@ -20,6 +20,8 @@ fn the_text_says_what_was_found() {
     let quiet = text(&mixed().record(), Style { quiet: true, ..style });
     assert!(quiet.contains("S-07 fail") && !quiet.contains("Habits"), "{quiet}");
     assert!(text(&mixed().record(), Style::default()).is_ascii());
+    let painted = text(&mixed().record(), Style { color: true, ..style });
+    assert!(painted.contains("\nS-07 \u{1b}[1;31mfail\u{1b}[0m (critical) "), "{painted}");
     insta::assert_snapshot!("torture_text_of_pressure", text(&pressed().record(), style));
     let lost = text(&lost().record(), style);
     for said in ["It ended early: ", "; interrupted", "took no body: 405", "any more"] {

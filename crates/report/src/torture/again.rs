@@ -1,10 +1,11 @@
 //! What became of kept failures: sent again, judged again, shrunk.
 
 use super::words;
-use crate::page::text::layout::Page;
+use crate::page;
+use crate::section::{Block, Column, DataTable, Document, Forms, Voice, led, say};
 use crate::words::counted;
 use record::torture::ShrunkRecord;
-use record::torture::rejudged::RejudgedRecord;
+use record::torture::rejudged::{ConversationRecord, RejudgedRecord};
 use record::torture::replay::{ReplayRecord, ReplayedRecord};
 use torture::result::{ReplayVerdict, Shrunk};
 
@@ -13,7 +14,7 @@ pub fn replay_text(replay: &ReplayRecord) -> String {
     let sent = |row| -> Option<(&ReplayedRecord, ReplayVerdict)> { Some((row, row.verdict?)) };
     let rows: Vec<(&ReplayedRecord, ReplayVerdict)> =
         replay.failures.iter().filter_map(sent).collect();
-    let mut page = Page::default();
+    let mut told = Document::default();
     let all = [
         ReplayVerdict::Failing,
         ReplayVerdict::Flaky,
@@ -30,38 +31,38 @@ pub fn replay_text(replay: &ReplayRecord) -> String {
     let said = if counts.is_empty() { "nothing was sent".to_owned() } else { counts.join(", ") };
     let number = counted(rows.len() as u64, "failure");
     let (target, class) = (words::safe(&replay.target), replay.class.id());
-    page.wrapped("", &format!("{number} sent again to {target} ({class}): {said}."));
-    if let Some(why) = &replay.ended_early {
-        page.wrapped("", &format!("It ended early: {}.", words::safe(why)));
-    }
-    if replay.interrupted {
-        page.wrapped("", "Interrupted before the end.");
-    }
+    let summary = format!("{number} sent again to {target} ({class}): {said}.");
+    told.add(Forms::TEXT, [say(Voice::Plain, summary)]);
+    told.add(Forms::TEXT, words::cut_short(replay.ended_early.as_deref(), replay.interrupted));
     if !rows.is_empty() {
-        page.blank();
+        let columns = [Column::word("").at_least(15), Column::text(""), Column::text("")];
+        let table = DataTable::new(columns).listed().with(rows.into_iter().map(replayed));
+        told.add(Forms::TEXT, [Block::Gap, Block::Table(table)]);
     }
-    for (row, verdict) in rows {
-        let head = format!("  {:<15} {}  ", verdict.text(), words::safe(&row.folder));
-        let unlearned = verdict == ReplayVerdict::Unlearned && !row.why.is_empty();
-        let seen = words::safe(if unlearned { &row.why } else { &row.seen });
-        let tries = format!("failed in {} of {}", row.failed, row.tries);
-        page.wrapped(&head, &format!("{}: {tries}; {seen}", words::safe(&row.name)));
-    }
-    notes(&mut page, &replay.notes);
-    page.finish()
+    notes(&mut told, &replay.notes);
+    page::text::whole(&told)
+}
+
+fn replayed((row, verdict): (&ReplayedRecord, ReplayVerdict)) -> Vec<String> {
+    let unlearned = verdict == ReplayVerdict::Unlearned && !row.why.is_empty();
+    let seen = words::safe(if unlearned { &row.why } else { &row.seen });
+    let said =
+        format!("{}: failed in {} of {}; {seen}", words::safe(&row.name), row.failed, row.tries);
+    vec![verdict.text().to_owned(), words::safe(&row.folder), said]
 }
 
 /// Remarks on other versions, a sentence each.
-fn notes(page: &mut Page, notes: &[String]) {
+fn notes(told: &mut Document, notes: &[String]) {
     if !notes.is_empty() {
-        page.blank();
+        told.add(Forms::TEXT, [Block::Gap]);
     }
-    notes.iter().for_each(|note| page.wrapped("", &format!("{}.", words::safe(note))));
+    let sentence = |note: &String| say(Voice::Plain, format!("{}.", words::safe(note)));
+    told.add(Forms::TEXT, notes.iter().map(sentence));
 }
 
 /// The conversations of which the outcome is another one now, as text with a line feed at its end.
 pub fn rejudged_text(record: &RejudgedRecord) -> String {
-    let mut page = Page::default();
+    let mut told = Document::default();
     let RejudgedRecord { judged, otherwise, conversations: rows, .. } = record;
     let gone = rows.iter().filter(|row| row.version_now.is_none()).count() as u64;
     let code = rows.len() as u64 - judged - gone;
@@ -74,48 +75,51 @@ pub fn rejudged_text(record: &RejudgedRecord) -> String {
         let many = counted(gone, "conversation");
         left += &format!("; not judged: {many} of cases that this version does not have");
     }
-    page.wrapped(
-        "",
-        &format!(
-            "{} judged again: {} unchanged, {otherwise} changed{left}.",
-            counted(*judged, "conversation"),
-            judged - otherwise
-        ),
+    let summary = format!(
+        "{} judged again: {} unchanged, {otherwise} changed{left}.",
+        counted(*judged, "conversation"),
+        judged - otherwise
     );
-    for (index, row) in rows.iter().filter(|row| row.differs()).enumerate() {
-        if index == 0 {
-            page.blank();
-        }
-        let Some(now) = row.now else { continue };
-        let head = format!("  {} {}  ", row.case, words::safe(&row.name));
-        let why = if row.why.is_empty() { &row.seen } else { &row.why };
-        let versions = match (row.version_then, row.version_now) {
-            (then, Some(now)) if then != now => format!(" (version {then} → {now} of the case)"),
-            _ => String::new(),
-        };
-        let outcomes = format!("{} → {}", row.then.id(), now.id());
-        page.wrapped(&head, &format!("{outcomes}: {}{versions}", words::safe(why)));
+    told.add(Forms::TEXT, [say(Voice::Plain, summary)]);
+    let lines: Vec<Block> = rows.iter().filter(|row| row.differs()).filter_map(rejudged).collect();
+    if !lines.is_empty() {
+        told.add(Forms::TEXT, [Block::Gap]);
     }
-    notes(&mut page, &record.notes);
-    page.finish()
+    told.add(Forms::TEXT, lines);
+    notes(&mut told, &record.notes);
+    page::text::whole(&told)
+}
+
+/// A conversation of which the outcome is another one now.
+fn rejudged(row: &ConversationRecord) -> Option<Block> {
+    let now = row.now?;
+    let why = if row.why.is_empty() { &row.seen } else { &row.why };
+    let versions = match (row.version_then, row.version_now) {
+        (then, Some(now)) if then != now => format!(" (version {then} → {now} of the case)"),
+        _ => String::new(),
+    };
+    let lead = format!("  {} {}  ", row.case, words::safe(&row.name));
+    let outcomes = format!("{} → {}", row.then.id(), now.id());
+    Some(led(&lead, Voice::Plain, format!("{outcomes}: {}{versions}", words::safe(why))))
 }
 
 /// What failures shrank to, as text with a line feed at its end; `folders` are their names.
 pub fn shrunk_text(folders: &[String], found: &[Option<Shrunk>]) -> String {
-    let mut page = Page::default();
+    let mut told = Document::default();
     for (folder, shrunk) in folders.iter().zip(found) {
         let said = match shrunk {
             Some(shrunk) => words::shrunk(&ShrunkRecord::of(shrunk)),
             None => "it does not fail any more, or the budget was too small".to_owned(),
         };
-        page.wrapped(&format!("{}  ", words::safe(folder)), &said);
+        let lead = format!("{}  ", words::safe(folder));
+        told.add(Forms::TEXT, [led(&lead, Voice::Plain, said)]);
     }
     let mut buckets: Vec<String> = found.iter().flatten().map(Shrunk::bucket).collect();
     let all = buckets.len() as u64;
     buckets.sort();
     buckets.dedup();
-    page.blank();
     let buckets = counted(buckets.len() as u64, "cause");
-    page.wrapped("", &format!("{} shrunk: {buckets} at most.", counted(all, "failure")));
-    page.finish()
+    let summary = format!("{} shrunk: {buckets} at most.", counted(all, "failure"));
+    told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary)]);
+    page::text::whole(&told)
 }

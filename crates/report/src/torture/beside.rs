@@ -1,16 +1,26 @@
 //! What the background load observed: a row for each case that it suffered from.
 
 use super::words;
-use crate::page::text::layout::Page;
-use crate::words::counted;
+use crate::section::{Block, DataTable, Document, Forms, Voice, heading, led};
+use crate::words::{counted, seconds as time};
 use record::torture::{LoadRecord, LoadedCase, TortureRecord};
-use units::{Nanos, show};
+use units::show;
 
-/// Heads of the table, after the case's own.
-pub(crate) const HEADS: [&str; 7] = ["due", "answered", "lost", "p50", "p99", "max", "recovery"];
+pub(super) fn load(told: &mut Document, record: &TortureRecord) {
+    let Some(load) = &record.beside else { return };
+    let forms = Forms::LONG | Forms::PAGE;
+    let what = led("  ", Voice::Plain, words::safe(&head(load)));
+    told.add(forms, [heading("Background load"), what]);
+    let rows: Vec<Vec<String>> = load.cases.iter().filter(|case| case.felt).map(cells).collect();
+    if !rows.is_empty() {
+        let heads = ["", "due", "answered", "lost", "p50", "p99", "max", "recovery"];
+        told.add(forms, [Block::Table(DataTable::new(heads).with(rows))]);
+    }
+    told.add(forms, without_impact(load).map(|said| led("  ", Voice::Note, said)));
+}
 
 /// What the load was, and what it observed before the first case.
-pub(crate) fn head(load: &LoadRecord) -> String {
+fn head(load: &LoadRecord) -> String {
     let (run, base) = (&load.run, &load.base);
     let mut said = format!(
         "{} on {}: {} calls, {} of them answered; the measurement is {}. Before the first case: \
@@ -32,14 +42,8 @@ pub(crate) fn head(load: &LoadRecord) -> String {
     said
 }
 
-/// Cases that the load suffered from, with a cell for each of [`HEADS`].
-pub(crate) fn rows(load: &LoadRecord) -> Vec<(&str, Vec<String>)> {
-    let hit = load.cases.iter().filter(|case| case.felt);
-    hit.map(|case| (case.case.as_str(), cells(case))).collect()
-}
-
 /// How many cases had no impact on it, in a sentence.
-pub(crate) fn without_impact(load: &LoadRecord) -> Option<String> {
+fn without_impact(load: &LoadRecord) -> Option<String> {
     let met = |case: &&LoadedCase| case.during.due > 0 && !case.felt;
     let none = load.cases.iter().filter(met).count() as u64;
     let empty = load.cases.iter().filter(|case| case.during.due == 0).count() as u64;
@@ -53,14 +57,11 @@ pub(crate) fn without_impact(load: &LoadRecord) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn time(seconds: f64) -> String {
-    show::duration(Nanos::from_secs_f64(seconds))
-}
-
 fn cells(case: &LoadedCase) -> Vec<String> {
     let during = &case.during;
     let time = |seconds: f64| if during.answered == 0 { "-".into() } else { time(seconds) };
     vec![
+        case.case.clone(),
         show::count(during.due),
         show::count(during.answered),
         show::share(during.lost_share()),
@@ -69,22 +70,4 @@ fn cells(case: &LoadedCase) -> Vec<String> {
         time(during.max_s),
         words::recovery(case.recovery_s),
     ]
-}
-
-/// The section of the text.
-pub(super) fn text(page: &mut Page, record: &TortureRecord) {
-    let Some(load) = &record.beside else { return };
-    page.heading("Background load");
-    page.wrapped("  ", &words::safe(&head(load)));
-    let rows = rows(load);
-    if !rows.is_empty() {
-        let mut table = vec![std::iter::once("").chain(HEADS).map(str::to_owned).collect()];
-        for (case, cells) in rows {
-            table.push(std::iter::once(case.to_owned()).chain(cells).collect());
-        }
-        page.table(&table);
-    }
-    if let Some(said) = without_impact(load) {
-        page.wrapped("  ", &said);
-    }
 }

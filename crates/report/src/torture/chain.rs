@@ -1,7 +1,9 @@
 //! What a proxy makes of requests, as text.
 
 use super::words;
-use crate::page::text::layout::Page;
+use crate::Style;
+use crate::page;
+use crate::section::{Block, Document, FactList, Forms, Voice, Words, led, say};
 use crate::words::counted;
 use record::torture::chain::{ChainRecord, ChainRequestRecord};
 
@@ -10,36 +12,32 @@ const SHOWN_MAX: usize = 300;
 
 /// A chain as text, with a line feed at its end; `quiet`: disagreements and the summary only.
 pub fn chain_text(record: &ChainRecord, quiet: bool) -> String {
-    let mut page = Page::default();
+    page::text::text(&document(record), Style { quiet, unicode: true, ..Style::default() })
+}
+
+fn document(record: &ChainRecord) -> Document {
+    let mut told = Document::default();
+    let mut add = |lead: &str, said: String| told.add(Forms::TEXT, [led(lead, Voice::Plain, said)]);
     let over = if record.http == "2" { " over HTTP/2" } else { "" };
-    page.wrapped(
-        "",
-        &format!("Chain behind {}{over} ({})", words::safe(&record.front), record.class.id()),
-    );
+    let (front, class) = (words::safe(&record.front), record.class.id());
+    add("", format!("Chain behind {front}{over} ({class})"));
     if let Some(origin) = &record.origin {
-        page.wrapped("  origin  ", &format!("ours, at {origin}: it recorded what arrived"));
+        add("  origin  ", format!("ours, at {origin}: it recorded what arrived"));
     }
     if let Some(back) = &record.back {
         let what = match record.origin {
             Some(_) => "it got what arrived",
             None => "it got the same requests",
         };
-        page.wrapped("  server  ", &format!("{}: {what}", words::safe(back)));
+        add("  server  ", format!("{}: {what}", words::safe(back)));
     }
-    page.blank();
-    page.wrapped("", &summary(record));
-    if let Some(why) = &record.ended_early {
-        page.wrapped("", &format!("It ended early: {}.", words::safe(why)));
+    told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary(record))]);
+    told.add(Forms::TEXT, words::cut_short(record.ended_early.as_deref(), record.interrupted));
+    for row in &record.requests {
+        let forms = if row.disagrees { Forms::TEXT } else { Forms::LONG };
+        told.add(forms, one(row));
     }
-    if record.interrupted {
-        page.wrapped("", "Interrupted before the end.");
-    }
-    let shown = |row: &&ChainRequestRecord| row.disagrees || !quiet;
-    for row in record.requests.iter().filter(shown) {
-        page.blank();
-        one(&mut page, row);
-    }
-    page.finish()
+    told
 }
 
 fn summary(record: &ChainRecord) -> String {
@@ -72,32 +70,33 @@ fn summary(record: &ChainRecord) -> String {
     text + "."
 }
 
-fn one(page: &mut Page, row: &ChainRequestRecord) {
+fn one(row: &ChainRequestRecord) -> [Block; 3] {
     let mark = if row.disagrees { "DISAGREE " } else { "" };
-    page.wrapped("", &format!("{mark}{}: {} ({})", row.pair, row.name, row.reference));
+    let head = format!("{mark}{}: {} ({})", row.pair, row.name, row.reference);
+    let mut rows: Vec<(String, Words)> = Vec::new();
+    let mut add = |label: &str, said: String| rows.push((label.to_owned(), said.into()));
     let mut through = row.through.clone();
     if let Some(handling) = &row.handling {
         through = format!("{}; {through}", handling.replace('-', " "));
     }
-    page.wrapped("    proxy    ", &words::safe(&through));
-    if !row.changes.is_empty() {
-        page.wrapped("    changed  ", &words::safe(&row.changes.join("; ")));
-    }
-    if !row.faults.is_empty() {
-        page.wrapped("    still    ", &words::safe(&row.faults.join("; ")));
+    add("proxy", words::safe(&through));
+    for (label, list) in [("changed", &row.changes), ("still", &row.faults)] {
+        if !list.is_empty() {
+            add(label, words::safe(&list.join("; ")));
+        }
     }
     if let Some(back) = &row.back {
         let meeting = row.meeting.clone().unwrap_or_default().replace('-', " ");
-        page.wrapped("    server   ", &format!("{meeting}; {}", words::safe(back)));
+        add("server", format!("{meeting}; {}", words::safe(back)));
     }
     if let Some(why) = &row.why {
-        page.wrapped("    because  ", &words::safe(why));
-        for (label, bytes) in std::iter::once(("    sent     ", &row.sent))
-            .chain(row.arrived.iter().map(|bytes| ("    arrived  ", bytes)))
-        {
+        add("because", words::safe(why));
+        let arrived = row.arrived.iter().map(|bytes| ("arrived", bytes));
+        for (label, bytes) in std::iter::once(("sent", &row.sent)).chain(arrived) {
             let text = bytes.0.escape_ascii().to_string();
             let cut = text.get(..SHOWN_MAX).map(|start| format!("{start} ..."));
-            page.wrapped(label, &cut.unwrap_or(text));
+            add(label, cut.unwrap_or(text));
         }
     }
+    [Block::Gap, say(Voice::Plain, head), Block::Facts(FactList { indent: 4, width: 9, rows })]
 }

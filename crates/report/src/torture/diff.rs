@@ -1,58 +1,109 @@
 //! Two results of a torture held against each other, as text and Markdown.
 
 use crate::Style;
-use crate::page::markdown::{plain, table};
-use crate::page::text::ascii;
-use crate::page::text::layout::Page;
+use crate::page;
+use crate::section::{
+    Block, Caution, Column, DataTable, Document, FactList, Forms, Voice, heading, led, say, title,
+};
 use crate::torture::words::{found, measure, safe};
-use crate::words::{counted, printable};
+use crate::words::counted;
 use record::torture::LimitRecord;
 use record::torture::diff::{
-    ChangeKind, ChangeRecord, DiffRecord, DiffSideRecord, LimitChangeRecord,
+    ChangeKind, ChangeRecord, DiffRecord, DiffSideRecord, HabitChangeRecord, LimitChangeRecord,
 };
 use units::show;
 
 /// For people at a terminal.
 pub fn text(diff: &DiffRecord, style: Style) -> String {
-    let mut page = Page::default();
-    page.wrapped("A  ", &side(&diff.a));
-    page.wrapped("B  ", &side(&diff.b));
-    page.blank();
-    page.wrapped("", &summary(diff));
-    for caution in &diff.cautions {
-        page.wrapped("Caution: ", &safe(caution));
-    }
-    let shown = |change: &&ChangeRecord| !style.quiet || change.is_worse();
-    for (row, change) in diff.changes.iter().filter(shown).enumerate() {
-        if row == 0 {
-            page.blank();
-        }
-        page.wrapped(&format!("  {:<10} {} ", change.kind.word(), change.case), &told(change));
-    }
-    if !style.quiet {
-        numbers(&mut page, diff);
-    }
-    let text = page.finish();
-    if style.unicode { text } else { ascii(&text) }
+    page::text::text(&document(diff), style)
 }
 
-fn numbers(page: &mut Page, diff: &DiffRecord) {
-    if !diff.limits.is_empty() {
-        page.heading("Limits and deadlines");
+/// For a pull request.
+pub fn markdown(diff: &DiffRecord) -> String {
+    page::markdown::markdown(&document(diff))
+}
+
+fn document(diff: &DiffRecord) -> Document {
+    let mut told = Document::default();
+    let (both, summary) = (Forms::TEXT | Forms::MARKDOWN, summary(diff));
+    told.add(Forms::MARKDOWN, [title(summary.as_str())]);
+    let sides =
+        [("A", &diff.a), ("B", &diff.b)].map(|(letter, one)| (letter.into(), side(one).into()));
+    told.add(both, [Block::Facts(FactList { indent: 0, width: 3, rows: sides.into() })]);
+    told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary)]);
+    for caution in &diff.cautions {
+        let text = safe(caution);
+        told.add(Forms::TEXT, [led("Caution: ", Voice::Plain, text.as_str())]);
+        told.add(Forms::MARKDOWN, [Block::Caution(Caution { word: "", text })]);
     }
-    for one in &diff.limits {
-        let head = format!("  {} {}  ", one.case, safe(&one.what));
-        page.wrapped(&head, &safe(&moved(one)));
+    changes(&mut told, diff);
+    limits(&mut told, diff);
+    habits(&mut told, diff);
+    told
+}
+
+fn changes(told: &mut Document, diff: &DiffRecord) {
+    for (forms, all) in [(Forms::QUIET, false), (Forms::LONG | Forms::MARKDOWN, true)] {
+        let shown = diff.changes.iter().filter(|change| all || change.is_worse());
+        let rows: Vec<Vec<String>> = shown.map(row).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let columns = [
+            Column::word("").at_least(10).only(Forms::TEXT),
+            Column::from("").only(Forms::MARKDOWN),
+            Column::word("Case"),
+            Column::text("Outcome"),
+        ];
+        let table = DataTable::new(columns).listed().with(rows);
+        told.add(forms, [Block::Gap, Block::Table(table)]);
     }
-    if !diff.habits.is_empty() {
-        page.heading("Habits");
+}
+
+fn row(change: &ChangeRecord) -> Vec<String> {
+    let word = change.kind.word().to_owned();
+    let mark = if change.is_worse() { "❌ " } else { "" };
+    let marked = format!("{mark}{word}");
+    vec![word, marked, change.case.clone(), told(change)]
+}
+
+fn limits(told: &mut Document, diff: &DiffRecord) {
+    let rows: Vec<Vec<String>> = diff.limits.iter().map(limit_row).collect();
+    if rows.is_empty() {
+        return;
     }
-    for one in &diff.habits {
-        page.wrapped(
-            &format!("  {:<28}  ", safe(&one.name)),
-            &safe(&format!("{}; now {}", one.a, one.b)),
-        );
+    let columns = [
+        Column::word("").only(Forms::TEXT),
+        Column::text("Limit"),
+        Column::word("Case").only(Forms::MARKDOWN),
+    ];
+    told.add(Forms::LONG, [heading("Limits and deadlines")]);
+    told.add(Forms::LONG | Forms::MARKDOWN, [sides(columns.into(), rows)]);
+}
+
+fn habits(told: &mut Document, diff: &DiffRecord) {
+    let row = |one: &HabitChangeRecord| vec![one.name.clone(), one.a.clone(), one.b.clone()];
+    let rows: Vec<Vec<String>> = diff.habits.iter().map(row).collect();
+    if !rows.is_empty() {
+        told.add(Forms::LONG, [heading("Habits")]);
+        let columns = vec![Column::text("Habit").at_least(28)];
+        told.add(Forms::LONG | Forms::MARKDOWN, [sides(columns, rows)]);
     }
+}
+
+/// A table with what A had and what B has at the end of each row: in text both in a sentence.
+fn sides(mut columns: Vec<Column>, rows: Vec<Vec<String>>) -> Block {
+    columns.extend(["A", "B"].map(|side| Column::from(side).only(Forms::MARKDOWN)));
+    columns.push(Column::text("").only(Forms::TEXT));
+    let rows = rows.into_iter().map(|mut row| {
+        let moved = match &row[..] {
+            [.., a, b] => format!("{a}; now {b}"),
+            _ => String::new(),
+        };
+        row.push(moved);
+        row.iter().map(|cell| safe(cell)).collect::<Vec<_>>()
+    });
+    Block::Table(DataTable::new(columns).listed().with(rows))
 }
 
 fn side(side: &DiffSideRecord) -> String {
@@ -113,44 +164,7 @@ fn number(limit: Option<&LimitRecord>) -> String {
     if limit.note.is_empty() { number } else { format!("{number} ({})", limit.note) }
 }
 
-fn moved(one: &LimitChangeRecord) -> String {
-    format!("{}; now {}", number(one.a.as_ref()), number(one.b.as_ref()))
-}
-
-/// For a pull request.
-pub fn markdown(diff: &DiffRecord) -> String {
-    let mut out = format!("### {}\n\n", plain(&summary(diff)));
-    for (letter, one) in [("A", &diff.a), ("B", &diff.b)] {
-        out += &format!("- {letter}: {}\n", plain(&printable(&side(one), 400)));
-    }
-    for caution in &diff.cautions {
-        out += &format!("- ⚠️ {}\n", plain(&printable(caution, 1_000)));
-    }
-    out.push('\n');
-    let row = |change: &ChangeRecord| {
-        let mark = if change.is_worse() { "❌ " } else { "" };
-        vec![format!("{mark}{}", change.kind.word()), change.case.clone(), told(change)]
-    };
-    let rows: Vec<Vec<String>> = diff.changes.iter().map(row).collect();
-    if !rows.is_empty() {
-        out += &table(&["", "Case", "Outcome"].map(str::to_owned), &rows);
-    }
-    let limits: Vec<Vec<String>> = diff.limits.iter().map(limit_row).collect();
-    if !limits.is_empty() {
-        out += &table(&["Limit", "Case", "A", "B"].map(str::to_owned), &limits);
-    }
-    let habits: Vec<Vec<String>> = diff
-        .habits
-        .iter()
-        .map(|one| [&one.name, &one.a, &one.b].map(|text| safe(text)).to_vec())
-        .collect();
-    if !habits.is_empty() {
-        out += &table(&["Habit", "A", "B"].map(str::to_owned), &habits);
-    }
-    out
-}
-
 fn limit_row(one: &LimitChangeRecord) -> Vec<String> {
-    let ends = [number(one.a.as_ref()), number(one.b.as_ref())];
-    [&one.what, &one.case, &ends[0], &ends[1]].map(|text| safe(text)).to_vec()
+    let [a, b] = [&one.a, &one.b].map(|limit| number(limit.as_ref()));
+    vec![one.case.clone(), one.what.clone(), one.case.clone(), a, b]
 }

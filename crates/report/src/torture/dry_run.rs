@@ -1,7 +1,8 @@
 //! What would be sent, where, how often and within which bounds.
 
 use super::Report;
-use crate::page::text::layout::Page;
+use crate::page;
+use crate::section::{Block, Document, Forms, Voice, led, say};
 use campaign::{Settings, TestTarget, span_of_run, worst};
 use dialogue::governor::{Bounds, Spent};
 use std::net::IpAddr;
@@ -24,73 +25,78 @@ pub struct DryRun<'a> {
 
 /// The plan of a run, as text.
 pub fn dry_run(plan: &DryRun<'_>) -> String {
-    let DryRun { report, target, settings, bounds, cases, wanting } = *plan;
-    let mut page = Page::default();
-    page.wrapped("", &format!("{} would be tested; nothing is sent.", report.target));
-    page.blank();
+    let mut told = Document::default();
+    let what = format!("{} would be tested; nothing is sent.", plan.report.target);
+    told.add(Forms::TEXT, [say(Voice::Plain, what), Block::Gap]);
+    told.add(Forms::TEXT, target(plan));
+    told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, "Bounds in force:")]);
+    let bound = |(name, value): (&str, String)| led(&format!("  {name:<26} "), Voice::Plain, value);
+    told.add(Forms::TEXT, torture::safety::bounds::rows(plan.bounds).into_iter().map(bound));
+    let most = "At most, if every try of everything fails:";
+    told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, most), Block::Gap]);
+    told.add(Forms::TEXT, amounts(plan));
+    told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, span(plan)), Block::Gap]);
+    let (probes, gates) = (show::duration(plan.settings.baseline), plan.cases.len());
+    let on_top = format!(
+        "Plain requests come on top: a few at the beginning, probes for {probes}, at least {gates} \
+         between the cases, and one a minute while a case goes on."
+    );
+    told.add(Forms::TEXT, [say(Voice::Plain, on_top)]);
+    page::text::whole(&told)
+}
+
+/// Who would be asked for what.
+fn target(plan: &DryRun<'_>) -> Vec<Block> {
+    let DryRun { report, target, wanting, .. } = *plan;
+    let mut lines = Vec::new();
+    let mut add = |label: &str, said: &str| {
+        lines.push(led(&format!("  {label:<13}"), Voice::Plain, said));
+    };
     for address in &report.addresses {
         let address: IpAddr = *address;
-        page.wrapped("  address      ", &format!("{address} ({})", class(address).id()));
+        add("address", &format!("{address} ({})", class(address).id()));
     }
-    page.wrapped("  class        ", report.class.id());
-    if let Some(wanting) = wanting {
-        page.wrapped("  wanting      ", wanting);
-    }
-    page.wrapped("  plain page   ", &format!("GET {}", target.values.path));
+    add("class", report.class.id());
+    wanting.into_iter().for_each(|wanting| add("wanting", wanting));
+    add("plain page", &format!("GET {}", target.values.path));
     let bodies = if target.takes_bodies { target.values.post.as_str() } else { "none: skipped" };
-    page.wrapped("  bodies go to ", bodies);
-    for line in target.fields.lines() {
-        page.wrapped("  we are       ", line);
-    }
-    page.blank();
-    page.wrapped("", "Bounds in force:");
-    for (name, value) in torture::safety::bounds::rows(bounds) {
-        page.wrapped(&format!("  {name:<26} "), &value);
-    }
-    page.blank();
-    page.wrapped("", "At most, if every try of everything fails:");
-    page.blank();
+    add("bodies go to", bodies);
+    target.fields.lines().for_each(|line| add("we are", line));
+    lines
+}
+
+/// What each case can cost at most, and all of them together.
+fn amounts(plan: &DryRun<'_>) -> Vec<Block> {
     let [connections, requests, bytes] = ["connections", "requests", "bytes"];
-    page.wrapped(&format!("  {:<6} {connections:>11} {requests:>11} {bytes:>12}", "case"), "");
+    let head = format!("  {:<6} {connections:>11} {requests:>11} {bytes:>12}", "case");
+    let mut lines = vec![led(&head, Voice::Plain, "")];
     let mut all = Spent::default();
-    for (case, skipped) in cases {
+    for (case, skipped) in plan.cases {
         if let Some(why) = skipped {
-            page.wrapped(&format!("  {:<6} skipped: ", case.id), why);
+            let lead = format!("  {:<6} skipped: ", case.id);
+            lines.push(led(&lead, Voice::Plain, why.as_str()));
             continue;
         }
-        let most = worst(case, target, settings, bounds);
+        let most = worst(case, plan.target, plan.settings, plan.bounds);
         all = sum(all, most);
-        page.wrapped(&row(&case.id, most), &case.title);
+        lines.push(led(&row(&case.id, most), Voice::Plain, case.title.as_str()));
     }
-    page.wrapped(&row("all", all), "");
-    page.blank();
-    let chosen: Vec<Case> = cases
-        .iter()
-        .filter(|(_, skipped)| skipped.is_none())
-        .map(|(case, _)| case.clone())
-        .collect();
-    let span = span_of_run(&chosen, settings, bounds);
-    page.wrapped(
-        "",
-        &format!(
-            "Usually {} on a server that answers, and no more than {} where ten cases meet silence and \
-             nothing ends what is unfinished. The bounds end it after {}, should all of it meet silence.",
-            show::duration(span.usual),
-            show::duration(span.hung),
-            show::duration(span.most)
-        ),
-    );
-    page.blank();
-    let (before, gates) = (settings.baseline, cases.len());
-    page.wrapped(
-        "",
-        &format!(
-            "Plain requests come on top: a few at the beginning, probes for {}, at least {gates} \
-             between the cases, and one a minute while a case goes on.",
-            show::duration(before)
-        ),
-    );
-    page.finish()
+    lines.push(led(&row("all", all), Voice::Plain, ""));
+    lines
+}
+
+/// How long it would take.
+fn span(plan: &DryRun<'_>) -> String {
+    let chosen = plan.cases.iter().filter(|(_, skipped)| skipped.is_none());
+    let chosen: Vec<Case> = chosen.map(|(case, _)| case.clone()).collect();
+    let span = span_of_run(&chosen, plan.settings, plan.bounds);
+    format!(
+        "Usually {} on a server that answers, and no more than {} where ten cases meet silence and \
+         nothing ends what is unfinished. The bounds end it after {}, should all of it meet silence.",
+        show::duration(span.usual),
+        show::duration(span.hung),
+        show::duration(span.most)
+    )
 }
 
 fn sum(one: Spent, other: Spent) -> Spent {

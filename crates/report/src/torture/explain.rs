@@ -1,17 +1,17 @@
 //! What could be sent, without sending it: the list of cases, one case in full, a dry run.
 
 use super::words;
-use crate::page::text::layout::Page;
+use crate::page;
+use crate::section::{Block, Document, FactList, Forms, Voice, Words, led, say};
 use crate::words::counted;
 use dialogue::packets::PacketStep;
-use torture::case::{Answers, Case, Family, Need, PACKETS, Parameter, ScriptStep};
+use torture::case::{Answers, Case, Exchange, Family, Need, PACKETS, Parameter, ScriptStep};
 use torture::fuzz::FuzzPlace;
 use units::show;
 
 /// The list of cases, a line each.
 pub fn list(cases: &[Case]) -> String {
-    let mut page = Page::default();
-    for case in cases {
+    let line = |case: &Case| {
         let amount = match (&case.fuzz, &case.family) {
             (Some(fuzz), _) => format!(" ({})", counted(fuzz.count, "execution")),
             (None, Some(_)) if case.needs.contains(&Need::Soak) => " (with --soak)".to_owned(),
@@ -19,42 +19,59 @@ pub fn list(cases: &[Case]) -> String {
             (None, Some(_)) => String::new(),
             (None, None) => format!(" ({})", counted(case.exchanges.len() as u64, "exchange")),
         };
-        let head = format!("{:<5} {:<8} ", case.id, case.level.id());
-        page.wrapped(&head, &format!("{}{amount}", case.title));
-    }
-    page.finish()
+        let lead = format!("{:<5} {:<8} ", case.id, case.level.id());
+        led(&lead, Voice::Plain, format!("{}{amount}", case.title))
+    };
+    let mut told = Document::default();
+    told.add(Forms::TEXT, cases.iter().map(line));
+    page::text::whole(&told)
 }
 
 /// What a case sends and expects, and why.
 pub fn explain(case: &Case) -> String {
-    let mut page = Page::default();
-    page.wrapped("", &format!("{} · {}", case.id, case.title));
-    page.wrapped("  level    ", &format!("{}, {}", case.level.id(), case.reference));
+    let mut told = Document::default();
+    told.add(Forms::TEXT, [say(Voice::Plain, format!("{} · {}", case.id, case.title))]);
+    told.add(Forms::TEXT, [facts(2, 9, about(case))]);
+    for exchange in &case.exchanges {
+        let steps = exchange.steps.iter().map(|step| led("    ", Voice::Plain, step_text(step)));
+        told.add(Forms::TEXT, [Block::Gap, led("  ", Voice::Plain, exchange.name.as_str())]);
+        told.add(Forms::TEXT, steps);
+        told.add(Forms::TEXT, [facts(4, 7, right(exchange))]);
+    }
+    page::text::whole(&told)
+}
+
+fn facts(indent: usize, width: usize, rows: Vec<(String, String)>) -> Block {
+    let rows = rows.into_iter().map(|(label, said)| (label, Words::from(said))).collect();
+    Block::Facts(FactList { indent, width, rows })
+}
+
+/// What it rests on, what it needs, and its parameters.
+fn about(case: &Case) -> Vec<(String, String)> {
+    let mut rows: Vec<(String, String)> = Vec::new();
+    let mut add = |label: &str, said: String| rows.push((label.to_owned(), said));
+    add("level", format!("{}, {}", case.level.id(), case.reference));
     if let Some(risk) = case.risk {
-        page.wrapped("  risk     ", &format!("{}: {}", risk.id(), risk.reason()));
+        add("risk", format!("{}: {}", risk.id(), risk.reason()));
     }
-    page.wrapped("  why      ", &case.why);
-    if !case.servers.is_empty() {
-        page.wrapped("  servers  ", &case.servers);
+    add("why", case.why.clone());
+    for (label, said) in [("servers", &case.servers), ("found", &case.found)] {
+        if !said.is_empty() {
+            add(label, said.clone());
+        }
     }
-    if !case.found.is_empty() {
-        page.wrapped("  found    ", &case.found);
-    }
-    for need in &case.needs {
-        page.wrapped("  needs    ", need.id());
-    }
+    case.needs.iter().for_each(|need| add("needs", need.id().to_owned()));
     if case.answers != Answers::Server || case.group() == PACKETS {
-        page.wrapped("  answers  ", case.answers.text());
+        add("answers", case.answers.text().to_owned());
     }
-    page.wrapped("  version  ", &case.version.to_string());
+    add("version", case.version.to_string());
     if let Some(fuzz) = &case.fuzz {
         let place = FuzzPlace::ALL.iter().find(|(_, place)| *place == fuzz.place);
         let place = place.map_or("", |(name, _)| name);
-        let count = counted(fuzz.count, "execution");
-        page.wrapped("  random   ", &format!("{place}: {count}"));
+        add("random", format!("{place}: {}", counted(fuzz.count, "execution")));
         if fuzz.length > 0 {
             let most = show::count(fuzz.length - 1);
-            page.wrapped("  length   ", &format!("0 to {most} bytes, each length as likely"));
+            add("length", format!("0 to {most} bytes, each length as likely"));
         }
     }
     for (name, parameter) in case.family.iter().flat_map(Family::parameters) {
@@ -63,29 +80,33 @@ pub fn explain(case: &Case) -> String {
             Parameter::Span(span) => words::deadline(span.as_secs_f64()),
             Parameter::Text(text) => text,
         };
-        page.wrapped(&format!("  {name:<8} "), &value);
+        // a long name keeps a blank behind it
+        add(&format!("{name} "), value);
     }
-    for exchange in &case.exchanges {
-        page.blank();
-        page.wrapped("  ", &exchange.name);
-        exchange.steps.iter().for_each(|step| page.wrapped("    ", &step_text(step)));
-        let lists = [
-            ("right", &exchange.accept),
-            ("also", &exchange.also),
-            ("advice", &exchange.advise),
-            ("unclear", &exchange.unlearned),
-        ];
-        for (name, classes) in lists {
-            if !classes.is_empty() {
-                let classes: Vec<String> = classes.iter().map(ToString::to_string).collect();
-                page.wrapped(&format!("    {name:<7}"), &classes.join(" or "));
-            }
-        }
-        if exchange.in_step {
-            page.wrapped("    then   ", "a valid request, if the connection stays open");
+    rows
+}
+
+/// What may come back.
+fn right(exchange: &Exchange) -> Vec<(String, String)> {
+    let mut rows: Vec<(String, String)> = Vec::new();
+    let lists = [
+        ("right", &exchange.accept),
+        ("also", &exchange.also),
+        ("advice", &exchange.advise),
+        ("unclear", &exchange.unlearned),
+    ];
+    for (name, classes) in lists {
+        if !classes.is_empty() {
+            let classes: Vec<String> = classes.iter().map(ToString::to_string).collect();
+            // a long name keeps a blank behind it
+            rows.push((format!("{name} "), classes.join(" or ")));
         }
     }
-    page.finish()
+    if exchange.in_step {
+        let said = "a valid request, if the connection stays open";
+        rows.push(("then".to_owned(), said.to_owned()));
+    }
+    rows
 }
 
 fn packet_text(step: &PacketStep) -> String {

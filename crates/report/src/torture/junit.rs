@@ -1,39 +1,31 @@
-//! The XML that JUnit's tools write and build servers read: one suite, a case per case.
+//! The torture as a suite of build servers: a case per case. A finding is a failure if it is grave enough to
+//! fail the run; another passes, with what was found beside it.
 
 use super::words;
-use crate::page::junit::escaped;
+use crate::page;
+use crate::page::junit::{CaseEnding, TestCase, TestSuite};
 use record::torture::{BaselineRecord, CaseRecord, ExchangeRecord, TortureRecord};
 
-/// The record as XML, with a line feed at its end. A finding is a failure if it is grave enough to
-/// fail the run; another passes, with what was found beside it.
+/// The record as XML, with a line feed at its end.
 pub fn junit(record: &TortureRecord) -> String {
-    let untested = record.cases.iter().filter(|case| !case.outcome.is_tested()).count() as u64;
-    // what is waived is listed and counts for nothing
-    let failed = record.cases.iter().filter(|case| case.fails(record.fail_on)).count();
-    let skipped = untested + record.waived_count();
-    let error = nothing_tested(record);
-    let totals = format!(
-        "tests=\"{}\" failures=\"{failed}\" errors=\"{}\" skipped=\"{skipped}\" time=\"{:.6}\"",
-        record.cases.len() + usize::from(error.is_some()),
-        u8::from(error.is_some()),
-        record.elapsed_s
-    );
-    // ISO 8601 without a zone, as the tools expect it
-    let started = record.started.replace(" UTC", "").replace(' ', "T");
-    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    out.push_str(&format!("<testsuites name=\"torture\" {totals}>\n"));
-    out.push_str(&format!(
-        "  <testsuite name=\"{}\" {totals} timestamp=\"{}\">\n",
-        escaped(&record.target),
-        escaped(&started)
-    ));
-    if let Some(why) = error {
-        out.push_str("    <testcase name=\"the server is tested\" classname=\"torture\">\n");
-        out.push_str(&format!("      <error message=\"{}\"/>\n    </testcase>\n", escaped(&why)));
-    }
-    record.cases.iter().for_each(|case| row(&mut out, record, case));
-    out.push_str("  </testsuite>\n</testsuites>\n");
-    out
+    let case = |name: String, elapsed_s, ending| TestCase {
+        name,
+        class: "torture".to_owned(),
+        elapsed_s,
+        ending,
+    };
+    let untested = |why| case("the server is tested".to_owned(), None, CaseEnding::Unknown(why));
+    let mut cases: Vec<TestCase> = nothing_tested(record).map(untested).into_iter().collect();
+    cases.extend(record.cases.iter().map(|one| {
+        case(format!("{} {}", one.id, one.title), Some(one.elapsed_s), ending(record, one))
+    }));
+    page::junit::junit(&TestSuite {
+        names: ["torture".to_owned(), record.target.clone()],
+        started: record.started.clone(),
+        elapsed_s: record.elapsed_s,
+        properties: Vec::new(),
+        cases,
+    })
 }
 
 /// Why no case was carried out, where none was: a build server must not show that in green.
@@ -45,35 +37,25 @@ fn nothing_tested(record: &TortureRecord) -> Option<String> {
     Some(why.unwrap_or_else(|| "no case was carried out".to_owned()))
 }
 
-fn row(out: &mut String, record: &TortureRecord, case: &CaseRecord) {
-    let took = case.elapsed_s;
-    let name = escaped(&format!("{} {}", case.id, case.title));
-    let head = format!("    <testcase name=\"{name}\" classname=\"torture\" time=\"{took:.6}\"");
-    let inner = match case.outcome {
-        bad if bad.is_finding()
-            && let Some(waived) = record.waiver_of(&case.id) =>
-        {
-            let waiver = &waived.waiver;
-            let why = format!("waived until {}: {}; {}", waiver.until, waiver.reason, bad.id());
-            format!("<skipped message=\"{}\"/>", escaped(&why))
-        }
-        bad if bad.is_finding() => {
-            let id = case.outcome.id();
-            let account = escaped(&account(case, record.baseline.as_ref()));
-            match (case.fails(record.fail_on), case.severity) {
-                (false, Some(severity)) => {
-                    format!("<system-out>{id}, {}: {account}</system-out>", severity.id())
-                }
-                _ => format!("<failure type=\"{id}\" message=\"{account}\"/>"),
-            }
-        }
-        outcome if !outcome.is_tested() => {
-            let why = words::untested(case).unwrap_or_default();
-            format!("<skipped message=\"{}\"/>", escaped(&why))
-        }
-        _ => return out.push_str(&format!("{head}/>\n")),
-    };
-    out.push_str(&format!("{head}>\n      {inner}\n    </testcase>\n"));
+fn ending(record: &TortureRecord, case: &CaseRecord) -> CaseEnding {
+    let id = case.outcome.id();
+    if !case.outcome.is_finding() {
+        return match case.outcome.is_tested() {
+            true => CaseEnding::Passed,
+            false => CaseEnding::Skipped(words::untested(case).unwrap_or_default()),
+        };
+    }
+    if let Some(waived) = record.waiver_of(&case.id) {
+        // what is waived is listed and counts for nothing
+        let waiver = &waived.waiver;
+        let why = format!("waived until {}: {}; {id}", waiver.until, waiver.reason);
+        return CaseEnding::Skipped(why);
+    }
+    let account = account(case, record.baseline.as_ref());
+    match (case.fails(record.fail_on), case.severity) {
+        (false, Some(severity)) => CaseEnding::Noted(format!("{id}, {}: {account}", severity.id())),
+        _ => CaseEnding::Failed { kind: id.to_owned(), message: account, account: String::new() },
+    }
 }
 
 /// What came back where it should not have, and what well-behaved clients observed.

@@ -2,15 +2,17 @@
 //! in which that changed, and at the end.
 
 use super::words;
-use crate::page::text::layout::Page;
+use crate::section::chart::{
+    AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values,
+};
+use crate::section::{Block, DataTable, Document, FactList, Forms, Voice, led, placed, say};
 use crate::words::counted;
 use record::torture::{
-    CaseRecord, DeathRecord, ServerCaseRecord, ServerRecord, StateRecord, TortureRecord,
+    CaseRecord, DeathRecord, MomentRecord, ServerCaseRecord, ServerRecord, StateRecord,
+    TortureRecord,
 };
 use units::{Nanos, show};
 
-/// Heads of the table, after the row's own.
-pub(crate) const HEADS: [&str; 5] = ["memory", "descriptors", "threads", "connections", "CPU"];
 /// Cases that have a row.
 const ROWS_MAX: usize = 30;
 /// A change is told of from this on: this share, and this much.
@@ -18,9 +20,31 @@ const CHANGED: f64 = 0.2;
 const DESCRIPTORS_CHANGED: u64 = 8;
 const MEMORY_CHANGED: u64 = 4 << 20;
 const THREADS_CHANGED: u64 = 2;
+const MEBIBYTE: f64 = 1_048_576.0;
 
-fn cells(state: &StateRecord, cpu: Option<Nanos>) -> Vec<String> {
+/// Nothing where the server was not observed.
+pub(super) fn server(told: &mut Document, record: &TortureRecord) {
+    let Some(server) = &record.server else { return };
+    let forms = Forms::LONG | Forms::PAGE;
+    let who = led("  ", Voice::Plain, head(server));
+    told.add(forms, [placed("server", "The server during the torture"), who]);
+    told.add(Forms::PAGE, charts(&server.series).into_iter().map(Block::from));
+    let heads = ["", "memory", "descriptors", "threads", "connections", "CPU"];
+    told.add(forms, [Block::Table(DataTable::new(heads).with(rows(record, server)))]);
+    let note = "Cases in which nothing changed have no row. CPU is the time spent in the case, in the last \
+                row the time spent in all cases together.";
+    told.add(Forms::PAGE, [say(Voice::Note, note)]);
+    let events = events(record);
+    if !events.is_empty() {
+        let rows = events.into_iter().map(|(case, said)| (format!("{case}  "), said.into()));
+        let list = FactList { indent: 2, width: 0, rows: rows.collect() };
+        told.add(forms, [Block::Facts(list)]);
+    }
+}
+
+fn cells(name: String, state: &StateRecord, cpu: Option<Nanos>) -> Vec<String> {
     vec![
+        name,
         show::bytes(state.memory_bytes),
         show::count(state.descriptors),
         show::count(state.threads),
@@ -57,7 +81,7 @@ fn who(state: &StateRecord) -> String {
 }
 
 /// Which server it was, in a sentence.
-pub(crate) fn head(server: &ServerRecord) -> String {
+fn head(server: &ServerRecord) -> String {
     let workers = match server.after.workers {
         0 => String::new(),
         n => format!(" with {}", counted(n, "worker")),
@@ -82,24 +106,23 @@ fn observed(record: &TortureRecord) -> Vec<(&CaseRecord, &StateRecord, &ServerCa
     all
 }
 
-/// A row for each moment at which something changed: its name, and a cell for each of [`HEADS`]; CPU
-/// is the time that was spent in the case, or in all of them.
-pub(crate) fn rows(record: &TortureRecord) -> Vec<(String, Vec<String>)> {
-    let Some(server) = &record.server else { return Vec::new() };
-    let mut rows = vec![("before the cases".to_owned(), cells(&server.before, None))];
-    let told = observed(record).into_iter().filter_map(|(case, before, seen)| {
+/// A row for each moment at which something changed; CPU is the time that was spent in the case, or in
+/// all of them.
+fn rows(record: &TortureRecord, server: &ServerRecord) -> Vec<Vec<String>> {
+    let mut rows = vec![cells("before the cases".to_owned(), &server.before, None)];
+    let changed = observed(record).into_iter().filter_map(|(case, before, seen)| {
         let spent = seen.after.cpu_since(before);
-        let row = || (format!("after {}", case.id), cells(&seen.after, spent));
+        let row = || cells(format!("after {}", case.id), &seen.after, spent);
         is_worth_a_row(before, seen).then(row)
     });
-    rows.extend(told.take(ROWS_MAX));
+    rows.extend(changed.take(ROWS_MAX));
     let spent = server.after.cpu_since(&server.before);
-    rows.push(("at the end".to_owned(), cells(&server.after, spent)));
+    rows.push(cells("at the end".to_owned(), &server.after, spent));
     rows
 }
 
 /// Ends of processes, and connections that were left, a sentence each with the case it belongs to.
-pub(crate) fn events(record: &TortureRecord) -> Vec<(String, String)> {
+fn events(record: &TortureRecord) -> Vec<(String, String)> {
     let early = record.server.iter().flat_map(|seen| grouped(&seen.deaths));
     let mut all: Vec<(String, String)> =
         early.map(|said| ("before the cases".to_owned(), said)).collect();
@@ -142,17 +165,31 @@ fn left(case: &CaseRecord, before: &StateRecord, after: &StateRecord) -> Option<
     })
 }
 
-/// The section of the text.
-pub(super) fn text(page: &mut Page, record: &TortureRecord) {
-    let Some(server) = &record.server else { return };
-    page.heading("The server during the torture");
-    page.wrapped("  ", &head(server));
-    let mut table = vec![std::iter::once("").chain(HEADS).map(str::to_owned).collect::<Vec<_>>()];
-    for (name, cells) in rows(record) {
-        table.push(std::iter::once(name).chain(cells).collect());
+/// Two charts along the run; nothing for fewer than two observations.
+fn charts(series: &[MomentRecord]) -> Vec<Chart> {
+    let step = series.len().div_ceil(POINTS_MAX).max(1);
+    let rows: Vec<&MomentRecord> = series.iter().step_by(step).collect();
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Vec::new() };
+    let (low, high) = (first.at_s, last.at_s);
+    if rows.len() < 2 || high <= low {
+        return Vec::new();
     }
-    page.table(&table);
-    for (case, said) in events(record) {
-        page.wrapped(&format!("  {case}  "), &said);
-    }
+    let x = Horizontal { name: "time", unit: AxisUnit::Time, log: false, low, high };
+    let values =
+        |of: fn(&MomentRecord) -> f64| -> Values { rows.iter().map(|row| Some(of(row))).collect() };
+    let chart = |id: &str, title: &str, lines: Vec<Line>| Chart {
+        words: format!("{title} over the time of the run"),
+        lines,
+        ..Chart::new(id, title, x, AxisUnit::Count)
+            .with_places(rows.iter().map(|row| row.at_s).collect())
+    };
+    let memory = values(|row| row.memory_bytes as f64 / MEBIBYTE);
+    let memory = vec![Line::new("in use", Tone::Blue, memory).filled().dotted(Dots::Joined)];
+    let open = Line::new("descriptors", Tone::Blue, values(|row| row.descriptors as f64));
+    let threads = Line::new("threads", Tone::Orange, values(|row| row.threads as f64));
+    let held = vec![open.dotted(Dots::Joined), threads.dashed(Dash::Long)];
+    vec![
+        chart("server-memory", "Memory of the server, in MiB", memory),
+        chart("server-held", "Descriptors and threads of the server", held),
+    ]
 }

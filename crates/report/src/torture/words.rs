@@ -1,6 +1,7 @@
 //! Words that the text and the page share.
 
-use crate::words::{counted, figure, seconds};
+use crate::section::{Block, Voice, say};
+use crate::words::{capitalised, counted, figure, seconds};
 pub(crate) use record::torture::found;
 use record::torture::{
     BaselineRecord, BoundaryRecord, CaseRecord, HealthRecord, LimitRecord, Recovery, ShrunkRecord,
@@ -146,20 +147,14 @@ pub(crate) fn summary(result: &TortureRecord) -> String {
         n => format!("; {} skipped", show::count(n)),
     };
     let cut = if result.interrupted { "; interrupted before the end" } else { "" };
-    format!("{verdict}{list}, in {}{skipped}{cut}.", duration(result.elapsed_s))
+    format!("{verdict}{list}, in {}{skipped}{cut}.", seconds(result.elapsed_s))
 }
 
-fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars
-        .next()
-        .map(|first| format!("{}{}", first.to_uppercase(), chars.as_str()))
-        .unwrap_or_default()
-}
-
-/// A number of seconds as a duration.
-pub(crate) fn duration(seconds: f64) -> String {
-    show::duration(Nanos::from_secs_f64(seconds))
+/// What kept it from its end; a sentence each.
+pub(super) fn cut_short(ended_early: Option<&str>, interrupted: bool) -> Vec<Block> {
+    let early = ended_early.map(|why| format!("It ended early: {}.", safe(why)));
+    let interrupted = interrupted.then(|| "Interrupted before the end.".to_owned());
+    early.into_iter().chain(interrupted).map(|said| say(Voice::Plain, said)).collect()
 }
 
 /// The responses to plain requests after a case.
@@ -240,9 +235,9 @@ pub(crate) fn impact(
             counted(health.probes, "probe")
         ),
     )];
-    let before = base.map(|base| format!(", {} before it", duration(base.p99_s)));
+    let before = base.map(|base| format!(", {} before it", seconds(base.p99_s)));
     let before = before.unwrap_or_default();
-    lines.push(("response", format!("p99 {} under pressure{before}", duration(health.p99_s))));
+    lines.push(("response", format!("p99 {} under pressure{before}", seconds(health.p99_s))));
     let connections = format!("{} of {} connections established", health.armed, health.wanted);
     lines.push(("pressure", connections));
     let recovered = match health.recovery_s.duration() {
@@ -278,7 +273,7 @@ pub(crate) fn baseline(base: &BaselineRecord) -> String {
         0 => String::new(),
         n => format!(", {} of them failed", show::count(n)),
     };
-    let (p50, p99) = (duration(base.p50_s), duration(base.p99_s));
+    let (p50, p99) = (seconds(base.p50_s), seconds(base.p99_s));
     format!("p50 {p50}, p99 {p99} by {}{failed}", counted(base.probes, "probe"))
 }
 

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 pub(super) fn table(table: &DataTable) -> Markup {
     let class = match (table.sortable, table.narrow) {
+        (true, _) if table.chosen_by.is_some() => Some("sortable filtered"),
         (true, _) => Some("sortable"),
         (false, true) => Some("narrow"),
         (false, false) => None,
@@ -30,8 +31,10 @@ fn row(table: &DataTable, row: &TableRow) -> Markup {
         RowLook::Sum => Some("sum"),
         RowLook::SetAside => Some("set-aside"),
     };
+    let kind = table.chosen_by.and_then(|column| row.cells.get(column));
+    let kind = kind.map(|cell| cell.words.bare());
     html! {
-        tr class=[class] {
+        tr class=[class] data-outcome=[kind] {
             @for (at, column) in table.columns(Forms::PAGE) {
                 @if let Some(one) = row.cells.get(at) { (cell(one, column.kind)) }
             }

@@ -1,26 +1,47 @@
-//! What each deadline means for somebody who wants to keep the server busy.
+//! Limits and deadlines, and what each deadline means for somebody who wants to keep the server busy.
 
 use super::words;
-use crate::page::text::layout::Page;
+use crate::section::{Block, Column, DataTable, Document, Forms, Voice, heading, placed, say};
 use record::torture::{CostRecord, TortureRecord};
 use units::show;
 
-/// Cost of denial, a line for each deadline that was measured.
-pub(super) fn costs(page: &mut Page, record: &TortureRecord) {
-    let all = &record.costs;
-    if all.is_empty() {
+/// Limits and deadlines, whether there is a finding or not: an operator needs them in any case.
+pub(super) fn limits(told: &mut Document, record: &TortureRecord) {
+    if record.limits.is_empty() {
         return;
     }
-    page.heading("Cost of denial: what keeps every slot of the server busy");
-    let width = all.iter().map(|one| one.what.chars().count()).max().unwrap_or(0).min(30);
-    for one in all {
-        let what = words::safe(&one.what);
-        page.wrapped(&format!("  {} {what:<width$}  ", one.case), &price(one));
+    let rows = record.limits.iter().map(|one| {
+        let texts = [&one.case, &one.what, &words::measure(one), &one.note];
+        texts.map(|text| words::safe(text)).to_vec()
+    });
+    let columns = [
+        Column::word("case"),
+        Column::text("limit or deadline"),
+        Column::from("value"),
+        Column::text("note"),
+    ];
+    let table = DataTable::new(columns).listed().with(rows);
+    let forms = Forms::LONG | Forms::PAGE;
+    told.add(forms, [placed("limits", "Limits and deadlines")]);
+    told.add(forms | Forms::MARKDOWN, [Block::Table(table)]);
+    let note = "Of two numbers the true one lies between them.";
+    told.add(Forms::PAGE, [say(Voice::Note, note)]);
+}
+
+/// Cost of denial, a line for each deadline that was measured.
+pub(super) fn costs(told: &mut Document, record: &TortureRecord) {
+    if record.costs.is_empty() {
+        return;
     }
+    let row = |one: &CostRecord| vec![one.case.clone(), words::safe(&one.what), price(one)];
+    let columns = [Column::word("case"), Column::text("deadline"), Column::text("cost")];
+    let table = DataTable::new(columns).listed().with(record.costs.iter().map(row));
+    let what = "Cost of denial: what keeps every slot of the server busy";
+    told.add(Forms::LONG | Forms::PAGE, [heading(what), Block::Table(table)]);
 }
 
 /// In words: `7.5/s new connections keep 150 slots busy for 20 s each`.
-pub(crate) fn price(cost: &CostRecord) -> String {
+fn price(cost: &CostRecord) -> String {
     // a count of connections: below zero and beyond the range it saturates
     let whole = |number: f64| show::count(number as u64);
     match (cost.slots, cost.deadline_s, cost.connections_per_s) {

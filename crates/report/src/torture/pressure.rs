@@ -1,21 +1,74 @@
-//! The health of the server over time: response times of the probes, those that were turned away or
-//! not answered, and which case was under way.
+//! What well-behaved clients observed: response times of the probes over the run, those that were turned
+//! away or not answered, which case was under way; and a row for each case that applied pressure.
 
-use crate::page::html::frame::Plots;
+use super::{badge, words};
 use crate::section::chart::{
     AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Range, Tone, Values,
 };
-use crate::torture::words;
-use maud::{Markup, html};
-use record::torture::{ProbeRecord, TortureRecord};
+use crate::section::{
+    Block, Column, DataTable, Document, Forms, TableCell, Voice, Words, led, placed, say,
+};
+use crate::words::seconds;
+use record::torture::{CaseRecord, ProbeRecord, TortureRecord};
 use torture::judge::TestOutcome;
 use torture::result::{ProbeKind, Seen};
+use units::show;
 
 /// Cases that are marked, the longest first.
 const BANDS_MAX: usize = 60;
 
+pub(super) fn pressure(told: &mut Document, record: &TortureRecord) {
+    let rows: Vec<Vec<TableCell>> = record.cases.iter().filter_map(row).collect();
+    let chart = timeline(record);
+    // probes alone are a picture and no table
+    let forms = match (rows.is_empty(), chart.is_none()) {
+        (true, true) => return,
+        (true, false) => Forms::PAGE,
+        (false, _) => Forms::LONG | Forms::PAGE,
+    };
+    told.add(forms, [placed("felt", "Well-behaved clients under pressure")]);
+    let before = record.baseline.as_ref().map(|base| format!("Before: {}.", words::baseline(base)));
+    told.add(forms, before.map(|said| led("  ", Voice::Plain, said)));
+    if let Some(chart) = chart {
+        let note = "Of several probes at one place the slowest is drawn; a lost probe at its timeout. Bands \
+                    are the cases that were under way. Probes are sent before the first case and while a \
+                    case applies pressure. Groups F and S have none: a plain request after each of their \
+                    cases tests whether the server responds as before, and the case says where it did not.";
+        told.add(Forms::PAGE, [chart.into(), say(Voice::Note, note), Block::HowToLook]);
+    }
+    if rows.is_empty() {
+        return;
+    }
+    let heads = ["", "correct", "shed", "lost", "p99", "recovery", "established", "followed"];
+    let mut columns = heads.map(Column::from).to_vec();
+    columns.push(Column::word("control").only(Forms::PAGE));
+    told.add(forms, [Block::Table(DataTable::new(columns).with(rows))]);
+    let note = "Correct, shed, lost: shares of the time in which the responses to probes were as before, \
+                well-formed refusals, or neither. Established: connections that applied pressure, of those \
+                wanted. Followed: rounds in which the effect came with the pressure. Control: the result of \
+                as many well-behaved connections.";
+    told.add(Forms::PAGE, [say(Voice::Note, note)]);
+}
+
+fn row(case: &CaseRecord) -> Option<Vec<TableCell>> {
+    let health = case.health.as_ref()?;
+    let control =
+        health.control_denied.map_or("-", |denied| if denied { "denied" } else { "held" });
+    Some(vec![
+        Words::from(case.id.as_str()).plain(" ").with(badge(case.outcome)).into(),
+        show::share(health.correct).into(),
+        show::share(health.shed).into(),
+        show::share(health.lost).into(),
+        seconds(health.p99_s).into(),
+        words::recovery(health.recovery_s).into(),
+        format!("{}/{}", health.armed, health.wanted).into(),
+        words::followed(health).into(),
+        control.into(),
+    ])
+}
+
 /// `None` where nobody probed.
-pub(super) fn timeline(record: &TortureRecord, plots: &mut Plots) -> Option<Markup> {
+fn timeline(record: &TortureRecord) -> Option<Chart> {
     let all = &record.probe_series;
     let mut probes: Vec<&ProbeRecord> = all.iter().filter(|probe| !probe.ours).collect();
     probes.sort_by(|one, other| one.due_s.total_cmp(&other.due_s));
@@ -73,17 +126,7 @@ pub(super) fn timeline(record: &TortureRecord, plots: &mut Plots) -> Option<Mark
         * 1.2;
     chart.ranges = bands(record, &probes);
     chart.under = Some("case");
-    let figure = plots.figure(&chart);
-    Some(html! {
-        (figure)
-        p class="note" {
-            "Of several probes at one place the slowest is drawn; a lost probe at its timeout. Bands are \
-             the cases that were under way. Probes are sent before the first case and while a case \
-             applies pressure. Groups F and S have none: a plain request after each of their cases \
-             tests whether the server responds as before, and the case says where it did not."
-        }
-        (crate::html::sections::how_to_look())
-    })
+    Some(chart)
 }
 
 /// Places of the chart: fewer than probes of one kind, so that each has one of both.

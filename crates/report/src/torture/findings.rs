@@ -1,0 +1,267 @@
+//! Findings and advice: what was sent, what came back, what was expected, how to send it again.
+
+use super::{badge, named, send, words};
+use crate::section::{
+    Block, DataTable, Details, Document, FactList, Forms, Inline, Sentence, Voice, Words, led,
+    placed, say,
+};
+use crate::words::{counted, printable, sentence};
+use record::torture::{CaseRecord, ExchangeRecord, TortureRecord};
+use torture::judge::TestOutcome;
+
+/// Bytes of what was sent, and of what came back, that text shows ...
+const SENT_MAX: usize = 400;
+const RECEIVED_MAX: usize = 160;
+/// ... and that the page shows; all of them are in the JSON.
+const SHOWN_MAX: usize = 4_000;
+/// Exchanges of one case that the page shows.
+const EXCHANGES_MAX: usize = 24;
+/// Exchanges of a block, or of a line of advice, that are named.
+const NAMES_MAX: usize = 6;
+/// The group of random data.
+const RANDOM: char = 'F';
+
+/// Findings at length, and advice: in text in a line each.
+pub(super) fn findings(told: &mut Document, record: &TortureRecord) {
+    counted_findings(told, record);
+    let notable = record.notable();
+    if !notable.is_empty() {
+        told.add(Forms::PAGE, [placed("findings", "Findings and advice")]);
+    }
+    let mut shown = Vec::new();
+    let mut advised = false;
+    for case in notable {
+        let bad = case.outcome.is_finding();
+        let forms = if bad { Forms::TEXT | Forms::PAGE } else { Forms::PAGE };
+        told.add(forms, [Block::Details(finding(record, case, &mut shown))]);
+        if !bad {
+            if !std::mem::replace(&mut advised, true) {
+                told.add(Forms::TEXT, [Block::Gap]);
+            }
+            told.add(Forms::TEXT, [advice(case)]);
+        }
+    }
+}
+
+/// What counts against the server, a row each.
+fn counted_findings(told: &mut Document, record: &TortureRecord) {
+    let rows: Vec<Vec<String>> = record.counted_findings().into_iter().map(counted_row).collect();
+    if !rows.is_empty() {
+        let heads = ["severity", "outcome", "case", "title", "observed"];
+        told.add(Forms::MARKDOWN, [Block::Table(DataTable::new(heads).with(rows))]);
+    }
+}
+
+fn counted_row(case: &CaseRecord) -> Vec<String> {
+    let bad = case.exchanges.iter().filter(|one| one.outcome.is_finding());
+    let mut seen: Vec<String> = bad.map(|one| format!("{}: {}", one.name, one.seen)).collect();
+    seen.extend(case.notes.iter().cloned());
+    seen.extend(case.recovery_s.map(words::afterwards));
+    let seen = printable(&words::safe(&seen.join("; ")), super::LINE_MAX);
+    let severity = case.severity.map_or("", |severity| severity.id()).to_owned();
+    vec![severity, case.outcome.id().to_owned(), case.id.clone(), case.title.clone(), seen]
+}
+
+fn advice(case: &CaseRecord) -> Block {
+    let names = names(case.exchanges.iter().filter(|one| is_notable(one)));
+    let names = if names.is_empty() { names } else { format!(": {names}") };
+    head_line(case, "", &names)
+}
+
+/// What text has at the head of a case: id, outcome and severity before the title.
+fn head_line(case: &CaseRecord, severity: &str, behind: &str) -> Block {
+    let lead = Words::from(case.id.as_str()).plain(" ").with(badge(case.outcome));
+    let rests_on = format!("({}, {})", case.level.id(), case.reference);
+    Block::Sentence(Sentence {
+        lead: lead.plain(format!(" {severity}")),
+        voice: Voice::Plain,
+        words: format!("{} {rests_on}{behind}", case.title).into(),
+    })
+}
+
+fn is_notable(exchange: &ExchangeRecord) -> bool {
+    exchange.outcome >= TestOutcome::Advisory
+}
+
+/// Names of exchanges, those that many words would hide left out.
+fn names<'a>(exchanges: impl Iterator<Item = &'a ExchangeRecord>) -> String {
+    let all: Vec<String> = exchanges.map(|one| words::safe(&one.name)).collect();
+    let more = all.len().saturating_sub(NAMES_MAX);
+    let named = all.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{named} and {more} more") } else { named }
+}
+
+/// `shown`: the blocks of the findings before, with the ids of their cases.
+fn finding<'a>(
+    record: &TortureRecord,
+    case: &'a CaseRecord,
+    shown: &mut Vec<(&'a str, Alike<'a>)>,
+) -> Details {
+    let severity = case.severity.map_or(String::new(), |one| format!("({}) ", one.id()));
+    let mut body = Document::default();
+    body.add(Forms::TEXT, [Block::Gap, head_line(case, &severity, "")]);
+    let rests_on = format!("{}, {}", case.level.id(), case.reference);
+    body.add(Forms::PAGE, [say(Voice::Soft, rests_on)]);
+    let reason = Some(sentence(&case.reason)).filter(|reason| !reason.is_empty());
+    body.add(Forms::PAGE, reason.map(|reason| say(Voice::Plain, reason)));
+    body.add(Forms::TEXT | Forms::PAGE, [labelled(numbers(record, case))]);
+    if case.outcome.is_finding() {
+        for alike in alike_exchanges(case) {
+            repeated(&mut body, record, case, alike, shown);
+        }
+    }
+    let exchanges: Vec<&ExchangeRecord> =
+        case.exchanges.iter().filter(|one| is_notable(one)).collect();
+    for one in exchanges.iter().take(EXCHANGES_MAX) {
+        body.add(Forms::PAGE, exchange(record, case, one, &[]));
+    }
+    let left_out = exchanges.len().saturating_sub(EXCHANGES_MAX) as u64;
+    let more = || say(Voice::Note, format!("{} more in the JSON.", counted(left_out, "exchange")));
+    body.add(Forms::PAGE, (left_out > 0).then(more));
+    Details {
+        id: case.id.clone(),
+        open: case.outcome.is_finding(),
+        summary: named(Inline::Strong(case.id.clone()), case),
+        body,
+        ..Details::default()
+    }
+}
+
+/// Facts of a finding, behind labels in a column of their own.
+fn labelled(rows: Vec<(String, Words)>) -> Block {
+    Block::Facts(FactList { indent: 4, width: 10, rows })
+}
+
+/// What belongs to the case as a whole.
+fn numbers(record: &TortureRecord, case: &CaseRecord) -> Vec<(String, Words)> {
+    let mut facts: Vec<(&str, String)> = Vec::new();
+    if let Some(one) = record.waiver_of(&case.id) {
+        let said = format!("until {}: {}", one.waiver.until, one.waiver.reason);
+        facts.push(("waived", words::safe(&said)));
+    }
+    if !case.matters.is_empty() {
+        facts.push(("matters", case.matters.clone()));
+    }
+    facts.extend(case.notes.iter().map(|note| ("because", words::safe(note))));
+    if let Some(health) = &case.health {
+        facts.extend(words::impact(health, record.baseline.as_ref()));
+    }
+    for one in record.limits_of(&case.id) {
+        let said = format!("{} {} ({})", one.what, words::measure(one), one.note);
+        facts.push(("measured", words::safe(&said)));
+    }
+    facts.extend(case.recovery_s.map(|recovery| ("then", words::afterwards(recovery))));
+    facts.into_iter().map(|(label, said)| (label.to_owned(), said.into())).collect()
+}
+
+/// Exchanges that failed in the same way; one of them stands for all.
+#[derive(Clone, Debug)]
+struct Alike<'a> {
+    /// The one that sent least.
+    example: &'a ExchangeRecord,
+    others: Vec<&'a ExchangeRecord>,
+}
+
+fn alike(a: &ExchangeRecord, b: &ExchangeRecord) -> bool {
+    let key = |one: &ExchangeRecord| (one.outcome, one.tries == one.failed);
+    key(a) == key(b) && a.seen == b.seen && a.expected == b.expected && a.why == b.why
+}
+
+/// In the order of the first of each.
+fn alike_exchanges(case: &CaseRecord) -> Vec<Alike<'_>> {
+    let mut all: Vec<Alike<'_>> = Vec::new();
+    for one in case.exchanges.iter().filter(|one| is_notable(one)) {
+        match all.iter_mut().find(|block| alike(block.example, one)) {
+            Some(block) if one.sent.0.len() < block.example.sent.0.len() => {
+                block.others.insert(0, std::mem::replace(&mut block.example, one));
+            }
+            Some(block) => block.others.push(one),
+            None => all.push(Alike { example: one, others: Vec::new() }),
+        }
+    }
+    all
+}
+
+/// What text has of exchanges that failed alike: the example, or where the same was shown before.
+fn repeated<'a>(
+    body: &mut Document,
+    record: &TortureRecord,
+    case: &'a CaseRecord,
+    these: Alike<'a>,
+    shown: &mut Vec<(&'a str, Alike<'a>)>,
+) {
+    // elsewhere each case sends what no other does
+    let random = case.group() == RANDOM;
+    let before = shown.iter().find(|(_, one)| random && alike(one.example, these.example));
+    if let Some((id, _)) = before {
+        let count = counted(these.others.len() as u64 + 1, "exchange");
+        let all = names(std::iter::once(these.example).chain(these.others.iter().copied()));
+        body.add(Forms::TEXT, [led("  ", Voice::Plain, format!("{count} as in {id}: {all}"))]);
+        return;
+    }
+    body.add(Forms::TEXT, exchange(record, case, these.example, &these.others));
+    if random {
+        shown.push((&case.id, these));
+    }
+}
+
+/// What was sent and what came back, how often it failed, how to send it again.
+fn exchange(
+    record: &TortureRecord,
+    case: &CaseRecord,
+    one: &ExchangeRecord,
+    others: &[&ExchangeRecord],
+) -> [Block; 2] {
+    let (sent, target) = (&one.sent.0, &record.target);
+    let name = Words::from(words::safe(&one.name)).plain(": ").with(badge(one.outcome));
+    let mut facts: Vec<(String, Words)> = Vec::new();
+    let mut add = |label: &str, words: Words| facts.push((label.to_owned(), words));
+    if !others.is_empty() {
+        let said = format!("{}: {}", others.len(), names(others.iter().copied()));
+        add("alike", said.into());
+    }
+    if !sent.is_empty() {
+        let line = send::shown(sent, SENT_MAX);
+        add("sent", Words(vec![Inline::Bytes { line, lines: send::lines(sent, SHOWN_MAX) }]));
+    }
+    add("came back", words::safe(&one.seen).into());
+    responses(&one.received.0).into_iter().for_each(|(label, words)| add(&label, words));
+    for (label, said) in [("expected", &one.expected), ("why", &one.why)] {
+        if !said.is_empty() {
+            add(label, words::safe(said).into());
+        }
+    }
+    if one.tries > 1 {
+        add("failed in", format!("{} of {} tries", one.failed, one.tries).into());
+    }
+    let command = |line: String| Words(vec![Inline::Command(line)]);
+    if one.outcome.is_finding() {
+        let line = send::shell_line(target, sent, &one.pauses);
+        line.into_iter().for_each(|line| add("again", command(line)));
+    }
+    if let Some(shrunk) = record.shrunk_of(&case.id, &one.name) {
+        add("shrunk", words::shrunk(shrunk).into());
+    }
+    if let Some(folder) = record.kept_folder(&case.id, &one.name) {
+        add("replay", command(format!("loadstone torture replay {}", send::word(folder))));
+    }
+    [led("  ", Voice::Head, name), labelled(facts)]
+}
+
+/// The first response, and of each that followed, in text, its first line.
+fn responses(received: &[u8]) -> Vec<(String, Words)> {
+    let all = send::responses(received);
+    let told = |(row, response): (usize, &&[u8])| {
+        let label = match all.len() {
+            1 => String::new(),
+            all => format!("{} of {all}", row + 1),
+        };
+        let brief = match row {
+            0 => response,
+            _ => response.split(|byte| b"\r\n".contains(byte)).next().unwrap_or_default(),
+        };
+        let line = send::shown(brief, RECEIVED_MAX);
+        (label, Words(vec![Inline::Bytes { line, lines: send::lines(response, SHOWN_MAX) }]))
+    };
+    all.iter().enumerate().filter(|(_, one)| !one.is_empty()).map(told).collect()
+}
