@@ -35,7 +35,7 @@ use wan::Direction;
 /// Packets that are written without waiting for the turn's end.
 const PENDING_MAX: usize = 32;
 /// Bytes that are taken in as one batch, a packet more or less: acknowledgements go out behind it.
-const BATCH_BYTES: usize = 256 << 10;
+const BATCH_BYTES: usize = 512 << 10;
 /// How often packets that changed nothing for the worker may come before it gets its turn.
 const IDLE_TURNS: u32 = 4;
 /// How long the two sides may take to end connections.
