@@ -1,6 +1,6 @@
 //! No circles among the modules of a crate: what uses each other cannot be read, or changed, alone.
 
-use super::source::{Source, test_files};
+use super::source::Source;
 use super::{Finding, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -190,18 +190,15 @@ fn all_held(tree: &Tree) -> Vec<Held> {
 }
 
 fn uses(tree: &Tree, held: &Held) -> Uses {
-    let Some(root) = tree.text(&format!("{}{}", held.folder, held.root)) else {
+    let Some(root) = tree.source(&format!("{}{}", held.folder, held.root)) else {
         return Uses::new();
     };
-    let Ok(root) = Source::parse(root) else { return Uses::new() };
-    let modules = modules(&root);
-    let homes = homes(&root, &modules);
-    let tests = test_files(tree);
+    let modules = modules(root);
+    let homes = homes(root, &modules);
     let mut uses = Uses::new();
-    for (path, text) in tree.rust().filter(|(path, _)| !tests.contains(*path)) {
+    for (path, source) in tree.sources().filter(|(path, _)| !tree.tests().contains(*path)) {
         let Some(file) = path.strip_prefix(&held.folder) else { continue };
         let module = file.split('/').next().unwrap_or(file).trim_end_matches(".rs");
-        let Ok(source) = Source::parse(text) else { continue };
         if !modules.contains(module) {
             continue;
         }

@@ -1,6 +1,6 @@
 //! Sizes: what crosses the line fails, from the first day on.
 
-use super::source::{Source, walk};
+use super::source::walk;
 use super::{Finding, Tree};
 use proc_macro2::{Delimiter, TokenTree};
 use syn::spanned::Spanned;
@@ -18,8 +18,7 @@ const UNROLLED: &str = "bench/limit/";
 /// No function longer than [`FUNCTION_LINES_MAX`] lines, from `fn` to its closing brace.
 pub(super) fn functions(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (path, text) in tree.rust().filter(|(path, _)| !path.starts_with(UNROLLED)) {
-        let Ok(source) = Source::parse(text) else { continue };
+    for (path, source) in tree.sources().filter(|(path, _)| !path.starts_with(UNROLLED)) {
         let mut lengths = Lengths::default();
         lengths.visit_file(&source.file);
         for (line, name, lines) in lengths.found {
@@ -35,8 +34,7 @@ pub(super) fn functions(tree: &Tree) -> Vec<Finding> {
 /// No function, and so no test, with a name longer than [`NAME_CHARS_MAX`].
 pub(super) fn names(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (path, text) in tree.rust() {
-        let Ok(source) = Source::parse(text) else { continue };
+    for (path, source) in tree.sources() {
         let mut lengths = Lengths::default();
         lengths.visit_file(&source.file);
         for (line, name, _) in lengths.found {

@@ -1,6 +1,5 @@
 //! One noun, one type: a name that many crates define in senses of their own tells a reader nothing.
 
-use super::source::{Source, test_files};
 use super::{Finding, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::Visit;
@@ -28,15 +27,13 @@ type Homes = BTreeMap<String, BTreeMap<String, (String, usize)>>;
 
 /// For each type name the crates that define it, and the first place in each.
 fn crates_by_name(tree: &Tree) -> Homes {
-    let tests = test_files(tree);
     let mut homes = Homes::new();
-    for (path, text) in tree.rust().filter(|(path, _)| !tests.contains(*path)) {
+    for (path, source) in tree.sources().filter(|(path, _)| !tree.tests().contains(*path)) {
         let Some((name, _)) =
             path.strip_prefix("crates/").and_then(|rest| rest.split_once("/src/"))
         else {
             continue;
         };
-        let Ok(source) = Source::parse(text) else { continue };
         let mut types = Types::default();
         types.visit_file(&source.file);
         for (noun, line) in types.found {

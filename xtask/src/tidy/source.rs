@@ -105,19 +105,17 @@ impl Source {
 
 /// Every file of ours can be read by the rules.
 pub(super) fn parses(tree: &Tree) -> Vec<Finding> {
-    let broken = |(path, text): (&str, &str)| {
-        let (line, said) = Source::parse(text).err()?;
-        Some(Finding::new(path, line, format!("cannot be parsed: {said}")))
-    };
-    tree.rust().filter_map(broken).collect()
+    let broken = tree.unparsed();
+    broken
+        .map(|(path, line, said)| Finding::new(path, line, format!("cannot be parsed: {said}")))
+        .collect()
 }
 
 /// Files that are compiled for tests only: integration tests, benches, and whatever a
 /// `#[cfg(test)] mod name;` brings in, with all below it.
 pub(super) fn test_files(tree: &Tree) -> BTreeSet<String> {
     let mut roots = Vec::new();
-    for (path, text) in tree.rust() {
-        let Ok(source) = Source::parse(text) else { continue };
+    for (path, source) in tree.sources() {
         let folder = module_folder(path);
         roots.extend(source.test_modules.iter().map(|name| format!("{folder}{name}")));
     }

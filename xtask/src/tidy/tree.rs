@@ -1,15 +1,23 @@
 //! The files that the rules look at: all text of ours, nothing built and nothing fetched.
 
+use super::source::{self, Source};
 use anyhow::Context;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Paths are relative to the root and use `/`.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Tree {
     texts: BTreeMap<String, String>,
     paths: BTreeSet<String>,
+    /// Each Rust file read by the parser once, for all rules: that is nearly all of their time.
+    sources: OnceCell<BTreeMap<String, Parsed>>,
+    tests: OnceCell<BTreeSet<String>>,
 }
+
+/// A file, or the line and what the parser said.
+type Parsed = Result<Source, (usize, String)>;
 
 /// Folders that hold nothing of ours, at any depth.
 const SKIPPED: &[&str] = &[".git", "target", "dist", "vendor", "corpus", "artifacts", "coverage"];
@@ -93,6 +101,35 @@ impl Tree {
     /// Our Rust files: path and text.
     pub(crate) fn rust(&self) -> impl Iterator<Item = (&str, &str)> {
         self.texts().filter(|(path, _)| path.ends_with(".rs"))
+    }
+
+    fn parsed(&self) -> &BTreeMap<String, Parsed> {
+        let parse = |(path, text): (&str, &str)| (path.to_owned(), Source::parse(text));
+        self.sources.get_or_init(|| self.rust().map(parse).collect())
+    }
+
+    /// Our Rust files that can be parsed: path and content.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (&str, &Source)> {
+        self.parsed()
+            .iter()
+            .filter_map(|(path, parsed)| Some((path.as_str(), parsed.as_ref().ok()?)))
+    }
+
+    pub(super) fn source(&self, path: &str) -> Option<&Source> {
+        self.parsed().get(path)?.as_ref().ok()
+    }
+
+    /// Our Rust files that cannot be parsed: path, line and what the parser said.
+    pub(super) fn unparsed(&self) -> impl Iterator<Item = (&str, usize, &str)> {
+        self.parsed().iter().filter_map(|(path, parsed)| {
+            let (line, said) = parsed.as_ref().err()?;
+            Some((path.as_str(), *line, said.as_str()))
+        })
+    }
+
+    /// Files that are compiled for tests only.
+    pub(super) fn tests(&self) -> &BTreeSet<String> {
+        self.tests.get_or_init(|| source::test_files(self))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Words: one meaning each (GLOSSARY.md), no loose ends, nothing of one machine.
 
-use super::source::{Source, test_files};
 use super::{Finding, Tree};
 use regex::Regex;
 use std::sync::LazyLock;
@@ -54,10 +53,8 @@ pub(super) fn banned_words(tree: &Tree) -> Vec<Finding> {
             banned_in(path, line, &text, &mut found);
         }
     }
-    let tests = test_files(tree);
-    let product = tree.rust().filter(|(path, _)| !excepted(path) && !tests.contains(*path));
-    for (path, text) in product {
-        let Ok(source) = Source::parse(text) else { continue };
+    let is_product = |path: &str| !excepted(path) && !tree.tests().contains(path);
+    for (path, source) in tree.sources().filter(|(path, _)| is_product(path)) {
         let literals = source.literals();
         for (line, text) in literals.iter().filter(|(line, _)| !source.is_test_line(*line)) {
             banned_in(path, *line, &CODE_SPAN.replace_all(text, ""), &mut found);
@@ -92,8 +89,7 @@ pub(super) fn prose(text: &str) -> Vec<(usize, String)> {
 /// No work left half done, and no test switched off.
 pub(super) fn loose_ends(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (path, text) in tree.rust() {
-        let Ok(source) = Source::parse(text) else { continue };
+    for (path, source) in tree.sources() {
         for (line, mark) in source.marks() {
             match mark.as_str() {
                 "todo!" | "unimplemented!" => {
@@ -140,14 +136,13 @@ pub(super) fn examples(tree: &Tree) -> Vec<Finding> {
 
 /// No absolute path of the machine that somebody worked on. A test may make up a user's home.
 pub(super) fn machine_paths(tree: &Tree) -> Vec<Finding> {
-    let tests = test_files(tree);
     let mut found = Vec::new();
     for (path, text) in tree.texts() {
         for (index, line) in text.lines().enumerate() {
             let Some(said) = MACHINE_PATH.find(line) else { continue };
             let made_up = said.as_str().contains("/home/")
-                && (tests.contains(path)
-                    || Source::parse(text).is_ok_and(|source| source.is_test_line(index + 1)));
+                && (tree.tests().contains(path)
+                    || tree.source(path).is_some_and(|source| source.is_test_line(index + 1)));
             if !made_up {
                 let text = format!("a path of one machine: {}…", said.as_str().trim());
                 found.push(Finding::new(path, index + 1, text));

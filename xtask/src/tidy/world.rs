@@ -1,7 +1,7 @@
 //! Where the world may be touched: sockets, files, threads, the environment and the clock.
 
 use super::layers::{SHELL_LAYER, is_pure, layer_of};
-use super::source::{Named, Source, test_files};
+use super::source::{Named, Source};
 use super::{Finding, Tree};
 
 /// Not in the pure crates. A name ending in `*` stands for all that begins so.
@@ -42,7 +42,7 @@ const SLEEP: &[&str] = &["std::thread::sleep", "std::thread::park_timeout", "tok
 pub(super) fn pure_crates(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, source) in product(tree, is_pure) {
-        for Named { path: named, line } in outside_tests(&source) {
+        for Named { path: named, line } in outside_tests(source) {
             if let Some((_, what)) = WORLD.iter().find(|(pattern, _)| matches(pattern, &named)) {
                 let text = format!("{named} is {what}: not in layers 0-3 (take it as an argument)");
                 found.push(Finding::new(path, line, text));
@@ -62,7 +62,7 @@ pub(super) fn clocks(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut of_binary: Vec<Vec<Finding>> = Vec::new();
     for (path, source) in product(tree, clockless) {
-        let reads: Vec<Finding> = outside_tests(&source)
+        let reads: Vec<Finding> = outside_tests(source)
             .filter(|named| CLOCK.iter().any(|pattern| matches(pattern, &named.path)))
             .map(|named| {
                 let text = format!("{} outside the shells: hand the instant in", named.path);
@@ -86,11 +86,9 @@ pub(super) fn clocks(tree: &Tree) -> Vec<Finding> {
 
 /// A test waits for an event, not for time to pass.
 pub(super) fn sleeping_tests(tree: &Tree) -> Vec<Finding> {
-    let tests = test_files(tree);
     let mut found = Vec::new();
-    for (path, text) in tree.rust().filter(|(path, _)| path.starts_with("crates/")) {
-        let Ok(source) = Source::parse(text) else { continue };
-        let whole = tests.contains(path);
+    for (path, source) in tree.sources().filter(|(path, _)| path.starts_with("crates/")) {
+        let whole = tree.tests().contains(path);
         for Named { path: named, line } in source.paths() {
             let sleeps = SLEEP.iter().any(|pattern| matches(pattern, &named));
             if sleeps && (whole || source.is_test_line(line)) {
@@ -102,15 +100,13 @@ pub(super) fn sleeping_tests(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Parsed files below `crates/NAME/src` that are not tests, of the crates that `of` picks.
-fn product(tree: &Tree, of: impl Fn(&str) -> bool) -> Vec<(&str, Source)> {
-    let tests = test_files(tree);
-    let picked = tree.rust().filter(|(path, _)| {
+fn product(tree: &Tree, of: impl Fn(&str) -> bool) -> impl Iterator<Item = (&str, &Source)> {
+    tree.sources().filter(move |(path, _)| {
         let mut parts = path.split('/');
         let of_crate = (parts.next(), parts.next(), parts.next());
         matches!(of_crate, (Some("crates"), Some(name), Some("src")) if of(name))
-            && !tests.contains(*path)
-    });
-    picked.filter_map(|(path, text)| Some((path, Source::parse(text).ok()?))).collect()
+            && !tree.tests().contains(*path)
+    })
 }
 
 fn outside_tests(source: &Source) -> impl Iterator<Item = Named> {
