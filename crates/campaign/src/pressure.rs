@@ -70,6 +70,11 @@ impl Round {
 /// One round, repeated when the instrument was at fault.
 pub(crate) fn round(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Round {
     runner.pressed.remember(plan);
+    round_apart(runner, case, plan)
+}
+
+/// As [`round`], of conversations that are not what the case presses with.
+pub(crate) fn round_apart(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Round {
     let mut tries = 1;
     loop {
         let round = round_once(runner, case, plan);

@@ -43,7 +43,7 @@ impl Plan {
 }
 
 /// Kinds of pressure of one case that are kept.
-const KINDS_MAX: usize = 4;
+const KEPT_MAX: usize = 4;
 
 /// The largest round of each kind.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl LargestRounds {
             Some(place) if plan.scripts.len() > self.0[place].scripts.len() => {
                 self.0[place] = plan.clone();
             }
-            None if self.0.len() < KINDS_MAX => self.0.push(plan.clone()),
+            None if self.0.len() < KEPT_MAX => self.0.push(plan.clone()),
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! What is sent: the scripts of exchanges, of frames, of segments, and of the probes beside them.
+//! What is sent: the scripts of exchanges, of frames and of segments.
 
 use crate::{GRACE, Runner, habits};
 use dialogue::http2::{Spoken, write};

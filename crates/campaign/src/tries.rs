@@ -63,10 +63,12 @@ pub(crate) fn exchange(
             judgement: &judgement,
         };
         runner.told_of(&execution, struck);
-        let bad = matches!(
-            judgement.outcome,
-            TestOutcome::Fail | TestOutcome::Inconclusive | TestOutcome::Crashed
-        );
+        let bad = match judgement.outcome {
+            TestOutcome::Fail | TestOutcome::Crashed => true,
+            // who is not there may be gone; what was bounded, or not compared, says nothing of the server
+            TestOutcome::Inconclusive => matches!(talk.end, TalkEnd::Unconnected(_)),
+            _ => false,
+        };
         failed += u32::from(bad);
         if kept.as_ref().is_none_or(|kept| bad && kept.judgement.outcome != TestOutcome::Crashed) {
             kept = Some(ExchangeResult {

@@ -1,7 +1,6 @@
 //! Requests with bodies that are changed again and again, by what earlier ones brought to light.
 
-use crate::families::random;
-use crate::families::random::{FAILURES_MAX, HANGS_MAX};
+use crate::families::random::{self, FAILURES_MAX, HANGS_MAX};
 use crate::trail::Suspect;
 use crate::{PLAIN_DEADLINE, Runner, bounds};
 use dialogue::talk::{Talk, TalkEnd};

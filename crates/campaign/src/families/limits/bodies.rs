@@ -1,8 +1,7 @@
 //! What grows in a body: its length, declared and real, its chunks, its trailers.
 
-use super::growth::{Growth, NUMBER_LEAST, Shot};
-use crate::families::limits::growth;
-use crate::families::limits::work;
+use super::growth::{self, Growth, NUMBER_LEAST, Shot};
+use super::work;
 use crate::{Runner, TestTarget};
 use dialogue::talk::Awaited;
 use dialogue::talk::Move;

@@ -1,8 +1,7 @@
 //! What grows in a head.
 
-use super::growth::{Growth, NUMBER_LEAST, Shot};
-use crate::families::limits::growth;
-use crate::families::limits::work;
+use super::growth::{self, Growth, NUMBER_LEAST, Shot};
+use super::work;
 use crate::{Runner, TestTarget};
 use std::fmt::Write;
 use torture::case::{Case, NumberLimit, SizeLimit};

@@ -1,9 +1,8 @@
 //! Which bound is met first: a long method may meet that of the request line, a long line or field
 //! that of the whole head. Told, not judged.
 
-use super::growth::{Boundary, Growth, Shot};
+use super::growth::{self, Boundary, Growth, Shot};
 use super::heads::{begun, ended, filler, joined};
-use crate::families::limits::growth;
 use crate::{Runner, TestTarget};
 use torture::case::{Case, SizeLimit};
 use torture::judge::LimitOutcome;

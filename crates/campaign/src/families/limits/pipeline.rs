@@ -1,7 +1,6 @@
 //! How many requests a connection carries: all at once, and one after the other.
 
-use super::growth::Shot;
-use crate::families::limits::growth;
+use super::growth::{self, Shot};
 use crate::{Runner, habits, spoken};
 use dialogue::replies::RESPONSES_MAX;
 use dialogue::talk::Awaited;

@@ -1,7 +1,6 @@
 //! Many ranges of one page: the response may not be much longer than the page.
 
-use super::growth::Shot;
-use crate::families::limits::growth;
+use super::growth::{self, Shot};
 use crate::{Runner, spoken};
 use dialogue::talk::{Talk, TalkEnd};
 use torture::case::{Case, NumberLimit};

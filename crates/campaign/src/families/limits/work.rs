@@ -1,7 +1,6 @@
 //! What a larger request costs: ten times as much of something may take up to thirty times as long.
 
-use super::growth::{Growth, Shot};
-use crate::families::limits::growth;
+use super::growth::{self, Growth, Shot};
 use crate::findings::Finding;
 use crate::service_time::{LONG_MIN, work_of};
 use crate::{Runner, culprit, habits};

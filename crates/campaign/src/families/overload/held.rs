@@ -1,11 +1,10 @@
 //! twice the rate that the server follows, held for a while.
 
-use super::knee::Course;
+use super::knee::{self, Course};
 use super::load::Flow;
 use super::steps::LoadStep;
 use super::{GRAVE, felt, found, settle, unreached};
 use crate::Runner;
-use crate::families::overload::knee;
 use crate::pressure::SHED_SHARE;
 use torture::case::{Case, OverloadHeld};
 use torture::judge::PressureOutcome;

@@ -1,11 +1,10 @@
 //! a page that costs much is asked for far more often than it can be served, and one that costs
 //! little as often as it easily can.
 
-use super::knee::{Course, Knee};
+use super::knee::{self, Course, Knee};
 use super::load::{Flow, Route};
 use super::steps::LoadStep;
 use super::{GRAVE, felt, found, settle, unreached};
-use crate::families::overload::knee;
 use crate::{PLAIN_DEADLINE, Runner};
 use torture::case::{Case, OverloadMixed};
 use torture::judge;

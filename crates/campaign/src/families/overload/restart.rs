@@ -1,10 +1,9 @@
 //! the server is restarted while well-behaved clients go on.
 
-use super::knee::{Course, Knee};
+use super::knee::{self, Course, Knee};
 use super::load::Flow;
 use super::steps::{LoadedCall, Met};
 use super::{CUT_SHORT, felt, found};
-use crate::families::overload::knee;
 use crate::{Done, Runner, ServerCommand};
 use torture::case::{Case, OverloadRestart};
 use torture::judge::PressureOutcome;

@@ -4,11 +4,10 @@
 mod drift;
 
 use super::found;
-use super::knee::Course;
+use super::knee::{self, Course};
 use super::load::Flow;
 use super::steps::LoadStep;
 use super::{felt, is_ours};
-use crate::families::overload::knee;
 use crate::scripts::LINGER;
 use crate::{GRACE, PLAIN_DEADLINE, Runner, families, gate, scripts};
 use dialogue::talk::TalkScript;
@@ -50,7 +49,7 @@ pub(in crate::families) fn run(
     while runner.now() - began < span && rows.len() < ROWS_MAX {
         let window = window(with, span);
         let flow = Flow::new(0, Nanos::ZERO, window, easy);
-        let scripts = scripts(runner, with, &odd, window, &mut turn);
+        let scripts = odd_scripts(runner, with, &odd, window, &mut turn);
         let course = Course {
             odd: scripts,
             ..Course::new(vec![knee::probed_route(runner)], vec![flow], window)
@@ -144,7 +143,7 @@ fn between(cases: &[Case]) -> Vec<Case> {
     cases.iter().filter(own).cloned().collect()
 }
 
-fn scripts(
+fn odd_scripts(
     runner: &mut Runner<'_>,
     with: &OverloadSoak,
     odd: &[Odd],

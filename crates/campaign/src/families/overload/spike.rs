@@ -1,10 +1,9 @@
 //! a spike far beyond what the server follows, and how long it takes to get over it.
 
-use super::knee::Course;
+use super::knee::{self, Course};
 use super::load::Flow;
 use super::steps::LoadStep;
 use super::{felt, found, settle, unreached};
-use crate::families::overload::knee;
 use crate::{GATE, Runner};
 use torture::case::{Case, OverloadSpike};
 use torture::judge::{PressureOutcome, TestOutcome};

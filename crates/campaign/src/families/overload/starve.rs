@@ -1,11 +1,10 @@
 //! the user's command takes something from the server that it needs, and gives it back.
 
-use super::knee::Course;
+use super::knee::{self, Course};
 use super::load::Flow;
 use super::restart::{easy, ran};
 use super::steps::{LoadedCall, Met};
 use super::{CUT_SHORT, felt, found};
-use crate::families::overload::knee;
 use crate::{GATE, Runner, ServerCommand};
 use torture::case::{Case, OverloadStarve};
 use torture::judge::{LoadOutcome, PressureOutcome};

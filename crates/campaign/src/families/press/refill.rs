@@ -32,10 +32,7 @@ pub(super) fn fill(runner: &mut Runner<'_>, case: &Case, wanted: u64, hold: Nano
     let count = bounds::connections_max(runner.world.governor(), wanted);
     let scripts = (0..count).map(|_| idle(runner)).collect();
     let pace = pace(bounds::opens_max(runner.world.governor(), OPENS));
-    // what fills the places is not what the case presses with
-    let pressed = std::mem::take(&mut runner.pressed);
-    let round = pressure::round(runner, &case.id, &Plan::paced(scripts, pace, hold));
-    runner.pressed = pressed;
+    let round = pressure::round_apart(runner, &case.id, &Plan::paced(scripts, pace, hold));
     let known = round.outcome != PressureOutcome::Inconclusive && !runner.is_stopped();
     known.then(|| round.ended.iter().filter(|one| one.right).count() as u64)
 }
