@@ -127,7 +127,9 @@ fn a_server_that_dies_is_gone() {
     for plan in [open(), closed(None), closed(Some(1))] {
         let server = observe(&plan, Fated::new(Fate::Dies));
         since(&server, Conduct::Gone);
-        assert!(server.broken > 0 && server.detail.contains("refused"), "{}", server.detail);
+        // at a low rate no call is under way when it dies
+        let ended = server.broken > 0 || server.detail.contains("idle connections ended");
+        assert!(ended && server.detail.contains("refused"), "{}", server.detail);
     }
 }
 
