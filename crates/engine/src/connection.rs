@@ -753,18 +753,29 @@ impl Conn {
     }
 
     /// It has served, and no byte of the calls that are on it now has gone out: what ends it came before them.
+    /// Where responses come in any order, calls leave it in any order too, and nobody knows which are written.
     pub(crate) fn is_unwritten(&self) -> bool {
-        let unwritten =
-            |work: &Work| !work.calls.is_empty() && work.calls.len() <= work.unflushed as usize;
+        let unwritten = |work: &Work| {
+            let known = !work.calls.is_empty() && !work.speaker.is_multiplexed();
+            known && work.calls.len() <= work.unflushed as usize
+        };
         self.is_open() && self.has_served() && self.work.as_deref().is_some_and(unwritten)
     }
 
-    /// The bytes of requests that never went out are counted with those that do.
+    /// Of requests that go to another connection those bytes count that went out: the last ones did not.
     pub(crate) fn take_back_unsent(&mut self) {
         let Some(work) = self.work.as_deref_mut() else { return };
-        if let Some(call) = work.calls.front_mut().filter(|_| !work.speaker.is_multiplexed()) {
-            call.bytes_sent = call.bytes_sent.saturating_sub(work.transport.unsent_plaintext());
+        let mut unsent = work.transport.unsent_plaintext();
+        for call in work.calls.iter_mut().rev() {
+            let own = call.bytes_sent.min(unsent);
+            call.bytes_sent -= own;
+            unsent -= own;
         }
+    }
+
+    /// What waits for the socket is encrypted: it cannot be taken back, and a goodbye would go behind it.
+    pub(crate) fn has_sealed(&self) -> bool {
+        self.work.as_deref().is_some_and(|work| work.transport.has_sealed())
     }
 
     /// Takes off the call that a break of the connection hits: the oldest. What has come of its

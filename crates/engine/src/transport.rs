@@ -73,6 +73,11 @@ impl Transport {
         !self.held.is_empty() || self.has_unsent()
     }
 
+    /// Encrypted bytes wait for the socket.
+    pub(crate) fn has_sealed(&self) -> bool {
+        self.tls.is_some() && self.has_unsent()
+    }
+
     /// Bytes of the protocol that neither the socket nor TLS has had.
     pub(crate) fn unsent_plaintext(&self) -> u64 {
         let count = if self.direct { self.out.len() - self.out_at } else { self.held.len() };

@@ -337,8 +337,9 @@ pub struct ConnectionPlan {
     pub per_user: u32,
     /// Connections that a call is put on at most, as one after the other ends before its response.
     pub tries: u16,
-    /// A call whose connection breaks before the response's first byte goes to another one, if that
-    /// connection had answered before: the server ended it while it was idle.
+    /// A call whose request was on its way when the connection broke, before the response's first byte, goes
+    /// to another one, if that connection had answered before. One whose request was still to be written does
+    /// so in any case.
     pub resend: bool,
     /// Connect to this Unix socket, whatever the URL's host.
     pub unix: Option<std::path::PathBuf>,

@@ -355,22 +355,29 @@ fn a_user_pauses_only_where_no_connection_opened() {
     assert!(took < Nanos::from_millis(20), "no pause after a reset: {took:?}");
 }
 
-/// Ten calls of a user to a server that closes each connection so long after its response, without having said
-/// so: failures by class, calls that succeeded, connections, and requests that went out.
-fn closed_behind_each_response(after: Nanos, resend: bool) -> (Vec<(FailureClass, u64)>, [u64; 3]) {
+/// Calls of a user to a server that ends each connection so long after what it answers at once, without having
+/// said so: failures by class, calls that succeeded, connections, and requests that went out.
+fn ended_behind_each_response(
+    (after, end): (Nanos, Action),
+    (calls, pipeline): (u64, u32),
+    resend: bool,
+) -> (Vec<(FailureClass, u64)>, [u64; 3]) {
     let heard = Rc::new(Cell::new((0, 0)));
     let hears = heard.clone();
     let server = script(move |now, _, bytes| {
+        let asked = bytes.windows(4).filter(|four| four == b"\r\n\r\n").count();
         let (requests, length) = hears.get();
-        hears.set((requests + 1, length + bytes.len() as u64));
-        let (at, response) = reply(now, RESPONSE);
-        vec![(at, response), (at + after, Action::End)]
+        hears.set((requests + asked as u64, length + bytes.len() as u64));
+        let mut actions: Vec<_> = (0..asked).map(|_| reply(now, RESPONSE)).collect();
+        actions.push((actions[0].0 + after, end.clone()));
+        actions
     });
-    let mut plan = count_only(1, 10);
+    let mut plan = count_only(1, calls);
     plan.connection.resend = resend;
+    plan.connection.pipeline = pipeline;
     let run = execute(plan, server, 1);
     let total = &run.measurement.total;
-    assert_eq!((total.counts.due, total.counts.in_flight), (10, 0));
+    assert_eq!((total.counts.due, total.counts.in_flight), (calls, 0));
     let (requests, length) = heard.get();
     assert_eq!(total.bytes_sent, length, "what went out counts, and nothing else");
     (classes(&run), [total.counts.succeeded, total.connections.established, requests])
@@ -380,18 +387,24 @@ fn closed_behind_each_response(after: Nanos, resend: bool) -> (Vec<(FailureClass
 /// failure of that call's.
 #[test]
 fn a_close_that_came_with_a_response_fails_no_call() {
-    assert_eq!(closed_behind_each_response(Nanos::ZERO, false), (vec![], [10, 10, 10]));
+    for end in [Action::End, Action::Reset] {
+        let together = (Nanos::ZERO, end);
+        let one = ended_behind_each_response(together.clone(), (10, 1), false);
+        assert_eq!(one, (vec![], [10, 10, 10]), "{together:?}");
+        let three = ended_behind_each_response(together.clone(), (12, 3), false);
+        assert_eq!(three, (vec![], [12, 4, 12]), "{together:?}");
+    }
 }
 
 /// A request that crosses with the close may have been carried out (RFC 9110 section 9.2.2): the plan says
 /// whether it goes out again.
 #[test]
 fn a_request_that_crosses_with_a_close_is_sent_again_if_asked() {
-    let crossing = Nanos(1);
+    let crossing = (Nanos(1), Action::End);
     let failed = vec![(FailureClass::ClosedEarly, 5)];
-    assert_eq!(closed_behind_each_response(crossing, false), (failed, [5, 5, 10]));
+    assert_eq!(ended_behind_each_response(crossing.clone(), (10, 1), false), (failed, [5, 5, 10]));
     // nine went out twice
-    assert_eq!(closed_behind_each_response(crossing, true), (vec![], [10, 10, 19]));
+    assert_eq!(ended_behind_each_response(crossing, (10, 1), true), (vec![], [10, 10, 19]));
 }
 
 /// What a bad server sends, and the class that names it.

@@ -588,8 +588,9 @@ impl TcpStack {
         &mut self.packet[HEADROOM.min(size)..]
     }
 
-    /// Takes in the packet that lies there in the [`TcpStack::room`] that was given. What it has for a reader may stay in it; true
-    /// when it does. That is copied when the next packet is asked room for, so the reader is to have its turn first.
+    /// Takes in the packet at `at` of the [`TcpStack::room`] that was given last. What it has for a reader may
+    /// stay in it; true when it does. That is copied when room is asked for the next packet, so the reader is to
+    /// have its turn first.
     pub fn deliver_here(&mut self, now: Nanos, at: Range<usize>, checked: bool) -> bool {
         let packet = std::mem::take(&mut self.packet);
         let at = at.start + HEADROOM..at.end + HEADROOM;

@@ -6,7 +6,7 @@ use super::response::Came;
 use crate::connection::ConnState;
 use crate::pool::class_of;
 use crate::speaker::{Event, Fault, Heard};
-use conduit::{Io, IoError, Ready, Slot};
+use conduit::{Close, Io, IoError, Ready, Slot};
 use sample::FailureClass;
 use units::Nanos;
 
@@ -299,8 +299,10 @@ impl Worker {
             // the end came with the response before, whose user went on at once
             conn.end_by_server();
             conn.take_back_unsent();
+            // a goodbye would go behind the request that goes elsewhere
+            let how = if conn.has_sealed() { Close::Reset } else { self.close_kind() };
             self.pool.strand(slot);
-            self.close(io, slot, self.close_kind(), now);
+            self.close(io, slot, how, now);
             return self.replace_stranded(io, now);
         }
         match conn.hear_end() {

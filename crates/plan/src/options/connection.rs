@@ -69,7 +69,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting { field: field!(at connection.tries, COUNT_16), bounds: &[least(1.0, "is 0: a call must be put on a connection once; give 1 or more")],
         help: "Connections that a call is put on at most, as one after the other ends before its response", page: "plans", ..ROW },
     Setting { field: field!(at connection.resend, SWITCH),
-        help: "A call goes to another connection where the server had ended an idle one", page: "plans", ..ROW },
+        help: "A call whose request crossed with the end of an idle connection goes to another one", page: "plans", ..ROW },
     Setting { name: "unix", value: "PATH", is_file: true, page: "addresses-and-proxies", field: field!(off connection.unix, PATH),
         help: "Connect to a Unix socket; the URL gives the Host and the path", ..ROW },
     Setting { name: "resolve", value: "HOST:PORT:ADDRESS", page: "addresses-and-proxies",

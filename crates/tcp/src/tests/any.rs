@@ -6,6 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tcp::{Checksums, End, Flow, Head, Outbox, Sources, TcpSettings, TcpStack, flag, read};
 use units::{Nanos, Seed};
 
+/// For a packet that stays: longer than any of 255 bytes sixty times.
+const ROOM: usize = 20_000;
+
 /// Each piece of the data is a byte that says what happens, a length and so many bytes.
 pub(crate) fn packets(data: &[u8]) {
     // the first byte says of which family
@@ -21,6 +24,7 @@ pub(crate) fn packets(data: &[u8]) {
     let mut stack = TcpStack::new(TcpSettings::default(), sources, Checksums::Ours, Seed(1));
     let mut now = Nanos::from_secs(1);
     stack.open(now, 0, peer, true, (None, None)).ok();
+    let mut taken = vec![0; 2 * ROOM].into_boxed_slice();
     let (mut ours, mut rest) = (0, data);
     while let [what, length, behind @ ..] = rest {
         let (piece, next) = behind.split_at(usize::from(*length).min(behind.len()));
@@ -37,6 +41,7 @@ pub(crate) fn packets(data: &[u8]) {
         };
         match what % 8 {
             0 => stack.deliver(now, piece, true),
+            3 if what & 8 != 0 => drop(stack.take(now, 0, &mut taken)),
             1 => now += Nanos::from_millis(u64::from(*length) * 10),
             2 => drop(stack.write(now, 0, piece)),
             3 => drop(stack.read(now, 0, &mut [0; 500])),
@@ -55,8 +60,17 @@ pub(crate) fn packets(data: &[u8]) {
                     ..Head::default()
                 };
                 let mut out = Outbox::new(Checksums::Ours);
-                out.push(&Flow { from: peer, to: from }, &head, [piece, &[]]);
-                out.packets().for_each(|packet| stack.deliver(now, packet, true));
+                // some are as long as what is read where it lies
+                let long = if kind == 7 { piece.repeat(60) } else { piece.to_vec() };
+                out.push(&Flow { from: peer, to: from }, &head, [&long, &[]]);
+                for packet in out.packets() {
+                    if kind == 7 && packet.len() <= ROOM {
+                        stack.room(ROOM)[..packet.len()].copy_from_slice(packet);
+                        stack.deliver_here(now, 0..packet.len(), true);
+                    } else {
+                        stack.deliver(now, packet, true);
+                    }
+                }
             }
         }
         stack.arm(now);
