@@ -14,23 +14,27 @@ pub(crate) fn timespec(span: Nanos) -> Timespec {
     Timespec { tv_sec: (span.0 / 1_000_000_000) as i64, tv_nsec: (span.0 % 1_000_000_000) as i64 }
 }
 
-/// A socket whose connect is under way, or already done; or the path of a Unix socket that has no room for it
-/// yet, to which it is to be tried again.
-pub(crate) fn start<'a>(
-    peer: &'a Peer,
+/// A socket whose connect is under way, or already done; true: it is to be tried again, because the Unix socket
+/// has no room for it yet, or others wait for that (`waited_for`).
+pub(crate) fn start(
+    peer: &Peer,
     options: &OpenOptions,
-) -> Result<(OwnedFd, Option<&'a Path>), Errno> {
+    waited_for: bool,
+) -> Result<(OwnedFd, bool), Errno> {
     match peer {
-        Peer::Tcp(address) => start_tcp(*address, options).map(|fd| (fd, None)),
+        Peer::Tcp(address) => start_tcp(*address, options).map(|fd| (fd, false)),
         Peer::Unix(path) => {
             let fd = socket(AddressFamily::UNIX)?;
+            if waited_for {
+                return Ok((fd, true));
+            }
             match connect_unix(fd.as_fd(), path) {
-                Ok(()) => Ok((fd, None)),
-                Err(Errno::AGAIN) => Ok((fd, Some(path))),
+                Ok(()) => Ok((fd, false)),
+                Err(Errno::AGAIN) => Ok((fd, true)),
                 Err(errno) => Err(errno),
             }
         }
-        Peer::Udp(address) => start_udp(*address, options).map(|fd| (fd, None)),
+        Peer::Udp(address) => start_udp(*address, options).map(|fd| (fd, false)),
         // it is made of datagrams, one layer above
         Peer::Quic { .. } => Err(Errno::AFNOSUPPORT),
     }

@@ -23,7 +23,7 @@ pub use failure::failure_class;
 pub use ring::{RingReactor, probe as probe_ring, why_no_ring};
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
-use room::{RoomQueue, RoomState};
+use room::{LineId, RoomQueue};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -56,12 +56,31 @@ impl std::fmt::Debug for Reactor {
 }
 
 /// What one slot holds.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Socket {
     fd: Option<OwnedFd>,
     /// Counts openings, so that an event of a former connection is known as such.
     generation: u32,
     interest: Interest,
+    /// Of the Unix socket, where it goes to one.
+    line: LineId,
+    /// Its connect found no room yet.
+    waits: bool,
+    /// What became of a connect that waited for room.
+    refused: Option<Errno>,
+}
+
+impl Default for Socket {
+    fn default() -> Socket {
+        Socket {
+            fd: None,
+            generation: 0,
+            interest: Interest::Nothing,
+            line: LineId::NONE,
+            waits: false,
+            refused: None,
+        }
+    }
 }
 
 /// What epoll has been asked to tell about a socket.
@@ -147,22 +166,44 @@ impl Reactor {
         }
     }
 
-    /// Waits until something is ready, or `next` or `until` has come. What is due at `next` is no arrival: nobody
-    /// spins for it.
+    /// Waits until something is ready or `until` has come, the last of it awake.
+    #[inline]
+    fn wait_until(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
+        if until == Nanos::NEVER {
+            return self.poll(None, ready);
+        }
+        let now = monotonic();
+        let sleep = (until - now) - self.spin_span;
+        self.poll(Some(sleep), ready);
+        if !ready.is_empty() || self.spin_span.is_zero() {
+            return;
+        }
+        let start = monotonic();
+        let mut at = start;
+        while at < until && ready.is_empty() {
+            self.poll(Some(Nanos::ZERO), ready);
+            at = monotonic();
+        }
+        self.spun += at - start;
+    }
+
+    /// Tries the connects again that found no room, when that is due.
     #[cold]
-    fn wait_for_room(&mut self, next: Nanos, until: Nanos, ready: &mut Vec<Ready>) {
-        self.poll(Some(next.min(until) - monotonic()), ready);
+    fn look_for_room(&mut self, next: Nanos, ready: &mut Vec<Ready>) {
         let now = monotonic();
         if now < next {
             return;
         }
         let sockets = &self.sockets;
-        let news = self.room.retry(now, |slot, path| {
-            let fd = sockets[slot as usize].fd.as_ref().ok_or(Errno::BADF)?;
-            connect::connect_unix(fd.as_fd(), path)
+        let news = self.room.retry(now, |slot, generation, path| {
+            let socket = &sockets[slot as usize];
+            let fd = socket.fd.as_ref().filter(|_| socket.generation == generation)?;
+            Some(connect::connect_unix(fd.as_fd(), path))
         });
-        for slot in news {
-            let ended = self.room.state(slot).is_some();
+        for (slot, connected) in news {
+            let socket = &mut self.sockets[slot as usize];
+            (socket.waits, socket.refused) = (false, connected.err());
+            let ended = connected.is_err();
             ready.push(Ready { slot, readable: ended, writable: true, ended });
         }
     }
@@ -207,15 +248,15 @@ impl Io for Reactor {
         if self.sockets.len() <= index {
             self.sockets.resize_with(index + 1, Socket::default);
         }
-        let started = connect::start(peer, options);
-        let (fd, no_room) = started.map_err(|errno| self.fail(slot, errno))?;
-        if let Some(path) = no_room {
-            self.room.push(slot, path, monotonic());
-        }
+        let line = self.room.line(peer);
+        let started = connect::start(peer, options, self.room.is_waited_for(line));
+        let (fd, waits) = started.map_err(|errno| self.fail(slot, errno))?;
         let socket = &mut self.sockets[index];
-        socket.fd = Some(fd);
-        socket.generation = socket.generation.wrapping_add(1);
-        socket.interest = Interest::Nothing;
+        let generation = socket.generation.wrapping_add(1);
+        *socket = Socket { fd: Some(fd), generation, line, waits, ..Socket::default() };
+        if waits {
+            self.room.push(line, slot, generation, monotonic());
+        }
         Ok(())
     }
 
@@ -242,10 +283,11 @@ impl Io for Reactor {
                 Ok(count)
             }
             Err(Errno::AGAIN | Errno::NOTCONN) => {
-                match self.room.state(slot) {
-                    None => self.register(slot, Interest::ReadWrite)?,
-                    Some(RoomState::NotYet) => {}
-                    Some(RoomState::Failed(errno)) => return Err(self.fail(slot, errno)),
+                if let Some(errno) = socket.refused {
+                    return Err(self.fail(slot, errno));
+                }
+                if !socket.waits {
+                    self.register(slot, Interest::ReadWrite)?;
                 }
                 Err(IoError::WouldBlock)
             }
@@ -255,17 +297,19 @@ impl Io for Reactor {
 
     #[inline]
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
-        let Some(fd) = &self.sockets[slot as usize].fd else { return Err(failure::closed()) };
+        let socket = &self.sockets[slot as usize];
+        let Some(fd) = &socket.fd else { return Err(failure::closed()) };
         loop {
             match rustix::io::read(fd, &mut *buffer) {
                 Ok(count) => return Ok(count),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Err(IoError::WouldBlock),
+                // it is not connected
+                Err(_) if socket.waits => return Err(IoError::WouldBlock),
                 Err(errno) => {
-                    return Err(match self.room.state(slot) {
+                    return Err(match socket.refused {
                         None => self.fail_in_use(slot, errno),
-                        Some(RoomState::NotYet) => IoError::WouldBlock,
-                        Some(RoomState::Failed(errno)) => self.fail(slot, errno),
+                        Some(refused) => self.fail(slot, refused),
                     });
                 }
             }
@@ -309,8 +353,8 @@ impl Io for Reactor {
         // one that waited for its turn to open, and was ended before that, has no socket
         let Some(socket) = self.sockets.get_mut(slot as usize) else { return };
         socket.generation = socket.generation.wrapping_add(1);
-        self.room.forget(slot);
         if let Some(fd) = socket.fd.take() {
+            self.room.closed(socket.line);
             if how == Close::Reset {
                 connect::linger_zero(fd.as_fd());
             }
@@ -344,25 +388,17 @@ impl Io for Reactor {
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
         ready.clear();
-        if let Some(next) = self.room.next_try() {
-            return self.wait_for_room(next, until, ready);
+        let next = self.room.next_try();
+        match next {
+            // no arrival is due at a next try: nobody spins for it
+            Some(next) if next < until - self.spin_span => {
+                self.poll(Some(next - monotonic()), ready);
+            }
+            _ => self.wait_until(until, ready),
         }
-        if until == Nanos::NEVER {
-            return self.poll(None, ready);
+        if let Some(next) = next {
+            self.look_for_room(next, ready);
         }
-        let now = monotonic();
-        let sleep = (until - now) - self.spin_span;
-        self.poll(Some(sleep), ready);
-        if !ready.is_empty() || self.spin_span.is_zero() {
-            return;
-        }
-        let start = monotonic();
-        let mut at = start;
-        while at < until && ready.is_empty() {
-            self.poll(Some(Nanos::ZERO), ready);
-            at = monotonic();
-        }
-        self.spun += at - start;
     }
 
     fn spin(&self) -> Nanos {

@@ -8,7 +8,7 @@ mod kernel;
 
 pub use kernel::probe;
 
-use crate::room::{RoomQueue, RoomState};
+use crate::room::{LineId, RoomQueue};
 use crate::{Await, connect, failure, monotonic, raw};
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use kernel::{BUFFER, BUFFERS, Completion, KernelRing, Kind, Tag};
@@ -84,6 +84,9 @@ struct RingSocket {
     wants_to_write: bool,
     ended: bool,
     broken: Option<FailureClass>,
+    /// Of the Unix socket, where it goes to one; and whether its connect found no room yet.
+    line: LineId,
+    waits: bool,
     /// The last piece filled its buffer: more may wait in the socket.
     full: bool,
     /// Pieces that came, and how much of the first was read.
@@ -113,6 +116,8 @@ impl Default for RingSocket {
             wants_to_write: false,
             ended: false,
             broken: None,
+            line: LineId::NONE,
+            waits: false,
             full: false,
             first: NONE,
             last: NONE,
@@ -426,22 +431,13 @@ impl RingReactor {
                 }
                 Ok(count)
             }
-            Err(Errno::NOTCONN) if self.room.state(slot).is_some() => Err(self.no_room(slot)),
+            Err(Errno::NOTCONN) if socket.waits => Err(IoError::WouldBlock),
             Err(Errno::AGAIN | Errno::NOTCONN) => {
                 socket.wants_to_write = true;
                 self.want(Kind::Writable, slot);
                 Err(IoError::WouldBlock)
             }
             Err(errno) => Err(failure::of(connect::reason(fd.as_fd(), errno))),
-        }
-    }
-
-    /// What a connect that found no room has come to.
-    #[cold]
-    fn no_room(&self, slot: Slot) -> IoError {
-        match self.room.state(slot) {
-            Some(RoomState::Failed(errno)) => failure::of(errno),
-            _ => IoError::WouldBlock,
         }
     }
 
@@ -453,13 +449,17 @@ impl RingReactor {
             return;
         }
         let sockets = &self.sockets;
-        let news = self.room.retry(now, |slot, path| {
-            let fd = sockets[slot as usize].fd.as_ref().ok_or(Errno::BADF)?;
-            connect::connect_unix(fd.as_fd(), path)
+        let news = self.room.retry(now, |slot, generation, path| {
+            let socket = &sockets[slot as usize];
+            let fd = socket.fd.as_ref().filter(|_| socket.generation == generation)?;
+            Some(connect::connect_unix(fd.as_fd(), path))
         });
-        for slot in news {
-            let ended = self.room.state(slot).is_some();
-            self.tell(slot, Ready { slot, readable: ended, writable: true, ended });
+        for (slot, connected) in news {
+            self.sockets[slot as usize].waits = false;
+            match connected {
+                Ok(()) => self.tell(slot, Ready { writable: true, ..quiet(slot) }),
+                Err(errno) => self.break_off(slot, failure::of(errno)),
+            }
         }
     }
 
@@ -576,11 +576,15 @@ impl Io for RingReactor {
             // a socket of before holds the port until its request was ended
             self.exchange(Await::Now);
         }
-        let (fd, no_room) = connect::start(peer, options).map_err(failure::of)?;
-        if let Some(path) = no_room {
-            self.room.push(slot, path, monotonic());
+        let line = self.room.line(peer);
+        let started = connect::start(peer, options, self.room.is_waited_for(line));
+        let (fd, waits) = started.map_err(failure::of)?;
+        let socket = &mut self.sockets[index];
+        socket.renew(fd);
+        (socket.line, socket.waits) = (line, waits);
+        if waits {
+            self.room.push(line, slot, socket.generation, monotonic());
         }
-        self.sockets[index].renew(fd);
         self.open += 1;
         Ok(())
     }
@@ -648,8 +652,8 @@ impl Io for RingReactor {
         let (receive, watch) = (socket.tag(Kind::Receive, slot), socket.tag(Kind::Writable, slot));
         socket.generation = (socket.generation + 1) & Tag::GENERATIONS;
         self.pieces.drop_all(socket);
-        self.room.forget(slot);
         let Some(fd) = socket.fd.take() else { return };
+        self.room.closed(socket.line);
         self.open -= 1;
         if how == Close::Reset {
             connect::linger_zero(fd.as_fd());
@@ -696,10 +700,10 @@ impl Io for RingReactor {
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
         let next = self.room.next_try();
-        // what is due at `next` is no arrival: nobody spins for it
         let (until, spin_span) = match next {
-            Some(next) => (next.min(until), Nanos::ZERO),
-            None => (until, self.spin_span),
+            // no arrival is due at a next try: nobody spins for it
+            Some(next) if next < until - self.spin_span => (next, Nanos::ZERO),
+            _ => (until, self.spin_span),
         };
         let look = match until {
             _ if !self.heard.is_empty() => Await::Now,

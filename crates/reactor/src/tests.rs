@@ -30,7 +30,7 @@ fn read_some(reactor: &mut Reactor, slot: Slot) -> Result<Vec<u8>, IoError> {
 }
 
 /// Writes, waiting for the connect where needed.
-fn write_all(reactor: &mut Reactor, slot: Slot, bytes: &[u8]) -> Result<(), IoError> {
+fn write_all(reactor: &mut dyn Io, slot: Slot, bytes: &[u8]) -> Result<(), IoError> {
     let mut ready = Vec::new();
     loop {
         match reactor.write(slot, bytes) {
@@ -203,6 +203,14 @@ fn what_was_never_opened_can_be_closed() {
     reactor.close(7, Close::Reset);
 }
 
+/// Both ways to do it; one where there is no io_uring.
+fn worlds() -> Vec<Box<dyn Io>> {
+    let ring = RingReactor::new(Nanos::ZERO).ok();
+    let mut worlds: Vec<Box<dyn Io>> = vec![Box::new(reactor())];
+    worlds.extend(ring.map(|ring| Box::new(ring) as Box<dyn Io>));
+    worlds
+}
+
 /// A Unix socket whose listen queue takes one connection, and has it: what is accepted first.
 fn full_queue(name: &str) -> (std::path::PathBuf, UnixListener, UnixStream) {
     let name = format!("loadstone-reactor-{}-{name}", std::process::id());
@@ -218,10 +226,8 @@ fn full_queue(name: &str) -> (std::path::PathBuf, UnixListener, UnixStream) {
 fn a_connect_waits_for_room_in_the_listen_queue() {
     let (path, listener, _first) = full_queue("room");
     let peer = Peer::Unix(path.clone());
-    let mut worlds: Vec<Box<dyn Io>> = vec![Box::new(reactor())];
-    worlds.extend(RingReactor::new(Nanos::ZERO).ok().map(|ring| Box::new(ring) as Box<dyn Io>));
     let mut ready = Vec::new();
-    for io in &mut worlds {
+    for io in &mut worlds() {
         for slot in [0, 1] {
             io.open(slot, &peer, &OpenOptions::default()).unwrap();
             assert_eq!(io.write(slot, b"ping"), Err(IoError::WouldBlock));
@@ -246,12 +252,72 @@ fn a_connect_waits_for_room_in_the_listen_queue() {
 
 #[test]
 fn a_server_that_goes_away_refuses_who_waits_for_room() {
-    let (path, listener, _first) = full_queue("gone");
-    let mut io = reactor();
-    io.open(0, &Peer::Unix(path.clone()), &OpenOptions::default()).unwrap();
-    assert_eq!(io.write(0, b""), Err(IoError::WouldBlock));
-    drop(listener);
-    assert_eq!(write_all(&mut io, 0, b"ping"), Err(IoError::Failed(FailureClass::Refused)));
-    assert_eq!(io.why(0).as_deref(), Some("Connection refused (os error 111)"));
+    for (number, io) in worlds().iter_mut().enumerate() {
+        let (path, listener, _first) = full_queue(&format!("gone-{number}"));
+        io.open(0, &Peer::Unix(path.clone()), &OpenOptions::default()).unwrap();
+        assert_eq!(io.write(0, b""), Err(IoError::WouldBlock));
+        drop(listener);
+        let refused = IoError::Failed(FailureClass::Refused);
+        assert_eq!(write_all(io.as_mut(), 0, b"ping"), Err(refused));
+        if number == 0 {
+            assert_eq!(io.why(0).as_deref(), Some("Connection refused (os error 111)"));
+        }
+        assert_eq!(io.read(0, &mut [0; 8]), Err(refused));
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+/// Users of which each has its connection served, closes it and opens the next: how many connections were served
+/// at most while one waited.
+fn longest_wait(io: &mut dyn Io, listener: &UnixListener, peer: &Peer, users: u8) -> usize {
+    let mut ready = Vec::new();
+    let mut opened = vec![0; usize::from(users)];
+    let enter = |io: &mut dyn Io, user: u8| {
+        io.open(user.into(), peer, &OpenOptions::default()).unwrap();
+        io.write(user.into(), &[user]).ok();
+    };
+    (0..users).for_each(|user| enter(io, user));
+    let mut longest = 0;
+    for served in 1..=10 * usize::from(users) {
+        let mut user = [0];
+        listener.accept().unwrap().0.read_exact(&mut user).unwrap();
+        let [user] = user;
+        longest = longest.max(served - opened[usize::from(user)]);
+        opened[usize::from(user)] = served;
+        io.close(user.into(), Close::Orderly);
+        enter(io, user);
+        // the place is taken at once, by one of those that wait
+        io.wait(Nanos::ZERO, &mut ready);
+        let next = ready.first().expect("somebody got the place").slot;
+        assert_eq!(io.write(next, &[next as u8]), Ok(1));
+    }
+    longest
+}
+
+#[test]
+fn who_waits_for_room_is_overtaken_by_nobody() {
+    let name = format!("loadstone-reactor-{}-turns", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    for mut io in worlds() {
+        let listener = UnixListener::bind(&path).unwrap();
+        rustix::net::listen(&listener, 3).unwrap();
+        let peer = Peer::Unix(path.clone());
+        assert_eq!(longest_wait(io.as_mut(), &listener, &peer, 40), 40);
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn an_arrival_is_spun_for_while_somebody_waits_for_room() {
+    let (path, _listener, _first) = full_queue("spin");
+    let span = Nanos::from_secs(10);
+    let mut worlds: Vec<Box<dyn Io>> = vec![Box::new(Reactor::new(span).unwrap())];
+    worlds.extend(RingReactor::new(span).ok().map(|ring| Box::new(ring) as Box<dyn Io>));
+    for io in &mut worlds {
+        io.open(0, &Peer::Unix(path.clone()), &OpenOptions::default()).unwrap();
+        let until = monotonic() + Nanos::from_millis(2);
+        io.wait(until, &mut Vec::new());
+        assert!(monotonic() >= until && io.spin() > Nanos::ZERO);
+    }
     std::fs::remove_file(&path).unwrap();
 }
