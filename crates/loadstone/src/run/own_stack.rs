@@ -12,6 +12,7 @@ use ownstack::{
     XdpHook, XdpTrouble,
 };
 use plan::{Plan, StackChoice, XdpMode};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What the report calls the driver. How the packets and sockets of a fleet's agents went is not known
@@ -34,13 +35,33 @@ pub(crate) fn wanted(plan: &Plan) -> bool {
     plan.driver.stack.is_own()
 }
 
+/// The prefix whose addresses our own TCP has in a plan.
+fn prefix(plan: &Plan) -> Option<(IpAddr, u8)> {
+    let prefix = plan.driver.sources.filter(|_| wanted(plan));
+    prefix.map(|prefix| (prefix.network, prefix.bits))
+}
+
+/// The prefix of a plan, and the number of threads that it names: 0 where it names none.
+pub(crate) type PrefixUse = ((IpAddr, u8), u32);
+
+/// `None`: a plan without such a prefix.
+pub(crate) fn prefix_use(plan: &Plan) -> Option<PrefixUse> {
+    Some((prefix(plan)?, plan.driver.threads.unwrap_or(0)))
+}
+
+/// The greatest number of threads that one of those names which use the prefix of `plan`; 0: none does.
+pub(crate) fn threads_of_sharers(plan: &Plan, uses: &[PrefixUse]) -> u32 {
+    let own = prefix(plan);
+    let shared = uses.iter().filter(|(prefix, _)| own == Some(*prefix));
+    shared.map(|(_, threads)| *threads).max().unwrap_or(0)
+}
+
 /// How many threads a plan can have over our own TCP under any load, at most `wished`. Where the user names
 /// addresses and no number of threads, there are no more of these than parts of four addresses, of which two
 /// are of use, and than the parts that stand. Clients decide how many of the threads have work, and make do
 /// with the parts that stand in any case.
 pub(crate) fn threads_most(plan: &Plan, wished: u32) -> u32 {
-    let Some(prefix) = plan.driver.sources.filter(|_| wanted(plan)) else { return wished };
-    let prefix = (prefix.network, prefix.bits);
+    let Some(prefix) = prefix(plan) else { return wished };
     let mut most = wished;
     if plan.driver.threads.is_none() {
         most = most.min(1 << used_bits(prefix).saturating_sub(2));
@@ -160,7 +181,7 @@ pub(crate) fn refit(
 fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
     let paths =
         WantedPath::asked(plan).map(|(_, population, clients)| InsidePaths { population, clients });
-    let prefix = plan.driver.sources.map(|prefix| (prefix.network, prefix.bits));
+    let prefix = prefix(plan);
     let batches = plan.driver.stack == StackChoice::OwnBatches;
     let xdp = plan.driver.stack.xdp().zip(prefix).map(|(choice, prefix)| XdpAsk {
         device: choice.device.clone(),
@@ -231,9 +252,11 @@ fn stand(mut asked: NetworkAsk, threads: u32, parts: u32) -> Result<Arc<OwnNetwo
 fn unlike(ground: &Ground, asked: &NetworkAsk) -> anyhow::Error {
     let (threads, parts) = (asked.workers, ground.threads());
     let (why, way_out) = if threads > parts {
-        let why = format!(
-            "in {parts} parts, one for each thread, where --threads {threads} needs {threads}"
-        );
+        let parts = match parts {
+            1 => "in 1 part, for one thread".to_owned(),
+            parts => format!("in {parts} parts, one for each thread"),
+        };
+        let why = format!("{parts}, where --threads {threads} needs {threads}");
         (why, "the same --threads")
     } else {
         (
@@ -320,6 +343,28 @@ mod tests {
         assert_eq!(of("fd00::/124", None, 1_024), 4);
         // what the user chose is refused where it does not fit
         assert_eq!(of("10.80.0.128/30", Some(2), 2), 2);
+    }
+
+    #[test]
+    fn a_prefix_is_divided_for_the_threads_of_its_own_plans() {
+        let plan = |stack, sources: Option<&str>, threads| {
+            let mut plan = Plan::for_url("http://127.0.0.1/".parse().unwrap());
+            plan.driver.stack = stack;
+            plan.driver.sources = sources.map(|it| plan::rules::parse_sources(it).unwrap());
+            plan.driver.threads = threads;
+            plan
+        };
+        let plans = [
+            plan(StackChoice::Own, Some("10.80.0.128/28"), Some(1)),
+            plan(StackChoice::Kernel, None, Some(8)),
+            plan(StackChoice::Own, Some("10.80.0.128/26"), Some(4)),
+            plan(StackChoice::Own, Some("10.80.0.128/28"), Some(2)),
+            plan(StackChoice::Own, None, Some(16)),
+            plan(StackChoice::Own, Some("10.80.0.144/28"), None),
+        ];
+        let uses: Vec<PrefixUse> = plans.iter().filter_map(prefix_use).collect();
+        let threads = plans.iter().map(|plan| threads_of_sharers(plan, &uses));
+        assert_eq!(threads.collect::<Vec<_>>(), [2, 0, 4, 2, 0, 0]);
     }
 
     #[test]

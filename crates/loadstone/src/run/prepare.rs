@@ -62,7 +62,7 @@ pub(crate) enum Loads {
     /// The plan's.
     One,
     /// Trials, of which each may have another load, and another number of threads: `threads` is the
-    /// greatest that a plan of theirs names.
+    /// greatest that a plan of theirs names which uses the same prefix.
     Several { threads: u32 },
 }
 

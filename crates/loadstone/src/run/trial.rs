@@ -7,7 +7,7 @@ use super::prepare::{Loads, Prepared};
 use super::scripted::Stages;
 use super::threads::Watcher;
 use super::watchers::Watchers;
-use super::{assemble, reach_unless_interrupted};
+use super::{assemble, own_stack, reach_unless_interrupted};
 use crate::calibration::Calibration;
 use crate::exit::Failure;
 use engine::Setup;
@@ -41,7 +41,8 @@ pub(crate) enum Reached {
 /// # Errors
 /// Names without an address, TLS settings that cannot be used, limits that the plan cannot keep.
 pub(crate) fn reach(plan: &Plan, name: &str, session: &TrialSession) -> Result<Reached, Failure> {
-    let loads = Loads::Several { threads: session.threads };
+    let threads = own_stack::threads_of_sharers(plan, &session.prefixes);
+    let loads = Loads::Several { threads };
     let Some((prepared, found)) = reach_unless_interrupted(plan, loads)? else {
         return Ok(Reached::Interrupted);
     };
@@ -59,8 +60,8 @@ pub(crate) fn reach(plan: &Plan, name: &str, session: &TrialSession) -> Result<R
 /// What every trial of a session shares.
 pub(crate) struct TrialSession {
     pub(crate) environment: Environment,
-    /// The greatest number of threads that a plan of its targets names.
-    threads: u32,
+    /// Of the plans of its targets.
+    prefixes: Vec<own_stack::PrefixUse>,
     pub(crate) calibration: Option<Calibration>,
     /// Where the trials are written while they run.
     pub(crate) keeping: Keeping,
@@ -77,12 +78,11 @@ pub(crate) struct TrialSession {
 impl TrialSession {
     /// A session of the targets of these plans.
     pub(crate) fn of<'a>(plans: impl IntoIterator<Item = &'a Plan>) -> TrialSession {
-        let threads = plans.into_iter().filter_map(|plan| plan.driver.threads).max();
         let environment = host::environment();
         let calibration = Calibration::load(&environment);
         TrialSession {
             environment,
-            threads: threads.unwrap_or(0),
+            prefixes: plans.into_iter().filter_map(own_stack::prefix_use).collect(),
             calibration,
             keeping: Keeping::nowhere(),
             trials: Cell::new(0),
