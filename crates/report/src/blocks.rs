@@ -13,7 +13,7 @@ pub(crate) fn conduct(server: &ConductRecord) -> Block {
         label: "Server",
         mood: if server.state.is_good() { Mood::Good } else { Mood::Bad },
         word: server.state.word().to_owned(),
-        detail: server.detail().to_owned(),
+        sentence: server.sentence.clone(),
         example: server.example.clone(),
         ..Notice::default()
     })

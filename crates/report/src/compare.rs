@@ -288,7 +288,9 @@ fn power(told: &mut Document, report: &CompareRecord) {
     if any {
         // what stands at the margin must not read as another row
         told.add(Forms::LONG, [Block::Gap]);
-        told.add(forms, [say(Voice::Note, method(report))]);
+        told.add(forms, [say(Voice::Note, method(report, DELTA))]);
+        // Markdown has the table of differences alone
+        told.add(Forms::MARKDOWN, [say(Voice::Note, method(report, ""))]);
     }
 }
 
@@ -306,7 +308,12 @@ fn power_row(one: &DifferenceRecord) -> Vec<String> {
     ]
 }
 
-fn method(report: &CompareRecord) -> String {
+/// What the last column of [`power`] means.
+const DELTA: &str =
+    "Cliff's delta: 1 when every run of B lies above every run of A, -1 when below; ";
+
+/// How it was judged, and what signs mean; `more` stands before what is said of the units.
+fn method(report: &CompareRecord, more: &str) -> String {
     let (within, over) = match report.order.is_empty() {
         true => ("over all runs", "runs"),
         false => ("within the blocks", "blocks"),
@@ -320,8 +327,7 @@ fn method(report: &CompareRecord) -> String {
     let resamples = show::count(u64::from(report.resamples));
     format!(
         "p: how often labels drawn anew make any of these figures differ as much, {within}; intervals: \
-         bootstrap over {over}, {resamples} resamples. Cliff's delta: 1 when every run of B lies above \
-         every run of A, -1 when below; pp: percentage points.{family}"
+         bootstrap over {over}, {resamples} resamples. {more}pp: percentage points.{family}"
     )
 }
 

@@ -162,15 +162,18 @@ fn what_was_done(told: &mut Document, report: &RampRecord) {
 /// The figures of each target: in frames of a single one, side by side of several.
 fn figures(told: &mut Document, report: &RampRecord) {
     let curves = report.curves();
-    let columns = std::iter::once("target").chain(prose::FIGURES.map(|(name, _)| name));
+    let targets = [Column::from("target").only(Forms::WIDE), Column::from("").only(LONG)];
+    let columns = prose::FIGURES.map(|(name, forms, _)| Column::from(name).only(forms));
     let rows = report.labels.iter().zip(&curves).map(|(label, curve)| {
-        let figures = prose::FIGURES.map(|(_, figure)| {
+        let figures = prose::FIGURES.map(|(.., figure)| {
             let (value, text) = figure(report.axis, curve);
             TableCell::by(value, text)
         });
-        std::iter::once(printable(label, 80).into()).chain(figures).collect::<Vec<_>>()
+        let names = [80, 40].map(|room| TableCell::from(printable(label, room)));
+        names.into_iter().chain(figures).collect::<Vec<_>>()
     });
-    let table = DataTable::new(columns.map(Column::from)).sortable().with(rows);
+    let columns = targets.into_iter().chain(columns);
+    let table = DataTable::new(columns).sortable().with(rows);
     let mut forms = MARKDOWN;
     if report.labels.len() > 1 {
         told.add(LONG, [heading("Side by side")]);

@@ -29,6 +29,8 @@ impl Forms {
     /// Text, but for the brief one.
     pub(crate) const LONG: Forms = Forms(2 | 4);
     pub(crate) const TEXT: Forms = Forms(1 | 2 | 4);
+    /// What has room for wide cells.
+    pub(crate) const WIDE: Forms = Forms(8 | 16);
     pub(crate) const ALL: Forms = Forms(31);
 
     pub(crate) fn has(self, form: Forms) -> bool {
@@ -193,8 +195,8 @@ pub(crate) struct Notice {
     pub(crate) mood: Mood,
     /// In colour.
     pub(crate) word: String,
-    /// What goes on with the word.
-    pub(crate) detail: String,
+    /// A whole sentence that begins with the word; empty: the word stands alone.
+    pub(crate) sentence: String,
     /// What the word means, said where there is room.
     pub(crate) meaning: &'static str,
     /// One of the server's own responses, as an example.
@@ -204,6 +206,13 @@ pub(crate) struct Notice {
     pub(crate) shown: (usize, usize),
     /// In place of reasons: sentences.
     pub(crate) items: Vec<Words>,
+}
+
+impl Notice {
+    /// The sentence behind its word: it begins with a colon or a blank.
+    pub(crate) fn behind_word(&self) -> &str {
+        self.sentence.strip_prefix(&self.word).unwrap_or(&self.sentence)
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -295,7 +295,7 @@ fn cases(told: &mut Document, record: &TortureRecord) {
     }
     let columns = [
         Column::from("Case"),
-        Column::text(""),
+        Column::text("Title"),
         Column::word("Outcome"),
         Column::word("Level"),
         Column::from("Duration"),

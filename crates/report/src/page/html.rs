@@ -127,7 +127,9 @@ fn caution(said: &Caution) -> Markup {
 }
 
 fn notice(said: &Notice) -> Markup {
-    let goes_on = if said.detail.is_empty() { said.meaning } else { said.detail.as_str() };
+    // the look of the word stands for the colon
+    let behind = said.behind_word().trim_start_matches(':').trim_start();
+    let goes_on = if said.sentence.is_empty() { said.meaning } else { behind };
     html! {
         section class=(format!("verdict {}", class(said.mood))) {
             p class="word" {
@@ -156,7 +158,8 @@ fn facts(list: &FactList) -> Markup {
     html! {
         dl class="facts" {
             @for (label, words) in &list.rows {
-                dt { (words::capitalised(label)) } dd { (inline(words)) }
+                @if !label.is_empty() { dt { (words::capitalised(label)) } }
+                dd { (inline(words)) }
             }
         }
     }

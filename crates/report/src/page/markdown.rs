@@ -42,10 +42,7 @@ impl Markdown {
                 let text = data_table(one);
                 self.put(&text);
             }
-            Block::Code(code) => {
-                let lines: String = code.lines().map(|line| format!("    {line}\n")).collect();
-                self.put(&format!("{lines}\n"));
-            }
+            Block::Code(code) => self.put(&fenced(code)),
             Block::List(items) => items.iter().for_each(|item| self.item(&inline(item))),
             Block::Findings(all) => all.iter().for_each(|one| self.item(&finding(one))),
             Block::Details(one) => self.details(one),
@@ -93,9 +90,10 @@ impl Markdown {
     }
 
     fn notice(&mut self, said: &Notice) {
-        if !said.detail.is_empty() {
-            let (label, word) = (said.label, &said.word);
-            self.paragraph(&format!("**{label} {word}:** {}", plain(&said.detail)));
+        if !said.sentence.is_empty() {
+            let (label, word, behind) = (said.label, &said.word, said.behind_word());
+            let (colon, rest) = behind.strip_prefix(':').map_or(("", behind), |rest| (":", rest));
+            self.paragraph(&format!("**{label} {word}{colon}** {}", plain(rest.trim_start())));
         }
         if let Some(example) = &said.example {
             self.paragraph(&format!("It responds: {}", plain(example)));
@@ -121,6 +119,13 @@ fn inline(words: &Words) -> String {
         other => plain(other.bare()),
     };
     words.0.iter().map(piece).collect()
+}
+
+/// Code between fences that are longer than any run of backticks in it.
+fn fenced(code: &str) -> String {
+    let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(3.max(longest + 1));
+    format!("{fence}\n{}\n{fence}\n\n", code.trim_end_matches('\n'))
 }
 
 fn finding(one: &Remedy) -> String {

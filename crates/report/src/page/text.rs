@@ -106,12 +106,9 @@ fn sentence(page: &mut Page, said: &Sentence) {
 
 /// The word in its column and in colour, then so many reasons, the first of them with advice.
 fn notice(page: &mut Page, said: &Notice) {
-    let told = match said.detail.as_str() {
-        "" => said.word.clone(),
-        detail => format!("{}: {detail}", said.word),
-    };
+    let told = if said.sentence.is_empty() { &said.word } else { &said.sentence };
     let begin = page.mark();
-    page.fact(said.label, &told);
+    page.fact(said.label, told);
     page.paint(begin, &said.word, code(said.mood));
     if let Some(example) = &said.example {
         page.fact("", &format!("it responds: {example}"));
@@ -195,7 +192,7 @@ fn cells(table: &DataTable, row: &TableRow, form: Forms) -> Vec<String> {
     };
     let mut cells: Vec<String> = table.columns(form).map(cell).collect();
     let before = match row.look {
-        RowLook::Plain | RowLook::SetAside => "",
+        RowLook::Plain | RowLook::Rest | RowLook::SetAside => "",
         RowLook::Part => "  ",
         RowLook::Sum => "= ",
     };

@@ -318,7 +318,7 @@ pub(super) fn law(axis: Axis, curve: &Curve) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if let Some(found) = &curve.kneedle {
         let rule = found.rule.trim_start_matches("Kneedle, ");
-        facts.push(("Kneedle", format!("{} ({rule})", load(axis, found.at.at))));
+        facts.push(("Kneedle", format!("{}; {rule}", with_ends(axis, &found.at, TO))));
     }
     if let Some(at) = curve.power_at {
         let text = format!("throughput over response time is largest at {}", load(axis, at));

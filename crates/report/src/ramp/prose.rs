@@ -1,8 +1,9 @@
 //! What is said of a ramp beside [`super::answer`]: the answer as prose, and the figures of each target in
 //! columns.
 
-use super::RampRecord;
 use super::answer::{TO, level, rules, with_ends};
+use super::{LONG, RampRecord};
+use crate::section::Forms;
 use crate::words;
 use stats::State;
 use stats::curve::{Axis, Capacity, CapacityEnd, Curve, Overload, OverloadShape};
@@ -18,23 +19,33 @@ pub(super) fn shape(overload: &Overload) -> &'static str {
     }
 }
 
-/// Name of a figure of a curve, and how it is had: as a number to sort by, and as text.
-pub(super) type CurveFigure = (&'static str, fn(Axis, &Curve) -> (f64, String));
+/// Name of a figure of a curve, the forms that have it, and how it is had: as a number to sort by, and as
+/// text.
+pub(super) type CurveFigure = (&'static str, Forms, fn(Axis, &Curve) -> (f64, String));
 
-pub(super) const FIGURES: [CurveFigure; 5] = [
-    ("peak goodput", |_, curve| {
+/// Names of targets need the room of a terminal: there cells are short, and of whole numbers.
+pub(super) const FIGURES: [CurveFigure; 8] = [
+    ("peak goodput", Forms::WIDE, |_, curve| {
         let peak = curve.peak.map_or(f64::NAN, |peak| peak.at);
         (or_zero(peak), level(Axis::Rate, peak))
     }),
-    ("knee", |axis, curve| {
+    ("peak", LONG, |_, curve| {
+        let peak = curve.peak.map_or(f64::NAN, |peak| peak.at.round());
+        (or_zero(peak), level(Axis::Rate, peak))
+    }),
+    ("knee", Forms::ALL, |axis, curve| {
         let at = curve.knee.as_ref().map_or(f64::NAN, |knee| knee.at.at);
         (or_zero(at), level(axis, at))
     }),
-    ("capacity", |axis, curve| match &curve.capacity {
+    ("capacity", Forms::WIDE, |axis, curve| match &curve.capacity {
         None => (0.0, "-".to_owned()),
-        Some(found) => (or_zero(found.at.at), capacity(axis, found)),
+        Some(found) => (or_zero(found.at.at), capacity(axis, found, AT_LEAST)),
     }),
-    ("overload", |_, curve| {
+    ("capacity", LONG, |axis, curve| match &curve.capacity {
+        None => (0.0, "-".to_owned()),
+        Some(found) => (or_zero(found.at.at), capacity(axis, found, ">")),
+    }),
+    ("overload", Forms::WIDE, |_, curve| {
         let share = curve.overload.kept_share;
         let text = match curve.overload.shape {
             OverloadShape::Unseen => "-".to_owned(),
@@ -42,7 +53,15 @@ pub(super) const FIGURES: [CurveFigure; 5] = [
         };
         (or_zero(share), text)
     }),
-    ("recovery", |_, curve| {
+    ("kept", LONG, |_, curve| {
+        let share = curve.overload.kept_share;
+        let text = match curve.overload.shape {
+            OverloadShape::Unseen => "-".to_owned(),
+            _ => show::share(share),
+        };
+        (or_zero(share), text)
+    }),
+    ("recovery", Forms::ALL, |_, curve| {
         let recovery_s = curve.overload.recovery_s;
         let text = match recovery_s {
             s if s.is_nan() => "-".to_owned(),
@@ -57,11 +76,14 @@ fn or_zero(value: f64) -> f64 {
     if value.is_finite() { value } else { 0.0 }
 }
 
-fn capacity(axis: Axis, found: &Capacity) -> String {
+const AT_LEAST: &str = "at least";
+
+/// Behind `at_least` where it is not known how far it reaches.
+fn capacity(axis: Axis, found: &Capacity, at_least: &str) -> String {
     match found.how {
         CapacityEnd::Bracketed => level(axis, found.at.at),
         CapacityEnd::NeverMissed | CapacityEnd::ClientLimited => {
-            format!("at least {}", level(axis, found.at.low))
+            format!("{at_least} {}", level(axis, found.at.low))
         }
         CapacityEnd::NeverMet => "none".to_owned(),
     }
@@ -107,7 +129,7 @@ fn one_answer(name: &str, axis: Axis, curve: &Curve) -> String {
         format!(" and gives at most {} good responses a second.", peak.trim_end_matches("/s"));
     let asked = curve.capacity.as_ref().filter(|found| !found.objectives.is_empty());
     let asked = asked.map_or_else(String::new, |found| {
-        format!(" Its capacity with {}: {}.", rules(found), capacity(axis, found))
+        format!(" Its capacity with {}: {}.", rules(found), capacity(axis, found, AT_LEAST))
     });
     let kept = show::share(curve.overload.kept_share);
     let past = match curve.overload.shape {

@@ -3,7 +3,7 @@
 use crate::blocks::{count_cell, longest_cell, quantile, quantile_cell};
 use crate::section::{
     Block, Column, ColumnKind, DataTable, Document, Forms, RowLook, TableCell, TableRow, Voice,
-    heading, led, subheading,
+    heading, led, say, subheading,
 };
 use crate::{Headline, RunRecord, RunTimes, facts, figures, words};
 use record::run::{RunHist, UrlRecord};
@@ -245,7 +245,7 @@ pub(super) fn per_url(told: &mut Document, forms: Forms, report: &RunRecord, row
     }
     let shown = if urls.len() > rows_max { rows_max - 1 } else { urls.len() };
     let (shown, folded) = urls.split_at(shown);
-    let mut rows: Vec<Vec<TableCell>> = shown
+    let mut rows: Vec<TableRow> = shown
         .iter()
         .map(|row| {
             let counts = (row.count, row.failed + row.timed_out);
@@ -254,6 +254,7 @@ pub(super) fn per_url(told: &mut Document, forms: Forms, report: &RunRecord, row
                 counts,
                 &report.hist_of_target(row.target),
             )
+            .into()
         })
         .collect();
     if !folded.is_empty() {
@@ -262,10 +263,15 @@ pub(super) fn per_url(told: &mut Document, forms: Forms, report: &RunRecord, row
         folded.iter().for_each(|row| all.merge(&report.hist_of_target(row.target)));
         let name = format!("{} more", show::count(folded.len() as u64));
         let counts = (sum(|row| row.count), sum(|row| row.failed + row.timed_out));
-        rows.push(ended_row(name, counts, &all));
+        rows.push(TableRow { look: RowLook::Rest, ..ended_row(name, counts, &all).into() });
     }
-    let title = if report.journeys.is_some() { "Per step" } else { "Per URL" };
-    told.add(forms, [ended_table((title, title), ["calls", "failed"].map(Column::from), rows)]);
+    let (title, head) =
+        if report.journeys.is_some() { ("Per step", "step") } else { ("Per URL", "URL") };
+    let counts = ["calls", "failed"].map(Column::from);
+    told.add(forms, [ended_table((title, title), head, counts, rows)]);
+    let left_out = words::counted(folded.len() as u64, "row");
+    let note = || say(Voice::Note, format!("{left_out} more in the JSON."));
+    told.add(forms & Forms::PAGE, (!folded.is_empty()).then(note));
 }
 
 /// Kinds of clients, each behind its own kind of path.
@@ -278,7 +284,7 @@ pub(super) fn clients(told: &mut Document, forms: Forms, report: &RunRecord) {
         cells
     });
     let columns = ["clients", "calls", "failed"].map(Column::from);
-    let table = ended_table(("Behind", "By kind of clients"), columns, rows);
+    let table = ended_table(("Behind", "By kind of clients"), "behind", columns, rows);
     told.add(forms, (!report.by_clients.is_empty()).then_some(table));
 }
 
@@ -294,7 +300,7 @@ pub(super) fn scenarios(told: &mut Document, forms: Forms, report: &RunRecord) {
         cells
     });
     let columns = ["calls", "failed", "per second"].map(Column::from);
-    let table = ended_table(("Per scenario", "By scenario"), columns, rows);
+    let table = ended_table(("Per scenario", "By scenario"), "scenario", columns, rows);
     told.add(forms, (!all.is_empty()).then_some(table));
     let load = |row: &record::run::ScenarioRecord| {
         led("  ", Voice::Plain, format!("{}: {}", name(row), row.load))
@@ -310,7 +316,8 @@ pub(super) fn journeys(told: &mut Document, forms: Forms, report: &RunRecord) {
         ended_row(words::printable(&row.name, 400), counts, &report.hist_of_transaction(place))
     });
     let columns = ["done", "failed"].map(Column::from);
-    told.add(forms, [ended_table(("Together", "Steps together"), columns, rows)]);
+    let names = ("Together", "Steps together");
+    told.add(forms, [ended_table(names, "journey or block", columns, rows)]);
     let notes = journeys.notes();
     if notes.is_empty() {
         return;
@@ -324,15 +331,16 @@ pub(super) fn journeys(told: &mut Document, forms: Forms, report: &RunRecord) {
     told.add(forms, (more > 0).then(|| said(format!("{more} more in the JSON"))));
 }
 
-/// A row for each name: counts, then times.
-fn ended_table(
+/// A row for each name, which is one of a `head`: counts, then times.
+fn ended_table<R: Into<TableRow>>(
     (name, title): (&str, &str),
+    head: &str,
     counts: impl IntoIterator<Item = Column>,
-    rows: impl IntoIterator<Item = Vec<TableCell>>,
+    rows: impl IntoIterator<Item = R>,
 ) -> Block {
     let p90 = Column::from("p90").only(Forms::PAGE);
     let times = ["p50".into(), p90, "p99".into(), "max".into()];
-    let columns = std::iter::once(Column::new(ColumnKind::Name, "")).chain(counts).chain(times);
+    let columns = std::iter::once(Column::new(ColumnKind::Name, head)).chain(counts).chain(times);
     Block::Table(DataTable::new(columns).named(name, title).sortable().with(rows))
 }
 

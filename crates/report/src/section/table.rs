@@ -59,6 +59,8 @@ pub(crate) enum RowLook {
     /// A part of the row above.
     Part,
     Sum,
+    /// All rows for which there is no room: it stays the last, however the others are sorted.
+    Rest,
     /// Used in no figure.
     SetAside,
 }

@@ -3,6 +3,7 @@
 use super::rendered::{markdown, side_by_side};
 use super::{curves, fixtures, rendered};
 use crate::ramp::RampRecord;
+use crate::section::{Block, Document, Forms, title};
 use crate::{Finding, markdown_of_compare, markdown_of_many, markdown_of_ramp};
 use stats::diagnosis::Confidence;
 
@@ -47,4 +48,14 @@ fn what_others_wrote_stays_text() {
         assert!(!text.contains(active), "{active}: {text}");
     }
     assert!(!text.contains("\n# d"), "{text}");
+}
+
+/// Behind a list an indented line would be a part of its last item.
+#[test]
+fn code_stands_between_fences_longer_than_its_own() {
+    let mut told = Document::default();
+    told.add(Forms::MARKDOWN, [Block::List(vec!["one".into()])]);
+    told.add(Forms::MARKDOWN, [Block::Code("a = '````'\n".to_owned()), title("End")]);
+    let text = crate::page::markdown::markdown(&told);
+    assert_eq!(text, "- one\n\n`````\na = '````'\n`````\n\n### End\n\n");
 }

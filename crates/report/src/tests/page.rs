@@ -4,7 +4,7 @@ use super::rendered::{html, ramp_html, side_by_side};
 use super::watching::watched;
 use super::{curves, fixtures, rendered, tortures};
 use crate::ramp::RampRecord;
-use crate::{RunReport, html_of_many};
+use crate::{RunRecord, RunReport, html_of_many};
 use base64::Engine;
 use sample::FailureClass::{self, ClosedEarly, Refused, Reset, Status, Tls};
 use sha2::Digest;
@@ -481,4 +481,37 @@ fn a_difference_beyond_the_axis_is_marked_with_its_size() {
     assert_eq!(far.matches("<circle").count(), 2 * 2, "a point for each of the others, twice");
     let near = crate::compare::html(&rendered::session(1.07, 0.96, &[]));
     assert!(!near.contains("beyond\""), "no mark is of that class: {near}");
+}
+
+/// The script makes a button of each head, and a button wants a word.
+#[test]
+fn each_column_that_can_be_sorted_has_a_head() {
+    for page in PAGES.iter().chain([&html(&fixtures::of_journeys())]) {
+        for table in page.split("<table class=\"sortable").skip(1) {
+            let (heads, _) = table.split_once("</tr>").unwrap();
+            assert!(heads.contains("<th") && !heads.contains("></th>"), "{heads}");
+        }
+    }
+    assert!(html(&fixtures::troubled()).contains("<th>URL</th>"));
+    assert!(html(&fixtures::of_journeys()).contains("<th>journey or block</th>"));
+}
+
+#[test]
+fn a_fact_that_goes_on_has_no_empty_label() {
+    let gone_on = PAGES.iter().filter(|page| page.contains("</dd><dd>")).count();
+    assert!(gone_on > 0);
+    assert!(PAGES.iter().all(|page| !page.contains("<dt></dt>")));
+}
+
+#[test]
+fn urls_without_room_are_one_row_that_is_not_sorted() {
+    let mut record = RunRecord::of(&fixtures::troubled());
+    let last = record.per_url.last().unwrap().clone();
+    record.per_url.resize(156, last);
+    let page = crate::html(&record);
+    let (_, row) = page.split_once("<tr class=\"rest\">").expect("a row for the rest");
+    assert!(row.starts_with("<td class=\"url\">57 more</td>"), "{row}");
+    let (table, note) = row.split_once("</table></div>").unwrap();
+    assert_eq!(table.matches("<tr").count(), 0, "it is the last");
+    assert!(note.starts_with("<p class=\"note\">57 rows more in the JSON.</p>"), "{note}");
 }

@@ -5,7 +5,7 @@ use super::rendered::{ramp_html, ramp_json as json, ramp_text as text};
 use crate::Style;
 use crate::ramp::{Purpose, RampRecord, RampReport, csv};
 use serde_json::Value;
-use stats::curve::Curve;
+use stats::curve::{CapacityEnd, Curve, OverloadShape, Span};
 use stats::{CauseId, State};
 
 const PLAIN: Style =
@@ -65,6 +65,33 @@ fn two_servers_in_plain_ascii() {
     insta::assert_snapshot!(text(&ramp(&["prefork", "cgi"]), style));
 }
 
+/// Long figures leave room for names that are alike but in their middle.
+#[test]
+fn side_by_side_servers_can_be_told_apart() {
+    let labels = ["http://127.0.0.1:2020/prefork/work", "http://127.0.0.1:2020/threads/work"];
+    let mut report = ramp(&labels);
+    report.axis = stats::curve::Axis::Population;
+    for curve in &mut report.curves {
+        let span = |at: f64| Span { at, low: at, high: f64::INFINITY };
+        curve.peak = Some(Span { at: 98_765.4, low: 98_000.0, high: 99_000.0 });
+        curve.knee.as_mut().unwrap().at = span(12_345.0);
+        let capacity = curve.capacity.as_mut().unwrap();
+        (capacity.how, capacity.at) = (CapacityEnd::NeverMissed, span(12_345.0));
+        (curve.overload.shape, curve.overload.kept_share) = (OverloadShape::Collapse, 0.512);
+        curve.overload.recovery_s = f64::INFINITY;
+    }
+    let shown = text(&report, PLAIN);
+    let rows: Vec<&str> =
+        shown.lines().skip_while(|line| *line != "Side by side").skip(1).take(3).collect();
+    assert!(rows.iter().all(|row| row.chars().count() <= 80), "{shown}");
+    let figures = "98,765/s  12,345 users  > 12,345 users  51.2 %  not seen";
+    let names: Vec<&str> = rows[1..].iter().filter_map(|row| row.strip_suffix(figures)).collect();
+    assert_eq!(names.len(), 2, "{shown}");
+    assert_ne!(names[0], names[1], "{shown}");
+    let page = ramp_html(&report);
+    assert!(page.contains("at least 12,345 users") && page.contains("collapse, 51.2 % kept"));
+}
+
 #[test]
 fn quiet_is_verdict_and_answer() {
     let style = Style { quiet: true, ..PLAIN };
@@ -113,9 +140,7 @@ fn nothing_is_concluded_from_crumbs() {
 
 #[test]
 fn a_capacity_in_a_few_words() {
-    let of = |axis, at, low, high| {
-        crate::ramp::capacity_in_words(axis, &stats::curve::Span { at, low, high })
-    };
+    let of = |axis, at, low, high| crate::ramp::capacity_in_words(axis, &Span { at, low, high });
     let (rate, users) = (stats::curve::Axis::Rate, stats::curve::Axis::Population);
     assert_eq!(of(rate, 261.4, 240.0, 300.0), "261.4/s");
     assert_eq!(of(users, 64.0, 64.0, f64::INFINITY), "64 users or more");
@@ -246,7 +271,6 @@ fn causes_are_told_once_with_the_number_of_steps() {
 
 #[test]
 fn an_objective_is_missed_only_above_measured_loads() {
-    use stats::curve::{CapacityEnd, Span};
     let mut report = ramp(&["one"]);
     assert!(!missed(&report));
     let capacity = report.curves[0].capacity.as_mut().unwrap();

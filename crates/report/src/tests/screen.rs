@@ -1,7 +1,8 @@
 use super::fixtures;
 use super::rendered::{csv, hdr_log, html, json, text};
 use crate::page::text::WIDTH;
-use crate::{RunReport, Style};
+use crate::{RunRecord, RunReport, Style};
+use record::server::Conduct;
 
 const PLAIN: Style =
     Style { unicode: true, color: false, quiet: false, percentiles: false, full: true, columns: 0 };
@@ -212,5 +213,32 @@ fn passwords_in_urls_are_masked() {
         for secret in ["fred", "flintstone", "barney", "rubble"] {
             assert!(!output.contains(secret), "{output}");
         }
+    }
+}
+
+/// Some sentences go on behind their word without a colon.
+#[test]
+fn what_a_server_did_is_said_as_it_is_written() {
+    let said = [
+        (Conduct::Gone, "gone since 3.20 s (died: 3 idle connections ended)"),
+        (Conduct::Stalled, "stalled since 4.10 s: no response to 8 calls"),
+        (Conduct::Stalled, "stalled: no response to any of 800 calls"),
+    ];
+    for (state, sentence) in said {
+        let mut record = RunRecord::of(&fixtures::valid());
+        record.server.state = state;
+        record.server.sentence = sentence.to_owned();
+        for style in [PLAIN, SCREEN, Style { quiet: true, ..PLAIN }] {
+            let shown = crate::text(&record, style);
+            assert!(shown.starts_with(&format!("Server        {sentence}\n")), "{shown}");
+        }
+        let (word, behind) = (state.word(), sentence.strip_prefix(state.word()).unwrap());
+        let page = crate::html(&record);
+        let behind_word = behind.trim_start_matches(": ").trim_start();
+        assert!(page.contains(&format!("<strong>{word}</strong> {behind_word}</p>")), "{page}");
+        let text = crate::markdown(&record);
+        let colon = if behind.starts_with(": ") { ":" } else { "" };
+        let line = format!("**Server {word}{colon}** {behind_word}\n");
+        assert!(text.contains(&line), "{line}{text}");
     }
 }

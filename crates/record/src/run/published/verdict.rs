@@ -144,11 +144,3 @@ impl SloRecord {
         figure_text(&self.objective, self.figure.unwrap_or(f64::NAN))
     }
 }
-
-impl ConductRecord {
-    /// The sentence without the word of its state.
-    pub fn detail(&self) -> &str {
-        let rest = self.sentence.strip_prefix(self.state.word()).unwrap_or(&self.sentence);
-        rest.strip_prefix(": ").unwrap_or(rest).trim_start()
-    }
-}

@@ -29,6 +29,7 @@ fn row(table: &DataTable, row: &TableRow) -> Markup {
         RowLook::Plain => None,
         RowLook::Part => Some("part"),
         RowLook::Sum => Some("sum"),
+        RowLook::Rest => Some("rest"),
         RowLook::SetAside => Some("set-aside"),
     };
     let kind = table.chosen_by.and_then(|column| row.cells.get(column));

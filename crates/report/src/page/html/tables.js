@@ -30,7 +30,10 @@
     (table.closest(".wide") ?? table).before(bar);
   }
   for (const table of document.querySelectorAll("table.sortable")) {
-    const [head, ...rows] = table.rows;
+    const [head, ...all] = table.rows;
+    // a row that stands for several stays at the end
+    const rows = all.filter(row => !row.matches(".sum, .rest"));
+    const last = all.filter(row => row.matches(".sum, .rest"));
     [...head.cells].forEach((cell, column) => {
       const button = document.createElement("button");
       button.type = "button";
@@ -43,7 +46,7 @@
         cell.ariaSort = way;
         const sign = way === "descending" ? -1 : 1;
         rows.sort((a, b) => sign * order(key(a.cells[column]), key(b.cells[column])));
-        rows.forEach(row => row.parentNode.append(row));
+        [...rows, ...last].forEach(row => row.parentNode.append(row));
       });
     });
   }
