@@ -63,14 +63,7 @@ pub(crate) fn packets(data: &[u8]) {
                 // some are as long as what is read where it lies
                 let long = if kind == 7 { piece.repeat(60) } else { piece.to_vec() };
                 out.push(&Flow { from: peer, to: from }, &head, [&long, &[]]);
-                for packet in out.packets() {
-                    if kind == 7 && packet.len() <= ROOM {
-                        stack.room(ROOM)[..packet.len()].copy_from_slice(packet);
-                        stack.deliver_here(now, 0..packet.len(), true);
-                    } else {
-                        stack.deliver(now, packet, true);
-                    }
-                }
+                out.packets().for_each(|packet| deliver(&mut stack, now, packet, kind == 7));
             }
         }
         stack.arm(now);
@@ -84,4 +77,13 @@ pub(crate) fn packets(data: &[u8]) {
         stack.tick(now);
     }
     assert_eq!(stack.connections(), 0);
+}
+
+/// `stays`: in memory of the stack's, where it is read.
+fn deliver(stack: &mut TcpStack, now: Nanos, packet: &[u8], stays: bool) {
+    if !stays || packet.len() > ROOM {
+        return stack.deliver(now, packet, true);
+    }
+    stack.room(ROOM)[..packet.len()].copy_from_slice(packet);
+    stack.deliver_here(now, 0..packet.len(), true);
 }
