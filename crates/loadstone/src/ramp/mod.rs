@@ -40,7 +40,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result
     let started_unix_s = crate::wall_clock::unix_seconds();
     let mut lanes = Vec::new();
     for (row, target) in task.targets.iter().enumerate() {
-        match reach(&target.plan, &target.name, &session)? {
+        match reach(&lane::at_first(target), &target.name, &session)? {
             Reached::Target(mut reached) => {
                 reached.prepared.sut.clone_from(&task.outputs.sut);
                 reached.prepared.hand_to(fleet);

@@ -299,7 +299,7 @@ fn a_unix_socket_that_stays_full_is_a_connect_timeout() {
         end.recv().ok();
     });
     let words = ["-c", "2", "-n", "4", "--unix", path];
-    let json = measured(&[&words[..], &patience[..2], &patience[4..]].concat(), &[1]);
+    let json = measured(&[&words[..], &patience[..2], &patience[4..]].concat(), &[3]);
     drop(over);
     let [due, succeeded, failed, timed_out, _, _] = outcomes(&json);
     assert_eq!((due, succeeded, failed + timed_out), (4, 0, 4));
