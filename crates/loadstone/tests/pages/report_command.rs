@@ -52,7 +52,7 @@ fn two_runs_stand_side_by_side() {
     browser.go_to_file(&page);
     browser.drawn();
     assert_eq!(browser.text("h1"), "2 runs side by side");
-    assert_eq!(browser.eval("document.querySelectorAll('table.side tr:first-child th').length"), 3);
+    assert_eq!(browser.eval("document.querySelector('.wide table').rows[0].cells.length"), 3);
     // a chart in what is folded is made when it is opened
     let inside = "document.querySelectorAll('details .uplot').length";
     assert_eq!(browser.eval(inside), 0);
