@@ -11,7 +11,7 @@ use conduit::streams::{self, Cutter, Head, PieceKind};
 use conduit::{Io, IoError, OpenOptions, Peer, Slot};
 use quinn_proto::{
     Connection, ConnectionEvent, ConnectionHandle, Dir, Endpoint, EndpointEvent, Event, ReadError,
-    Side, StreamEvent, StreamId, VarInt,
+    SendStream, Side, StreamEvent, StreamId, VarInt, WriteError,
 };
 use sample::{FailureClass, QuicEnd, QuicFacts, TlsFacts};
 use std::collections::{BTreeMap, VecDeque};
@@ -198,6 +198,21 @@ impl QuicLink {
     }
 }
 
+/// Writes what a stream takes of `bytes`, and says how much. It is asked until it refuses: when the connection has
+/// credit again, the library tells only of streams that were refused.
+fn write_to(stream: &mut SendStream<'_>, bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while at < bytes.len() {
+        match stream.write(&bytes[at..]) {
+            Ok(written) => at += written,
+            Err(WriteError::Blocked) => break,
+            // stopped or gone: nothing of it is wanted
+            Err(_) => return bytes.len(),
+        }
+    }
+    at
+}
+
 /// The worker's side.
 impl QuicLink {
     /// Takes pieces from the worker.
@@ -257,7 +272,7 @@ impl QuicLink {
             return held.add(bytes, last);
         }
         let mut stream = self.connection.send_stream(id_of(number));
-        let written = stream.write(bytes).unwrap_or(0);
+        let written = write_to(&mut stream, bytes);
         if written == bytes.len() {
             if last {
                 // refused where the peer does not want it any more: then its response tells
@@ -401,12 +416,7 @@ impl QuicLink {
     fn write_held(&mut self, number: u64) {
         let Some(held) = self.held.get_mut(&number) else { return };
         let mut stream = self.connection.send_stream(id_of(number));
-        match stream.write(&held.bytes[held.at..]) {
-            Ok(written) => held.at += written,
-            Err(quinn_proto::WriteError::Blocked) => return,
-            // stopped or gone: nothing of it is wanted
-            Err(_) => held.at = held.bytes.len(),
-        }
+        held.at += write_to(&mut stream, &held.bytes[held.at..]);
         if held.at == held.bytes.len() {
             if held.last {
                 stream.finish().ok();

@@ -77,6 +77,8 @@ pub struct Pond {
     pub delay: Nanos,
     /// Streams of a connection that are allowed at once.
     pub streams_max: u32,
+    /// Bytes of all streams of a connection together that the client may be ahead; `None`: any number.
+    pub upload_window: Option<u32>,
     /// Bytes of content of each response.
     pub body: usize,
     /// Requests of a connection after which it is told to go.
@@ -105,6 +107,7 @@ impl Pond {
             queue,
             delay: Nanos::ZERO,
             streams_max: 100,
+            upload_window: None,
             body: 5,
             calls_max: None,
             loses: |_, _| false,
@@ -525,6 +528,9 @@ impl Host {
         let mut transport = TransportConfig::default();
         transport.max_concurrent_bidi_streams(VarInt::from_u32(pond.streams_max));
         transport.mtu_discovery_config(None);
+        if let Some(window) = pond.upload_window {
+            transport.receive_window(VarInt::from_u32(window));
+        }
         let mut config = ServerConfig::with_crypto(deaf(tls, pond.deaf_to));
         config.transport_config(Arc::new(transport));
         config.migration(!pond.fixed);

@@ -210,6 +210,18 @@ fn a_timed_out_call_cancels_its_stream() {
     assert_eq!(late, [Nanos::from_millis(50); 5]);
 }
 
+/// The connection has room for three bodies at a time, so that now and then it ends within one: that one goes on
+/// too when there is room again.
+#[test]
+fn uploads_go_on_when_their_connection_has_room_again() {
+    let mut plan = open(http3(100), 2_000.0, Gaps::Constant, 40, Some(1));
+    plan.request.method = "POST".into();
+    plan.request.body = Some(vec![b'b'; 10_000]);
+    let delay = Nanos::from_millis(5);
+    let ran = run(plan, Pond { delay, upload_window: Some(35_000), ..fixed(0, 1) });
+    assert_eq!(ran.outcome.measurement.total.counts.succeeded, 40, "{:?}", failures(&ran));
+}
+
 /// Nobody listens: ICMP says so at once; where it says nothing, the time to connect runs out.
 #[test]
 fn without_a_server_there_is_no_connection() {
