@@ -45,4 +45,4 @@ pub use setup::{
     Crowd, Endpoint, LateShare, Logging, RESPONSE_KEPT_MAX, Setup, SetupError, endpoint_key,
     open_options, redirect_method,
 };
-pub use worker::{Driven, Link, Order, Turn, Worker, drive, hear_ends_first};
+pub use worker::{Driven, Link, Order, Turn, Worker, drive, ends_first};

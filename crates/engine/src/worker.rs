@@ -272,19 +272,17 @@ pub fn drive<I: Io>(worker: &mut impl Driven, io: &mut I, link: &mut dyn Link) {
     let mut ready = Vec::with_capacity(1024);
     while let Turn::Wait(until) = worker.turn(io, link) {
         io.wait(until, &mut ready);
-        hear_ends_first(&mut ready);
-        for event in &ready {
+        for event in ends_first(&ready) {
             worker.handle(io, *event);
         }
     }
 }
 
-/// Puts the ends of connections before all else that is ready: what another event has fall due must not be
-/// written to a connection of whose end the kernel has told.
-pub fn hear_ends_first(ready: &mut [Ready]) {
-    if ready.iter().any(|event| event.ended) {
-        ready.sort_by_key(|event| !event.ended);
-    }
+/// What is ready, the ends of connections before all else: what another event has fall due must not be written to
+/// a connection of whose end the kernel has told.
+pub fn ends_first(ready: &[Ready]) -> impl Iterator<Item = &Ready> {
+    let of = |ended| ready.iter().filter(move |event| event.ended == ended);
+    of(true).chain(of(false))
 }
 
 #[cfg(test)]

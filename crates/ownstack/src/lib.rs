@@ -125,8 +125,8 @@ impl OwnStack {
         if let Some(links) = links {
             return links.receive(|room| port.read(room));
         }
-        if !port.reads_singly() {
-            return port.receive(*now, |packet, checked| stack.deliver(*now, packet, checked));
+        if port.receive(*now, |packet, checked| stack.deliver(*now, packet, checked)) {
+            return;
         }
         for _ in 0..BATCH {
             let room = stack.room(READ_SIZE);

@@ -135,14 +135,9 @@ impl PacketPort {
         }
     }
 
-    /// Whether packets are had by [`PacketPort::read`] alone.
-    pub(crate) fn reads_singly(&self) -> bool {
-        matches!(&self.source, PortSource::Tun(tun) if tun.ring.is_none())
-    }
-
     /// What has come together, [`BATCH`] packets at most. `each` gets a packet, and whether its TCP checksum needs
-    /// no look.
-    pub(crate) fn receive(&mut self, now: Nanos, mut each: impl FnMut(&[u8], bool)) {
+    /// no look. False where packets are had by [`PacketPort::read`] alone.
+    pub(crate) fn receive(&mut self, now: Nanos, mut each: impl FnMut(&[u8], bool)) -> bool {
         match &mut self.source {
             PortSource::Xdp(lent) => lent.link().receive(now, BATCH, each),
             PortSource::Tun(TunQueue { ring: Some(ring), .. }) => ring.take(|bytes| {
@@ -150,8 +145,9 @@ impl PacketPort {
                     each(packet, has_no_sum(bytes));
                 }
             }),
-            PortSource::Tun(_) => {}
+            PortSource::Tun(_) => return false,
         }
+        true
     }
 
     /// After each use of the ring: what failed is counted, and a ring that the kernel has given up is

@@ -56,7 +56,7 @@ impl std::fmt::Debug for Reactor {
 }
 
 /// What one slot holds.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Socket {
     fd: Option<OwnedFd>,
     /// Counts openings, so that an event of a former connection is known as such.
@@ -68,19 +68,6 @@ struct Socket {
     waits: bool,
     /// What became of a connect that waited for room.
     refused: Option<Errno>,
-}
-
-impl Default for Socket {
-    fn default() -> Socket {
-        Socket {
-            fd: None,
-            generation: 0,
-            interest: Interest::Nothing,
-            line: LineId::NONE,
-            waits: false,
-            refused: None,
-        }
-    }
 }
 
 /// What epoll has been asked to tell about a socket.
@@ -187,18 +174,13 @@ impl Reactor {
         self.spun += at - start;
     }
 
-    /// Tries the connects again that found no room, when that is due.
+    /// Tells of the connects that have found room, or were refused.
     #[cold]
-    fn look_for_room(&mut self, next: Nanos, ready: &mut Vec<Ready>) {
-        let now = monotonic();
-        if now < next {
-            return;
-        }
+    fn look_for_room(&mut self, ready: &mut Vec<Ready>) {
         let sockets = &self.sockets;
-        let news = self.room.retry(now, |slot, generation, path| {
+        let news = self.room.look(|slot, generation| {
             let socket = &sockets[slot as usize];
-            let fd = socket.fd.as_ref().filter(|_| socket.generation == generation)?;
-            Some(connect::connect_unix(fd.as_fd(), path))
+            socket.fd.as_ref().filter(|_| socket.generation == generation).map(AsFd::as_fd)
         });
         for (slot, connected) in news {
             let socket = &mut self.sockets[slot as usize];
@@ -396,8 +378,8 @@ impl Io for Reactor {
             }
             _ => self.wait_until(until, ready),
         }
-        if let Some(next) = next {
-            self.look_for_room(next, ready);
+        if next.is_some() {
+            self.look_for_room(ready);
         }
     }
 

@@ -441,18 +441,13 @@ impl RingReactor {
         }
     }
 
-    /// Tries the connects again that found no room, when that is due.
+    /// Tells of the connects that have found room, or were refused.
     #[cold]
-    fn look_for_room(&mut self, next: Nanos) {
-        let now = monotonic();
-        if now < next {
-            return;
-        }
+    fn look_for_room(&mut self) {
         let sockets = &self.sockets;
-        let news = self.room.retry(now, |slot, generation, path| {
+        let news = self.room.look(|slot, generation| {
             let socket = &sockets[slot as usize];
-            let fd = socket.fd.as_ref().filter(|_| socket.generation == generation)?;
-            Some(connect::connect_unix(fd.as_fd(), path))
+            socket.fd.as_ref().filter(|_| socket.generation == generation).map(AsFd::as_fd)
         });
         for (slot, connected) in news {
             self.sockets[slot as usize].waits = false;
@@ -726,8 +721,8 @@ impl Io for RingReactor {
             }
             self.spun += at - start;
         }
-        if let Some(next) = next {
-            self.look_for_room(next);
+        if next.is_some() {
+            self.look_for_room();
         }
         ready.clear();
         std::mem::swap(&mut self.heard, ready);

@@ -2,7 +2,10 @@
 //! tells nobody when there is room, so it is tried again by a timer, and when a connection to the same
 //! socket was closed; the worker's limit for connects ends it.
 
+use crate::clock::monotonic;
+use crate::connect::connect_unix;
 use conduit::{Peer, Slot};
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -36,6 +39,12 @@ pub(crate) struct LineId(u32);
 impl LineId {
     /// To none of them.
     pub(crate) const NONE: LineId = LineId(u32::MAX);
+}
+
+impl Default for LineId {
+    fn default() -> LineId {
+        LineId::NONE
+    }
 }
 
 impl RoomQueue {
@@ -72,14 +81,30 @@ impl RoomQueue {
         }
     }
 
-    /// When [`RoomQueue::retry`] is due; `None`: nobody waits.
+    /// When [`RoomQueue::look`] is due; `None`: nobody waits.
     pub(crate) fn next_try(&self) -> Option<Nanos> {
         self.lines.iter().any(|line| !line.waiting.is_empty()).then_some(self.next)
     }
 
+    /// Tries the connects again when that is due, and gives back the slots of which there is news. `socket`: that of
+    /// a slot whose generation is this one still.
+    #[cold]
+    pub(crate) fn look<'a>(
+        &mut self,
+        socket: impl Fn(Slot, u32) -> Option<BorrowedFd<'a>>,
+    ) -> Vec<(Slot, Result<(), Errno>)> {
+        let now = monotonic();
+        if now < self.next {
+            return Vec::new();
+        }
+        self.retry(now, |slot, generation, path| {
+            Some(connect_unix(socket(slot, generation)?, path))
+        })
+    }
+
     /// Tries the connects of each line again until one finds no room. `connect` gets a slot and its generation, and
-    /// answers `None` for one that was closed meanwhile. Gives back the slots of which there is news.
-    pub(crate) fn retry(
+    /// answers `None` for one that was closed meanwhile.
+    fn retry(
         &mut self,
         now: Nanos,
         mut connect: impl FnMut(Slot, u32, &Path) -> Option<Result<(), Errno>>,

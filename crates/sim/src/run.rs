@@ -379,11 +379,10 @@ fn handle_all<D: Driven>(runners: &mut [OnCore<D>], world: &Rc<RefCell<World>>) 
     world.borrow_mut().advance(now);
     let mut any = false;
     for (worker, io, _) in runners {
-        let mut ready = world.borrow_mut().take_ready(io.worker);
-        engine::hear_ends_first(&mut ready);
-        for event in ready {
+        let ready = world.borrow_mut().take_ready(io.worker);
+        for event in engine::ends_first(&ready) {
             any = true;
-            worker.handle(io, event);
+            worker.handle(io, *event);
         }
     }
     any

@@ -293,9 +293,8 @@ fn a_break_fails_what_had_begun_and_repeats_the_rest() {
 fn the_ends_of_connections_are_heard_first() {
     let event = |slot, ended| Ready { slot, readable: true, writable: false, ended };
     let order = |ready: &[(Slot, bool)]| {
-        let mut ready: Vec<Ready> = ready.iter().map(|it| event(it.0, it.1)).collect();
-        hear_ends_first(&mut ready);
-        ready.iter().map(|it| it.slot).collect::<Vec<_>>()
+        let ready: Vec<Ready> = ready.iter().map(|it| event(it.0, it.1)).collect();
+        ends_first(&ready).map(|it| it.slot).collect::<Vec<_>>()
     };
     assert_eq!(order(&[(3, false), (1, false), (2, false)]), [3, 1, 2]);
     assert_eq!(order(&[(3, false), (1, true), (2, false), (0, true)]), [1, 0, 3, 2]);

@@ -8,7 +8,7 @@ use crate::run::live::Live;
 use crate::run::threads::Watcher;
 use crate::run::trial::{Change, Target, TrialSession};
 use engine::Setup;
-use engine::ramp::{Agenda, Errand, Range};
+use engine::ramp::{Agenda, Errand};
 use plan::{Load, Plan};
 use report::RunReport;
 use report::ramp::{Purpose, RampStep};
@@ -328,16 +328,11 @@ impl Lane {
 
 /// What is made ready before the first step is to carry its clients: the plan with as many of them.
 pub(super) fn at_first(target: &RampTarget) -> Plan {
-    let course = &target.course;
-    let level = match &course.range {
-        Range::Given(levels) => levels.first().copied(),
-        Range::Automatic { from, .. } => Some(*from),
-    };
     let mut plan = target.plan.clone();
-    if let Some(level) =
-        level.filter(|_| course.axis.is_load() && plan.connection.clients.is_some())
-    {
-        plan.load = load_at(&plan, level);
+    let with_clients = target.course.axis.is_load() && plan.connection.clients.is_some();
+    let first = Agenda::new(target.course.clone()).next_errand();
+    if let Some(errand) = first.filter(|_| with_clients) {
+        plan.load = load_at(&plan, errand.level);
     }
     plan
 }
