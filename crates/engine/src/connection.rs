@@ -762,8 +762,12 @@ impl Conn {
         self.is_open() && self.has_served() && self.work.as_deref().is_some_and(unwritten)
     }
 
-    /// Of requests that go to another connection those bytes count that went out: the last ones did not.
+    /// Of requests whose connection ends those bytes count that went out: the last ones did not.
     pub(crate) fn take_back_unsent(&mut self) {
+        if self.is_open() && self.is_multiplexed() {
+            // what waits may be frames of the protocol's own
+            return;
+        }
         let Some(work) = self.work.as_deref_mut() else { return };
         let mut unsent = work.transport.unsent_plaintext();
         for call in work.calls.iter_mut().rev() {
@@ -818,6 +822,7 @@ impl Conn {
         if open && speaker.withdraw(call, transport.plaintext()) {
             return self.take_failed(call, now).map(|call| (call, true));
         }
+        self.take_back_unsent();
         self.work.as_mut()?.take(call).map(|call| (call, false))
     }
 

@@ -407,6 +407,19 @@ fn a_request_that_crosses_with_a_close_is_sent_again_if_asked() {
     assert_eq!(ended_behind_each_response(crossing, (10, 1), true), (vec![], [10, 10, 19]));
 }
 
+/// Requests of connections that never came about have not gone out.
+#[test]
+fn what_no_connection_took_was_not_sent() {
+    let mut plan = count_only(2, 6);
+    plan.timeouts.connect = Nanos::from_millis(100);
+    for admit in [Admission::Refuse, Admission::Ignore] {
+        let server = ClosureServer { admit, react: |_, _, _: &[u8]| vec![] };
+        let run = execute(plan.clone(), Box::new(server), 1);
+        let total = &run.measurement.total;
+        assert_eq!((total.counts.due, total.counts.succeeded, total.bytes_sent), (6, 0, 0));
+    }
+}
+
 /// What a bad server sends, and the class that names it.
 #[test]
 fn every_kind_of_bad_response_has_its_class() {

@@ -443,7 +443,8 @@ impl Worker {
         class: FailureClass,
         now: Nanos,
     ) {
-        let conn = self.pool.conn(slot);
+        let conn = self.pool.conn_mut(slot);
+        conn.take_back_unsent();
         let (endpoint, address) = (conn.endpoint(), conn.address());
         if conn.state() == ConnState::Connecting && self.pool.give_up_address(endpoint, address) {
             self.pool.strand(slot);
@@ -456,9 +457,6 @@ impl Worker {
         let unbegun = conn.is_unanswered();
         let closed = matches!(class, FailureClass::ClosedEarly | FailureClass::Reset);
         let unwritten = closed && conn.is_unwritten();
-        if unwritten {
-            conn.take_back_unsent();
-        }
         let resend = stood && unbegun && conn.has_served() && self.setup.plan.connection.resend;
         if unbegun && closed {
             conn.end_by_server();
