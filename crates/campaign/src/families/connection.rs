@@ -5,7 +5,7 @@ use crate::{PLAIN_DEADLINE, Runner, TRIES, habits, spoken};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use torture::case::{Case, RequestSplits, SamePort, SingleBytes};
 use torture::judge;
-use torture::judge::{ConversationOutcome, Judgement, TestOutcome};
+use torture::judge::{ConversationOutcome, Judgement, LimitOutcome, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
@@ -98,14 +98,14 @@ pub(super) fn single_bytes(
     // a busy machine makes the control the slower one now and then: less than its noise is no time
     let (short, long) = (more(0).max(noise), more(1));
     if long > short * longer * GROWTH_MAX && long > LONG_MIN.as_secs_f64() {
-        result.outcome = result.outcome.max(TestOutcome::Degraded);
-        result.notes.push(format!(
+        let why = format!(
             "{longer:.1} times the bytes took {:.1} times as long in single bytes as in one piece \
              ({} more, {} more for the short one): the work of a read grows with what was read before",
             long / short.max(NOTHING),
             show::duration(Nanos::from_secs_f64(long)),
             show::duration(Nanos::from_secs_f64(short))
-        ));
+        );
+        result.note(LimitOutcome::Degraded, why);
     }
 }
 
@@ -131,7 +131,7 @@ pub(super) fn same_port(
     let port = 20_000 + (runner.settings.seed % 10_000) as u16;
     let (mut made, mut refused) = (0_u64, None);
     if let Some(dropped) = drops_half_closed(runner, &request, with) {
-        result.note(TestOutcome::Advisory, dropped);
+        result.note(ConversationOutcome::Advisory, dropped);
         return;
     }
     for _ in 0..with.connections {

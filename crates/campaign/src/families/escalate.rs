@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use torture::case::{Case, Escalation, Fuzz};
 use torture::fuzz;
 use torture::fuzz::{FuzzPlace, Shot};
-use torture::judge::{Judgement, Plain, TestOutcome};
+use torture::judge::{ConversationOutcome, Judgement, Plain, PressureOutcome, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Probe, Seen, Unit};
 use units::{Nanos, show};
@@ -52,10 +52,9 @@ pub(super) fn run(
         None => "the last level; every probe was answered".to_owned(),
     };
     if lost.is_some() {
-        result.outcome = result.outcome.max(TestOutcome::Degraded);
-        result.notes.push(end.clone());
-    } else if result.outcome == TestOutcome::Pass {
-        result.outcome = TestOutcome::Held;
+        result.note(PressureOutcome::Degraded, end.clone());
+    } else {
+        result.show(PressureOutcome::Held);
     }
     for (what, unit, value) in [
         ("random data borne", Unit::Bytes, (|level| level.length as f64) as fn(&RainLevel) -> f64),
@@ -153,7 +152,7 @@ fn keep(runner: &mut Runner<'_>, case: &Case, fault: Fault, result: &mut CaseRes
     let (script, talk, judgement) = (&fault.script, &fault.talk, &fault.judgement);
     let execution = Execution { case, name, attempt: 1, script, talk, judgement };
     runner.told(&execution);
-    result.outcome = result.outcome.max(TestOutcome::Fail);
+    result.show(ConversationOutcome::Fail);
     if result.exchanges.len() < KEPT_MAX {
         result.exchanges.push(ExchangeResult {
             name: name.to_owned(),

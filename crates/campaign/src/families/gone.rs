@@ -6,7 +6,7 @@ use crate::{GATE, Runner, culprit, gate};
 use dialogue::talk::{TalkEnd, TalkScript};
 use torture::case::{Case, Family, HangRepeats};
 use torture::judge;
-use torture::judge::{FailureKind, Judgement, TestOutcome};
+use torture::judge::{ConversationOutcome, FailureKind, Judgement, PressureOutcome, TestOutcome};
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
@@ -76,13 +76,13 @@ fn tell(
     if let Some(back) = back {
         let back = show::duration(back);
         let why = format!("{said}: plain requests were answered again after {back}");
-        return result.note(TestOutcome::Advisory, why);
+        return result.note(ConversationOutcome::Advisory, why);
     }
     let why = gone_for_good(sent);
     let script = TalkScript { start: runner.now(), ..hung.script.clone() };
     let talk = runner.hold(script.clone());
     let judgement = Judgement {
-        outcome: TestOutcome::Leak,
+        outcome: PressureOutcome::Leak.into(),
         seen: judge::seen(&talk),
         expected: "plain requests answered as before, once the client has left".to_owned(),
         why: why.clone(),

@@ -6,7 +6,7 @@ use dialogue::replies::Response;
 use dialogue::talk::{Awaited, Move, Talk, TalkEnd, TalkScript};
 use torture::case::{Case, MixedRequests, OddClients, RequestOrder};
 use torture::judge;
-use torture::judge::{FailureKind, Judgement, TestOutcome};
+use torture::judge::{ConversationOutcome, FailureKind, Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult};
 use units::show;
@@ -117,9 +117,9 @@ pub(super) fn run(
         result
             .notes
             .push("the pages changed meanwhile: this says nothing of the server".to_owned());
-        result.outcome = TestOutcome::Inconclusive;
+        result.outcome = ConversationOutcome::Inconclusive.into();
         result.exchanges.iter_mut().for_each(|one| {
-            one.judgement.outcome = TestOutcome::Inconclusive;
+            one.judgement.outcome = ConversationOutcome::Inconclusive.into();
         });
     }
 }
@@ -317,7 +317,7 @@ fn found(
     }
     let name = format!("round {}, connection {}", round + 1, result.exchanges.len() + 1);
     let judgement = Judgement {
-        outcome: TestOutcome::Fail,
+        outcome: ConversationOutcome::Fail.into(),
         seen: judge::seen(talk),
         expected: "to each request its own response".to_owned(),
         why,
@@ -325,7 +325,7 @@ fn found(
     };
     let script = &asked.script;
     runner.told(&Execution { case, name: &name, attempt: 1, script, talk, judgement: &judgement });
-    result.outcome = result.outcome.max(TestOutcome::Fail);
+    result.show(ConversationOutcome::Fail);
     result.exchanges.push(ExchangeResult {
         name,
         judgement,

@@ -12,7 +12,7 @@ pub(crate) use meter::{are_beside, heed_beside, hold_beside, is_beside, is_given
 pub(super) use states::SlowHold;
 
 use torture::case::Case;
-use torture::judge::TestOutcome;
+use torture::judge::{ConversationOutcome, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure};
 
@@ -28,8 +28,8 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
     let others = state.without_drops().map_or(Vec::new(), |other| runner.states.of(other));
     let held = runner.states.of(state);
     if held.is_empty() {
-        result.outcome = TestOutcome::Inconclusive;
-        result.notes.push("the run ended before it was seen".to_owned());
+        result
+            .note(ConversationOutcome::Inconclusive, "the run ended before it was seen".to_owned());
         return;
     }
     if held.iter().all(|held| held.was_answered_early(state)) {
@@ -95,14 +95,12 @@ pub(super) fn summary(runner: &mut Runner<'_>, result: &mut CaseResult) {
         }
         let Some(measure) = longest else { continue };
         if measure.high.is_none() {
-            result.outcome = result.outcome.max(TestOutcome::Advisory);
-            result.notes.push(format!("nothing ends it: {what}"));
+            result.note(ConversationOutcome::Advisory, format!("nothing ends it: {what}"));
         }
         result.measures.push(measure);
     }
     if result.measures.is_empty() {
-        result.outcome = TestOutcome::Inconclusive;
-        result.notes.push("no deadline could be measured".to_owned());
+        result.note(ConversationOutcome::Inconclusive, "no deadline could be measured".to_owned());
     }
 }
 
