@@ -124,7 +124,7 @@ pub(crate) fn keep(
         talk: &talk,
         judgement: &judgement,
     }));
-    result.outcome = result.outcome.max(judgement.outcome);
+    result.show(judgement.outcome);
     result.exchanges.push(ExchangeResult {
         name: name.to_owned(),
         judgement,

@@ -47,7 +47,7 @@ pub(crate) fn conclude(runner: &mut Runner<'_>, before: Spent, result: &mut Case
         let span = show::duration(bound);
         result.notes.push(format!("cut off by the bound on the time of a case, {span}"));
         if result.case.exchanges.len() > result.exchanges.len() {
-            result.outcome = result.outcome.max(TestOutcome::Inconclusive);
+            result.show(TestOutcome::Inconclusive);
         }
     }
 }

@@ -97,7 +97,7 @@ pub(crate) fn look_for(runner: &mut Runner<'_>, case: &Case, result: &mut CaseRe
     }
     let leaks = leaks(runner, &levels, None);
     if !leaks.is_empty() {
-        result.outcome = result.outcome.max(TestOutcome::Leak);
+        result.show(TestOutcome::Leak);
         result.notes.extend(leaks);
         keep_leaking(runner, case, result);
     }

@@ -143,7 +143,7 @@ impl Life {
         let now = world.server().unwrap_or_default();
         let lost = result.recovery.is_some() || result.health.is_some_and(|felt| felt.lost > 0.0);
         let (outcome, notes) = judge(&deaths, &now, lost);
-        result.outcome = result.outcome.max(outcome);
+        result.show(outcome);
         result.notes.extend(notes);
         Struck::by(&deaths)
     }

@@ -72,7 +72,7 @@ impl Lints {
             } else {
                 TestOutcome::Advisory
             };
-            result.outcome = result.outcome.max(outcome);
+            result.show(outcome);
             result.exchanges.push(ExchangeResult {
                 name: rule.text.to_owned(),
                 judgement: Judgement {

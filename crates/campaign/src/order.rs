@@ -93,20 +93,17 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
         _ => has.contains(need),
     };
     if let Some(need) = case.needs.iter().find(|need| !given(need)) {
-        result.outcome = TestOutcome::Skipped;
         let why = runner.world.device().err().filter(|_| *need == Need::Device);
-        result.skipped = Some(why.unwrap_or_else(|| need.missing().to_owned()));
+        result.skip(why.unwrap_or_else(|| need.missing().to_owned()));
         return result;
     }
     let version = case.version_spoken();
     if version != runner.target.spoken.version() {
-        result.outcome = TestOutcome::Skipped;
-        result.skipped = Some(format!("it speaks HTTP/{version} (--http {version})"));
+        result.skip(format!("it speaks HTTP/{version} (--http {version})"));
         return result;
     }
     if let Some(why) = runner.world.governor().barred(&case.id) {
-        result.outcome = TestOutcome::Skipped;
-        result.skipped = Some(why.to_owned());
+        result.skip(why);
         return result;
     }
     let before = gate::announce(runner, case);
@@ -115,7 +112,7 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
             break;
         }
         let done = tries::exchange(runner, case, exchange);
-        result.outcome = result.outcome.max(done.judgement.outcome);
+        result.show(done.judgement.outcome);
         result.exchanges.push(done);
     }
     if let Some(fuzz) = &case.fuzz {
@@ -127,7 +124,7 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     gate::conclude(runner, before, &mut result);
     result.recovery = gate::pass(runner);
     if result.recovery.is_some() {
-        result.outcome = result.outcome.max(TestOutcome::Fail);
+        result.show(TestOutcome::Fail);
     }
     let struck = runner.life.judge_case(runner.world, &mut result);
     name_culprit(runner, case, struck, &mut result);

@@ -474,4 +474,10 @@ impl CaseResult {
         self.show(shown);
         self.notes.push(why);
     }
+
+    /// It was not carried out, and why; whatever was shown before is forgotten.
+    pub fn skip(&mut self, why: impl Into<String>) {
+        self.outcome = TestOutcome::Skipped;
+        self.skipped = Some(why.into());
+    }
 }

@@ -230,7 +230,7 @@ pub(super) fn plainly(
         if kept.failed < kept.tries {
             kept.judgement.outcome = TestOutcome::Flaky;
         }
-        result.outcome = result.outcome.max(kept.judgement.outcome);
+        result.show(kept.judgement.outcome);
         result.exchanges.push(kept);
     }
 }

@@ -237,7 +237,7 @@ fn tell(
     (connections, bytes, over_quic): (u64, u64, bool),
     result: &mut CaseResult,
 ) {
-    result.outcome = result.outcome.max(round.outcome.into());
+    result.show(round.outcome);
     result.health = Some(round.health);
     result.notes.extend(round.notes.iter().cloned());
     let is_by_server =

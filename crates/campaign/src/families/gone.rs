@@ -29,9 +29,7 @@ pub(super) fn run(
     let most = usize::try_from(with.most).unwrap_or(usize::MAX);
     let hangs: Vec<HungRequest> = runner.hangs.first(most);
     if !hangs.is_empty() && !runner.world.governor().may_repeat() {
-        result.outcome = TestOutcome::Skipped;
-        result.skipped = Some("pressure is not repeated here".to_owned());
-        return;
+        return result.skip("pressure is not repeated here");
     }
     for hung in hangs {
         let times = with.times;

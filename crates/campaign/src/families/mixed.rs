@@ -6,7 +6,7 @@ use dialogue::replies::Response;
 use dialogue::talk::{Awaited, Move, Talk, TalkEnd, TalkScript};
 use torture::case::{Case, MixedRequests, OddClients, RequestOrder};
 use torture::judge;
-use torture::judge::{ConversationOutcome, FailureKind, Judgement, TestOutcome};
+use torture::judge::{ConversationOutcome, FailureKind, Judgement};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult};
 use units::show;
@@ -68,13 +68,10 @@ pub(super) fn run(
     let keeps = with.depth > 1;
     let known = learn(runner, keeps);
     if known.len() < 2 {
-        result.outcome = TestOutcome::Skipped;
-        result.skipped = Some(
+        return result.skip(
             "the server keeps no connection open, or all its responses look alike: name pages of \
-             different content with --pages"
-                .to_owned(),
+             different content with --pages",
         );
-        return;
     }
     let (mut responses, mut unknown) = (0, 0);
     for round in 0..with.rounds {

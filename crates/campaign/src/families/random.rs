@@ -127,7 +127,7 @@ pub(crate) fn book(
         let (case, name) = (case.clone(), kept.name.clone());
         runner.findings.add(Finding { case, name, script, kind, slow: None });
     }
-    result.outcome = result.outcome.max(outcome);
+    result.show(outcome);
     if !outcome.is_well() && result.exchanges.len() < KEPT_MAX {
         result.exchanges.push(kept);
     }

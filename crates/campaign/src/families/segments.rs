@@ -163,7 +163,7 @@ pub(super) fn overlap(
             };
             runner.told_of(&execution, struck);
             if judgement.outcome != TestOutcome::Pass {
-                result.outcome = result.outcome.max(judgement.outcome);
+                result.show(judgement.outcome);
                 result.exchanges.push(exchange(name, judgement, attempt, &script, talk));
                 break;
             }
@@ -271,7 +271,7 @@ pub(super) fn held(
     let scripts = (0..connections).map(|_| script.clone()).collect();
     let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, with.hold) };
     let round = pressure::round(runner, &case.id, &plan);
-    result.outcome = result.outcome.max(round.outcome.into());
+    result.show(round.outcome);
     result.health = Some(round.health);
     result.notes.extend(round.notes.iter().cloned());
     let ended = round

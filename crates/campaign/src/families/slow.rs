@@ -12,7 +12,7 @@ pub(crate) use meter::{are_beside, heed_beside, hold_beside, is_beside, is_given
 pub(super) use states::SlowHold;
 
 use torture::case::Case;
-use torture::judge::{ConversationOutcome, TestOutcome};
+use torture::judge::ConversationOutcome;
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure};
 
@@ -21,9 +21,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
     let hold = SlowHold::of(case).expect("every slow family holds a state");
     let state = hold.state;
     if let Some(why) = meter::hold_states(runner, case) {
-        result.outcome = TestOutcome::Skipped;
-        result.skipped = Some(why);
-        return;
+        return result.skip(why);
     }
     let others = state.without_drops().map_or(Vec::new(), |other| runner.states.of(other));
     let held = runner.states.of(state);
@@ -34,9 +32,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
     }
     if held.iter().all(|held| held.was_answered_early(state)) {
         let said = held.first().map(HeldState::seen).unwrap_or_default();
-        result.outcome = TestOutcome::Skipped;
-        result.skipped = Some(format!("answered early, before the body was there: {said}"));
-        return;
+        return result.skip(format!("answered early, before the body was there: {said}"));
     }
     for held in held.iter().filter(|held| !held.was_answered_early(state)) {
         let steady = others.iter().find(|one| one.is_as(held));
@@ -49,7 +45,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
             talk: &held.talk,
             judgement: &judgement,
         });
-        result.outcome = result.outcome.max(judgement.outcome);
+        result.show(judgement.outcome);
         result.measures.extend(measure);
         if runner.states.is_serial() {
             let note =

@@ -297,7 +297,7 @@ fn keep(
 ) {
     let execution = Execution { case, name, attempt: 1, script, talk, judgement: &judgement };
     runner.told(&execution);
-    result.outcome = result.outcome.max(judgement.outcome);
+    result.show(judgement.outcome);
     result.exchanges.push(ExchangeResult {
         name: name.to_owned(),
         judgement,

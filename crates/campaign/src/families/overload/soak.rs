@@ -102,7 +102,7 @@ fn judge(runner: &mut Runner<'_>, rows: &[Row], span: Nanos, result: &mut CaseRe
         }
         false => PressureOutcome::Held,
     };
-    result.outcome = result.outcome.max(word.into());
+    result.show(word);
 }
 
 /// So long that there are enough of them, and not too many.

@@ -37,7 +37,7 @@ pub(in crate::families) fn rate(
         let round = pressure::round(runner, &case.id, &plan);
         let refused = round.ended.iter().filter(|one| one.connected.is_none()).count();
         let bound = round.is_bound();
-        result.outcome = result.outcome.max(round.outcome.into());
+        result.show(round.outcome);
         result.health = Some(round.health);
         result.notes.extend(round.notes);
         if refused > 0 {

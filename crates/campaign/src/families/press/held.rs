@@ -4,7 +4,6 @@ use super::siege::Siege;
 use crate::{Runner, habits};
 use dialogue::talk::{Move, TalkScript};
 use torture::case::{Case, PressHeld, PressedState};
-use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
@@ -27,11 +26,9 @@ pub(in crate::families) fn run(
 ) {
     let unread = with.state == PressedState::Unread && case.press;
     if unread && size_of_page(runner) < BUFFERS {
-        result.outcome = TestOutcome::Skipped;
         let least = show::bytes(BUFFERS);
-        result.skipped =
-            Some(format!("no page of {least}, which no buffer takes, is named (--big PATH)"));
-        return;
+        return result
+            .skip(format!("no page of {least}, which no buffer takes, is named (--big PATH)"));
     }
     let (state, make): (&str, &dyn Fn(&mut Runner<'_>) -> TalkScript) = match with.state {
         PressedState::HalfHead => ("half a head", &half_head),

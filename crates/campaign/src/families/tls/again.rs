@@ -3,8 +3,8 @@
 use crate::{Runner, habits};
 use dialogue::talk::{Move, Talk, TalkScript};
 use torture::case::{Case, TlsAgain};
+use torture::judge::Judgement;
 use torture::judge::renegotiation::Wish;
-use torture::judge::{Judgement, TestOutcome};
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult};
 use units::Nanos;
@@ -28,10 +28,7 @@ pub(in crate::families) fn run(
     let talks = runner.together(vec![script.clone(); with.connections as usize]);
     let wishes: Vec<Wish> = talks.iter().map(Wish::of).collect();
     if wishes.iter().all(|wish| *wish == Wish::NoSession) {
-        result.outcome = TestOutcome::Skipped;
-        result.skipped =
-            Some("it agrees on no TLS 1.2; later versions know no such thing".to_owned());
-        return;
+        return result.skip("it agrees on no TLS 1.2; later versions know no such thing");
     }
     let granted = wishes.iter().filter(|wish| **wish == Wish::Granted).count();
     let always = granted == wishes.len();
@@ -48,7 +45,7 @@ pub(in crate::families) fn run(
         }
     }
     let Some((judgement, talk)) = worst else { return };
-    result.outcome = result.outcome.max(judgement.outcome);
+    result.show(judgement.outcome);
     if granted > 0 {
         let host = &runner.target.values.host;
         result.notes.push(format!(
