@@ -1,10 +1,9 @@
 //! What failed before, sent again: is it fixed?
 
 use crate::findings::Finding;
-use crate::habits;
 use crate::{
-    CULPRIT, CampaignEvent, Runner, Settings, TestTarget, Watcher, World, families, gate, heir,
-    leak, preconditions, service_time, shrinking,
+    CULPRIT, CampaignEvent, GATE, Runner, Settings, TestTarget, Watcher, World, families, gate,
+    habits, heir, leak, preconditions, service_time, shrinking,
 };
 use dialogue::governor::Stop;
 use dialogue::http3;
@@ -12,8 +11,7 @@ use dialogue::talk::{Move, Talk, TalkScript};
 use torture::case::{Case, Family, HangRepeats};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
-use torture::record::Execution;
-use torture::record::Transcript;
+use torture::record::{Execution, Transcript};
 use torture::result::{CaseResult, ReplayResult, ReplayVerdict, Replayed, Shrunk};
 use units::{Nanos, show};
 
@@ -62,7 +60,7 @@ pub fn replay(
         let (row, lost) = replay_one(&mut runner, failure, times, timing);
         result.rows.push(row);
         if lost {
-            let span = show::duration(super::GATE);
+            let span = show::duration(GATE);
             result.ended_early =
                 Some(format!("no plain request was answered as before within {span}"));
             break;
@@ -241,11 +239,7 @@ fn replay_one(
     if timing == Timing::Asap {
         script.steps.retain(|step| !matches!(step, Move::Pause(_)));
     }
-    let (mut learned, mut failed, mut lost) = (0, 0, false);
-    let mut worst: Option<Judgement> = None;
-    let mut tries = 0;
-    while tries < times && !lost && !runner.is_stopped() {
-        tries += 1;
+    in_tries(runner, times, |runner, attempt| {
         lead_up_to(runner, failure);
         script.start = runner.now();
         let talk = runner.hold(script.clone());
@@ -253,7 +247,6 @@ fn replay_one(
             judge::again(&failure.case, &kept.name, &script, &talk, runner.profile.plain());
         let mut judgement = judged.unwrap_or_else(|| unjudged(failure, &talk));
         let gate = gate::pass(runner);
-        lost = gate == Some(None);
         if let Some((outcome, why)) = runner.life.hear(runner.world).judged() {
             judgement.outcome = judgement.outcome.max(outcome);
             why.clone_into(&mut judgement.why);
@@ -264,19 +257,13 @@ fn replay_one(
         runner.report(CampaignEvent::ConversationOver(&Execution {
             case: &failure.case,
             name: &kept.name,
-            attempt: tries,
+            attempt,
             script: &script,
             talk: &talk,
             judgement: &judgement,
         }));
-        learned += u32::from(judgement.outcome != TestOutcome::Inconclusive);
-        failed += u32::from(judgement.outcome.is_finding());
-        if worst.as_ref().is_none_or(|worst| worst.outcome < judgement.outcome) {
-            worst = Some(judgement);
-        }
-    }
-    let verdict = verdict(learned, failed);
-    (Replayed { verdict, tries, failed, judgement: worst.unwrap_or_default() }, lost)
+        Tried::once(judgement, gate == Some(None))
+    })
 }
 
 /// What hung, again and again: does the server get over it? Where it does not, once is all that can be
@@ -288,12 +275,13 @@ fn replay_gone(
     times: u32,
 ) -> (Replayed, bool) {
     let script = again(runner.target, &failure.transcript.script);
-    in_tries(runner, failure, times, |runner| {
+    in_tries(runner, times, |runner, _| {
         let found = families::hang_on(runner, &script, with.times, with.patience);
-        match found {
+        let (outcome, said, lost) = match found {
             Some((sent, None)) => (TestOutcome::Leak, families::gone_for_good(sent), true),
             _ => (TestOutcome::Pass, "plain requests were answered".to_owned(), false),
-        }
+        };
+        Tried::once(in_words(failure, outcome, said), lost)
     })
 }
 
@@ -306,7 +294,7 @@ fn replay_leak(
 ) -> (Replayed, bool) {
     let script = again(runner.target, &failure.transcript.script);
     let mut first = None;
-    in_tries(runner, failure, times, |runner| {
+    in_tries(runner, times, |runner, _| {
         runner.life.hear(runner.world);
         let leaks = leak::leaks_again(runner, &failure.case, &script, count, &mut first);
         let (outcome, said) = match leaks {
@@ -316,38 +304,8 @@ fn replay_leak(
             }
             Some(leaks) => (TestOutcome::Leak, leaks.join("; ")),
         };
-        (outcome, said, gate::pass(runner) == Some(None))
+        Tried::once(in_words(failure, outcome, said), gate::pass(runner) == Some(None))
     })
-}
-
-/// Tries it so often, or until the server is lost. A try says what came of it, in words, and
-/// whether the server is lost; the worst is told.
-fn in_tries(
-    runner: &mut Runner<'_>,
-    failure: &Failure,
-    times: u32,
-    mut once: impl FnMut(&mut Runner<'_>) -> (TestOutcome, String, bool),
-) -> (Replayed, bool) {
-    let (mut tries, mut learned, mut failed, mut lost) = (0, 0, 0, false);
-    let mut worst: Option<Judgement> = None;
-    while tries < times && !lost && !runner.is_stopped() {
-        tries += 1;
-        let (outcome, said, gone) = once(runner);
-        lost = gone;
-        learned += u32::from(outcome != TestOutcome::Inconclusive);
-        failed += u32::from(outcome.is_finding());
-        if worst.as_ref().is_none_or(|worst| worst.outcome < outcome) {
-            worst = Some(Judgement {
-                outcome,
-                expected: failure.transcript.judgement.expected.clone(),
-                why: if outcome == TestOutcome::Pass { String::new() } else { said.clone() },
-                seen: said,
-                kind: None,
-            });
-        }
-    }
-    let verdict = verdict(learned, failed);
-    (Replayed { verdict, tries, failed, judgement: worst.unwrap_or_default() }, lost)
 }
 
 /// Carries out anew a case that is judged by code.
@@ -357,18 +315,59 @@ fn replay_case(
     family: &Family,
     times: u32,
 ) -> (Replayed, bool) {
+    in_tries(runner, times, |runner, _| {
+        let mut result = CaseResult::of(case);
+        families::run(runner, case, family, &mut result);
+        let lost = gate::pass(runner) == Some(None);
+        let judgements = result.exchanges.into_iter().map(|one| one.judgement).collect();
+        Tried { outcome: result.outcome, judgements, lost }
+    })
+}
+
+/// A judgement of what came of a try, in words.
+fn in_words(failure: &Failure, outcome: TestOutcome, said: String) -> Judgement {
+    Judgement {
+        outcome,
+        expected: failure.transcript.judgement.expected.clone(),
+        why: if outcome == TestOutcome::Pass { String::new() } else { said.clone() },
+        seen: said,
+        kind: None,
+    }
+}
+
+/// What came of a try.
+struct Tried {
+    outcome: TestOutcome,
+    judgements: Vec<Judgement>,
+    /// The server is lost.
+    lost: bool,
+}
+
+impl Tried {
+    /// One conversation, or one search, was judged.
+    fn once(judgement: Judgement, lost: bool) -> Tried {
+        Tried { outcome: judgement.outcome, judgements: vec![judgement], lost }
+    }
+}
+
+/// Tries it so often, or until the server is lost. A try is given its number, from 1; the worst
+/// judgement of all of them is told.
+fn in_tries(
+    runner: &mut Runner<'_>,
+    times: u32,
+    mut once: impl FnMut(&mut Runner<'_>, u32) -> Tried,
+) -> (Replayed, bool) {
     let (mut tries, mut learned, mut failed, mut lost) = (0, 0, 0, false);
     let mut worst: Option<Judgement> = None;
     while tries < times && !lost && !runner.is_stopped() {
         tries += 1;
-        let mut result = CaseResult::of(case);
-        families::run(runner, case, family, &mut result);
-        lost = gate::pass(runner) == Some(None);
-        learned += u32::from(result.outcome.is_well() || result.outcome >= TestOutcome::Advisory);
-        failed += u32::from(result.outcome.is_finding());
-        for one in result.exchanges {
-            if worst.as_ref().is_none_or(|worst| worst.outcome < one.judgement.outcome) {
-                worst = Some(one.judgement);
+        let tried = once(runner, tries);
+        lost = tried.lost;
+        learned += u32::from(tried.outcome.is_tested());
+        failed += u32::from(tried.outcome.is_finding());
+        for judgement in tried.judgements {
+            if worst.as_ref().is_none_or(|worst| worst.outcome < judgement.outcome) {
+                worst = Some(judgement);
             }
         }
     }
