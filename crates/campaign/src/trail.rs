@@ -1,8 +1,7 @@
 //! The evidence trail: what was said lately, and what had been said when the server was first not there.
 
 use crate::life::Struck;
-use crate::spoken;
-use dialogue::talk::{Talk, TalkEnd, TalkScript};
+use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use sample::Blame;
 use std::collections::VecDeque;
 use torture::case::Case;
@@ -76,7 +75,11 @@ impl Trail {
             return;
         }
         self.last.push_back(suspect);
-        let size = |one: &Suspect| -> usize { spoken(&one.script.steps).len() };
+        let length = |step: &Move| match step {
+            Move::Send(bytes) => bytes.len(),
+            _ => 0,
+        };
+        let size = |one: &Suspect| -> usize { one.script.steps.iter().map(length).sum() };
         let mut bytes: usize = self.last.iter().map(size).sum();
         while self.last.len() > TAIL_MAX || bytes > TAIL_BYTES_MAX {
             bytes -= self.last.pop_front().map_or(0, |first| size(&first));
