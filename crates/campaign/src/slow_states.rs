@@ -49,28 +49,27 @@ impl SlowState {
     }
 }
 
-/// A state that was held, and what came of it.
-#[derive(Clone, Debug)]
-pub(crate) struct HeldState {
-    pub(crate) name: String,
-    pub(crate) script: TalkScript,
-    pub(crate) talk: Talk,
-    pub(crate) horizon: Nanos,
-}
-
 /// A conversation that is to be held.
 #[derive(Clone, Debug)]
 pub(crate) struct WantedState {
     pub(crate) state: SlowState,
     pub(crate) name: String,
     pub(crate) script: TalkScript,
+    /// How long it is held at most.
     pub(crate) horizon: Nanos,
+}
+
+/// A state that was held, and what came of it.
+#[derive(Clone, Debug)]
+pub(crate) struct HeldState {
+    pub(crate) wanted: WantedState,
+    pub(crate) talk: Talk,
 }
 
 /// What was seen of the states so far.
 #[derive(Debug, Default)]
 pub(crate) struct SlowStates {
-    held: Vec<(SlowState, HeldState)>,
+    held: Vec<HeldState>,
     /// The states that were tried.
     tried: Vec<SlowState>,
     /// The server has too few slots for all of them at once.
@@ -82,15 +81,14 @@ pub(crate) struct SlowStates {
 impl SlowStates {
     /// What became of a state; nothing when it was not held.
     pub(crate) fn of(&self, state: SlowState) -> Vec<HeldState> {
-        let own = self.held.iter().filter(|(known, _)| *known == state);
-        own.map(|(_, held)| held.clone()).collect()
+        self.held.iter().filter(|held| held.wanted.state == state).cloned().collect()
     }
 
     /// The longest that the server bore a state before it ended it.
     pub(crate) fn longest(&self) -> Option<Nanos> {
         let ended =
             |held: &&HeldState| matches!(held.talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
-        self.held.iter().map(|(_, held)| held).filter(ended).map(|held| held.talk.over).max()
+        self.held.iter().filter(ended).map(|held| held.talk.over).max()
     }
 
     /// They are held one after the other.
@@ -118,8 +116,8 @@ impl SlowStates {
         self.tried.retain(|tried| !states.contains(tried));
     }
 
-    pub(crate) fn keep(&mut self, state: SlowState, held: HeldState) {
-        self.held.push((state, held));
+    pub(crate) fn keep(&mut self, held: HeldState) {
+        self.held.push(held);
     }
 
     /// States are held beside the cases.

@@ -30,18 +30,18 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
             .note(ConversationOutcome::Inconclusive, "the run ended before it was seen".to_owned());
         return;
     }
-    if held.iter().all(|held| held.was_answered_early(state)) {
+    if held.iter().all(HeldState::was_answered_early) {
         let said = held.first().map(HeldState::seen).unwrap_or_default();
         return result.skip(format!("answered early, before the body was there: {said}"));
     }
-    for held in held.iter().filter(|held| !held.was_answered_early(state)) {
+    for held in held.iter().filter(|held| !held.was_answered_early()) {
         let steady = others.iter().find(|one| one.is_as(held));
         let (judgement, measure) = held.judged(&hold, steady);
         runner.told(&Execution {
             case,
-            name: &held.name,
+            name: &held.wanted.name,
             attempt: 1,
-            script: &held.script,
+            script: &held.wanted.script,
             talk: &held.talk,
             judgement: &judgement,
         });
@@ -53,7 +53,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
             result.notes = vec![note.to_owned()];
         }
         result.exchanges.push(ExchangeResult {
-            name: held.name.clone(),
+            name: held.wanted.name.clone(),
             judgement,
             tries: 1,
             failed: 0,
@@ -109,7 +109,7 @@ fn measured(runner: &mut Runner<'_>, state: SlowState) -> Vec<Measure> {
     }
     let held = runner.states.of(state);
     let others = state.without_drops().map_or(Vec::new(), |other| runner.states.of(other));
-    let waited = held.iter().filter(|held| !held.was_answered_early(state));
+    let waited = held.iter().filter(|held| !held.was_answered_early());
     let measure = |held: &HeldState| {
         let steady = others.iter().find(|one| one.is_as(held));
         held.judged(&hold, steady).1

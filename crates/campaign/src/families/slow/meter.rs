@@ -199,15 +199,11 @@ fn hold_in_turn(runner: &mut Runner<'_>, wanted: Vec<WantedState>) {
     }
 }
 
-fn keep(runner: &mut Runner<'_>, one: WantedState, talk: Option<Talk>) {
-    let WantedState { state, name, script, horizon } = one;
-    // a bound came first: the case of this state may have the time
-    let talk = talk.filter(|talk| !matches!(talk.end, TalkEnd::Bounded | TalkEnd::Ours));
-    if talk.is_none() {
-        runner.states.forget(&[state]);
-    }
-    if let Some(talk) = talk {
-        runner.states.keep(state, HeldState { name, script, talk, horizon });
+fn keep(runner: &mut Runner<'_>, wanted: WantedState, talk: Option<Talk>) {
+    match talk.filter(|talk| !matches!(talk.end, TalkEnd::Bounded | TalkEnd::Ours)) {
+        Some(talk) => runner.states.keep(HeldState { wanted, talk }),
+        // a bound came first: the case of this state may have the time
+        None => runner.states.forget(&[wanted.state]),
     }
 }
 

@@ -35,7 +35,7 @@ impl HeldState {
 
     /// What was sent before the first pause.
     pub(super) fn first_said(&self) -> Vec<u8> {
-        let mut said = self.script.steps.iter().filter_map(|step| match step {
+        let mut said = self.wanted.script.steps.iter().filter_map(|step| match step {
             Move::Send(bytes) => Some(bytes.clone()),
             _ => None,
         });
@@ -43,32 +43,30 @@ impl HeldState {
     }
 
     /// How it ended, without what was asked for before.
-    fn parting(&self, state: SlowState) -> String {
+    fn parting(&self) -> String {
+        let idle = self.wanted.state == SlowState::Idle;
         let said = self.talk.replies.responses.len() > 1 || self.talk.replies.junk.is_some();
         match self.talk.end {
-            TalkEnd::Closed if state == SlowState::Idle && !said => {
-                "closed without a byte".to_owned()
-            }
-            TalkEnd::Broken(_) if state == SlowState::Idle && !said => {
-                "reset without a byte".to_owned()
-            }
+            TalkEnd::Closed if idle && !said => "closed without a byte".to_owned(),
+            TalkEnd::Broken(_) if idle && !said => "reset without a byte".to_owned(),
             _ => self.seen(),
         }
     }
 
     /// The same conversation, but for the drops: by length, or by chunks.
     pub(super) fn is_as(&self, other: &HeldState) -> bool {
-        let kind = |held: &HeldState| held.name.rsplit_once(", ").map(|(_, kind)| kind.to_owned());
+        let kind =
+            |held: &HeldState| held.wanted.name.rsplit_once(", ").map(|(_, kind)| kind.to_owned());
         let chunked = |held: &HeldState| kind(held).is_some_and(|kind| kind == "chunked");
         chunked(self) == chunked(other)
     }
 
     /// The server has answered without waiting for the body.
-    pub(super) fn was_answered_early(&self, state: SlowState) -> bool {
+    pub(super) fn was_answered_early(&self) -> bool {
         let timed_out = |status| matches!(status, 408 | 504);
         let answered =
             self.talk.replies.responses.first().is_some_and(|one| !timed_out(one.status));
-        state.is_body() && answered && self.first_byte().is_some_and(|at| at < EARLY)
+        self.wanted.state.is_body() && answered && self.first_byte().is_some_and(|at| at < EARLY)
     }
 
     fn received(&self) -> impl DoubleEndedIterator<Item = Nanos> {
@@ -84,22 +82,22 @@ impl HeldState {
     }
 
     /// When the server began to wait.
-    fn since(&self, state: SlowState) -> Nanos {
+    fn since(&self) -> Nanos {
         let connected = self.talk.connected.unwrap_or_default();
-        if state != SlowState::Idle {
+        if self.wanted.state != SlowState::Idle {
             return connected;
         }
         self.received().rfind(|at| *at <= connected + RESPONSE).unwrap_or(connected)
     }
 
     /// When its word that it waits no longer came, or else its end; of a state in which the server waits.
-    fn ended(&self, state: SlowState) -> Ended {
+    fn ended(&self) -> Ended {
         let talk = &self.talk;
-        let since = self.since(state);
+        let since = self.since();
         let ends = |event: &&TalkEvent| matches!(event.what, What::Ended | What::Broken(_));
         let end = talk.events.iter().find(ends).map(|event| event.at);
-        let asked = usize::from(state == SlowState::Idle);
-        let word = match self.script.tls_name {
+        let asked = usize::from(self.wanted.state == SlowState::Idle);
+        let word = match self.wanted.script.tls_name {
             // the records of TLS itself are no words
             Some(_) if talk.replies.responses.len() > asked => self.received().next_back(),
             Some(_) => None,
@@ -132,18 +130,18 @@ impl HeldState {
         hold: &SlowHold,
         steady: Option<&HeldState>,
     ) -> (Judgement, Option<Measure>) {
-        let (state, soon) = (hold.state, hold.soon);
+        let soon = hold.soon;
         let unseen =
             |why| (self.judgement(ConversationOutcome::Inconclusive, String::new(), why), None);
         if hold.page.is_some() {
-            return self.unseen().map_or_else(|| self.read(state), unseen);
+            return self.unseen().map_or_else(|| self.read(), unseen);
         }
-        let ended = self.ended(state);
+        let ended = self.ended();
         if let Ended::Unseen(why) = ended {
             return unseen(why);
         }
         let expected = format!("an end within {}", seconds(soon));
-        let shape = steady.and_then(|steady| self.shape(state, steady));
+        let shape = steady.and_then(|steady| self.shape(steady));
         let (outcome, why) = match (&ended, &shape) {
             (Ended::After(_), Some(Shape::PerRead)) => (
                 ConversationOutcome::Advisory,
@@ -154,7 +152,7 @@ impl HeldState {
             }
             (Ended::After(_), _) => (ConversationOutcome::Pass, String::new()),
             (_, Some(Shape::PerRead)) => {
-                let span = seconds(self.horizon);
+                let span = seconds(self.wanted.horizon);
                 (
                     ConversationOutcome::Unbounded,
                     format!("each drop renews the deadline: it lasted longer than {span}"),
@@ -162,36 +160,36 @@ impl HeldState {
             }
             _ => (
                 ConversationOutcome::Unbounded,
-                format!("it lasted longer than {}", seconds(self.horizon)),
+                format!("it lasted longer than {}", seconds(self.wanted.horizon)),
             ),
         };
         let how = match (&ended, &shape) {
             (Ended::After(_), Some(Shape::Absolute)) => {
-                format!("absolute; {}", self.parting(state))
+                format!("absolute; {}", self.parting())
             }
             (Ended::After(_), Some(Shape::PerRead)) => {
-                format!("between reads; {}", self.parting(state))
+                format!("between reads; {}", self.parting())
             }
-            (Ended::After(_), None) => self.parting(state),
+            (Ended::After(_), None) => self.parting(),
             (_, Some(Shape::PerRead)) => {
-                format!("between reads: none within {} of drops", seconds(self.horizon))
+                format!("between reads: none within {} of drops", seconds(self.wanted.horizon))
             }
-            _ => format!("none within {}", seconds(self.horizon)),
+            _ => format!("none within {}", seconds(self.wanted.horizon)),
         };
         let measure = match ended {
             Ended::After(span) => {
                 let span = span.as_secs_f64();
                 self.measure(Some(span), Some(span), how)
             }
-            _ => self.measure(Some(self.horizon.as_secs_f64()), None, how),
+            _ => self.measure(Some(self.wanted.horizon.as_secs_f64()), None, how),
         };
         (self.judgement(outcome, expected, why), Some(measure))
     }
 
     /// Only the two together tell: without drops it ended, and with them about then, or much later.
-    fn shape(&self, state: SlowState, steady: &HeldState) -> Option<Shape> {
-        let Ended::After(still) = steady.ended(state.without_drops()?) else { return None };
-        match self.ended(state) {
+    fn shape(&self, steady: &HeldState) -> Option<Shape> {
+        let Ended::After(still) = steady.ended() else { return None };
+        match self.ended() {
             Ended::After(span) if span <= still * PER_READ => Some(Shape::Absolute),
             Ended::After(_) | Ended::Never => Some(Shape::PerRead),
             Ended::Unseen(_) => None,
@@ -199,16 +197,16 @@ impl HeldState {
     }
 
     /// A response that was not read, or slowly: what is left of it is counted at the end.
-    fn read(&self, state: SlowState) -> (Judgement, Option<Measure>) {
+    fn read(&self) -> (Judgement, Option<Measure>) {
         let Some(response) = self.talk.replies.responses.first() else {
-            return self.gave_up(state, 0, None);
+            return self.gave_up(0, None);
         };
         let whole = response.field("content-length").next().and_then(|text| text.parse().ok());
         if response.complete {
-            return self.read_whole(state, response.body_len);
+            return self.read_whole(response.body_len);
         }
         match self.talk.end {
-            TalkEnd::Closed | TalkEnd::Broken(_) => self.gave_up(state, response.body_len, whole),
+            TalkEnd::Closed | TalkEnd::Broken(_) => self.gave_up(response.body_len, whole),
             _ => {
                 let why = "what was left of it did not come within the time for it".to_owned();
                 (self.judgement(ConversationOutcome::Inconclusive, String::new(), why), None)
@@ -216,9 +214,9 @@ impl HeldState {
         }
     }
 
-    fn read_whole(&self, state: SlowState, length: u64) -> (Judgement, Option<Measure>) {
-        let (span, all) = (seconds(self.horizon), show::bytes(length));
-        let (outcome, expected, why) = match state {
+    fn read_whole(&self, length: u64) -> (Judgement, Option<Measure>) {
+        let (span, all) = (seconds(self.wanted.horizon), show::bytes(length));
+        let (outcome, expected, why) = match self.wanted.state {
             SlowState::Sipped => (ConversationOutcome::Pass, String::new(), String::new()),
             _ => {
                 let why = format!("all {all} came, though nothing was read for {span}");
@@ -226,22 +224,17 @@ impl HeldState {
             }
         };
         let note = format!("none within {span}: all {all} came then");
-        let measure = self.measure(Some(self.horizon.as_secs_f64()), None, note);
+        let measure = self.measure(Some(self.wanted.horizon.as_secs_f64()), None, note);
         (self.judgement(outcome, expected, why), Some(measure))
     }
 
     /// The server has given up. A client that does not read cannot see when: the end is seen only
     /// behind what the buffers hold.
-    fn gave_up(
-        &self,
-        state: SlowState,
-        came: u64,
-        whole: Option<u64>,
-    ) -> (Judgement, Option<Measure>) {
+    fn gave_up(&self, came: u64, whole: Option<u64>) -> (Judgement, Option<Measure>) {
         let of = whole.map_or(String::new(), |whole| format!(" of {}", show::bytes(whole)));
         let cut = format!("{}{of} came, {}", show::bytes(came), self.how());
-        let measure = self.measure(None, Some(self.horizon.as_secs_f64()), cut);
-        let expected = match state {
+        let measure = self.measure(None, Some(self.wanted.horizon.as_secs_f64()), cut);
+        let expected = match self.wanted.state {
             SlowState::Sipped => String::new(),
             _ => "a response that is cut short".to_owned(),
         };
@@ -261,7 +254,7 @@ impl HeldState {
     }
 
     fn measure(&self, low: Option<f64>, high: Option<f64>, note: String) -> Measure {
-        Measure { what: self.name.clone(), low, high, unit: Unit::Seconds, note }
+        Measure { what: self.wanted.name.clone(), low, high, unit: Unit::Seconds, note }
     }
 }
 
