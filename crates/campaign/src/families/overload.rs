@@ -1,8 +1,9 @@
 //! More than a server can serve: where it no longer follows, what it does beyond, and how it comes
 //! back. The load is open: requests fall due whether those before were answered or not.
 
+mod climb;
+mod course;
 pub(super) mod held;
-mod knee;
 mod load;
 pub(super) mod mixed;
 pub(super) mod restart;
@@ -13,10 +14,9 @@ mod steps;
 pub(super) mod storm;
 
 use crate::knee::{Knee, Limit};
-
 use crate::pressure::{LATE_GRAVE, Pressed, PressureVerdict, health, outcome};
 use crate::{Runner, pressure};
-use knee::Played;
+use course::Played;
 use steps::LoadStep;
 use torture::case::{Case, KneeSearch};
 use torture::judge::{LoadOutcome, PressureOutcome, TestOutcome};
@@ -64,7 +64,7 @@ fn found(
         return None;
     }
     let known = runner.profile.knee().is_some();
-    let knee = knee::knee(runner, case, search);
+    let knee = climb::knee(runner, case, search);
     if !known {
         result.measures.extend(knee.measures());
     }

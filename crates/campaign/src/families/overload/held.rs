@@ -1,6 +1,6 @@
 //! twice the rate that the server follows, held for a while.
 
-use super::knee::{self, Course};
+use super::course::{self, Course};
 use super::load::Flow;
 use super::steps::LoadStep;
 use super::{GRAVE, felt, found, settle, unreached};
@@ -30,8 +30,9 @@ pub(in crate::families) fn run(
     let (rate, span) = (knee.times(FACTOR), with.hold);
     let factor = rate / knee.high.unwrap_or(rate);
     let flow = Flow::new(0, Nanos::ZERO, span, rate);
-    let route = knee::probed_route(runner);
-    let played = knee::play(runner, case, with.waiting, Course::new(vec![route], vec![flow], span));
+    let route = course::probed_route(runner);
+    let played =
+        course::play(runner, case, with.waiting, Course::new(vec![route], vec![flow], span));
     let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, span);
     let (health, verdict) = felt(runner, &played, Nanos::ZERO);
     result.health = Some(health);

@@ -1,10 +1,12 @@
 //! a page that costs much is asked for far more often than it can be served, and one that costs
 //! little as often as it easily can.
 
-use super::knee::{self, Course, Knee};
+use super::climb;
+use super::course::{self, Course};
 use super::load::{Flow, Route};
 use super::steps::LoadStep;
 use super::{GRAVE, felt, found, settle, unreached};
+use crate::knee::Knee;
 use crate::{PLAIN_DEADLINE, Runner};
 use torture::case::{Case, OverloadMixed};
 use torture::judge;
@@ -42,7 +44,7 @@ pub(in crate::families) fn run(
             return;
         }
     };
-    let own = knee::find(runner, case, with.search(), costly.clone());
+    let own = climb::find(runner, case, with.search(), costly.clone());
     result.measures.push(measure_knee(&own, &path));
     if unreached(&own, result) {
         return;
@@ -50,8 +52,8 @@ pub(in crate::families) fn run(
     let (rate, easy) = (own.times(FACTOR), knee.easy(EASY));
     let end = ALONE + with.hold;
     let flows = vec![Flow::new(0, Nanos::ZERO, end, easy), Flow::new(1, ALONE, with.hold, rate)];
-    let routes = vec![knee::probed_route(runner), costly];
-    let played = knee::play(runner, case, with.waiting, Course::new(routes, flows, end));
+    let routes = vec![course::probed_route(runner), costly];
+    let played = course::play(runner, case, with.waiting, Course::new(routes, flows, end));
     let alone = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, ALONE);
     let mixed = LoadStep::of(played.load.calls(), 0, ALONE, end);
     let dear = LoadStep::of(played.load.calls(), 1, ALONE, end);

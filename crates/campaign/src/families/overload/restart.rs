@@ -1,9 +1,10 @@
 //! the server is restarted while well-behaved clients go on.
 
-use super::knee::{self, Course, Knee};
+use super::course::{self, Course};
 use super::load::Flow;
 use super::steps::{LoadedCall, Met};
 use super::{CUT_SHORT, felt, found};
+use crate::knee::Knee;
 use crate::{Done, Runner, ServerCommand};
 use torture::case::{Case, OverloadRestart};
 use torture::judge::PressureOutcome;
@@ -103,9 +104,9 @@ pub(in crate::families) fn run(
     runner.world.send_for(ServerCommand::Restart, at);
     let end = BEFORE + span;
     let flow = Flow::new(0, Nanos::ZERO, end, easy);
-    let route = knee::probed_route(runner);
+    let route = course::probed_route(runner);
     let course = Course { resends: false, ..Course::new(vec![route], vec![flow], end) };
-    let played = knee::play(runner, case, with.waiting, course);
+    let played = course::play(runner, case, with.waiting, course);
     let done = runner.world.errands();
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);

@@ -3,8 +3,8 @@
 
 mod drift;
 
+use super::course::{self, Course};
 use super::found;
-use super::knee::{self, Course};
 use super::load::Flow;
 use super::steps::LoadStep;
 use super::{felt, is_ours};
@@ -52,10 +52,10 @@ pub(in crate::families) fn run(
         let scripts = odd_scripts(runner, with, &odd, window, &mut turn);
         let course = Course {
             odd: scripts,
-            ..Course::new(vec![knee::probed_route(runner)], vec![flow], window)
+            ..Course::new(vec![course::probed_route(runner)], vec![flow], window)
         };
         let at = runner.now() - began;
-        let played = knee::play(runner, case, with.waiting, course);
+        let played = course::play(runner, case, with.waiting, course);
         let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, window);
         let (health, verdict) = felt(runner, &played, Nanos::ZERO);
         if runner.is_stopped() || runner.case_is_over() {

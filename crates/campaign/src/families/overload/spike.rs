@@ -1,6 +1,6 @@
 //! a spike far beyond what the server follows, and how long it takes to get over it.
 
-use super::knee::{self, Course};
+use super::course::{self, Course};
 use super::load::Flow;
 use super::steps::LoadStep;
 use super::{felt, found, settle, unreached};
@@ -31,8 +31,8 @@ pub(in crate::families) fn run(
         Flow::new(0, BEFORE, span, rate),
         Flow::new(0, end, GATE, easy),
     ];
-    let route = knee::probed_route(runner);
-    let played = knee::play(runner, case, with.waiting, Course::new(vec![route], flows, end));
+    let route = course::probed_route(runner);
+    let played = course::play(runner, case, with.waiting, Course::new(vec![route], flows, end));
     let step = LoadStep::of(played.load.calls(), 0, BEFORE, end);
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);

@@ -1,6 +1,6 @@
 //! the user's command takes something from the server that it needs, and gives it back.
 
-use super::knee::{self, Course};
+use super::course::{self, Course};
 use super::load::Flow;
 use super::restart::{easy, ran};
 use super::steps::{LoadedCall, Met};
@@ -30,8 +30,9 @@ pub(in crate::families) fn run(
     runner.world.send_for(ServerCommand::Relieve, start + end);
     // the load goes on after the relief, which needs a moment
     let flow = Flow::new(0, Nanos::ZERO, end + GATE, easy);
-    let route = knee::probed_route(runner);
-    let played = knee::play(runner, case, with.waiting, Course::new(vec![route], vec![flow], end));
+    let route = course::probed_route(runner);
+    let played =
+        course::play(runner, case, with.waiting, Course::new(vec![route], vec![flow], end));
     let done = runner.world.errands();
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);

@@ -1,79 +1,35 @@
 //! Where a server no longer follows: the rate doubles from a low start, and the last step is halved
 //! until the bracket is narrow.
 
-pub(crate) use crate::knee::{Knee, Limit};
-
+use super::course::{self, Course, Played};
 use super::felt;
-use super::load::{Flow, Load, Offer, Route};
+use super::load::{Flow, Route};
 use super::steps::LoadStep;
-use crate::knee::RATE_LOW;
-use crate::pressure::{CPU_MAX, Calm, SICK_TRIES, slow_from};
-use crate::{Runner, bounds, habits};
-use dialogue::talk::TalkScript;
+use crate::Runner;
+use crate::knee::{Knee, Limit, RATE_LOW};
+use crate::pressure::{CPU_MAX, SICK_TRIES};
 use torture::case::{Case, KneeSearch};
 use torture::judge::PressureOutcome;
-use torture::result::Probe;
 use units::{Nanos, show};
 
 /// Steps of a search at most: from a tenth of a request a second to far beyond any ceiling.
 const STEPS_MAX: usize = 40;
 /// So much of a bound is offered: what falls due evenly does not leave evenly.
 const OF_BOUND: f64 = 0.95;
-/// Between two steps probes are as before for so many of their gaps.
-const CALM_GAPS: u64 = 2;
 /// Time that a search may take, as a share of that of a case.
 const SEARCH_SHARE: f64 = 0.4;
-
-/// What a load is made of.
-#[derive(Clone, Debug)]
-pub(super) struct Course {
-    pub(super) routes: Vec<Route>,
-    pub(super) flows: Vec<Flow>,
-    /// Conversations of another kind, and when each begins.
-    pub(super) odd: Vec<(Nanos, TalkScript)>,
-    /// From here on it is watched until all is as before.
-    pub(super) released: Nanos,
-    /// A request whose connection ends without a response is sent once more, as clients do.
-    pub(super) resends: bool,
-}
-
-impl Course {
-    pub(super) fn new(routes: Vec<Route>, flows: Vec<Flow>, released: Nanos) -> Course {
-        Course { routes, flows, odd: Vec::new(), released, resends: true }
-    }
-}
-
-/// A load that is over, and the probes beside it.
-pub(super) struct Played {
-    pub(super) load: Load,
-    pub(super) probes: Vec<Probe>,
-    /// Work of this process before the release, as a share of a core.
-    pub(super) work: Option<f64>,
-    /// Its time was up, or the run ended, before it was over.
-    pub(super) cut_short: bool,
-}
 
 /// The knee, found once a run.
 pub(super) fn knee(runner: &mut Runner<'_>, case: &Case, search: KneeSearch) -> Knee {
     if let Some(known) = runner.profile.knee() {
         return known.clone();
     }
-    let route = probed_route(runner);
+    let route = course::probed_route(runner);
     let found = find(runner, case, search, route);
     if found.limit != Some(Limit::Time) {
         runner.profile.learn_knee(found.clone());
     }
     found
-}
-
-/// The page that is probed.
-pub(super) fn probed_route(runner: &Runner<'_>) -> Route {
-    Route {
-        request: habits::plain_request(runner.target, ""),
-        plain: runner.profile.plain().clone(),
-        deadline: runner.prober.deadline(),
-        share: 1.0,
-    }
 }
 
 /// The most requests a second that may be offered, and what says so.
@@ -87,6 +43,7 @@ fn rate_max(runner: &mut Runner<'_>, case: f64) -> (f64, Limit) {
     }
 }
 
+/// The knee of a page.
 pub(super) fn find(runner: &mut Runner<'_>, case: &Case, search: KneeSearch, route: Route) -> Knee {
     let (most, most_is) = rate_max(runner, search.ceiling);
     let mut knee = Knee {
@@ -109,7 +66,7 @@ pub(super) fn find(runner: &mut Runner<'_>, case: &Case, search: KneeSearch, rou
         let span = search.step;
         let flow = Flow::new(0, Nanos::ZERO, span, rate);
         let course = Course::new(vec![route.clone()], vec![flow], span);
-        let played = play(runner, case, search.waiting, course);
+        let played = course::play(runner, case, search.waiting, course);
         let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, span);
         if played.cut_short {
             knee.limit = Some(Limit::Time);
@@ -170,30 +127,4 @@ fn is_ours(runner: &Runner<'_>, played: &Played, step: &LoadStep) -> Option<Limi
     }
     let most = played.load.waiting_max();
     step.is_for_want_of(runner.profile.quiet().p50, most).map(Limit::Bound)
-}
-
-/// Plays flows with probes beside them; from `released` on it is watched until all is as before.
-pub(super) fn play(runner: &mut Runner<'_>, case: &Case, waiting: u64, course: Course) -> Played {
-    let Course { routes, flows, odd, released, resends } = course;
-    let every = runner.prober.every();
-    let offer = Offer {
-        routes,
-        flows,
-        odd,
-        pattern: runner.bare(Vec::new(), Nanos::ZERO),
-        resends,
-        waiting_max: bounds::connections_max(runner.world.governor(), waiting) as usize,
-        opens_max: bounds::opens_max(runner.world.governor(), u64::MAX),
-        released,
-        calm: Calm::new(slow_from(&runner.profile.quiet()), every, every * CALM_GAPS),
-        origin: runner.prober.origin(),
-    };
-    let mut load = Load::new(offer);
-    runner.world.own_work();
-    let probes = runner.play_probed(&case.id, &mut load);
-    // the watch after it is no work
-    let stretch = (load.over_at() - load.start()).as_secs_f64() / released.as_secs_f64();
-    let work = runner.world.own_work().map(|share| share * stretch.max(1.0));
-    let cut_short = load.is_cut_off() || runner.is_stopped();
-    Played { load, probes, work, cut_short }
 }

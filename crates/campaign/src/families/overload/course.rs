@@ -1,0 +1,77 @@
+//! One load, played with probes beside it.
+
+use super::load::{Flow, Load, Offer, Route};
+use crate::pressure::{Calm, slow_from};
+use crate::{Runner, bounds, habits};
+use dialogue::talk::TalkScript;
+use torture::case::Case;
+use torture::result::Probe;
+use units::Nanos;
+
+/// Behind a load probes are as before for so many of their gaps.
+const CALM_GAPS: u64 = 2;
+
+/// What a load is made of.
+#[derive(Clone, Debug)]
+pub(super) struct Course {
+    pub(super) routes: Vec<Route>,
+    pub(super) flows: Vec<Flow>,
+    /// Conversations of another kind, and when each begins.
+    pub(super) odd: Vec<(Nanos, TalkScript)>,
+    /// From here on it is watched until all is as before.
+    pub(super) released: Nanos,
+    /// A request whose connection ends without a response is sent once more, as clients do.
+    pub(super) resends: bool,
+}
+
+impl Course {
+    pub(super) fn new(routes: Vec<Route>, flows: Vec<Flow>, released: Nanos) -> Course {
+        Course { routes, flows, odd: Vec::new(), released, resends: true }
+    }
+}
+
+/// A load that is over, and the probes beside it.
+pub(super) struct Played {
+    pub(super) load: Load,
+    pub(super) probes: Vec<Probe>,
+    /// Work of this process before the release, as a share of a core.
+    pub(super) work: Option<f64>,
+    /// Its time was up, or the run ended, before it was over.
+    pub(super) cut_short: bool,
+}
+
+/// The page that is probed.
+pub(super) fn probed_route(runner: &Runner<'_>) -> Route {
+    Route {
+        request: habits::plain_request(runner.target, ""),
+        plain: runner.profile.plain().clone(),
+        deadline: runner.prober.deadline(),
+        share: 1.0,
+    }
+}
+
+/// Plays flows with probes beside them; from `released` on it is watched until all is as before.
+pub(super) fn play(runner: &mut Runner<'_>, case: &Case, waiting: u64, course: Course) -> Played {
+    let Course { routes, flows, odd, released, resends } = course;
+    let every = runner.prober.every();
+    let offer = Offer {
+        routes,
+        flows,
+        odd,
+        pattern: runner.bare(Vec::new(), Nanos::ZERO),
+        resends,
+        waiting_max: bounds::connections_max(runner.world.governor(), waiting) as usize,
+        opens_max: bounds::opens_max(runner.world.governor(), u64::MAX),
+        released,
+        calm: Calm::new(slow_from(&runner.profile.quiet()), every, every * CALM_GAPS),
+        origin: runner.prober.origin(),
+    };
+    let mut load = Load::new(offer);
+    runner.world.own_work();
+    let probes = runner.play_probed(&case.id, &mut load);
+    // the watch after it is no work
+    let stretch = (load.over_at() - load.start()).as_secs_f64() / released.as_secs_f64();
+    let work = runner.world.own_work().map(|share| share * stretch.max(1.0));
+    let cut_short = load.is_cut_off() || runner.is_stopped();
+    Played { load, probes, work, cut_short }
+}
