@@ -4,12 +4,12 @@ use crate::findings::Finding;
 use crate::hangs::HungRequest;
 use crate::life::Struck;
 use crate::trail::Suspect;
-use crate::{CampaignEvent, GATE, Runner, TRIES, gate, search, spoken};
+use crate::{CampaignEvent, GATE, Runner, TRIES, gate, search};
 use dialogue::talk::{Talk, TalkScript};
 use torture::case::Case;
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
-use torture::record::{Execution, pauses};
+use torture::record::{Execution, pauses, sent};
 use torture::result::{CaseResult, ExchangeResult};
 use units::show;
 
@@ -130,7 +130,7 @@ pub(crate) fn keep(
         judgement,
         tries,
         failed: tries.div_ceil(2),
-        sent: spoken(&script.steps),
+        sent: sent(&script.steps),
         received: talk.raw,
         took: talk.over,
         pauses: pauses(&script.steps),

@@ -63,7 +63,6 @@ use sample::{Death, ServerState};
 use session::Runner;
 use shrink::Budget;
 use torture::case::Need;
-use torture::record::sent as spoken;
 use units::Nanos;
 
 /// Tries of an exchange that fails; it is a finding when it fails in most of them.

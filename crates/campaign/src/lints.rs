@@ -1,11 +1,11 @@
 //! Every response of a run, held against the rules that bind whoever sends one.
 
-use super::spoken;
 use dialogue::talk::{Move, Talk};
 use std::collections::BTreeMap;
 use torture::case::RequirementLevel;
 use torture::judge::{Judgement, TestOutcome};
 use torture::lint::{LintRule, lint};
+use torture::record;
 use torture::result::{CaseResult, ExchangeResult};
 
 /// Rules that were broken, how often, and by which response first.
@@ -31,7 +31,7 @@ impl Lints {
             for rule in lint(response, index == 0 && asks_in_10(&talk.steps)) {
                 let example = self.broken.entry(rule).or_insert_with(|| Example {
                     count: 0,
-                    sent: spoken(&talk.steps),
+                    sent: record::sent(&talk.steps),
                     head: response.head.clone(),
                 });
                 example.count += 1;

@@ -4,7 +4,7 @@ use crate::findings::Finding;
 use crate::search::{is_lost, mostly};
 use crate::service_time::is_as_slow;
 use crate::shrink::shrink;
-use crate::{CampaignEvent, Runner, gate, spoken};
+use crate::{CampaignEvent, Runner, gate};
 use dialogue::talk::{Move, Talk, TalkScript};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
@@ -75,7 +75,7 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
         case: finding.case.id.clone(),
         name: finding.name.clone(),
         kind: finding.kind,
-        from: spoken(whole).len(),
+        from: sent(whole).len(),
         script,
         boundaries: found.boundaries,
         executions: runner.budget.spent() - before,

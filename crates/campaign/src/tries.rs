@@ -4,7 +4,7 @@
 
 use crate::life::Struck;
 use crate::trail::Suspect;
-use crate::{Runner, TRIES, heir, scripts, spoken};
+use crate::{Runner, TRIES, heir, scripts};
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use std::collections::VecDeque;
 use torture::case::{Case, Exchange};
@@ -45,7 +45,7 @@ pub(crate) fn exchange(
         && !(tries > 0 && runner.case_is_over())
     {
         let (script, talk) = next_try(runner, case, exchange, tries, &mut had);
-        let sent = spoken(&script.steps);
+        let sent = record::sent(&script.steps);
         if talk.end == TalkEnd::Ours && runner.is_stopped() {
             // it was cut short: that says nothing of the server
             break;

@@ -1,11 +1,12 @@
 //! How much goes out for a case at most, before any of it does.
 
 use crate::scripts::compile;
-use crate::{Settings, TRIES, TestTarget, habits, spoken};
+use crate::{Settings, TRIES, TestTarget, habits};
 use dialogue::governor::{Bounds, Spent};
 use dialogue::text::Values;
 use torture::case::{Case, Need};
 use torture::fuzz;
+use torture::record;
 use units::Nanos;
 
 /// What a case may send if every try of it fails. Cases that are code are held by the bounds alone;
@@ -24,7 +25,7 @@ pub fn worst(case: &Case, target: &TestTarget, settings: &Settings, bounds: &Bou
         let follow_up = u64::from(exchange.in_step);
         all.connections += 1;
         all.requests += exchange.methods.len().max(1) as u64 + follow_up;
-        all.bytes += spoken(&moves).len() as u64 + follow_up * plain;
+        all.bytes += record::sent(&moves).len() as u64 + follow_up * plain;
     }
     if let Some(random) = &case.fuzz {
         let count = random.count.min(settings.executions_max);
@@ -36,7 +37,7 @@ pub fn worst(case: &Case, target: &TestTarget, settings: &Settings, bounds: &Bou
             let follow_up = u64::from(shot.follows);
             all.connections += 1;
             all.requests += shot.methods.len().max(1) as u64 + follow_up;
-            all.bytes += spoken(&shot.moves).len() as u64 + follow_up * plain;
+            all.bytes += record::sent(&shot.moves).len() as u64 + follow_up * plain;
         }
     }
     let tries = u64::from(TRIES);

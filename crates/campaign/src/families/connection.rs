@@ -1,11 +1,12 @@
 //! How a connection is used: a request in pieces, in single bytes, from a port that is used again.
 
 use crate::tries::accuse;
-use crate::{PLAIN_DEADLINE, Runner, TRIES, habits, spoken};
+use crate::{PLAIN_DEADLINE, Runner, TRIES, habits};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use torture::case::{Case, RequestSplits, SamePort, SingleBytes};
 use torture::judge;
 use torture::judge::{ConversationOutcome, Judgement, LimitOutcome, TestOutcome};
+use torture::record;
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
@@ -218,7 +219,7 @@ pub(super) fn plainly(
             judgement,
             tries: 0,
             failed: 0,
-            sent: spoken(&script.steps),
+            sent: record::sent(&script.steps),
             received: talk.raw,
             took: talk.over,
             pauses: Vec::new(),

@@ -3,13 +3,14 @@
 
 use crate::probes::ProbeListener;
 use crate::trail::Suspect;
-use crate::{PLAIN_DEADLINE, Runner, TAIL_MAX, spoken};
+use crate::{PLAIN_DEADLINE, Runner, TAIL_MAX};
 use dialogue::talk::{Conversations, Director, Talk, TalkEnd, TalkScript, Wake};
 use std::collections::{BTreeMap, VecDeque};
 use torture::case::{Case, Escalation, Fuzz};
 use torture::fuzz;
 use torture::fuzz::{FuzzPlace, Shot};
 use torture::judge::{ConversationOutcome, Judgement, Plain, PressureOutcome, TestOutcome};
+use torture::record;
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Probe, Seen, Unit};
 use units::{Nanos, show};
@@ -159,7 +160,7 @@ fn keep(runner: &mut Runner<'_>, case: &Case, fault: Fault, result: &mut CaseRes
             judgement: fault.judgement,
             tries: 1,
             failed: 1,
-            sent: spoken(&fault.script.steps),
+            sent: record::sent(&fault.script.steps),
             received: fault.talk.raw,
             took: fault.talk.over,
             pauses: Vec::new(),

@@ -16,6 +16,7 @@ use sample::http2_code_name;
 use std::collections::BTreeMap;
 use torture::case::{Case, FloodKind, FrameFlood};
 use torture::judge::PressureOutcome;
+use torture::record;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -187,7 +188,7 @@ pub(super) fn run(
     }
     let connections = bounds::connections_max(runner.world.governor(), with.connections);
     let script = script(runner, with);
-    let bytes = torture::record::sent(&script.steps).len() as u64;
+    let bytes = record::sent(&script.steps).len() as u64;
     let scripts = (0..connections).map(|_| script.clone()).collect();
     let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, with.hold) };
     let round = pressure::round(runner, &case.id, &plan);

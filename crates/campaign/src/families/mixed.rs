@@ -1,12 +1,13 @@
 //! Whose response is it? Requests whose responses are known beforehand, on several connections at once:
 //! one that belongs to another request is the gravest thing that a server can do.
 
-use crate::{PLAIN_DEADLINE, Runner, habits, spoken};
+use crate::{PLAIN_DEADLINE, Runner, habits};
 use dialogue::replies::Response;
 use dialogue::talk::{Awaited, Move, Talk, TalkEnd, TalkScript};
 use torture::case::{Case, MixedRequests, OddClients, RequestOrder};
 use torture::judge;
 use torture::judge::{ConversationOutcome, FailureKind, Judgement};
+use torture::record;
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult};
 use units::show;
@@ -328,7 +329,7 @@ fn found(
         judgement,
         tries: 1,
         failed: 1,
-        sent: spoken(&script.steps),
+        sent: record::sent(&script.steps),
         received: talk.raw.clone(),
         took: talk.over,
         pauses: Vec::new(),

@@ -2,14 +2,14 @@
 
 use crate::findings::Finding;
 use crate::trail::Suspect;
-use crate::{GRACE, PLAIN_DEADLINE, Runner, TRIES, habits, spoken};
+use crate::{GRACE, PLAIN_DEADLINE, Runner, TRIES, habits};
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use torture::case::{Case, Fuzz};
 use torture::fuzz;
 use torture::fuzz::Shot;
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
-use torture::record::{Execution, pauses};
+use torture::record::{Execution, pauses, sent};
 use torture::result::{CaseResult, ExchangeResult};
 use units::Nanos;
 
@@ -112,7 +112,7 @@ pub(crate) fn book(
         judgement,
         tries: 1,
         failed: 1,
-        sent: spoken(&shot.moves),
+        sent: sent(&shot.moves),
         received: talk.raw,
         took: talk.over,
         pauses: pauses(&shot.moves),
@@ -141,7 +141,7 @@ fn shot(runner: &Runner<'_>, case: &Case, fuzz: &Fuzz, index: u64) -> Shot {
 
 pub(crate) fn script(runner: &mut Runner<'_>, shot: &Shot) -> TalkScript {
     // what may be waited for is met with silence, rightly, however long
-    let rightly = judge::lacking(&spoken(&shot.moves)).map_or(Nanos::NEVER, |_| WAITING);
+    let rightly = judge::lacking(&sent(&shot.moves)).map_or(Nanos::NEVER, |_| WAITING);
     let silence = runner
         .profile
         .silence_max(runner.settings.silence_max)

@@ -13,7 +13,7 @@ use torture::case::{Case, RequestSplits, SegmentOverlap, SegmentState, SegmentsH
 use torture::judge::{
     ConversationOutcome, FailureKind, Judgement, PressureOutcome, TestOutcome, seen,
 };
-use torture::record::{Execution, sent as spoken};
+use torture::record::{self, Execution};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::Nanos;
 
@@ -245,7 +245,7 @@ fn exchange(
         judgement,
         tries,
         failed: 1,
-        sent: spoken(&script.steps),
+        sent: record::sent(&script.steps),
         received: talk.raw,
         took: talk.over,
         pauses: Vec::new(),

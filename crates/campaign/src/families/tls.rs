@@ -3,11 +3,12 @@
 
 pub(super) mod again;
 
-use crate::{PLAIN_DEADLINE, Runner, spoken};
+use crate::{PLAIN_DEADLINE, Runner};
 use dialogue::hello::{ALERT, HANDSHAKE, Hello, name_of, record};
 use dialogue::talk::{All, Move, Talk, TalkEnd, TalkScript, What};
 use torture::case::{Case, SlowHeld, TlsHandshakes, TlsWait};
 use torture::judge::{ConversationOutcome, Judgement, PressureOutcome};
+use torture::record;
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Seen, Unit};
 use units::{Nanos, show};
@@ -303,7 +304,7 @@ fn keep(
         judgement,
         tries: 1,
         failed: 1,
-        sent: spoken(&script.steps),
+        sent: record::sent(&script.steps),
         received: talk.raw.clone(),
         took: talk.over,
         pauses: Vec::new(),

@@ -2,12 +2,13 @@
 
 use super::search::{LimitFound, search};
 use crate::tries::accuse;
-use crate::{Runner, TRIES, spoken};
+use crate::{Runner, TRIES};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use std::collections::BTreeMap;
 use torture::case::{Case, Need};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, LimitOutcome, TestOutcome};
+use torture::record;
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
@@ -392,7 +393,7 @@ fn bad_again(
         judgement: Judgement { outcome: outcome.into(), expected, kind, ..judgement },
         tries,
         failed,
-        sent: spoken(&script.steps),
+        sent: record::sent(&script.steps),
         received: talk.raw,
         took: talk.over,
         pauses: Vec::new(),

@@ -1,13 +1,14 @@
 //! How many requests a connection carries: all at once, and one after the other.
 
 use super::growth::{self, Shot};
-use crate::{Runner, habits, spoken};
+use crate::{Runner, habits};
 use dialogue::replies::RESPONSES_MAX;
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, Talk, TalkEnd};
 use torture::case::{Case, NumberLimit};
 use torture::judge;
 use torture::judge::{ConversationOutcome, FailureKind, Judgement, TestOutcome};
+use torture::record;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
 
@@ -54,7 +55,7 @@ pub(in crate::families) fn depth(
             let beyond = closed.then_some(right as f64 + 1.0);
             measure = Some((right as f64, beyond, note.to_owned()));
         } else {
-            let mut sent = spoken(&script.steps);
+            let mut sent = record::sent(&script.steps);
             sent.truncate(SENT_MAX);
             let expected = "a response to each, or an end".to_owned();
             result.show(shown);

@@ -1,11 +1,12 @@
 //! Many ranges of one page: the response may not be much longer than the page.
 
 use super::growth::{self, Shot};
-use crate::{Runner, spoken};
+use crate::Runner;
 use dialogue::talk::{Talk, TalkEnd};
 use torture::case::{Case, NumberLimit};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, LimitOutcome};
+use torture::record;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::show;
 
@@ -96,7 +97,7 @@ fn ask(
             judgement: Judgement { expected: expected(), ..judgement },
             tries: 1,
             failed: 1,
-            sent: spoken(&script.steps),
+            sent: record::sent(&script.steps),
             received: talk.raw,
             took: talk.over,
             pauses: Vec::new(),

@@ -4,10 +4,11 @@ use super::churn::noisy;
 use super::held::post_head;
 use super::{OPENS, pace};
 use crate::pressure::Plan;
-use crate::{Runner, bounds, habits, pressure, spoken};
+use crate::{Runner, bounds, habits, pressure};
 use dialogue::talk::{Move, TalkScript};
 use torture::case::{Case, PressHonest};
 use torture::judge::{LoadOutcome, PressureOutcome};
+use torture::record;
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
@@ -58,7 +59,7 @@ pub(in crate::families) fn run(
         .scripts
         .iter()
         .map(|(_, script)| TalkScript {
-            steps: vec![Move::Send(spoken(&script.steps))],
+            steps: vec![Move::Send(record::sent(&script.steps))],
             ..script.clone()
         })
         .collect();
