@@ -7,7 +7,7 @@ use crate::trail::Suspect;
 use crate::{Runner, TRIES, heir, scripts};
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use std::collections::VecDeque;
-use torture::case::{Case, Exchange};
+use torture::case::{Case, Exchange, ScriptStep};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::record;
@@ -16,7 +16,7 @@ use torture::result::ExchangeResult;
 use units::Nanos;
 
 /// How long the first try waits for a silent server.
-pub(crate) const PATIENCE: Nanos = Nanos::SECOND;
+const PATIENCE: Nanos = Nanos::SECOND;
 /// Tries that are had side by side behind a first one that met silence.
 pub(crate) const TOGETHER: usize = 2;
 
@@ -120,9 +120,9 @@ fn next_try(
     if tried > 0 {
         heir::begin_anew(runner);
     }
-    let full = silence(runner, exchange);
-    let first = if tried == 0 { full.min(PATIENCE + pauses(exchange)) } else { full };
-    let script = TalkScript { deadline: first, ..scripts::of_exchange(runner, exchange) };
+    let full = silence(exchange, runner.profile.silence_max(runner.settings.silence_max));
+    let deadline = if tried == 0 { first_try(exchange, full) } else { full };
+    let script = TalkScript { deadline, ..scripts::of_exchange(runner, exchange) };
     let talk = runner.hold(script.clone());
     let silent = |talk: &Talk| talk.end == TalkEnd::Silent;
     if tried > 0 || !silent(&talk) || runner.is_stopped() {
@@ -146,13 +146,15 @@ fn next_try(
     tries.waiting.pop_front().unwrap_or((script, talk))
 }
 
-/// How long silence lasts until it is a failure.
-fn silence(runner: &Runner<'_>, exchange: &Exchange) -> Nanos {
-    let most = runner
-        .profile
-        .silence_max(runner.settings.silence_max)
-        .map_or(Nanos::NEVER, |most| most + pauses(exchange));
+/// How long silence lasts until it is a failure: as long as the exchange says, and `most` at most.
+fn silence(exchange: &Exchange, most: Option<Nanos>) -> Nanos {
+    let most = most.map_or(Nanos::NEVER, |most| most + pauses(exchange));
     exchange.deadline.min(most)
+}
+
+/// How long the first try waits for a silent server, where those side by side wait for `full`.
+fn first_try(exchange: &Exchange, full: Nanos) -> Nanos {
+    full.min(PATIENCE + pauses(exchange))
 }
 
 /// An exchange that the end of the run came before.
@@ -190,9 +192,9 @@ pub(crate) fn accuse(
 
 /// What an exchange waits by itself before all of it is said.
 fn pauses(exchange: &Exchange) -> Nanos {
-    let pause = |step: &torture::case::ScriptStep| match step {
-        torture::case::ScriptStep::Pause(span) => *span,
-        torture::case::ScriptStep::Packet(step) => step.waits(),
+    let pause = |step: &ScriptStep| match step {
+        ScriptStep::Pause(span) => *span,
+        ScriptStep::Packet(step) => step.waits(),
         _ => Nanos::ZERO,
     };
     exchange.steps.iter().map(pause).fold(Nanos::ZERO, |sum, span| sum + span)
@@ -200,7 +202,6 @@ fn pauses(exchange: &Exchange) -> Nanos {
 
 /// What a try that met silence costs at most: the short one, then those side by side.
 pub(crate) fn cost_of_silence(exchange: &Exchange, silence_max: Option<Nanos>) -> Nanos {
-    let most = silence_max.map_or(Nanos::NEVER, |most| most + pauses(exchange));
-    let full = exchange.deadline.min(most);
-    full.min(PATIENCE + pauses(exchange)) + full
+    let full = silence(exchange, silence_max);
+    first_try(exchange, full) + full
 }
