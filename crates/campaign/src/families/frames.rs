@@ -198,8 +198,8 @@ pub(super) fn run(
 
 /// The frames of a kind.
 fn frames_of(kind: FloodKind) -> &'static FloodFrames {
-    let kinds = if kind.is_over_quic() { &streams::KINDS[..] } else { &KINDS[..] };
-    kinds.iter().find(|one| one.kind == kind).expect("every kind has its frames")
+    let mut kinds = KINDS.iter().chain(&streams::KINDS);
+    kinds.find(|one| one.kind == kind).expect("every kind has its frames")
 }
 
 /// One connection that floods.
@@ -284,5 +284,7 @@ mod tests {
             assert_eq!(frames_of(*kind).kind, *kind);
         }
         assert_eq!(KINDS.len() + streams::KINDS.len(), FloodKind::ALL.len());
+        assert!(KINDS.iter().all(|one| !one.kind.is_over_quic()));
+        assert!(streams::KINDS.iter().all(|one| one.kind.is_over_quic()));
     }
 }

@@ -88,8 +88,6 @@ macro_rules! words {
         }
 
         impl $name {
-            pub const ALL: &[$name] = &[$($name::$variant),*];
-
             /// As a file has it.
             pub fn word(self) -> &'static str {
                 match self {
@@ -111,6 +109,21 @@ macro_rules! words {
             }
         }
     )*};
+}
+
+/// Words that are listed too.
+macro_rules! listed_words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $word:literal => $variant:ident,)* }) => {
+        words! {
+            $(#[$doc])*
+            $name { $($(#[$of])* $word => $variant,)* }
+        }
+
+        impl $name {
+            /// Every one of them.
+            pub const ALL: &[$name] = &[$($name::$variant),*];
+        }
+    };
 }
 
 words! {
@@ -143,6 +156,9 @@ words! {
         /// What they ask is refused.
         "refused" => Refused,
     }
+}
+
+listed_words! {
     /// What a flood is made of: frames of HTTP/2, then frames and pieces of streams of HTTP/3.
     FloodKind {
         "reset" => Reset,
