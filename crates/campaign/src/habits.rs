@@ -1,6 +1,6 @@
 //! What this server does with plain requests and with harmless oddities, before anything is judged.
 
-use super::TestTarget;
+use crate::TestTarget;
 use dialogue::http2::write::{self, PseudoFields};
 use dialogue::http2::{FOLLOW_UP, Spoken};
 use dialogue::http3;

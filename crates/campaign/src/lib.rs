@@ -8,7 +8,7 @@ mod budget;
 mod chain;
 mod culprit;
 mod errands;
-pub(crate) mod families;
+mod families;
 mod findings;
 mod gate;
 mod habits;
@@ -46,7 +46,6 @@ pub use culprit::CULPRIT;
 pub use errands::{Done, ServerCommand};
 pub use order::run;
 pub use replay::{Failure, Timing, replay, shrink_failures};
-
 pub use spans::{CaseSpan, span_of_run, usual_spans};
 pub use torture::oddities::ODDITIES;
 pub use trail::TAIL_MAX;

@@ -27,7 +27,7 @@ pub fn run(
         Err(why) => {
             result.ended_early = Some(why);
             result.end(runner.world.stopped());
-            result.took = runner.world.now() - start;
+            result.took = runner.now() - start;
             return result;
         }
     }
@@ -49,7 +49,7 @@ pub fn run(
     families::let_go_beside(&mut runner);
     result.cases.sort_by(|one, other| one.case.id.cmp(&other.case.id));
     result.end(runner.world.stopped());
-    result.took = runner.world.now() - start;
+    result.took = runner.now() - start;
     result.habits.seen.extend(runner.profile.into_traits());
     result.probes = runner.prober.into_kept();
     result.server = runner.life.into_seen();
@@ -82,7 +82,7 @@ fn cases_of(runner: &mut Runner<'_>, mut cases: Vec<&Case>, has: &[Need], result
 }
 
 fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
-    let start = runner.world.now();
+    let start = runner.now();
     let mut result = CaseResult::of(case);
     runner.trail.begin_case();
     runner.life.begin_case();
@@ -129,7 +129,7 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     let struck = runner.life.judge_case(runner.world, &mut result);
     name_culprit(runner, case, struck, &mut result);
     runner.life.end_case(runner.world, &mut result);
-    result.took = runner.world.now() - start;
+    result.took = runner.now() - start;
     result
 }
 
