@@ -57,7 +57,6 @@ const RULES: &[Rule] = &[
     nouns::shared_names,
     circles::among_modules,
     lines::functions,
-    lines::names,
     lines::files,
     words::banned_words,
     words::loose_ends,

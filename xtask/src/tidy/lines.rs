@@ -15,29 +15,18 @@ pub(super) const NAME_CHARS_MAX: usize = 60;
 /// and a call that the compiler does not inline would be measured with it.
 const UNROLLED: &str = "bench/limit/";
 
-/// No function longer than [`FUNCTION_LINES_MAX`] lines, from `fn` to its closing brace.
+/// No function longer than [`FUNCTION_LINES_MAX`] lines, from `fn` to its closing brace, and none, so
+/// no test, with a name longer than [`NAME_CHARS_MAX`].
 pub(super) fn functions(tree: &Tree) -> Vec<Finding> {
-    let mut found = Vec::new();
-    for (path, source) in tree.sources().filter(|(path, _)| !path.starts_with(UNROLLED)) {
-        let mut lengths = Lengths::default();
-        lengths.visit_file(&source.file);
-        for (line, name, lines) in lengths.found {
-            if lines > FUNCTION_LINES_MAX {
-                let text = format!("fn {name} has {lines} lines, more than {FUNCTION_LINES_MAX}");
-                found.push(Finding::new(path, line, text));
-            }
-        }
-    }
-    found
-}
-
-/// No function, and so no test, with a name longer than [`NAME_CHARS_MAX`].
-pub(super) fn names(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, source) in tree.sources() {
         let mut lengths = Lengths::default();
         lengths.visit_file(&source.file);
-        for (line, name, _) in lengths.found {
+        for (line, name, lines) in lengths.found {
+            if lines > FUNCTION_LINES_MAX && !path.starts_with(UNROLLED) {
+                let text = format!("fn {name} has {lines} lines, more than {FUNCTION_LINES_MAX}");
+                found.push(Finding::new(path, line, text));
+            }
             let chars = name.chars().count();
             if chars > NAME_CHARS_MAX {
                 let text =

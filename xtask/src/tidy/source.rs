@@ -105,8 +105,7 @@ impl Source {
 
 /// Every file of ours can be read by the rules.
 pub(super) fn parses(tree: &Tree) -> Vec<Finding> {
-    let broken = tree.unparsed();
-    broken
+    tree.unparsed()
         .map(|(path, line, said)| Finding::new(path, line, format!("cannot be parsed: {said}")))
         .collect()
 }
