@@ -403,8 +403,17 @@ pub(crate) fn led(lead: &str, voice: Voice, words: impl Into<Words>) -> Block {
 pub(crate) fn facts<L: Into<String>, W: Into<Words>>(
     rows: impl IntoIterator<Item = (L, W)>,
 ) -> Block {
+    aligned(0, LABEL, rows)
+}
+
+/// Facts in text behind `indent` blanks, their labels in a column of `width` characters.
+pub(crate) fn aligned<L: Into<String>, W: Into<Words>>(
+    indent: usize,
+    width: usize,
+    rows: impl IntoIterator<Item = (L, W)>,
+) -> Block {
     let rows = rows.into_iter().map(|(label, words)| (label.into(), words.into())).collect();
-    Block::Facts(FactList { indent: 0, width: LABEL, rows })
+    Block::Facts(FactList { indent, width, rows })
 }
 
 /// Width of the column of labels, in characters.

@@ -4,8 +4,8 @@
 use crate::Style;
 use crate::page;
 use crate::section::{
-    Block, CellLook, Column, DataTable, Document, FactList, Forms, TableCell, Title, Voice,
-    heading, led, say,
+    Block, CellLook, Column, DataTable, Document, Forms, TableCell, Title, Voice, aligned, heading,
+    led, say,
 };
 use crate::words::{counted, printable};
 use record::survey::{SoftwareRow, SurveyKind, SurveyRecord, SurveyedServer};
@@ -70,8 +70,7 @@ fn one_server(server: &SurveyedServer) -> [Block; 2] {
         Some(why) => led("    not reached: ", Voice::Plain, printable(why, 200)),
         None => {
             let rows = facts(server).into_iter();
-            let rows = rows.map(|(label, text)| (label.to_owned(), printable(&text, 400).into()));
-            Block::Facts(FactList { indent: 4, width: 11, rows: rows.collect() })
+            aligned(4, 11, rows.map(|(label, text)| (label, printable(&text, 400))))
         }
     };
     [name, known]

@@ -36,8 +36,8 @@ pub use record::torture::{Beside, Report, found};
 use crate::Style;
 use crate::page;
 use crate::section::{
-    Block, CellLook, Column, DataTable, Document, FactList, Forms, Inline, Mood, Notice, TableCell,
-    Title, Voice, Words, facts, heading, led, placed, say, title,
+    Block, CellLook, Column, DataTable, Document, Forms, Inline, Mood, Notice, TableCell, Title,
+    Voice, Words, aligned, facts, heading, led, placed, say, title,
 };
 use crate::words::{counted, printable, seconds};
 use record::torture::{CaseRecord, TortureRecord};
@@ -261,11 +261,10 @@ fn tallies(told: &mut Document, record: &TortureRecord) {
 }
 
 fn habits(told: &mut Document, record: &TortureRecord) {
-    let one = |name: &str, seen: &str| (words::safe(name), Words::from(words::safe(seen)));
-    let rows: Vec<(String, Words)> =
-        record.habits.iter().map(|habit| one(&habit.name, &habit.seen)).collect();
-    if !rows.is_empty() {
-        let list = Block::Facts(FactList { indent: 2, width: 30, rows });
+    if !record.habits.is_empty() {
+        let rows = record.habits.iter();
+        let rows = rows.map(|habit| (words::safe(&habit.name), words::safe(&habit.seen)));
+        let list = aligned(2, 30, rows);
         told.add(Forms::LONG | Forms::PAGE, [placed("habits", "Habits of this server"), list]);
     }
 }

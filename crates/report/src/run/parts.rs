@@ -3,8 +3,8 @@
 use super::done_sentence;
 use crate::page::text::layout::shortened;
 use crate::section::{
-    Block, CellLook, Column, DataTable, Details, Document, FactList, Forms, LABEL, RowLook, Spark,
-    TableCell, TableRow, Tile, Voice, Words, facts as fact_list, heading, led, say, subheading,
+    Block, CellLook, Column, DataTable, Details, Document, Forms, LABEL, RowLook, Spark, TableCell,
+    TableRow, Tile, Voice, Words, aligned, facts as fact_list, heading, led, say, subheading,
 };
 use crate::words::{self, counted};
 use crate::{RunRecord, blocks, facts, figures};
@@ -165,10 +165,9 @@ pub(super) fn objectives(told: &mut Document, forms: Forms, report: &RunRecord) 
     told.add(forms, [heading("Objectives")]);
     let fact = |result: &crate::SloRecord| {
         let text = words::printable(&result.objective.text, 60);
-        (result.word().to_owned(), format!("{text}: {}", result.figure_text()).into())
+        (result.word(), format!("{text}: {}", result.figure_text()))
     };
-    let rows: Vec<(String, Words)> = report.slo.iter().map(fact).collect();
-    told.add(forms & Forms::TEXT, [Block::Facts(FactList { indent: 2, width: LABEL - 2, rows })]);
+    told.add(forms & Forms::TEXT, [aligned(2, LABEL - 2, report.slo.iter().map(fact))]);
     let table = DataTable::new(["Objective", "Figure", ""]).narrow();
     let table = table.with(report.slo.iter().map(|result| {
         let name = Words::default().code(&result.objective.text);

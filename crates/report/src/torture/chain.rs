@@ -3,7 +3,7 @@
 use super::words;
 use crate::Style;
 use crate::page;
-use crate::section::{Block, Document, FactList, Forms, Voice, Words, led, say};
+use crate::section::{Block, Document, Forms, Voice, aligned, led, say};
 use crate::words::counted;
 use record::torture::chain::{ChainRecord, ChainRequestRecord};
 
@@ -73,8 +73,8 @@ fn summary(record: &ChainRecord) -> String {
 fn one(row: &ChainRequestRecord) -> [Block; 3] {
     let mark = if row.disagrees { "DISAGREE " } else { "" };
     let head = format!("{mark}{}: {} ({})", row.pair, row.name, row.reference);
-    let mut rows: Vec<(String, Words)> = Vec::new();
-    let mut add = |label: &str, said: String| rows.push((label.to_owned(), said.into()));
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    let mut add = |label, said| rows.push((label, said));
     let mut through = row.through.clone();
     if let Some(handling) = &row.handling {
         through = format!("{}; {through}", handling.replace('-', " "));
@@ -98,5 +98,5 @@ fn one(row: &ChainRequestRecord) -> [Block; 3] {
             add(label, cut.unwrap_or(text));
         }
     }
-    [Block::Gap, say(Voice::Plain, head), Block::Facts(FactList { indent: 4, width: 9, rows })]
+    [Block::Gap, say(Voice::Plain, head), aligned(4, 9, rows)]
 }

@@ -3,7 +3,7 @@
 use crate::Style;
 use crate::page;
 use crate::section::{
-    Block, Caution, Column, DataTable, Document, FactList, Forms, Voice, heading, led, say, title,
+    Block, Caution, Column, DataTable, Document, Forms, Voice, aligned, heading, led, say, title,
 };
 use crate::torture::words::{found, measure, safe};
 use crate::words::counted;
@@ -27,9 +27,7 @@ fn document(diff: &DiffRecord) -> Document {
     let mut told = Document::default();
     let (both, summary) = (Forms::TEXT | Forms::MARKDOWN, summary(diff));
     told.add(Forms::MARKDOWN, [title(summary.as_str())]);
-    let sides =
-        [("A", &diff.a), ("B", &diff.b)].map(|(letter, one)| (letter.into(), side(one).into()));
-    told.add(both, [Block::Facts(FactList { indent: 0, width: 3, rows: sides.into() })]);
+    told.add(both, [aligned(0, 3, [("A", side(&diff.a)), ("B", side(&diff.b))])]);
     told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary)]);
     for caution in &diff.cautions {
         let text = safe(caution);

@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::page;
-use crate::section::{Block, Document, FactList, Forms, Voice, Words, led, say};
+use crate::section::{Block, Document, Forms, Voice, aligned, led, say};
 use crate::words::counted;
 use dialogue::packets::PacketStep;
 use torture::case::{Answers, Case, Exchange, Family, Need, PACKETS, Parameter, ScriptStep};
@@ -31,19 +31,14 @@ pub fn list(cases: &[Case]) -> String {
 pub fn explain(case: &Case) -> String {
     let mut told = Document::default();
     told.add(Forms::TEXT, [say(Voice::Plain, format!("{} · {}", case.id, case.title))]);
-    told.add(Forms::TEXT, [facts(2, 9, about(case))]);
+    told.add(Forms::TEXT, [aligned(2, 9, about(case))]);
     for exchange in &case.exchanges {
         let steps = exchange.steps.iter().map(|step| led("    ", Voice::Plain, step_text(step)));
         told.add(Forms::TEXT, [Block::Gap, led("  ", Voice::Plain, exchange.name.as_str())]);
         told.add(Forms::TEXT, steps);
-        told.add(Forms::TEXT, [facts(4, 7, right(exchange))]);
+        told.add(Forms::TEXT, [aligned(4, 7, right(exchange))]);
     }
     page::text::whole(&told)
-}
-
-fn facts(indent: usize, width: usize, rows: Vec<(String, String)>) -> Block {
-    let rows = rows.into_iter().map(|(label, said)| (label, Words::from(said))).collect();
-    Block::Facts(FactList { indent, width, rows })
 }
 
 /// What it rests on, what it needs, and its parameters.

@@ -2,7 +2,7 @@
 
 use super::{badge, named, send, words};
 use crate::section::{
-    Block, DataTable, Details, Document, FactList, Forms, Inline, Sentence, Voice, Words, led,
+    Block, DataTable, Details, Document, Forms, Inline, Sentence, Voice, Words, aligned, led,
     placed, say,
 };
 use crate::words::{counted, printable, sentence};
@@ -128,13 +128,13 @@ fn finding<'a>(
 }
 
 /// Facts of a finding, behind labels in a column of their own.
-fn labelled(rows: Vec<(String, Words)>) -> Block {
-    Block::Facts(FactList { indent: 4, width: 10, rows })
+fn labelled<L: Into<String>, W: Into<Words>>(rows: Vec<(L, W)>) -> Block {
+    aligned(4, 10, rows)
 }
 
 /// What belongs to the case as a whole.
-fn numbers(record: &TortureRecord, case: &CaseRecord) -> Vec<(String, Words)> {
-    let mut facts: Vec<(&str, String)> = Vec::new();
+fn numbers(record: &TortureRecord, case: &CaseRecord) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
     if let Some(one) = record.waiver_of(&case.id) {
         let said = format!("until {}: {}", one.waiver.until, one.waiver.reason);
         facts.push(("waived", words::safe(&said)));
@@ -151,7 +151,7 @@ fn numbers(record: &TortureRecord, case: &CaseRecord) -> Vec<(String, Words)> {
         facts.push(("measured", words::safe(&said)));
     }
     facts.extend(case.recovery_s.map(|recovery| ("then", words::afterwards(recovery))));
-    facts.into_iter().map(|(label, said)| (label.to_owned(), said.into())).collect()
+    facts
 }
 
 /// Exchanges that failed in the same way; one of them stands for all.

@@ -5,7 +5,7 @@ use super::words;
 use crate::section::chart::{
     AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values,
 };
-use crate::section::{Block, DataTable, Document, FactList, Forms, Voice, led, placed, say};
+use crate::section::{Block, DataTable, Document, Forms, Voice, aligned, led, placed, say};
 use crate::words::counted;
 use record::torture::{
     CaseRecord, DeathRecord, MomentRecord, ServerCaseRecord, ServerRecord, StateRecord,
@@ -36,9 +36,8 @@ pub(super) fn server(told: &mut Document, record: &TortureRecord) {
     told.add(Forms::PAGE, [say(Voice::Note, note)]);
     let events = events(record);
     if !events.is_empty() {
-        let rows = events.into_iter().map(|(case, said)| (format!("{case}  "), said.into()));
-        let list = FactList { indent: 2, width: 0, rows: rows.collect() };
-        told.add(forms, [Block::Facts(list)]);
+        let rows = events.into_iter().map(|(case, said)| (format!("{case}  "), said));
+        told.add(forms, [aligned(2, 0, rows)]);
     }
 }
 
