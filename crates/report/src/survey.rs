@@ -2,6 +2,7 @@
 //! `docs/schema/survey.schema.json`) and a page.
 
 use crate::Style;
+use crate::csv::quoted;
 use crate::page;
 use crate::section::{
     Block, CellLook, Column, DataTable, Document, Forms, TableCell, Title, Voice, aligned, heading,
@@ -186,20 +187,16 @@ pub fn csv(record: &SurveyRecord) -> String {
             seconds(deadlines.and_then(|one| one.half_head_s)),
             or_none(&server.trouble),
         ];
-        let row: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();
+        let row: Vec<String> = cells.iter().map(|text| cell(text)).collect();
         writeln!(out, "{}", row.join(",")).expect("a String takes all text");
     }
     out
 }
 
-/// A cell: in quotes where it has to be. One that a table program would take for a formula gets a
-/// blank in front: what a server says of itself is not to be run.
-fn quoted(cell: &str) -> String {
-    let plain = printable(cell, 1_000);
+/// A printable cell. One that a table program would take for a formula gets a blank in front: what a
+/// server says of itself is not to be run.
+fn cell(text: &str) -> String {
+    let plain = printable(text, 1_000);
     let formula = plain.starts_with(['=', '+', '-', '@']);
-    let plain = if formula { format!(" {plain}") } else { plain };
-    match plain.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", plain.replace('"', "\"\"")),
-        false => plain,
-    }
+    quoted(&if formula { format!(" {plain}") } else { plain })
 }
