@@ -19,6 +19,9 @@ pub(crate) fn conduct(server: &ConductRecord) -> Block {
     })
 }
 
+/// Each cause of a verdict, with its advice.
+pub(crate) const ALL_CAUSES: (usize, usize) = (usize::MAX, usize::MAX);
+
 /// How far a measurement can be believed. Text has the first `causes` of its causes, of these `advised`
 /// with advice.
 pub(crate) fn verdict(verdict: &VerdictRecord, (causes, advised): (usize, usize)) -> Block {

@@ -127,7 +127,7 @@ fn head(told: &mut Document, report: &RampRecord) {
 }
 
 fn verdict(report: &RampRecord) -> Block {
-    blocks::verdict(&report.verdict, (usize::MAX, usize::MAX))
+    blocks::verdict(&report.verdict, blocks::ALL_CAUSES)
 }
 
 /// What is known of each target: as facts in text, in sentences elsewhere.

@@ -8,7 +8,7 @@ mod screen;
 pub(crate) mod server;
 pub(crate) mod tables;
 
-use crate::blocks::{conduct, findings, headed, verdict};
+use crate::blocks::{ALL_CAUSES, conduct, findings, headed, verdict};
 use crate::page::text::Style;
 use crate::page::text::layout::Page;
 use crate::section::{Block, Document, Forms, Title, Voice, Words, heading, say, title};
@@ -59,16 +59,13 @@ pub fn markdown(report: &RunRecord) -> String {
     let mut told = Document::default();
     told.add(MARKDOWN, [title(headed(&report.verdict, &report.name)), conduct(&report.server)]);
     told.add(MARKDOWN, [say(Voice::Answer, words::answer(report, &all))]);
-    told.add(MARKDOWN, [verdict(&report.verdict, ALL)]);
+    told.add(MARKDOWN, [verdict(&report.verdict, ALL_CAUSES)]);
     told.add(MARKDOWN, [parts::in_short(report, &all.response)]);
     told.add(MARKDOWN, findings(&report.findings));
     let measured = words::measured(report.started_unix_s, &report.environment);
     told.add(MARKDOWN, [Block::Foot(format!("{}. {measured}", report.load))]);
     page::markdown::markdown(&told)
 }
-
-/// Each cause, with its advice.
-const ALL: (usize, usize) = (usize::MAX, usize::MAX);
 
 /// The sentence on what was done.
 pub(crate) fn done_sentence(report: &RunRecord) -> String {
@@ -96,7 +93,7 @@ fn brief(report: &RunRecord, all: &RunTimes) -> Document {
 /// Everything that is known, for a terminal.
 fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
     let mut told = Document::default();
-    told.add(FULL, [conduct(&report.server), verdict(&report.verdict, ALL), Block::Gap]);
+    told.add(FULL, [conduct(&report.server), verdict(&report.verdict, ALL_CAUSES), Block::Gap]);
     told.add(FULL, parts::what_was_done(report));
     if !begun(report) {
         return told;
@@ -127,7 +124,7 @@ fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
 /// Everything that the page has below the name of the run.
 fn figures(told: &mut Document, report: &RunRecord) {
     let all = &RunTimes::of(report);
-    told.add(PAGE, [conduct(&report.server), verdict(&report.verdict, ALL)]);
+    told.add(PAGE, [conduct(&report.server), verdict(&report.verdict, ALL_CAUSES)]);
     told.add(PAGE, [say(Voice::Answer, words::answer(report, all))]);
     told.add(PAGE, [parts::tiles(report, &all.response)]);
     told.add(PAGE, parts::histogram(&all.response, FULL_BARS));

@@ -164,7 +164,6 @@ pub(crate) fn spectrum(report: &RunRecord, response: &Hist) -> Vec<Block> {
 /// What a mean call's time went on, as one bar.
 pub(crate) fn composition(report: &RunRecord) -> Option<Block> {
     let parts = figures::composition(report);
-    let spent = parts.iter().any(|(_, _, seconds)| *seconds > 0.0);
     let title = "Where the time of a mean call goes";
-    spent.then_some(Block::Composition(Composition { title, parts }))
+    (!parts.is_empty()).then_some(Block::Composition(Composition { title, parts }))
 }
