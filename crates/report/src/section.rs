@@ -95,7 +95,7 @@ pub(crate) enum Block {
     Sentence(Sentence),
     /// What a reader must know before believing anything below.
     Caution(Caution),
-    /// Whether something that was asked for is so.
+    /// Whether something that was asked for is so, in text and Markdown.
     Checked {
         good: bool,
         text: String,
@@ -106,7 +106,7 @@ pub(crate) enum Block {
     Table(DataTable),
     /// Lines as they are: of a terminal, drawn with characters.
     Lines(Vec<String>),
-    /// What was given to us or is to be copied, as it is.
+    /// What was given to us or is to be copied, as it is; of a page.
     Code(String),
     List(Vec<Words>),
     /// Ways to parts of the page: the id and the name of each.

@@ -32,18 +32,18 @@ pub(crate) fn body(document: &Document, plots: &mut Plots) -> Markup {
 
 fn block(block: &Block, plots: &mut Plots) -> Markup {
     match block {
-        Block::Gap | Block::Steps(_) | Block::Sparks(_) => html! {},
+        Block::Gap
+        | Block::Checked { .. }
+        | Block::Lines(_)
+        | Block::Steps(_)
+        | Block::Sparks(_) => html! {},
         Block::Title(one) => title(one),
         Block::Heading(one) => heading(one),
         Block::Sentence(said) => sentence(said),
         Block::Caution(said) => caution(said),
-        Block::Checked { good, text } => {
-            html! { p class=(if *good { "met" } else { "missed" }) { (text) } }
-        }
         Block::Notice(said) => notice(said),
         Block::Facts(list) => facts(list),
         Block::Table(one) => table::table(one),
-        Block::Lines(lines) => html! { pre { (lines.join("\n")) } },
         Block::Code(code) => html! { pre { (code) } },
         Block::Places(all) => places(all),
         Block::List(items) => html! { ul { @for item in items { li { (inline(item)) } } } },
@@ -101,7 +101,6 @@ fn heading(one: &Heading) -> Markup {
     let id = Some(one.id).filter(|id| !id.is_empty());
     html! {
         @match one.level {
-            1 => h1 { (one.text) },
             2 => h2 id=[id] { (one.text) },
             _ => h3 id=[id] { (one.text) },
         }

@@ -42,7 +42,6 @@ impl Markdown {
                 let text = data_table(one);
                 self.put(&text);
             }
-            Block::Code(code) => self.put(&fenced(code)),
             Block::List(items) => items.iter().for_each(|item| self.item(&inline(item))),
             Block::Findings(all) => all.iter().for_each(|one| self.item(&finding(one))),
             Block::Details(one) => self.details(one),
@@ -51,6 +50,7 @@ impl Markdown {
             | Block::Title(_)
             | Block::Places(_)
             | Block::Lines(_)
+            | Block::Code(_)
             | Block::Steps(_)
             | Block::Tiles(_)
             | Block::Chart(_)
@@ -119,13 +119,6 @@ fn inline(words: &Words) -> String {
         other => plain(other.bare()),
     };
     words.0.iter().map(piece).collect()
-}
-
-/// Code between fences that are longer than any run of backticks in it.
-fn fenced(code: &str) -> String {
-    let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(3.max(longest + 1));
-    format!("{fence}\n{}\n{fence}\n\n", code.trim_end_matches('\n'))
 }
 
 fn finding(one: &Remedy) -> String {

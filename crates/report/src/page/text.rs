@@ -73,7 +73,6 @@ fn write_block(page: &mut Page, block: &Block, form: Forms) {
         Block::Table(table) if table.listed => listed(page, table, form),
         Block::Table(table) => self::table(page, table, form),
         Block::Lines(lines) => lines.iter().for_each(|line| page.line(line)),
-        Block::Code(code) => code.lines().for_each(|line| page.line(line)),
         Block::List(items) => {
             items.iter().for_each(|item| page.wrapped("  - ", &item.bare()));
         }
@@ -83,6 +82,7 @@ fn write_block(page: &mut Page, block: &Block, form: Forms) {
         Block::Sparks(rows) => rows.iter().for_each(|row| page.line(&spark::line(row))),
         Block::Steps(steps) => self::steps(page, steps, 1),
         Block::Title(_)
+        | Block::Code(_)
         | Block::Places(_)
         | Block::Tiles(_)
         | Block::Chart(_)
