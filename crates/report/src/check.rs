@@ -5,7 +5,7 @@ use crate::Style;
 use crate::page;
 use crate::page::junit::{CaseEnding, TestCase, TestSuite};
 use crate::section::{Block, Document, Forms, MarkedStep, Voice, say};
-use crate::words::{counted, seconds};
+use crate::words::{counted, safe, seconds};
 use record::check::{CheckRecord, Mismatch, StepRecord, StepState};
 
 /// The record as JSON, indented, with a line feed at its end.
@@ -86,15 +86,6 @@ fn summary(record: &CheckRecord) -> String {
         said.push_str("; interrupted before the end");
     }
     said
-}
-
-/// Without control characters: a terminal would obey them.
-fn safe(text: &str) -> String {
-    let one = |c: char| match c {
-        c if c.is_control() => c.escape_default().to_string(),
-        c => c.to_string(),
-    };
-    text.chars().map(one).collect()
 }
 
 /// One suite, a case per step.

@@ -8,6 +8,18 @@ pub use record::words::{load, printable};
 use stats::State;
 use units::{Nanos, show};
 
+/// Text that may hold what a server sent, fit for a terminal and a page: control characters and
+/// those that turn the direction of writing or cannot be seen are written as escapes.
+pub(crate) fn safe(text: &str) -> String {
+    let unseen = |c: char| {
+        let turns =
+            ('\u{200b}'..='\u{200f}').contains(&c) || ('\u{2028}'..='\u{202e}').contains(&c);
+        c.is_control() || turns || ('\u{2060}'..='\u{206f}').contains(&c) || c == '\u{feff}'
+    };
+    let one = |c: char| if unseen(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(one).collect()
+}
+
 /// `200, 612 B, HTTP/1.1, server nginx, in 412 µs`.
 pub(crate) fn first_call(report: &RunRecord) -> Option<String> {
     let call = report.first_call.as_ref()?;

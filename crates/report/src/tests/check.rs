@@ -93,6 +93,17 @@ fn no_line_is_wider_than_the_page_and_none_steers_the_terminal() {
     }
 }
 
+/// Neither what turns the direction of writing nor what nobody sees reaches a terminal as it is.
+#[test]
+fn what_a_server_sent_cannot_rewrite_a_line() {
+    let (name, got) = ("a \u{202e}olleh", "x\u{2066}y\u{200b}z\u{feff}");
+    let steps = vec![step(name, 1, wrong("body at byte 0", "hello", got))];
+    let shown = text(&CheckRecord::of(&CheckResult { steps, ..mixed_result() }), PLAIN);
+    let lines: Vec<&str> = shown.lines().map(str::trim).collect();
+    assert!(lines.iter().any(|line| line.starts_with("✗ a \\u{202e}olleh")), "{shown}");
+    assert!(lines.contains(&"got       x\\u{2066}y\\u{200b}z\\u{feff}"), "{shown}");
+}
+
 #[test]
 fn colour_changes_nothing_but_marks() {
     let coloured = text(&mixed(), Style { color: true, ..PLAIN });

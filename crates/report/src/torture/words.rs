@@ -1,6 +1,7 @@
 //! Words that the text and the page share.
 
 use crate::section::{Block, Voice, say};
+pub(crate) use crate::words::safe;
 use crate::words::{capitalised, counted, figure, seconds};
 pub(crate) use record::torture::found;
 use record::torture::{
@@ -12,18 +13,6 @@ use torture::judge::{Severity, TestOutcome};
 use torture::result::Unit;
 use torture::safety::Class;
 use units::{Nanos, show};
-
-/// Text that may hold what a server sent, fit for a terminal and a page: control characters and
-/// those that turn the direction of writing or cannot be seen are written as escapes.
-pub(crate) fn safe(text: &str) -> String {
-    let unseen = |c: char| {
-        let turns =
-            ('\u{200b}'..='\u{200f}').contains(&c) || ('\u{2028}'..='\u{202e}').contains(&c);
-        c.is_control() || turns || ('\u{2060}'..='\u{206f}').contains(&c) || c == '\u{feff}'
-    };
-    let one = |c: char| if unseen(c) { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(one).collect()
-}
 
 pub(crate) fn group_name(letter: char) -> &'static str {
     match letter {
