@@ -51,7 +51,7 @@ fn block(block: &Block, plots: &mut Plots) -> Markup {
         Block::Findings(all) => html! { @for one in all { (finding(one)) } },
         Block::Chart(chart) => plots.figure(chart),
         Block::Forest(one) => forest::figure(one),
-        Block::Histogram(hist, rows) => histogram::section(hist, *rows),
+        Block::Histogram(hist, rows) => histogram::table(hist, *rows),
         Block::Composition(one) => draw::composition(one),
         Block::HowToLook => how_to_look(),
         Block::Details(one) => details(one, plots),

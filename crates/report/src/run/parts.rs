@@ -194,8 +194,12 @@ pub(super) fn objectives_in_lines(report: &RunRecord) -> Vec<Fact> {
 }
 
 /// Calls by their response times; nothing for fewer than two.
-pub(crate) fn histogram(response: &Hist, rows: usize) -> Option<Block> {
-    (response.count() >= 2).then(|| Block::Histogram(Box::new(response.clone()), rows))
+pub(super) fn histogram(response: &Hist, rows: usize) -> Vec<Block> {
+    if response.count() < 2 {
+        return Vec::new();
+    }
+    let picture = Block::Histogram(Box::new(response.clone()), rows);
+    vec![heading("Response times, by calls"), picture]
 }
 
 /// due = succeeded + failed + timed out + dropped + abandoned + lost.

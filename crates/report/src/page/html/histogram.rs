@@ -1,4 +1,4 @@
-//! The histogram of response times: a row with a bar for each class.
+//! A histogram of times: a row with a bar for each class.
 
 use crate::page::text::picture;
 use maud::{Markup, html};
@@ -8,13 +8,12 @@ use units::show;
 /// Width and height of the longest bar, in the units of its own drawing.
 const BAR: (f64, f64) = (300.0, 12.0);
 
-pub(super) fn section(hist: &Hist, rows: usize) -> Markup {
+pub(super) fn table(hist: &Hist, rows: usize) -> Markup {
     let classes = picture::classes(hist, rows);
     let most = classes.iter().map(|(_, count)| *count).max().unwrap_or(1) as f64;
     let share = |count: u64| show::share(count as f64 / hist.count() as f64);
     let (width, height) = BAR;
     html! {
-        h2 { "Response times, by calls" }
         div class="wide" { table class="narrow histogram" {
             tr { th { "up to" } th { } th { "calls" } th { "share" } }
             @for (end, count) in &classes {
