@@ -49,7 +49,7 @@ pub fn html(report: &RunRecord) -> String {
     lines.push(words::measured(report.started_unix_s, &report.environment).into());
     let (kicker, name) = ("Measurement of a web server", report.name.clone());
     told.add(PAGE, [Block::Title(Title { kicker, name, lines })]);
-    figures(&mut told, report);
+    figures(&mut told, report, &RunTimes::of(report));
     page::html::page(&told)
 }
 
@@ -122,8 +122,7 @@ fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
 }
 
 /// Everything that the page has below the name of the run.
-fn figures(told: &mut Document, report: &RunRecord) {
-    let all = &RunTimes::of(report);
+fn figures(told: &mut Document, report: &RunRecord, all: &RunTimes) {
     told.add(PAGE, [conduct(&report.server), verdict(&report.verdict, ALL_CAUSES)]);
     told.add(PAGE, [say(Voice::Answer, words::answer(report, all))]);
     told.add(PAGE, [parts::tiles(report, &all.response)]);

@@ -13,7 +13,6 @@ use crate::section::{
     heading, say, title,
 };
 use crate::{Headline, RunTimes, page, words};
-use stats::Hist;
 use units::show;
 
 /// One page for several runs, in the order given. A single run has the page of [`crate::html`].
@@ -38,8 +37,9 @@ fn document(runs: &[Named<'_>]) -> Document {
     told.add(Forms::MARKDOWN, [title(&name)]);
     let kicker = "Measurements of web servers";
     told.add(Forms::PAGE, [Block::Title(Title { kicker, name, lines: Vec::new() })]);
-    for run in runs {
-        let answer = words::answer(run.report, &RunTimes::of(run.report));
+    let times: Vec<RunTimes> = runs.iter().map(|run| RunTimes::of(run.report)).collect();
+    for (run, all) in runs.iter().zip(&times) {
+        let answer = words::answer(run.report, all);
         let name = Words::default().strong(format!("{}: ", self::name(run)));
         told.add(Forms::PAGE, [say(Voice::Answer, name.plain(answer))]);
     }
@@ -53,7 +53,7 @@ fn document(runs: &[Named<'_>]) -> Document {
         told.add(Forms::MARKDOWN, blocks::findings(&run.report.findings));
     }
     told.add(Forms::PAGE, [heading("Response times")]);
-    told.add(Forms::PAGE, distributions(runs));
+    told.add(Forms::PAGE, distributions(runs, &times));
     let over_time = over_time(runs);
     if !over_time.is_empty() {
         told.add(Forms::PAGE, [heading("Over time")]);
@@ -61,7 +61,8 @@ fn document(runs: &[Named<'_>]) -> Document {
         told.add(Forms::PAGE, [Block::HowToLook]);
     }
     told.add(Forms::PAGE, [heading("Each run")]);
-    told.add(Forms::PAGE, runs.iter().enumerate().map(whole));
+    let each = runs.iter().zip(&times).enumerate();
+    told.add(Forms::PAGE, each.map(|(n, (run, all))| whole(n, run, all)));
     told
 }
 
@@ -103,14 +104,13 @@ fn shown(kind: FigureKind, value: f64, headline: &Headline) -> String {
     }
 }
 
-fn distributions(runs: &[Named<'_>]) -> Vec<Block> {
-    let hists: Vec<Hist> = runs.iter().map(|run| run.report.response()).collect();
+fn distributions(runs: &[Named<'_>], times: &[RunTimes]) -> Vec<Block> {
     let names: Vec<String> = runs.iter().map(name).collect();
-    let all: Vec<Distribution<'_>> = hists
+    let all: Vec<Distribution<'_>> = times
         .iter()
         .zip(&names)
         .enumerate()
-        .map(|(n, (hist, name))| Distribution { name, look: Tone::nth(n), hist })
+        .map(|(n, (all, name))| Distribution { name, look: Tone::nth(n), hist: &all.response })
         .collect();
     match by_quantile("spectrum", "Response time by quantile (log scales)", &all) {
         Some(chart) => vec![chart.into(), few_samples()],
@@ -152,11 +152,11 @@ fn over_time(runs: &[Named<'_>]) -> Vec<Block> {
     vec![throughput.with_places(at.clone()).into(), p99.with_places(at).into()]
 }
 
-fn whole((n, run): (usize, &Named<'_>)) -> Block {
+fn whole(n: usize, run: &Named<'_>, all: &RunTimes) -> Block {
     let report = run.report;
     let mut body = Document::default();
     body.add(Forms::PAGE, [say(Voice::Soft, super::done_sentence(report))]);
-    super::figures(&mut body, report);
+    super::figures(&mut body, report, all);
     let summary = format!("{} · {} · {}", name(run), report.name, report.verdict.state.id()).into();
     let charts = format!("run-{}-", n + 1);
     Block::Details(Details { summary, charts, body, ..Details::default() })
