@@ -13,6 +13,7 @@ use crate::page::text::Style;
 use crate::page::text::layout::Page;
 use crate::section::{Block, Document, Forms, Title, Voice, Words, heading, say, title};
 use crate::{RunRecord, RunTimes, facts, page, words};
+use charts::Along;
 use record::run::SutRecord;
 
 const BRIEF: Forms = Forms::QUIET;
@@ -129,10 +130,10 @@ fn figures(told: &mut Document, report: &RunRecord, all: &RunTimes) {
     told.add(PAGE, parts::histogram(&all.response, FULL_BARS));
     parts::objectives(told, PAGE, report);
     told.add(PAGE, findings(&report.findings));
-    let over_time = charts::over_time(report);
-    if !over_time.is_empty() {
+    let along = Along::of(report);
+    if let Some(along) = &along {
         told.add(PAGE, [heading("Over time")]);
-        told.add(PAGE, over_time);
+        told.add(PAGE, charts::over_time(along, report));
         told.add(PAGE, [Block::HowToLook]);
     }
     if report.outcomes.done() > 0 {
@@ -153,11 +154,11 @@ fn figures(told: &mut Document, report: &RunRecord, all: &RunTimes) {
     if let Some(sut) = report.sut.as_ref().map(SutRecord::series) {
         let said = words::sentence(&facts::server(&sut));
         told.add(PAGE, [heading("The server itself"), say(Voice::Plain, said)]);
-        told.add(PAGE, server::over_time(&sut, charts::time_axis(report)));
+        told.add(PAGE, server::over_time(&sut, along.as_ref().map(|along| along.x)));
     }
     let client = words::sentence(&facts::client(report));
     told.add(PAGE, [heading("The client itself"), say(Voice::Plain, client)]);
     told.add(PAGE, facts::dummy(report).map(|dummy| say(Voice::Plain, dummy)));
-    told.add(PAGE, charts::client(report));
+    told.add(PAGE, along.iter().flat_map(charts::client));
     parts::details(told, report);
 }

@@ -4,6 +4,7 @@
 use super::answer::{axis_word, level};
 use super::{LONG, MARKDOWN, PAGE, Purpose, RampRecord, RampStepRecord, blamed, load};
 use crate::blocks::{count_cell, findings, quantile_cell, verdict};
+use crate::run::charts::{Along, over_time};
 use crate::section::{
     Block, Column, DataTable, Details, Document, RowLook, TableCell, TableRow, Voice, Words,
     heading, led, say,
@@ -253,13 +254,15 @@ fn whole(report: &RampRecord, n: usize, step: &RampStepRecord) -> Details {
     run::tables::times(&mut body, PAGE, run, &times);
     run::parts::outcomes(&mut body, PAGE, run);
     run::parts::failures(&mut body, PAGE, run);
-    let charts = n < DETAIL_CHARTS_MAX;
-    body.add(PAGE, run::charts::over_time(run).into_iter().filter(|_| charts));
+    let drawn = n < DETAIL_CHARTS_MAX;
+    let along = if drawn { Along::of(run) } else { None };
+    body.add(PAGE, along.iter().flat_map(|along| over_time(along, run)));
     if let Some(sut) = &run.sut.as_ref().map(SutRecord::series) {
         let said = format!("The server: {}", words::sentence(&facts::server(sut)));
         body.add(PAGE, [say(Voice::Plain, said)]);
-        let drawn = run::server::over_time(sut, run::charts::time_axis(run));
-        body.add(PAGE, drawn.into_iter().filter(|_| charts));
+        if drawn {
+            body.add(PAGE, run::server::over_time(sut, along.as_ref().map(|along| along.x)));
+        }
     }
     body.add(PAGE, findings(&run.findings));
     let charts = format!("step-{}-", n + 1);

@@ -15,11 +15,11 @@ use units::Nanos;
 /// The rows of a run along its window, and the axis they lie on. `None` for a single interval.
 pub(crate) struct Along {
     pub(crate) buckets: Vec<Bucket>,
-    x: Horizontal,
+    pub(crate) x: Horizontal,
 }
 
 impl Along {
-    fn of(report: &RunRecord) -> Option<Along> {
+    pub(crate) fn of(report: &RunRecord) -> Option<Along> {
         let buckets = figures::buckets(report, POINTS_MAX);
         let [first, .., last] = &buckets[..] else { return None };
         let (low, high) = (first.at_s, last.at_s + last.span_s);
@@ -43,15 +43,8 @@ impl Along {
     }
 }
 
-/// The horizontal axis of everything along a run's window.
-pub(crate) fn time_axis(report: &RunRecord) -> Option<Horizontal> {
-    Along::of(report).map(|along| along.x)
-}
-
-/// Throughput, how the calls ended, response quantiles, the heat map and what was open along the
-/// window; nothing for a run of a single interval.
-pub(crate) fn over_time(report: &RunRecord) -> Vec<Block> {
-    let Some(along) = Along::of(report) else { return Vec::new() };
+/// Throughput, how the calls ended, response quantiles, the heat map and what was open along the window.
+pub(crate) fn over_time(along: &Along, report: &RunRecord) -> Vec<Block> {
     let length = words::span(Nanos::from_secs_f64(along.buckets[0].span_s));
     let joined = along.buckets.iter().any(|bucket| bucket.rows > 1);
     let joined = if joined { ", the highest of its rows" } else { "" };
@@ -60,11 +53,11 @@ pub(crate) fn over_time(report: &RunRecord) -> Vec<Block> {
          each column is that long and each cell a class of response times."
     );
     let charts = [
-        Some(throughput(&along, report.intended_rates())),
-        endings::chart(&along),
-        Some(quantiles(&along, report)),
-        heat(&along),
-        Some(concurrency(&along)),
+        Some(throughput(along, report.intended_rates())),
+        endings::chart(along),
+        Some(quantiles(along, report)),
+        heat(along),
+        Some(concurrency(along)),
     ];
     charts.into_iter().flatten().map(Block::from).chain([say(Voice::Note, note)]).collect()
 }
@@ -134,8 +127,7 @@ fn concurrency(along: &Along) -> Chart {
 }
 
 /// The client's own health along the window: CPU of its workers, and how late its calls were issued.
-pub(crate) fn client(report: &RunRecord) -> Vec<Block> {
-    let Some(along) = Along::of(report) else { return Vec::new() };
+pub(super) fn client(along: &Along) -> [Block; 2] {
     let mut cpu = along.chart("driver-cpu", "CPU of the client, per worker", AxisUnit::Share);
     cpu.top = 1.0;
     let busy = along.values(|bucket| bucket.driver_cpu.clamp(0.0, 1.0));
@@ -143,7 +135,7 @@ pub(crate) fn client(report: &RunRecord) -> Vec<Block> {
     let mut slip = along.chart("slip", "Slip p99: from due to issued", AxisUnit::Time);
     let late = along.values(|bucket| bucket.slip_p99.as_secs_f64());
     slip.lines = vec![Line::new("slip p99", Tone::Orange, late)];
-    vec![cpu.into(), slip.into()]
+    [cpu.into(), slip.into()]
 }
 
 /// Response and service time by quantile.
