@@ -46,20 +46,22 @@ pub fn json(ramp: &RampRecord) -> String {
 
 /// The report as text, with a line feed at its end. Quiet: the verdict and the answers.
 pub fn text(report: &RampRecord, style: Style) -> String {
-    page::text::text(&document(report), style)
+    page::text::text(&document(report, style.form()), style)
 }
 
 /// The page.
 pub fn html(report: &RampRecord) -> String {
-    page::html::page(&document(report))
+    page::html::page(&document(report, PAGE))
 }
 
 /// A ramp as Markdown: what the curve says, and its steps.
 pub fn markdown_of_ramp(report: &RampRecord) -> String {
-    page::markdown::markdown(&document(report))
+    page::markdown::markdown(&document(report, MARKDOWN))
 }
 
-fn document(report: &RampRecord) -> Document {
+/// What `read` has of it: of the other forms what costs little, and nothing that goes through every step's
+/// histograms.
+fn document(report: &RampRecord, read: Forms) -> Document {
     let state = report.verdict.state.id();
     let mut told = Document::new(format!("{state}: ramp of {}", name(report)));
     head(&mut told, report);
@@ -67,12 +69,18 @@ fn document(report: &RampRecord) -> Document {
     what_was_done(&mut told, report);
     figures(&mut told, report);
     told.add(PAGE | MARKDOWN, findings(&report.findings));
-    charts::against_load(&mut told, report);
-    told.add(LONG, picture::picture(report));
-    steps::by_purpose(&mut told, report);
+    if read.has(PAGE) {
+        charts::against_load(&mut told, report);
+    }
+    if read.has(LONG) {
+        told.add(LONG, picture::picture(report));
+        steps::by_purpose(&mut told, report);
+    }
     laws(&mut told, report);
-    charts::scalability(&mut told, report);
-    steps::steps(&mut told, report);
+    if read.has(PAGE) {
+        charts::scalability(&mut told, report);
+    }
+    steps::steps(&mut told, report, read);
     told.add(LONG, findings(&report.findings));
     plan(&mut told, report);
     let measured = words::measured(report.started_unix_s, &report.environment);

@@ -54,20 +54,21 @@ pub fn json(torture: &TortureRecord) -> String {
 
 /// The record as text, with a line feed at its end.
 pub fn text(record: &TortureRecord, style: Style) -> String {
-    page::text::text(&document(record), style)
+    page::text::text(&document(record, style.form()), style)
 }
 
 /// The page.
 pub fn html(record: &TortureRecord) -> String {
-    page::html::page(&document(record))
+    page::html::page(&document(record, Forms::PAGE))
 }
 
 /// The record for a pull request: one sentence, what counts against the server, the limits.
 pub fn markdown(record: &TortureRecord) -> String {
-    page::markdown::markdown(&document(record))
+    page::markdown::markdown(&document(record, Forms::MARKDOWN))
 }
 
-fn document(record: &TortureRecord) -> Document {
+/// What `read` has of it, and of the other forms what costs little.
+fn document(record: &TortureRecord, read: Forms) -> Document {
     let target = printable(&record.target, 200);
     let mut told = Document::new(match record.findings {
         0 => format!("Torture of {target}"),
@@ -76,7 +77,7 @@ fn document(record: &TortureRecord) -> Document {
     head(&mut told, record);
     groups(&mut told, record);
     places(&mut told, record);
-    findings::findings(&mut told, record);
+    findings::findings(&mut told, record, read);
     waivers(&mut told, record);
     beside::load(&mut told, record);
     pressure::pressure(&mut told, record);

@@ -30,11 +30,17 @@ pub struct Style {
     pub columns: usize,
 }
 
+impl Style {
+    /// The form of a text that is brief, or has everything.
+    pub(crate) fn form(self) -> Forms {
+        if self.quiet { Forms::QUIET } else { Forms::FULL }
+    }
+}
+
 /// The document as text, with a line feed at its end: brief or with everything.
 pub(crate) fn text(document: &Document, style: Style) -> String {
-    let form = if style.quiet { Forms::QUIET } else { Forms::FULL };
     let mut page = Page::default().coloured(style.color);
-    write(&mut page, document, form);
+    write(&mut page, document, style.form());
     finished(page, style)
 }
 

@@ -6,7 +6,7 @@ use super::{LONG, MARKDOWN, PAGE, Purpose, RampRecord, RampStepRecord, blamed, l
 use crate::blocks::{count_cell, findings, quantile_cell, verdict};
 use crate::run::charts::{Along, over_time};
 use crate::section::{
-    Block, Column, DataTable, Details, Document, RowLook, TableCell, TableRow, Voice, Words,
+    Block, Column, DataTable, Details, Document, Forms, RowLook, TableCell, TableRow, Voice, Words,
     heading, led, say,
 };
 use crate::words::{self, counted, printable};
@@ -164,10 +164,14 @@ fn legend(report: &RampRecord, row: usize, limited: &[&RampStepRecord]) -> Vec<B
 }
 
 /// All steps in the order they were run, and each of them whole.
-pub(super) fn steps(told: &mut Document, report: &RampRecord) {
+pub(super) fn steps(told: &mut Document, report: &RampRecord, read: Forms) {
+    if !read.has(PAGE | MARKDOWN) {
+        return;
+    }
     let mut all = table(report);
     told.add(PAGE, [heading("Steps"), Block::Table(all.clone()), heading("Each step")]);
-    for (n, step) in report.steps.iter().take(DETAILS_MAX).enumerate() {
+    let detailed = if read.has(PAGE) { DETAILS_MAX } else { 0 };
+    for (n, step) in report.steps.iter().take(detailed).enumerate() {
         told.add(PAGE, [Block::Details(whole(report, n, step))]);
     }
     told.add(PAGE, more(report, DETAILS_MAX).map(|text| say(Voice::Note, text)));

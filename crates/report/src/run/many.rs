@@ -19,7 +19,7 @@ use units::show;
 pub fn html_of_many(runs: &[Named<'_>]) -> String {
     match runs {
         [only] => super::html(only.report),
-        _ => page::html::page(&document(runs)),
+        _ => page::html::page(&document(runs, Forms::PAGE)),
     }
 }
 
@@ -27,17 +27,19 @@ pub fn html_of_many(runs: &[Named<'_>]) -> String {
 pub fn markdown_of_many(runs: &[Named<'_>]) -> String {
     match runs {
         [only] => super::markdown(only.report),
-        _ => page::markdown::markdown(&document(runs)),
+        _ => page::markdown::markdown(&document(runs, Forms::MARKDOWN)),
     }
 }
 
-fn document(runs: &[Named<'_>]) -> Document {
+/// What `read` has of it, and of the other forms what costs little.
+fn document(runs: &[Named<'_>], read: Forms) -> Document {
     let mut told = Document::new(format!("{} runs side by side", runs.len()));
     let name = format!("{} side by side", words::counted(runs.len() as u64, "run"));
     told.add(Forms::MARKDOWN, [title(&name)]);
     let kicker = "Measurements of web servers";
     told.add(Forms::PAGE, [Block::Title(Title { kicker, name, lines: Vec::new() })]);
-    let times: Vec<RunTimes> = runs.iter().map(|run| RunTimes::of(run.report)).collect();
+    let drawn = if read.has(Forms::PAGE) { runs } else { &[] };
+    let times: Vec<RunTimes> = drawn.iter().map(|run| RunTimes::of(run.report)).collect();
     for (run, all) in runs.iter().zip(&times) {
         let answer = words::answer(run.report, all);
         let name = Words::default().strong(format!("{}: ", self::name(run)));
@@ -51,6 +53,9 @@ fn document(runs: &[Named<'_>]) -> Document {
     for run in runs.iter().filter(|run| !run.report.findings.is_empty()) {
         told.add(Forms::MARKDOWN, [heading(self::name(run))]);
         told.add(Forms::MARKDOWN, blocks::findings(&run.report.findings));
+    }
+    if !read.has(Forms::PAGE) {
+        return told;
     }
     told.add(Forms::PAGE, [heading("Response times")]);
     told.add(Forms::PAGE, distributions(runs, &times));

@@ -22,7 +22,7 @@ const NAMES_MAX: usize = 6;
 const RANDOM: char = 'F';
 
 /// Findings at length, and advice: in text in a line each.
-pub(super) fn findings(told: &mut Document, record: &TortureRecord) {
+pub(super) fn findings(told: &mut Document, record: &TortureRecord, read: Forms) {
     counted_findings(told, record);
     let notable = record.notable();
     if !notable.is_empty() {
@@ -33,7 +33,9 @@ pub(super) fn findings(told: &mut Document, record: &TortureRecord) {
     for case in notable {
         let bad = case.outcome.is_finding();
         let forms = if bad { Forms::TEXT | Forms::PAGE } else { Forms::PAGE };
-        told.add(forms, [Block::Details(finding(record, case, &mut shown))]);
+        if read.has(forms) {
+            told.add(forms, [Block::Details(finding(record, case, read, &mut shown))]);
+        }
         if !bad {
             if !std::mem::replace(&mut advised, true) {
                 told.add(Forms::TEXT, [Block::Gap]);
@@ -95,6 +97,7 @@ fn names<'a>(exchanges: impl Iterator<Item = &'a ExchangeRecord>) -> String {
 fn finding<'a>(
     record: &TortureRecord,
     case: &'a CaseRecord,
+    read: Forms,
     shown: &mut Vec<(&'a str, Alike<'a>)>,
 ) -> Details {
     let severity = case.severity.map_or(String::new(), |one| format!("({}) ", one.id()));
@@ -105,14 +108,15 @@ fn finding<'a>(
     let reason = Some(sentence(&case.reason)).filter(|reason| !reason.is_empty());
     body.add(Forms::PAGE, reason.map(|reason| say(Voice::Plain, reason)));
     body.add(Forms::TEXT | Forms::PAGE, [labelled(numbers(record, case))]);
-    if case.outcome.is_finding() {
+    if read.has(Forms::TEXT) && case.outcome.is_finding() {
         for alike in alike_exchanges(case) {
             repeated(&mut body, record, case, alike, shown);
         }
     }
     let exchanges: Vec<&ExchangeRecord> =
         case.exchanges.iter().filter(|one| is_notable(one)).collect();
-    for one in exchanges.iter().take(EXCHANGES_MAX) {
+    let detailed = if read.has(Forms::PAGE) { EXCHANGES_MAX } else { 0 };
+    for one in exchanges.iter().take(detailed) {
         body.add(Forms::PAGE, exchange(record, case, one, &[]));
     }
     let left_out = exchanges.len().saturating_sub(EXCHANGES_MAX) as u64;
