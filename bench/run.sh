@@ -5,7 +5,10 @@
 # RESULTS.md from that.
 #
 #   ./run.sh [TABLE...]     keepalive many one nginx close bulk tls depth16 syscalls memory pace site
-#                           http2 http2-tls http2-memory http3; all when none
+#                           http2 http2-tls http2-memory http3 reno; all when none
+#
+# The table reno is keepalive, many, one, nginx, close and bulk once more, as keepalive-reno and so on: in a network
+# namespace of its own where TCP's congestion control is Reno. What the host has is a fact of the raw file.
 #
 # H2LOAD3=h2load: an h2load that speaks HTTP/3, where there is one (README.md tells how it is built).
 # LOADSTONE_BIN=target/release/loadstone  RAW=raw.tsv  ROUNDS=9 SECS=6 CONNS=64 SRV_CORE=0 CLI_CORE=1
@@ -17,7 +20,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 ROUNDS=${ROUNDS:-9}
 H2LOAD3=${H2LOAD3:-h2load-http3}
 LOADSTONE_BIN=$(readlink -f "${LOADSTONE_BIN:-../target/release/loadstone}")
-RAW=${RAW:-$WORK/bench-$(date +%Y%m%d-%H%M%S).tsv}
+export RAW=${RAW:-$WORK/bench-$(date +%Y%m%d-%H%M%S).tsv}
 MEMORY_ROUNDS=3 PACE_SECS=${PACE_SECS:-5}
 # pace 2,000/s has a budget; the other rates are there to be seen
 PACE_RATES="1000 2000 5000 10000 20000 50000" PACE_BUDGET=2000 PACE_ROUNDS=3
@@ -28,7 +31,9 @@ chrt -r 1 true 2>/dev/null && REALTIME=(chrt -r 1)
 
 fact() { printf '# %s\t%s\n' "$1" "$2" >>"$RAW"; }
 note() { echo "run.sh: $*" >&2; }
-figure() { printf '%s\t%s\t%s\t%s\t%s\n' "$@" >>"$RAW"; } # table round tool metric value
+# name of a table in the raw file; CONGESTION is set in the namespace of the table reno
+table_name() { echo "$1${CONGESTION:+-$CONGESTION}"; }
+figure() { printf '%s\t%s\t%s\t%s\t%s\n' "$(table_name "$1")" "${@:2}" >>"$RAW"; } # table round tool metric value
 
 facts() {
   fact date "$(date -u +%Y-%m-%dT%H:%MZ)"
@@ -42,6 +47,7 @@ facts() {
   command -v httperf >/dev/null && fact httperf "$(httperf --version 2>&1 | grep -m1 -o 'httperf-[^ ]*')"
   command -v oha >/dev/null && fact oha "$(oha --version 2>&1 | head -1)"
   command -v "$H2LOAD3" >/dev/null && fact h2load-http3 "$("$H2LOAD3" --version 2>&1 | head -1)"
+  fact congestion "$(cat /proc/sys/net/ipv4/tcp_congestion_control), but in tables whose name ends with another one"
   fact pace "clients scheduled by ${REALTIME[*]:-the ordinary policy}"
   fact rounds "$ROUNDS of $SECS s, $CONNS connections; server on core $SRV_CORE, client on core $CLI_CORE or the server's"
 }
@@ -71,7 +77,7 @@ metered() { # table round tool
     note "$1 $3 round $2: the server counted $(cut -f3 <<<"$line") calls, not counted: ${CMD[*]}"
     return 1
   fi
-  awk -F'\t' -v OFS='\t' -v t="$1" -v r="$2" -v x="$3" '{
+  awk -F'\t' -v OFS='\t' -v t="$(table_name "$1")" -v r="$2" -v x="$3" '{
     print t, r, x, "cpu_us", $7; print t, r, x, "user_us", $5; print t, r, x, "sys_us", $6
     print t, r, x, "calls_per_s", $4; print t, r, x, "rss_kib", $8; print t, r, x, "client_busy", $11
     print t, r, x, "server_busy", $12; print t, r, x, "foreign", $13 }' <<<"$line" >>"$RAW"
@@ -325,6 +331,13 @@ bulk() {
   rounds bulk wrk loadstone loadstone-batches own own-batches
 }
 
+# Tables that a server's congestion control has a part in, where it is Reno: docs/decisions/0065.
+reno() {
+  local inside=(unshare --net)
+  [ "$(id -u)" = 0 ] || inside+=(--map-root-user)
+  CONGESTION=reno "${inside[@]}" ./run.sh keepalive many one nginx close bulk || note "reno: not measured"
+}
+
 main() {
   local table
   [ -x "$LOADSTONE_BIN" ] || { note "no $LOADSTONE_BIN: cargo build --release -p loadstone, or set LOADSTONE_BIN"; exit 2; }
@@ -333,11 +346,16 @@ main() {
   done
   cargo build --quiet --release --manifest-path "$HERE/limit/Cargo.toml" || exit 1
   ulimit -n "$(ulimit -Hn)" 2>/dev/null
-  : >"$RAW"; facts; start_servers
+  if [ -n "${CONGESTION:-}" ]; then
+    ip link set lo up && echo "$CONGESTION" >/proc/sys/net/ipv4/tcp_congestion_control || exit 1
+  else
+    : >"$RAW"; facts
+  fi
+  start_servers
   PERF=false; perf stat -e raw_syscalls:sys_enter -o /dev/null true >/dev/null 2>&1 && PERF=true
   $PERF || fact syscalls "counted by strace, which slows the client: batches are smaller than in a real run"
   start_null epoll; local null_pid=$NULLPID null_port=$NULLPORT
-  [ $# -gt 0 ] || set -- keepalive many one nginx close bulk tls depth16 syscalls memory pace site http2 http2-tls http2-memory http3
+  [ $# -gt 0 ] || set -- keepalive many one nginx close bulk tls depth16 syscalls memory pace site http2 http2-tls http2-memory http3 reno
   for table in "$@"; do
     NULLPID=$null_pid NULLPORT=$null_port
     case $table in
@@ -357,6 +375,7 @@ main() {
     http2-tls) http2_tls ;;
     http2-memory) http2_memory ;;
     http3) http3 ;;
+    reno) reno ;;
     *) note "no such table: $table"; exit 2 ;;
     esac
   done

@@ -15,7 +15,7 @@ use std::process::Command;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Tables to measure: keepalive many one nginx close bulk tls depth16 syscalls memory pace site http2 http2-tls http2-memory
-    /// http3; all when none
+    /// http3 reno; all when none
     tables: Vec<String>,
     /// Render this raw file instead of measuring
     #[arg(long, value_name = "FILE")]

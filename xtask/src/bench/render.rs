@@ -123,8 +123,13 @@ fn budgets(text: &mut String, judged: &[Judged]) {
 }
 
 fn table_of(text: &mut String, raw: &Raw, table: &str) {
-    let title = TITLES.iter().find(|title| title.table == table);
-    push(text, format_args!("\n## {}\n\n", title.map_or(table, |title| title.title)));
+    // the same in a network namespace where TCP's congestion control is Reno
+    let (plain, suffix) = match table.strip_suffix("-reno") {
+        Some(plain) => (plain, ", TCP by Reno"),
+        None => (table, ""),
+    };
+    let title = TITLES.iter().find(|title| title.table == plain);
+    push(text, format_args!("\n## {}{suffix}\n\n", title.map_or(plain, |title| title.title)));
     let shown: Vec<_> = METRICS
         .iter()
         .filter(|(metric, ..)| {
@@ -200,6 +205,20 @@ mod tests {
         assert!(
             document
                 .contains("| tls: loadstone / wrk, cpu_us | 0.88 × | – | – | 0 | not measured |")
+        );
+    }
+
+    #[test]
+    fn a_table_of_reno_has_the_title_of_the_other() {
+        let raw = Raw::parse("close-reno\t1\tbare\tcpu_us\t50\nclose-reno\t1\town\tcpu_us\t30\n");
+        let raw = raw.unwrap();
+        let document = results(&raw, &judge(&raw));
+        let title = "## A connection per call, 64 at a time, nginx on another core, TCP by Reno\n";
+        assert!(document.contains(title), "{document}");
+        assert!(document.contains("| own | 30.000 | 0.600 |"), "{document}");
+        assert!(
+            document.contains("| close-reno: own / bare, cpu_us | 0.6 × | 0.600 |"),
+            "{document}"
         );
     }
 
