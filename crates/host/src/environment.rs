@@ -24,6 +24,7 @@ pub fn environment() -> Environment {
         governor: governor(cores.iter().map(|core| {
             read(&format!("/sys/devices/system/cpu/cpu{core}/cpufreq/scaling_governor"))
         })),
+        congestion: read("/proc/sys/net/ipv4/tcp_congestion_control").trim().to_owned(),
         cores: u32::try_from(cores.len()).unwrap_or(u32::MAX),
         container: shell(&Signs::read(&cpuinfo)),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -1,12 +1,12 @@
 //! From finished runs to findings: what of a report the diagnosis needs.
 
 mod fleet;
+mod own_stack;
 
 use crate::ramp::RampStep;
-use crate::run::{ConflictRecord, Finding, RunReport};
+use crate::run::{Finding, RunReport};
 use crate::server::{Conduct, Server};
 use plan::{HttpVersion, Load, Plan, Think};
-use sample::StackFacts;
 use stats::CauseId;
 use stats::curve::Curve;
 use stats::diagnosis::{Confidence, Diagnosis, Evidence, Http2Limits, RULES, of_ramp, of_run};
@@ -18,23 +18,8 @@ use units::Nanos;
 pub fn findings(report: &RunReport) -> Vec<Finding> {
     let limits = of_run(&evidence(report)).into_iter().map(Finding::from);
     let agents = report.fleet.iter().flat_map(|facts| fleet::findings(facts, report));
-    let shared = shared_address(report.stack.as_ref());
-    conduct(&Server::of(report)).into_iter().chain(shared).chain(limits).chain(agents).collect()
-}
-
-const SHARED_ADDRESS: &str = "address-conflict";
-
-/// Somebody has an address of ours: the figures need not be the server's.
-fn shared_address(stack: Option<&StackFacts>) -> Option<Finding> {
-    let ConflictRecord { address, by } = ConflictRecord::of(&stack?.conflict?);
-    Some(Finding {
-        id: SHARED_ADDRESS.to_owned(),
-        confidence: Confidence::Certain,
-        evidence: format!(
-            "{address} is in use by {by} as well: what the server sent there may have gone to it"
-        ),
-        advice: "Choose --sources that nobody has, and repeat.".to_owned(),
-    })
+    let own = own_stack::findings(report);
+    conduct(&Server::of(report)).into_iter().chain(own).chain(limits).chain(agents).collect()
 }
 
 /// What a server did that is a finding of its own: its conduct, the finding's id, what to try.
@@ -69,7 +54,7 @@ const CONDUCTS: [(Conduct, &str, &str); 4] = [
 pub fn finding_ids() -> impl Iterator<Item = &'static str> {
     let limits = RULES.iter().map(|rule| rule.id);
     let conducts = CONDUCTS.iter().map(|(_, id, _)| *id);
-    conducts.chain([SHARED_ADDRESS]).chain(limits).chain(fleet::IDS)
+    conducts.chain(own_stack::IDS).chain(limits).chain(fleet::IDS)
 }
 
 /// A server that dies, falls silent or fails a share of its calls is a finding of its own.
@@ -112,7 +97,7 @@ pub fn ramp_findings(steps: &[RampStep], labels: &[String], curves: &[Curve]) ->
         let mut found: Vec<Finding> =
             of_ramp(&evidence, usl).into_iter().map(Finding::from).collect();
         found.extend(conduct_of_steps(&own));
-        found.extend(own.iter().find_map(|step| shared_address(step.run.stack.as_ref())));
+        found.extend(own_stack::of_steps(&own));
         found.extend(fleet::of_steps(&own));
         if let Some(name) = labels.get(label).filter(|_| targets > 1) {
             found.iter_mut().for_each(|one| one.evidence = format!("{name}: {}", one.evidence));
@@ -181,25 +166,4 @@ fn alone(report: &RunReport) -> Option<Nanos> {
     let call = report.first_call.as_ref().filter(|call| call.failure.is_none())?;
     let total = &report.measurement.total;
     Some(call.took - total.connect.quantile(0.5) - total.tls.quantile(0.5))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use sample::AddressConflict;
-
-    #[test]
-    fn an_address_that_two_have_is_a_finding() {
-        let conflict = AddressConflict { address: [10, 9, 0, 7].into(), by: [2, 0, 0, 0, 0, 0xab] };
-        let shared = StackFacts { conflict: Some(conflict), ..StackFacts::default() };
-        let found = shared_address(Some(&shared)).unwrap();
-        assert_eq!(
-            found.evidence,
-            "10.9.0.7 is in use by 02:00:00:00:00:ab as well: what the server sent there may have \
-             gone to it"
-        );
-        assert!(finding_ids().any(|id| id == found.id), "{}", found.id);
-        assert_eq!(shared_address(Some(&StackFacts::default())), None);
-        assert_eq!(shared_address(None), None);
-    }
 }

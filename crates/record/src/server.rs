@@ -491,4 +491,4 @@ fn silence(measurement: &Measurement) -> Option<Nanos> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

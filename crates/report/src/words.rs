@@ -74,6 +74,7 @@ pub(crate) fn machine(facts: &EnvironmentRecord) -> String {
     };
     add(&cores, "");
     add(&facts.governor, " governor");
+    add(&facts.congestion, " congestion control");
     if facts.memory_bytes > 0 {
         add(&show::bytes(facts.memory_bytes), " of memory");
     }

@@ -74,7 +74,7 @@ record! {
     }
     Endings { statuses, other_statuses, failures }
     Environment {
-        host, kernel, cpu_model, cores, memory_bytes, governor, container, version,
+        host, kernel, cpu_model, cores, memory_bytes, governor, congestion, container, version,
     }
     Headline {
         state, throughput_per_s, goodput_per_s, failure_share, mean_s, p50_s, p90_s, p99_s,

@@ -51,7 +51,7 @@ fn measured(calls: &[Call], abandoned: u64) -> Measurement {
     measurement
 }
 
-fn report(measurement: Measurement) -> RunReport {
+pub(crate) fn report(measurement: Measurement) -> RunReport {
     RunReport {
         name: String::new(),
         plan: Plan::for_targets(Vec::new()),

@@ -210,6 +210,7 @@ pub(crate) fn environment() -> Environment {
         cores: 2,
         memory_bytes: 8 << 30,
         governor: "performance".to_owned(),
+        congestion: "cubic".to_owned(),
         container: String::new(),
         version: "0.1.0".to_owned(),
     }

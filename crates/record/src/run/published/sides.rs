@@ -195,6 +195,9 @@ pub struct EnvironmentRecord {
     pub cores: u32,
     pub memory_bytes: u64,
     pub governor: String,
+    /// How TCP of this host sends: `cubic`, `bbr`; empty where it was not written down.
+    #[serde(default)]
+    pub congestion: String,
     pub container: String,
     pub version: String,
 }
@@ -208,6 +211,7 @@ impl EnvironmentRecord {
             cores: facts.cores,
             memory_bytes: facts.memory_bytes,
             governor: facts.governor.clone(),
+            congestion: facts.congestion.clone(),
             container: facts.container.clone(),
             version: facts.version.clone(),
         }
