@@ -1,0 +1,101 @@
+//! When a connection's time limits come up, and for which of its calls.
+
+use super::{Conn, ConnState, Work};
+use crate::call::Call;
+use plan::Timeouts;
+use sample::FailureClass;
+use units::Nanos;
+
+impl Conn {
+    /// The next instant at which something must have happened; `NEVER` when nothing is awaited.
+    #[inline]
+    pub(crate) fn deadline(&self, limits: &Timeouts) -> Nanos {
+        let Some(work) = &self.work else { return Nanos::NEVER };
+        let Some(call) = work.calls.front() else { return Nanos::NEVER };
+        if self.state < ConnState::Open {
+            return (call.intended + limits.call).min(self.opened + limits.connect);
+        }
+        let mut at = work.deadline_of(call, limits);
+        if work.speaker.is_multiplexed() {
+            at = at.min(work.deadline_of_streams(self.armed, limits));
+        }
+        at
+    }
+
+    /// The call whose deadline has passed, and what it waited for.
+    pub(crate) fn expired(&self, limits: &Timeouts, now: Nanos) -> Option<(usize, FailureClass)> {
+        let work = self.work.as_ref()?;
+        let over = |call: &Call| work.deadline_of(call, limits) <= now;
+        let row = match self.state {
+            ConnState::Open => work.calls.iter().position(over)?,
+            _ => 0,
+        };
+        let call = work.calls.get(row)?;
+        let class = if call.intended + limits.call <= now {
+            FailureClass::ClientTimeout
+        } else if self.state < ConnState::Open {
+            FailureClass::ConnectTimeout
+        } else if call.first_byte.is_zero() && limits.first_byte.is_some() {
+            FailureClass::FirstByteTimeout
+        } else {
+            FailureClass::ProgressTimeout
+        };
+        Some((row, class))
+    }
+
+    /// Sets the instant of its entry among the deadlines, if it needs an earlier one than it has.
+    pub(crate) fn arm(&mut self, limits: &Timeouts) -> Option<Nanos> {
+        let at = self.deadline(limits);
+        if at < self.armed {
+            self.armed = at;
+            return Some(at);
+        }
+        None
+    }
+
+    /// As [`Conn::arm`], after something but a new call may have moved a deadline earlier: all calls are
+    /// looked at.
+    pub(crate) fn arm_anew(&mut self, limits: &Timeouts) -> Option<Nanos> {
+        let armed = std::mem::replace(&mut self.armed, Nanos::NEVER);
+        let earlier = self.arm(limits).filter(|at| *at < armed);
+        self.armed = earlier.unwrap_or(armed);
+        earlier
+    }
+
+    /// The slot's entry for `at` came up. Whether it is the current one.
+    pub(crate) fn disarm(&mut self, at: Nanos) -> bool {
+        let current = self.armed == at;
+        if current {
+            self.armed = Nanos::NEVER;
+        }
+        current
+    }
+}
+
+impl Work {
+    /// Each call has deadlines of its own. Where there is an entry already, at `armed`, it is for the
+    /// earliest of those that were there: only the newest call can be in more of a hurry, and a look at
+    /// all would cost each call as many.
+    fn deadline_of_streams(&self, armed: Nanos, limits: &Timeouts) -> Nanos {
+        let looked_at = if armed == Nanos::NEVER { self.calls.len() } else { 1 };
+        let newest = self.calls.iter().rev().take(looked_at);
+        newest.map(|call| self.deadline_of(call, limits)).min().unwrap_or(Nanos::NEVER)
+    }
+
+    /// Of a call whose response may come now.
+    #[inline]
+    fn deadline_of(&self, call: &Call, limits: &Timeouts) -> Nanos {
+        let mut at = call.intended + limits.call;
+        if let Some(limit) = limits.first_byte
+            && call.first_byte.is_zero()
+            && !call.sent.is_zero()
+        {
+            at = at.min(call.sent.max(self.progress) + limit);
+        }
+        let awaited = limits.answer.filter(|_| call.first_byte.is_zero());
+        if let Some(limit) = awaited.or(limits.progress) {
+            at = at.min(self.progress.max(call.sent) + limit);
+        }
+        at
+    }
+}
