@@ -164,7 +164,7 @@ impl Collector {
                 break;
             }
             let (edge, pending) = entry.remove_entry();
-            self.watch(&pending);
+            self.watch(edge, &pending);
             self.connections_peak = self.connections_peak.max(pending.connections_peak);
             self.flight_peak = self.flight_peak.max(pending.flight_peak);
             // a run that ends on an edge has a last row without a span: a row only if something is in it
@@ -205,11 +205,15 @@ impl Collector {
         }
     }
 
-    /// `--abort-if`: the bound must be met without a break for the rule's time.
-    fn watch(&mut self, pending: &Pending) {
+    /// `--abort-if`: the bound must be met without a break for the rule's time. Rows that do not lie within
+    /// the window are not judged: most figures of a warm-up, and of what is waited for after the end, are 0.
+    fn watch(&mut self, edge: Nanos, pending: &Pending) {
         let Some(AbortRule { objective, hold, text }) = &self.setup.plan.stop.abort_if else {
             return;
         };
+        if edge <= self.setup.measure_from() || edge > self.setup.measure_until() {
+            return;
+        }
         let figures = objective.figures(&pending.snapshot, pending.span);
         if objective.met(&figures).1 {
             self.held += pending.span;

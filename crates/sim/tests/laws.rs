@@ -670,6 +670,38 @@ fn a_rule_ends_a_bad_run() {
     assert!((3..=5).contains(&(run.ended_at.0 / 1_000_000_000)), "{:?}", run.ended_at);
 }
 
+/// Nothing of a warm-up is in the figures, and nothing more falls due after the window: neither says that the
+/// server is slow.
+#[test]
+fn a_rule_judges_rows_of_the_window_alone() {
+    let (seconds, start) = (Nanos::from_secs, Nanos::from_secs(1_000));
+    let aborted = |rule: &str, warm_up, hangs: Nanos| {
+        let mut plan = open(100.0, 4);
+        plan.stop.warm_up = warm_up;
+        plan.timeouts.call = seconds(10);
+        plan.stop.abort_if = Some(plan::AbortRule {
+            objective: stats::Objective::parse(rule).unwrap(),
+            hold: seconds(2),
+            text: rule.into(),
+        });
+        let server = script(move |now, _, _| match now < start + hangs {
+            true => vec![reply(now, RESPONSE)],
+            false => Vec::new(),
+        });
+        let run = execute(plan, server, 2);
+        (run.measurement.aborted, run.ended_at)
+    };
+    let slow = "throughput<50/s";
+    assert_eq!(aborted(slow, seconds(3), seconds(60)).0, None, "a warm-up");
+    let (tail, ended) = aborted(slow, Nanos::ZERO, Nanos::from_millis(3_900));
+    assert_eq!(tail, None, "what hangs after the end");
+    assert!(ended > seconds(10), "it was waited for: {ended:?}");
+    // from the end of the warm-up on, and no sooner
+    let (bad, ended) = aborted("throughput>50/s", seconds(3), seconds(60));
+    assert_eq!(bad.as_deref(), Some("throughput>50/s"));
+    assert!(ended >= seconds(5) && ended < seconds(6), "{ended:?}");
+}
+
 /// How a random server may behave on one request.
 fn mischief(kind: u64, now: Nanos) -> Vec<(Nanos, Action)> {
     let at = |ms: u64| now + Nanos::from_millis(ms);
