@@ -86,7 +86,7 @@ pub(crate) struct Work {
     connected: Nanos,
     /// Connect and TLS time, until the first call takes them into its sample.
     setup: Option<(Nanos, Option<Nanos>)>,
-    /// When bytes last came in, or were last waited for from now on.
+    /// When bytes last came in, or more of a request went out, or were last waited for from now on.
     progress: Nanos,
     busy_since: Nanos,
 }
@@ -402,6 +402,10 @@ impl Conn {
         };
         if open {
             work.unflushed = 0;
+        }
+        if resumed {
+            // of a request under way more has gone out; that a new one begins is no progress of those before it
+            work.progress = now;
         }
         if resumed
             && whole

@@ -93,6 +93,8 @@ enum Event {
     Act(Client, Action),
     Shut(Client),
     Gone(Client, Close),
+    /// It has taken in what the client's transport held.
+    Room(Client),
 }
 
 /// The client's end of one connection.
@@ -106,6 +108,8 @@ struct Pipe {
     /// Sent by the server and not yet within the window.
     waiting: VecDeque<u8>,
     ended: bool,
+    /// Bytes that the transport holds until the server takes them in.
+    held: usize,
     signal: Option<Ready>,
 }
 
@@ -133,6 +137,8 @@ pub struct World {
     delay: Nanos,
     /// Bytes the transport takes in one write, to make partial writes happen.
     write_max: usize,
+    /// Bytes that the transport holds at most, and after what time the server has taken them in.
+    intake: Option<(usize, Nanos)>,
     /// Bytes that are on their way to a client that does not read.
     window: usize,
     labour: Labour,
@@ -159,6 +165,7 @@ impl World {
             server,
             delay,
             write_max: usize::MAX,
+            intake: None,
             window: usize::MAX,
             labour: Labour::default(),
             sent: Vec::new(),
@@ -169,6 +176,11 @@ impl World {
     /// At most so many bytes are taken by one write.
     pub fn limit_writes(&mut self, bytes: usize) {
         self.write_max = bytes.max(1);
+    }
+
+    /// The server takes in at most so many bytes at a time, each time after so long; the client has to wait.
+    pub fn limit_intake(&mut self, bytes: usize, every: Nanos) {
+        self.intake = Some((bytes.max(1), every));
     }
 
     /// At most so many bytes wait for a client to read them; the rest waits at the server.
@@ -303,6 +315,12 @@ impl World {
                     self.at(when + self.delay, Event::Act(client, action));
                 }
             }
+            Event::Room(client) => {
+                if let Some(pipe) = self.pipe(client) {
+                    pipe.held = 0;
+                    self.signal(client, false, true, false);
+                }
+            }
             Event::Gone(client, Close::Orderly) => self.server.ended(at, client),
             Event::Gone(client, Close::Reset) => self.server.reset(at, client),
         }
@@ -377,7 +395,8 @@ impl Io for SimIo {
         let mut world = self.world.borrow_mut();
         let labour = world.labour.transfer;
         world.work(labour);
-        let (taken, at) = (bytes.len().min(world.write_max), world.now + world.delay);
+        let (mut taken, at) = (bytes.len().min(world.write_max), world.now + world.delay);
+        let intake = world.intake;
         let Some(pipe) = world.pipes.get_mut(&(self.worker, slot)) else {
             return Err(IoError::Failed(FailureClass::OtherIo));
         };
@@ -391,6 +410,16 @@ impl Io for SimIo {
             return Ok(0);
         }
         let client = Client { worker: self.worker, slot, generation: pipe.generation };
+        if let Some((most, every)) = intake {
+            taken = taken.min(most - pipe.held);
+            if taken == 0 {
+                return Err(IoError::WouldBlock);
+            }
+            pipe.held += taken;
+            if pipe.held == most {
+                world.at(at + every, Event::Room(client));
+            }
+        }
         if world.keep_sent {
             world.sent.extend_from_slice(&bytes[..taken]);
         }

@@ -242,6 +242,38 @@ fn each_timeout_has_its_own_class() {
     assert_eq!(sample.done - sample.intended, second);
 }
 
+/// Of 4,000 bytes of content the server takes 500 in each 400 ms; then it answers, or stops in the middle.
+#[test]
+fn an_upload_that_progresses_is_no_standstill() {
+    let upload = |gives_up: bool| {
+        let mut plan = count_only(1, 2);
+        plan.request.method = "POST".into();
+        plan.request.body = Some(vec![b'x'; 4_000]);
+        plan.timeouts.progress = Some(Nanos::SECOND);
+        let mut come = 0;
+        let server = script(move |now, _, bytes| {
+            come += bytes.len();
+            let whole = come >= 4_000 && bytes.len() < 500;
+            let silent = gives_up || !whole;
+            come = if whole { 0 } else { come };
+            if silent { Vec::new() } else { vec![reply(now, RESPONSE)] }
+        });
+        let mut world = World::new(server, Nanos::ZERO, Nanos::from_secs(1_000));
+        world.limit_intake(500, Nanos::from_millis(400));
+        execute_with(plan, world, 1, None)
+    };
+    let run = upload(false);
+    assert_eq!((classes(&run), run.measurement.total.counts.succeeded), (vec![], 2));
+    let (sample, _) = &run.calls[0];
+    assert!(sample.written - sample.sent >= Nanos::from_secs(3), "{sample:?}");
+    // a server that says nothing once it has all is given so long, from the last byte out
+    let run = upload(true);
+    assert_eq!(classes(&run), [(FailureClass::ProgressTimeout, 2)]);
+    let (sample, _) = &run.calls[0];
+    let waited = sample.done - sample.written;
+    assert!(waited >= Nanos::SECOND && waited < Nanos::from_millis(1_100), "{waited:?}");
+}
+
 /// What bounds a response once it has begun is shorter than what bounds the wait for it.
 #[test]
 fn a_limit_that_begins_with_the_first_byte_is_kept() {
