@@ -767,19 +767,21 @@ impl Conn {
         self.is_open() && self.has_served() && self.work.as_deref().is_some_and(unwritten)
     }
 
-    /// Of requests whose connection ends those bytes count that went out: the last ones did not.
-    pub(crate) fn take_back_unsent(&mut self) {
+    /// Of requests whose connection ends those bytes count that went out: the last ones did not. Gives back
+    /// how many more than those of the calls that are on it. Over HTTP/2 and HTTP/3 a request counts once it
+    /// is handed to an open connection, for what waits may be frames of the protocol's own.
+    pub(crate) fn take_back_unsent(&mut self) -> u64 {
         if self.is_open() && self.is_multiplexed() {
-            // what waits may be frames of the protocol's own
-            return;
+            return 0;
         }
-        let Some(work) = self.work.as_deref_mut() else { return };
-        let mut unsent = work.transport.unsent_plaintext();
+        let Some(work) = self.work.as_deref_mut() else { return 0 };
+        let mut unsent = work.transport.take_unsent();
         for call in work.calls.iter_mut().rev() {
             let own = call.bytes_sent.min(unsent);
             call.bytes_sent -= own;
             unsent -= own;
         }
+        unsent
     }
 
     /// What waits for the socket is encrypted: it cannot be taken back, and a goodbye would go behind it.

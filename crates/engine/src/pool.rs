@@ -384,6 +384,7 @@ impl Pool {
     pub(crate) fn strand(&mut self, slot: Slot) {
         let conn = &mut self.slots[slot as usize].conn;
         if !conn.is_idle() {
+            conn.take_back_unsent();
             self.stranded.extend(conn.drain());
         }
     }

@@ -10,6 +10,9 @@ pub(crate) struct Transport {
     out_at: usize,
     /// Plaintext that waits until the connection is established, or for TLS to encrypt it.
     held: Vec<u8>,
+    /// Bytes of plaintext that TLS has encrypted since `out` was last empty: none of them has gone out
+    /// for as long as nothing of `out` has.
+    sealed: usize,
     tls: Option<Box<dyn TlsSession>>,
     /// What the protocol sends goes to the socket as it is: no TLS, no tunnel before it.
     direct: bool,
@@ -36,6 +39,7 @@ impl Transport {
         self.out.clear();
         self.out_at = 0;
         self.held.clear();
+        self.sealed = 0;
         self.tls = None;
         self.direct = direct;
     }
@@ -78,9 +82,17 @@ impl Transport {
         self.tls.is_some() && self.has_unsent()
     }
 
-    /// Bytes of the protocol that neither the socket nor TLS has had.
-    pub(crate) fn unsent_plaintext(&self) -> u64 {
-        let count = if self.direct { self.out.len() - self.out_at } else { self.held.len() };
+    /// How many bytes of the protocol have not gone out; they are told once, for the connection ends. Of what
+    /// TLS has encrypted nobody knows which part the socket took, once it has taken any: all of that is out.
+    pub(crate) fn take_unsent(&mut self) -> u64 {
+        if self.direct {
+            let count = self.out.len() - self.out_at;
+            self.out.truncate(self.out_at);
+            return count as u64;
+        }
+        let sealed = std::mem::take(&mut self.sealed);
+        let count = self.held.len() + if self.out_at == 0 { sealed } else { 0 };
+        self.held.clear();
         count as u64
     }
 
@@ -96,6 +108,7 @@ impl Transport {
             && let Some(tls) = &mut self.tls
         {
             tls.send(&self.held);
+            self.sealed += self.held.len();
             self.held.clear();
             tls.drain(&mut self.out);
         }
@@ -107,6 +120,7 @@ impl Transport {
         if !tls.send_early(&self.held) {
             return false;
         }
+        self.sealed += self.held.len();
         self.held.clear();
         tls.drain(&mut self.out);
         true
@@ -161,12 +175,16 @@ impl Transport {
             }
         }
         self.out.clear();
-        self.out_at = 0;
+        (self.out_at, self.sealed) = (0, 0);
         Ok(Flushed::Taken { resumed, whole: true })
     }
 
-    /// Says goodbye in TLS: if the socket does not take it at once, the connection goes without.
+    /// Says goodbye in TLS: if the socket does not take it at once, the connection goes without. It does
+    /// where encrypted bytes wait as well: requests that are taken back would go out before the goodbye.
     pub(crate) fn say_goodbye<I: Io>(&mut self, io: &mut I, slot: Slot) {
+        if self.has_unsent() {
+            return;
+        }
         if let Some(tls) = &mut self.tls {
             tls.close();
             tls.drain(&mut self.out);
@@ -184,5 +202,112 @@ impl Transport {
         if self.held.capacity() > BUFFER_KEPT_MAX {
             self.held = Vec::new();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use conduit::{Close, OpenOptions, Peer, Ready};
+    use sample::{FailureClass, SocketFacts};
+    use units::Nanos;
+
+    /// A record is its length and the bytes as they are.
+    #[derive(Debug, Default)]
+    struct BareRecords {
+        out: Vec<u8>,
+    }
+
+    impl TlsSession for BareRecords {
+        fn feed(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<(), TlsError> {
+            Ok(())
+        }
+
+        fn send(&mut self, plaintext: &[u8]) {
+            self.out.push(plaintext.len() as u8);
+            self.out.extend_from_slice(plaintext);
+        }
+
+        fn drain(&mut self, out: &mut Vec<u8>) {
+            out.append(&mut self.out);
+        }
+
+        fn handshaking(&self) -> bool {
+            false
+        }
+
+        fn closed(&self) -> bool {
+            false
+        }
+
+        fn close(&mut self) {
+            self.out.push(0);
+        }
+
+        fn facts(&self) -> Option<TlsFacts> {
+            None
+        }
+    }
+
+    /// Takes so many bytes, one after the other; then it is broken.
+    struct Breaking(usize);
+
+    impl Io for Breaking {
+        fn now(&mut self) -> Nanos {
+            Nanos::ZERO
+        }
+
+        fn open(&mut self, _: Slot, _: &Peer, _: &OpenOptions) -> Result<(), IoError> {
+            Ok(())
+        }
+
+        fn write(&mut self, _: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+            let taken = bytes.len().min(self.0);
+            self.0 -= taken;
+            if taken > 0 { Ok(taken) } else { Err(IoError::Failed(FailureClass::Reset)) }
+        }
+
+        fn read(&mut self, _: Slot, _: &mut [u8]) -> Result<usize, IoError> {
+            Err(IoError::WouldBlock)
+        }
+
+        fn close(&mut self, _: Slot, _: Close) {}
+
+        fn shut(&mut self, _: Slot) {}
+
+        fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
+            None
+        }
+
+        fn wait(&mut self, _: Nanos, ready: &mut Vec<Ready>) {
+            ready.clear();
+        }
+    }
+
+    /// Of two requests of five bytes each, over a socket that takes so much: what has not gone out, asked
+    /// twice, and what the socket took of a goodbye behind them.
+    fn unsent(takes: usize) -> (u64, u64) {
+        let mut transport = Transport::default();
+        transport.start_tls(Box::new(BareRecords::default()));
+        let mut io = Breaking(takes);
+        for request in [b"one..", b"two.."] {
+            transport.plaintext().extend_from_slice(request);
+            transport.release();
+            transport.flush(&mut io, 0).ok();
+        }
+        let told = (transport.take_unsent(), transport.take_unsent());
+        io.0 = 100;
+        transport.say_goodbye(&mut io, 0);
+        let goodbye = if takes >= 12 { 99 } else { 100 };
+        assert_eq!(io.0, goodbye, "a goodbye goes behind nothing else");
+        told
+    }
+
+    #[test]
+    fn what_is_encrypted_and_not_written_was_not_sent() {
+        assert_eq!(unsent(0), (10, 0));
+        assert_eq!(unsent(6), (5, 0), "the first went out whole");
+        assert_eq!(unsent(8), (0, 0), "the second went out in part");
+        assert_eq!(unsent(12), (0, 0));
     }
 }

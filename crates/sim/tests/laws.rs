@@ -519,11 +519,66 @@ fn what_the_server_says_of_its_work_is_counted() {
 
 #[test]
 fn a_response_that_nobody_asked_for_is_told() {
-    let twice = script(|now, _, _| vec![reply(now, &[RESPONSE, RESPONSE].concat())]);
+    let length = Rc::new(Cell::new(0));
+    let hears = length.clone();
+    let twice = script(move |now, _, bytes| {
+        hears.set(hears.get() + bytes.len() as u64);
+        vec![reply(now, &[RESPONSE, RESPONSE].concat())]
+    });
     let run = execute(count_only(1, 4), twice, 1);
-    assert_eq!(run.measurement.total.counts.succeeded, 4);
-    let unasked = run.measurement.total.failures.get(&FailureClass::Unasked);
-    assert_eq!(unasked, Some(&4));
+    let total = &run.measurement.total;
+    assert_eq!(total.counts.succeeded, 4);
+    assert_eq!(total.failures.get(&FailureClass::Unasked), Some(&4));
+    // the next request was rendered for the connection that ends so, and goes out on another
+    assert_eq!(total.bytes_sent, length.get());
+}
+
+/// Two responses come at once, and the second announces the end: the request that the first one's user has had
+/// rendered meanwhile goes out on another connection alone. So does what is left of a request that is answered
+/// before it is whole.
+#[test]
+fn what_an_announced_close_cuts_off_was_not_sent() {
+    let length = Rc::new(Cell::new(0));
+    let hears = length.clone();
+    let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let server = script(move |now, _, bytes| {
+        hears.set(hears.get() + bytes.len() as u64);
+        vec![reply(now, &[RESPONSE, closing].concat())]
+    });
+    let mut plan = count_only(1, 9);
+    plan.connection.pipeline = 2;
+    let total = execute(plan, server, 1).measurement.total;
+    assert_eq!(total.bytes_sent, length.replace(0));
+    assert!(total.counts.succeeded >= 8, "{:?}", total.counts);
+
+    let hears = length.clone();
+    let server = script(move |now, _, bytes| {
+        hears.set(hears.get() + bytes.len() as u64);
+        let begins = bytes.starts_with(b"POST");
+        if begins { vec![reply(now, closing)] } else { Vec::new() }
+    });
+    let mut plan = count_only(1, 3);
+    plan.request.method = "POST".into();
+    plan.request.body = Some(vec![b'x'; 4_000]);
+    let mut world = World::new(server, Nanos::ZERO, Nanos::from_secs(1_000));
+    world.limit_intake(500, Nanos::from_millis(400));
+    let total = execute_with(plan, world, 1, None).measurement.total;
+    assert_eq!((total.counts.succeeded, total.bytes_sent), (3, 3 * 500));
+    assert_eq!(length.get(), 3 * 500);
+}
+
+/// What is given up at an order has gone out as far as the socket took it.
+#[test]
+fn what_is_abandoned_was_sent_as_far_as_it_went_out() {
+    let mut plan = count_only(1, 3);
+    plan.request.method = "POST".into();
+    plan.request.body = Some(vec![b'x'; 4_000]);
+    let server = script(|_, _, _| Vec::new());
+    let mut world = World::new(server, Nanos::ZERO, Nanos::from_secs(1_000));
+    world.limit_intake(500, Nanos::from_millis(400));
+    let run = execute_with(plan, world, 1, Some(Nanos::SECOND));
+    let total = &run.measurement.total;
+    assert_eq!((total.counts.abandoned, total.bytes_sent), (1, 1_500));
 }
 
 #[test]

@@ -155,6 +155,9 @@ impl Worker {
         }
         let calls_max = self.pool.calls_max();
         if self.pool.conn_mut(slot).is_over(facts.persistent, calls_max) {
+            // a response may come before all of its request has gone out
+            let unsent = self.pool.conn_mut(slot).take_back_unsent();
+            call.bytes_sent = call.bytes_sent.saturating_sub(unsent);
             self.pool.strand(slot);
             self.close(io, slot, self.close_kind(), now);
             // before the user's next call, so that none waits behind newer ones for ever

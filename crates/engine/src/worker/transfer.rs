@@ -298,7 +298,6 @@ impl Worker {
         if conn.is_unwritten() {
             // the end came with the response before, whose user went on at once
             conn.end_by_server();
-            conn.take_back_unsent();
             // a goodbye would go behind the request that goes elsewhere
             let how = if conn.has_sealed() { Close::Reset } else { self.close_kind() };
             self.pool.strand(slot);
