@@ -789,16 +789,28 @@ impl Conn {
         self.work.as_deref().is_some_and(|work| work.transport.has_sealed())
     }
 
-    /// Takes off the call that a break of the connection hits: the oldest. What has come of its
-    /// response came over the wire all the same.
-    pub(crate) fn take_hit(&mut self) -> Option<Call> {
-        let open = self.is_open();
-        let work = self.work.as_mut()?;
-        let mut call = work.calls.pop_front()?;
-        if open && let Some(facts) = work.speaker.partial(0) {
+    /// The connection ends: what has come of responses that will not be whole came over the wire all the
+    /// same. Before any call is taken off, for the protocol knows them by their places.
+    pub(crate) fn count_begun(&mut self) {
+        let calls =
+            if self.is_open() { self.work.as_ref().map_or(0, |work| work.calls.len()) } else { 0 };
+        for call in 0..calls {
+            self.count_partial(call);
+        }
+    }
+
+    fn count_partial(&mut self, call: usize) {
+        if let Some(Work { speaker, calls, .. }) = self.work.as_deref_mut()
+            && let Some(facts) = speaker.partial(call)
+            && let Some(call) = calls.get_mut(call)
+        {
             call.add(&facts, facts.body_bytes);
         }
-        Some(call)
+    }
+
+    /// Takes off the call that a break of the connection hits: the oldest.
+    pub(crate) fn take_hit(&mut self) -> Option<Call> {
+        self.work.as_mut()?.calls.pop_front()
     }
 
     /// Where responses come in any order, a break hits every call whose response has begun.
@@ -812,10 +824,16 @@ impl Conn {
         begun
     }
 
-    /// Takes a call off that the peer has refused or given up.
-    pub(crate) fn take_failed(&mut self, call: usize, now: Nanos) -> Option<Call> {
+    /// Takes a call off that is refused, or given up after `came` of its response.
+    pub(crate) fn take_failed(
+        &mut self,
+        call: usize,
+        came: &ResponseFacts,
+        now: Nanos,
+    ) -> Option<Call> {
         let work = self.work.as_mut()?;
-        let taken = work.take(call)?;
+        let mut taken = work.take(call)?;
+        taken.add(came, came.body_bytes);
         if work.calls.is_empty() {
             self.busy += now - work.busy_since;
         }
@@ -826,10 +844,12 @@ impl Conn {
     pub(crate) fn withdraw(&mut self, call: usize, now: Nanos) -> Option<(Call, bool)> {
         let open = self.is_open();
         let Work { speaker, transport, .. } = self.work.as_deref_mut()?;
+        let came = speaker.partial(call).unwrap_or_default();
         if open && speaker.withdraw(call, transport.plaintext()) {
-            return self.take_failed(call, now).map(|call| (call, true));
+            return self.take_failed(call, &came, now).map(|call| (call, true));
         }
         self.take_back_unsent();
+        self.count_begun();
         self.work.as_mut()?.take(call).map(|call| (call, false))
     }
 

@@ -201,7 +201,8 @@ impl Speaker {
         each!(self, protocol => protocol.withdraw(call, out))
     }
 
-    /// Of the response that is done, from its last event until the next.
+    /// Of the response that is done, or of what has come of one that failed, from its last event until the
+    /// next.
     #[inline(always)]
     pub(crate) fn facts(&self) -> ResponseFacts {
         each!(self, protocol => protocol.facts())

@@ -25,7 +25,7 @@ pub struct Session {
     state: NonNull<CallbackState>,
     memory: NonNull<Memory>,
     frame: Frame,
-    /// The response that was done last.
+    /// The response that was done last, or as much as came of one that is gone.
     done: OutstandingStream,
     streams_max: u32,
     /// Priorities go in frames too.
@@ -443,6 +443,7 @@ impl Session {
             let by_peer = stream.reset.is_some() || state.going_away && code == REFUSED_STREAM;
             let refused = by_peer && code == REFUSED_STREAM;
             state.facts.refused += u64::from(refused);
+            self.done = stream;
             return Some(Gone { place, code, refused, by_peer });
         }
         None
@@ -501,7 +502,7 @@ impl Session {
         }
     }
 
-    /// Of the response that was done last.
+    /// Of the response that was done last, or of what had come of the one that is gone.
     #[inline]
     pub fn facts(&self) -> StreamFacts {
         self.done.facts

@@ -33,7 +33,7 @@ pub struct Session {
     /// The code of a piece that comes in.
     code: Vec<u8>,
     streams: VecDeque<Stream>,
-    /// The response that was done last.
+    /// The response that was done last, or as much as came of one that is gone.
     done: Stream,
     /// Streams whose memory can be used again.
     spare: Vec<Stream>,
@@ -325,7 +325,8 @@ impl Session {
     pub fn take_gone(&mut self) -> Option<GoneStream> {
         while let Some((id, code, fate)) = self.gone.pop_front() {
             let Some(place) = self.place(id) else { continue };
-            self.leave(place);
+            let Some(stream) = self.streams.remove(place) else { continue };
+            self.replace_done(stream);
             let refused = fate == Parting::Refused;
             self.facts.refused += u64::from(refused);
             return Some(GoneStream { place, code, refused, by_peer: fate != Parting::ByUs });
@@ -343,10 +344,14 @@ impl Session {
         let (id, body, done) = self.part.take()?;
         let place = self.place(id)?;
         if done && let Some(stream) = self.streams.remove(place) {
-            let before = std::mem::replace(&mut self.done, stream);
-            self.keep(before);
+            self.replace_done(stream);
         }
         Some(Part { place, body, done })
+    }
+
+    fn replace_done(&mut self, stream: Stream) {
+        let before = std::mem::replace(&mut self.done, stream);
+        self.keep(before);
     }
 
     fn leave(&mut self, place: usize) -> Option<u64> {
@@ -380,7 +385,7 @@ impl Session {
         }
     }
 
-    /// Of the response that was done last.
+    /// Of the response that was done last, or of what had come of the one that is gone.
     #[inline]
     pub fn facts(&self) -> StreamFacts {
         self.done.facts

@@ -12,6 +12,7 @@ use sim::{
 };
 use stats::{Endings, Hist, Snapshot};
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use units::{Nanos, Rate};
 
@@ -565,6 +566,43 @@ fn what_an_announced_close_cuts_off_was_not_sent() {
     let total = execute_with(plan, world, 1, None).measurement.total;
     assert_eq!((total.counts.succeeded, total.bytes_sent), (3, 3 * 500));
     assert_eq!(length.get(), 3 * 500);
+}
+
+/// Half a response is half a response, however its call ends: each byte that came counts once.
+#[test]
+fn what_came_of_a_response_that_is_cut_short_counts() {
+    let half = &RESPONSE[..RESPONSE.len() - 3];
+    let run = |end: Option<Action>, stop_after, pipeline| {
+        let come = Rc::new(Cell::new(0));
+        let sends = come.clone();
+        let mut answered = BTreeSet::new();
+        let server = script(move |now, client, _| {
+            if !answered.insert(client) {
+                return Vec::new();
+            }
+            sends.set(sends.get() + half.len() as u64);
+            let end = end.clone().map(|end| (now + Nanos::from_millis(5), end));
+            [reply(now, half)].into_iter().chain(end).collect()
+        });
+        let mut plan = count_only(1, 4);
+        plan.timeouts.call = Nanos::from_secs(2);
+        plan.connection.pipeline = pipeline;
+        let world = World::new(server, Nanos::ZERO, Nanos::from_secs(1_000));
+        let total = execute_with(plan, world, 1, stop_after).measurement.total;
+        (total.bytes_received, total.body_bytes, come.get(), total.counts)
+    };
+    let ends = [(Some(Action::End), None), (Some(Action::Reset), None), (None, None)];
+    for (end, stop_after) in ends.into_iter().chain([(None, Some(Nanos::SECOND))]) {
+        for pipeline in [1, 2] {
+            let (received, body, come, counts) = run(end.clone(), stop_after, pipeline);
+            assert_eq!(
+                (received, counts.succeeded),
+                (come, 0),
+                "{end:?} {stop_after:?}: {counts:?}"
+            );
+            assert_eq!(body * half.len() as u64, come * 2, "two bytes of content in each");
+        }
+    }
 }
 
 /// What is given up at an order has gone out as far as the socket took it.

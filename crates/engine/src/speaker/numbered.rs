@@ -95,7 +95,7 @@ impl Numbered {
                 heard(Event::Refused { call })
             }
             _ => {
-                self.streams.remove(call);
+                self.facts = self.streams.remove(call).facts;
                 heard(Event::Failed { call, class: FailureClass::Reset })
             }
         }

@@ -410,7 +410,8 @@ impl Worker {
 
     /// The peer will not process the call, which may be put elsewhere.
     pub(super) fn refused<I: Io>(&mut self, io: &mut I, slot: Slot, row: usize, now: Nanos) {
-        let Some(call) = self.pool.conn_mut(slot).take_failed(row, now) else { return };
+        let none = ResponseFacts::default();
+        let Some(call) = self.pool.conn_mut(slot).take_failed(row, &none, now) else { return };
         if call.tries >= self.setup.plan.connection.tries {
             self.feedback.fail_session_unless_repeated(call.user);
             self.conclude(io, call, End::failed(FailureClass::StreamRefused), now);
@@ -430,7 +431,9 @@ impl Worker {
         class: FailureClass,
         now: Nanos,
     ) {
-        let Some(call) = self.pool.conn_mut(slot).take_failed(row, now) else { return };
+        let conn = self.pool.conn_mut(slot);
+        let came = conn.facts();
+        let Some(call) = conn.take_failed(row, &came, now) else { return };
         self.feedback.fail_session_unless_repeated(call.user);
         self.conclude(io, call, End::failed(class), now);
         self.offer(slot, now);
@@ -448,6 +451,7 @@ impl Worker {
     ) {
         let conn = self.pool.conn_mut(slot);
         conn.take_back_unsent();
+        conn.count_begun();
         let (endpoint, address) = (conn.endpoint(), conn.address());
         if conn.state() == ConnState::Connecting && self.pool.give_up_address(endpoint, address) {
             self.pool.strand(slot);

@@ -211,17 +211,18 @@ fn bodies_of_interleaved_responses_are_judged_apart() {
 #[test]
 fn a_call_that_times_out_takes_no_other_with_it() {
     let peer: Peers = Box::new(|asked, _, _| {
-        // the first stream is never answered, the others at once
-        asked.extract_if(.., |(_, number)| *number != 1).fold(Vec::new(), |mut all, (_, number)| {
-            all.push((5, frame(number, b'!', b"hello")));
+        // the first stream's response stops after its beginning, the others come at once
+        asked.drain(..).fold(Vec::new(), |mut all, (_, number)| {
+            all.push((5, frame(number, if number == 1 { b'.' } else { b'!' }, b"hello")));
             all
         })
     });
     let (notes, io) = run(plan_of(1, 2, 2), peer);
     assert_eq!(
         outcomes(&notes),
-        [(0, 0, 100, 0, Outcome::TimedOut), (1, 5, 5, 5, Outcome::Succeeded)]
+        [(0, 5, 100, 5, Outcome::TimedOut), (1, 5, 5, 5, Outcome::Succeeded)]
     );
+    assert_eq!(notes.total.body_bytes, 10);
     assert_eq!(io.opened, 1, "the connection goes on");
     assert!(io.sent.contains(&(0, 1, b'x')), "the stream was withdrawn: {:?}", io.sent);
 }
@@ -245,11 +246,11 @@ fn a_stream_that_the_server_gives_up_fails_alone() {
     let peer: Peers = Box::new(|asked, _, _| {
         let Some((_, number)) = asked.pop() else { return Vec::new() };
         let kind = if number == 1 { b'x' } else { b'!' };
-        vec![(10, frame(number, kind, b""))]
+        vec![(5, frame(number, b'.', b"abc")), (10, frame(number, kind, b""))]
     });
     let (notes, io) = run(plan_of(1, 2, 2), peer);
-    let ends: Vec<_> = outcomes(&notes).iter().map(|row| row.4).collect();
-    assert_eq!(ends, [Outcome::Failed, Outcome::Succeeded]);
+    let ends: Vec<_> = outcomes(&notes).iter().map(|row| (row.4, row.3)).collect();
+    assert_eq!(ends, [(Outcome::Failed, 3), (Outcome::Succeeded, 3)], "what came of it counts");
     assert_eq!((io.opened, notes.total.failures.get(&FailureClass::Reset)), (1, Some(&1)));
 }
 
@@ -284,9 +285,10 @@ fn a_break_fails_what_had_begun_and_repeats_the_rest() {
         responses.map(|(_, number)| (40, frame(*number, b'!', b""))).collect()
     });
     let (notes, _) = run(plan_of(1, 3, 3), peer);
-    let ends: Vec<_> = outcomes(&notes).iter().map(|row| (row.0, row.4)).collect();
+    let ends: Vec<_> = outcomes(&notes).iter().map(|row| (row.0, row.4, row.3)).collect();
     let (failed, done) = (Outcome::Failed, Outcome::Succeeded);
-    assert_eq!(ends, [(0, failed), (1, done), (2, failed)]);
+    assert_eq!(ends, [(0, failed, 2), (1, done, 0), (2, failed, 2)]);
+    assert_eq!(notes.total.body_bytes, 4, "what came of the broken ones counts");
 }
 
 #[test]
