@@ -118,9 +118,9 @@ impl Journal {
         self.recorder.of_kind(kind, sample, end.outcome);
     }
 
-    /// A response to a call that has more to come.
-    pub(crate) fn response_before_last(&mut self, status: u16, now: Nanos) {
-        self.recorder.response_before_last(status, now);
+    /// A response to a call that has more to come, and was due at `intended`.
+    pub(crate) fn response_before_last(&mut self, status: u16, intended: Nanos, now: Nanos) {
+        self.recorder.response_before_last(status, intended, now);
     }
 
     #[inline]
@@ -168,8 +168,11 @@ impl Journal {
         room || (headless && self.logging.headless)
     }
 
-    pub(crate) fn count_failure(&mut self, class: FailureClass) {
-        *self.recorder.now.failures.entry(class).or_default() += 1;
+    /// A failure that is no call's; those of the warm-up are not counted.
+    pub(crate) fn count_failure(&mut self, class: FailureClass, now: Nanos) {
+        if !self.in_warm_up(now) {
+            *self.recorder.now.failures.entry(class).or_default() += 1;
+        }
     }
 
     /// Events of a streamed response.

@@ -106,6 +106,26 @@ fn each_user_logs_in_once_and_again_when_its_nonce_is_old() {
     }
 }
 
+/// What the server says to calls of the warm-up is not measured: neither that they log in, nor what comes unasked.
+#[test]
+fn logins_of_the_warm_up_are_not_measured() {
+    let mut plan = plan(2, 20, digest("Circle"));
+    plan.stop.warm_up = Nanos::from_millis(100);
+    let measured = run(plan, server(u32::MAX, "MD5"));
+    assert!(measured.total.warm_up.succeeded > 100, "{:?}", measured.total.warm_up);
+    assert_eq!(statuses(&measured), [(200, 20)]);
+    let (mut plan, mut left) = (self::plan(1, 5, digest("Circle")), 3);
+    plan.stop.warm_up = Nanos::from_millis(100);
+    let react = move |now: Nanos, _: Client, _: &[u8]| {
+        left -= i32::from(left > 0);
+        let times = if left > 0 { 2 } else { 1 };
+        let response = b"HTTP/1.1 200 Yes\r\nContent-Length: 0\r\n\r\n".repeat(times);
+        vec![(now + Nanos::from_millis(1), Action::Bytes(response))]
+    };
+    let measured = run(plan, Box::new(ClosureServer { admit: Admission::Accept, react }));
+    assert_eq!((measured.total.counts.succeeded, measured.total.failures.len()), (5, 0));
+}
+
 /// The time of a call is that of all that it took: the challenge and the response.
 #[test]
 fn a_challenge_is_part_of_its_call() {

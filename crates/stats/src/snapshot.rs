@@ -641,9 +641,12 @@ impl Recorder {
         }
     }
 
-    /// A response to a call that has more to come; its bytes are counted with the last.
-    pub fn response_before_last(&mut self, status: u16, at: Nanos) {
-        self.now.status.add(status);
+    /// A response to a call that has more to come, which was due at `intended`; its bytes are counted with
+    /// the last. Its status stands with the last one's: of calls of the warm-up there is neither.
+    pub fn response_before_last(&mut self, status: u16, intended: Nanos, at: Nanos) {
+        if !self.in_warm_up(intended) {
+            self.now.status.add(status);
+        }
         if at >= self.window.0 && at <= self.window.1 {
             self.now.answers_in_window += 1;
         }

@@ -165,7 +165,7 @@ impl Worker {
         }
         match redirect {
             _ if again => {
-                self.journal.response_before_last(facts.status, now);
+                self.journal.response_before_last(facts.status, call.intended, now);
                 self.ask_again(io, taken, now);
             }
             Ok(Some(template)) => self.redirect(io, taken, template, now),
@@ -213,8 +213,8 @@ impl Worker {
         }
         conn.give_intake(row, intake);
         let more = conn.take_one_of_many(row, facts);
-        if more {
-            self.journal.response_before_last(facts.status, now);
+        if more && let Some(call) = conn.call(row) {
+            self.journal.response_before_last(facts.status, call.intended, now);
         }
         if stopped {
             self.stop();
@@ -401,7 +401,7 @@ impl Worker {
 
     /// Bytes that no request had asked for: the connection cannot be trusted any further.
     pub(super) fn unasked<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
-        self.journal.count_failure(FailureClass::Unasked);
+        self.journal.count_failure(FailureClass::Unasked, now);
         self.pool.conn_mut(slot).break_with(FailureClass::Unasked);
         self.pool.strand(slot);
         self.close(io, slot, Close::Reset, now);
