@@ -543,6 +543,7 @@ impl Conn {
         while let Some(late) = work.speaker.take_late() {
             if let Some(call) = work.calls.get_mut(late.place) {
                 call.bytes_sent += late.bytes;
+                call.written = now;
                 if late.begins {
                     call.sent = now;
                 }

@@ -90,7 +90,12 @@ impl Work {
             && call.first_byte.is_zero()
             && !call.sent.is_zero()
         {
-            at = at.min(call.sent.max(self.progress) + limit);
+            // where others' responses come meanwhile, nothing but the call's own request counts
+            let asked = match self.speaker.is_multiplexed() {
+                true => call.written,
+                false => self.progress,
+            };
+            at = at.min(call.sent.max(asked) + limit);
         }
         let awaited = limits.answer.filter(|_| call.first_byte.is_zero());
         if let Some(limit) = awaited.or(limits.progress) {

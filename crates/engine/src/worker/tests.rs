@@ -227,6 +227,28 @@ fn a_call_that_times_out_takes_no_other_with_it() {
     assert!(io.sent.contains(&(0, 1, b'x')), "the stream was withdrawn: {:?}", io.sent);
 }
 
+/// The responses of others are no beginning of a call's own.
+#[test]
+fn a_busy_connection_does_not_put_off_the_first_byte() {
+    let mut plan = plan_of(1, 2, 40);
+    plan.timeouts.first_byte = Some(Nanos::from_millis(20));
+    let mut last = 0;
+    let peer: Peers = Box::new(move |asked, _, _| {
+        asked.drain(..).fold(Vec::new(), |mut all, (_, number)| {
+            if number != 1 {
+                last += 5;
+                all.push((last, frame(number, b'!', b"hello")));
+            }
+            all
+        })
+    });
+    let (notes, io) = run(plan, peer);
+    let (_, first, done, _, outcome) = outcomes(&notes)[0];
+    assert_eq!((first, done, outcome), (0, 20, Outcome::TimedOut));
+    assert_eq!(notes.total.failures.get(&FailureClass::FirstByteTimeout), Some(&1));
+    assert_eq!((notes.total.counts.succeeded, io.opened), (39, 1));
+}
+
 #[test]
 fn a_refused_call_is_put_on_another_connection() {
     let peer: Peers = Box::new(|asked, slot, _| {
