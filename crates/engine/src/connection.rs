@@ -533,9 +533,10 @@ impl Conn {
         let Some(work) = &mut self.work else { return };
         while let Some(call) = work.speaker.take_opened() {
             if let Some(call) = work.calls.get_mut(call) {
-                // its wait ends now, unless its connection was not there before
+                // its wait ends now, unless its connection was not there before; it has been in flight since
+                // it was issued (law 1)
                 if call.issued >= self.established {
-                    (call.admitted, call.issued) = (now, now);
+                    call.admitted = now;
                 }
                 call.sent = now;
             }

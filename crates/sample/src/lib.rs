@@ -75,7 +75,9 @@ pub struct Sample {
     /// When the worker started work on it: lookup or connect, or, on an idle connection, the
     /// handing over of the first request byte.
     pub issued: Nanos,
-    /// When its connection became free for it; `wait` = this − intended, `lag` = issued − this.
+    /// When its connection became free for it; `wait` = this − intended, `lag` = issued − this. Over
+    /// HTTP/3 it may be later than `issued`, where a call that was issued waited for a stream; then there is
+    /// no lag.
     pub admitted: Nanos,
     /// When the first request byte was handed over.
     pub sent: Nanos,

@@ -4,6 +4,7 @@ use plan::{Arrivals, Gaps, HttpVersion, Load, Plan, Think};
 use sample::{FailureClass, Outcome};
 use sim::quic::{Pond, QuicOutcome, RequestFate, Way, execute_quic};
 use sim::{Queue, Service, execute, plan_for};
+use stats::Little;
 use units::{Nanos, Rate};
 
 const URL: &str = "https://sim.example/";
@@ -150,6 +151,9 @@ fn the_server_s_limit_of_streams_is_kept() {
     assert!(facts.waited > 1_000, "{facts:?}");
     let waited = ran.outcome.calls.iter().filter(|(sample, _)| sample.admitted > sample.intended);
     assert!(waited.count() as u64 >= facts.waited - 5);
+    // a call is in flight from its issue on, also while it waits for a stream
+    let little = Little::of(total, ran.outcome.measurement.window).unwrap();
+    assert!(little.deviation() < 0.05, "{little:?}");
     // the server itself is constant: what is waited for a stream is no part of its time
     let services = services(&ran);
     assert!(services.iter().skip(10).all(|took| *took == Nanos::from_millis(1)), "{services:?}");
