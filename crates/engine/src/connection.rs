@@ -604,6 +604,19 @@ impl Conn {
     pub(crate) fn take_setup_times(&mut self) -> Option<(Nanos, Option<Nanos>)> {
         self.work.as_mut()?.setup.take()
     }
+
+    /// The call that took them goes on: they wait for the next sample.
+    #[cold]
+    pub(crate) fn give_setup_times(&mut self, times: Option<(Nanos, Option<Nanos>)>) {
+        if let Some(work) = self.work.as_mut().filter(|_| self.state == ConnState::Open) {
+            work.setup = work.setup.or(times);
+        }
+    }
+
+    /// It has answered one call so far.
+    pub(crate) fn has_served_once(&self) -> bool {
+        self.served == 1
+    }
 }
 
 /// Responses coming in.

@@ -27,7 +27,6 @@ impl Worker {
         if let Some((connect, tls)) = setup {
             sample.connect = Some(connect);
             sample.tls = tls;
-            self.journal.connection_answered(now - call.sent);
         }
         if self.journal.finish(&sample, end, call.is_issued()) {
             self.stop();

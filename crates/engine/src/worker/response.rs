@@ -124,6 +124,9 @@ impl Worker {
         let mut taken = conn.take_served(row, received, now);
         let Some(call) = &mut taken else { return };
         let setup_times = conn.take_setup_times();
+        if setup_times.is_some() && conn.has_served_once() {
+            self.journal.connection_answered(now - call.sent);
+        }
         let (decoded, wrong) = if self.setup.body.looks() {
             self.judge_body(call, facts, now)
         } else {
@@ -155,13 +158,10 @@ impl Worker {
         }
         let calls_max = self.pool.calls_max();
         if self.pool.conn_mut(slot).is_over(facts.persistent, calls_max) {
-            // a response may come before all of its request has gone out
-            let unsent = self.pool.conn_mut(slot).take_back_unsent();
-            call.bytes_sent = call.bytes_sent.saturating_sub(unsent);
-            self.pool.strand(slot);
-            self.close(io, slot, self.close_kind(), now);
-            // before the user's next call, so that none waits behind newer ones for ever
-            self.replace_stranded(io, now);
+            self.close_behind(io, slot, call, now);
+        }
+        if setup_times.is_some() && (again || matches!(redirect, Ok(Some(_)))) {
+            self.pool.conn_mut(slot).give_setup_times(setup_times);
         }
         match redirect {
             _ if again => {
@@ -176,6 +176,18 @@ impl Worker {
             }
         }
         self.offer(slot, now);
+    }
+
+    /// The connection ends with the response to `call`, which has left it.
+    #[inline]
+    fn close_behind<I: Io>(&mut self, io: &mut I, slot: Slot, call: &mut Call, now: Nanos) {
+        // a response may come before all of its request has gone out
+        let unsent = self.pool.conn_mut(slot).take_back_unsent();
+        call.bytes_sent = call.bytes_sent.saturating_sub(unsent);
+        self.pool.strand(slot);
+        self.close(io, slot, self.close_kind(), now);
+        // before the user's next call, so that none waits behind newer ones for ever
+        self.replace_stranded(io, now);
     }
 
     /// Of the responses whose beginning is kept this is one; or no more are kept.
