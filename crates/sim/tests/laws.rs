@@ -361,6 +361,26 @@ fn a_redirect_does_not_lose_what_its_connection_took() {
     assert!(first.max() < Nanos::from_millis(12), "{first:?}");
 }
 
+/// Of two requests in one pipeline the first is not answered: the time of both is over at once, and neither goes
+/// out again.
+#[test]
+fn a_call_whose_time_is_over_is_not_sent_again() {
+    let mut plan = count_only(1, 2);
+    plan.connection.pipeline = 2;
+    plan.timeouts.call = Nanos::from_secs(3);
+    let heard = Rc::new(Cell::new(0));
+    let hears = heard.clone();
+    let server = script(move |_, _, bytes| {
+        hears.set(hears.get() + bytes.windows(4).filter(|four| four == b"\r\n\r\n").count());
+        Vec::new()
+    });
+    let run = execute(plan, server, 1);
+    assert_eq!(classes(&run), [(FailureClass::ClientTimeout, 2)]);
+    assert_eq!((heard.get(), run.measurement.total.connections.attempted), (2, 1));
+    let took: Vec<_> = run.calls.iter().map(|(sample, _)| sample.done - sample.intended).collect();
+    assert_eq!(took, [Nanos::from_secs(3); 2]);
+}
+
 #[test]
 fn a_refused_connection_is_a_failure_and_no_success() {
     let mut plan = count_only(2, 10);

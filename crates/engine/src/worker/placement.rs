@@ -253,7 +253,8 @@ impl Worker {
         }
     }
 
-    /// Puts stranded calls on other connections; what was put too often has failed.
+    /// Puts stranded calls on other connections; what was put too often has failed, and what has no time
+    /// left has timed out.
     #[inline]
     pub(super) fn replace_stranded<I: Io>(&mut self, io: &mut I, now: Nanos) {
         if self.pool.has_stranded() {
@@ -263,6 +264,11 @@ impl Worker {
 
     fn replace_all_stranded<I: Io>(&mut self, io: &mut I, now: Nanos) {
         for mut call in self.pool.take_stranded() {
+            if call.intended + self.setup.plan.timeouts.call <= now {
+                self.feedback.fail_session(call.user);
+                self.conclude(io, call, End::timed_out(FailureClass::ClientTimeout), now);
+                continue;
+            }
             call.first_byte = Nanos::ZERO;
             call.sent = Nanos::ZERO;
             let over = self.feedback.has_failed(call.user);
