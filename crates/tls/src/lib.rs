@@ -2,9 +2,9 @@
 //!
 //! Bytes in, bytes out; no socket is touched here. A [`Client`] is what the plan asks for, made and
 //! checked once; each worker takes its own [`Factory`] from it, so that no lock and no ticket is
-//! shared between threads. What it refuses to do: early data (a replayed request would be counted
-//! as one), renegotiation, anything below TLS 1.2. A session that is laid open may ask for a new
-//! handshake, to see it refused; it goes through none.
+//! shared between threads. Early data goes out only where the plan asks for it, for a server may
+//! take it twice. What it refuses to do: renegotiation, anything below TLS 1.2. A session that is
+//! laid open may ask for a new handshake, to see it refused; it goes through none.
 #![forbid(unsafe_code)]
 
 mod client;

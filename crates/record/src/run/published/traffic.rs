@@ -13,8 +13,10 @@ use super::times::TimesRecord;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BytesRecord {
+    /// Requests as far as they went out, before encryption. Of a record of TLS nobody knows which part of it
+    /// did, and over HTTP/2 and HTTP/3 a request counts once it is handed to an open connection.
     pub sent: u64,
-    /// Heads and framing included.
+    /// Heads and framing included, of responses that were cut short as well.
     pub received: u64,
     pub body: u64,
     /// Bodies with their content coding undone.
@@ -36,7 +38,8 @@ pub struct ConcurrencyRecord {
     #[schemars(range(min = 0.0))]
     pub mean: f64,
     pub peak: u64,
-    /// Throughput times mean service time, and how far the two are apart.
+    /// Throughput times mean service time: the sum of the service times of all calls issued in the measured
+    /// phase, over the window.
     pub by_littles_law: Option<f64>,
     /// How far the two are apart, as a share of the larger.
     pub deviation: Option<f64>,
