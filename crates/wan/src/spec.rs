@@ -220,7 +220,7 @@ const QUEUE_PACKETS_TRACE: u32 = 1_000;
 const PACKET_BYTES: u64 = 1_500;
 
 /// One direction while its items are read.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct LinkDraft {
     link: LinkSpec,
     burst: Option<f64>,
@@ -314,8 +314,12 @@ impl Draft {
                 .to_owned());
         };
         let propagation = self.up.link.delay.base;
-        let keeps = |link: &LinkDraft| {
-            link.trace.is_none() && link.link.delay.jitter.is_zero() && link.queue.is_none()
+        let keeps = |draft: &LinkDraft| {
+            let LinkSpec { loss, delay, keeps_order, quantum, .. } = draft.link.clone();
+            let delay = Delay::constant(delay.base);
+            let link = LinkSpec { loss, delay, keeps_order, quantum, ..LinkSpec::default() };
+            let (bits, burst) = (draft.bits, draft.burst);
+            *draft == LinkDraft { link, bits, burst, ..LinkDraft::default() }
         };
         if propagation != self.down.link.delay.base || !keeps(&self.up) || !keeps(&self.down) {
             return Err(

@@ -129,6 +129,12 @@ fn what_is_wrong_is_named() {
         wrong("webmark, rate=56k, up-delay=100ms"),
         wrong("up-down-loss=1%"),
     ];
+        wrong("webmark, rate=56k, corrupt=1%"),
+        wrong("webmark, rate=56k, down-duplicate=1%"),
+        wrong("webmark, rate=56k, outage=10s:1s"),
+        wrong("webmark, rate=56k, drop=codel"),
+        wrong("webmark, rate=56k, reorder=25%"),
+        wrong("webmark, rate=56k, bucket=10k"),
     assert_eq!(format!("{}\n", lines.join("\n")), include_str!("wrong.txt"));
 }
 
