@@ -47,6 +47,7 @@ pub struct LinkCounts {
     pub arrived: u64,
     /// Copies made.
     pub duplicated: u64,
+    /// Delivered with a bit flipped, copies too.
     pub corrupted: u64,
     pub delivered: u64,
     pub delivered_bytes: u64,
@@ -210,7 +211,6 @@ impl PathLink {
         let twice = draw.duplicate < self.spec.duplicate;
         self.counts.duplicated += u64::from(twice);
         let corrupt = (draw.corrupt < self.spec.corrupt).then_some(draw.bit);
-        self.counts.corrupted += u64::from(corrupt.is_some());
         let ahead = self.spec.ahead.is_some_and(|ahead| {
             self.packets.is_multiple_of(u64::from(ahead.every.max(1))) && draw.ahead < ahead.share
         });
@@ -266,6 +266,7 @@ impl PathLink {
         let flying = self.flight.pop(now)?;
         self.counts.delivered += 1;
         self.counts.delivered_bytes += u64::from(flying.bytes);
+        self.counts.corrupted += u64::from(flying.corrupt.is_some());
         Some(Delivery { token: flying.token, due: flying.due, corrupt: flying.corrupt })
     }
 

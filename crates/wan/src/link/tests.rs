@@ -139,6 +139,18 @@ fn a_copy_passes_the_rate_by_itself() {
     assert_eq!(link.counts().duplicated, 2);
 }
 
+/// Packets are counted, not decisions: the third finds no room, and the copy of one that is flipped is too.
+#[test]
+fn what_is_delivered_with_a_flipped_bit_is_counted() {
+    let packets = [(0, 1_500); 3];
+    let mut full = link("rate=12M, queue=1p, corrupt=100%");
+    assert_eq!(fates(&mut full, &packets), "2! 0@1000 1@2000");
+    assert_eq!((full.counts().corrupted, full.counts().delivered), (2, 2));
+    let mut twice = link("duplicate=100%, corrupt=100%");
+    fates(&mut twice, &packets);
+    assert_eq!((twice.counts().corrupted, twice.counts().delivered), (6, 6));
+}
+
 #[test]
 fn an_outage_holds_or_loses() {
     let packets = [(0, 40), (10_500, 40), (11_500, 40)];
