@@ -38,7 +38,9 @@ pub struct LinkSpec {
     pub queue: QueueSpec,
     pub carrier: Carrier,
     pub delay: Delay,
-    /// Packets arrive in the order in which they left, whatever the jitter; otherwise they overtake.
+    /// Packets arrive in the order in which they left, whatever the jitter; otherwise they overtake. Each then
+    /// waits for the slowest one before it: the closer packets follow each other, the more the mean delay
+    /// rises above that of the law, and the less it varies.
     pub keeps_order: bool,
     pub ahead: Option<Ahead>,
     /// Arrivals are rounded up to whole multiples of this; zero: they are not.

@@ -151,6 +151,30 @@ fn what_is_delivered_with_a_flipped_bit_is_counted() {
     assert_eq!((twice.counts().corrupted, twice.counts().delivered), (6, 6));
 }
 
+/// Mean delay in microseconds at so many packets a second, of a jitter of 10 ms around 50 ms.
+fn mean_delay(order: &str, per_second: u64) -> u64 {
+    let mut link = link(&format!("delay=50ms, jitter=10ms, dist=uniform, order={order}"));
+    let (mut lost, mut sum) = (Vec::new(), 0);
+    const PACKETS: u64 = 20_000;
+    let sent = |token: u64| Nanos(token * 1_000_000_000 / per_second);
+    for token in 0..PACKETS {
+        link.push(sent(token), 100, token as u32, &mut lost);
+    }
+    while let Some(came) = link.pop(Nanos::NEVER, &mut lost) {
+        sum += (came.due - sent(came.token.into())).0;
+    }
+    sum / PACKETS / 1_000
+}
+
+/// Who may not overtake waits for the slowest before: the mean is the law's where packets are further apart
+/// than the jitter, and nears its upper end where many are under way.
+#[test]
+fn with_order_kept_the_mean_delay_rises_with_the_rate() {
+    let means = |order| [10, 1_000, 10_000].map(|rate| mean_delay(order, rate) / 100);
+    assert_eq!(means("free"), [500, 500, 500]);
+    assert_eq!(means("keep"), [500, 552, 583]);
+}
+
 #[test]
 fn an_outage_holds_or_loses() {
     let packets = [(0, 40), (10_500, 40), (11_500, 40)];
