@@ -79,7 +79,10 @@ fn loss(loss: &Loss) -> Option<String> {
     Some(match loss {
         Loss::None => return None,
         Loss::Bernoulli(share) => format!("loss {}", show::share(*share)),
-        Loss::Gilbert { to_good, bad, .. } if *bad >= 1.0 && *to_good > 0.0 => {
+        // what is lost in the good state too comes in no bursts of that length
+        Loss::Gilbert { to_good, bad, good, .. }
+            if *bad >= 1.0 && *good <= 0.0 && *to_good > 0.0 =>
+        {
             format!("loss {} in bursts of {:.1}", show::share(loss.stationary()), 1.0 / to_good)
         }
         Loss::Gilbert { .. } | Loss::FourState { .. } => {

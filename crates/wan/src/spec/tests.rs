@@ -60,6 +60,8 @@ fn links_in_words() {
         "delay 10.0 ms ± 2.00 ms (uniform, overtaking), 25.0 % of every 5. overtake, loss 3.46 % by \
          a chain of states, 1.00 % duplicated, 0.100 % corrupted"
     );
+    assert_eq!(up("loss=ge:1%:25%"), "loss 3.85 % in bursts of 4.0");
+    assert_eq!(up("loss=ge:1%:25%:100%:10%"), "loss 13.5 % by a chain of states");
     assert_eq!(
         up("webmark, rate=56k, delay=100ms"),
         "WebMark's delay 2·(size / 56 kbit/s + 100 ms)"
@@ -127,14 +129,14 @@ fn what_is_wrong_is_named() {
         wrong("trace=x.txt"),
         wrong("webmark, delay=100ms"),
         wrong("webmark, rate=56k, up-delay=100ms"),
-        wrong("up-down-loss=1%"),
-    ];
         wrong("webmark, rate=56k, corrupt=1%"),
         wrong("webmark, rate=56k, down-duplicate=1%"),
         wrong("webmark, rate=56k, outage=10s:1s"),
         wrong("webmark, rate=56k, drop=codel"),
         wrong("webmark, rate=56k, reorder=25%"),
         wrong("webmark, rate=56k, bucket=10k"),
+        wrong("up-down-loss=1%"),
+    ];
     assert_eq!(format!("{}\n", lines.join("\n")), include_str!("wrong.txt"));
 }
 
