@@ -43,6 +43,10 @@ impl Loss {
                 if p31 <= 0.0 {
                     return if p13 > 0.0 { lost_forever(p32, p23) } else { p14 / (1.0 + p14) };
                 }
+                if p23 <= 0.0 && p32 > 0.0 && p13 > 0.0 {
+                    // sooner or later it is in state 2, which nothing leaves and where nothing is lost
+                    return 0.0;
+                }
                 let three = p13 / p31;
                 let two = if p23 > 0.0 { three * p32 / p23 } else { 0.0 };
                 (three + p14) / (1.0 + two + three + p14)
