@@ -199,7 +199,7 @@ impl Lanes {
     /// is due later than it last said, and for each packet.
     ///
     /// # Errors
-    /// Those of `write`; what is due stays so.
+    /// Those of `write`: its packet is gone, and what else is due stays so.
     pub fn hand_over<E>(
         &mut self,
         now: &mut Nanos,
@@ -217,23 +217,26 @@ impl Lanes {
             let link = link as usize;
             self.armed[link] = Nanos::NEVER;
             let direction = Direction::BOTH[link % 2];
-            while let Some(delivery) = self.links[link].pop(*now, &mut self.lost) {
+            let mut written = Ok(());
+            while written.is_ok()
+                && let Some(delivery) = self.links[link].pop(*now, &mut self.lost)
+            {
                 let packet = self.buffers.packet(delivery.token);
                 if let Some(bit) = delivery.corrupt {
                     flip(packet, bit);
                 }
                 *now = clock();
                 self.tally.late(*now - delivery.due);
-                let written = write(*now, direction, packet);
+                written = write(*now, direction, packet);
                 if let Some(bit) = delivery.corrupt {
                     // back again: a copy of it may follow and be flipped by itself
                     flip(packet, bit);
                 }
                 self.buffers.done(delivery.token);
-                written?;
             }
             self.forget_lost(|_| {});
             self.arm(link);
+            written?;
         }
         Ok(())
     }
@@ -357,5 +360,32 @@ mod tests {
         assert_eq!(alone, fates((1, 2), 1), "the second worker of two has clients 1, 3, 5, 7");
         assert_ne!(alone, fates((0, 1), 2));
         assert!(alone.contains('x') && alone.contains('.'), "{alone}");
+    }
+
+    /// Two packets are due, and the first cannot be written.
+    #[test]
+    fn what_is_due_behind_a_failed_write_stays_due() {
+        let population = Population::parse("[rtt=4ms]:100%", &NoTraces).expect("a population");
+        let paths = population.parts.into_iter().map(|part| part.path).collect();
+        let first = Ipv4Addr::new(10, 0, 0, 1);
+        let clients = LaneClients { first, kinds: vec![0], numbers: (0, 1), paths };
+        let mut lanes = Lanes::new(clients, 7, Nanos::ZERO);
+        let bytes = packet([10, 0, 0, 1], [127, 0, 0, 1]);
+        for _ in 0..2 {
+            let number = lanes.take().expect("there is room");
+            lanes.room(number)[..20].copy_from_slice(&bytes);
+            lanes.put(Nanos::ZERO, Direction::Up, number, 20);
+        }
+        let due = Nanos::from_millis(2);
+        let mut now = due;
+        let failed = lanes.hand_over(&mut now, || due, |_, _, _| Err("it is full"));
+        assert_eq!((failed, lanes.next_due()), (Err("it is full"), Some(due)));
+        let mut came = 0;
+        let write = |_: Nanos, _: Direction, _: &[u8]| -> Result<(), ()> {
+            came += 1;
+            Ok(())
+        };
+        assert_eq!((lanes.hand_over(&mut now, || due, write), lanes.next_due()), (Ok(()), None));
+        assert_eq!(came, 1);
     }
 }
