@@ -273,7 +273,7 @@ impl Lanes {
             }
         }
         self.told = sums;
-        tally.span = now - self.since;
+        tally.watch(now - self.since);
         self.since = now;
         tally
     }

@@ -16,6 +16,8 @@ pub struct Tally {
     pub(crate) spun: Nanos,
     pub(crate) slept: Nanos,
     pub(crate) span: Nanos,
+    /// The spans of all who carried, together: what they slept and spun are parts of it.
+    pub(crate) watched: Nanos,
     /// Why the forwarder has ended, where it did not because it was told to.
     pub(crate) broken: Option<String>,
 }
@@ -33,8 +35,14 @@ impl Tally {
             spun: Nanos::ZERO,
             slept: Nanos::ZERO,
             span: Nanos::ZERO,
+            watched: Nanos::ZERO,
             broken: None,
         }
+    }
+
+    /// One carrier was watched for so long.
+    pub(crate) fn watch(&mut self, span: Nanos) {
+        (self.span, self.watched) = (span, span);
     }
 
     pub(crate) fn late(&mut self, by: Nanos) {
@@ -53,7 +61,8 @@ impl Tally {
         self.foreign += other.foreign;
         self.spun += other.spun;
         self.slept += other.slept;
-        self.span += other.span;
+        self.span = self.span.max(other.span);
+        self.watched += other.watched;
         self.broken = self.broken.take().or_else(|| other.broken.clone());
     }
 
@@ -66,7 +75,7 @@ impl Tally {
         let clients = |row: usize| dealt.iter().filter(|one| **one as usize == row).count() as u32;
         let rows = population.parts.iter().zip(&self.kinds).enumerate();
         let idle = (self.spun + self.slept).as_secs_f64();
-        let span = self.span.as_secs_f64();
+        let watched = self.watched.as_secs_f64();
         PathFacts {
             spec: population.text.clone(),
             seed,
@@ -75,7 +84,7 @@ impl Tally {
             late_p50: quantile(0.5),
             late_p99: quantile(0.99),
             late_max: Nanos(self.late.max()),
-            busy: if span > 0.0 { ((span - idle) / span).clamp(0.0, 1.0) } else { 0.0 },
+            busy: if watched > 0.0 { ((watched - idle) / watched).clamp(0.0, 1.0) } else { 0.0 },
             spun: self.spun,
             overflowed: self.overflowed,
             foreign: self.foreign,
@@ -107,5 +116,27 @@ fn direction_facts(path: &PathSpec, direction: Direction, counts: &LinkCounts) -
         lost_to_outage: counts.lost_to_outage,
         lost_to_queue: counts.lost_to_queue,
         lost_to_codel: counts.lost_to_codel,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wan::NoTraces;
+
+    /// Two workers, one half idle and one idle, are watched for as long as one, and busy by a quarter.
+    #[test]
+    fn workers_side_by_side_are_watched_for_one_span() {
+        let millis = Nanos::from_millis;
+        let (mut first, mut second) = (Tally::new(1), Tally::new(1));
+        first.watch(millis(1_000));
+        (first.slept, first.spun) = (millis(300), millis(200));
+        second.watch(millis(999));
+        second.slept = millis(999);
+        first.add(&second);
+        let population = Population::parse("[rtt=10ms]:100%", &NoTraces).expect("a population");
+        let facts = first.facts(&population, &[0], 1);
+        assert_eq!((facts.span, facts.spun), (millis(1_000), millis(200)));
+        assert!((facts.busy - 0.25).abs() < 0.001, "{}", facts.busy);
     }
 }
