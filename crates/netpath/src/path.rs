@@ -120,9 +120,10 @@ impl NetBlock {
         (SERVERS_NET + (self.network - CLIENTS_NET) + 1).into()
     }
 
-    /// The first one that no route of `table` (/proc/net/route) goes to.
-    fn free(clients: u32, table: &str) -> Option<NetBlock> {
-        let routes = routes(table);
+    /// The first one that no route of `table` (/proc/net/route) goes to, and of which this host has no address,
+    /// by `trie` (/proc/net/fib_trie).
+    fn free(clients: u32, table: &str, trie: &str) -> Option<NetBlock> {
+        let (routes, local) = (routes(table), local_addresses(trie));
         let size = NetBlock::size(clients);
         let blocks = (0..NET_SIZE / size)
             .map(|number| NetBlock { network: CLIENTS_NET + number * size, mask: !(size - 1) });
@@ -131,6 +132,9 @@ impl NetBlock {
             routes.iter().all(|(to, mask)| {
                 let common = mask & block.mask;
                 *mask == 0 || ((block.network ^ to) & common != 0 && (server ^ to) & mask != 0)
+            }) && !local.iter().any(|address| {
+                let address = address.to_bits();
+                address & block.mask == block.network || address == server
             })
         });
         blocks.find(is_free)
@@ -146,8 +150,8 @@ impl NetBlock {
         furnish: impl FnOnce(NetBlock) -> Result<T, PathTrouble>,
     ) -> Result<(NetBlock, T), PathTrouble> {
         let _turn = PathLock::take()?;
-        let table = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
-        let block = NetBlock::free(clients, &table).ok_or(PathTrouble::Addresses)?;
+        let (table, trie) = (net_file("route"), net_file("fib_trie"));
+        let block = NetBlock::free(clients, &table, &trie).ok_or(PathTrouble::Addresses)?;
         Ok((block, furnish(block)?))
     }
 }
@@ -276,20 +280,24 @@ fn routed(table: &str, network: u32, mask: u32, around: Option<&str>) -> Option<
     })
 }
 
-/// Addresses of this host, by lines like `|-- 127.0.0.1` with `/32 host LOCAL` behind them.
+/// Who has an address of a network on this host.
 fn local(trie: &str, network: u32, mask: u32) -> Option<String> {
-    let mut latest = None;
+    let mut addresses = local_addresses(trie).into_iter();
+    let address = addresses.find(|address| address.to_bits() & mask == network)?;
+    Some(format!("{address} is an address of this host"))
+}
+
+/// Addresses of this host, by lines like `|-- 127.0.0.1` with `/32 host LOCAL` behind them.
+fn local_addresses(trie: &str) -> Vec<Ipv4Addr> {
+    let (mut latest, mut addresses) = (None, Vec::new());
     for line in trie.lines() {
         if let Some((_, address)) = line.split_once("|-- ") {
             latest = address.trim().parse::<Ipv4Addr>().ok();
-        } else if line.contains("/32 host LOCAL")
-            && let Some(address) = latest
-            && address.to_bits() & mask == network
-        {
-            return Some(format!("{address} is an address of this host"));
+        } else if line.contains("/32 host LOCAL") {
+            addresses.extend(latest);
         }
     }
-    None
+    addresses
 }
 
 impl NetPath {
@@ -498,12 +506,12 @@ mod tests {
         let mut table = String::from("head\n");
         let mut servers = Vec::new();
         for clients in std::iter::once(5_000).chain([1; 896]) {
-            let block = NetBlock::free(clients, &table).expect("a free block");
+            let block = NetBlock::free(clients, &table, "").expect("a free block");
             assert!(!block.mask > clients, "{block:?}");
             servers.push(block.server());
             table.push_str(&line(block.network, block.mask));
         }
-        assert_eq!(NetBlock::free(1, &table), None);
+        assert_eq!(NetBlock::free(1, &table, ""), None);
         servers.sort_unstable();
         servers.dedup();
         assert_eq!(servers.len(), 897);
@@ -513,7 +521,7 @@ mod tests {
     #[test]
     fn what_is_routed_elsewhere_is_left_alone() {
         let free = |network: [u8; 4], mask: u32| {
-            NetBlock::free(1, &format!("head\n{}", line(u32::from_be_bytes(network), mask)))
+            NetBlock::free(1, &format!("head\n{}", line(u32::from_be_bytes(network), mask)), "")
         };
         assert_eq!(free([0; 4], 0), Some(NetBlock::first(1)));
         assert_eq!(free([198, 18, 0, 0], 0xfffe_0000), None);
@@ -523,6 +531,18 @@ mod tests {
         assert_eq!(next.network(), Ipv4Addr::new(198, 18, 0, 64));
         let next = free([198, 19, 0, 0], 0xffff_ff00).expect("a free block");
         assert_eq!(next.network(), Ipv4Addr::new(198, 18, 1, 0));
+    }
+
+    /// No route of the main table leads to an address of the host.
+    #[test]
+    fn a_block_with_an_address_of_this_host_is_left_alone() {
+        let free = |address: &str| {
+            let trie = format!("Local:\n     |-- {address}\n        /32 host LOCAL\n");
+            NetBlock::free(1, "head\n", &trie).expect("a free block").network()
+        };
+        let (first, second) = (Ipv4Addr::new(198, 18, 0, 0), Ipv4Addr::new(198, 18, 0, 64));
+        assert_eq!([free("198.18.0.1"), free("198.19.0.1")], [second, second]);
+        assert_eq!([free("198.18.0.64"), free("198.19.0.2"), free("10.7.0.2")], [first; 3]);
     }
 
     #[test]
