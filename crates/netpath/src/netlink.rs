@@ -60,6 +60,8 @@ const IFF_LOOPBACK: u32 = 8;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
+/// A gateway of another family than the destination's: `struct rtvia`, the family and the address.
+const RTA_VIA: u16 = 18;
 const RTN_UNICAST: u8 = 1;
 const RTN_LOCAL: u8 = 2;
 const RT_TABLE_MAIN: u8 = 254;
@@ -254,9 +256,13 @@ fn read_route(answer: &[u8]) -> Option<RouteFacts> {
     if *body.get(7)? == RTN_LOCAL {
         return Some(RouteFacts::Local);
     }
-    let gateway = attributes(body.get(ROUTE_HEAD..)?).find(|(kind, _)| *kind == RTA_GATEWAY);
+    let gateway = attributes(body.get(ROUTE_HEAD..)?).find_map(|(kind, value)| match kind {
+        RTA_GATEWAY => Some(value),
+        RTA_VIA => Some(value.get(2..).unwrap_or_default()),
+        _ => None,
+    });
     match gateway {
-        Some((_, octets)) => {
+        Some(octets) => {
             let six = || octets.first_chunk().map(|octets| Ipv6Addr::from_octets(*octets).into());
             let four = || octets.first_chunk().map(|octets| Ipv4Addr::from_octets(*octets).into());
             Some(RouteFacts::By(six().or_else(four)?))
@@ -334,6 +340,11 @@ mod tests {
         let six = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
         let via = attribute(RTA_GATEWAY, &six.octets());
         assert_eq!(read_route(&answer(1, &[via])), Some(RouteFacts::By(six.into())));
+        // to a destination of IPv4
+        let family = (libc::AF_INET6 as u16).to_ne_bytes();
+        let via = attribute(RTA_VIA, &[&family[..], &six.octets()].concat());
+        assert_eq!(read_route(&answer(1, &[via])), Some(RouteFacts::By(six.into())));
+        assert_eq!(read_route(&answer(1, &[attribute(RTA_VIA, &[10])])), None);
         let error = message(NLMSG_ERROR, 0, &(-19_i32).to_ne_bytes());
         assert_eq!((refusal(&error), read_route(&error)), (Some(19), None));
     }

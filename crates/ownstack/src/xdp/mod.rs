@@ -288,10 +288,8 @@ impl XdpLink {
         if let Some(gateway) = self.gateway {
             return Ok(gateway);
         }
-        match netpath::route(server, Some(self.index)).map_err(what)? {
-            RouteFacts::By(gateway) => Ok(gateway),
-            RouteFacts::OnLink | RouteFacts::Local => Ok(server),
-        }
+        let route = netpath::route(server, Some(self.index)).map_err(what)?;
+        hop_by(route, server, &self.part.device)
     }
 
     /// Sees that packets to a server have somewhere to go.
@@ -437,6 +435,17 @@ impl XdpLink {
     }
 }
 
+/// The next hop to a server by the kernel's route.
+fn hop_by(route: RouteFacts, server: IpAddr, device: &str) -> Result<IpAddr, XdpTrouble> {
+    match route {
+        RouteFacts::By(hop) if hop.is_ipv6() && server.is_ipv4() => {
+            Err(XdpTrouble::HopOfIpv6 { hop, server, device: device.to_owned() })
+        }
+        RouteFacts::By(hop) => Ok(hop),
+        RouteFacts::OnLink | RouteFacts::Local => Ok(server),
+    }
+}
+
 fn number_of(map: &OwnedFd) -> i32 {
     use rustix::fd::AsRawFd;
     map.as_raw_fd()
@@ -574,6 +583,24 @@ mod tests {
     fn each_part_has_an_address_that_is_asked_for() {
         let asked = [1, 2, 3, 256, 257, 1_024].map(probed_of_each);
         assert_eq!(asked, [256, 128, 85, 1, 1, 1]);
+    }
+
+    #[test]
+    fn the_next_hop_is_asked_in_its_own_family() {
+        let address = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let said = |route, server| match hop_by(route, address(server), "eth0") {
+            Ok(hop) => hop.to_string(),
+            Err(trouble) => trouble.to_string(),
+        };
+        let by = |hop| RouteFacts::By(address(hop));
+        assert_eq!(said(RouteFacts::OnLink, "10.9.0.2"), "10.9.0.2");
+        assert_eq!(said(by("10.9.0.1"), "10.9.7.2"), "10.9.0.1");
+        assert_eq!(said(by("fe80::1"), "fd00::2"), "fe80::1");
+        assert_eq!(
+            said(by("fe80::1"), "10.9.7.2"),
+            "the next hop to 10.9.7.2 on eth0 is fe80::1, of IPv6, which is not asked for packets of IPv4 \
+             here; way out: gateway=ADDRESS with an address of IPv4 that it has"
+        );
     }
 
     #[test]

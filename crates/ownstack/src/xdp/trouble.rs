@@ -78,6 +78,12 @@ pub enum XdpTrouble {
         address: IpAddr,
         device: String,
     },
+    /// The route to a server of IPv4 leads over a neighbour with an address of IPv6 alone.
+    HopOfIpv6 {
+        hop: IpAddr,
+        server: IpAddr,
+        device: String,
+    },
     /// The next hop does not say where it is.
     NoAnswer {
         hop: IpAddr,
@@ -116,6 +122,11 @@ impl fmt::Display for XdpTrouble {
                 f,
                 "{address} is an address of this host, and what {device} sends does not come back to it; way \
                  out: --stack own"
+            ),
+            XdpTrouble::HopOfIpv6 { hop, server, device } => write!(
+                f,
+                "the next hop to {server} on {device} is {hop}, of IPv6, which is not asked for packets of IPv4 \
+                 here; way out: gateway=ADDRESS with an address of IPv4 that it has"
             ),
             XdpTrouble::NoAnswer { hop, server, device, from } => {
                 let by = if hop.is_ipv4() { "ARP" } else { "ND" };
