@@ -217,20 +217,35 @@ impl OwnStack {
             self.sleep(due);
             self.turn(NOW, ready);
         } else if carried <= self.now + self.links_spin {
-            // a packet of a link is due that soon: a turn of the loop is the spinning
-            let start = self.now;
-            self.turn(NOW, ready);
-            self.spent(self.now - start);
+            // a packet of a link is due that soon
+            self.spin_until(carried.min(until), ready);
             return true;
         }
         false
     }
 
+    /// Looks again and again until there is something for the worker or this instant has come, and counts
+    /// that as spinning, without the work of the last look.
+    fn spin_until(&mut self, end: Nanos, ready: &mut Vec<Ready>) {
+        let start = monotonic();
+        loop {
+            self.turn(NOW, ready);
+            if !ready.is_empty() || self.now >= end {
+                break;
+            }
+            // acknowledgements that wait for the end of a batch go out with the next look
+            self.stack.arm(self.now);
+        }
+        self.spent(self.now - start);
+    }
+
     /// Sleeps until a packet comes or `until`.
     fn sleep(&mut self, until: Nanos) {
+        // what was done since `now` was read is no sleep
+        let start = monotonic();
         self.port.sleep(span_until(until));
         if let Some(links) = &mut self.links {
-            links.rested(monotonic() - self.now, Nanos::ZERO);
+            links.rested(monotonic() - start, Nanos::ZERO);
         }
     }
 }
@@ -316,11 +331,9 @@ impl Io for OwnStack {
         } else if self.wait_by_calls(wake, until, ready) {
             return;
         }
-        let start = self.now;
-        while until != Nanos::NEVER && self.now >= wake && self.now < until && ready.is_empty() {
-            self.turn(NOW, ready);
+        if until != Nanos::NEVER && self.now >= wake && self.now < until && ready.is_empty() {
+            self.spin_until(until, ready);
         }
-        self.spent(self.now - start);
     }
 
     fn spin(&self) -> Nanos {
