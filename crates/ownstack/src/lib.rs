@@ -346,8 +346,8 @@ impl Drop for OwnStack {
     /// what is measured is over.
     fn drop(&mut self) {
         self.flush();
-        // what the device refused is told with a look
         self.port.exchange(self.now, std::iter::empty(), NOW);
+        self.port.settle_all();
         let carried = self.links.take().map(|mut links| links.tell(monotonic()));
         let mut counts = self.stack.counts();
         counts += self.port.losses();

@@ -150,6 +150,14 @@ impl PacketPort {
         true
     }
 
+    /// Sees that all is counted which a ring's device did not take.
+    pub(crate) fn settle_all(&mut self) {
+        if let PortSource::Tun(TunQueue { ring: Some(ring), .. }) = &mut self.source {
+            ring.settle_all();
+            self.settle();
+        }
+    }
+
     /// After each use of the ring: what failed is counted, and a ring that the kernel has given up is
     /// given up.
     fn settle(&mut self) {

@@ -23,6 +23,11 @@ const SUBMITTED_MAX: u32 = 256;
 /// Room for a completion of every buffer, and for those of writes that failed.
 const COMPLETIONS: u32 = 2_048;
 
+/// The kernel tells some twenty things with a look, the rest with the next ones: so many refusals are not all.
+const REFUSALS_TOLD: u64 = 16;
+/// Looks in which all is told that there can be, if each tells something.
+const LOOKS_MAX: u32 = COMPLETIONS + BUFFERS as u32;
+
 /// What a completion belongs to.
 const READ: u64 = 1;
 const WRITE: u64 = 2;
@@ -41,6 +46,13 @@ pub(crate) struct PacketRing {
     read_waits: bool,
     /// Packets that the device did not take.
     refused: u64,
+}
+
+/// What came of one look.
+#[derive(Clone, Copy, Debug, Default)]
+struct ToldAtOnce {
+    refusals: u64,
+    arrivals: u64,
 }
 
 /// On another thread than its own the kernel refuses its requests, which is an error and nothing worse.
@@ -186,11 +198,30 @@ impl PacketRing {
         }
     }
 
-    /// Lets the kernel read what was pushed, all of it, and looks at what is done.
+    /// Lets the kernel read what was pushed, all of it, and looks at what is done: again while refusals come
+    /// in such numbers that more are behind them.
     fn enter(&mut self, look: Await) {
-        if self.ring.is_broken() {
-            return;
+        let mut told = self.enter_once(look).refusals;
+        while told >= REFUSALS_TOLD {
+            told = self.enter_once(Await::Now).refusals;
         }
+    }
+
+    /// Looks until nothing is told any more.
+    pub(crate) fn settle_all(&mut self) {
+        for _ in 0..LOOKS_MAX {
+            let told = self.enter_once(Await::Now);
+            if told.refusals + told.arrivals == 0 {
+                return;
+            }
+        }
+    }
+
+    fn enter_once(&mut self, look: Await) -> ToldAtOnce {
+        if self.ring.is_broken() {
+            return ToldAtOnce::default();
+        }
+        let (refused, arrived) = (self.refused, self.arrived.len());
         self.ring.enter(look, |done| match done.number {
             READ => {
                 // out of buffers, or ended by us: `arm` begins it again
@@ -208,6 +239,10 @@ impl PacketRing {
             self.give_up();
         } else {
             self.read_waits = false;
+        }
+        ToldAtOnce {
+            refusals: self.refused - refused,
+            arrivals: (self.arrived.len() - arrived) as u64,
         }
     }
 
