@@ -14,7 +14,7 @@ pub(crate) const MTU: usize = 1_500;
 
 /// Packets that may wait for the forwarder: with the kernel's 500, of 5,000 connections opened at
 /// once 4,000 lost their SYN-ACK there.
-const QUEUE_LENGTH: u32 = 10_000;
+pub(crate) const QUEUE_LENGTH: u32 = 10_000;
 
 /// One end.
 #[derive(Debug)]

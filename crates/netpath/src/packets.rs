@@ -2,6 +2,7 @@
 //! the network of the calling thread, servers on 127.0.0.1 included.
 
 use crate::device::{self, Furniture, Tun};
+use crate::namespace::Namespace;
 use crate::path::{self, NetBlock, PathLock};
 use crate::raw;
 use crate::trouble::PathTrouble;
@@ -27,6 +28,8 @@ pub struct PacketDevice {
     /// What is read and written is a packet, as `kind` says.
     pub queue: OwnedFd,
     pub kind: PacketKind,
+    /// Where it is.
+    network: Namespace,
 }
 
 /// What goes through a device.
@@ -123,6 +126,17 @@ impl PacketDevice {
         Ok(NetBlock::claim(addresses, make)?.1)
     }
 
+    /// Packets that came and that the device has dropped since it was made, because nobody had taken those
+    /// before them out of its queue. 0 where the device is gone or its network cannot be looked into.
+    pub fn dropped(&self) -> u64 {
+        let number = |network: Namespace| network.number().ok();
+        let here = Namespace::here().ok().and_then(number);
+        if here.is_some() && here == self.network.number().ok() {
+            return device::dropped(&self.name);
+        }
+        self.network.within(|| Ok(device::dropped(&self.name))).unwrap_or(0)
+    }
+
     /// The device of the network with this row, of `size` addresses.
     fn make(
         all: &Addresses,
@@ -130,6 +144,7 @@ impl PacketDevice {
         size: u32,
         kind: PacketKind,
     ) -> Result<PacketDevice, PathTrouble> {
+        let here = Namespace::here().map_err(PathTrouble::Namespace)?;
         let flags = if kind == PacketKind::Virtio { raw::IFF_VNET_HDR } else { 0 };
         let device = Tun::make_with("loadstone%d", flags)?;
         if kind == PacketKind::Virtio {
@@ -156,6 +171,7 @@ impl PacketDevice {
             addresses: size - if all.gateway.is_some() { 2 } else { 3 },
             queue: OwnedFd::from(device),
             kind,
+            network: here,
         })
     }
 }
@@ -163,6 +179,33 @@ impl PacketDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::UdpSocket;
+
+    /// Nobody reads: the queue takes as many as it is long.
+    #[test]
+    fn what_finds_the_devices_queue_full_is_counted() {
+        let opened = Namespace::create(|| {
+            let device = PacketDevice::single(PacketKind::Real, 1)?;
+            let before = device.dropped();
+            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a socket");
+            for _ in 0..device::QUEUE_LENGTH + 100 {
+                socket.send_to(b"?", (device.first, 9)).ok();
+            }
+            Ok((device, before))
+        });
+        let (_network, (device, before)) = match opened {
+            Ok(opened) => opened,
+            Err(trouble) => {
+                use std::io::Write;
+                // nobody reads it when standard error is closed
+                writeln!(std::io::stderr(), "a full queue is not tested: {trouble}").ok();
+                assert!(std::env::var_os("CI").is_none(), "{trouble}");
+                return;
+            }
+        };
+        // from another network than the device's
+        assert_eq!((before, device.dropped()), (0, 100));
+    }
 
     #[test]
     fn of_a_prefix_the_first_addresses_are_used() {

@@ -50,7 +50,12 @@ impl Tally {
         self.late.saturating_record(by.0.max(1));
     }
 
-    /// Adds what another worker carried of the same population.
+    /// Packets were left out for want of room.
+    pub fn overflow(&mut self, packets: u64) {
+        self.overflowed += packets;
+    }
+
+    /// Adds what another worker carried of the same population in the same time.
     pub fn add(&mut self, other: &Tally) {
         for (row, more) in self.kinds.iter_mut().zip(&other.kinds) {
             row[0] += more[0];

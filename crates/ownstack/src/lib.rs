@@ -51,6 +51,10 @@ pub struct OwnStack {
     /// real packets, without virtio headers.
     links: Option<Links>,
     shared: Arc<OwnNetwork>,
+    /// Its number among the workers.
+    id: u32,
+    /// What the device's queue had dropped before this began.
+    dropped: u64,
     now: Nanos,
     /// Bytes of the batch that is being taken in; 0: none is.
     batch: usize,
@@ -71,12 +75,25 @@ impl OwnStack {
         stack: TcpStack,
         port: PacketPort,
         links: Option<Links>,
-        shared: Arc<OwnNetwork>,
+        (shared, id): (Arc<OwnNetwork>, u32),
         spin_span: Nanos,
     ) -> OwnStack {
-        let (now, spun) = (monotonic(), Nanos::ZERO);
+        let (now, spun, dropped) = (monotonic(), Nanos::ZERO, shared.dropped(id));
         let links_spin = links.as_ref().map_or(Nanos::ZERO, |_| Lanes::spin());
-        OwnStack { stack, port, links, shared, now, batch: 0, spin_span, links_spin, spun }
+        let batch = 0;
+        OwnStack {
+            stack,
+            port,
+            links,
+            shared,
+            id,
+            dropped,
+            now,
+            batch,
+            spin_span,
+            links_spin,
+            spun,
+        }
     }
 
     /// The first of the addresses that connections come from.
@@ -348,9 +365,14 @@ impl Drop for OwnStack {
         self.flush();
         self.port.exchange(self.now, std::iter::empty(), NOW);
         self.port.settle_all();
-        let carried = self.links.take().map(|mut links| links.tell(monotonic()));
+        let mut carried = self.links.take().map(|mut links| links.tell(monotonic()));
         let mut counts = self.stack.counts();
         counts += self.port.losses();
+        let dropped = self.shared.dropped(self.id).saturating_sub(self.dropped);
+        counts.missed += dropped;
+        if let Some(carried) = &mut carried {
+            carried.overflow(dropped);
+        }
         self.shared.add(counts, carried);
         let mut from = Some(0);
         while let Some(row) = from {

@@ -307,7 +307,16 @@ impl OwnNetwork {
         let paths = self.ask.paths.as_ref().zip(ipv4(part.first));
         let links = paths.map(|(paths, first)| self.links(paths, first, id, seed));
         self.lock().seed = seed;
-        Ok(OwnStack::new(stack, port, links, self.clone(), spin))
+        Ok(OwnStack::new(stack, port, links, (self.clone(), id), spin))
+    }
+
+    /// Packets that came for worker `id` and found the queue of its TUN device full, since the device was made.
+    pub(crate) fn dropped(&self, id: u32) -> u64 {
+        match &self.ground.devices {
+            Devices::Tun(devices) => devices.get(id as usize).map_or(0, PacketDevice::dropped),
+            // a link of AF_XDP tells its losses itself
+            Devices::Xdp(..) => 0,
+        }
     }
 
     /// The links of a worker whose addresses begin with `first`.
