@@ -311,6 +311,41 @@ fn bad_situations_are_told_and_leave_nothing_behind() {
     }
 }
 
+/// A run of one thread in a network of its own, with a server there, and something that is done to its device
+/// when some thousand packets have come over it.
+fn meddled_with(deed: &str, more: &[&str]) -> Value {
+    let script = format!(
+        "ip link set lo up
+         \"$1\" site --listen 127.0.0.1:8000 >/dev/null & site=$!
+         until grep -q 0100007F:1F40 /proc/net/tcp; do :; done
+         (until awk '/loadstone0/ && $11 > 2000 {{ ran = 1 }} END {{ exit !ran }}' /proc/net/dev; do :; done
+          {deed}) & deed=$!
+         \"$@\" http://127.0.0.1:8000/bytes/20000
+         kill $site $deed 2>/dev/null"
+    );
+    let mut command = behind(&["unshare", "-n", "sh", "-c", &script, "sh"]);
+    command.args(["run", "--json", "-", "--threads", "1", "-c", "8", "--timeout", "300ms"]);
+    command.args(more);
+    finish(command, b"").json()
+}
+
+/// The device's queue has room for one packet: what finds it full is counted as missed, and behind a path as
+/// lost to the emulation too.
+#[test]
+fn packets_that_find_the_devices_queue_full_are_counted() {
+    if !to_be_had(&Site::start(&[])) {
+        return;
+    }
+    let deed = "ip link set loadstone0 txqueuelen 1";
+    for stack in ["own", "own:batches"] {
+        let report = meddled_with(deed, &["--stack", stack, "-d", "1s"]);
+        assert!(whole(&report, "/stack/missed") > 0, "{stack}: {}", report["stack"]);
+    }
+    let report = meddled_with(deed, &["--stack", "own", "--path", "rtt=2ms", "-d", "1s"]);
+    let (missed, lost) = (whole(&report, "/stack/missed"), whole(&report, "/path/overflowed"));
+    assert!(missed > 0 && missed == lost, "{missed} {lost}");
+}
+
 /// For `--cpus`, as far as there are so many: without it a core is left to the server.
 fn two_cores() -> String {
     let ours = crate::peek::own_cores().into_iter().take(2);
