@@ -295,6 +295,10 @@ impl Io for OwnStack {
         let Peer::Tcp(address) = peer else {
             return Err(IoError::Failed(FailureClass::Unreachable));
         };
+        if self.port.is_gone() {
+            // as the kernel has no route when the device is gone
+            return Err(IoError::Failed(FailureClass::Unreachable));
+        }
         let peer = End { address: address.ip(), port: address.port() };
         let from = (options.bind, options.port);
         let opened = self.stack.open(self.now, slot, peer, options.nodelay, from);

@@ -53,11 +53,11 @@ impl Links {
     }
 
     /// Takes in what `read` has, [`BATCH`] packets at most: each begins its way at the instant of its reading.
-    pub(crate) fn receive(&mut self, read: impl Fn(&mut [u8]) -> Result<usize, Errno>) {
+    pub(crate) fn receive(&mut self, mut read: impl FnMut(&mut [u8]) -> Result<usize, Errno>) {
         let mut aside = [0; REAL_MAX];
         for _ in 0..BATCH {
             let length = match self {
-                Links::Alone(lanes) => receive_alone(lanes, &mut aside, &read),
+                Links::Alone(lanes) => receive_alone(lanes, &mut aside, &mut read),
                 Links::Common { share, address } => read(&mut aside).map(|length| {
                     let packet = &aside[..length];
                     if is_for(packet, *address) {
@@ -103,7 +103,7 @@ impl Links {
 fn receive_alone(
     lanes: &mut Lanes,
     aside: &mut [u8],
-    read: impl Fn(&mut [u8]) -> Result<usize, Errno>,
+    mut read: impl FnMut(&mut [u8]) -> Result<usize, Errno>,
 ) -> Result<(), Errno> {
     let Some(number) = lanes.take() else {
         return read(aside).map(|_| lanes.overflow());

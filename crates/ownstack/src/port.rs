@@ -35,6 +35,8 @@ enum PortSource {
 struct TunQueue {
     queue: OwnedFd,
     ring: Option<Box<PacketRing>>,
+    /// The device was deleted: nothing comes any more, and who waits for it would be told so at once.
+    gone: bool,
 }
 
 /// Where a link is while nobody has it.
@@ -68,7 +70,7 @@ impl Drop for LentLink {
 impl PacketPort {
     /// Each packet by a system call of its own.
     pub(crate) fn by_calls(queue: OwnedFd) -> PacketPort {
-        PacketPort::of(PortSource::Tun(TunQueue { queue, ring: None }))
+        PacketPort::of(PortSource::Tun(TunQueue { queue, ring: None, gone: false }))
     }
 
     /// Packets in batches, by io_uring, for the calling thread alone.
@@ -77,7 +79,7 @@ impl PacketPort {
     /// The kernel has none, or does not allow it.
     pub(crate) fn in_batches(queue: OwnedFd) -> io::Result<PacketPort> {
         let ring = Some(Box::new(PacketRing::open(&queue)?));
-        Ok(PacketPort::of(PortSource::Tun(TunQueue { queue, ring })))
+        Ok(PacketPort::of(PortSource::Tun(TunQueue { queue, ring, gone: false })))
     }
 
     /// Packets by AF_XDP.
@@ -94,6 +96,11 @@ impl PacketPort {
     /// Whether [`PacketPort::exchange`] waits as well, by the same system call.
     pub(crate) fn has_batches(&self) -> bool {
         matches!(&self.source, PortSource::Tun(tun) if tun.ring.is_some())
+    }
+
+    /// Whether a TUN device was deleted, as far as that was seen.
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(&self.source, PortSource::Tun(tun) if tun.gone)
     }
 
     /// What of packets that got lost at the device is to be counted since this was last asked.
@@ -164,15 +171,20 @@ impl PacketPort {
         let PortSource::Tun(tun) = &mut self.source else { return };
         let Some(ring) = &mut tun.ring else { return };
         self.refused += ring.refused();
+        tun.gone |= ring.is_gone();
         if ring.is_broken() {
             tun.ring = None;
         }
     }
 
     /// One packet, by a call of its own.
-    pub(crate) fn read(&self, into: &mut [u8]) -> Result<usize, Errno> {
-        match &self.source {
-            PortSource::Tun(tun) => rustix::io::read(&tun.queue, into),
+    pub(crate) fn read(&mut self, into: &mut [u8]) -> Result<usize, Errno> {
+        match &mut self.source {
+            PortSource::Tun(tun) => {
+                let read = rustix::io::read(&tun.queue, into);
+                tun.gone |= matches!(read, Err(error) if is_end(error));
+                read
+            }
             // emulated paths are behind TUN devices alone
             PortSource::Xdp(_) => Err(Errno::AGAIN),
         }
@@ -206,9 +218,17 @@ impl PacketPort {
             tv_nsec: span.subsec_nanos().into(),
         });
         let mut wanted = [PollFd::new(&tun.queue, PollFlags::IN)];
-        // interrupted, or a queue that is gone: the next turn tells
-        poll(&mut wanted, span.as_ref()).ok();
+        // a device that is gone is told at once, again and again
+        let wanted = if tun.gone { &mut [][..] } else { &mut wanted[..] };
+        // interrupted: the next turn tells
+        poll(wanted, span.as_ref()).ok();
+        tun.gone |= wanted.iter().any(|queue| queue.revents().contains(PollFlags::ERR));
     }
+}
+
+/// Whether no packet comes after this error of reading one.
+pub(crate) fn is_end(error: Errno) -> bool {
+    !matches!(error, Errno::AGAIN | Errno::INTR | Errno::NOMEM | Errno::NOBUFS | Errno::CANCELED)
 }
 
 /// Whether a packet behind this virtio header needs no look at its TCP checksum: NEEDS_CSUM or DATA_VALID, the

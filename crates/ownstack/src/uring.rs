@@ -3,11 +3,13 @@
 #![allow(unsafe_code, reason = "memory that the kernel reads and writes while a request is open")]
 
 use crate::depth::Depth;
+use crate::port::is_end;
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::Fixed;
 use io_uring::{Probe, opcode};
 use reactor::{Await, BatchRing, BufferRing};
 use rustix::fd::{AsFd, AsRawFd};
+use rustix::io::Errno;
 use std::io;
 use std::time::Duration;
 use units::Nanos;
@@ -46,6 +48,8 @@ pub(crate) struct PacketRing {
     read_waits: bool,
     /// Packets that the device did not take.
     refused: u64,
+    /// The device was deleted: no request that takes packets in is opened again, which would end at once.
+    gone: bool,
 }
 
 /// What came of one look.
@@ -98,12 +102,18 @@ impl PacketRing {
             reading: false,
             read_waits: false,
             refused: 0,
+            gone: false,
         })
     }
 
     /// Whether the kernel does not work with it any more.
     pub(crate) fn is_broken(&self) -> bool {
         self.ring.is_broken()
+    }
+
+    /// Whether nothing comes any more, as the device was deleted.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone
     }
 
     /// Packets that the device did not take since this was last asked.
@@ -156,7 +166,7 @@ impl PacketRing {
             }
             pool.publish();
         }
-        if !self.reading && posted + more > 0 {
+        if !self.reading && !self.gone && posted + more > 0 {
             // io-uring 0.7.15 forgets here that the file is a registered one
             let read = opcode::ReadMulti::new(Fixed(0), 0, 0).build().flags(Flags::FIXED_FILE);
             // SAFETY: it points to nothing
@@ -226,6 +236,8 @@ impl PacketRing {
             READ => {
                 // out of buffers, or ended by us: `arm` begins it again
                 self.reading &= done.more;
+                let failed = (done.result < 0).then(|| Errno::from_raw_os_error(-done.result));
+                self.gone |= failed.is_some_and(is_end);
                 let Some(id) = done.buffer else { return };
                 match u32::try_from(done.result) {
                     Ok(length) => self.arrived.push((id, length)),

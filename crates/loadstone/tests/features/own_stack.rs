@@ -346,6 +346,27 @@ fn packets_that_find_the_devices_queue_full_are_counted() {
     assert!(missed > 0 && missed == lost, "{missed} {lost}");
 }
 
+/// New connections fail at once, and nobody spins meanwhile.
+#[test]
+fn a_device_that_is_deleted_costs_no_cpu_and_is_told() {
+    if !to_be_had(&Site::start(&[])) {
+        return;
+    }
+    for more in [&["own"][..], &["own:batches"], &["own", "--path", "rtt=2ms"]] {
+        let words = [&["-d", "3s", "--stack"], more].concat();
+        let report = meddled_with("ip link del loadstone0", &words);
+        let classes: Vec<&str> = report["failures"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|row| text(row, "/class"))
+            .collect();
+        assert!(classes.contains(&"unreachable"), "{more:?}: {}", report["failures"]);
+        let spent = number(&report, "/client/cpu_user_s") + number(&report, "/client/cpu_system_s");
+        assert!(spent < 1.5, "{more:?}: {spent} s of CPU");
+    }
+}
+
 /// For `--cpus`, as far as there are so many: without it a core is left to the server.
 fn two_cores() -> String {
     let ours = crate::peek::own_cores().into_iter().take(2);

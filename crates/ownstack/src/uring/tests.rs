@@ -133,7 +133,7 @@ fn a_ring_that_ends_leaves_what_was_sent_and_what_was_not_read() {
     assert_eq!(heard(&peer), packets(5, 100));
     // the other end sees a close only when nothing holds the file any more
     let closed = rustix::io::write(&peer, &[1]);
-    assert_eq!(closed, Err(rustix::io::Errno::PIPE));
+    assert_eq!(closed, Err(Errno::PIPE));
 }
 
 #[test]
@@ -156,4 +156,22 @@ fn a_turn_tells_of_all_refusals_at_once() {
     let there = heard(&peer).len();
     assert!(taken(&mut ring, NOW).is_empty());
     assert_eq!(ring.refused() as usize, 600 - there);
+}
+
+/// Reading fails for good, as that of a deleted device does: it is tried once and not again and again.
+#[test]
+fn a_device_that_is_gone_is_not_read_again() {
+    let Some((mut ring, peer)) = queue() else { return };
+    put(&peer, &packets(2, 60));
+    ring.exchange(sent(&packets(1, 60)), NOW);
+    assert!(ring.reading && !ring.is_gone());
+    // a socket whose peer ended with unread packets is reset
+    drop(peer);
+    ring.exchange(std::iter::empty(), LONG);
+    let mut came = 0;
+    for _ in 0..8 {
+        ring.take(|_| came += 1);
+        ring.exchange(std::iter::empty(), NOW);
+    }
+    assert_eq!((came, ring.is_gone(), ring.reading), (2, true, false));
 }
