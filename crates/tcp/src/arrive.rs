@@ -134,7 +134,7 @@ impl Tcb {
             && !head.has(flag::RST)
         {
             // an old duplicate (PAWS)
-            self.refuse(length, None, c);
+            self.refuse(head.seq, length, None, c);
             return FromSegment::default();
         }
         if !self.acceptable(head.seq, length) {
@@ -142,7 +142,7 @@ impl Tcb {
                 let twice = payload.len() as u32;
                 let twice = (twice > 0 && before(head.seq, self.rcv_nxt))
                     .then(|| (head.seq, head.seq.wrapping_add(twice)));
-                self.refuse(length, twice, c);
+                self.refuse(head.seq, length, twice, c);
             }
             return FromSegment::default();
         }
@@ -206,9 +206,17 @@ impl Tcb {
 
     /// Answers what is not acceptable: data at once, for its sender may wait; the rest not too often,
     /// or two sides could answer each other for ever.
-    fn refuse(&mut self, length: u32, twice: Option<(u32, u32)>, c: &mut Context<'_>) {
+    fn refuse(
+        &mut self,
+        seq: u32,
+        length: u32,
+        twice: Option<(u32, u32)>,
+        c: &mut Context<'_>,
+    ) {
         c.counts.duplicate += 1;
-        if length == 0 {
+        // a question whether we are there, or the handshake's answer once more: ours was lost
+        let asks = seq == self.rcv_nxt.wrapping_sub(1);
+        if length == 0 && !asks {
             return self.challenge(c);
         }
         if self.has(bit::SACK) && twice.is_some() {

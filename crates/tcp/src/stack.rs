@@ -113,8 +113,9 @@ struct PeerRow {
     path_mss: u16,
 }
 
-/// Answers to doubtful segments a second (Linux: 1,000).
-const CHALLENGES: u32 = 1_000;
+/// Answers to doubtful segments of connections a second, and as many to segments of none (RFC 5961
+/// section 7 asks for a limit and leaves the number open).
+const ANSWERS_A_SECOND: u32 = 1_000;
 /// Tuples of one that we closed may be used again after this, where time stamps tell old from new
 /// (RFC 6191; Linux's tcp_tw_reuse).
 const REUSE_AFTER: Nanos = Nanos::from_secs(1);
@@ -131,6 +132,22 @@ const LENT_MIN: usize = 4_096;
 const HEADROOM: usize = LENT_MIN;
 /// Servers that one stack talks to.
 const PEERS_MAX: usize = 1 << 15;
+
+/// Answers that may still be sent in a second.
+#[derive(Clone, Copy, Debug)]
+struct AnswersLeft {
+    second: u64,
+    /// To doubtful segments of connections.
+    challenges: u32,
+    /// To segments of no connection.
+    strangers: u32,
+}
+
+impl AnswersLeft {
+    fn of(second: u64) -> AnswersLeft {
+        AnswersLeft { second, challenges: ANSWERS_A_SECOND, strangers: ANSWERS_A_SECOND }
+    }
+}
 
 /// The connections of one worker.
 #[derive(Debug)]
@@ -157,7 +174,7 @@ pub struct TcpStack {
     out: Outbox,
     spare: Spares,
     counts: StackFacts,
-    challenges: (u64, u32),
+    answers: AnswersLeft,
     cursor: u64,
     stamp_offset: u32,
 }
@@ -217,7 +234,7 @@ macro_rules! context {
             out: &mut $stack.out,
             spare: &mut $stack.spare,
             counts: &mut $stack.counts,
-            challenges: &mut $stack.challenges.1,
+            challenges: &mut $stack.answers.challenges,
             stamp: stamp_of($now, $stack.stamp_offset),
             first: $stack.sources.first,
             peer: peer.end,
@@ -254,7 +271,7 @@ impl TcpStack {
             out: Outbox::new(checksums),
             spare: Vec::new(),
             counts: StackFacts::default(),
-            challenges: (0, CHALLENGES),
+            answers: AnswersLeft::of(0),
             cursor: draw.below(sources.tuples().max(1)),
             stamp_offset: draw.next_u64() as u32,
         }
@@ -391,8 +408,8 @@ impl TcpStack {
 
     fn refill(&mut self, now: Nanos) {
         let second = now.0 / 1_000_000_000;
-        if self.challenges.0 != second {
-            self.challenges = (second, CHALLENGES);
+        if self.answers.second != second {
+            self.answers = AnswersLeft::of(second);
         }
     }
 
@@ -698,7 +715,7 @@ impl TcpStack {
     /// refused (RFC 9293 section 3.10.7.1).
     fn stranger(&mut self, flow: &Flow, head: &Head, payload: &[u8], stamp: u32) {
         let length = payload.len() as u32 + u32::from(head.has(flag::FIN | flag::SYN));
-        if head.has(flag::RST) || self.challenges.1 == 0 {
+        if head.has(flag::RST) || self.answers.strangers == 0 {
             return;
         }
         let back = Flow { from: flow.to, to: flow.from };
@@ -721,7 +738,7 @@ impl TcpStack {
                 ..Head::default()
             },
         };
-        self.challenges.1 -= 1;
+        self.answers.strangers -= 1;
         self.counts.resets_sent += u64::from(answer.has(flag::RST));
         self.counts.sent += 1;
         self.out.push(&back, &answer, [&[], &[]]);

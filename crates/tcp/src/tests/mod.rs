@@ -2,6 +2,7 @@ use crate as tcp;
 
 mod any;
 mod bulk;
+mod edges;
 mod losses;
 mod scripts;
 mod uploads;

@@ -20,10 +20,10 @@ pub(super) struct Stage {
     pub(super) stack: TcpStack,
     pub(super) now: Nanos,
     /// Where the connection comes from, and its first number.
-    from: End,
+    pub(super) from: End,
     pub(super) ours: u32,
-    stamp: u32,
-    stamps: bool,
+    pub(super) stamp: u32,
+    pub(super) stamps: bool,
 }
 
 impl Stage {
@@ -89,6 +89,16 @@ impl Stage {
     pub(super) fn peer_sends(&mut self, flags: u8, seq: u32, ack: u32, payload: &[u8]) {
         let head = self.head(flags, seq, ack);
         self.inject(head, payload);
+    }
+
+    /// A segment of the peer's for a connection that is not there.
+    pub(super) fn stray(&mut self) {
+        let mut out = Outbox::new(Checksums::Ours);
+        let to = End { port: 40_001, ..self.from };
+        let to = if to == self.from { End { port: 40_002, ..to } } else { to };
+        let head = self.head(A, 1, 900);
+        out.push(&Flow { from: PEER, to }, &head, [b"x", b""]);
+        self.stack.deliver(self.now, out.packets().next().expect("one"), false);
     }
 
     pub(super) fn pass(&mut self, millis: u64) {
@@ -533,12 +543,7 @@ fn nobody_answers_a_fin_and_the_orphan_is_given_up() {
 #[test]
 fn strangers_are_reset() {
     let mut stage = Stage::established();
-    let mut out = Outbox::new(Checksums::Ours);
-    let to = End { port: 40_001, ..stage.from };
-    let to = if to == stage.from { End { port: 40_002, ..to } } else { to };
-    let head = stage.head(A, 1, 900);
-    out.push(&Flow { from: PEER, to }, &head, [b"x", b""]);
-    stage.stack.deliver(stage.now, out.packets().next().expect("one"), false);
+    stage.stray();
     assert_eq!(stage.sent(), ["R 900:0"]);
 }
 

@@ -1,0 +1,44 @@
+//! What seldom happens: questions of the peer's, ends that are not clean, tuples that run out.
+
+use super::scripts::{A, Stage};
+use crate::flag;
+
+/// How many segments were sent, and those of them that differ from the one before.
+fn alike(stage: &mut Stage) -> (usize, Vec<String>) {
+    let mut sent = stage.sent();
+    let count = sent.len();
+    sent.dedup();
+    (count, sent)
+}
+
+/// Each connection that a server keeps open asks whether we are there: thousands do in a second.
+#[test]
+fn all_questions_whether_we_are_there_are_answered() {
+    let mut stage = Stage::established();
+    for _ in 0..3_000 {
+        stage.peer_sends(A, 0, 1, b"");
+    }
+    assert_eq!(alike(&mut stage), (3_000, vec!["A 1:0 ack 1".into()]));
+    // our acknowledgement of the handshake was lost
+    for _ in 0..3_000 {
+        stage.peer_sends(flag::SYN | A, 0, 1, b"");
+    }
+    assert_eq!(alike(&mut stage), (3_000, vec!["A 1:0 ack 1".into()]));
+}
+
+#[test]
+fn doubtful_segments_and_strays_are_limited_apart() {
+    let mut stage = Stage::established();
+    for _ in 0..3_000 {
+        stage.peer_sends(flag::RST, 50, 1, b"");
+    }
+    assert_eq!(stage.sent().len(), 1_000);
+    for _ in 0..3_000 {
+        stage.stray();
+    }
+    assert_eq!(alike(&mut stage), (1_000, vec!["R 900:0".into()]));
+    stage.pass(1_000);
+    stage.peer_sends(flag::RST, 50, 1, b"");
+    stage.stray();
+    assert_eq!(stage.sent(), ["A 1:0 ack 1", "R 900:0"]);
+}
