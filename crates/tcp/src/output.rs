@@ -421,10 +421,13 @@ impl Tcb {
         let under_way = self.snd_nxt.wrapping_sub(self.snd_una);
         let (segment, srtt) = (self.segment(), Nanos::from_micros(u64::from(self.srtt)));
         let allowed = c.settings.rack && self.has(bit::SACK) && self.srtt > 0;
+        let una = self.snd_una;
         let Some(cold) = &mut self.cold else { return };
+        // until what was sent before a timeout is acknowledged, no recovery begins that it could ask for
+        let asks = !cold.recovering && cold.tries == 0 && not_after(cold.recover, una);
         // what lies before the first missing byte was cut off
         let holds = !cold.sacked.as_slice().is_empty();
-        if !allowed || under_way == 0 || cold.recovering || cold.tries > 0 {
+        if !allowed || under_way == 0 || !asks {
             cold.probe_at = Nanos::NEVER;
         } else if holds {
             let due = c.now + Nanos(srtt.0 / 4);

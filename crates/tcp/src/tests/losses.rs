@@ -2,6 +2,7 @@
 
 use super::scripts::{A, FULL, Stage};
 use crate::TcpSettings;
+use units::Nanos;
 
 /// A connection with a round trip of 20 ms.
 fn stage() -> Stage {
@@ -206,4 +207,33 @@ fn what_arrived_is_not_sent_again() {
     stage.pass(1);
     ack(&mut stage, at(4), &[(at(4) + 10, at(8))]);
     assert!(!stage.segments().contains(&0), "the first segment was acknowledged");
+}
+
+/// After a timeout no recovery begins until all is acknowledged that was sent before: the holes that the peer
+/// tells of set no timer that finds nothing to do.
+#[test]
+fn holes_set_no_timer_after_a_timeout() {
+    let mut stage = stage();
+    stage.write(10 * FULL);
+    stage.pass(20);
+    stage.peer_has(1, &[(5, 6)]);
+    stage.pass(6);
+    stage.segments();
+    // what was sent again is lost as well
+    stage.pass(1_000);
+    assert_eq!((stage.segments(), stage.stack.counts().timeouts), (vec![1], 1));
+    stage.pass(20);
+    stage.peer_has(2, &[(5, 6)]);
+    assert_eq!(stage.segments()[..2], [2, 3]);
+    let (end, mut looks) = (stage.now + Nanos::from_millis(190), 0);
+    loop {
+        let due = stage.stack.next_due(stage.now);
+        if due > end {
+            break;
+        }
+        stage.now = stage.now.max(due);
+        stage.stack.tick(stage.now);
+        looks += 1;
+    }
+    assert!(looks <= 3, "{looks} timers before the next timeout");
 }
