@@ -10,6 +10,8 @@ use units::Nanos;
 
 /// A SYN is sent again at once this often after an answer that belongs to a former connection.
 const AT_ONCE_MAX: u8 = 3;
+/// Microseconds: the first timeout of a connection whose SYN was repeated, when no round trip was measured.
+const RTO_AFTER_SYN: u64 = 3_000_000;
 /// Microseconds: longer round trips are not believed.
 const SAMPLE_MAX: u32 = 120_000_000;
 
@@ -100,8 +102,9 @@ impl Tcb {
             None => 0,
         };
         if self.has(bit::SYN_AGAIN) && !self.has(bit::STAMPS) {
-            // RFC 5681 section 3.1: a lost SYN leaves one segment
+            // RFC 5681 section 3.1: a lost SYN leaves one segment; RFC 6298 (5.7): and a timeout of 3 s
             self.cwnd = 1;
+            self.vary(RTO_AFTER_SYN / 4);
         }
         let edge = self.rcv_nxt.wrapping_add(self.rcv_size);
         let (now, nxt, watch) = (c.now, self.snd_nxt, settings.keep_alive);
@@ -254,6 +257,14 @@ impl Tcb {
         }
     }
 
+    /// What was sent again gives no sample (Karn): the timeout that it took stays until one comes (RFC 6298
+    /// section 5), or a path that has become slower would never be measured.
+    #[cold]
+    fn keep_timeout(&mut self, tries: u8, c: &Context<'_>) {
+        let micros = self.rto_after(tries, c).0 / 1_000;
+        self.vary(micros.saturating_sub(u64::from(self.srtt)) / 4);
+    }
+
     /// Keeps what round trips vary by, microseconds.
     fn vary(&mut self, by: u64) {
         self.rttvar = by.div_ceil(u64::from(VARIES_BY)).min(u64::from(u16::MAX)) as u16;
@@ -362,7 +373,7 @@ impl Tcb {
         self.snd_nxt = later(self.snd_nxt, head.ack);
         cold.sacked.cut(head.ack);
         cold.overdue = later(cold.overdue, head.ack);
-        cold.tries = 0;
+        let tries = std::mem::take(&mut cold.tries);
         cold.resend_at = Nanos::NEVER;
         if cold.urgent.is_some_and(|pointer| not_after(pointer, head.ack)) {
             cold.urgent = None;
@@ -388,6 +399,7 @@ impl Tcb {
         }
         match timed {
             Some((_, at)) => self.measure(c.now - at, true, c),
+            None if tries > 0 && !self.has(bit::STAMPS) => self.keep_timeout(tries, c),
             None => self.measure_by_stamps(head, c),
         }
         if !again && self.is_window_used() {

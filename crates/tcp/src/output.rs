@@ -499,15 +499,18 @@ impl Tcb {
 
     /// The retransmission timeout of now (RFC 6298 section 2, with Linux's lower bound), backed off.
     pub(crate) fn rto(&self, c: &Context<'_>) -> Nanos {
+        self.rto_after(self.cold.as_ref().map_or(0, |cold| cold.tries), c)
+    }
+
+    /// As [`Tcb::rto`], after so many timeouts in a row.
+    pub(crate) fn rto_after(&self, tries: u8, c: &Context<'_>) -> Nanos {
         let settings = c.settings;
+        let varies = Nanos::from_micros(u64::from(self.rttvar) * u64::from(4 * VARIES_BY));
         let base = if self.srtt == 0 {
-            settings.rto_first
+            varies.max(settings.rto_first)
         } else {
-            let margin = Nanos::from_micros(u64::from(self.rttvar) * u64::from(4 * VARIES_BY))
-                .max(settings.rto_margin);
-            Nanos::from_micros(u64::from(self.srtt)) + margin
+            Nanos::from_micros(u64::from(self.srtt)) + varies.max(settings.rto_margin)
         };
-        let tries = self.cold.as_ref().map_or(0, |cold| cold.tries);
         let doublings = match self.state {
             TcpState::SynSent => tries.saturating_sub(settings.syn_linear),
             _ => tries,

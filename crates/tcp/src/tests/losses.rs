@@ -237,3 +237,43 @@ fn holes_set_no_timer_after_a_timeout() {
     }
     assert!(looks <= 3, "{looks} timers before the next timeout");
 }
+
+/// A connection without time stamps and probes of the tail, whose SYN comes back after so many milliseconds.
+fn without_stamps(rtt: u64) -> Stage {
+    let settings = TcpSettings { stamps: false, rack: false, ..TcpSettings::default() };
+    let mut stage = Stage::open(settings);
+    stage.stamps = false;
+    stage.pass(rtt);
+    stage.sent();
+    stage.answer_syn();
+    stage.sent();
+    stage
+}
+
+#[test]
+fn a_path_that_became_slow_is_measured_after_all() {
+    let mut stage = without_stamps(10);
+    let resends: Vec<usize> = (0..8)
+        .map(|call| {
+            stage.write(100);
+            for _ in 0..100 {
+                stage.pass(10);
+            }
+            stage.peer_sends(A, 1, 101 + call * 100, b"");
+            stage.sent().len() - 1
+        })
+        .collect();
+    assert_eq!(resends, [2, 1, 0, 0, 0, 0, 0, 0]);
+}
+
+/// RFC 6298 (5.7).
+#[test]
+fn a_repeated_syn_that_tells_no_rtt_makes_the_rto_3_s() {
+    let mut stage = without_stamps(1_000);
+    stage.write(100);
+    assert_eq!(stage.sent().len(), 1);
+    stage.pass(2_999);
+    assert_eq!(stage.sent().len(), 0);
+    stage.pass(2);
+    assert_eq!(stage.sent().len(), 1);
+}
