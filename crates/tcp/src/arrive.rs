@@ -371,7 +371,14 @@ impl Tcb {
         cold.send.drain(..bytes);
         self.snd_una = head.ack;
         self.snd_nxt = later(self.snd_nxt, head.ack);
-        cold.sacked.cut(head.ack);
+        if !cold.sacked.as_slice().is_empty() {
+            cold.sacked.cut(head.ack);
+            if cold.sacked.as_slice().first().is_some_and(|(from, _)| *from == head.ack) {
+                // what it had reported it has dropped, or it would be acknowledged (RFC 2018 section 8)
+                cold.sacked.clear();
+                cold.resent = head.ack;
+            }
+        }
         cold.overdue = later(cold.overdue, head.ack);
         let tries = std::mem::take(&mut cold.tries);
         cold.resend_at = Nanos::NEVER;

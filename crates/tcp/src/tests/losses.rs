@@ -277,3 +277,28 @@ fn a_repeated_syn_that_tells_no_rtt_makes_the_rto_3_s() {
     stage.pass(2);
     assert_eq!(stage.sent().len(), 1);
 }
+
+/// RFC 2018 section 8: a peer may drop what it has reported.
+#[test]
+fn what_the_peer_dropped_again_costs_one_timeout() {
+    let mut stage = stage();
+    stage.write(10 * FULL);
+    assert_eq!(stage.segments().len(), 10);
+    stage.pass(20);
+    stage.peer_has(1, &[(2, 8)]);
+    assert_eq!(stage.segments()[0], 1);
+    stage.pass(20);
+    stage.peer_has(2, &[]);
+    let mut has = 2;
+    for _ in 0..40 {
+        stage.pass(20);
+        let before = has;
+        for segment in stage.segments() {
+            has += usize::from(segment as usize == has);
+        }
+        if has > before {
+            stage.peer_has(has, &[]);
+        }
+    }
+    assert_eq!((has, stage.stack.counts().timeouts), (10, 1));
+}
