@@ -540,7 +540,7 @@ impl Tcb {
 
     fn timeout(&mut self, c: &mut Context<'_>) {
         let most = match self.state {
-            TcpState::SynSent => c.settings.syn_retries,
+            TcpState::SynSent => c.settings.syn_retries.saturating_add(c.settings.syn_linear),
             _ => c.settings.data_retries,
         };
         let (end, under_way) = (self.end(), self.snd_nxt.wrapping_sub(self.snd_una));

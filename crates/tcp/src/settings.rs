@@ -29,7 +29,7 @@ pub struct TcpSettings {
     pub rto_margin: Nanos,
     /// The longest timeout (Linux: 120 s).
     pub rto_max: Nanos,
-    /// How often a SYN is repeated.
+    /// How often a SYN is repeated behind the first repetitions (Linux: 6, which takes 131 s in all).
     pub syn_retries: u8,
     /// How many of the first repetitions come after the same span (Linux 6.5 and later: 4).
     pub syn_linear: u8,

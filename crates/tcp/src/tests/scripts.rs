@@ -164,15 +164,19 @@ fn the_handshake_is_linuxs() {
 }
 
 #[test]
-fn a_lost_syn_is_repeated_four_times_with_backoff() {
+fn a_lost_syn_is_repeated_for_131_seconds() {
     let mut stage = Stage::open(TcpSettings::default());
-    for pause in [1_000, 1_000, 1_000, 1_000, 1_000, 2_000] {
+    for secs in [1, 1, 1, 1, 1, 2, 4, 8, 16, 32] {
+        let pause = secs * 1_000;
         stage.pass(pause - 1);
         assert_eq!(stage.sent(), NOTHING, "too early");
         stage.pass(1);
         assert_eq!(stage.sent(), ["S 0:0"]);
     }
-    stage.pass(4_000);
+    stage.pass(63_999);
+    assert_eq!(stage.stack.write(stage.now, 0, b""), Err(NotDone::WouldBlock));
+    stage.pass(1);
+    assert_eq!(stage.sent(), NOTHING);
     assert_eq!(
         stage.stack.write(stage.now, 0, b""),
         Err(NotDone::Failed(FailureClass::SocketTimeout))
