@@ -479,7 +479,8 @@ impl Tcb {
         let starts = self.rcv_size < FIRST_WINDOW + 2 * ONE_BY_ONE * size;
         let rcv_nxt = self.rcv_nxt;
         let cold = self.warm(c);
-        if head.has(flag::FIN) && whole && cold.fin_at.is_none() {
+        // the last one counts: one that was forged or wrong does not keep the real one out
+        if head.has(flag::FIN) && whole {
             cold.fin_at = Some(end);
         }
         // what was cut off comes again when the window opens: its sender has to know
@@ -533,6 +534,10 @@ impl Tcb {
         if cold.held.as_slice().is_empty() {
             cold.beyond = Default::default();
             cold.latest_count = 0;
+        }
+        if cold.fin_at.is_some_and(|at| before(at, next)) {
+            // data came behind it
+            cold.fin_at = None;
         }
         // two segments for each that came, while the reader keeps up
         let came = next.wrapping_sub(self.rcv_nxt);

@@ -42,3 +42,13 @@ fn doubtful_segments_and_strays_are_limited_apart() {
     stage.stray();
     assert_eq!(stage.sent(), ["A 1:0 ack 1", "R 900:0"]);
 }
+
+#[test]
+fn a_wrong_fin_does_not_keep_the_real_one_out() {
+    let mut stage = Stage::established();
+    stage.peer_sends(A | flag::FIN, 500, 1, b"");
+    assert_eq!(stage.sent(), ["A 1:0 ack 1"]);
+    stage.peer_sends(A | flag::FIN, 1, 1, b"ab");
+    assert_eq!(stage.sent(), ["A 1:0 ack 4"]);
+    assert_eq!((stage.read(), stage.read()), (Ok(2), Ok(0)));
+}

@@ -307,6 +307,9 @@ fn what_lies_beyond_a_hole_is_reported_latest_first() {
     assert_eq!(stage.sent(), ["A 1:0 ack 201 sack 101-151 sack 301-401"]);
     stage.peer_sends(A | flag::FIN, 201, 1, &[1; 100]);
     assert_eq!(stage.read(), Ok(200), "the FIN belongs before what lies beyond it: it is forged");
+    stage.sent();
+    stage.peer_sends(A | flag::FIN, 401, 1, b"");
+    assert_eq!((stage.sent(), stage.read()), (vec!["A 1:0 ack 402".into()], Ok(0)));
 }
 
 #[test]
