@@ -252,6 +252,12 @@ impl Cold {
         *self = fresh;
     }
 
+    /// Bytes that its buffers take.
+    #[cfg(test)]
+    pub(crate) fn buffers(&self) -> usize {
+        self.send.capacity() + self.receive.capacity() + self.beyond.capacity()
+    }
+
     pub(crate) fn unread(&self) -> usize {
         self.receive.len() - self.read + self.lent.len()
     }
@@ -445,6 +451,10 @@ impl Tcb {
         cold.read += count;
         if cold.unread() == 0 {
             cold.receive.clear();
+            cold.read = 0;
+        } else if cold.read > cold.receive.len() / 2 {
+            // a reader that never takes all would else have all it ever read kept
+            cold.receive.drain(..cold.read);
             cold.read = 0;
         }
         self.tell_window(c);

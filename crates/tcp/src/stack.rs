@@ -853,6 +853,13 @@ impl TcpStack {
         self.resting.len()
     }
 
+    /// Bytes that the buffers of all connections take.
+    #[cfg(test)]
+    pub(crate) fn buffers(&self) -> usize {
+        let buffers = |row: &ConnectionRow| row.connection.cold.as_ref().map(|cold| cold.buffers());
+        self.rows.iter().filter_map(buffers).sum()
+    }
+
     /// Bytes that the stack holds for connections at rest: tables, rows, no buffers.
     pub fn memory(&self) -> usize {
         self.rows.capacity() * size_of::<ConnectionRow>()

@@ -52,3 +52,19 @@ fn a_wrong_fin_does_not_keep_the_real_one_out() {
     assert_eq!(stage.sent(), ["A 1:0 ack 4"]);
     assert_eq!((stage.read(), stage.read()), (Ok(2), Ok(0)));
 }
+
+/// A reader that leaves a byte each time: what it has read is let go of.
+#[test]
+fn what_was_read_takes_no_memory() {
+    const EACH: usize = 50_000;
+    let mut stage = Stage::established();
+    stage.peer_sends(A, 1, 1, b"x");
+    for row in 0..2_000 {
+        stage.peer_sends(A, (2 + row * EACH) as u32, 1, &[1; EACH]);
+        assert_eq!(stage.stack.read(stage.now, 0, &mut [0; EACH]), Ok(EACH));
+        stage.pass(1);
+        stage.stack.sent();
+    }
+    let buffers = stage.stack.buffers();
+    assert!(buffers <= 8 * EACH, "{buffers} bytes");
+}
