@@ -306,8 +306,9 @@ impl Tcb {
                 cold.duplicates = cold.duplicates.saturating_add(u16::from(counts));
             }
             if self.snd_wnd == 0 {
-                // it lives: asked for ever, at the longest interval
-                cold.tries = cold.tries.min(8);
+                // it lives: asked for ever, at the longest interval, while there is somebody who wants to know
+                let most = if self.flags & bit::ORPHAN == 0 { 8 } else { u8::MAX };
+                cold.tries = cold.tries.min(most);
             } else if old_window == 0 && self.snd_una == self.snd_nxt {
                 (cold.tries, cold.resend_at) = (0, Nanos::NEVER);
             }

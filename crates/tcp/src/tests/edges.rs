@@ -1,7 +1,7 @@
 //! What seldom happens: questions of the peer's, ends that are not clean, tuples that run out.
 
 use super::scripts::{A, Stage};
-use crate::flag;
+use crate::{Head, flag};
 
 /// How many segments were sent, and those of them that differ from the one before.
 fn alike(stage: &mut Stage) -> (usize, Vec<String>) {
@@ -67,4 +67,25 @@ fn what_was_read_takes_no_memory() {
     }
     let buffers = stage.stack.buffers();
     assert!(buffers <= 8 * EACH, "{buffers} bytes");
+}
+
+/// The window stays closed, and nobody is there who could wait for it.
+#[test]
+fn an_orphan_before_a_closed_window_is_given_up() {
+    let mut stage = Stage::established();
+    let closed = |stage: &mut Stage| {
+        let head = Head { window: 0, ..stage.head(A, 1, 1) };
+        stage.inject(head, b"");
+    };
+    closed(&mut stage);
+    stage.write(10);
+    stage.stack.close(stage.now, 0, false);
+    for minute in 0..40 {
+        if minute < 5 {
+            assert_eq!(stage.stack.connections(), 1, "what is written is to be delivered still");
+        }
+        closed(&mut stage);
+        stage.pass(60_000);
+    }
+    assert_eq!(stage.stack.connections(), 0);
 }
