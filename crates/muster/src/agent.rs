@@ -551,8 +551,9 @@ impl Agent {
         };
         let parts: Result<Vec<Option<Share>>, _> = slots.iter().map(part).collect();
         let parts = parts.map_err(|why| why.to_string())?;
+        // its own slots are of the load as it was cut at the start, however finely the part is cut
         let mine: Result<Vec<Share>, _> =
-            own.iter().map(|slots| Share::of_slots(slots, of)).collect();
+            own.iter().map(|slots| Share::of_slots(slots, holding.of)).collect();
         let mine = mine.map_err(|why| why.to_string())?;
         let all = mine.iter().chain(&self.extra).chain(parts.iter().flatten());
         if let Some(why) = self.beyond_ceiling(self.rate_peak, all) {
@@ -614,8 +615,11 @@ impl Agent {
 mod tests {
     use super::*;
 
-    fn armed_with(rate_max: Option<f64>, slots: &[Vec<u32>], of: u32) -> Vec<FromAgent> {
-        let now = Nanos::from_secs(10);
+    const NOW: Nanos = Nanos::from_secs(10);
+
+    /// An agent that was told its slots of a load of 1,000/s.
+    fn armed(rate_max: Option<f64>, slots: &[Vec<u32>], of: u32) -> Agent {
+        let now = NOW;
         let mut agent = Agent::new("A", Hello { rate_max, ..Hello::default() }, now);
         agent.told(ToAgent::Welcome { epoch: 1, agents: 1 }, now);
         for _ in 0..PROBES_MIN {
@@ -636,10 +640,12 @@ mod tests {
         let start = (now + Nanos::from_secs(2)).0;
         let slots = slots.to_vec();
         agent.told(ToAgent::Arm { epoch: 1, step: 1, slots, of, start, agents: 4 }, now);
+        agent
+    }
+
+    fn last_said(agent: &mut Agent) -> Option<FromAgent> {
         let deeds = std::iter::from_fn(|| agent.deed());
-        deeds
-            .filter_map(|deed| if let Deed::Say(said) = deed { Some(said) } else { None })
-            .collect()
+        deeds.filter_map(|deed| if let Deed::Say(said) = deed { Some(said) } else { None }).last()
     }
 
     #[test]
@@ -667,7 +673,7 @@ mod tests {
     #[test]
     fn a_ceiling_is_held_against_the_agents_own_part() {
         let quarter = [vec![1]];
-        let last = |rate_max, slots: &[Vec<u32>]| armed_with(rate_max, slots, 4).pop();
+        let last = |rate_max, slots: &[Vec<u32>]| last_said(&mut armed(rate_max, slots, 4));
         assert!(matches!(last(Some(250.0), &quarter), Some(FromAgent::Armed { .. })));
         assert!(matches!(last(None, &quarter), Some(FromAgent::Armed { .. })));
         let Some(FromAgent::StoodDown { why, .. }) = last(Some(240.0), &quarter) else {
@@ -677,5 +683,26 @@ mod tests {
         // two workers of one agent count together
         let half = [vec![1], vec![3]];
         assert!(matches!(last(Some(250.0), &half), Some(FromAgent::StoodDown { .. })));
+    }
+
+    /// What an agent with a third of the load answers when a sixth of it is offered beside that.
+    fn refusal_of_a_sixth(rate_max: f64) -> Option<String> {
+        let mut agent = armed(Some(rate_max), &[vec![1]], 3);
+        let what = What::Go { step: 1 };
+        agent.commanded(&ManagerWord { epoch: 1, at: NOW.0, unheard: vec![], what }, NOW);
+        let from = Nanos::from_secs(9).0;
+        let (step, number, slots) = (1, 0, vec![vec![5]]);
+        agent.told(ToAgent::Take { epoch: 1, step, number, slots, of: 6, from }, NOW);
+        let Some(FromAgent::Taken { refused, .. }) = last_said(&mut agent) else {
+            panic!("it does not answer");
+        };
+        refused
+    }
+
+    #[test]
+    fn a_part_that_is_cut_finer_does_not_shrink_its_own() {
+        let why = refusal_of_a_sixth(450.0).expect("333/s and 167/s are more than it may");
+        assert!(why.contains("is 500/s"), "{why}");
+        assert_eq!(refusal_of_a_sixth(501.0), None);
     }
 }
