@@ -577,7 +577,9 @@ impl Manager {
         if !matches!(seat.stage, AgentStage::Running | AgentStage::Over) {
             return;
         }
-        if head.number < seat.next_row || seat.early.len() >= HELD_MAX {
+        // the next one is always taken: it is what empties a shelf that is full
+        let full = head.number > seat.next_row && seat.early.len() >= HELD_MAX;
+        if head.number < seat.next_row || full {
             return;
         }
         seat.early.insert(head.number, bytes);

@@ -3,8 +3,12 @@
 use crate::{MS, Parcel, World, name};
 use muster::agent::{Agent, Deed, ReadyFacts};
 use muster::manager::{AgentStage, FleetEvent, Manager};
-use muster::message::{Final, FromAgent, Hello, ManagerWord, PartEnding, ToAgent, What};
+use muster::message::{
+    Final, FromAgent, Hello, Holding, ManagerWord, PartEnding, ToAgent, What,
+};
+use muster::row::{RowHead, encode};
 use muster::{DEAD_MAN, PROTOCOL};
+use stats::Snapshot;
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -110,6 +114,38 @@ fn a_manager_that_is_too_slow_for_four_seconds_loses_no_row() {
         assert_eq!(world.rows_of(row).len() as u64, crate::ROWS);
         assert!(!is_lost(&world, &name(row)));
     }
+}
+
+/// A manager of one agent, which runs as another manager set it off.
+fn adopting(now: Nanos) -> Manager {
+    let mut manager = Manager::new(2, 1, now);
+    let hello = Hello { protocol: PROTOCOL, ..Hello::default() };
+    manager.heard("A0", FromAgent::Hello(hello), now);
+    let holding = Holding { step: 1, slots: vec![vec![0]], of: 1, ..Holding::default() };
+    manager.heard("A0", FromAgent::Held(holding), now);
+    manager.adopt(1, now);
+    manager
+}
+
+#[test]
+fn a_row_that_was_waited_for_empties_a_full_shelf() {
+    let now = Nanos::from_secs(50);
+    let mut manager = adopting(now);
+    let row = |number| {
+        let head = RowHead { step: 1, number, ..RowHead::default() };
+        encode(&head, &Snapshot::default())
+    };
+    let rows = |manager: &mut Manager| {
+        let events = std::iter::from_fn(|| manager.event());
+        events.filter(|event| matches!(event, FleetEvent::Row(..))).count()
+    };
+    // more than it keeps: those beyond are asked for again
+    for number in 1..=5_000 {
+        manager.row("A0", row(number), now);
+    }
+    assert_eq!(rows(&mut manager), 0);
+    manager.row("A0", row(0), now);
+    assert_eq!(rows(&mut manager), 4_097);
 }
 
 #[test]
