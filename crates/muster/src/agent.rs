@@ -124,6 +124,8 @@ pub struct Agent {
     welcome: bool,
     /// Machines of the fleet.
     machines: u32,
+    /// As of the latest look at the clock.
+    now: Nanos,
     heard: Nanos,
     /// The latest instant at which a manager certainly watched over us: it was there, and heard us.
     watched: Nanos,
@@ -157,6 +159,7 @@ impl Agent {
             epoch: 0,
             welcome: false,
             machines: 1,
+            now,
             heard: now,
             watched: now,
             next_sign: now,
@@ -186,7 +189,7 @@ impl Agent {
 
     /// How far the manager's clock is ahead of ours.
     pub fn offset(&self) -> Option<Offset> {
-        self.clock.best()
+        self.clock.best(self.now)
     }
 
     pub fn drift(&self) -> Option<i64> {
@@ -214,6 +217,7 @@ impl Agent {
 
     /// Time has passed.
     pub fn tick(&mut self, now: Nanos) {
+        self.now = now;
         if now >= self.next_sign {
             self.next_sign = now + BEAT;
             let sign = match self.welcome {
@@ -269,13 +273,14 @@ impl Agent {
         {
             *told = true;
             let (step, hash, workers) = (*step, ready.hash.clone(), ready.workers);
-            let bound = self.clock.best().map_or(0, |offset| offset.bound.0);
+            let bound = self.offset().map_or(0, |offset| offset.bound.0);
             self.say(FromAgent::Ready { step, hash, workers, bound });
         }
     }
 
     /// A message to this agent; `now` is when it came.
     pub fn told(&mut self, message: ToAgent, now: Nanos) {
+        self.now = now;
         match message {
             ToAgent::Welcome { epoch, agents } => {
                 if self.obeys(epoch, now) {
@@ -301,7 +306,7 @@ impl Agent {
             }
             ToAgent::Arm { epoch, step, slots, of, start, agents } => {
                 if self.obeys(epoch, now) {
-                    let bound = self.clock.best().map_or(0, |offset| offset.bound.0);
+                    let bound = self.offset().map_or(0, |offset| offset.bound.0);
                     let (hash, since) = (String::new(), 0);
                     let holding = Holding { step, hash, slots, of, agents, since, bound };
                     self.arm(holding, Nanos(start), now);
@@ -330,12 +335,13 @@ impl Agent {
 
     /// A message to all.
     pub fn commanded(&mut self, command: &ManagerWord, now: Nanos) {
+        self.now = now;
         if !self.obeys(command.epoch, now) {
             return;
         }
         if !command.unheard.contains(&self.id) {
             // never later than it came: a clock may be wrong by its bound
-            let said = self.clock.best().map_or(now, |offset| offset.here(Nanos(command.at)));
+            let said = self.offset().map_or(now, |offset| offset.here(Nanos(command.at)));
             self.watched = self.watched.max(said.min(now));
         }
         match &command.what {
@@ -474,7 +480,7 @@ impl Agent {
         if let Some(why) = self.beyond_ceiling(rate_peak, shares.iter()) {
             return self.stand_down(step, &why);
         }
-        let Some(offset) = self.clock.best() else {
+        let Some(offset) = self.offset() else {
             return self.stand_down(step, "the manager's clock is not known");
         };
         let start = offset.here(start);

@@ -14,6 +14,9 @@ const PROBES_AT_ONCE: u64 = 8;
 const PAUSE_PER_MACHINE: Nanos = Nanos::from_micros(500);
 const PROBE_PAUSE: Nanos = Nanos::from_millis(50);
 const PROBE_PAUSE_LATER: Nanos = Nanos::from_secs(10);
+/// Two clocks part by at most a nanosecond in so many: 100 ppm. RFC 5905 lets what is known of a clock age by
+/// 15 ppm of each; a clock that is being put right runs faster or slower than that for a while.
+const PARTING: u64 = 10_000;
 
 /// One exchange: sent and answered by our clock, received and sent back by the other's.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +38,8 @@ pub struct Offset {
 /// The exchanges with one machine.
 #[derive(Clone, Debug, Default)]
 pub struct ClockEstimate {
-    recent: VecDeque<Offset>,
+    /// What each told, and when it was begun.
+    recent: VecDeque<(Nanos, Offset)>,
     first: Option<Offset>,
     exchanges: u64,
 }
@@ -57,16 +61,21 @@ impl ClockEstimate {
         if self.recent.len() == KEPT {
             self.recent.pop_front();
         }
-        self.recent.push_back(offset);
+        self.recent.push_back((sent, offset));
         self.exchanges += 1;
         if self.exchanges == KEPT as u64 / 4 {
-            self.first = self.best();
+            self.first = self.best(answered);
         }
     }
 
-    /// That of the exchange with the least delay; `None` before the first.
-    pub fn best(&self) -> Option<Offset> {
-        self.recent.iter().min_by_key(|offset| offset.bound).copied()
+    /// That of the exchange which tells most at `now`: its bound is half of the delay, and what the
+    /// clocks may have parted by since. `None` before the first.
+    pub fn best(&self, now: Nanos) -> Option<Offset> {
+        let aged = |(begun, offset): &(Nanos, Offset)| {
+            let parted = Nanos((now - *begun).0 / PARTING);
+            Offset { bound: offset.bound + parted, ..*offset }
+        };
+        self.recent.iter().map(aged).min_by_key(|offset| offset.bound)
     }
 
     pub fn exchanges(&self) -> u64 {
@@ -86,7 +95,7 @@ impl ClockEstimate {
     /// How far the clocks have parted since the first exchanges, in nanoseconds: told, and never
     /// corrected into an instant.
     pub fn drift(&self) -> Option<i64> {
-        let (first, last) = (self.first?, self.recent.back()?);
+        let (first, (_, last)) = (self.first?, self.recent.back()?);
         Some(last.ahead.saturating_sub(first.ahead))
     }
 }
@@ -110,17 +119,21 @@ mod tests {
             ways in prop::collection::vec((0_u64..90_000_000, 0_u64..90_000_000, 0_u64..5_000_000), 1..90),
         ) {
             let mut clock = ClockEstimate::default();
-            let mut now = 10_000_000_000_000_u64;
+            let begin = 10_000_000_000_000_u64;
+            let mut now = begin;
+            // the other clock runs fast by 50 ppm, and is asked for a quarter of an hour
+            let ahead_at = |at: u64| ahead + ((at - begin) / 20_000) as i64;
+            let other = |at: u64| Nanos(at.saturating_add_signed(ahead_at(at)));
             for (there, back, work) in ways {
-                let other = |at: u64| Nanos(at.saturating_add_signed(ahead));
                 clock.add(ClockExchange {
                     sent: Nanos(now),
                     received: other(now + there),
                     returned: other(now + there + work),
                     answered: Nanos(now + there + work + back),
                 });
-                now += 100_000_000;
-                let best = clock.best().unwrap();
+                now += 10_000_000_000;
+                let best = clock.best(Nanos(now)).unwrap();
+                let ahead = ahead_at(now);
                 prop_assert!(best.ahead.abs_diff(ahead) <= best.bound.0, "{best:?} {ahead}");
                 prop_assert!(best.here(other(now)).0.abs_diff(now) <= best.bound.0);
             }
@@ -139,7 +152,11 @@ mod tests {
         clock.add(exchange(1_000, 6_000, 9_000));
         clock.add(exchange(20_000, 21_100, 20_200));
         clock.add(exchange(9, 8, 5));
-        assert_eq!(clock.best(), Some(Offset { ahead: 1_000, bound: Nanos(101) }));
+        let best = |at| clock.best(Nanos(at));
+        assert_eq!(best(21_000), Some(Offset { ahead: 1_000, bound: Nanos(101) }));
+        // a second later the clocks may have parted by 100 µs
+        let later = Offset { ahead: 1_000, bound: Nanos(100_101) };
+        assert_eq!(best(1_000_020_000), Some(later));
         assert_eq!(clock.exchanges(), 2);
     }
 }

@@ -62,9 +62,9 @@ impl FleetWatch {
         self.deeds.pop_front()
     }
 
-    /// How far the manager's clock is ahead of ours; `None` before the first exchange.
-    pub fn offset(&self) -> Option<Offset> {
-        self.clock.best()
+    /// How far the manager's clock is ahead of ours at `now`; `None` before the first exchange.
+    pub fn offset(&self, now: Nanos) -> Option<Offset> {
+        self.clock.best(now)
     }
 
     /// A row of the step that goes on.
@@ -138,7 +138,7 @@ impl FleetWatch {
         }
         match &command.what {
             What::Measuring { step, from } if self.step != Some(*step) => {
-                let Some(offset) = self.clock.best() else { return };
+                let Some(offset) = self.clock.best(now) else { return };
                 self.step = Some(*step);
                 let from = offset.here(Nanos(*from));
                 self.deeds.push_back(WatchDeed::Follow { step: *step, from });
@@ -211,7 +211,7 @@ mod tests {
         watch.commanded(&ManagerWord { epoch: 4, ..word(What::Beat) }, now);
         assert_eq!(said(&mut watch), [WatchDeed::Rest]);
         watch.told(clock(3), now);
-        assert_eq!(watch.offset(), None);
+        assert_eq!(watch.offset(now), None);
         watch.told(clock(4), now);
         watch.commanded(&ManagerWord { epoch: 4, ..word(measuring) }, now);
         assert_eq!(said(&mut watch), [follow]);
