@@ -145,6 +145,8 @@ pub struct Manager {
     epoch: u64,
     wanted: usize,
     step: u64,
+    /// The name of the step's plan.
+    hash: String,
     start: Nanos,
     /// As of the latest look at the clock.
     now: Nanos,
@@ -167,6 +169,7 @@ impl Manager {
             epoch,
             wanted: wanted.min(AGENTS_MAX),
             step: 0,
+            hash: String::new(),
             start: Nanos::NEVER,
             now,
             signed: now,
@@ -247,7 +250,12 @@ impl Manager {
         let this = self.step;
         match message {
             FromAgent::Hello(_) | FromAgent::Clock { .. } | FromAgent::Alive => {}
-            FromAgent::Ready { step, hash: _, workers, bound } if step == this => {
+            FromAgent::Ready { step, hash, .. } if step == this && hash != self.hash => {
+                let why = "it has prepared another plan than it was given: use the same version of \
+                           loadstone on both";
+                self.events.push_back(FleetEvent::Unfit(agent.to_owned(), why.to_owned()));
+            }
+            FromAgent::Ready { step, workers, bound, .. } if step == this => {
                 self.stage(agent, AgentStage::Asked, AgentStage::Ready, |seat| {
                     (seat.workers, seat.bound) = (workers, bound);
                 });
@@ -363,6 +371,7 @@ impl Manager {
     /// Hands the plan out: to each agent in the form that is sealed to it.
     pub fn prepare(&mut self, hash: &str, sealed: &BTreeMap<String, Vec<u8>>) {
         self.step += 1;
+        hash.clone_into(&mut self.hash);
         self.measuring = None;
         self.offers.clear();
         let (epoch, step) = (self.epoch, self.step);

@@ -116,6 +116,25 @@ fn a_manager_that_is_too_slow_for_four_seconds_loses_no_row() {
     }
 }
 
+#[test]
+fn an_agent_that_has_prepared_another_plan_is_unfit() {
+    let now = Nanos::from_secs(50);
+    let answer = |hash: &str| {
+        let mut manager = Manager::new(2, 1, now);
+        let hello = Hello { protocol: PROTOCOL, ..Hello::default() };
+        manager.heard("A0", FromAgent::Hello(hello), now);
+        manager.prepare("new", &BTreeMap::new());
+        let hash = hash.to_owned();
+        manager.heard("A0", FromAgent::Ready { step: 1, hash, workers: 1, bound: 0 }, now);
+        std::iter::from_fn(|| manager.event()).last()
+    };
+    assert_eq!(answer("new"), Some(FleetEvent::Ready));
+    let Some(FleetEvent::Unfit(agent, why)) = answer("old") else {
+        panic!("another plan than the manager's is carried out");
+    };
+    assert!(agent == "A0" && why.contains("another plan"), "{why}");
+}
+
 /// A manager of one agent, which runs as another manager set it off.
 fn adopting(now: Nanos) -> Manager {
     let mut manager = Manager::new(2, 1, now);
