@@ -1,6 +1,9 @@
 //! Who sends which arrival: a table of slots. Arrival k belongs to slot k mod S, and every slot to one
 //! worker of the fleet, in proportion to the workers' weights.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 /// Slots for each worker where weights differ: a weight is kept to within a sixteenth.
 const SLOTS_PER_WORKER: u32 = 16;
 
@@ -14,31 +17,31 @@ pub struct SlotTable {
 }
 
 impl SlotTable {
-    /// A table for workers of these weights, each above zero. Slot after slot goes to the worker who
-    /// is furthest behind what its weight is worth, so that not only the whole table but each run of
-    /// arrivals is divided as the weights are. Of equals the first is served: the table is a function
-    /// of the weights alone.
+    /// A table for workers of these weights, each above zero. The next slot goes to the worker whose
+    /// next one is due first, where the n-th of a worker is due at (n - ½) / weight (as Sainte-Laguë's
+    /// method deals seats), so that not only the whole table but each run of arrivals is divided as the
+    /// weights are. Of equals the first is served: the table is a function of the weights alone.
     ///
     /// Equal weights give as many slots as workers: worker w has the arrivals that leave the
     /// remainder w, as the workers of one process have.
     pub fn new(weights: &[f64]) -> SlotTable {
         let workers = weights.len() as u32;
         let first = weights.first().copied().unwrap_or(1.0);
-        let even = weights.iter().all(|weight| (weight - first).abs() <= first * 1e-6);
-        let of = if even { workers } else { (workers * SLOTS_PER_WORKER).next_power_of_two() };
-        let sum: f64 = weights.iter().sum();
+        if weights.iter().all(|weight| (weight - first).abs() <= first * 1e-6) {
+            let slots = (0..workers).map(|worker| vec![worker]).collect();
+            return SlotTable { of: workers, slots };
+        }
+        let of = (workers * SLOTS_PER_WORKER).next_power_of_two();
         let mut slots = vec![Vec::new(); weights.len()];
+        // the bits of numbers above zero are in the order of the numbers
+        let due = |had: usize, worker: usize| ((had as f64 + 0.5) / weights[worker]).to_bits();
+        let mut next: BinaryHeap<_> =
+            (0..weights.len()).map(|worker| Reverse((due(0, worker), worker))).collect();
         for slot in 0..of {
-            let behind = |worker: &usize| {
-                let due = weights[*worker] / sum * f64::from(slot + 1);
-                due - slots[*worker].len() as f64
-            };
-            // of equals the last is the maximum: from behind, so that it is the first
-            let next =
-                (0..weights.len()).rev().max_by(|one, other| behind(one).total_cmp(&behind(other)));
-            if let Some(next) = next {
-                slots[next].push(slot);
-            }
+            let mut turn = next.peek_mut().expect("workers of different weights are several");
+            let worker = turn.0.1;
+            slots[worker].push(slot);
+            turn.0.0 = due(slots[worker].len(), worker);
         }
         SlotTable { of, slots }
     }
@@ -63,6 +66,19 @@ mod tests {
         assert_eq!(table.slots[1].len(), 11);
         let gaps: Vec<u32> = table.slots[1].windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(gaps.iter().all(|gap| (2..=4).contains(gap)), "{gaps:?}");
+    }
+
+    /// By a look at every worker for each slot this would take minutes.
+    #[test]
+    fn a_table_of_twenty_thousand_workers_is_soon_made() {
+        let weights: Vec<f64> = (0..20_000).map(|worker| f64::from(1 + worker % 2)).collect();
+        let table = SlotTable::new(&weights);
+        assert_eq!(table.of, 1 << 19);
+        let of = |rest: usize| table.slots.iter().skip(rest).step_by(2).map(Vec::len).sum::<usize>();
+        assert_eq!(of(0) + of(1), 1 << 19);
+        assert!(of(0).abs_diff((1 << 19) / 3) <= 10_000, "{}", of(0));
+        let even = SlotTable::new(&vec![1.0; 1 << 20]);
+        assert_eq!((even.of, &even.slots[9][..]), (1 << 20, &[9][..]));
     }
 
     proptest! {

@@ -293,8 +293,8 @@ fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, AgentShare
     // more workers than there are users or connections would have nothing to do
     let workers_of = |workers: u32| if wanted > units { 1 } else { workers.max(1) };
     let mut weights = Vec::new();
+    let known = seats.values().all(|seat| seat.hello.calls_per_core > 0.0);
     for seat in seats.values() {
-        let known = seats.values().all(|seat| seat.hello.calls_per_core > 0.0);
         let weight = if known { seat.hello.calls_per_core } else { 1.0 };
         weights.extend((0..workers_of(seat.workers)).map(|_| weight));
     }

@@ -59,27 +59,43 @@ struct Division {
     heirs: Vec<Vec<Vec<u32>>>,
 }
 
-/// Divides slots over the workers of several heirs, as the weights are. They are cut finer where there
-/// are fewer of them than it takes.
-fn divide((slots, of): (&[u32], u32), heirs: &[Vec<f64>]) -> Division {
-    let weights: Vec<f64> = heirs.iter().flatten().copied().collect();
-    let table = SlotTable::new(&weights);
-    let mut owner = vec![0; table.of as usize];
-    for (worker, places) in table.slots.iter().enumerate() {
-        places.iter().for_each(|place| owner[*place as usize] = worker);
+/// Who shares what a lost agent leaves.
+struct Heirs {
+    /// Workers of each.
+    workers: Vec<usize>,
+    /// The worker, of all heirs', who has each slot of a table by their weights.
+    owner: Vec<usize>,
+}
+
+impl Heirs {
+    /// `weights`: of each worker of each heir.
+    fn new(weights: &[Vec<f64>]) -> Heirs {
+        let all: Vec<f64> = weights.iter().flatten().copied().collect();
+        let table = SlotTable::new(&all);
+        let mut owner = vec![0; table.of as usize];
+        for (worker, places) in table.slots.iter().enumerate() {
+            places.iter().for_each(|place| owner[*place as usize] = worker);
+        }
+        Heirs { workers: weights.iter().map(Vec::len).collect(), owner }
     }
-    let even = slots.len().is_multiple_of(owner.len());
-    let fits = of.checked_mul(table.of).is_some_and(|finer| finer <= SLOTS_MAX)
-        && slots.len() * owner.len() <= PIECES_MAX;
-    let cut = if even || !fits { 1 } else { table.of };
-    let pieces = (0..cut).flat_map(|round| slots.iter().map(move |slot| slot + of * round));
-    let mut each = vec![Vec::new(); weights.len()];
-    for (piece, worker) in pieces.zip(owner.iter().cycle()) {
-        each[*worker].push(piece);
+
+    /// Divides slots over the workers as the weights are. They are cut finer where there are fewer of
+    /// them than it takes.
+    fn divide(&self, (slots, of): (&[u32], u32)) -> Division {
+        let table = self.owner.len();
+        let even = slots.len().is_multiple_of(table);
+        let fits = of.checked_mul(table as u32).is_some_and(|finer| finer <= SLOTS_MAX)
+            && slots.len() * table <= PIECES_MAX;
+        let cut = if even || !fits { 1 } else { table as u32 };
+        let pieces = (0..cut).flat_map(|round| slots.iter().map(move |slot| slot + of * round));
+        let mut each = vec![Vec::new(); self.workers.iter().sum()];
+        for (piece, worker) in pieces.zip(self.owner.iter().cycle()) {
+            each[*worker].push(piece);
+        }
+        let mut each = each.into_iter();
+        let heirs = self.workers.iter().map(|workers| each.by_ref().take(*workers).collect());
+        Division { of: of * cut, heirs: heirs.collect() }
     }
-    let mut each = each.into_iter();
-    let heirs = heirs.iter().map(|workers| each.by_ref().take(workers.len()).collect());
-    Division { of: of * cut, heirs: heirs.collect() }
 }
 
 impl Merge {
@@ -101,8 +117,9 @@ impl Merge {
             return;
         }
         let weights: Vec<Vec<f64>> = heirs.iter().map(|row| self.ledgers[*row].weights()).collect();
+        let shared = Heirs::new(&weights);
         for part in self.ledgers[lost].leave() {
-            let division = divide(part.share.slots(), &weights);
+            let division = shared.divide(part.share.slots());
             for (to, slots) in heirs.iter().zip(division.heirs) {
                 let all: Vec<u32> = sorted(slots.iter().flatten().copied());
                 let Ok(share) = Share::of_slots(&all, division.of) else { continue };
@@ -192,6 +209,10 @@ mod tests {
     use super::*;
     use plan::{Arrivals, Think};
     use units::Rate;
+
+    fn divide(slots: (&[u32], u32), heirs: &[Vec<f64>]) -> Division {
+        Heirs::new(heirs).divide(slots)
+    }
 
     fn owners(division: &Division) -> Vec<usize> {
         let of = |workers: &Vec<Vec<u32>>| workers.iter().map(Vec::len).sum::<usize>();
