@@ -307,8 +307,7 @@ impl Agent {
             ToAgent::Arm { epoch, step, slots, of, start, agents } => {
                 if self.obeys(epoch, now) {
                     let bound = self.offset().map_or(0, |offset| offset.bound.0);
-                    let (hash, since) = (String::new(), 0);
-                    let holding = Holding { step, hash, slots, of, agents, since, bound };
+                    let holding = Holding { step, slots, of, agents, bound, ..Holding::default() };
                     self.arm(holding, Nanos(start), now);
                 }
             }
@@ -384,6 +383,7 @@ impl Agent {
         let held = self.held.as_ref().filter(|_| counted);
         held.map_or_else(Holding::default, |(holding, start)| Holding {
             since: (now - *start).0,
+            taken: self.taken.values().filter(|refused| refused.is_none()).count() as u32,
             ..holding.clone()
         })
     }
@@ -691,8 +691,9 @@ mod tests {
         assert!(matches!(last(Some(250.0), &half), Some(FromAgent::StoodDown { .. })));
     }
 
-    /// What an agent with a third of the load answers when a sixth of it is offered beside that.
-    fn refusal_of_a_sixth(rate_max: f64) -> Option<String> {
+    /// What an agent with a third of the load answers when a sixth of it is offered beside that, and
+    /// how many parts it says then that it has taken.
+    fn offered_a_sixth(rate_max: f64) -> (Option<String>, u32) {
         let mut agent = armed(Some(rate_max), &[vec![1]], 3);
         let what = What::Go { step: 1 };
         agent.commanded(&ManagerWord { epoch: 1, at: NOW.0, unheard: vec![], what }, NOW);
@@ -702,13 +703,19 @@ mod tests {
         let Some(FromAgent::Taken { refused, .. }) = last_said(&mut agent) else {
             panic!("it does not answer");
         };
-        refused
+        agent.told(ToAgent::Recall { epoch: 1 }, NOW);
+        let Some(FromAgent::Held(holding)) = last_said(&mut agent) else {
+            panic!("it does not say what it holds");
+        };
+        (refused, holding.taken)
     }
 
     #[test]
     fn a_part_that_is_cut_finer_does_not_shrink_its_own() {
-        let why = refusal_of_a_sixth(450.0).expect("333/s and 167/s are more than it may");
-        assert!(why.contains("is 500/s"), "{why}");
-        assert_eq!(refusal_of_a_sixth(501.0), None);
+        let (why, taken) = offered_a_sixth(450.0);
+        let why = why.expect("333/s and 167/s are more than it may");
+        assert!(why.contains("is 500/s") && taken == 0, "{why}");
+        // whoever takes its run over is told of the part
+        assert_eq!(offered_a_sixth(501.0), (None, 1));
     }
 }

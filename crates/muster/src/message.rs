@@ -88,6 +88,8 @@ pub struct Holding {
     /// The slots of each of its workers, of so many.
     pub slots: Vec<Vec<u32>>,
     pub of: u32,
+    /// Parts of lost agents that it took over beside them.
+    pub taken: u32,
     /// How many agents carry the step out.
     pub agents: u32,
     /// How long ago the step began, in nanoseconds.

@@ -17,7 +17,7 @@ use crate::run::threads::{DriverCost, Watcher};
 use anyhow::{Context, Result, bail};
 use engine::{Setup, Share};
 use muster::manager::FleetEvent;
-use muster::message::Final;
+use muster::message::{Final, Holding};
 use muster::slots::SlotTable;
 use plan::{Plan, Secrets};
 use record::run::PathRecord;
@@ -210,6 +210,28 @@ const PARTS_MAX: u32 = 1 << 24;
 /// Stands for the agents that are gone with their manager.
 const GONE: &str = "gone";
 
+/// Why what agents hold cannot be taken over as a run of the plan with this hash; `None`: it can.
+fn unadoptable<'a>(
+    mut held: impl Iterator<Item = &'a Holding>,
+    hash: &str,
+) -> Option<String> {
+    held.find_map(|holding| match holding {
+        Holding { hash: other, .. } if other != hash => Some(
+            "the agents hold a run of another plan: give the words that its manager was given".into(),
+        ),
+        Holding { of, .. } if *of > PARTS_MAX => {
+            Some(format!("an agent speaks of {of} parts of the load: no fleet has so many"))
+        }
+        // its rows count what it took, and what was whose from when on only its manager knew
+        Holding { taken: 1.., .. } => Some(
+            "parts of a lost agent were given to others, and only the manager that gave them knew which: \
+             this run cannot be taken over"
+                .into(),
+        ),
+        _ => None,
+    })
+}
+
 /// Takes over a run whose manager is gone: its first instant by our clock, and the parts of the load.
 /// A part that nobody holds is that of [`GONE`].
 fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
@@ -222,12 +244,9 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
     let Some((_, first)) = held.first() else {
         bail!("no agent holds a run: its manager ended, or the agents were restarted");
     };
-    if held.iter().any(|(_, holding)| holding.hash != plan_hash(plan)) {
-        bail!("the agents hold a run of another plan: give the words that its manager was given");
-    }
     let of = first.of;
-    if of > PARTS_MAX {
-        bail!("an agent speaks of {of} parts of the load: no fleet has so many");
+    if let Some(why) = unadoptable(held.iter().map(|(_, holding)| holding), &plan_hash(plan)) {
+        bail!(why);
     }
     // whoever answered last did so nearest to this instant
     let since = held.iter().map(|(_, holding)| holding.since).max().unwrap_or(0);
@@ -390,4 +409,26 @@ fn facts(
     }
     let (server, moved) = (wire.server_version(), merge.part_moves());
     FleetFacts { server, agents, moved, budgets: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_whose_parts_were_moved_is_not_taken_over() {
+        let holding = |hash: &str, of, taken| Holding {
+            step: 1,
+            hash: hash.to_owned(),
+            slots: vec![vec![0]],
+            of,
+            taken,
+            ..Holding::default()
+        };
+        let why = |second: Holding| unadoptable([&holding("a", 3, 0), &second].into_iter(), "a");
+        assert_eq!(why(holding("a", 3, 0)), None);
+        assert!(why(holding("b", 3, 0)).unwrap().contains("another plan"));
+        assert!(why(holding("a", PARTS_MAX + 1, 0)).unwrap().contains("parts of the load"));
+        assert!(why(holding("a", 3, 1)).unwrap().contains("cannot be taken over"));
+    }
 }
