@@ -68,7 +68,7 @@ const WORK_MAX: u64 = 50_000_000_000;
 /// The sequence for a set of the same name, size and seed.
 ///
 /// # Errors
-/// More requests than SURGE's counts give, or than [`REQUESTS_MAX`].
+/// More requests than SURGE's counts give, or than [`REQUESTS_MAX`], in all or for one file.
 pub fn sequence(
     spec: Spec,
     options: &SequenceOptions,
@@ -76,6 +76,15 @@ pub fn sequence(
 ) -> Result<Sequence, SequenceError> {
     if options.requests.is_some_and(|requests| requests > REQUESTS_MAX) {
         return Err(SequenceError(format!("a sequence has {REQUESTS_MAX} requests at most")));
+    }
+    // no sum of what is below it goes beyond 64 bits
+    if matches!(spec, Spec::Surge { .. }) && options.top > REQUESTS_MAX {
+        let text = format!(
+            "{} requests for the most popular file alone, and {REQUESTS_MAX} is the most for all: \
+             lower the top count",
+            options.top
+        );
+        return Err(SequenceError(text));
     }
     let stream = &mut seed.stream(Purpose::Sequence, 0);
     let requests = options.requests.unwrap_or(REQUESTS);

@@ -171,6 +171,18 @@ fn requests_end_the_sequence_where_they_were_asked_to() {
 }
 
 #[test]
+fn a_top_count_beyond_every_sequence_is_refused() {
+    let spec = Spec::Surge { files: 2_000 };
+    for top in [REQUESTS_MAX + 1, u64::MAX / 2, u64::MAX] {
+        for matching in [Matching::Groups, Matching::Requests] {
+            let options = SequenceOptions { top, matching, ..OPTIONS };
+            let why = sequence(spec, &options, Seed(1)).unwrap_err().to_string();
+            assert!(why.contains(&format!("{top} requests for the most popular file")), "{why}");
+        }
+    }
+}
+
+#[test]
 fn sessions_hold_every_step_once() {
     let (_, surge) = made(Spec::Surge { files: 100 }, &SequenceOptions { top: 300, ..OPTIONS }, 1);
     let sessions = surge.sessions(7);
