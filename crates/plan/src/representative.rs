@@ -4,7 +4,7 @@
 use crate::{
     Arrivals, Load, Plan, SessionPlan, Specweb99Plan, TargetPlan, Think, Visit, VisitGroup,
 };
-use fileset::{Matching, Sequence, SequenceOptions, SequenceStep, Spec};
+use fileset::{Matching, REQUESTS_MAX, Sequence, SequenceOptions, SequenceStep, Spec};
 use std::collections::HashMap;
 use units::{Nanos, ParseError, Rate, Seed, parse_count, parse_duration, quoted};
 use url::Url;
@@ -42,12 +42,14 @@ pub struct FileLoad {
     users: u32,
     /// Connections over which a user gets what a page has in it.
     connections: u32,
+    /// SURGE's requests for the most popular file.
+    top: u64,
     /// SPECweb99's dynamic operations too.
     dynamic: bool,
 }
 
 /// The names and what stands behind them, for messages.
-pub const NAMES: &str = "surge-like[:users=N,files=N,connections=N], specweb99-like[:connections=N,mix=full|static], \
+pub const NAMES: &str = "surge-like[:users=N,files=N,connections=N,top=N], specweb99-like[:connections=N,mix=full|static], \
                          webstone-like[:clients=N], webbench-like[:clients=N,files=N] or \
                          s-client-like[:sockets=N,timeout=TIME]";
 
@@ -61,7 +63,7 @@ pub fn parse_representative(text: &str) -> Result<Representative, ParseError> {
     };
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     let keys: &[&str] = match name {
-        "surge-like" => &["users", "files", "connections"],
+        "surge-like" => &["users", "files", "connections", "top"],
         "specweb99-like" => &["connections", "mix"],
         "webstone-like" => &["clients"],
         "webbench-like" => &["clients", "files"],
@@ -104,7 +106,15 @@ pub fn parse_representative(text: &str) -> Result<Representative, ParseError> {
         return Err(bad(format!("connections of a user are 1 to {CONNECTIONS_MAX}")));
     }
     let (users, connections) = (users as u32, connections as u32);
-    Ok(Representative::Files(FileLoad { spec, users, connections, dynamic }))
+    let top = match (spec, given.get("top")) {
+        (_, Some(top)) => *top,
+        (Spec::Surge { files }, None) => files * TOP_PER_FILE,
+        _ => 1,
+    };
+    if !(1..=REQUESTS_MAX).contains(&top) {
+        return Err(bad(format!("top is a number from 1 to {REQUESTS_MAX}")));
+    }
+    Ok(Representative::Files(FileLoad { spec, users, connections, top, dynamic }))
 }
 
 /// `sockets=65,timeout=500ms`; the paper's time is 500 ms, longer than any round trip of its network.
@@ -175,15 +185,16 @@ impl FileLoad {
             return Specweb99Plan::apply(plan, &folder(base), self.users, seed, self.dynamic);
         }
         let surge = matches!(self.spec, Spec::Surge { .. });
-        let top = match self.spec {
-            Spec::Surge { files } => files * TOP_PER_FILE,
-            _ => 1,
-        };
         let requests = (!surge).then_some(REQUESTS);
-        let options =
-            SequenceOptions { top, matching: Matching::Groups, off_times: surge, requests };
-        let sequence = fileset::sequence(self.spec, &options, Seed(seed))
-            .map_err(|error| error.to_string())?;
+        let options = SequenceOptions {
+            top: self.top,
+            matching: Matching::Groups,
+            off_times: surge,
+            requests,
+        };
+        let sequence = fileset::sequence(self.spec, &options, Seed(seed)).map_err(|error| {
+            if surge { format!("{error} (top={})", self.top) } else { error.to_string() }
+        })?;
         match self.spec {
             Spec::Surge { .. } => self.of_users(plan, &sequence, base)?,
             Spec::Webstone | Spec::Webbench { .. } | Spec::Specweb99 { .. } => {
@@ -312,6 +323,26 @@ mod tests {
         assert!(groups.clone().any(|group| group.targets.len() > 1), "embedded files");
     }
 
+    /// By itself a set of so many files has more requests than are put in order.
+    #[test]
+    fn a_large_set_has_a_lower_top_count() {
+        let base: Url = "http://h/".parse().unwrap();
+        let mut plan = Plan::for_url(base.clone());
+        let large = parse_representative("surge-like:users=3,files=200000").unwrap();
+        let why = large.apply(&mut plan, &base, 1).unwrap_err();
+        assert!(why.contains("the top count") && why.ends_with("(top=2000000)"), "{why}");
+        let plan = made("surge-like:users=3,files=200000,top=500");
+        assert!(plan.targets.len() <= 200_000, "{}", plan.targets.len());
+        let steps = |text: &str| match made(text).load {
+            Load::Closed { session: Some(session), .. } => {
+                session.visits.iter().map(|visit| visit.groups.len()).sum::<usize>()
+            }
+            other => panic!("{other:?}"),
+        };
+        let (few, many) = (steps("surge-like:files=50,top=50"), steps("surge-like:files=50"));
+        assert!(few * 5 < many, "{few} {many}");
+    }
+
     #[test]
     fn specweb99_has_its_operations_as_targets() {
         let plan = made("specweb99-like:connections=20");
@@ -353,7 +384,9 @@ mod tests {
     fn what_is_no_workload_is_named() {
         for (text, says) in [
             ("surge", "no such model; there are surge-like"),
-            ("surge-like:clients=3", "surge-like has users, files, connections"),
+            ("surge-like:clients=3", "surge-like has users, files, connections, top"),
+            ("surge-like:top=0", "top is a number from 1 to 10000000"),
+            ("webstone-like:top=9", "webstone-like has clients"),
             ("surge-like:users=0", "users is a number from 1"),
             ("surge-like:connections=17", "connections of a user are 1 to 16"),
             ("surge-like:files=3", "files must be 10 to"),
