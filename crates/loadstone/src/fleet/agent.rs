@@ -179,7 +179,7 @@ impl AgentPost {
                     Ok(ready) => Ok(ReadyFacts {
                         hash: ready.hash.clone(),
                         workers: ready.prepared.workers,
-                        rate_peak: rate_peak(&ready.prepared.plan),
+                        rate_peak: rate_peak(&ready.prepared.plan).ok(),
                     }),
                     Err(why) => Err(why.clone()),
                 };
@@ -270,12 +270,9 @@ impl Consent<'_> {
             }
         }
         // an open load's part is held against the ceiling when it is known
-        if let (Some(most), None) = (self.rate_max, rate_peak(plan)) {
-            return Err(format!(
-                "its operator allows {}, and a closed loop calls as fast as the server answers: give \
-                 --rate, or see --rate-max",
-                units::show::rate(most)
-            ));
+        if let (Some(most), Err(why)) = (self.rate_max, rate_peak(plan)) {
+            let most = units::show::rate(most);
+            return Err(format!("its operator allows {most}, and {why}, or see --rate-max"));
         }
         Ok(())
     }

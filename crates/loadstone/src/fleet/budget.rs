@@ -1,7 +1,7 @@
 //! Budgets: how much all machines together may ask of a host.
 
 use crate::args::HostBudget;
-use crate::run::peak::lane_peak;
+use crate::run::peak::{RateUnknown, lane_peak};
 use plan::Plan;
 use sample::BudgetFacts;
 use units::show;
@@ -23,12 +23,9 @@ pub(super) fn check(plan: &Plan, budgets: &[HostBudget]) -> Result<Vec<BudgetFac
     let lanes = plan.lanes();
     let held = |(host, most): &HostBudget| {
         let all = lanes.iter().filter(|lane| calls(lane, host)).map(lane_peak);
-        let Some(asked) = all.sum::<Option<f64>>() else {
-            return Err(format!(
-                "--budget {host}={}: a closed loop calls as fast as the server answers: give --rate",
-                show::rate(most.0)
-            ));
-        };
+        let asked: Result<f64, RateUnknown> = all.sum();
+        let asked =
+            asked.map_err(|why| format!("--budget {host}={}: {why}", show::rate(most.0)))?;
         if asked > most.0 {
             return Err(format!(
                 "--budget {host}={}: the plan asks for {} of all agents together",

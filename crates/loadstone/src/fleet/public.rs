@@ -23,7 +23,10 @@ fn beyond(plan: &Plan, agents: usize) -> Option<String> {
     let (mut rate, mut users) = (0.0, 0);
     for lane in plan.lanes() {
         match &lane.load {
-            Load::Open { .. } => rate += lane_peak(&lane).unwrap_or(0.0),
+            Load::Open { .. } => match lane_peak(&lane) {
+                Ok(more) => rate += more,
+                Err(why) => return Some(format!("calls from {agents} machines ({why})")),
+            },
             Load::Closed { users: more, .. } => users += u64::from(*more),
         }
     }

@@ -171,7 +171,7 @@ const OF_A_CONNECTION: f64 = 7.0;
 /// first response's content in bytes. A request is a packet and its acknowledgement, of a response every
 /// second packet is acknowledged.
 pub(super) fn crowded(plan: &Plan, length: u64) -> Option<String> {
-    let calls = rate_peak(plan)?;
+    let calls = rate_peak(plan).ok()?;
     let alone =
         plan.connection.calls.map_or(0.0, |calls| OF_A_CONNECTION / f64::from(calls.max(1)));
     let of_a_call = 2.0 + 1.5 * (length as f64 / SEGMENT).ceil().max(1.0) + alone;

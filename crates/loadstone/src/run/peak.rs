@@ -1,5 +1,6 @@
 //! The highest rate that a plan reaches.
 
+use plan::journey::{Journey, JourneyPart, JourneyPlan};
 use plan::{Arrivals, Load, Plan, SessionPlan};
 use units::Nanos;
 
@@ -24,21 +25,72 @@ fn session_calls(session: &SessionPlan) -> usize {
     visits.or(lengths).unwrap_or(session.calls as usize)
 }
 
-/// The most calls a second of a load alone ([`Plan::lanes`]); `None`: a closed loop has no rate. A
-/// session or a journey counts with all of its calls.
-pub(crate) fn lane_peak(lane: &Plan) -> Option<f64> {
-    let Load::Open { arrivals, session, .. } = &lane.load else { return None };
-    let calls = match (&lane.journeys, session) {
-        (Some(journeys), _) => journeys.steps().len(),
-        (None, Some(session)) => session_calls(session),
-        (None, None) => 1,
-    };
-    let staged = lane.stages.as_ref().map(|stages| stages.levels.highest());
-    Some(staged.unwrap_or_else(|| peak(arrivals)) * calls.max(1) as f64)
+/// Why nobody knows how many calls a second a load makes. Its text says what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RateUnknown {
+    ClosedLoop,
+    Script,
 }
 
-/// The highest rate that all machines together reach; `None`: a closed loop has none.
-pub(crate) fn rate_peak(plan: &Plan) -> Option<f64> {
+impl std::fmt::Display for RateUnknown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            RateUnknown::ClosedLoop => {
+                "a closed loop calls as fast as the server answers: give --rate"
+            }
+            RateUnknown::Script => {
+                "a journey that is a script has no rate that is known: write its steps into the plan"
+            }
+        })
+    }
+}
+
+/// The most times that the steps of these parts are made, all rounds of loops included.
+fn rounds(parts: &[JourneyPart]) -> f64 {
+    let made = |part: &JourneyPart| match part {
+        JourneyPart::Step(step) => f64::from(step.guard.repeat.1),
+        JourneyPart::Block(block) => f64::from(block.guard.repeat.1) * rounds(&block.parts),
+    };
+    parts.iter().map(made).sum()
+}
+
+/// Calls of the longest iteration of those journeys that are made at all.
+fn journey_calls(plan: &JourneyPlan) -> Result<f64, RateUnknown> {
+    let calls = |journey: &Journey| {
+        if journey.script.is_some() {
+            return Err(RateUnknown::Script);
+        }
+        // a login that has expired is made anew, and then the step once more
+        let each = if journey.refresh.is_some() { 3.0 } else { 1.0 };
+        Ok(each * rounds(&journey.parts))
+    };
+    let made = plan.journeys.iter().filter(|journey| journey.weight > 0.0);
+    made.map(calls).try_fold(0.0, |most, calls| Ok(calls?.max(most)))
+}
+
+/// The most calls a second of a load alone ([`Plan::lanes`]). A session or a journey counts with all of
+/// its calls.
+///
+/// # Errors
+/// A load of which nobody knows it.
+pub(crate) fn lane_peak(lane: &Plan) -> Result<f64, RateUnknown> {
+    let Load::Open { arrivals, session, .. } = &lane.load else {
+        return Err(RateUnknown::ClosedLoop);
+    };
+    let calls = match (&lane.journeys, session) {
+        (Some(journeys), _) => journey_calls(journeys)?,
+        (None, Some(session)) => session_calls(session) as f64,
+        (None, None) => 1.0,
+    };
+    let staged = lane.stages.as_ref().map(|stages| stages.levels.highest());
+    Ok(staged.unwrap_or_else(|| peak(arrivals)) * calls.max(1.0))
+}
+
+/// The highest rate that all machines together reach.
+///
+/// # Errors
+/// A plan with a load of which nobody knows it.
+pub(crate) fn rate_peak(plan: &Plan) -> Result<f64, RateUnknown> {
     plan.lanes().iter().map(lane_peak).sum()
 }
 
@@ -58,9 +110,43 @@ mod tests {
     fn the_highest_stage_and_every_call_of_a_session_count() {
         let mut staged = plan(1.0, None);
         staged.set_stages(plan::stages::parse_stages("10s:300/s, 10s:20/s").unwrap());
-        assert_eq!(rate_peak(&staged), Some(300.0));
+        assert_eq!(rate_peak(&staged), Ok(300.0));
         let session = SessionPlan::of(5, Think::None);
-        assert_eq!(rate_peak(&plan(10.0, Some(session))), Some(50.0));
+        assert_eq!(rate_peak(&plan(10.0, Some(session))), Ok(50.0));
+    }
+
+    fn journeys(text: &str) -> Plan {
+        let plan = format!("url = 'http://a.example/'\n[load]\nrate = '2/s'\n{text}");
+        plan::from_toml(&plan, &plan::NoFiles).unwrap()
+    }
+
+    #[test]
+    fn every_round_of_a_journey_counts() {
+        let text = "[[journey]]\nname = 'j'\n[[journey.step]]\nname = 'a'\nurl = '/a'\nrepeat = 1000\n\
+            [[journey.step]]\nname = 'b'\nrepeat = '2..3'\n\
+            [[journey.step.step]]\nname = 'c'\nurl = '/c'\nrepeat = 5\n";
+        assert_eq!(rate_peak(&journeys(text)), Ok(2.0 * 1_015.0));
+        // an arrival makes one of several journeys: the longest, at worst
+        let two = format!("{text}[[journey]]\nname = 'k'\n[[journey.step]]\nname = 'd'\nurl = '/d'\n");
+        assert_eq!(rate_peak(&journeys(&two)), Ok(2.0 * 1_015.0));
+        let mut expiring = journeys(text);
+        let refresh = plan::journey::Refresh { statuses: vec![(401, 401)], row: 0 };
+        expiring.journeys.as_mut().unwrap().journeys[0].refresh = Some(refresh);
+        assert_eq!(rate_peak(&expiring), Ok(6.0 * 1_015.0));
+    }
+
+    #[test]
+    fn nobody_knows_how_often_a_script_calls() {
+        let mut scripted = journeys("[[journey]]\nname = 'j'\n[[journey.step]]\nname = 'a'\nurl = '/a'\n");
+        let script = plan::ScriptPlan { name: "j.lua".into(), text: Vec::new(), args: Vec::new() };
+        let program = plan::journey::JourneyProgram {
+            script,
+            servers: Vec::new(),
+            feeders: Vec::new(),
+            first_row: 0,
+        };
+        scripted.journeys.as_mut().unwrap().journeys[0].script = Some(program);
+        assert_eq!(rate_peak(&scripted), Err(RateUnknown::Script));
     }
 
     #[test]
