@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use units::Nanos;
+use url::Url;
 
 /// Longest that the machine goes without being called.
 const TURN: Duration = Duration::from_millis(20);
@@ -256,18 +257,14 @@ struct Consent<'a> {
 }
 
 impl Consent<'_> {
-    fn check(&self, plan: &Plan) -> Result<(), String> {
-        let journeys = plan.journeys.as_ref();
-        let scripted = plan.script.is_some() || journeys.is_some_and(|it| it.is_scripted());
-        if scripted && !self.scripts {
+    /// `met`: hosts that the first call was redirected to, as URLs.
+    fn check(&self, plan: &Plan, met: &[Url]) -> Result<(), String> {
+        let scripted = plan.journeys.as_ref().is_some_and(|it| it.is_scripted());
+        if (plan.script.is_some() || scripted) && !self.scripts {
             return Err("its operator did not allow scripts: start it with --allow-scripts".into());
         }
-        let further = journeys.into_iter().flat_map(|it| it.further_servers());
-        for url in plan.targets.iter().map(|target| &target.url).chain(further) {
-            let host = url.host_str().unwrap_or_default();
-            if !self.hosts.is_empty() && !self.hosts.iter().any(|known| known == host) {
-                return Err(format!("its operator did not allow the target {host}: see --targets"));
-            }
+        if !self.hosts.is_empty() {
+            self.check_places(plan, met)?;
         }
         // an open load's part is held against the ceiling when it is known
         if let (Some(most), Err(why)) = (self.rate_max, rate_peak(plan)) {
@@ -275,6 +272,41 @@ impl Consent<'_> {
             return Err(format!("its operator allows {most}, and {why}, or see --rate-max"));
         }
         Ok(())
+    }
+}
+
+impl Consent<'_> {
+    fn allows(&self, host: &str) -> bool {
+        // an IPv6 address stands in brackets in a URL
+        let bare = |host: &str| host.trim_matches(['[', ']']).to_owned();
+        self.hosts.iter().any(|known| bare(known) == bare(host))
+    }
+
+    /// Whether all that the plan may open a connection to was allowed.
+    fn check_places(&self, plan: &Plan, met: &[Url]) -> Result<(), String> {
+        let refused =
+            |what: String| Err(format!("its operator did not allow {what}: see --targets"));
+        let (journeys, connection) = (plan.journeys.as_ref(), &plan.connection);
+        let further = journeys.into_iter().flat_map(|it| it.further_servers());
+        let targets = plan.targets.iter().map(|target| &target.url);
+        for url in targets.chain(further).chain(&connection.proxy).chain(met) {
+            let host = url.host_str().unwrap_or_default();
+            if !self.allows(host) {
+                return refused(format!("the target {host}"));
+            }
+        }
+        if let Some(socket) = &connection.unix {
+            return refused(format!("the Unix socket {}", socket.display()));
+        }
+        for rule in &connection.resolve {
+            if !self.allows(&rule.address.to_string()) {
+                return refused(format!("the address {} for {}", rule.address, rule.host));
+            }
+        }
+        match journeys.and_then(|it| it.step_to_anywhere()) {
+            Some(step) => refused(format!("the step {}, whose values say where it goes", step.name)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -293,7 +325,7 @@ fn ready(bytes: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPla
     if let Some(why) = refusal(&plan) {
         return Err(why.into());
     }
-    consent.check(&plan)?;
+    consent.check(&plan, &parcel.met()?)?;
     let prepared = parcel.prepare(&plan).map_err(|error| format!("{error:#}"))?;
     Ok(Box::new(ReadyPlan { prepared, hash: own }))
 }
@@ -403,4 +435,47 @@ impl Watcher for Reporter {
     }
 
     fn end(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn consent(text: &str, met: &[&str]) -> Result<(), String> {
+        let plan = plan::from_toml(&format!("url = 'http://a.example/'\n{text}"), &plan::NoFiles);
+        let met: Vec<Url> = met.iter().map(|url| url.parse().unwrap()).collect();
+        let hosts = ["a.example".to_owned(), "192.0.2.1".to_owned(), "[2001:db8::1]".to_owned()];
+        Consent { scripts: false, rate_max: None, hosts: &hosts }.check(&plan.unwrap(), &met)
+    }
+
+    #[test]
+    fn allowed_targets_bind_every_connection() {
+        let resolve = |address: &str| {
+            format!("[connection]\nresolve = ['a.example:80:{address}']\n")
+        };
+        let journey = |url: &str| {
+            format!(
+                "[[feeder]]\nname = 'f'\ngenerate = {{ v = ['x'] }}\n[[journey]]\nname = 'j'\n\
+                 [[journey.step]]\nname = 's'\nurl = '{url}'\n"
+            )
+        };
+        for allowed in
+            ["", &resolve("192.0.2.1"), &resolve("2001:db8::1"), &journey("/{{f.v}}")]
+        {
+            assert_eq!(consent(allowed, &["http://a.example:8080"]), Ok(()), "{allowed}");
+        }
+        let elsewhere = [
+            (resolve("192.0.2.2"), "the address 192.0.2.2 for a.example"),
+            ("[connection]\nunix = '/run/other'\n".to_owned(), "the Unix socket /run/other"),
+            ("[connection]\nproxy = 'http://b.example:3128'\n".to_owned(), "the target b.example"),
+            (journey("{{f.v}}"), "the step s"),
+            (journey("http://b.example/"), "the target b.example"),
+        ];
+        for (text, says) in &elsewhere {
+            let why = consent(text, &[]).unwrap_err();
+            assert!(why.contains(says) && why.contains("--targets"), "{why}");
+        }
+        let why = consent("", &["https://c.example:443"]).unwrap_err();
+        assert!(why.contains("the target c.example"), "{why}");
+    }
 }

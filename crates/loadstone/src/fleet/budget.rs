@@ -5,9 +5,18 @@ use crate::run::peak::{RateUnknown, lane_peak};
 use plan::Plan;
 use sample::BudgetFacts;
 use units::show;
+use url::Url;
 
 /// Whether a load may call the host.
 fn calls(lane: &Plan, host: &str) -> bool {
+    if let Some(journeys) = &lane.journeys {
+        let mut further = journeys.further_servers();
+        let is_host = |url: &Url| url.host_str() == Some(host);
+        // a step that goes where its values say may go there
+        if further.any(is_host) || journeys.step_to_anywhere().is_some() {
+            return true;
+        }
+    }
     let is_host = |row: usize| lane.targets[row].url.host_str() == Some(host);
     match lane.sequence.as_slice() {
         [] => (0..lane.targets.len()).any(is_host),
@@ -65,5 +74,22 @@ mod tests {
         // another host is none of its business
         let other = vec![("b.example".to_owned(), Rate(1.0))];
         assert!(check(&plan(closed), &other).unwrap()[0].asked_per_s < 1e-9);
+    }
+
+    #[test]
+    fn a_journey_counts_where_its_values_or_its_script_may_go() {
+        let asked = |url: &str| {
+            let text = format!(
+                "url = 'http://a.example/'\n[load]\nrate = '9/s'\n[[feeder]]\nname = 'f'\n\
+                 generate = {{ v = ['x'] }}\n[[journey]]\nname = 'j'\n[[journey.step]]\n\
+                 name = 's'\nurl = '{url}'\n"
+            );
+            let plan = plan::from_toml(&text, &plan::NoFiles).unwrap();
+            let budgets = vec![("b.example".to_owned(), Rate(1.0))];
+            check(&plan, &budgets).map(|facts| facts[0].asked_per_s as u64)
+        };
+        assert_eq!(asked("/{{f.v}}"), Ok(0));
+        assert!(asked("http://{{f.v}}/").unwrap_err().contains("asks for 9/s"));
+        assert!(asked("http://b.example/{{f.v}}").unwrap_err().contains("asks for 9/s"));
     }
 }

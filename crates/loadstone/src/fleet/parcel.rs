@@ -58,6 +58,15 @@ impl Parcel {
         Ok(plan)
     }
 
+    /// Hosts that the first call was redirected to, and others beside the targets.
+    ///
+    /// # Errors
+    /// One that is no URL.
+    pub(super) fn met(&self) -> Result<Vec<Url>, String> {
+        let read = |key: &String| Url::parse(key).map_err(|error| format!("{key}: {error}"));
+        self.met.iter().map(read).collect()
+    }
+
     /// Makes everything ready for a part of `plan`: addresses, TLS, what the setup captured, and this
     /// machine's own path or TCP where the plan has one.
     ///
@@ -71,8 +80,8 @@ impl Parcel {
                 *connections_max = None;
             }
         }
-        let met: Result<Vec<Url>, _> = self.met.iter().map(|key| Url::parse(key)).collect();
-        let mut prepared = prepare::prepare(&part, &met?)?;
+        let met = self.met().map_err(anyhow::Error::msg)?;
+        let mut prepared = prepare::prepare(&part, &met)?;
         // the part of the next step may be a greater one
         prepared.stand(Loads::Several { threads: 0 })?;
         prepared.plan = Arc::new(plan.clone());

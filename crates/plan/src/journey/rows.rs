@@ -20,12 +20,22 @@ fn row(plan: &JourneyPlan, step: &JourneyStep) -> TargetPlan {
 /// Where a step goes, as far as that is known before its values are: a place that begins with a value
 /// is taken for the base.
 fn place(base: &Url, shown: &str) -> Url {
-    let unknown = |url: &Url| {
-        url.host_str().is_none_or(|host| host.contains('{'))
-            || !matches!(url.scheme(), "http" | "https")
+    known_place(base, shown).unwrap_or_else(|| base.clone())
+}
+
+/// Where a step goes, whatever its values are; `None`: its values say which server that is.
+fn known_place(base: &Url, shown: &str) -> Option<Url> {
+    let known = |url: &Url| {
+        url.host_str().is_some_and(|host| !host.contains('{'))
+            && matches!(url.scheme(), "http" | "https")
     };
-    match base.join(shown) {
-        Ok(url) if !shown.starts_with('{') && !unknown(&url) => url,
-        _ => base.clone(),
+    base.join(shown).ok().filter(|url| !shown.starts_with('{') && known(url))
+}
+
+impl JourneyPlan {
+    /// A step whose values say which server it goes to; `None`: the plan says it of all.
+    pub fn step_to_anywhere(&self) -> Option<&JourneyStep> {
+        let unknown = |step: &&JourneyStep| known_place(&self.base, &step.ask.url.shown()).is_none();
+        self.steps().into_iter().find(unknown)
     }
 }

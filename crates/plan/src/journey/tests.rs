@@ -97,6 +97,23 @@ fn values_are_put_in_as_their_place_asks() {
     assert_eq!(text.expand(&value).unwrap(), "{{no}} b/c \"d\"");
 }
 
+#[test]
+fn a_step_whose_values_name_its_server_is_found() {
+    let found = |url: &str| {
+        let text = format!(
+            "[[feeder]]\nname = 'f'\ngenerate = {{ v = ['x'] }}\n[[journey]]\nname = 'j'\n\
+             [[journey.step]]\nname = 's'\nurl = '{url}'\n"
+        );
+        journeys(&text).step_to_anywhere().is_some()
+    };
+    for anywhere in ["{{f.v}}", "{{f.v}}/x", "http://{{f.v}}/", "//{{f.v}}/x", "http://a:{{f.v}}/"] {
+        assert!(found(anywhere), "{anywhere}");
+    }
+    for known in ["/{{f.v}}", "x?q={{f.v}}", "https://b.example/{{f.v}}"] {
+        assert!(!found(known), "{known}");
+    }
+}
+
 fn each_is_refused(texts: &[(&str, &str)]) {
     for (text, told) in texts {
         let why = refused(text);
