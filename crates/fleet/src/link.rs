@@ -74,6 +74,11 @@ impl NatsEndpoint {
 pub struct LinkSender(UnboundedSender<OutgoingMessage>);
 
 impl LinkSender {
+    /// One whose messages reach nobody: of a manager without a network.
+    pub fn to_nobody() -> LinkSender {
+        LinkSender(unbounded_channel().0)
+    }
+
     /// Sends without waiting.
     pub fn send(&self, subject: String, bytes: Vec<u8>) {
         // a network that has ended is told by its silence

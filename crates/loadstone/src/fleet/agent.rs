@@ -239,7 +239,7 @@ impl AgentPost {
         ready.prepared.part = Some(MachinePart { shares, start });
         let (give, orders) = (self.give.clone(), self.orders.clone());
         let body = move || {
-            let said = carry_out(step, &ready, &give, &orders);
+            let said = guarded(|| carry_out(step, &ready, &give, &orders));
             give.send(Word::Over(Box::new(said))).ok();
         };
         let thread = std::thread::Builder::new().name("run".into()).spawn(body);
@@ -364,6 +364,16 @@ fn carry_out(step: u64, ready: &ReadyPlan, give: &Sender<Word>, orders: &Arc<Ord
     }
 }
 
+/// What is said when the part has ended, also where a bug of ours ended it: the manager waits for it.
+fn guarded(work: impl FnOnce() -> Final) -> Final {
+    // nothing of the part is used behind a panic
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let told = panic.downcast_ref::<String>().map(String::as_str);
+        let told = told.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+        failed(format!("{told}; this is a bug"))
+    })
+}
+
 fn failed(why: String) -> Final {
     Final { ending: PartEnding::Failed, trouble: Some(why), ..Final::default() }
 }
@@ -446,6 +456,14 @@ mod tests {
         let met: Vec<Url> = met.iter().map(|url| url.parse().unwrap()).collect();
         let hosts = ["a.example".to_owned(), "192.0.2.1".to_owned(), "[2001:db8::1]".to_owned()];
         Consent { scripts: false, rate_max: None, hosts: &hosts }.check(&plan.unwrap(), &met)
+    }
+
+    #[test]
+    fn a_panic_ends_the_part_and_says_so() {
+        let said = guarded(|| panic!("row 7 of {}", 3));
+        let trouble = said.trouble.unwrap_or_default();
+        assert_eq!((said.ending, &*trouble), (PartEnding::Failed, "row 7 of 3; this is a bug"));
+        assert_eq!(guarded(Final::default), Final::default());
     }
 
     #[test]

@@ -152,11 +152,10 @@ impl Elsewhere for Convoy {
         let mut merge = Merge::new(setup, &parts, self.terms.on_loss);
         merge.introduce(&wire.seats());
         merge.give_up(GONE);
-        let gathered = merge.run(&mut wire, &mut *observer);
+        merge.run(&mut wire, &mut *observer);
         let sut = sut.map(crate::sut::Watch::end).or_else(|| wire.seen(merge.span()));
         observer.end();
         let closed = observer.close();
-        gathered?;
         closed?;
         wire.done();
         let finals = wire.finals();

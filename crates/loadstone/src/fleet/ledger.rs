@@ -52,6 +52,8 @@ impl OwedPart {
 #[derive(Debug)]
 pub(super) struct Ledger {
     pub(super) standing: LedgerState,
+    /// Nothing is made of what it says any more.
+    pub(super) forsaken: bool,
     parts: Vec<OwedPart>,
     /// From its own rows.
     measured: Counts,
@@ -76,6 +78,7 @@ impl Ledger {
         let whole = |share| OwedPart { share, from: Nanos::ZERO, until: Nanos::NEVER, offer: None };
         Ledger {
             standing: LedgerState::Live,
+            forsaken: false,
             parts: shares.into_iter().map(whole).collect(),
             measured: Counts::default(),
             warm_up: Counts::default(),

@@ -7,7 +7,6 @@ use super::ledger::{Ghost, Ledger, LedgerState};
 use super::wire::{Seats, Wire};
 use crate::args::OnLoss;
 use crate::run::threads::Watcher;
-use anyhow::{Context, Result, bail};
 use engine::{Collector, Order, Owed, Row, Setup, Share};
 use muster::manager::FleetEvent;
 use muster::message::{Hello, PartEnding};
@@ -102,33 +101,55 @@ impl Merge {
     }
 
     /// Until every agent has come to its end, or is known not to.
-    pub(super) fn run(&mut self, wire: &mut Wire, observer: &mut dyn Watcher) -> Result<()> {
-        let until = self.setup.measure_until();
-        let bounded = until < Nanos::NEVER;
-        let late =
-            if bounded { until + self.setup.plan.timeouts.call + GRACE } else { Nanos::NEVER };
-        // a run that is taken over may have ended long ago
-        let late = late.max(reactor::monotonic() + GRACE);
+    pub(super) fn run(&mut self, wire: &mut Wire, observer: &mut dyn Watcher) {
+        let begun = reactor::monotonic();
         while self.ledgers.iter().any(|ledger| ledger.standing != LedgerState::Over) {
-            match wire.event(LOOK) {
-                Some(FleetEvent::Row(agent, bytes)) => self.row(wire, &agent, &bytes, observer)?,
-                Some(FleetEvent::Over(agent)) => self.over(wire, &agent, observer),
-                Some(FleetEvent::Lost(agent, why) | FleetEvent::StoodDown(agent, why)) => {
-                    self.lose(wire, &agent, why);
-                }
-                Some(FleetEvent::Back(agent)) => self.back(wire, &agent),
-                Some(FleetEvent::Taken { number, refused, .. }) => {
-                    self.taken(wire, number, refused);
-                }
-                _ => {}
+            if let Some(event) = wire.event(LOOK) {
+                self.hear(wire, event, observer);
             }
             self.give_orders(wire, observer);
-            self.stand_in(reactor::monotonic(), observer);
-            if reactor::monotonic() > late {
-                bail!("an agent does not come to its end");
+            self.pass(wire, begun, reactor::monotonic(), observer);
+        }
+    }
+
+    fn hear(&mut self, wire: &mut Wire, event: FleetEvent, observer: &mut dyn Watcher) {
+        match event {
+            FleetEvent::Row(agent, bytes) => self.row(wire, &agent, &bytes, observer),
+            FleetEvent::Over(agent) => self.over(wire, &agent, observer),
+            FleetEvent::Lost(agent, why) | FleetEvent::StoodDown(agent, why) => {
+                self.lose(wire, &agent, why);
+            }
+            FleetEvent::Back(agent) => self.back(wire, &agent),
+            FleetEvent::Taken { number, refused, .. } => self.taken(wire, number, refused),
+            _ => {}
+        }
+    }
+
+    /// Time has passed; the rows are gathered since `begun`.
+    fn pass(&mut self, wire: &mut Wire, begun: Nanos, now: Nanos, observer: &mut dyn Watcher) {
+        if now > self.late(begun) {
+            for row in 0..self.ledgers.len() {
+                if self.ledgers[row].standing == LedgerState::Live {
+                    self.forsake(wire, row, "it did not end".to_owned());
+                }
             }
         }
-        Ok(())
+        self.stand_in(now, observer);
+    }
+
+    /// When an agent that has not come to its end will not come to it: nothing falls due any more, every
+    /// call has ended, and there was time to say so. A run that is taken over may have ended long ago.
+    fn late(&self, begun: Nanos) -> Nanos {
+        (self.cut + self.setup.plan.timeouts.call + GRACE).max(begun + GRACE)
+    }
+
+    /// Goes on without an agent that can still be heard: whatever it says, nothing is made of it.
+    fn forsake(&mut self, wire: &mut Wire, row: usize, why: String) {
+        let agent = self.names[row].clone();
+        // it hears of it as one that is lost, and stops
+        wire.relieve(&agent);
+        self.lose(wire, &agent, why);
+        self.ledgers[row].forsaken = true;
     }
 
     /// The finished run.
@@ -194,7 +215,8 @@ impl Merge {
 
     fn back(&mut self, wire: &mut Wire, agent: &str) {
         let Some(row) = self.row_of(agent) else { return };
-        if self.ledgers[row].standing == LedgerState::Live {
+        let ledger = &self.ledgers[row];
+        if ledger.standing == LedgerState::Live || ledger.forsaken {
             return;
         }
         let (measured, warm_up) = self.ledgers[row].revive();
@@ -205,6 +227,9 @@ impl Merge {
     /// All of an agent's rows are there. One that ended before its time owes what would have been due.
     fn over(&mut self, wire: &mut Wire, agent: &str, observer: &mut dyn Watcher) {
         let Some(row) = self.row_of(agent) else { return };
+        if self.ledgers[row].forsaken {
+            return;
+        }
         let said = wire.finals().remove(agent).unwrap_or_default();
         let ledger = &mut self.ledgers[row];
         ledger.standing = LedgerState::Over;
@@ -305,11 +330,18 @@ impl Merge {
         agent: &str,
         bytes: &[u8],
         observer: &mut dyn Watcher,
-    ) -> Result<()> {
-        let Some(worker) = self.row_of(agent) else { return Ok(()) };
+    ) {
+        let Some(worker) = self.row_of(agent) else { return };
+        if self.ledgers[worker].forsaken {
+            return;
+        }
         let mut snapshot = std::mem::take(&mut self.spare);
-        let head = row::decode(bytes, &mut snapshot)
-            .with_context(|| format!("what {} sends", wire.name(agent)))?;
+        let head = match row::decode(bytes, &mut snapshot) {
+            Ok(head) => head,
+            Err(why) => {
+                return self.forsake(wire, worker, format!("its rows cannot be read: {why}"));
+            }
+        };
         let at = |span: Nanos| self.setup.start + span;
         snapshot.instants.shift(i64::try_from(self.setup.start.0).unwrap_or(i64::MAX));
         let times = (at(head.start), at(head.end));
@@ -332,7 +364,6 @@ impl Merge {
         } else {
             self.put(row, observer);
         }
-        Ok(())
     }
 
     /// What an agent's latest row tells of it.
@@ -377,5 +408,94 @@ impl Merge {
         for second in &seconds {
             observer.second(second, self.collector.total());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster::manager::Manager;
+    use plan::{Arrivals, Load, Plan};
+    use sample::CallRecord;
+    use stats::Second;
+    use units::Rate;
+
+    const START: Nanos = Nanos::from_secs(1_000);
+
+    struct Nobody;
+
+    impl Watcher for Nobody {
+        fn second(&mut self, _: &Second, _: &Snapshot) {}
+
+        fn calls(&mut self, _: &[CallRecord]) -> anyhow::Result<()> {
+            Ok(())
+        }
+
+        fn end(&mut self) {}
+    }
+
+    /// Two agents who share 10 calls a second, for 2 s or without an end.
+    fn merge(duration: Option<Nanos>) -> (Merge, Wire) {
+        let load = Load::Open {
+            arrivals: Arrivals::constant(Rate(10.0)),
+            session: None,
+            connections_max: None,
+            queue_max: None,
+        };
+        let mut plan = Plan { load, ..Plan::for_url("http://127.0.0.1/".parse().unwrap()) };
+        (plan.stop.duration, plan.stop.warm_up) = (duration, Nanos::ZERO);
+        plan.timeouts.call = Nanos::SECOND;
+        let endpoints = crate::run::prepare::prepare(&plan, &[]).unwrap().endpoints;
+        let setup = Setup::new(plan, endpoints, 2, START).unwrap();
+        let part = |row| (format!("A{row}"), vec![Share::new(row, 2)]);
+        let parts = BTreeMap::from([part(0), part(1)]);
+        let merge = Merge::new(Arc::new(setup), &parts, OnLoss::Continue);
+        (merge, Wire::to_nobody(Manager::new(1, 2, START)))
+    }
+
+    fn over(agent: &str) -> FleetEvent {
+        FleetEvent::Over(agent.to_owned())
+    }
+
+    #[test]
+    fn an_agent_that_does_not_end_loses_its_own_part_alone() {
+        let (mut merge, mut wire) = merge(Some(Nanos::from_secs(2)));
+        merge.hear(&mut wire, over("A0"), &mut Nobody);
+        let late = START + Nanos::from_secs(2 + 1) + GRACE;
+        merge.pass(&mut wire, START, late, &mut Nobody);
+        assert_eq!(merge.ledgers[1].standing, LedgerState::Live);
+        merge.pass(&mut wire, START, late + Nanos(1), &mut Nobody);
+        let account = merge.account("A1").unwrap();
+        assert_eq!((account.lost, &*account.ending), (10, "it did not end"));
+        // what it says too late is not counted beside what was put in for it
+        merge.hear(&mut wire, FleetEvent::Back("A1".into()), &mut Nobody);
+        assert!(merge.ledgers.iter().all(|ledger| ledger.standing == LedgerState::Over));
+        assert_eq!(merge.finish().total.counts.lost, 10);
+    }
+
+    #[test]
+    fn a_run_without_an_end_is_not_waited_for_once_stopped() {
+        let (mut merge, mut wire) = merge(None);
+        assert_eq!(merge.late(START), Nanos::NEVER);
+        merge.stop(&mut wire, Order::Stop);
+        let now = reactor::monotonic();
+        assert!(merge.late(Nanos::ZERO) <= now + Nanos::SECOND + GRACE);
+        merge.pass(&mut wire, Nanos::ZERO, now + Nanos::SECOND + GRACE + Nanos(1), &mut Nobody);
+        assert!(merge.ledgers.iter().all(|ledger| ledger.standing == LedgerState::Over));
+    }
+
+    #[test]
+    fn an_agent_whose_rows_cannot_be_read_is_lost() {
+        let (mut merge, mut wire) = merge(Some(Nanos::from_secs(2)));
+        let garbled = FleetEvent::Row("A1".into(), vec![1, 2, 3]);
+        for event in [garbled.clone(), FleetEvent::Back("A1".into()), garbled, over("A1")] {
+            merge.hear(&mut wire, event, &mut Nobody);
+            assert_eq!(merge.ledgers[1].standing, LedgerState::Lost);
+        }
+        merge.hear(&mut wire, over("A0"), &mut Nobody);
+        merge.pass(&mut wire, START, START + Nanos::from_secs(3), &mut Nobody);
+        assert!(merge.ledgers.iter().all(|ledger| ledger.standing == LedgerState::Over));
+        let account = merge.account("A1").unwrap();
+        assert!(account.lost == 10 && account.ending.contains("cannot be read"));
     }
 }

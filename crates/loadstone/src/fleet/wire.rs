@@ -294,6 +294,24 @@ impl Wire {
     }
 }
 
+#[cfg(test)]
+impl Wire {
+    /// Of a manager that nobody hears.
+    pub(super) fn to_nobody(manager: Manager) -> Wire {
+        let ((_, events), (end, _)) = (channel(), channel());
+        Wire {
+            manager: Arc::new(Mutex::new(manager)),
+            sender: LinkSender::to_nobody(),
+            subjects: Subjects::new("nobody"),
+            events,
+            thread: None,
+            end,
+            version: String::new(),
+            adopted: false,
+        }
+    }
+}
+
 fn send_posts(manager: &mut Manager, sender: &LinkSender, subjects: &Subjects) {
     while let Some(post) = manager.post() {
         match post {
