@@ -259,9 +259,7 @@ impl Manager {
                 self.stage(agent, AgentStage::Asked, AgentStage::Ready, |seat| {
                     (seat.workers, seat.bound) = (workers, bound);
                 });
-                if self.seats.values().all(|seat| seat.stage == AgentStage::Ready) {
-                    self.events.push_back(FleetEvent::Ready);
-                }
+                self.ready_when_all();
             }
             FromAgent::Unfit { step, why } if step == this => {
                 self.events.push_back(FleetEvent::Unfit(agent.to_owned(), why));
@@ -365,6 +363,32 @@ impl Manager {
         if let Some(seat) = self.seats.get_mut(agent).filter(|seat| seat.stage == from) {
             seat.stage = to;
             then(seat);
+        }
+    }
+
+    /// The agents of which nothing is to be expected any more: lost and not started anew, or silent for as
+    /// long as makes one lost.
+    pub fn absent(&self) -> Vec<String> {
+        let absent = |seat: &AgentSeat| {
+            seat.stage == AgentStage::Lost && !seat.anew || self.now - seat.heard > LOST_AFTER
+        };
+        let seats = self.seats.iter().filter(|(_, seat)| absent(seat));
+        seats.map(|(agent, _)| agent.clone()).collect()
+    }
+
+    /// Goes on without an agent, between two steps or before the start of one. Nobody takes its place: the
+    /// fleet is smaller.
+    pub fn dismiss(&mut self, agent: &str) {
+        if self.seats.remove(agent).is_some() {
+            self.wanted = self.seats.len();
+            self.ready_when_all();
+        }
+    }
+
+    fn ready_when_all(&mut self) {
+        let ready = |seat: &AgentSeat| seat.stage == AgentStage::Ready;
+        if !self.seats.is_empty() && self.seats.values().all(ready) {
+            self.events.push_back(FleetEvent::Ready);
         }
     }
 

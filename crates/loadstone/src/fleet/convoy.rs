@@ -134,7 +134,7 @@ impl Elsewhere for Convoy {
         let budgets = self.admit(plan)?;
         let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = match self.terms.beginning {
-            Beginning::Fresh => begin(&mut wire, plan, prepared),
+            Beginning::Fresh => begin(&mut wire, plan, prepared, self.terms.on_loss),
             Beginning::Attached => adopt(&mut wire, plan),
         };
         let (start, parts) = begun.map_err(|error| NotBegun(format!("{error:#}")))?;
@@ -195,11 +195,32 @@ fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<AgentSh
 }
 
 /// Hands the plan out and sets the agents off: the first instant, and the parts of the load.
-fn begin(wire: &mut Wire, plan: &Plan, prepared: &Prepared) -> Result<(Nanos, AgentShares)> {
+fn begin(
+    wire: &mut Wire,
+    plan: &Plan,
+    prepared: &Prepared,
+    on_loss: OnLoss,
+) -> Result<(Nanos, AgentShares)> {
+    if on_loss != OnLoss::Stop {
+        for agent in wire.absent() {
+            dismiss(wire, &agent, "it was lost in the step before")?;
+        }
+    }
     super::public::check(plan, prepared, wire.seats().len())?;
-    hand_out(wire, plan, prepared)?;
+    hand_out(wire, plan, prepared, on_loss)?;
     let seats = wire.seats();
     arm(wire, plan, &seats)
+}
+
+/// Goes on without an agent where nothing has begun: the others share the whole load.
+fn dismiss(wire: &Wire, agent: &str, why: &str) -> Result<()> {
+    let name = wire.name(agent);
+    wire.dismiss(agent);
+    match wire.seats().len() {
+        0 => bail!("{name} is lost before the start: {why}; no agent is left"),
+        left => crate::say(&format!("{name} is left out: {why}; the load is shared by {left}")),
+    }
+    Ok(())
 }
 
 /// How long agents may take to say what they hold.
@@ -272,7 +293,7 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
 }
 
 /// Gives the plan to every agent, sealed to it, and waits until all are ready for it.
-fn hand_out(wire: &mut Wire, plan: &Plan, prepared: &Prepared) -> Result<()> {
+fn hand_out(wire: &mut Wire, plan: &Plan, prepared: &Prepared, on_loss: OnLoss) -> Result<()> {
     let parcel = Parcel::of(plan, prepared).to_bytes();
     let mut sealed = BTreeMap::new();
     for (agent, seat) in wire.seats() {
@@ -287,9 +308,10 @@ fn hand_out(wire: &mut Wire, plan: &Plan, prepared: &Prepared) -> Result<()> {
             Some(FleetEvent::Unfit(agent, why)) => {
                 bail!("{} cannot carry the plan out: {why}", wire.name(&agent))
             }
-            Some(FleetEvent::Lost(agent, why)) => {
+            Some(FleetEvent::Lost(agent, why)) if on_loss == OnLoss::Stop => {
                 bail!("{} is lost before the start: {why}", wire.name(&agent))
             }
+            Some(FleetEvent::Lost(agent, why)) => dismiss(wire, &agent, &why)?,
             _ => {}
         }
         if crate::signals::caught() > 0 {

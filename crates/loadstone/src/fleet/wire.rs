@@ -124,6 +124,16 @@ impl Wire {
         self.events.recv_timeout(patience).ok()
     }
 
+    /// The agents of which nothing is to be expected any more.
+    pub(super) fn absent(&self) -> Vec<String> {
+        self.with(|manager| manager.absent())
+    }
+
+    /// Goes on without an agent.
+    pub(super) fn dismiss(&self, agent: &str) {
+        self.with(|manager| manager.dismiss(agent));
+    }
+
     pub(super) fn prepare(&self, hash: &str, sealed: &BTreeMap<String, Vec<u8>>) {
         // what is left of the step before is nobody's any more
         while self.events.try_recv().is_ok() {}

@@ -27,7 +27,7 @@ pub(crate) mod watchers;
 
 use crate::args::Outputs;
 use crate::calibration::Calibration;
-use crate::exit::{Code, Failure};
+use crate::exit::{Code, Failure, NotBegun};
 use crate::files::Sink;
 use crate::sut;
 use call_log::LogFile;
@@ -147,7 +147,7 @@ pub(crate) fn run(
     let runs = repeats(&plan, &prepared, calibration.as_ref(), outputs, &onlookers, &mut stages);
     let keeping = onlookers.close();
     let torn_down = journeys::tear_down(&plan, &mut prepared);
-    let mut runs = match runs {
+    let (mut runs, not_begun) = match runs {
         Ok(runs) => runs,
         Err(failure) => {
             keeping.discard();
@@ -163,7 +163,7 @@ pub(crate) fn run(
     deliver(&run, outputs, keeping)?;
     stages.done()?;
     torn_down?;
-    Ok(exit_code(&run))
+    not_begun.map_or_else(|| Ok(exit_code(&run)), Err)
 }
 
 /// Writes the report wherever it goes, the store included; every one is tried.
@@ -310,6 +310,7 @@ fn call_first(prepared: &mut Prepared) -> Result<Found, Failure> {
     path::through(route, || first_call::make(plan, endpoint, tls, own, template))
 }
 
+/// The runs of a plan, and why there are fewer of them than it says: a fleet may not begin the next one.
 fn repeats(
     plan: &Plan,
     prepared: &Prepared,
@@ -317,8 +318,8 @@ fn repeats(
     outputs: &Outputs,
     onlookers: &Onlookers,
     stages: &mut Stages,
-) -> Result<Vec<Measured>, Failure> {
-    let mut runs = Vec::new();
+) -> Result<(Vec<Measured>, Option<Failure>), Failure> {
+    let (mut runs, mut not_begun) = (Vec::new(), None);
     let log_file = outputs.log.as_deref().map(LogFile::create).transpose();
     let log_file = log_file.map_err(|error| Failure::not_written(&error))?;
     for repeat in 0..plan.measure.repeat.max(1) {
@@ -343,12 +344,32 @@ fn repeats(
         let aside = outputs.json == Some(Sink::Stdout);
         let casts = stages.cast(&this, prepared, aside)?;
         let measured = measure(&this, prepared, calibration, logging, casts, &mut watcher);
-        let mut measured = measured.map_err(Failure::from_run)?;
+        let mut measured = match measured {
+            Ok(measured) => measured,
+            Err(error) => {
+                not_begun = Some(unless_begun(error, (runs.len(), plan.measure.repeat))?);
+                break;
+            }
+        };
         stages.keep(&mut measured);
         runs.push(measured);
     }
     log_file.map_or(Ok(()), LogFile::keep).map_err(|error| Failure::not_written(&error))?;
-    Ok(runs)
+    Ok((runs, not_begun))
+}
+
+/// Why a run did not begin, where others before it have ended: those are worth their report.
+///
+/// # Errors
+/// Where there are none, or the run itself failed.
+fn unless_begun(error: anyhow::Error, (ended, of): (usize, u32)) -> Result<Failure, Failure> {
+    let not_begun = error.downcast_ref::<NotBegun>().is_some();
+    let failure = Failure::from_run(error);
+    if !not_begun || ended == 0 {
+        return Err(failure);
+    }
+    let text = format!("only {ended} of {of} runs were made: {}", failure.text);
+    Ok(Failure { text, ..failure })
 }
 
 pub(crate) fn assemble(
@@ -583,4 +604,19 @@ fn server_failed_all(run: &RunRecord) -> bool {
     run.outcomes.succeeded + run.outcomes.dropped == 0
         && !run.failures.is_empty()
         && run.failures.iter().all(|failure| failure.blame == sample::Blame::Server)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_ended_outlive_one_that_did_not_begin() {
+        let lost = || anyhow::Error::from(NotBegun("agent 2 is lost".into()));
+        let failure = unless_begun(lost(), (2, 3)).unwrap();
+        assert_eq!(failure.text, "only 2 of 3 runs were made: agent 2 is lost");
+        assert_eq!(failure.code, Code::Usage);
+        assert_eq!(unless_begun(lost(), (0, 3)).unwrap_err().text, "agent 2 is lost");
+        assert!(unless_begun(anyhow::anyhow!("the log is full"), (2, 3)).is_err());
+    }
 }

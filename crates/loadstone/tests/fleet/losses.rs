@@ -51,6 +51,26 @@ fn a_frozen_agents_part_is_continued_and_no_call_is_sent_twice() {
     assert_eq!(text(gone[0], "/ending"), "others went on with its part");
 }
 
+#[test]
+fn the_next_run_begins_without_an_agent_that_was_lost() {
+    need_server();
+    let site = Site::start(&[]);
+    let options =
+        ["--on-agent-loss", "continue", "--rate", "40/s", "-d", "3s", "--repeat", "2"];
+    let mut command = fleet("2", &options, &site.url("/"));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until(&site, || (site.served().requests > 10).then_some(()));
+    kill(until(&site, || agents_of(child.id()).first().copied()));
+    let (report, said) = report_of(&child.wait_with_output().unwrap());
+    assert!(said.contains("is left out") && said.contains("is shared by 1"), "{said}");
+    let (due, lost) = (whole(&report, "/outcomes/due"), whole(&report, "/outcomes/lost"));
+    let succeeded = whole(&report, "/outcomes/succeeded");
+    assert_eq!((due, succeeded + lost), (240, 240), "{said}");
+    // at most half of the first run
+    assert!((1..=60).contains(&lost), "{lost}: {said}");
+    assert_eq!(report["fleet"]["agents"].as_array().map(Vec::len), Some(1));
+}
+
 /// Runs `command` with `dir` as a file system of its own with little room; `None`: not on this machine.
 fn in_little_room(command: &Command, dir: &Path) -> Option<Command> {
     let mount = "mount -t tmpfs -o size=1m none \"$0\" && exec \"$@\"";

@@ -135,6 +135,33 @@ fn an_agent_that_has_prepared_another_plan_is_unfit() {
     assert!(agent == "A0" && why.contains("another plan"), "{why}");
 }
 
+#[test]
+fn a_step_begins_without_those_that_are_lost() {
+    let mut world = World::new(3, 0.0, 8);
+    world.go();
+    world.members[1].cut_off = true;
+    world.until(Nanos::from_secs(12), |world| is_lost(world, "A1"));
+    assert_eq!(world.manager.absent(), ["A1"]);
+    world.manager.dismiss("A1");
+    world.events.clear();
+    // the next one goes while the step is prepared
+    world.members[2].cut_off = true;
+    let sealed = [name(0), name(2)].map(|agent| (agent, vec![7; 300_000]));
+    world.manager.prepare("hash", &BTreeMap::from(sealed));
+    world.until(Nanos::from_secs(9), |world| is_lost(world, "A2"));
+    assert!(!world.events.contains(&FleetEvent::Ready));
+    world.manager.dismiss("A2");
+    world.until(Nanos::SECOND, |world| world.events.contains(&FleetEvent::Ready));
+    let start = world.now + Nanos::from_secs(2);
+    world.manager.arm(BTreeMap::from([(name(0), vec![vec![0]])]), 1, start);
+    world.until(Nanos::from_secs(2), |world| world.events.contains(&FleetEvent::Going));
+    // whoever comes back has no place any more, and nobody waits for it
+    world.members[1].cut_off = false;
+    let hello = Hello { protocol: PROTOCOL, ..Hello::default() };
+    world.manager.heard("A1", FromAgent::Hello(hello), world.now);
+    assert_eq!(world.manager.seats().keys().collect::<Vec<_>>(), ["A0"]);
+}
+
 /// A manager of one agent, which runs as another manager set it off.
 fn adopting(now: Nanos) -> Manager {
     let mut manager = Manager::new(2, 1, now);
