@@ -154,7 +154,10 @@ fn of_surge(
     let of = |object: &objects::Object| object.count.saturating_mul(object.files.len() as u64);
     let asked = objects.iter().map(of).fold(0, u64::saturating_add);
     if asked > REQUESTS_MAX {
-        let text = format!("these counts give {asked} requests, and {REQUESTS_MAX} is the most");
+        let text = format!(
+            "these counts give {asked} requests, and {REQUESTS_MAX} is the most: lower the number of \
+             files or the top count"
+        );
         return Err(SequenceError(text));
     }
     let requests = options.requests.unwrap_or(asked);

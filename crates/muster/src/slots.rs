@@ -74,7 +74,8 @@ mod tests {
         let weights: Vec<f64> = (0..20_000).map(|worker| f64::from(1 + worker % 2)).collect();
         let table = SlotTable::new(&weights);
         assert_eq!(table.of, 1 << 19);
-        let of = |rest: usize| table.slots.iter().skip(rest).step_by(2).map(Vec::len).sum::<usize>();
+        let of =
+            |rest: usize| table.slots.iter().skip(rest).step_by(2).map(Vec::len).sum::<usize>();
         assert_eq!(of(0) + of(1), 1 << 19);
         assert!(of(0).abs_diff((1 << 19) / 3) <= 10_000, "{}", of(0));
         let even = SlotTable::new(&vec![1.0; 1 << 20]);

@@ -304,7 +304,9 @@ impl Consent<'_> {
             }
         }
         match journeys.and_then(|it| it.step_to_anywhere()) {
-            Some(step) => refused(format!("the step {}, whose values say where it goes", step.name)),
+            Some(step) => {
+                refused(format!("the step {}, whose values say where it goes", step.name))
+            }
             None => Ok(()),
         }
     }
@@ -468,18 +470,15 @@ mod tests {
 
     #[test]
     fn allowed_targets_bind_every_connection() {
-        let resolve = |address: &str| {
-            format!("[connection]\nresolve = ['a.example:80:{address}']\n")
-        };
+        let resolve =
+            |address: &str| format!("[connection]\nresolve = ['a.example:80:{address}']\n");
         let journey = |url: &str| {
             format!(
                 "[[feeder]]\nname = 'f'\ngenerate = {{ v = ['x'] }}\n[[journey]]\nname = 'j'\n\
                  [[journey.step]]\nname = 's'\nurl = '{url}'\n"
             )
         };
-        for allowed in
-            ["", &resolve("192.0.2.1"), &resolve("2001:db8::1"), &journey("/{{f.v}}")]
-        {
+        for allowed in ["", &resolve("192.0.2.1"), &resolve("2001:db8::1"), &journey("/{{f.v}}")] {
             assert_eq!(consent(allowed, &["http://a.example:8080"]), Ok(()), "{allowed}");
         }
         let elsewhere = [

@@ -231,10 +231,7 @@ const PARTS_MAX: u32 = 1 << 24;
 const GONE: &str = "gone";
 
 /// Why what agents hold cannot be taken over as a run of the plan with this hash; `None`: it can.
-fn unadoptable<'a>(
-    mut held: impl Iterator<Item = &'a Holding>,
-    hash: &str,
-) -> Option<String> {
+fn unadoptable<'a>(mut held: impl Iterator<Item = &'a Holding>, hash: &str) -> Option<String> {
     held.find_map(|holding| match holding {
         Holding { hash: other, .. } if other != hash => Some(
             "the agents hold a run of another plan: give the words that its manager was given".into(),

@@ -324,13 +324,7 @@ impl Merge {
         }
     }
 
-    fn row(
-        &mut self,
-        wire: &mut Wire,
-        agent: &str,
-        bytes: &[u8],
-        observer: &mut dyn Watcher,
-    ) {
+    fn row(&mut self, wire: &mut Wire, agent: &str, bytes: &[u8], observer: &mut dyn Watcher) {
         let Some(worker) = self.row_of(agent) else { return };
         if self.ledgers[worker].forsaken {
             return;

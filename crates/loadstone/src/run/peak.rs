@@ -127,7 +127,8 @@ mod tests {
             [[journey.step.step]]\nname = 'c'\nurl = '/c'\nrepeat = 5\n";
         assert_eq!(rate_peak(&journeys(text)), Ok(2.0 * 1_015.0));
         // an arrival makes one of several journeys: the longest, at worst
-        let two = format!("{text}[[journey]]\nname = 'k'\n[[journey.step]]\nname = 'd'\nurl = '/d'\n");
+        let two =
+            format!("{text}[[journey]]\nname = 'k'\n[[journey.step]]\nname = 'd'\nurl = '/d'\n");
         assert_eq!(rate_peak(&journeys(&two)), Ok(2.0 * 1_015.0));
         let mut expiring = journeys(text);
         let refresh = plan::journey::Refresh { statuses: vec![(401, 401)], row: 0 };
@@ -137,7 +138,8 @@ mod tests {
 
     #[test]
     fn nobody_knows_how_often_a_script_calls() {
-        let mut scripted = journeys("[[journey]]\nname = 'j'\n[[journey.step]]\nname = 'a'\nurl = '/a'\n");
+        let mut scripted =
+            journeys("[[journey]]\nname = 'j'\n[[journey.step]]\nname = 'a'\nurl = '/a'\n");
         let script = plan::ScriptPlan { name: "j.lua".into(), text: Vec::new(), args: Vec::new() };
         let program = plan::journey::JourneyProgram {
             script,

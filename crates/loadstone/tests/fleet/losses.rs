@@ -55,8 +55,7 @@ fn a_frozen_agents_part_is_continued_and_no_call_is_sent_twice() {
 fn the_next_run_begins_without_an_agent_that_was_lost() {
     need_server();
     let site = Site::start(&[]);
-    let options =
-        ["--on-agent-loss", "continue", "--rate", "40/s", "-d", "3s", "--repeat", "2"];
+    let options = ["--on-agent-loss", "continue", "--rate", "40/s", "-d", "3s", "--repeat", "2"];
     let mut command = fleet("2", &options, &site.url("/"));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     until(&site, || (site.served().requests > 10).then_some(()));

@@ -3,9 +3,7 @@
 use crate::{MS, Parcel, World, name};
 use muster::agent::{Agent, Deed, ReadyFacts};
 use muster::manager::{AgentStage, FleetEvent, Manager};
-use muster::message::{
-    Final, FromAgent, Hello, Holding, ManagerWord, PartEnding, ToAgent, What,
-};
+use muster::message::{Final, FromAgent, Hello, Holding, ManagerWord, PartEnding, ToAgent, What};
 use muster::row::{RowHead, encode};
 use muster::{DEAD_MAN, PROTOCOL};
 use stats::Snapshot;

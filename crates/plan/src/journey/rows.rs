@@ -35,7 +35,8 @@ fn known_place(base: &Url, shown: &str) -> Option<Url> {
 impl JourneyPlan {
     /// A step whose values say which server it goes to; `None`: the plan says it of all.
     pub fn step_to_anywhere(&self) -> Option<&JourneyStep> {
-        let unknown = |step: &&JourneyStep| known_place(&self.base, &step.ask.url.shown()).is_none();
+        let unknown =
+            |step: &&JourneyStep| known_place(&self.base, &step.ask.url.shown()).is_none();
         self.steps().into_iter().find(unknown)
     }
 }

@@ -106,7 +106,8 @@ fn a_step_whose_values_name_its_server_is_found() {
         );
         journeys(&text).step_to_anywhere().is_some()
     };
-    for anywhere in ["{{f.v}}", "{{f.v}}/x", "http://{{f.v}}/", "//{{f.v}}/x", "http://a:{{f.v}}/"] {
+    for anywhere in ["{{f.v}}", "{{f.v}}/x", "http://{{f.v}}/", "//{{f.v}}/x", "http://a:{{f.v}}/"]
+    {
         assert!(found(anywhere), "{anywhere}");
     }
     for known in ["/{{f.v}}", "x?q={{f.v}}", "https://b.example/{{f.v}}"] {
