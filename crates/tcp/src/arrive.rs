@@ -209,13 +209,7 @@ impl Tcb {
 
     /// Answers what is not acceptable: data at once, for its sender may wait; the rest not too often,
     /// or two sides could answer each other for ever.
-    fn refuse(
-        &mut self,
-        seq: u32,
-        length: u32,
-        twice: Option<(u32, u32)>,
-        c: &mut Context<'_>,
-    ) {
+    fn refuse(&mut self, seq: u32, length: u32, twice: Option<(u32, u32)>, c: &mut Context<'_>) {
         c.counts.duplicate += 1;
         // a question whether we are there, or the handshake's answer once more: ours was lost
         let asks = seq == self.rcv_nxt.wrapping_sub(1);
