@@ -454,7 +454,10 @@ mod tests {
     use super::*;
 
     fn consent(text: &str, met: &[&str]) -> Result<(), String> {
-        let plan = plan::from_toml(&format!("url = 'http://a.example/'\n{text}"), &plan::NoFiles);
+        let plan = plan::from_toml(
+            &format!("version = 1\nurl = 'http://a.example/'\n{text}"),
+            &plan::NoFiles,
+        );
         let met: Vec<Url> = met.iter().map(|url| url.parse().unwrap()).collect();
         let hosts = ["a.example".to_owned(), "192.0.2.1".to_owned(), "[2001:db8::1]".to_owned()];
         Consent { scripts: false, rate_max: None, hosts: &hosts }.check(&plan.unwrap(), &met)

@@ -80,7 +80,7 @@ mod tests {
     fn a_journey_counts_where_its_values_or_its_script_may_go() {
         let asked = |url: &str| {
             let text = format!(
-                "url = 'http://a.example/'\n[load]\nrate = '9/s'\n[[feeder]]\nname = 'f'\n\
+                "version = 1\nurl = 'http://a.example/'\n[load]\nrate = '9/s'\n[[feeder]]\nname = 'f'\n\
                  generate = {{ v = ['x'] }}\n[[journey]]\nname = 'j'\n[[journey.step]]\n\
                  name = 's'\nurl = '{url}'\n"
             );

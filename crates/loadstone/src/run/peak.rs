@@ -116,7 +116,7 @@ mod tests {
     }
 
     fn journeys(text: &str) -> Plan {
-        let plan = format!("url = 'http://a.example/'\n[load]\nrate = '2/s'\n{text}");
+        let plan = format!("version = 1\nurl = 'http://a.example/'\n[load]\nrate = '2/s'\n{text}");
         plan::from_toml(&plan, &plan::NoFiles).unwrap()
     }
 
