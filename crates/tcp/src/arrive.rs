@@ -80,6 +80,8 @@ impl Tcb {
         let Some(cold) = &mut self.cold else { return };
         if cold.probes < AT_ONCE_MAX {
             cold.probes += 1;
+            // which of the two SYNs an answer is for nobody knows (Karn)
+            cold.timed = None;
             self.send_syn(c);
         }
     }
@@ -176,7 +178,7 @@ impl Tcb {
             return FromSegment::default();
         }
         if let (true, Some((value, _))) = (self.has(bit::STAMPS), head.stamps)
-            && not_after(head.seq, self.rcv_nxt)
+            && not_after(head.seq, self.acknowledged_to())
         {
             self.ts_recent = value;
         }
@@ -185,6 +187,13 @@ impl Tcb {
             self.take_in(head, payload, &mut told, c);
         }
         told
+    }
+
+    /// Up to where the peer has our acknowledgement: the stamp of the first segment behind that is echoed, so
+    /// that its sender measures how long we hold an acknowledgement back (RFC 7323 section 4.3).
+    fn acknowledged_to(&self) -> u32 {
+        let held_back = self.cold.as_ref().map_or(0, |cold| cold.unacknowledged);
+        self.rcv_nxt.wrapping_sub(held_back)
     }
 
     /// Whether the segment lies within what we can take in (RFC 9293 section 3.10.7.4).
@@ -412,7 +421,8 @@ impl Tcb {
         }
     }
 
-    /// Slow start and congestion avoidance (RFC 5681 section 3.1, with RFC 3465's counting of bytes).
+    /// Slow start and congestion avoidance (RFC 5681 section 3.1): by the segments that an acknowledgement is
+    /// of, one at least.
     fn grow(&mut self, acked: u32, segment: u32) {
         let segments = acked.div_ceil(segment);
         if self.cwnd < self.ssthresh {

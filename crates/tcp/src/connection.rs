@@ -43,7 +43,7 @@ pub(crate) mod bit {
     pub(crate) const ORPHAN: u16 = 1 << 9;
     /// The SYN was repeated.
     pub(crate) const SYN_AGAIN: u16 = 1 << 10;
-    /// Our own end of the stream was told.
+    /// The owner waits for room to write.
     pub(crate) const BLOCKED: u16 = 1 << 11;
     /// A later segment came before an earlier one that was not lost: what is missing is given time.
     pub(crate) const REORDERS: u16 = 1 << 12;

@@ -6,7 +6,7 @@ use crate::connection::{
 };
 use crate::packet::{End, Head, TCP_HEAD, flag};
 use crate::seq::{before, later, not_after};
-use crate::settings::{KEEP_ALIVE_PROBES, MSS_MIN};
+use crate::settings::{KEEP_ALIVE_PROBES, PATH_MSS_MIN};
 use sample::FailureClass;
 use units::Nanos;
 
@@ -654,7 +654,7 @@ impl Tcb {
 
     /// A link takes only packets of `mtu` bytes (RFC 1191); 0 when it does not say.
     pub(crate) fn too_large(&mut self, mtu: u16, c: &mut Context<'_>) {
-        let fits = fitting(mtu, c.peer).max(MSS_MIN);
+        let fits = fitting(mtu, c.peer).max(PATH_MSS_MIN);
         if fits >= self.mss || self.state == TcpState::SynSent {
             return;
         }

@@ -56,6 +56,9 @@ pub(crate) const FIRST_WINDOW: u32 = 64_240;
 pub(crate) const ONE_BY_ONE: u32 = 16;
 /// The smallest MSS that is believed (Linux's tcp_min_snd_mss is 48).
 pub(crate) const MSS_MIN: u16 = 48;
+/// The smallest MSS that a router's word about a path leaves (Linux's min_pmtu is 552): a forged one is to
+/// do little harm.
+pub(crate) const PATH_MSS_MIN: u16 = 536;
 /// What a peer takes that names no MSS (RFC 9293 section 3.7.1).
 pub(crate) const MSS_UNSAID: u16 = 536;
 

@@ -7,7 +7,7 @@ use crate::packet::{
     ArrivedPacket, Checksums, End, Flow, Head, Outbox, flag, low_bits, read, with_low_bits,
 };
 use crate::seq::{before, not_after};
-use crate::settings::TcpSettings;
+use crate::settings::{PATH_MSS_MIN, TcpSettings};
 use sample::{FailureClass, SocketFacts, StackFacts};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -28,7 +28,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// How many connections to one server there can be at once.
+    /// How many connections there can be at once, to all servers together.
     pub fn tuples(&self) -> u64 {
         u64::from(self.addresses) * self.ports()
     }
@@ -337,9 +337,23 @@ impl TcpStack {
         Ok(())
     }
 
+    /// Whether no tuple at all is free, without a look at each of them: there may be millions.
+    fn are_used_up(&mut self, now: Nanos) -> bool {
+        // what was used again since is no longer at rest
+        while let Some((since, key)) = self.rest_order.front().copied()
+            && self.resting.get(&key).is_none_or(|rest| rest.since != since)
+        {
+            self.rest_order.pop_front();
+        }
+        let taken = (self.table.len() + self.resting.len()) as u64;
+        let oldest = self.rest_order.front().map(|(since, _)| *since);
+        taken >= self.sources.tuples() && oldest.is_none_or(|since| now - since < REUSE_AFTER)
+    }
+
     /// A tuple that is free.
     fn tuple(&mut self, now: Nanos, from: (Option<IpAddr>, Option<u16>)) -> Option<End> {
         let pool = match from {
+            (None, None) if self.are_used_up(now) => return None,
             (None, None) => self.sources,
             (Some(address), None) => Sources { first: address, addresses: 1, ..self.sources },
             (None, Some(port)) => Sources { port_first: port, port_last: port, ..self.sources },
@@ -644,7 +658,7 @@ impl TcpStack {
             Some(ArrivedPacket::TooLarge { ours, seq, mtu }) => {
                 if let Some(index) = self.quoted(&ours, seq) {
                     let peer = usize::from(self.rows[index as usize].connection.peer);
-                    let fits = fitting(mtu, ours.to).max(536);
+                    let fits = fitting(mtu, ours.to).max(PATH_MSS_MIN);
                     self.peers[peer].path_mss = self.peers[peer].path_mss.min(fits);
                     self.with(now, index, |connection, c| connection.too_large(mtu, c));
                 }
@@ -851,6 +865,12 @@ impl TcpStack {
     /// Tuples that rest after we closed first.
     pub fn resting(&self) -> usize {
         self.resting.len()
+    }
+
+    /// Tuples that were looked at for those that are free.
+    #[cfg(test)]
+    pub(crate) fn tuples_looked_at(&self) -> u64 {
+        self.cursor
     }
 
     /// Bytes that the buffers of all connections take.

@@ -681,6 +681,39 @@ fn all_addresses_are_used_before_a_port_is_reused() {
 }
 
 #[test]
+fn used_up_tuples_are_not_searched_again_and_again() {
+    let mut stage = Stage::established();
+    stage.stack.close(stage.now, 0, false);
+    stage.peer_sends(A, 1, 2, b"");
+    stage.peer_sends(flag::FIN | A, 1, 2, b"");
+    // seven are in use, and one rests
+    for slot in 1..8 {
+        stage.stack.open(stage.now, slot, PEER, true, (None, None)).expect("seven are free");
+    }
+    let looked_at = stage.stack.tuples_looked_at();
+    let none = stage.stack.open(stage.now, 8, PEER, true, (None, None));
+    assert_eq!(none, Err(FailureClass::AddressUnavailable));
+    assert_eq!(stage.stack.tuples_looked_at(), looked_at);
+    stage.pass(1_000);
+    stage.stack.open(stage.now, 8, PEER, true, (None, None)).expect("it has rested");
+}
+
+#[test]
+fn the_first_stamp_that_is_not_acknowledged_is_echoed() {
+    let mut stage = Stage::established();
+    // the first segments are acknowledged one by one
+    stage.stamp = 200;
+    stage.peer_sends(A, 1, 1, b"abc");
+    let held = stage.stack.outgoing().is_empty();
+    stage.stamp = 300;
+    stage.peer_sends(A, 4, 1, b"def");
+    stage.stack.write(stage.now, 0, b"next").expect("there is room");
+    let (_, head, _) = stage.sent_heads()[0];
+    let echoed = head.stamps.map(|(_, echo)| echo);
+    assert_eq!((held, echoed), (true, Some(201)));
+}
+
+#[test]
 fn a_connection_at_rest_takes_less_than_256_bytes() {
     let sources = Sources { addresses: 4, port_first: 1_024, port_last: 65_535, ..SOURCES };
     let mut stack = TcpStack::new(TcpSettings::default(), sources, Checksums::Ours, Seed(3));
