@@ -112,7 +112,8 @@ impl Tcb {
         let (now, nxt, watch) = (c.now, self.snd_nxt, settings.keep_alive);
         let timed = self.cold.as_mut().and_then(|cold| cold.timed.take());
         if let Some(cold) = &mut self.cold {
-            (cold.announced, cold.snd_max, cold.recover) = (edge, nxt, nxt);
+            (cold.announced, cold.snd_max) = (edge, nxt);
+            (cold.recover, cold.eased) = (nxt, nxt);
             (cold.snd_wl1, cold.usage.end) = (head.seq, nxt);
             (cold.resend_at, cold.tries, cold.probes) = (Nanos::NEVER, 0, 0);
             cold.watch_at = watch.map_or(Nanos::NEVER, |after| now + after);
@@ -332,8 +333,8 @@ impl Tcb {
     fn congested(&mut self, c: &mut Context<'_>) {
         let una = self.snd_una;
         let cold = self.warm(c);
-        if !cold.recovering && not_after(cold.recover, una) {
-            cold.recover = cold.snd_max;
+        if !cold.recovering && not_after(cold.recover, una) && not_after(cold.eased, una) {
+            cold.eased = cold.snd_max;
             self.shrink();
             self.set(bit::CWR_DUE, true);
         }

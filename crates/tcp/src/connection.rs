@@ -122,6 +122,9 @@ pub(crate) struct Cold {
     pub(crate) recovering: bool,
     /// Recovery ends when this is acknowledged; before it no new one begins.
     pub(crate) recover: u32,
+    /// The window was halved because a router was congested (RFC 3168): until this is acknowledged neither that
+    /// nor a loss halves it again.
+    pub(crate) eased: u32,
     /// Everything before was sent again in this recovery.
     pub(crate) resent: u32,
     /// What was sent again in this recovery and is under way, in the order of sending.
@@ -220,6 +223,7 @@ impl Cold {
             duplicates: 0,
             recovering: false,
             recover: 0,
+            eased: 0,
             resent: 0,
             again: Vec::new(),
             lost_again: VecDeque::new(),
@@ -369,7 +373,7 @@ impl Tcb {
             let mut cold = c.spare.pop().unwrap_or_else(|| Box::new(Cold::new()));
             (cold.announced, cold.snd_max, cold.recover, cold.resent) = (edge, nxt, una, una);
             // a connection at rest has taken in everything before
-            (cold.overdue, cold.snd_wl1) = (una, theirs);
+            (cold.overdue, cold.eased, cold.snd_wl1) = (una, una, theirs);
             cold.usage.end = una;
             cold
         })

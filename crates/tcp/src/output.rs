@@ -491,7 +491,7 @@ impl Tcb {
         } else if before(probe.end, ack) {
             // the probe mended a loss, which would else go without its price
             cold.probe = None;
-            if !cold.recovering && not_after(cold.recover, una) {
+            if !cold.recovering && not_after(cold.recover, una) && not_after(cold.eased, una) {
                 self.shrink();
             }
         }
@@ -639,7 +639,9 @@ impl Tcb {
         cold.again.clear();
         cold.lost_again.clear();
         c.counts.recoveries += 1;
-        self.shrink();
+        if not_after(cold.eased, una) {
+            self.shrink();
+        }
         // the first goes at once, whatever is under way
         self.resend_next(c);
     }

@@ -1,7 +1,7 @@
 //! What a recovery sends again and when, and what becomes of the congestion window: segments by script.
 
 use super::scripts::{A, FULL, Stage};
-use crate::TcpSettings;
+use crate::{Head, TcpSettings, flag};
 use units::Nanos;
 
 /// A connection with a round trip of 20 ms.
@@ -301,4 +301,28 @@ fn what_the_peer_dropped_again_costs_one_timeout() {
         }
     }
     assert_eq!((has, stage.stack.counts().timeouts), (10, 1));
+}
+
+/// RFC 3168 section 6.1.2 forbids only that the window is halved twice.
+#[test]
+fn a_loss_beside_a_mark_of_congestion_is_mended_at_once() {
+    let mut stage = Stage::open(TcpSettings { ecn: true, ..TcpSettings::default() });
+    stage.pass(20);
+    let head = stage.head(flag::SYN | A | flag::ECE, 0, 1);
+    let head = Head { window: 64_000, mss: Some(1_460), shift: Some(7), ..head };
+    stage.inject(Head { sack_permitted: true, ..head }, b"");
+    stage.sent();
+    stage.write(10 * FULL);
+    assert_eq!(stage.segments().len(), 10);
+    stage.pass(20);
+    stage.peer_sends(A | flag::ECE, 1, at(1), b"");
+    assert_eq!(stage.segments(), []);
+    stage.peer_has(1, &[(2, 5)]);
+    assert_eq!(stage.segments(), [1]);
+    stage.pass(20);
+    stage.peer_has(10, &[]);
+    stage.write(20 * FULL);
+    assert_eq!(stage.segments().len(), 5, "half of 10");
+    let counts = stage.stack.counts();
+    assert_eq!((counts.recoveries, counts.timeouts), (1, 0));
 }
