@@ -405,6 +405,9 @@ impl Tcb {
         } else {
             cold.duplicates = 0;
         }
+        // what stays behind would lie ahead again 2 GiB later
+        cold.recover = later(cold.recover, head.ack);
+        cold.eased = later(cold.eased, head.ack);
         if self.has(bit::BLOCKED) && self.cold.as_ref().is_some_and(|x| x.send.len() < room / 2) {
             self.set(bit::BLOCKED, false);
             told.writable = true;

@@ -867,6 +867,15 @@ impl TcpStack {
         self.resting.len()
     }
 
+    /// How far behind what is acknowledged the marks of the last recovery and of the last congestion are.
+    #[cfg(test)]
+    pub(crate) fn marks_behind(&self, slot: u32) -> Option<(u32, u32)> {
+        let connection = &self.rows[self.row(slot)? as usize].connection;
+        let cold = connection.cold.as_ref()?;
+        let behind = |mark: u32| connection.snd_una.wrapping_sub(mark);
+        Some((behind(cold.recover), behind(cold.eased)))
+    }
+
     /// Tuples that were looked at for those that are free.
     #[cfg(test)]
     pub(crate) fn tuples_looked_at(&self) -> u64 {

@@ -326,3 +326,16 @@ fn a_loss_beside_a_mark_of_congestion_is_mended_at_once() {
     let counts = stage.stack.counts();
     assert_eq!((counts.recoveries, counts.timeouts), (1, 0));
 }
+
+/// Sequence numbers are compared within 2 GiB: a mark that stays where a stream began lies ahead of it then.
+#[test]
+fn no_mark_of_a_loss_stays_behind_on_a_long_stream() {
+    let mut stage = stage();
+    for round in 1..20 {
+        stage.write(10 * FULL);
+        assert!(!stage.segments().is_empty());
+        stage.pass(20);
+        stage.peer_has(10 * round - 1, &[]);
+        assert_eq!(stage.stack.marks_behind(0), Some((0, 0)), "round {round}");
+    }
+}
