@@ -8,7 +8,6 @@ mod support;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::caddy::Caddy;
@@ -63,7 +62,7 @@ impl Nginx {
         let mut nginx = Nginx { child, folder, plain, ten, secure };
         let deadline = Instant::now() + Duration::from_secs(20);
         let mut listening = || {
-            while TcpStream::connect(("127.0.0.1", secure)).is_err() {
+            while !support::nginx::is_listening(nginx.folder.path()) {
                 if nginx.child.try_wait().unwrap().is_some() || Instant::now() > deadline {
                     return false;
                 }

@@ -3,7 +3,7 @@
 
 use super::free_port;
 use std::fmt::Write as _;
-use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -14,11 +14,17 @@ const START_MAX: Duration = Duration::from_secs(20);
 /// An ordinary user's PATH on Debian lacks the first folders.
 const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/bin"];
 
+/// Whether the nginx of this folder has its ports: it writes its number then. That somebody can be reached at a
+/// port says less, because a server of another test may have taken it, and nginx tries for seconds to get it.
+pub(crate) fn is_listening(folder: &Path) -> bool {
+    std::fs::read_to_string(folder.join("pid")).is_ok_and(|number| number.ends_with('\n'))
+}
+
 /// The path of the program.
 #[track_caller]
 pub(crate) fn program() -> String {
     let found = FOLDERS.iter().map(|folder| format!("{folder}/nginx"));
-    let mut found = found.filter(|path| std::path::Path::new(path).exists());
+    let mut found = found.filter(|path| Path::new(path).exists());
     found.next().unwrap_or_else(|| {
         panic!("nginx is missing; `cargo xtask test` installs it (Debian: nginx-light)")
     })
@@ -27,7 +33,7 @@ pub(crate) fn program() -> String {
 pub(crate) struct Nginx {
     child: Child,
     /// Its configuration, page and log; held for as long as it runs.
-    _folder: TempDir,
+    folder: TempDir,
     port: u16,
 }
 
@@ -89,9 +95,9 @@ impl Nginx {
         let mut command = Command::new(program());
         command.arg("-p").arg(folder.path()).args(["-c", "nginx.conf", "-e", "error.log"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut nginx = Nginx { child: command.spawn().unwrap(), _folder: folder, port };
+        let mut nginx = Nginx { child: command.spawn().unwrap(), folder, port };
         let deadline = Instant::now() + START_MAX;
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        while !is_listening(nginx.folder.path()) {
             if nginx.child.try_wait().unwrap().is_some() || Instant::now() > deadline {
                 return None;
             }
