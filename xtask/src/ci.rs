@@ -144,13 +144,24 @@ fn build(root: &Path, args: &[String]) -> anyhow::Result<()> {
     })
 }
 
+/// The tests of the package `lua` that are programs of their own: each Rust file of its folder.
+fn lua_tests(root: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(root.join("crates/lua/tests")).into_iter().flatten().flatten();
+    let rust = files.filter(|file| file.path().extension().is_some_and(|end| end == "rs"));
+    rust.filter_map(|file| Some(file.path().file_stem()?.to_str()?.to_owned())).collect()
+}
+
 /// What people install: Lua's tests built with it, and the tests from outside, as the dev profile built
 /// them, with the release build as the program that they start. And the dev profile's own tests that
 /// wait. With what all of them printed.
 fn aside(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
     let release = shell::target_folder(root).join("release/loadstone");
     let mut lua = cargo(root);
-    lua.arg("test").args(args).args(["--release", "--package", "lua", "--lib", "--tests"]);
+    // with the program's package beside it, its dependencies have the features that they were built with
+    // for that; or LuaJIT and others would be built once more
+    let packages = ["--package", "loadstone", "--package", "lua", "--lib"];
+    lua.arg("test").args(args).arg("--release").args(packages);
+    lua.args(lua_tests(root).iter().flat_map(|name| ["--test", name]));
     let tests = |names: &[&str]| {
         let mut test = cargo(root);
         test.arg("test").args(args).args(["--workspace", "--no-fail-fast"]);
