@@ -1,6 +1,6 @@
 //! `bench/RESULTS.md` from a raw file.
 
-use super::budgets::{Judged, ROUNDS_MIN};
+use super::budgets::{Judged, RENO, ROUNDS_MIN};
 use super::figures::{Estimate, estimate};
 use super::raw::Raw;
 use std::fmt::Write as _;
@@ -123,8 +123,7 @@ fn budgets(text: &mut String, judged: &[Judged]) {
 }
 
 fn table_of(text: &mut String, raw: &Raw, table: &str) {
-    // the same in a network namespace where TCP's congestion control is Reno
-    let (plain, suffix) = match table.strip_suffix("-reno") {
+    let (plain, suffix) = match table.strip_suffix(RENO) {
         Some(plain) => (plain, ", TCP by Reno"),
         None => (table, ""),
     };
