@@ -366,11 +366,13 @@ impl Manager {
         }
     }
 
-    /// The agents of which nothing is to be expected any more: lost and not started anew, or silent for as
-    /// long as makes one lost.
+    /// The agents of which nothing is to be expected any more: lost, or given up without having ended, and not
+    /// started anew; or silent for as long as makes one lost.
     pub fn absent(&self) -> Vec<String> {
         let absent = |seat: &AgentSeat| {
-            seat.stage == AgentStage::Lost && !seat.anew || self.now - seat.heard > LOST_AFTER
+            let given_up = seat.relieved && seat.said.is_none();
+            (seat.stage == AgentStage::Lost || given_up) && !seat.anew
+                || self.now - seat.heard > LOST_AFTER
         };
         let seats = self.seats.iter().filter(|(_, seat)| absent(seat));
         seats.map(|(agent, _)| agent.clone()).collect()

@@ -158,7 +158,8 @@ impl Elsewhere for Convoy {
         let closed = observer.close();
         closed?;
         wire.done();
-        let finals = wire.finals();
+        let mut finals = wire.finals();
+        finals.retain(|agent, _| !merge.has_forsaken(agent));
         let cost = cost(&finals);
         let fleet = FleetFacts { budgets, ..facts(&wire, &merge, &parts, &finals) };
         let path = paths(&finals)?;
@@ -202,8 +203,11 @@ fn begin(
     on_loss: OnLoss,
 ) -> Result<(Nanos, AgentShares)> {
     if on_loss != OnLoss::Stop {
-        for agent in wire.absent() {
-            dismiss(wire, &agent, "it was lost in the step before")?;
+        // named before any is gone, for the names count those that are there
+        let named = |agent: String| (wire.name(&agent), agent);
+        let absent: Vec<(String, String)> = wire.absent().into_iter().map(named).collect();
+        for (name, agent) in absent {
+            dismiss(wire, &agent, &name, "nothing is to be expected of it any more")?;
         }
     }
     super::public::check(plan, prepared, wire.seats().len())?;
@@ -213,8 +217,7 @@ fn begin(
 }
 
 /// Goes on without an agent where nothing has begun: the others share the whole load.
-fn dismiss(wire: &Wire, agent: &str, why: &str) -> Result<()> {
-    let name = wire.name(agent);
+fn dismiss(wire: &Wire, agent: &str, name: &str, why: &str) -> Result<()> {
     wire.dismiss(agent);
     match wire.seats().len() {
         0 => bail!("{name} is lost before the start: {why}; no agent is left"),
@@ -308,7 +311,9 @@ fn hand_out(wire: &mut Wire, plan: &Plan, prepared: &Prepared, on_loss: OnLoss) 
             Some(FleetEvent::Lost(agent, why)) if on_loss == OnLoss::Stop => {
                 bail!("{} is lost before the start: {why}", wire.name(&agent))
             }
-            Some(FleetEvent::Lost(agent, why)) => dismiss(wire, &agent, &why)?,
+            Some(FleetEvent::Lost(agent, why)) => {
+                dismiss(wire, &agent, &wire.name(&agent), &why)?;
+            }
             _ => {}
         }
         if crate::signals::caught() > 0 {

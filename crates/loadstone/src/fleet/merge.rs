@@ -176,6 +176,11 @@ impl Merge {
         })
     }
 
+    /// Whether nothing is made any more of what an agent says.
+    pub(super) fn has_forsaken(&self, agent: &str) -> bool {
+        self.row_of(agent).is_some_and(|row| self.ledgers[row].forsaken)
+    }
+
     fn row_of(&self, agent: &str) -> Option<usize> {
         self.names.iter().position(|name| name == agent)
     }
@@ -489,6 +494,7 @@ mod tests {
         merge.hear(&mut wire, over("A0"), &mut Nobody);
         merge.pass(&mut wire, START, START + Nanos::from_secs(3), &mut Nobody);
         assert!(merge.ledgers.iter().all(|ledger| ledger.standing == LedgerState::Over));
+        assert_eq!(["A0", "A1"].map(|agent| merge.has_forsaken(agent)), [false, true]);
         let account = merge.account("A1").unwrap();
         assert!(account.lost == 10 && account.ending.contains("cannot be read"));
     }

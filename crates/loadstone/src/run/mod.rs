@@ -394,7 +394,9 @@ pub(crate) fn assemble(
     let repeated = runs.len() > 1;
     // the last run's: figures of a machine do not add up over runs
     let sut = runs.last_mut().and_then(|run| run.sut.take());
-    let fleet = runs.last_mut().and_then(|run| run.fleet.take());
+    // but of a run in which most was lost before one of a smaller fleet, which does not tell who was lost
+    let lost = |run: &&mut Measured| run.fleet.as_ref().map(FleetFacts::lost);
+    let fleet = runs.iter_mut().max_by_key(lost).and_then(|run| run.fleet.take());
     let threads = fleet.as_ref().map_or(prepared.workers, FleetFacts::workers);
     let path = report::merged_paths(runs.iter_mut().filter_map(|run| run.path.take()));
     let held = runs.last_mut().and_then(|run| run.held.take());

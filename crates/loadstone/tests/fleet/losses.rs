@@ -67,7 +67,9 @@ fn the_next_run_begins_without_an_agent_that_was_lost() {
     assert_eq!((due, succeeded + lost), (240, 240), "{said}");
     // at most half of the first run
     assert!((1..=60).contains(&lost), "{lost}: {said}");
-    assert_eq!(report["fleet"]["agents"].as_array().map(Vec::len), Some(1));
+    // the run that tells who was lost
+    assert_eq!(report["fleet"]["agents"].as_array().map(Vec::len), Some(2));
+    assert_eq!(whole(&report, "/fleet/lost"), lost);
 }
 
 /// Runs `command` with `dir` as a file system of its own with little room; `None`: not on this machine.

@@ -160,6 +160,17 @@ fn a_step_begins_without_those_that_are_lost() {
     assert_eq!(world.manager.seats().keys().collect::<Vec<_>>(), ["A0"]);
 }
 
+/// It can still be heard, and hears of no next step before its own has ended.
+#[test]
+fn an_agent_that_was_given_up_is_not_expected_in_the_next_step() {
+    let mut world = World::new(2, 0.0, 8);
+    let start = world.go();
+    world.until(Nanos::from_secs(5), |world| world.now > start);
+    assert!(world.manager.absent().is_empty());
+    world.manager.relieve("A1");
+    assert_eq!(world.manager.absent(), ["A1"]);
+}
+
 /// A manager of one agent, which runs as another manager set it off.
 fn adopting(now: Nanos) -> Manager {
     let mut manager = Manager::new(2, 1, now);

@@ -29,7 +29,11 @@ fn known_place(base: &Url, shown: &str) -> Option<Url> {
         url.host_str().is_some_and(|host| !host.contains('{'))
             && matches!(url.scheme(), "http" | "https")
     };
-    base.join(shown).ok().filter(|url| !shown.starts_with('{') && known(url))
+    // a text that begins with a slash is a path of the base, and sent as it stands, however many follow
+    let path =
+        shown.strip_prefix('/').map(|rest| format!("/{}", rest.trim_start_matches(['/', '\\'])));
+    let joined = base.join(path.as_deref().unwrap_or(shown));
+    joined.ok().filter(|url| !shown.starts_with('{') && known(url))
 }
 
 impl JourneyPlan {
