@@ -784,7 +784,8 @@ impl Conn {
 
     /// Of requests whose connection ends those bytes count that went out: the last ones did not. Gives back
     /// how many more than those of the calls that are on it. Over HTTP/2 and HTTP/3 a request counts once it
-    /// is handed to an open connection, for what waits may be frames of the protocol's own.
+    /// is handed to an open connection, for what waits may be frames of the protocol's own. Of a call put on it again,
+    /// at most what all its tries sent.
     pub(crate) fn take_back_unsent(&mut self) -> u64 {
         if self.is_open() && self.is_multiplexed() {
             return 0;
@@ -799,14 +800,10 @@ impl Conn {
         unsent
     }
 
-    /// What waits for the socket is encrypted: it cannot be taken back, and a goodbye would go behind it.
-    pub(crate) fn has_sealed(&self) -> bool {
-        self.work.as_deref().is_some_and(|work| work.transport.has_sealed())
-    }
-
-    /// The connection ends: what has come of responses that will not be whole came over the wire all the
-    /// same. Before any call is taken off, for the protocol knows them by their places.
-    pub(crate) fn count_begun(&mut self) {
+    /// The connection ends before its calls: they keep the bytes that went out, and those that came of responses
+    /// that will not be whole. Once, and before any call is taken off, for the protocol knows them by their places.
+    pub(crate) fn settle_bytes(&mut self) {
+        self.take_back_unsent();
         let calls =
             if self.is_open() { self.work.as_ref().map_or(0, |work| work.calls.len()) } else { 0 };
         for call in 0..calls {
@@ -863,8 +860,7 @@ impl Conn {
         if open && speaker.withdraw(call, transport.plaintext()) {
             return self.take_failed(call, &came, now).map(|call| (call, true));
         }
-        self.take_back_unsent();
-        self.count_begun();
+        self.settle_bytes();
         self.work.as_mut()?.take(call).map(|call| (call, false))
     }
 

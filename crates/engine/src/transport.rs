@@ -77,11 +77,6 @@ impl Transport {
         !self.held.is_empty() || self.has_unsent()
     }
 
-    /// Encrypted bytes wait for the socket.
-    pub(crate) fn has_sealed(&self) -> bool {
-        self.tls.is_some() && self.has_unsent()
-    }
-
     /// How many bytes of the protocol have not gone out; they are told once, for the connection ends. Of what
     /// TLS has encrypted nobody knows which part the socket took, once it has taken any: all of that is out.
     pub(crate) fn take_unsent(&mut self) -> u64 {

@@ -337,7 +337,7 @@ fn an_older_call_that_is_the_next_has_its_own_limit() {
     assert!(took >= Nanos::from_secs(10) && took < Nanos::from_millis(10_100), "{took:?}");
 }
 
-/// The call that opened a connection tells of it, also where it was sent on first.
+/// The call that opened a connection tells of it, also where it was sent on first, on the same connection.
 #[test]
 fn a_redirect_does_not_lose_what_its_connection_took() {
     let mut plan = count_only(1, 5);

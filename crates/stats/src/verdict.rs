@@ -373,7 +373,7 @@ fn wait(evidence: &Evidence<'_>) -> Option<Cause> {
             show::duration(limit)
         ),
         advice: "Raise --connections-max, or read the run as one of a system with that limit; \
-                 service times are without the wait."
+                 service times are without the wait for a connection."
             .to_owned(),
     })
 }

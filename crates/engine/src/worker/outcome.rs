@@ -162,7 +162,7 @@ impl Worker {
     pub(super) fn abandon<I: Io>(&mut self, io: &mut I, now: Nanos) {
         self.stop();
         for slot in self.pool.slots() {
-            self.pool.conn_mut(slot).count_begun();
+            self.pool.conn_mut(slot).settle_bytes();
             self.pool.strand(slot);
             self.close(io, slot, Close::Reset, now);
         }

@@ -160,8 +160,10 @@ impl Worker {
         if self.pool.conn_mut(slot).is_over(facts.persistent, calls_max) {
             self.close_behind(io, slot, call, now);
         }
-        if setup_times.is_some() && (again || matches!(redirect, Ok(Some(_)))) {
-            self.pool.conn_mut(slot).give_setup_times(setup_times);
+        // for the call's next request; where that goes elsewhere they are nobody's
+        let conn = self.pool.conn_mut(slot);
+        if again || matches!(&redirect, Ok(Some(next)) if next.endpoint == conn.endpoint()) {
+            conn.give_setup_times(setup_times);
         }
         match redirect {
             _ if again => {
@@ -462,8 +464,7 @@ impl Worker {
         now: Nanos,
     ) {
         let conn = self.pool.conn_mut(slot);
-        conn.take_back_unsent();
-        conn.count_begun();
+        conn.settle_bytes();
         let (endpoint, address) = (conn.endpoint(), conn.address());
         if conn.state() == ConnState::Connecting && self.pool.give_up_address(endpoint, address) {
             self.pool.strand(slot);

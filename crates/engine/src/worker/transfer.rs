@@ -6,7 +6,7 @@ use super::response::Came;
 use crate::connection::ConnState;
 use crate::pool::class_of;
 use crate::speaker::{Event, Fault, Heard};
-use conduit::{Close, Io, IoError, Ready, Slot};
+use conduit::{Io, IoError, Ready, Slot};
 use sample::FailureClass;
 use units::Nanos;
 
@@ -298,10 +298,8 @@ impl Worker {
         if conn.is_unwritten() {
             // the end came with the response before, whose user went on at once
             conn.end_by_server();
-            // a goodbye would go behind the request that goes elsewhere
-            let how = if conn.has_sealed() { Close::Reset } else { self.close_kind() };
             self.pool.strand(slot);
-            self.close(io, slot, how, now);
+            self.close(io, slot, self.close_kind(), now);
             return self.replace_stranded(io, now);
         }
         match conn.hear_end() {

@@ -99,7 +99,7 @@ pub struct RunRecord {
     pub response_time_without_lag_s: Option<TimesRecord>,
     /// Done − issued, of every call that was issued.
     pub service_time_s: TimesRecord,
-    /// Issued − intended = wait + lag.
+    /// Issued − intended = wait + lag, but for the wait for a stream over HTTP/3, which comes after issue.
     pub slip_s: TimesRecord,
     /// No connection was free.
     pub wait_s: TimesRecord,
