@@ -5,6 +5,7 @@
 //! run side by side.
 
 use crate::{licences, packages, shell, tidy, truths};
+use anyhow::Context as _;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -145,10 +146,18 @@ fn build(root: &Path, args: &[String]) -> anyhow::Result<()> {
 }
 
 /// The tests of the package `lua` that are programs of their own: each Rust file of its folder.
-fn lua_tests(root: &Path) -> Vec<String> {
-    let files = std::fs::read_dir(root.join("crates/lua/tests")).into_iter().flatten().flatten();
-    let rust = files.filter(|file| file.path().extension().is_some_and(|end| end == "rs"));
-    rust.filter_map(|file| Some(file.path().file_stem()?.to_str()?.to_owned())).collect()
+///
+/// # Errors
+/// There are none: then something else is tested than is meant.
+fn lua_tests(root: &Path) -> anyhow::Result<Vec<String>> {
+    let folder = root.join("crates/lua/tests");
+    let files = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+    let rust = files.flatten().map(|file| file.path());
+    let rust = rust.filter(|path| path.extension().is_some_and(|end| end == "rs"));
+    let names = rust.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+    let names: Vec<String> = names.collect();
+    anyhow::ensure!(!names.is_empty(), "{} has no program of tests", folder.display());
+    Ok(names)
 }
 
 /// What people install: Lua's tests built with it, and the tests from outside, as the dev profile built
@@ -161,7 +170,11 @@ fn aside(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
     // for that; or LuaJIT and others would be built once more
     let packages = ["--package", "loadstone", "--package", "lua", "--lib"];
     lua.arg("test").args(args).arg("--release").args(packages);
-    lua.args(lua_tests(root).iter().flat_map(|name| ["--test", name]));
+    let names = match lua_tests(root) {
+        Ok(names) => names,
+        Err(why) => return (Err(why), String::new()),
+    };
+    lua.args(names.iter().flat_map(|name| ["--test", name]));
     let tests = |names: &[&str]| {
         let mut test = cargo(root);
         test.arg("test").args(args).args(["--workspace", "--no-fail-fast"]);

@@ -2,7 +2,6 @@
 //! the network of the calling thread, servers on 127.0.0.1 included.
 
 use crate::device::{self, Furniture, Tun};
-use crate::namespace::Namespace;
 use crate::path::{self, NetBlock, PathLock};
 use crate::raw;
 use crate::trouble::PathTrouble;
@@ -28,8 +27,6 @@ pub struct PacketDevice {
     /// What is read and written is a packet, as `kind` says.
     pub queue: OwnedFd,
     pub kind: PacketKind,
-    /// Where it is.
-    network: Namespace,
 }
 
 /// What goes through a device.
@@ -127,14 +124,9 @@ impl PacketDevice {
     }
 
     /// Packets that came and that the device has dropped since it was made, because nobody had taken those
-    /// before them out of its queue. 0 where the device is gone or its network cannot be looked into.
+    /// before them out of its queue, by the calling thread's network; 0 where the device is gone.
     pub fn dropped(&self) -> u64 {
-        let number = |network: Namespace| network.number().ok();
-        let here = Namespace::here().ok().and_then(number);
-        if here.is_some() && here == self.network.number().ok() {
-            return device::dropped(&self.name);
-        }
-        self.network.within(|| Ok(device::dropped(&self.name))).unwrap_or(0)
+        device::dropped(&self.name)
     }
 
     /// The device of the network with this row, of `size` addresses.
@@ -144,7 +136,6 @@ impl PacketDevice {
         size: u32,
         kind: PacketKind,
     ) -> Result<PacketDevice, PathTrouble> {
-        let here = Namespace::here().map_err(PathTrouble::Namespace)?;
         let flags = if kind == PacketKind::Virtio { raw::IFF_VNET_HDR } else { 0 };
         let device = Tun::make_with("loadstone%d", flags)?;
         if kind == PacketKind::Virtio {
@@ -171,7 +162,6 @@ impl PacketDevice {
             addresses: size - if all.gateway.is_some() { 2 } else { 3 },
             queue: OwnedFd::from(device),
             kind,
-            network: here,
         })
     }
 }
@@ -179,6 +169,7 @@ impl PacketDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::namespace::Namespace;
     use std::net::UdpSocket;
 
     /// Nobody reads: the queue takes as many as it is long.
@@ -191,9 +182,9 @@ mod tests {
             for _ in 0..device::QUEUE_LENGTH + 100 {
                 socket.send_to(b"?", (device.first, 9)).ok();
             }
-            Ok((device, before))
+            Ok((before, device.dropped()))
         });
-        let (_network, (device, before)) = match opened {
+        let (_network, dropped) = match opened {
             Ok(opened) => opened,
             Err(trouble) => {
                 use std::io::Write;
@@ -203,8 +194,7 @@ mod tests {
                 return;
             }
         };
-        // from another network than the device's
-        assert_eq!((before, device.dropped()), (0, 100));
+        assert_eq!(dropped, (0, 100));
     }
 
     #[test]

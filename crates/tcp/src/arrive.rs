@@ -261,8 +261,8 @@ impl Tcb {
         }
     }
 
-    /// What was sent again gives no sample (Karn): the timeout that it took stays until one comes (RFC 6298
-    /// section 5), or a path that has become slower would never be measured.
+    /// What was sent again gives no sample (Karn): the timeout that it took stays (RFC 6298 section 5), or a path
+    /// that has become slower would never be measured. Each sample then takes a quarter of it back.
     #[cold]
     fn keep_timeout(&mut self, tries: u8, c: &Context<'_>) {
         let micros = self.rto_after(tries, c).0 / 1_000;

@@ -70,8 +70,8 @@ pub(crate) struct Tcb {
     pub(crate) ssthresh: u16,
     /// Segments acknowledged since the window last grew (congestion avoidance).
     pub(crate) credit: u16,
-    /// How far round trips are from `srtt`, in [`VARIES_BY`]; a quarter of the timeout's margin when that was
-    /// backed off and no sample has come since; 0 before both.
+    /// How far round trips are from `srtt`, in [`VARIES_BY`]; from a quarter of a backed-off timeout's margin on,
+    /// where that was kept; 0 before both.
     pub(crate) rttvar: u16,
     /// When data was last sent, in [`ticks`].
     pub(crate) sent_at: u16,

@@ -162,7 +162,8 @@ pub struct TcpStack {
     slots: Vec<u32>,
     table: HashMap<TableKey, u32, BuildHasherDefault<Mixer>>,
     resting: HashMap<u64, Lingering, BuildHasherDefault<Mixer>>,
-    rest_order: VecDeque<(Nanos, u64)>,
+    /// Of those without time stamps, and of those with: each in the order of their ends.
+    rest_order: [VecDeque<(Nanos, u64)>; 2],
     timers: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Rows whose timers may have become earlier since [`TcpStack::arm`].
     touched: Vec<u32>,
@@ -262,7 +263,7 @@ impl TcpStack {
             slots: Vec::new(),
             table: HashMap::default(),
             resting: HashMap::default(),
-            rest_order: VecDeque::new(),
+            rest_order: Default::default(),
             timers: BinaryHeap::new(),
             touched: Vec::new(),
             changed: Vec::new(),
@@ -340,13 +341,15 @@ impl TcpStack {
     /// Whether no tuple at all is free, without a look at each of them: there may be millions.
     fn are_used_up(&mut self, now: Nanos) -> bool {
         // what was used again since is no longer at rest
-        while let Some((since, key)) = self.rest_order.front().copied()
+        let [_, stamped] = &mut self.rest_order;
+        while let Some((since, key)) = stamped.front().copied()
             && self.resting.get(&key).is_none_or(|rest| rest.since != since)
         {
-            self.rest_order.pop_front();
+            stamped.pop_front();
         }
         let taken = (self.table.len() + self.resting.len()) as u64;
-        let oldest = self.rest_order.front().map(|(since, _)| *since);
+        // the others are used again when they are forgotten, and not before
+        let oldest = stamped.front().map(|(since, _)| *since);
         taken >= self.sources.tuples() && oldest.is_none_or(|since| now - since < REUSE_AFTER)
     }
 
@@ -454,13 +457,13 @@ impl TcpStack {
     }
 
     fn rest(&mut self, end: End, rest: Lingering) {
-        if self.rest_order.len() >= RESTING_MAX
-            && let Some((since, key)) = self.rest_order.pop_front()
-        {
+        let order = &mut self.rest_order[usize::from(rest.stamps)];
+        let oldest = if order.len() >= RESTING_MAX { order.pop_front() } else { None };
+        order.push_back((rest.since, key(end)));
+        if let Some((since, key)) = oldest {
             self.forget(since, key);
         }
         self.resting.insert(key(end), rest);
-        self.rest_order.push_back((rest.since, key(end)));
     }
 
     fn forget(&mut self, since: Nanos, key: u64) {
@@ -470,11 +473,13 @@ impl TcpStack {
     }
 
     fn forget_rested(&mut self, now: Nanos) {
-        while let Some((since, key)) = self.rest_order.front().copied()
-            && now - since >= self.settings.time_wait
-        {
-            self.rest_order.pop_front();
-            self.forget(since, key);
+        for row in 0..self.rest_order.len() {
+            while let Some((since, key)) = self.rest_order[row].front().copied()
+                && now - since >= self.settings.time_wait
+            {
+                self.rest_order[row].pop_front();
+                self.forget(since, key);
+            }
         }
     }
 

@@ -164,10 +164,10 @@ impl Judged {
 }
 
 /// A budget holds when the lower end of the interval is at or below it: then the figures do not
-/// contradict it. All budgets, in the order of the table.
+/// contradict it. All budgets, in the order of the table, and those of our own TCP by Reno behind them.
 pub(super) fn judge(raw: &Raw) -> Vec<Judged> {
     let plain = BUDGETS.iter().map(|budget| judge_one(budget, budget.table, raw));
-    // those of our own TCP hold under either congestion control
+    // those of our own TCP are asked for under either congestion control
     let own = BUDGETS.iter().filter(|budget| budget.tool == OWN);
     let reno = own.map(|budget| judge_one(budget, &format!("{}{RENO}", budget.table), raw));
     plain.chain(reno).collect()
