@@ -62,6 +62,8 @@ pub enum PieceKind {
     Hello = 14,
     /// To the driver, the same: something is done. The payload is its place among [`DEEDS`] as a code.
     Deed = 15,
+    /// From the driver: of bytes that had to wait for the peer's credit some are on their way now. No payload.
+    Went = 16,
 }
 
 /// How hands are shaken, by name.
@@ -298,6 +300,7 @@ impl Head {
             13 => PieceKind::Shake,
             14 => PieceKind::Hello,
             15 => PieceKind::Deed,
+            16 => PieceKind::Went,
             _ => return None,
         };
         let [.., a, b, c, d, e, f, g, h] = *bytes;

@@ -253,6 +253,14 @@ impl Speaker {
         }
     }
 
+    /// A call of whose request some had to wait for the peer's credit, and is on its way now.
+    pub(crate) fn take_went(&mut self) -> Option<usize> {
+        match self {
+            Speaker::Http3(http3) => http3.take_went(),
+            _ => None,
+        }
+    }
+
     /// The connection serves nobody any more: nothing is outstanding on it, and the peer takes
     /// nothing further.
     pub(crate) fn is_over(&self) -> bool {

@@ -43,6 +43,8 @@ pub struct Session {
     part: Option<(u64, Range<usize>, bool)>,
     gone: VecDeque<(u64, u64, Parting)>,
     opened: Vec<u64>,
+    /// Of which the peer's credit let more go.
+    went: Vec<u64>,
     facts: Http3Facts,
 }
 
@@ -103,6 +105,7 @@ impl Session {
             part: None,
             gone: VecDeque::new(),
             opened: Vec::new(),
+            went: Vec::new(),
             facts: Http3Facts::default(),
         }
     }
@@ -265,6 +268,7 @@ impl Session {
                 self.facts.waited += 1;
                 self.opened.push(id);
             }
+            PieceKind::Went => self.went.push(id),
             PieceKind::Reset if !id.is_multiple_of(STEP) => return self.control.end(id),
             PieceKind::Reset => {
                 if self.place(id).is_some() {
@@ -370,6 +374,16 @@ impl Session {
     /// The place of a request that had to wait for its stream, and is on its way now.
     pub fn take_opened(&mut self) -> Option<usize> {
         while let Some(id) = self.opened.pop() {
+            if let Some(place) = self.place(id) {
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    /// The place of a request of which some bytes had to wait for the peer's credit, and are on their way now.
+    pub fn take_went(&mut self) -> Option<usize> {
+        while let Some(id) = self.went.pop() {
             if let Some(place) = self.place(id) {
                 return Some(place);
             }

@@ -393,6 +393,7 @@ impl Hand {
             }
             PieceKind::Deed => self.perform(code),
             PieceKind::Opened
+            | PieceKind::Went
             | PieceKind::Allowed
             | PieceKind::Initial
             | PieceKind::Sent

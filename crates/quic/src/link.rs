@@ -409,14 +409,19 @@ impl QuicLink {
             | PieceKind::Frame
             | PieceKind::Shake
             | PieceKind::Hello
-            | PieceKind::Deed => {}
+            | PieceKind::Deed
+            | PieceKind::Went => {}
         }
     }
 
     fn write_held(&mut self, number: u64) {
         let Some(held) = self.held.get_mut(&number) else { return };
         let mut stream = self.connection.send_stream(id_of(number));
-        held.at += write_to(&mut stream, &held.bytes[held.at..]);
+        let written = write_to(&mut stream, &held.bytes[held.at..]);
+        if written > 0 {
+            streams::put_code(self.inbox.pieces(), PieceKind::Went, number, None);
+        }
+        held.at += written;
         if held.at == held.bytes.len() {
             if held.last {
                 stream.finish().ok();

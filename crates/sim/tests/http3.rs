@@ -226,6 +226,21 @@ fn uploads_go_on_when_their_connection_has_room_again() {
     assert_eq!(ran.outcome.measurement.total.counts.succeeded, 40, "{:?}", failures(&ran));
 }
 
+/// The server's credit lets a body go in parts, a round trip apart: each is progress, and the time to the first byte
+/// begins with the last of them.
+#[test]
+fn an_upload_that_waits_for_credit_goes_on() {
+    let mut plan = open(http3(100), 10.0, Gaps::Constant, 1, Some(1));
+    plan.request.method = "POST".into();
+    plan.request.body = Some(vec![b'b'; 100_000]);
+    let limit = Some(Nanos::from_millis(250));
+    (plan.timeouts.progress, plan.timeouts.first_byte) = (limit, limit);
+    let delay = Nanos::from_millis(50);
+    let ran = run(plan, Pond { delay, upload_window: Some(10_000), ..fixed(0, 1) });
+    assert_eq!(failures(&ran), []);
+    assert!(services(&ran)[0] > Nanos::from_secs(1), "{:?}", services(&ran));
+}
+
 /// Nobody listens: ICMP says so at once; where it says nothing, the time to connect runs out.
 #[test]
 fn without_a_server_there_is_no_connection() {

@@ -35,7 +35,11 @@ fn piece(head: Head, payload: &[u8], shown: &impl Fn(&[u8]) -> String) -> Option
         PieceKind::Datagram => format!("datagram: {}", shown(payload)),
         PieceKind::Initial => format!("Initial of {} bytes", size(payload)),
         // what our own side of QUIC says is nobody's words
-        PieceKind::Opened | PieceKind::Allowed | PieceKind::Sent | PieceKind::Frame => return None,
+        PieceKind::Opened
+        | PieceKind::Allowed
+        | PieceKind::Sent
+        | PieceKind::Went
+        | PieceKind::Frame => return None,
         PieceKind::Packet => {
             let (odd, frames) = described(payload);
             format!("packet{}: {}", packets::options(odd, &PACKET_OPTIONS), shown(frames))

@@ -35,7 +35,7 @@ impl Conn {
             FailureClass::ClientTimeout
         } else if self.state < ConnState::Open {
             FailureClass::ConnectTimeout
-        } else if call.first_byte.is_zero() && limits.first_byte.is_some() {
+        } else if work.first_byte_due(call, limits) <= now {
             FailureClass::FirstByteTimeout
         } else {
             FailureClass::ProgressTimeout
@@ -85,22 +85,27 @@ impl Work {
     /// Of a call whose response may come now.
     #[inline]
     fn deadline_of(&self, call: &Call, limits: &Timeouts) -> Nanos {
-        let mut at = call.intended + limits.call;
-        if let Some(limit) = limits.first_byte
-            && call.first_byte.is_zero()
-            && !call.sent.is_zero()
-        {
-            // where others' responses come meanwhile, nothing but the call's own request counts
-            let asked = match self.speaker.is_multiplexed() {
-                true => call.written,
-                false => self.progress,
-            };
-            at = at.min(call.sent.max(asked) + limit);
-        }
+        let mut at = (call.intended + limits.call).min(self.first_byte_due(call, limits));
         let awaited = limits.answer.filter(|_| call.first_byte.is_zero());
         if let Some(limit) = awaited.or(limits.progress) {
             at = at.min(self.progress.max(call.sent) + limit);
         }
         at
+    }
+
+    /// When the first byte of the call's response must have come; `NEVER`: it has, or no limit is set.
+    #[inline]
+    fn first_byte_due(&self, call: &Call, limits: &Timeouts) -> Nanos {
+        match limits.first_byte {
+            Some(limit) if call.first_byte.is_zero() && !call.sent.is_zero() => {
+                // where others' responses come meanwhile, nothing but the call's own request counts
+                let asked = match self.speaker.is_multiplexed() {
+                    true => call.written,
+                    false => self.progress,
+                };
+                call.sent.max(asked) + limit
+            }
+            _ => Nanos::NEVER,
+        }
     }
 }

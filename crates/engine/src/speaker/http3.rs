@@ -128,6 +128,11 @@ impl Http3 {
         self.session.take_opened()
     }
 
+    /// A call of whose request more went out after it was asked.
+    pub(super) fn take_went(&mut self) -> Option<usize> {
+        self.session.take_went()
+    }
+
     /// Nothing is outstanding, and nothing further can be asked.
     pub(super) fn is_over(&self) -> bool {
         self.session.outstanding() == 0 && self.session.is_going_away()

@@ -155,6 +155,7 @@ impl FrameReader {
             PieceKind::Close => (GOAWAY, 0, 0),
             PieceKind::Data
             | PieceKind::Opened
+            | PieceKind::Went
             | PieceKind::Allowed
             | PieceKind::Datagram
             | PieceKind::Initial
