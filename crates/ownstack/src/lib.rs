@@ -15,6 +15,7 @@ mod xdp;
 
 pub use raw::RawLink;
 pub use shared::{Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork};
+pub use tcp::TcpSettings;
 pub use xdp::{Mac, QUEUES_MAX, XdpAsk, XdpHook, XdpTrouble};
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, READ_SIZE, Ready, Slot};

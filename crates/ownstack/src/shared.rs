@@ -33,6 +33,8 @@ pub struct NetworkAsk {
     pub prefix: Option<(IpAddr, u8)>,
     /// Whether packets may go in batches, where the kernel can do that.
     pub batches: bool,
+    /// How TCP behaves; its MTU is that of the device.
+    pub tcp: TcpSettings,
     /// The device of Ethernet that packets go over, in place of TUN devices; they go on no emulated paths.
     pub xdp: Option<XdpAsk>,
 }
@@ -302,7 +304,7 @@ impl OwnNetwork {
             port_first: 1_024,
             port_last: u16::MAX,
         };
-        let (settings, checksums) = self.ground.manner();
+        let (settings, checksums) = self.ground.manner(&self.ask.tcp);
         let stack = TcpStack::new(settings, sources, checksums, Seed(self.ask.seed));
         let paths = self.ask.paths.as_ref().zip(ipv4(part.first));
         let links = paths.map(|(paths, first)| self.links(paths, first, id, seed));
@@ -396,7 +398,7 @@ impl Ground {
     }
 
     /// Whether a network can go over these devices: they are of its kind and its addresses, and there is a
-    /// part of them for each worker. Its paths, clients and seed may be other ones.
+    /// part of them for each worker. Its paths, clients, traits of TCP and seed may be other ones.
     pub fn suits(&self, ask: &NetworkAsk) -> bool {
         let stands = &self.ask;
         stands.prefix == ask.prefix
@@ -431,8 +433,8 @@ impl Ground {
     }
 
     /// How TCP behaves over it, and who computes its checksums.
-    fn manner(&self) -> (TcpSettings, Checksums) {
-        let settings = TcpSettings::default();
+    fn manner(&self, asked: &TcpSettings) -> (TcpSettings, Checksums) {
+        let settings = asked.clone();
         match &self.devices {
             Devices::Xdp(device, _) => {
                 (TcpSettings { mtu: device.mtu, ..settings }, Checksums::Ours)

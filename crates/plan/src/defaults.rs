@@ -51,6 +51,7 @@ impl Plan {
                 spin: Nanos::from_micros(100),
                 stack: crate::StackChoice::Auto,
                 sources: None,
+                tcp: None,
             },
             seed: 1,
         }

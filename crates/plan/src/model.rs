@@ -702,6 +702,8 @@ pub struct DriverPlan {
     pub stack: crate::StackChoice,
     /// Where the connections of our own TCP come from; `None`: Loadstone's choice.
     pub sources: Option<SourcePrefix>,
+    /// How our own TCP behaves, where not as Linux does.
+    pub tcp: Option<crate::TcpTraits>,
 }
 
 /// Addresses that agree in their first bits.

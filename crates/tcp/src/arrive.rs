@@ -105,6 +105,8 @@ impl Tcb {
         };
         if self.has(bit::SYN_AGAIN) && !self.has(bit::STAMPS) {
             // RFC 5681 section 3.1: a lost SYN leaves one segment; RFC 6298 (5.7): and a timeout of 3 s
+            // Where stamps are echoed, the round trip is measured all the same, and Linux keeps its first window
+            // after a lost SYN.
             self.cwnd = 1;
             self.vary(RTO_AFTER_SYN / 4);
         }

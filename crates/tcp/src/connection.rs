@@ -536,6 +536,10 @@ impl Tcb {
             self.abort(c);
         } else {
             self.set(bit::ORPHAN, true);
+            if let Some(cold) = &mut self.cold {
+                // nobody asks any more whether the peer is there
+                cold.watch_at = Nanos::NEVER;
+            }
             self.shut(c);
             if self.state == TcpState::FinWait2 {
                 let until = c.now + c.settings.fin_wait;

@@ -20,7 +20,9 @@ const A_TICK: Nanos = Nanos::from_millis(2);
 impl Tcb {
     pub(crate) fn send_syn(&mut self, c: &mut Context<'_>) {
         let settings = c.settings;
-        let ecn = if settings.ecn { flag::ECE | flag::CWR } else { 0 };
+        // what was lost may have been dropped for asking (RFC 3168 section 6.1.1.1)
+        let asks = settings.ecn && !self.has(bit::SYN_AGAIN);
+        let ecn = if asks { flag::ECE | flag::CWR } else { 0 };
         let head = Head {
             seq: self.snd_una,
             flags: flag::SYN | ecn,
@@ -532,7 +534,7 @@ impl Tcb {
         if self.cold.as_ref().is_some_and(|cold| cold.resend_at <= c.now) {
             self.timeout(c);
         }
-        if watch {
+        if watch && self.state != TcpState::Done {
             self.watch(c);
         }
         self.cool(c);

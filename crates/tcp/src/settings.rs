@@ -4,7 +4,7 @@ use crate::packet::TCP_HEAD;
 use units::Nanos;
 
 /// How connections behave; the default is what Linux does.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpSettings {
     /// Largest IP packet, bytes; at least 576.
     pub mtu: u16,
@@ -39,7 +39,7 @@ pub struct TcpSettings {
     pub delayed_ack: Nanos,
     /// After so long without a segment the peer is asked whether it is there; never when `None`.
     pub keep_alive: Option<Nanos>,
-    /// Between such questions, of which nine go unanswered at most.
+    /// Between such questions, of which nine go unanswered at most (Linux: 75 s).
     pub keep_alive_interval: Nanos,
     /// How long a tuple rests after we closed first.
     pub time_wait: Nanos,

@@ -110,8 +110,26 @@ struct Lingering {
 #[derive(Debug)]
 struct PeerRow {
     end: End,
+    /// What a router said that the path takes, and when it last said so.
     path_mss: u16,
+    narrowed: Nanos,
 }
+
+impl PeerRow {
+    /// Payload of a segment that the path takes, as far as is known. What was said long ago says nothing of a path
+    /// that may be another one now.
+    fn path_mss(&self, now: Nanos) -> u16 {
+        let is_old = now >= self.narrowed + PATH_MSS_FOR;
+        if self.path_mss < u16::MAX && is_old { u16::MAX } else { self.path_mss }
+    }
+
+    fn narrow(&mut self, fits: u16, now: Nanos) {
+        (self.path_mss, self.narrowed) = (self.path_mss(now).min(fits), now);
+    }
+}
+
+/// How long a path's MTU is believed (RFC 1191 section 6.3: 10 minutes; Linux: `mtu_expires`).
+const PATH_MSS_FOR: Nanos = Nanos::from_secs(600);
 
 /// Answers to doubtful segments of connections a second, and as many to segments of none (RFC 5961
 /// section 7 asks for a limit and leaves the number open).
@@ -239,7 +257,7 @@ macro_rules! context {
             stamp: stamp_of($now, $stack.stamp_offset),
             first: $stack.sources.first,
             peer: peer.end,
-            path_mss: peer.path_mss,
+            path_mss: peer.path_mss($now),
             stays_at: None,
         }
     }};
@@ -391,7 +409,7 @@ impl TcpStack {
         if self.peers.len() >= PEERS_MAX {
             return None;
         }
-        self.peers.push(PeerRow { end, path_mss: u16::MAX });
+        self.peers.push(PeerRow { end, path_mss: u16::MAX, narrowed: Nanos::ZERO });
         Some(self.peers.len() as u16 - 1)
     }
 
@@ -664,7 +682,7 @@ impl TcpStack {
                 if let Some(index) = self.quoted(&ours, seq) {
                     let peer = usize::from(self.rows[index as usize].connection.peer);
                     let fits = fitting(mtu, ours.to).max(PATH_MSS_MIN);
-                    self.peers[peer].path_mss = self.peers[peer].path_mss.min(fits);
+                    self.peers[peer].narrow(fits, now);
                     self.with(now, index, |connection, c| connection.too_large(mtu, c));
                 }
             }

@@ -404,6 +404,7 @@ const VALUES: &[(&str, &str)] = &[
     ("nice", "5"),
     ("stack", "own"),
     ("sources", "10.9.0.0/16 --stack own"),
+    ("tcp", "ecn --stack own"),
     ("idle", "9"),
     ("json", "f"),
     ("html", "f"),

@@ -8,10 +8,10 @@ use conduit::Peer;
 use engine::{Crowd, Endpoint};
 use netpath::{PathTrouble, used_bits};
 use ownstack::{
-    Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork, QUEUES_MAX, XdpAsk,
-    XdpHook, XdpTrouble,
+    Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork, QUEUES_MAX, TcpSettings,
+    XdpAsk, XdpHook, XdpTrouble,
 };
-use plan::{Plan, StackChoice, XdpMode};
+use plan::{Plan, StackChoice, TcpTraits, XdpMode};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -108,7 +108,7 @@ pub(crate) fn open(
     };
     let network = stand(ask(plan, prepared.workers), threads, parts)?;
     prepared.endpoints.iter().try_for_each(|endpoint| reached(endpoint, &network))?;
-    prepared.notes.push(note(&network));
+    prepared.notes.push(note(plan.driver.tcp.as_ref(), &network));
     if let Handover::Fallback(reason) = network.handover() {
         prepared.notes.push(format!("--stack own:batches: packets go one by one: {reason}"));
     }
@@ -119,7 +119,7 @@ pub(crate) fn open(
 }
 
 /// What differs from a run over the kernel's sockets.
-fn note(network: &OwnNetwork) -> String {
+fn note(traits: Option<&TcpTraits>, network: &OwnNetwork) -> String {
     let (first, last) = network.sources();
     let devices: Vec<&str> = network.devices().collect();
     let devices = devices.join(", ");
@@ -137,8 +137,9 @@ fn note(network: &OwnNetwork) -> String {
         ),
         _ => format!("through {devices} on this host while the run lasts"),
     };
+    let traits = traits.map_or_else(String::new, |traits| format!(" ({traits})"));
     format!(
-        "connections use Loadstone's own TCP: the server sees them come {whose}, {through}; the client's \
+        "connections use Loadstone's own TCP{traits}: the server sees them come {whose}, {through}; the client's \
          kernel TCP is not measured"
     )
 }
@@ -193,7 +194,25 @@ fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
         },
         prefix,
     });
-    NetworkAsk { workers, seed: plan.seed, paths, prefix, batches, xdp }
+    let tcp = settings(plan.driver.tcp.as_ref());
+    NetworkAsk { workers, seed: plan.seed, paths, prefix, batches, tcp, xdp }
+}
+
+/// As a client of Linux behaves, but for what the plan says.
+fn settings(traits: Option<&TcpTraits>) -> TcpSettings {
+    let usual = TcpSettings::default();
+    let Some(traits) = traits else { return usual };
+    TcpSettings {
+        ecn: traits.ecn,
+        sack: !traits.no_sack,
+        stamps: !traits.no_timestamps,
+        keep_alive: traits.keep_alive,
+        keep_alive_interval: traits.keep_alive.unwrap_or(usual.keep_alive_interval),
+        initial_window: traits.initial_window.unwrap_or(usual.initial_window),
+        receive_max: traits.receive_window.unwrap_or(usual.receive_max),
+        delayed_ack: traits.ack_delay.unwrap_or(usual.delayed_ack),
+        ..usual
+    }
 }
 
 /// The devices that stand with addresses that the user named: these are one's, as the queues of a device by

@@ -3,6 +3,9 @@
 use crate::support::tls::{TlsOptions, TlsServer};
 use crate::support::{Site, behind, finish, measured, number, run, text, untested, whole};
 use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Command;
 
 /// Whether this user may make a network device here; says plainly what is missing where not.
 fn to_be_had(site: &Site) -> bool {
@@ -231,6 +234,58 @@ fn idle_connections_are_held_and_counted_over_both_stacks() {
         // they are none of the load's
         assert_eq!(whole(&report, "/connections/established"), 2, "{stack}");
     }
+}
+
+/// What the server's kernel says of the one connection that comes to it, and the run's report.
+fn agreed(traits: &[&str]) -> (String, Value) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("its address").port();
+    let server = std::thread::spawn(move || {
+        let (mut peer, _) = listener.accept().expect("the run's connection");
+        let mut request = [0; 4_096];
+        assert!(peer.read(&mut request).expect("its request") > 0);
+        let mut said = Command::new("ss");
+        said.args(["-Htin", "state", "established", &format!("sport = :{port}")]);
+        let said = said.output().expect("ss, which the package iproute2 has");
+        peer.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").expect("a response");
+        String::from_utf8_lossy(&said.stdout).into_owned()
+    });
+    let url = format!("http://127.0.0.1:{port}/");
+    let words = ["--stack", "own", "-n", "1", "-c", "1", "--tcp"];
+    let report = match traits {
+        [] => measured(&[&words[..6], &[&url]].concat(), &[0, 4]),
+        traits => measured(&[&words[..], traits, &[&url]].concat(), &[0, 4]),
+    };
+    (server.join().expect("a server that ends"), report)
+}
+
+/// A server's kernel sees the connection as it was asked to be, and not otherwise.
+#[test]
+fn a_connection_has_the_traits_that_it_is_given() {
+    let site = Site::start(&[]);
+    if !to_be_had(&site) {
+        return;
+    }
+    let words = |said: &str| said.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
+    let has = |said: &str, word: &str| words(said).iter().any(|one| one == word);
+    let (usual, _) = agreed(&[]);
+    assert!(has(&usual, "ts") && has(&usual, "sack") && !has(&usual, "ecn"), "{usual}");
+    let (other, report) = agreed(&["ecn, no-timestamps, no-sack, receive-window=16k"]);
+    assert!(!has(&other, "ts") && !has(&other, "sack"), "{other}");
+    let marks = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_ecn").expect("the kernel's way");
+    assert_eq!(has(&other, "ecn"), marks.trim() != "0", "{other}");
+    let plan = text(&report, "/plan/driver/tcp");
+    assert_eq!(plan, "ecn,no-sack,no-timestamps,receive-window=16384");
+    // 10,000 bytes of content: ten segments go at once, or two
+    let took = |traits: &[&str]| {
+        let path = ["--stack", "own", "--path", "rtt=100ms", "-n", "4", "-c", "1"];
+        let content = "x".repeat(10_000);
+        let url = site.url("/echo");
+        let report = measured(&[&path[..], traits, &["--body", &content, &url]].concat(), &[0, 4]);
+        number(&report, "/response_time_s/max")
+    };
+    let (ten, one) = (took(&[]), took(&["--tcp", "initial-window=1"]));
+    assert!(one > ten + 0.15, "{ten} and {one} s");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crate::file::{
 use crate::fold::{self, Fold};
 use crate::{
     AbortRule, AddressFamily, AddressOrder, BodyRule, Gaps, HttpVersion, Migrate, Order, Priority,
-    ResolveRule, Secrets, SourcePrefix, StackChoice, Streaming, Think, TlsVersions, Verify, Visit,
-    rules, verify,
+    ResolveRule, Secrets, SourcePrefix, StackChoice, Streaming, TcpTraits, Think, TlsVersions,
+    Verify, Visit, rules, verify,
 };
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -190,6 +190,8 @@ pub(super) const STACK: Grammar<StackChoice> =
     one(|text, _| crate::stack::parse_stack(text), |it, _| text(it.to_string()));
 pub(super) const SOURCES: Grammar<SourcePrefix> =
     one(|text, _| rules::parse_sources(text), |prefix, _| text(prefix.to_string()));
+pub(super) const TCP_TRAITS: Grammar<TcpTraits> =
+    one(|text, _| crate::tcp::parse_traits(text), |it, _| text(it.to_string()));
 pub(super) const STREAMING: Grammar<Streaming> =
     one(|text, _| crate::parse_streaming(text), |form, _| text(form.id()));
 pub(super) const ORDER: Grammar<Order> =

@@ -158,4 +158,6 @@ pub(super) static MACHINE: &[Setting] = &[
         help: "TCP of the connections: the kernel's, or own, in this process over a TUN device, or over DEVICE by AF_XDP (needs root); :batches goes by io_uring [default: auto, the kernel's]", ..DRIVER },
     Setting { name: "sources", value: "PREFIX", page: "own-stack", field: field!(off driver.sources, SOURCES),
         help: "Addresses that connections of --stack own come from; own:xdp needs it [default: a part of 198.18.0.0/16]", ..DRIVER },
+    Setting { name: "tcp", value: "TRAITS", page: "own-stack", field: field!(off driver.tcp, TCP_TRAITS),
+        help: "How TCP of --stack own behaves where not as Linux does: ecn, keep-alive=15s, no-sack, no-timestamps, initial-window=4, receive-window=64k, ack-delay=0ms", ..DRIVER },
 ];

@@ -266,6 +266,11 @@ fn check_stack(plan: &Plan, problems: &mut Problems) {
             "--sources says where connections of our own TCP come from; add --stack own, or choose \
              among this host's addresses with --bind",
         );
+        problems.add_if(
+            plan.driver.tcp.is_some(),
+            "--tcp",
+            "--tcp says how our own TCP behaves; add --stack own, or set the kernel's by sysctl",
+        );
         return;
     }
     let (connection, version) = (&plan.connection, plan.request.version);

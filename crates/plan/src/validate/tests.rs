@@ -266,6 +266,8 @@ fn our_own_tcp_has_addresses_of_its_own_and_no_datagrams() {
     });
     assert_eq!(over_one_link, "nothing");
     assert_eq!(said(|plan| plan.driver.stack = StackChoice::Own), "nothing");
+    let of_the_kernel = said(|plan| plan.driver.tcp = Some(TcpTraits::default()));
+    assert!(of_the_kernel.starts_with("[--tcp] --tcp says how our own TCP"), "{of_the_kernel}");
 }
 
 #[test]

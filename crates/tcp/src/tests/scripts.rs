@@ -585,6 +585,18 @@ fn a_link_that_is_too_small_makes_smaller_segments() {
     whole.extend_from_slice(&icmp);
     stage.stack.deliver(stage.now, &whole, false);
     assert_eq!(stage.sent(), ["A 1:548 ack 1", "A 549:548 ack 1", "PA 1097:304 ack 1"]);
+    // the path's size is known to new connections, and ten minutes later it may be another path
+    let largest_of = |slot: u32, stage: &mut Stage| {
+        stage.stack.open(stage.now, slot, PEER, true, (None, None)).expect("tuples are free");
+        let (flow, head, _) = stage.sent_heads()[0];
+        (stage.from, stage.ours) = (flow.from, head.seq);
+        stage.answer_syn();
+        stage.stack.write(stage.now, slot, &[b'x'; 1_400]).expect("an open connection");
+        stage.sent_heads().iter().map(|(.., length)| *length).max()
+    };
+    assert_eq!(largest_of(1, &mut stage), Some(548));
+    stage.now += Nanos::from_secs(600);
+    assert_eq!(largest_of(2, &mut stage), Some(1_400));
 }
 
 /// A handshake over IPv6 with another stack that has the same addresses but for the first bits.
@@ -655,6 +667,35 @@ fn idle_peers_are_asked_when_that_is_wanted() {
         stage.pass(75_000);
     }
     assert_eq!(stage.read(), Err(NotDone::Failed(FailureClass::SocketTimeout)));
+}
+
+#[test]
+fn who_has_closed_asks_nobody_and_repeats_the_end() {
+    let keep_alive = Some(Nanos::from_secs(1));
+    let mut stage = Stage::open(TcpSettings { keep_alive, ..TcpSettings::default() });
+    stage.answer_syn();
+    stage.sent();
+    stage.stack.close(stage.now, 0, false);
+    let end = stage.sent();
+    assert_eq!(end, ["FA 1:0 ack 1"]);
+    for _ in 0..20 {
+        stage.pass(1_000);
+    }
+    let again = stage.sent();
+    assert!(again.len() > 3 && again.iter().all(|sent| *sent == end[0]), "{again:?}");
+}
+
+#[test]
+fn a_repeated_syn_asks_for_no_marks() {
+    let mut stage = Stage::new(TcpSettings { ecn: true, ..TcpSettings::default() });
+    stage.stack.open(stage.now, 0, PEER, true, (None, None)).expect("tuples are free");
+    let asks = |stage: &mut Stage| {
+        let sent = stage.sent_heads();
+        sent.iter().map(|(_, head, _)| head.has(flag::ECE)).collect::<Vec<bool>>()
+    };
+    assert_eq!(asks(&mut stage), [true]);
+    stage.pass(1_000);
+    assert_eq!(asks(&mut stage), [false]);
 }
 
 #[test]

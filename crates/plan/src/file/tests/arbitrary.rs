@@ -352,15 +352,19 @@ fn driver() -> impl Strategy<Value = DriverPlan> {
     ];
     let prefixes = ["10.9.0.0/16", "fd00:9::/64"].map(|it| rules::parse_sources(it).unwrap());
     let sources = option::of(proptest::sample::select(prefixes.to_vec()));
+    let traits = ["ecn,keep-alive=15s", "no-sack,no-timestamps,ack-delay=0s"];
+    let traits = traits.map(|it| tcp::parse_traits(it).unwrap());
+    let tcp = option::of(proptest::sample::select(traits.to_vec()));
     let cores = (any::<Option<u32>>(), vec(any::<u32>(), 0..4));
-    (cores, any::<Option<i32>>(), span(), stack, sources).prop_map(
-        |((threads, cpus), nice, spin, stack, sources)| DriverPlan {
+    (cores, any::<Option<i32>>(), span(), stack, (sources, tcp)).prop_map(
+        |((threads, cpus), nice, spin, stack, (sources, tcp))| DriverPlan {
             threads,
             cpus,
             nice,
             spin,
             stack,
             sources,
+            tcp,
         },
     )
 }
