@@ -236,19 +236,24 @@ fn idle_connections_are_held_and_counted_over_both_stacks() {
     }
 }
 
-/// What the server's kernel says of the one connection that comes to it, and the run's report.
+/// What the server's kernel says of the connections that come to it, and the run's report.
 fn agreed(traits: &[&str]) -> (String, Value) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its address").port();
+    // the first call of a run has a connection of its own
     let server = std::thread::spawn(move || {
-        let (mut peer, _) = listener.accept().expect("the run's connection");
-        let mut request = [0; 4_096];
-        assert!(peer.read(&mut request).expect("its request") > 0);
-        let mut said = Command::new("ss");
-        said.args(["-Htin", "state", "established", &format!("sport = :{port}")]);
-        let said = said.output().expect("ss, which the package iproute2 has");
-        peer.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").expect("a response");
-        String::from_utf8_lossy(&said.stdout).into_owned()
+        let answer = |_: u32| {
+            let (mut peer, _) = listener.accept().expect("the run's connection");
+            let mut request = [0; 4_096];
+            assert!(peer.read(&mut request).expect("its request") > 0);
+            let mut said = Command::new("ss");
+            said.args(["-Htino", "state", "established", &format!("sport = :{port}")]);
+            let said = said.output().expect("ss, which the package iproute2 has");
+            let response = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+            peer.write_all(response).expect("a response");
+            String::from_utf8_lossy(&said.stdout).into_owned()
+        };
+        (0..2).map(answer).collect::<String>()
     });
     let url = format!("http://127.0.0.1:{port}/");
     let words = ["--stack", "own", "-n", "1", "-c", "1", "--tcp"];
