@@ -7,7 +7,7 @@ use crate::ids::by_id;
 use crate::words::printable;
 use plan::Plan;
 use sample::{Blame, FailureClass};
-use stats::lives::BEAT;
+use stats::lives::{BEAT, BEATS_MAX};
 use stats::{Measurement, Metric, Snapshot};
 use units::{Nanos, show};
 
@@ -427,19 +427,24 @@ fn missed_objectives(slo: &[SloResult]) -> Option<String> {
 }
 
 /// Completions in steps of time: (end in seconds of the window, calls that ended, that succeeded).
-/// Beats where there are any; rows of the series in results that have none.
+/// Beats as far as they are kept, and behind them rows of the series; rows alone where there are no beats.
 fn steps(measurement: &Measurement) -> Vec<(f64, u64, u64)> {
-    let beats = measurement.total.beats.all();
-    if beats.is_empty() {
-        let row =
-            |row: &stats::Second| (row.at_s + row.span_s, row.counts.done(), row.counts.succeeded);
-        return crate::finished::in_window(measurement).map(row).collect();
+    let beat_s = BEAT.as_secs_f64();
+    let mut beats = measurement.total.beats.all();
+    let kept_s = if beats.is_empty() { 0.0 } else { beat_s * BEATS_MAX as f64 };
+    // half a microsecond is rounding
+    let behind = |row: &&stats::Second| row.at_s + row.span_s > kept_s + 5e-7;
+    let mut rows = crate::finished::in_window(measurement).filter(behind).peekable();
+    if let Some(row) = rows.peek() {
+        // what a row says that reaches over the last beat is not to count twice
+        beats.truncate((row.at_s / beat_s).round() as usize);
     }
     let beat = |(index, (done, good)): (usize, (u32, u32))| {
-        let end = BEAT.as_secs_f64() * (index + 1) as f64;
-        (end, u64::from(done), u64::from(good))
+        (beat_s * (index + 1) as f64, u64::from(done), u64::from(good))
     };
-    beats.into_iter().enumerate().map(beat).collect()
+    let row =
+        |row: &stats::Second| (row.at_s + row.span_s, row.counts.done(), row.counts.succeeded);
+    beats.into_iter().enumerate().map(beat).chain(rows.map(row)).collect()
 }
 
 /// Connections that were open before an instant of the window and none of them after it: a process

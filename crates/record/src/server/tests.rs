@@ -1,6 +1,7 @@
 use super::*;
 use crate::run::FirstCall;
 use sample::{Outcome, Sample};
+use stats::lives::{BEATS_MAX, Beats};
 use stats::{Objective, Recorder};
 
 /// The end of a call: milliseconds into the window, status (0: none), and what failed.
@@ -213,7 +214,7 @@ fn rows_of_the_series_stand_in_for_beats() {
     let mut calls = served(0, 3_000);
     calls.extend(failed(3_000, 10_000, 0, FailureClass::Refused));
     let mut measurement = measured(&calls, 0);
-    measurement.total.beats = stats::lives::Beats::default();
+    measurement.total.beats = Beats::default();
     measurement.series = (0..10)
         .map(|at| {
             let mut row =
@@ -244,4 +245,53 @@ fn a_row_of_failures_by_chance_is_none() {
     let last = calls.len() - 2;
     calls[last..].iter_mut().for_each(|call| call.2 = Some(FailureClass::Refused));
     assert!(sentence(&calls).starts_with("failing: 50"), "{}", sentence(&calls));
+}
+
+/// A run of 40 minutes, whose beats end after 30: two calls time out, and rows from `gone_s` on have no success.
+fn long(gone_s: u64) -> Measurement {
+    let mut measurement = Measurement { window: Nanos::from_secs(2_400), ..Measurement::default() };
+    let seconds = (0..2_400).map(|at| {
+        let mut row = stats::Second { at_s: at as f64, span_s: 1.0, ..stats::Second::default() };
+        let counts = &mut row.counts;
+        *(if at < gone_s { &mut counts.succeeded } else { &mut counts.failed }) = 100;
+        row
+    });
+    measurement.series = seconds.collect();
+    let total = &mut measurement.total;
+    total.beats = Beats::from_all(vec![(5, 5); BEATS_MAX]);
+    total.counts.succeeded = 100 * gone_s;
+    total.counts.failed = 100 * (2_400 - gone_s);
+    total.counts.timed_out = 1;
+    total.connections.established = 4;
+    if gone_s < 2_400 {
+        total.failures.insert(FailureClass::Refused, total.counts.failed);
+        total.failures.insert(FailureClass::Reset, 1);
+    }
+    measurement
+}
+
+#[test]
+fn rows_tell_what_came_behind_the_last_beat() {
+    let healthy = long(2_400);
+    assert_eq!(silence(&healthy), None);
+    assert!(Server::of(&report(healthy)).conduct.is_good());
+    let server = Server::of(&report(long(2_100)));
+    assert_eq!((server.conduct, server.since_s), (Conduct::Gone, Some(2_100.0)));
+}
+
+#[test]
+fn a_row_across_the_last_beat_counts_once() {
+    let mut measurement = long(2_400);
+    measurement.series = (0..343)
+        .map(|at| {
+            let mut row =
+                stats::Second { at_s: at as f64 * 7.0, span_s: 7.0, ..stats::Second::default() };
+            row.counts.succeeded = 700;
+            row
+        })
+        .collect();
+    let steps = steps(&measurement);
+    // the row from 1,799 s to 1,806 s stands for the beats in it
+    assert_eq!(steps[35_979..35_981], [(1_799.0, 5, 5), (1_806.0, 700, 700)]);
+    assert_eq!(steps.iter().map(|(_, done, _)| done).sum::<u64>(), 343 * 700);
 }

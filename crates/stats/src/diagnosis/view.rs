@@ -2,7 +2,7 @@
 
 use super::phase::{Regularity, Ticks, phase};
 use super::{COMPLETIONS_MIN, Evidence};
-use crate::lives::{BEAT, Lives};
+use crate::lives::{BEAT, BEATS_MAX, Lives};
 use crate::{Hist, Second, Snapshot};
 use sample::PathFacts;
 use std::cell::OnceCell;
@@ -30,7 +30,7 @@ pub struct View<'a> {
     pub(crate) concurrency: f64,
     /// Whole rows of the measured window.
     pub(crate) rows: Vec<&'a Second>,
-    /// (done, succeeded) in each beat of the window.
+    /// (done, succeeded) in each beat of the window, as far as beats are kept.
     pub(crate) beats: Vec<(u32, u32)>,
     phase: OnceCell<Regularity>,
 }
@@ -47,7 +47,9 @@ impl<'a> View<'a> {
         };
         let mut beats = total.beats.all();
         // the last beat may be cut short by the end of the window
-        beats.resize((window_s / BEAT.as_secs_f64()) as usize, (0, 0));
+        let whole_beats = (window_s / BEAT.as_secs_f64()) as usize;
+        // and of what comes behind the last beat that is kept, beats know nothing
+        beats.resize(whole_beats.min(BEATS_MAX), (0, 0));
         View {
             evidence,
             total,

@@ -99,3 +99,25 @@ fn stalls(steps: &[f64]) -> Vec<(usize, usize)> {
     found.retain(|(start, length)| *start > 0 && start + length < steps.len());
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Measurement;
+    use crate::diagnosis::Evidence;
+    use crate::lives::{BEATS_MAX, Beats};
+
+    #[test]
+    fn a_run_longer_than_its_beats_is_judged_by_them() {
+        let mut measurement =
+            Measurement { window: Nanos::from_secs(7_200), ..Measurement::default() };
+        // every 30 s nothing for a second, as long as beats are kept
+        let beat = |at: usize| if at % 600 >= 580 { (0, 0) } else { (10, 10) };
+        measurement.total.beats = Beats::from_all((0..BEATS_MAX).map(beat).collect());
+        let evidence = Evidence::new(&measurement);
+        let sign = find(&View::new(&evidence)).expect("a stall every 30 s");
+        assert!(
+            sign.evidence.starts_with("nothing was answered for about 1.00 s every 30.0 s, 59")
+        );
+    }
+}
