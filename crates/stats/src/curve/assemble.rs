@@ -79,7 +79,8 @@ fn before_the_knee(levels: &[Level], knee: Option<&Knee>, limited: bool) -> Opti
     Some(Capacity { at, confidence: CONFIDENCE, objectives: Vec::new(), how })
 }
 
-/// By [`threshold`] over every step as a trial.
+/// By [`threshold`] over every step as a trial; where it tells nothing, by the highest level that kept
+/// the objectives and the lowest that missed them.
 fn by_objectives(levels: &[Level], objectives: &[Objective], limited: bool) -> Option<Capacity> {
     let points = levels.iter().flat_map(|level| &level.points);
     let longest = points.clone().map(|point| point.window_s).fold(0.0, f64::max);
@@ -89,17 +90,21 @@ fn by_objectives(levels: &[Level], objectives: &[Objective], limited: bool) -> O
             point.met.map(|met| Tried { level: point.level, met, length: length(point) })
         })
         .collect();
-    let highest = tried.iter().filter(|one| one.met).map(|one| one.level).fold(0.0, f64::max);
-    let (at, how) = match threshold(&tried, CONFIDENCE) {
-        Some(span) => (span, CapacityEnd::Bracketed),
-        None if highest > 0.0 => (
+    let levels = |met: bool| tried.iter().filter(move |one| one.met == met).map(|one| one.level);
+    let highest = levels(true).max_by(f64::total_cmp);
+    let lowest = levels(false).min_by(f64::total_cmp);
+    let (at, how) = match (threshold(&tried, CONFIDENCE), highest, lowest) {
+        (Some(span), ..) => (span, CapacityEnd::Bracketed),
+        // the law knows no level 0, such as that of a path without loss
+        (None, Some(highest), Some(lowest)) => {
+            let high = lowest.max(highest);
+            (Span { at: highest, low: highest, high }, CapacityEnd::Bracketed)
+        }
+        (None, Some(highest), None) => (
             Span { at: highest, low: highest, high: f64::INFINITY },
             if limited { CapacityEnd::ClientLimited } else { CapacityEnd::NeverMissed },
         ),
-        None => {
-            let lowest = tried.iter().map(|one| one.level).min_by(f64::total_cmp)?;
-            (Span { at: 0.0, low: 0.0, high: lowest }, CapacityEnd::NeverMet)
-        }
+        (None, None, lowest) => (Span { at: 0.0, low: 0.0, high: lowest? }, CapacityEnd::NeverMet),
     };
     Some(Capacity { at, confidence: CONFIDENCE, objectives: objectives.to_vec(), how })
 }

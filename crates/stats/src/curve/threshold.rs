@@ -8,6 +8,7 @@
 //! and like there it takes few trials for a sharp edge and more for a blurred one.
 
 use super::Span;
+use std::borrow::Cow;
 
 /// One trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,7 +29,7 @@ const BLUR_LOW: f64 = 0.001;
 const BLUR_HIGH: f64 = 0.2;
 /// How far the grid reaches beyond the highest level kept and the lowest one missed, as a factor.
 const REACH: f64 = 2.0;
-/// Trials used at most: the latest.
+/// Trials used at most: those about the edge.
 const TRIALS_MAX: usize = 100;
 
 /// What is probable of the capacity: levels, ascending, with the probability of each.
@@ -41,7 +42,7 @@ pub(super) struct Belief {
 impl Belief {
     /// `None` without a trial that kept the objectives and one that missed them.
     pub(super) fn of(tried: &[Tried]) -> Option<Belief> {
-        let tried = &tried[tried.len().saturating_sub(TRIALS_MAX)..];
+        let tried = about_the_edge(tried);
         let all_met = tried.iter().all(|one| one.met);
         if all_met || tried.iter().all(|one| !one.met) {
             return None;
@@ -87,6 +88,30 @@ impl Belief {
         let tail = 0.5 * (1.0 - confidence);
         Span { at: self.quantile(0.5), low: self.quantile(tail), high: self.quantile(1.0 - tail) }
     }
+}
+
+/// At most [`TRIALS_MAX`] trials, from either side of where the fewest stand on the wrong one: trials far
+/// from the edge say least of it, and those of one side alone say nothing.
+fn about_the_edge(tried: &[Tried]) -> Cow<'_, [Tried]> {
+    if tried.len() <= TRIALS_MAX {
+        return Cow::Borrowed(tried);
+    }
+    let mut sorted = tried.to_vec();
+    sorted.sort_by(|a, b| a.level.total_cmp(&b.level));
+    let mut wrong = sorted.iter().filter(|one| one.met).count();
+    let (mut fewest, mut edge) = (wrong, 0);
+    for (index, one) in sorted.iter().enumerate() {
+        if one.met {
+            wrong -= 1
+        } else {
+            wrong += 1
+        }
+        if wrong < fewest {
+            (fewest, edge) = (wrong, index + 1);
+        }
+    }
+    let from = edge.saturating_sub(TRIALS_MAX / 2).min(sorted.len() - TRIALS_MAX);
+    Cow::Owned(sorted[from..from + TRIALS_MAX].to_vec())
 }
 
 fn likelihood(one: &Tried, log_capacity: f64, blur: f64) -> f64 {

@@ -157,6 +157,55 @@ fn a_staircase_with_objectives_bounds_the_capacity() {
     assert_eq!((never.how, never.at.at, never.at.high), (CapacityEnd::NeverMet, 0.0, 50.0));
 }
 
+/// The levels 0 and 1 % of loss, and which of them keep the objectives.
+fn by_loss(met: [bool; 2]) -> Capacity {
+    let objectives = crate::parse_objectives("p99<50ms").unwrap();
+    let point = |(level, met)| (Purpose::Up, Point { level, met: Some(met), ..Point::default() });
+    let steps: Vec<(Purpose, Point)> = [0.0, 0.01].into_iter().zip(met).map(point).collect();
+    curve(&steps, Axis::Loss, &objectives).capacity.unwrap()
+}
+
+#[test]
+fn a_path_without_loss_can_bound_the_capacity() {
+    let bracket = by_loss([true, false]);
+    assert_eq!(bracket.how, CapacityEnd::Bracketed);
+    assert_eq!(bracket.at, Span { at: 0.0, low: 0.0, high: 0.01 });
+    let upside_down = by_loss([false, true]);
+    assert_eq!(upside_down.how, CapacityEnd::Bracketed);
+    assert_eq!(upside_down.at, Span { at: 0.01, low: 0.01, high: 0.01 });
+    assert_eq!(by_loss([true, true]).how, CapacityEnd::NeverMissed);
+    assert_eq!(by_loss([false, false]).how, CapacityEnd::NeverMet);
+    let objectives = crate::parse_objectives("p99<50ms").unwrap();
+    let only = [(Purpose::Up, Point { met: Some(true), ..Point::default() })];
+    let only = curve(&only, Axis::RoundTrip, &objectives).capacity.unwrap();
+    assert_eq!((only.how, only.at.at, only.at.low), (CapacityEnd::NeverMissed, 0.0, 0.0));
+}
+
+/// Five trials at each of 30 levels, of which those up to 9 keep the objectives.
+fn many_trials() -> Vec<Tried> {
+    let levels = (1..=30).flat_map(|level| [f64::from(level); 5]);
+    levels.map(|level| Tried { level, met: level < 9.5, length: 1.0 }).collect()
+}
+
+#[test]
+fn many_trials_beyond_the_edge_do_not_hide_it() {
+    let mut tried = many_trials();
+    for found in [threshold(&tried, 0.95), threshold(&tried[..60], 0.95)] {
+        let Span { at, low, high } = found.unwrap();
+        assert!((9.0..10.0).contains(&at) && low > 8.5 && high < 10.5, "{at} {low} {high}");
+    }
+    // nor does one that went astray far above
+    tried[149].met = true;
+    let found = threshold(&tried, 0.95).unwrap();
+    assert!((9.0..10.0).contains(&found.at), "{found:?}");
+    // the same upside down: most of the trials far below
+    let levels = (1..=30).flat_map(|level| [f64::from(level); 5]);
+    let below: Vec<Tried> =
+        levels.map(|level| Tried { level, met: level < 25.5, length: 1.0 }).collect();
+    let found = threshold(&below, 0.95).unwrap();
+    assert!((25.0..26.0).contains(&found.at), "{found:?}");
+}
+
 /// A closed load: (users, throughput) of steps of 10 s each.
 fn populations(steps: &[(f64, f64)]) -> Option<Knee> {
     let point = |&(users, achieved): &(f64, f64)| {
