@@ -10,8 +10,10 @@ use html5gum::{StartTag, Token, Tokenizer};
 const DEPTH_MAX: usize = 1_000;
 /// Bytes of a selector's text.
 const SELECTOR_BYTES_MAX: usize = 4_096;
-/// Bytes of an element's text that are kept.
+/// Bytes of an element's text that are kept, and of all elements' texts together: the text of one that
+/// lies inside others belongs to each of them.
 const TEXT_BYTES_MAX: usize = 1 << 20;
+const TEXTS_BYTES_MAX: usize = 16 << 20;
 
 /// Elements that have no content and no end tag (HTML, section 13.1.2).
 const VOID: [&str; 14] = [
@@ -102,6 +104,7 @@ impl Selector {
     /// most `most` values.
     pub fn find(&self, html: &[u8], attribute: Option<&str>, most: usize) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
+        let mut room = TEXTS_BYTES_MAX;
         let mut open: Vec<Opened> = Vec::new();
         // elements whose text is being gathered: depth of the element, row in `found`
         let mut gathering: Vec<(usize, usize)> = Vec::new();
@@ -143,9 +146,13 @@ impl Selector {
                     }
                 }
                 Token::String(part) => {
+                    let part = text(&part);
                     for (_, row) in &gathering {
-                        let room = TEXT_BYTES_MAX.saturating_sub(found[*row].len());
-                        found[*row].extend(text(&part).chars().take(room));
+                        let text = &mut found[*row];
+                        let fits = (TEXT_BYTES_MAX - text.len()).min(room);
+                        let kept = &part[..part.floor_char_boundary(fits)];
+                        text.push_str(kept);
+                        room -= kept.len();
                     }
                 }
                 _ => {}
@@ -397,6 +404,20 @@ mod tests {
     fn no_more_are_looked_for_than_are_wanted() {
         let one = Selector::parse("li").unwrap().find(PAGE, None, 1);
         assert_eq!(one, ["One bold thing"]);
+    }
+
+    #[test]
+    fn texts_are_bounded_in_bytes_each_and_together() {
+        let divs = Selector::parse("div").unwrap();
+        let page = |deep: usize, text: &str| [&"<div>".repeat(deep), text].concat().into_bytes();
+        let found = divs.find(&page(1, &"é".repeat(TEXT_BYTES_MAX)), None, 1);
+        assert_eq!(found[0].len(), TEXT_BYTES_MAX);
+        // one byte before, so that the bound lies inside a character
+        let found = divs.find(&page(1, &["a", &"é".repeat(TEXT_BYTES_MAX)].concat()), None, 1);
+        assert_eq!(found[0].len(), TEXT_BYTES_MAX - 1);
+        let found = divs.find(&page(999, &"x".repeat(1 << 20)), None, usize::MAX);
+        assert_eq!(found.len(), 999);
+        assert_eq!(found.iter().map(String::len).sum::<usize>(), TEXTS_BYTES_MAX);
     }
 
     #[test]
