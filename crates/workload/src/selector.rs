@@ -21,6 +21,11 @@ const VOID: [&str; 14] = [
     "track", "wbr",
 ];
 
+/// Elements whose content is not HTML, and those inside them whose content is HTML again (HTML, section
+/// 13.2.6, integration points).
+const FOREIGN: [&str; 2] = ["svg", "math"];
+const HTML_AGAIN: [&str; 8] = ["foreignobject", "desc", "title", "mi", "mo", "mn", "ms", "mtext"];
+
 /// A list of selectors, of which one must match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
@@ -121,8 +126,8 @@ impl Selector {
                         continue;
                     }
                     let element = Opened::of(&tag);
-                    let leaf = tag.self_closing || VOID.contains(&element.name.as_str());
                     open.push(element);
+                    let leaf = is_leaf(&open, tag.self_closing);
                     if found.len() < most && self.matches(&open) {
                         match attribute {
                             Some(name) => found.extend(self::attribute(&tag, name)),
@@ -207,6 +212,19 @@ fn nested(one: &[(Relation, Compound)], outer: &[Opened]) -> bool {
         ends = Some(here);
     }
     true
+}
+
+/// Whether the innermost element has neither content nor an end tag. A slash at the end of a start tag
+/// is ignored in HTML; it closes elements of SVG and MathML (HTML, section 13.1.2.1).
+fn is_leaf(open: &[Opened], slash: bool) -> bool {
+    let Some((element, outer)) = open.split_last() else { return false };
+    let foreign = || {
+        let is = |names: &[&str], name: &str| names.contains(&name);
+        let mut around = outer.iter().rev().map(|element| element.name.as_str());
+        let nearest = around.find(|name| is(&FOREIGN, name) || is(&HTML_AGAIN, name));
+        is(&FOREIGN, &element.name) || nearest.is_some_and(|name| is(&FOREIGN, name))
+    };
+    VOID.contains(&element.name.as_str()) || (slash && foreign())
 }
 
 impl Opened {
@@ -398,6 +416,19 @@ mod tests {
         assert_eq!(found("*[class~=dark]", Some("class")), ["wide dark"]);
         assert_eq!(found("LI", Some("data-id")), ["1", "2"]);
         assert_eq!(found("script b", None), [""; 0], "a script holds no markup");
+    }
+
+    #[test]
+    fn a_slash_closes_an_element_of_svg_alone() {
+        let texts = |selector: &str, page: &str| {
+            Selector::parse(selector).unwrap().find(page.as_bytes(), None, 100)
+        };
+        assert_eq!(texts("p", "<p/>one</p> two"), ["one"]);
+        assert_eq!(texts("div > b", "<div/><b>in</b></div><b>out</b>"), ["in"]);
+        assert_eq!(texts("g", "<svg><g/>one</svg>"), [""]);
+        assert_eq!(texts("svg", "<svg/>one"), [""]);
+        assert_eq!(texts("p", "<svg><foreignObject><p/>one</p></foreignObject></svg>"), ["one"]);
+        assert_eq!(texts("br, img", "<br/>one<img>two"), ["", ""]);
     }
 
     #[test]
