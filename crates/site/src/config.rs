@@ -74,6 +74,9 @@ pub struct Config {
     pub log: Option<AccessLog>,
     /// Longest request body in bytes; beyond it the response is 413.
     pub body_max: u64,
+    /// All request bodies that are held at once, in bytes: those of unknown length and those over HTTP/3.
+    /// Beyond it the response is 503.
+    pub held_max: u64,
     /// Longest path with its query, in bytes; `None`: what a request line can hold.
     pub uri_max: Option<u64>,
     /// Connections open at once; `None`: what the descriptor limit allows. Further ones wait in the
@@ -194,6 +197,7 @@ pub(crate) enum Engine {
 const THREADS_MAX: usize = 64;
 const BACKLOG: u32 = 16_384;
 const BODY_MAX: u64 = 64 << 20;
+const HELD_MAX: u64 = 256 << 20;
 
 impl Default for Config {
     fn default() -> Config {
@@ -205,6 +209,7 @@ impl Default for Config {
             cpus: Vec::new(),
             log: None,
             body_max: BODY_MAX,
+            held_max: HELD_MAX,
             uri_max: None,
             connections_max: None,
             sleeping: Sleeping::OneAtATime,

@@ -73,14 +73,13 @@ pub(super) struct Held {
     bytes: Vec<u8>,
     booked: u64,
     held: Arc<AtomicU64>,
+    most: u64,
 }
 
-/// All request bodies that are held at once.
-const HELD_MAX: u64 = 256 << 20;
-
 impl Held {
-    pub(super) fn new(held: Arc<AtomicU64>) -> Held {
-        Held { bytes: Vec::new(), booked: 0, held }
+    /// `held`: what all of them hold, of which `most` bytes are allowed.
+    pub(super) fn new(held: Arc<AtomicU64>, most: u64) -> Held {
+        Held { bytes: Vec::new(), booked: 0, held, most }
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -90,13 +89,19 @@ impl Held {
     /// False: too much is held already, and nothing was added.
     pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
         let more = bytes.len() as u64;
-        if self.held.fetch_add(more, Ordering::Relaxed) + more > HELD_MAX {
+        if self.held.fetch_add(more, Ordering::Relaxed) + more > self.most {
             self.held.fetch_sub(more, Ordering::Relaxed);
             return false;
         }
         self.booked += more;
         self.bytes.extend_from_slice(bytes);
         true
+    }
+
+    /// The bytes themselves; they count up to the drop of `self`.
+    #[cfg(feature = "h3")]
+    pub(super) fn take(&mut self) -> Bytes {
+        std::mem::take(&mut self.bytes).into()
     }
 }
 
@@ -239,12 +244,12 @@ mod tests {
 
     #[test]
     fn what_is_held_is_bounded_and_given_back() {
-        let held = Arc::new(AtomicU64::new(HELD_MAX - 10));
-        let mut first = Held::new(Arc::clone(&held));
+        let held = Arc::new(AtomicU64::new(90));
+        let mut first = Held::new(Arc::clone(&held), 100);
         assert!(first.push(&[0; 10]));
         assert!(!first.push(&[0]));
         assert_eq!(first.len(), 10);
         drop(first);
-        assert_eq!(held.load(Ordering::Relaxed), HELD_MAX - 10);
+        assert_eq!(held.load(Ordering::Relaxed), 90);
     }
 }

@@ -133,6 +133,23 @@ impl Dealings {
         }
     }
 
+    /// Books a request that is answered with this status alone.
+    #[cfg(feature = "h3")]
+    pub(super) fn book_refused<B>(&self, request: &Request<B>, status: u16) {
+        self.0.counters.requests(1);
+        self.book(&self.line(request), status, Some(0));
+    }
+
+    /// A request as the log tells it; empty without a log.
+    fn line<B>(&self, request: &Request<B>) -> String {
+        match self.0.common.log {
+            Some(_) => {
+                format!("{} {} {:?}", request.method(), request.uri(), request.version())
+            }
+            None => String::new(),
+        }
+    }
+
     pub(super) async fn serve(
         self,
         mut request: Request<Upload>,
@@ -141,13 +158,7 @@ impl Dealings {
         if let Some(peer) = self.0.peer.filter(|_| self.0.common.dynamic.is_some()) {
             request.extensions_mut().insert(Remote(peer.ip()));
         }
-        let line = self
-            .0
-            .common
-            .log
-            .is_some()
-            .then(|| format!("{} {} {:?}", request.method(), request.uri(), request.version()));
-        let line = line.unwrap_or_default();
+        let line = self.line(&request);
         match pages::answer(request, self.common()).await {
             pages::SiteResponse::Page(response) => {
                 let body_len = hyper::body::Body::size_hint(response.body()).exact();

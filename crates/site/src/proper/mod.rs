@@ -47,8 +47,10 @@ pub(crate) struct Common {
     bed: Arc<Mutex<()>>,
     /// One permit per connection.
     room: Arc<Semaphore>,
-    /// Bytes of request bodies that are held because their length is not known beforehand.
+    /// Bytes of request bodies that are held, as their length is not known beforehand or as they came
+    /// over HTTP/3.
     held: Arc<AtomicU64>,
+    held_max: u64,
     stop: watch::Receiver<()>,
 }
 
@@ -72,9 +74,15 @@ impl Common {
             bed: Arc::new(Mutex::new(())),
             room: Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS))),
             held: Arc::new(AtomicU64::new(0)),
+            held_max: config.held_max,
             stop,
         };
         (common, StopSign(sign))
+    }
+
+    /// A request's body that is to be held.
+    fn hold(&self) -> body::Held {
+        body::Held::new(Arc::clone(&self.held), self.held_max)
     }
 }
 

@@ -1,7 +1,5 @@
 //! The pages: from a request to a response.
 
-use std::sync::Arc;
-
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http_body_util::BodyExt;
@@ -11,7 +9,7 @@ use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode, Version};
 
 use super::Common;
-use super::body::{Held, PageBody, Pieces, Upload};
+use super::body::{PageBody, Pieces, Upload};
 use super::dynamic::DynamicPages;
 use super::events::Events;
 use super::raw::{RawKind, RawResponse};
@@ -260,7 +258,7 @@ async fn echo(request: Request<Upload>, common: &Common) -> Response<PageBody> {
     let body = if incoming.size_hint().exact().is_some() {
         PageBody::Echo(incoming)
     } else {
-        let mut held = Held::new(Arc::clone(&common.held));
+        let mut held = common.hold();
         while let Some(frame) = incoming.frame().await {
             let Ok(frame) = frame else {
                 let text = "The body broke off or was no body.\n".to_owned();
@@ -271,7 +269,7 @@ async fn echo(request: Request<Upload>, common: &Common) -> Response<PageBody> {
                 return refuse(&too_large(common));
             }
             if !held.push(&data) {
-                let text = "Too many bodies of unknown length at once.\n".to_owned();
+                let text = "The bodies that are held at once are too long.\n".to_owned();
                 return refuse(&Refusal { status: 503, text });
             }
         }

@@ -169,7 +169,7 @@ async fn converse(incoming: quinn::Incoming, visit: Dealings, early: Option<Earl
                     return;
                 }
                 if is_early && early == Some(EarlyData::TooEarly) {
-                    refuse_early(stream).await.ok();
+                    refuse(&request, stream, &visit, hyper::StatusCode::TOO_EARLY).await.ok();
                     return;
                 }
                 // a client that has gone away is told nothing
@@ -179,12 +179,21 @@ async fn converse(incoming: quinn::Incoming, visit: Dealings, early: Option<Earl
     }
 }
 
-/// 425 (Too Early).
-async fn refuse_early(mut stream: Http3Stream) -> Result<(), h3::error::StreamError> {
+/// The status alone; what is left of the request is not read.
+async fn refuse(
+    request: &Request<()>,
+    mut stream: Http3Stream,
+    visit: &Dealings,
+    status: hyper::StatusCode,
+) -> Result<(), h3::error::StreamError> {
+    visit.book_refused(request, status.as_u16());
     let mut head = Response::new(());
-    *head.status_mut() = hyper::StatusCode::TOO_EARLY;
+    *head.status_mut() = status;
     stream.send_response(head).await?;
-    stream.finish().await
+    stream.finish().await?;
+    // a whole response is no error of the client's (RFC 9114 section 4.1)
+    stream.stop_sending(h3::error::Code::H3_NO_ERROR);
+    Ok(())
 }
 
 type Http3Stream = RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;
@@ -195,18 +204,21 @@ async fn answer(
     mut stream: Http3Stream,
     visit: Dealings,
 ) -> Result<(), h3::error::StreamError> {
-    let mut body = Vec::new();
+    // booked up to the end: an echo sends these bytes back
+    let mut body = visit.common().hold();
     let most = usize::try_from(visit.common().body_max).unwrap_or(usize::MAX);
     while let Some(mut data) = stream.recv_data().await? {
         // one byte more than is allowed, so that the response is 413
-        let room = most.saturating_add(1) - body.len();
+        let room = most.saturating_add(1) - body.len() as usize;
         let taken = data.remaining().min(room);
-        body.extend_from_slice(&data.copy_to_bytes(taken));
+        if !body.push(&data.copy_to_bytes(taken)) {
+            return refuse(&request, stream, &visit, hyper::StatusCode::SERVICE_UNAVAILABLE).await;
+        }
         if taken == room {
             break;
         }
     }
-    let request = request.map(|()| Upload::Whole(body.into()));
+    let request = request.map(|()| Upload::Whole(body.take()));
     // nothing is handed back but what only HTTP/1.1 can be
     let Ok(response) = visit.serve(request).await else { return Ok(()) };
     let (head, mut content) = response.into_parts();

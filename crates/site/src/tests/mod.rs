@@ -2,6 +2,8 @@
 //! time to pass; where time is the matter, a response must not come before it may.
 
 mod exact;
+#[cfg(feature = "h3")]
+mod http3;
 mod pages;
 mod range;
 mod running;
