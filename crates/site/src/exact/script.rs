@@ -105,15 +105,18 @@ impl Script {
             return self.pace.tick(arrival, due);
         }
         let service = sample(self.faults.service, &mut self.service);
-        let service = self.pace.work(arrival, service);
+        // a delay that occupies the server is work like the service
+        let one_at_a_time = self.faults.one_at_a_time;
+        let work = if one_at_a_time { service + delay } else { service };
+        let work = self.pace.work(arrival, work);
         let Some(free) = self.free.iter_mut().min() else { return arrival };
         let start = arrival.max(*free);
-        if self.faults.one_at_a_time {
-            let due = start + service + delay;
+        if one_at_a_time {
+            let due = self.pace.tick(arrival, start + work);
             *free = due + drip;
             return due;
         }
-        *free = start + service;
+        *free = start + work;
         let due = *free + delay;
         self.pace.tick(arrival, due)
     }
@@ -134,7 +137,7 @@ fn sample(law: Option<crate::TimeLaw>, stream: &mut Stream) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TimeLaw;
+    use crate::{TimeLaw, Weaknesses};
 
     fn script(faults: Faults) -> Script {
         Script::new(faults, Seed(1))
@@ -166,6 +169,21 @@ mod tests {
         assert_eq!(dues(both, &[0, 1, 50], 7), [13, 23, 63]);
         let one = Faults { delay: fixed(3), one_at_a_time: true, ..faults };
         assert_eq!(dues(one, &[0, 1, 100], 7), [13, 33, 113]);
+    }
+
+    #[test]
+    fn a_delay_that_occupies_the_server_is_slowed_as_work_is() {
+        let of = |weak: Weaknesses| {
+            let faults =
+                Faults { delay: fixed(10), one_at_a_time: true, weak, ..Faults::default() };
+            dues(faults, &[0, 1], 0)
+        };
+        let cold = crate::Cold { length: Nanos::from_secs(4), times: 5.0 };
+        assert_eq!(of(Weaknesses { cold: Some(cold), ..Weaknesses::default() }), [50, 100]);
+        let law = crate::Contention { contention: 0.5, coherency: 0.0 };
+        assert_eq!(of(Weaknesses { contention: Some(law), ..Weaknesses::default() }), [10, 25]);
+        let tick = Some(Nanos::from_millis(20));
+        assert_eq!(of(Weaknesses { quantum: tick, ..Weaknesses::default() }), [20, 40]);
     }
 
     #[test]
