@@ -312,6 +312,9 @@ impl Visit {
                 Err(refused) => return *refused,
             };
         }
+        if !matches!(reply.content, Content::Elsewhere(_)) {
+            return reply;
+        }
         self.shared.log.warn(&format!("more than {HOPS_MAX} scripts point to one another"));
         Reply::text(StatusCode::INTERNAL_SERVER_ERROR, "The scripts point to one another.\n")
     }

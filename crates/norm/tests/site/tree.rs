@@ -118,7 +118,14 @@ fn programs_answer() {
 #[test]
 fn a_response_may_come_from_elsewhere_but_not_for_ever() {
     let site = tree(|settings, folder| {
-        for (name, target) in [("there", "/cgi/env?from=there"), ("round", "/cgi/round")] {
+        for (name, target) in [
+            ("there", "/cgi/env?from=there"),
+            ("third", "/cgi/there"),
+            ("second", "/cgi/third"),
+            ("first", "/cgi/second"),
+            ("fifth", "/cgi/first"),
+            ("round", "/cgi/round"),
+        ] {
             let text = format!("#!/bin/sh\nprintf 'Location: {target}\\n\\n'\n");
             let program = folder.join("cgi-bin").join(name);
             std::fs::write(&program, text).expect("a new file");
@@ -129,6 +136,9 @@ fn a_response_may_come_from_elsewhere_but_not_for_ever() {
         }
     });
     assert!(body(&site, "/cgi/there", 200).contains("QUERY_STRING=from=there"));
+    // four scripts are as many as may follow one another
+    assert!(body(&site, "/cgi/first", 200).contains("QUERY_STRING=from=there"));
+    body(&site, "/cgi/fifth", 500);
     body(&site, "/cgi/round", 500);
 }
 
