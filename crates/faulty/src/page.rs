@@ -97,7 +97,8 @@ pub(super) fn error(status: u16, closes: bool, defects: &Defects) -> Vec<u8> {
 }
 
 fn chosen(head: &RequestHead, defects: &Defects) -> PageResponse {
-    if matches!(head.form, TargetForm::Asterisk | TargetForm::Authority) {
+    // an absolute target may ask about the server as a whole, too
+    if matches!(head.form, TargetForm::Asterisk | TargetForm::Authority) || head.target == b"*" {
         return PageResponse::new(200);
     }
     let path = head.target.split(|byte| *byte == b'?').next().unwrap_or_default();

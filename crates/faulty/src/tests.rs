@@ -286,3 +286,26 @@ fn no_bytes_and_no_order_of_calls_panic_it() {
         }
     }
 }
+
+/// RFC 9112 sections 3.2.2 and 3.2.4.
+#[test]
+fn an_absolute_target_may_have_no_path() {
+    let answer = |target: &str| {
+        let mut yard = Yard::new(&[]);
+        yard.connect(1);
+        yard.say(1, &format!("{target} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        yard.got(1).1.split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+    for (target, status) in [
+        ("GET http://h/page", "200"),
+        ("GET http://h/page?to=/x", "200"),
+        ("GET http://h", "404"),
+        ("GET http://h?to=/page", "404"),
+        ("OPTIONS http://h:8001", "200"),
+        ("OPTIONS http://h?x", "404"),
+        ("GET http://", "400"),
+        ("GET http:///page", "400"),
+    ] {
+        assert_eq!(answer(target), status, "{target}");
+    }
+}

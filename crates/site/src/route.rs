@@ -1,5 +1,7 @@
 //! From a request target to a page: paths, their parameters, their bounds. Pure.
 
+use std::borrow::Cow;
+
 use units::{Nanos, parse_duration};
 
 /// Who may see `/auth` and `/digest`.
@@ -148,12 +150,16 @@ impl Route {
 
 /// Path and query of a target that may be in absolute form, which every server must take
 /// (RFC 9112 §3.2.2).
-pub(crate) fn origin_form(target: &str) -> &str {
+pub(crate) fn origin_form(target: &str) -> Cow<'_, str> {
     match target.split_once("://") {
         Some((scheme, rest)) if !scheme.starts_with('/') => {
-            rest.find('/').map_or("/", |path| &rest[path..])
+            let end = rest.find(['/', '?']).unwrap_or(rest.len());
+            match &rest[end..] {
+                path if path.starts_with('/') => path.into(),
+                query => format!("/{query}").into(),
+            }
         }
-        _ => target,
+        _ => target.into(),
     }
 }
 

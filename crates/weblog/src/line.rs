@@ -101,13 +101,17 @@ fn request_line(line: &str) -> Result<(String, String), LineError> {
     let token = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
     let path = match target.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('/') => {
-            rest.find('/').map_or("/", |slash| &rest[slash..])
+            let end = rest.find(['/', '?']).unwrap_or(rest.len());
+            match &rest[end..] {
+                path if path.starts_with('/') => path.to_owned(),
+                query => format!("/{query}"),
+            }
         }
-        _ => target,
+        _ => target.to_owned(),
     };
     let sendable = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     if token && path.starts_with('/') && sendable {
-        return Ok((method.to_owned(), path.to_owned()));
+        return Ok((method.to_owned(), path));
     }
     Err(wrong())
 }
@@ -219,6 +223,10 @@ mod tests {
         assert_eq!((nginx.at, nginx.fine), (Nanos::from_secs(1_646_861_401), false));
         assert_eq!((nginx.method.as_str(), nginx.target.as_str()), ("POST", "/c"));
         assert_eq!((nginx.status, nginx.bytes), (201, 7));
+
+        let bare =
+            entry("h - - [10/Oct/2000:13:55:36 -0700] \"GET http://h?to=/hw HTTP/1.1\" 200 1");
+        assert_eq!(bare.target, "/?to=/hw");
     }
 
     #[test]

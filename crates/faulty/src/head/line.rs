@@ -112,12 +112,25 @@ fn read_target(method: &str, target: &[u8], defects: &Defects) -> Result<SplitTa
             if has(Defect::KnowsNoAbsoluteForm) {
                 return Err(HeadRefusal::Status(404));
             }
-            let slash = rest.iter().position(|byte| *byte == b'/').ok_or(refused)?;
-            Ok((TargetForm::Absolute, Some(rest[..slash].to_vec()), rest[slash..].to_vec()))
+            let (authority, target) = split_absolute(method, rest).ok_or(refused)?;
+            Ok((TargetForm::Absolute, Some(authority), target))
         }
         _ if has(Defect::TakesAnyForm) => Ok((TargetForm::Origin, None, super::super::PATH.into())),
         _ => Err(refused),
     }
+}
+
+/// The authority, and path with query, of what follows `http://`. An empty path is `/`, or the server as a
+/// whole for OPTIONS (RFC 9112 sections 3.2.1 and 3.2.4). `None`: no host (RFC 9110 section 4.2.1).
+fn split_absolute(method: &str, rest: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let end = rest.iter().position(|byte| b"/?".contains(byte)).unwrap_or(rest.len());
+    let (authority, target) = rest.split_at(end);
+    let target = match (method, target) {
+        ("OPTIONS", []) => b"*".to_vec(),
+        (_, [b'/', ..]) => target.to_vec(),
+        _ => [b"/", target].concat(),
+    };
+    (!authority.is_empty()).then(|| (authority.to_vec(), target))
 }
 
 /// No proxy: CONNECT goes nowhere.

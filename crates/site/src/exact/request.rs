@@ -124,7 +124,7 @@ fn understand(head: &httparse::Request<'_, '_>, body_max: u64) -> Result<ExactRe
         Version::Http11 => !has("connection", "close"),
     };
     let body = body_of(values("content-length"), values("transfer-encoding"), version, body_max)?;
-    let page = match Route::parse(origin_form(target)) {
+    let page = match Route::parse(&origin_form(target)) {
         Ok(Route::Bytes(len)) => Page::Bytes(len),
         Ok(Route::Status { code, to }) => Page::Status { code, to },
         Err(refusal) if refusal.status == 400 => Page::Refused(refusal.text),

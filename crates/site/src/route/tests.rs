@@ -97,6 +97,8 @@ fn what_is_out_of_bounds_is_refused() {
 fn an_absolute_target_is_as_good_as_its_path() {
     assert_eq!(origin_form("http://a:1/bytes/3?x"), "/bytes/3?x");
     assert_eq!(origin_form("http://a"), "/");
+    assert_eq!(origin_form("http://a?to=/hw"), "/?to=/hw");
+    assert_eq!(origin_form("http://a/hw?to=/b"), "/hw?to=/b");
     assert_eq!(origin_form("/status/301?to=http://b/c"), "/status/301?to=http://b/c");
     assert_eq!(origin_form("*"), "*");
 }
