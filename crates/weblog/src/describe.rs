@@ -22,7 +22,7 @@ pub struct Description {
     pub statuses: [u64; 5],
     /// Sizes of the bodies of responses at 10, 50, 90 and 99 %, in bytes.
     pub sizes: [u64; 4],
-    /// Of requests.
+    /// Of requests; `None` where no whole second has any.
     pub arrivals: Option<Arrivals>,
 }
 
@@ -144,7 +144,8 @@ impl Log {
 }
 
 fn arrivals(counts: &[u64]) -> Option<Arrivals> {
-    let peak = *counts.iter().max()?;
+    // without a request there is no ratio of variance to mean
+    let peak = counts.iter().copied().max().filter(|peak| *peak > 0)?;
     let mean = mean(counts);
     let values: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
     let dispersion = variance(&values)? / mean;
@@ -236,6 +237,13 @@ mod tests {
             [1, 5, 7, 10].map(of),
             [Model::Open, Model::Open, Model::PartlyOpen, Model::Closed]
         );
+    }
+
+    /// Both seconds with a request are those that may be cut off: nothing was counted in the others.
+    #[test]
+    fn whole_seconds_without_requests_have_no_arrivals() {
+        let found = describe(&log(vec![access(0.0, 0, 0), access(100.0, 0, 0)]), Nanos::SECOND);
+        assert_eq!(found.arrivals, None);
     }
 
     #[test]
