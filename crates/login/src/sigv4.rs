@@ -3,7 +3,9 @@
 //! region and the service ("Signing AWS API requests", AWS IAM user guide).
 
 use hmac::{Hmac, KeyInit, Mac};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{
+    AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode, utf8_percent_encode,
+};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use time::OffsetDateTime;
@@ -184,8 +186,9 @@ fn path_of(path: &str, s3: bool) -> String {
 /// Names and values encoded in one way, in the order of their bytes.
 fn query_of(query: &str) -> String {
     let encode = |text: &str| {
-        let decoded = percent_decode_str(text).decode_utf8_lossy();
-        utf8_percent_encode(&decoded, RESERVED).to_string()
+        // as bytes: what is encoded need not be text
+        let decoded: Vec<u8> = percent_decode_str(text).collect();
+        percent_encode(&decoded, RESERVED).to_string()
     };
     let mut pairs: Vec<(String, String)> = query
         .split('&')
@@ -219,6 +222,11 @@ mod tests {
         let (name, value) = made.last().unwrap();
         assert_eq!(name, "Authorization");
         value.strip_prefix("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=").unwrap().to_owned()
+    }
+
+    #[test]
+    fn bytes_of_a_query_that_are_no_text_stay() {
+        assert_eq!(query_of("b=%e2%82%ac&a=%FF"), "a=%FF&b=%E2%82%AC");
     }
 
     /// Cases of the suite, by their names.
