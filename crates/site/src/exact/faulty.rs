@@ -18,9 +18,7 @@ const SPIN: Nanos = Nanos::from_micros(120);
 
 /// Serves until told to stop, or dead.
 pub(super) fn serve(poller: Poller, config: &Config, shared: Shared) -> io::Result<()> {
-    let core = Core::new(config, shared);
-    let mut server =
-        FaultyLoop { poller, core, connections: Slab::new(), accepted: 0, accept_at: Nanos::ZERO };
+    let mut server = FaultyLoop::new(poller, config, shared);
     while !server.core.dead {
         if server.turn()? == Turn::Stop {
             break;
@@ -46,6 +44,11 @@ enum Turn {
 }
 
 impl FaultyLoop {
+    fn new(poller: Poller, config: &Config, shared: Shared) -> FaultyLoop {
+        let core = Core::new(config, shared);
+        FaultyLoop { poller, core, connections: Slab::new(), accepted: 0, accept_at: Nanos::ZERO }
+    }
+
     fn turn(&mut self) -> io::Result<Turn> {
         let timeout = self.next_instant().map(|at| (at - reactor::monotonic()) - SPIN);
         self.poller.wait(timeout)?;
@@ -65,7 +68,7 @@ impl FaultyLoop {
             }
         }
         self.fire(None)?;
-        if self.core.faults.weak.accept_every.is_some() && self.rested() {
+        if self.core.faults.weak.accept_every.is_some() && self.rested() && self.has_room() {
             self.poller.listen(true)?;
         }
         Ok(Turn::Again)
@@ -116,9 +119,14 @@ impl FaultyLoop {
         self.core.faults.weak.accept_every.is_none() || reactor::monotonic() >= self.accept_at
     }
 
+    /// Whether one more connection can be held. Who listens without room is woken at once, for ever.
+    fn has_room(&self) -> bool {
+        self.connections.len() < self.core.shared.connections_max && !self.poller.is_paused()
+    }
+
     /// Accepts what waits.
     fn welcome(&mut self) -> io::Result<()> {
-        while self.connections.len() < self.core.shared.connections_max {
+        while self.has_room() {
             match accept(&self.poller, &self.core.shared) {
                 Ok(Some(fd)) => {
                     self.admit(fd);
@@ -171,4 +179,52 @@ impl FaultyLoop {
 
 fn peer_of(fd: &OwnedFd) -> Option<std::net::SocketAddr> {
     rustix::net::getpeername(fd).ok().flatten()?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+    use std::sync::Arc;
+
+    use rustix::event::{EventfdFlags, eventfd};
+
+    use super::super::core::Duty;
+    use super::*;
+    use crate::counters::Counters;
+    use crate::lateness::LatenessLog;
+    use crate::listen::Listener;
+
+    /// Of no connection: its timer only ends a wait.
+    const NOBODY: Id = Id { index: u32::MAX, generation: 0 };
+
+    #[test]
+    fn a_full_site_does_not_listen_though_it_has_rested() {
+        let mut config = Config::on_free_port();
+        config.faults.weak.accept_every = Some(Nanos(1));
+        let (listener, address) = Listener::bind(&config.listen, 16).unwrap();
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
+        let shared = Shared {
+            counters: Arc::new(Counters::new()),
+            lateness: Arc::new(LatenessLog::new()),
+            connections_max: 1,
+            nodelay: true,
+        };
+        let poller = Poller::new(listener, stop).unwrap();
+        let mut server = FaultyLoop::new(poller, &config, shared);
+        let connect = || TcpStream::connect(address.to_string()).unwrap();
+        let (first, _second) = (connect(), connect());
+        assert_eq!(server.turn().unwrap(), Turn::Again);
+        assert_eq!((server.accepted, server.poller.listens()), (1, false));
+        server.core.set_timer(reactor::monotonic(), Duty::Linger, NOBODY);
+        assert_eq!(server.turn().unwrap(), Turn::Again);
+        assert!(server.rested() && !server.poller.listens());
+        drop(first);
+        // so long a broken server could wait here
+        let patience = reactor::monotonic() + Nanos::from_secs(5);
+        server.core.set_timer(patience, Duty::Linger, NOBODY);
+        while server.accepted == 1 && server.core.next_timer().is_some() {
+            server.turn().unwrap();
+        }
+        assert_eq!(server.accepted, 2);
+    }
 }

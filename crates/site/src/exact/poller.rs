@@ -167,10 +167,20 @@ impl Poller {
         Ok(())
     }
 
+    #[cfg(test)]
+    pub(super) fn listens(&self) -> bool {
+        self.listening
+    }
+
     /// Rests accepting for [`PAUSE`].
     pub(super) fn pause(&mut self) -> std::io::Result<()> {
         self.paused = true;
         self.listen(false)
+    }
+
+    /// Whether accepting rests, as the system has no descriptor left.
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused
     }
 
     pub(super) fn add(&self, fd: impl AsFd, id: Id) -> std::io::Result<()> {
