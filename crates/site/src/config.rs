@@ -77,7 +77,8 @@ pub struct Config {
     /// All request bodies that are held at once, in bytes: those of unknown length and those over HTTP/3.
     /// Beyond it the response is 503.
     pub held_max: u64,
-    /// Longest path with its query, in bytes; `None`: what a request line can hold.
+    /// Longest path with its query, in bytes; beyond it the response is 414. A head of more than 64 KiB is
+    /// refused with 431 before its path is looked at. `None`: what a head can hold.
     pub uri_max: Option<u64>,
     /// Connections open at once; `None`: what the descriptor limit allows. Further ones wait in the
     /// kernel's queue.
@@ -121,7 +122,11 @@ pub const OPTIONS: &[OptionInfo] = &[
     with("cpus", "LIST", "Run only on these CPUs: 0,2-3"),
     with("log", "FILE", "Append a line per response to FILE (Common Log Format)"),
     with("body-max", "SIZE", "Longest request body; beyond it 413 [64M]"),
-    with("uri-max", "SIZE", "Longest path with its query; beyond it 414 [65534 bytes]"),
+    with(
+        "uri-max",
+        "SIZE",
+        "Longest path with its query; beyond it 414 (431 for a head beyond 64K)",
+    ),
     with(
         "connections-max",
         "N",
@@ -339,6 +344,11 @@ impl Config {
         }
         if self.early_data.is_some() && self.http3.is_none() {
             return conflict("--early-data is of HTTP/3 here: add --http3 CERT,KEY");
+        }
+        if self.early_data == Some(EarlyData::TooEarly) && self.range.is_some() {
+            return conflict(
+                "--range does not answer 425: leave out --early-data too-early, or --range",
+            );
         }
         if self.http3.is_some() && matches!(self.listen, Listen::Unix(_)) {
             return conflict("--http3 is over UDP: give --listen ADDR:PORT");

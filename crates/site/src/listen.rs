@@ -93,6 +93,9 @@ impl Listener {
                 clear_stale(path)?;
                 let listener = UnixListener::bind(path).map_err(failed)?;
                 listener.set_nonblocking(true).map_err(failed)?;
+                // the standard library has a backlog of its own
+                rustix::net::listen(&listener, queue_len(backlog))
+                    .map_err(|errno| failed(errno.into()))?;
                 Ok((Listener::Unix(listener), Address::Unix(path.clone())))
             }
         }
@@ -135,8 +138,12 @@ fn bind_tcp(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
-    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    socket.listen(queue_len(backlog))?;
     Ok(socket.into())
+}
+
+fn queue_len(backlog: u32) -> i32 {
+    i32::try_from(backlog).unwrap_or(i32::MAX)
 }
 
 /// Removes a socket that nobody listens on any more. Anything else at the path stays.

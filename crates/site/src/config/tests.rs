@@ -62,6 +62,10 @@ fn http3_is_for_the_pages_over_udp() {
     for other in [("null", ""), ("delay", "1ms")] {
         assert!(refused(&[files, other]).contains("--http3 is for the pages"));
     }
+    for kept in ["accept", "refuse"] {
+        assert!(parsed(&[files, ("range", "none"), ("early-data", kept)]).is_ok(), "{kept}");
+    }
+    assert!(parsed(&[files, ("early-data", "too-early")]).is_ok());
     assert!(parsed(&[files, ("range", "none")]).unwrap().check().is_ok());
     assert!(refused(&[files, ("listen", "unix:/tmp/s")]).contains("--http3 is over UDP"));
     assert!(refused(&[("http3", "cert.pem,")]).contains("write CERT.pem,KEY.pem"));
@@ -142,6 +146,7 @@ fn contradictions_are_refused_before_anything_starts() {
         &[("late", "1%:2s"), ("garbage", "")],
         &[("backlog", "0")],
         &[("quantum", "0ms")],
+        &[("range", "none"), ("http3", "both.pem"), ("early-data", "too-early")],
     ] {
         assert!(parsed(options).is_err(), "{options:?}");
     }

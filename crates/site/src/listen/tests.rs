@@ -42,3 +42,19 @@ fn an_address_of_another_machine_is_refused() {
         Listener::bind(&Listen::parse("192.0.2.1:0").unwrap(), 16).unwrap_err().to_string();
     assert!(message.contains("no interface of this machine"), "{message}");
 }
+
+/// Linux queues one connection more than was asked for.
+#[test]
+fn a_unix_socket_keeps_its_backlog() {
+    let path = std::env::temp_dir().join(format!("site-backlog-{}.sock", std::process::id()));
+    let (_listener, _) = Listener::bind(&Listen::Unix(path.clone()), 2).unwrap();
+    let waiting: Vec<Socket> = (0..10)
+        .map_while(|_| {
+            let client = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+            client.set_nonblocking(true).unwrap();
+            client.connect(&socket2::SockAddr::unix(&path).unwrap()).ok().map(|()| client)
+        })
+        .collect();
+    std::fs::remove_file(path).unwrap();
+    assert_eq!(waiting.len(), 3);
+}
