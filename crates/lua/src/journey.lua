@@ -80,6 +80,13 @@ local OPTIONS = {
 -- How often redirects are followed with `follow = true`.
 local FOLLOWED = 10
 
+-- What describes a request's content, and goes with it where a redirect asks for another by GET.
+local OF_CONTENT = {
+  ["content-type"] = true, ["content-length"] = true, ["content-encoding"] = true,
+  ["content-language"] = true, ["content-location"] = true, digest = true,
+  ["last-modified"] = true, ["transfer-encoding"] = true,
+}
+
 local REDIRECTS = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
 
 -- The request's body and its media type; or nil, nil and why.
@@ -189,7 +196,7 @@ local function redirected(request, response)
     method, body = "GET", nil
     local kept = {}
     for at = 1, #headers, 2 do
-      if headers[at]:lower() ~= "content-type" then
+      if not OF_CONTENT[headers[at]:lower()] then
         kept[#kept + 1], kept[#kept + 2] = headers[at], headers[at + 1]
       end
     end
@@ -204,7 +211,7 @@ end
 -- Goes where redirects lead, each as a call of its own.
 local function follow(record, request, response, left)
   while REDIRECTS[response.status] and response.headers.location do
-    if left == 0 then
+    if left < 1 then
       fail(record, "there are more redirects than follow allows")
       return response
     end
@@ -229,7 +236,8 @@ local function perform(user, method, url, options)
   request, why = request_of(method, url, options)
   if not request then error(why, 3) end
   local left = options.follow == true and FOLLOWED or options.follow or 0
-  if type(left) ~= "number" or left < 0 then
+  -- neither math.huge nor 0/0 has a remainder that is 0
+  if type(left) ~= "number" or not (left >= 0 and left % 1 == 0) then
     error("follow is true, or how many redirects are followed at most", 3)
   end
   local wanted = request.statuses

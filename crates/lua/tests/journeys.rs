@@ -122,6 +122,8 @@ fn a_user_keeps_what_it_learns_and_calls_wait_for_responses() {
     );
 }
 
+const FOLLOW: &str = "t.lua:2: follow is true, or how many redirects are followed at most";
+
 #[test]
 fn what_goes_wrong_is_told_with_its_line_and_ends_the_iteration() {
     let told = |body: &str, steps: &[&str]| {
@@ -150,6 +152,11 @@ fn what_goes_wrong_is_told_with_its_line_and_ends_the_iteration() {
             "t.lua:4: json: tables",
         ),
         ("user:get('/', { name = 'a', expect = 'ok' })", "expect is a status, or a list of them"),
+        ("user:get('/', { name = 'a', follow = 1.5 })", FOLLOW),
+        ("user:get('/', { name = 'a', follow = math.huge })", FOLLOW),
+        ("user:get('/', { name = 'a', follow = 0/0 })", FOLLOW),
+        ("user:get('/', { name = 'a', follow = -1 })", FOLLOW),
+        ("user:get('/', { name = 'a', follow = '1' })", FOLLOW),
         ("user:sleep(-1)", "t.lua:2: sleep takes a number of seconds"),
         ("user:value('no')", "t.lua:2: there is no value no"),
         ("error({})", "t.lua:2: table: "),
@@ -215,6 +222,28 @@ fn redirects_are_followed_when_asked_and_within_the_servers() {
         line(response(&mut actor, 0, 500, "", "")),
         "failed (the status is 500) GET http://a.example:81/end?500 for step 0"
     );
+}
+
+/// RFC 9110 section 15.4: what described the content goes with it.
+#[test]
+fn a_redirect_to_get_leaves_the_fields_of_the_content() {
+    let text = "function journey(user)\n  user:post('/a', { body = 'x', follow = true, headers = {\n    \
+                Accept = 'b/c', ['Content-Type'] = 'd/e', ['Content-Length'] = 1,\n    \
+                ['content-encoding'] = 'gzip', ['Content-Language'] = 'en',\n    \
+                ['Content-Location'] = '/f', Digest = 'g', ['Last-Modified'] = 'h',\n    \
+                ['Transfer-Encoding'] = 'chunked', ['X-Content'] = 'i' } })\nend";
+    let mut actor = actor(text, &["s"]);
+    for status in [301, 302, 303] {
+        let fields = call(begin(&mut actor, 0, 0)).headers;
+        assert_eq!(fields.len(), 10);
+        assert_eq!(
+            line(response(&mut actor, 0, status, "Location: /b\r\n", "")),
+            "GET http://a.example:81/b for step 0 | Accept: b/c; X-Content: i"
+        );
+        let kept = call(begin(&mut actor, 1, 0)).headers;
+        let next = call(response(&mut actor, 1, 307, "Location: /b\r\n", ""));
+        assert_eq!((next.method.as_str(), next.headers), ("POST", kept));
+    }
 }
 
 #[test]
