@@ -43,7 +43,7 @@ const LOAD: &[Foreign] = &[
     of(
         &["--spawn-rate", "--connectionRate", "--rate-period"],
         "Locust, autocannon and h2load",
-        "--rate N/s or N/m; users of a closed load all begin at once",
+        "--stages '30s:0..100, 2m:100' for users that come one by one, or --rate N/s or N/m",
     ),
     of(&["-z", "--run-time"], "oha, hey and Locust", "-d TIME"),
     of(
@@ -133,7 +133,7 @@ const REQUEST: &[Foreign] = &[
         "oha, vegeta and h2load",
         "--urls FILE",
     ),
-    of(&["--har"], "autocannon", "--urls FILE: a HAR file is not read yet"),
+    of(&["--har"], "autocannon", "loadstone workload import FILE.har, which makes a plan of it"),
     of(
         &["--locustfile", "-f"],
         "Locust (a script), and of bombardier (a body)",
@@ -159,9 +159,18 @@ const CONNECTION: &[Foreign] = &[
     of(&["--max-time"], "curl", "--timeout TIME"),
     of(&["-N", "--connection-inactivity-timeout"], "h2load", "--progress-timeout TIME"),
     of(
-        &["--http2", "--http3", "--h2c", "--http1.1", "--http1.0", "--h1", "--http-version"],
+        &[
+            "--http2",
+            "--http3",
+            "--h3",
+            "--h2c",
+            "--http1.1",
+            "--http1.0",
+            "--h1",
+            "--http-version",
+        ],
         "curl, oha and h2load",
-        "--http 1.0, --http 1.1 or --http 2: HTTP/3 is not spoken yet",
+        "--http 1.0, --http 1.1, --http 2 or --http 3",
     ),
     of(&["-M", "--maxConnectionRequests"], "autocannon", "--calls N"),
     of(

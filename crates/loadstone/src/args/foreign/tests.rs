@@ -11,7 +11,7 @@ fn hint_of(words: &[&str]) -> Option<String> {
 /// theirs alone.
 #[test]
 fn the_command_lines_of_ten_tools_are_answered_by_ours() {
-    let lines: [(&str, &[&str], &str); 33] = [
+    let lines: [(&str, &[&str], &str); 38] = [
         ("k6", &["--vus", "10", "URL"], "-c N"),
         ("k6", &["-u", "10", "URL"], "-c N"),
         ("k6", &["--stage", "30s:20", "URL"], "ramp"),
@@ -45,6 +45,11 @@ fn the_command_lines_of_ten_tools_are_answered_by_ours() {
         ("Locust", &["--run-time", "1m", "URL"], "-d TIME"),
         ("wrk", &["-s", "a.lua", "URL"], "--script"),
         ("curl", &["-F", "a=b", "URL"], "--body"),
+        ("Locust", &["--spawn-rate", "5", "URL"], "--stages '30s:0..100, 2m:100'"),
+        ("autocannon", &["--har", "a.har", "URL"], "loadstone workload import FILE.har"),
+        ("curl", &["--http3", "URL"], "--http 2 or --http 3"),
+        ("h2load", &["--h3", "URL"], "--http 2 or --http 3"),
+        ("oha", &["--http-version", "3", "URL"], "--http 2 or --http 3"),
     ];
     for (tool, words, ours) in lines {
         let url = |word: &&str| if *word == "URL" { "http://h/" } else { *word }.to_owned();
