@@ -117,7 +117,7 @@ impl CallbackState {
         let Some(stream) = self.stream(id) else { return };
         match name {
             STATUS => return stream.status(value, keeps),
-            SERVER_TIMING => stream.time(value),
+            SERVER_TIMING if stream.is_final() => stream.time(value),
             _ => {}
         }
         if keeps {

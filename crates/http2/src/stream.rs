@@ -25,7 +25,7 @@ pub struct StreamFacts {
 pub(crate) struct OutstandingStream {
     pub(crate) id: i32,
     pub(crate) facts: StreamFacts,
-    /// The list of fields that is coming in belongs to the final response, or to its trailers.
+    /// The list of fields that is coming in is the head of the final response.
     final_list: bool,
     /// The final response's fields are all there.
     pub(crate) has_head: bool,
@@ -130,6 +130,11 @@ impl OutstandingStream {
     fn keep(&mut self, parts: &[&[u8]]) {
         let kept = self.kept.get_or_insert_default();
         parts.iter().for_each(|part| kept.head.extend_from_slice(part));
+    }
+
+    /// The list of fields that is coming in belongs to the final response, as its head or its trailers.
+    pub(crate) fn is_final(&self) -> bool {
+        self.final_list || self.has_head
     }
 
     /// Takes in what the server says of its own work.

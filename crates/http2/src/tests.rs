@@ -258,6 +258,18 @@ fn interim_responses_and_trailers_are_counted_apart() {
     assert_eq!(session.timings(), b"db;dur=1,");
 }
 
+/// As over HTTP/1 and 3: they are no times of the response that the call is about.
+#[test]
+fn times_in_an_interim_response_are_not_the_response_s() {
+    let (mut session, mut server) = asked(1);
+    server.interim_with(1, "103", &[("server-timing", "early;dur=7")]);
+    server.respond(1, "200", b"");
+    let said = heard(&mut session, &server.drain());
+    assert!(said.last().unwrap().ends_with("done"), "{said:?}");
+    assert_eq!((session.facts().interim, session.facts().timed), (1, false));
+    assert_eq!(session.timings(), b"");
+}
+
 #[test]
 fn a_server_of_http1_is_named() {
     let mut session = Session::new(&SessionSettings::default());

@@ -238,10 +238,11 @@ impl Stream {
         if !is_well_formed(name, value) || (!trailers && status.is_none()) {
             return Err(Unreadable::Field);
         }
-        if trailers {
+        // of trailers only the server's times are wanted
+        if trailers && name != b"server-timing" {
             return Ok(());
         }
-        if keeps {
+        if keeps && !trailers {
             for part in [name, b": ", value, b"\r\n"] {
                 self.head.extend_from_slice(part);
             }

@@ -111,6 +111,22 @@ fn a_response_is_its_fields_and_its_content() {
     assert_eq!(session.outstanding(), 0);
 }
 
+/// Of trailers nothing else is kept.
+#[test]
+fn times_in_trailers_are_the_response_s() {
+    let mut session = session(1);
+    let early = head(&[(":status", "103"), ("server-timing", "early;dur=7")]);
+    let fields = head(&[(":status", "200"), ("server-timing", "db;dur=5")]);
+    let trailers =
+        head(&[("x-sum", "1"), ("server-timing", "total;dur=9"), ("content-length", "7")]);
+    let bytes = [early, fields, data(b"hello"), trailers].concat();
+    let lines = told(&mut session, &piece(0, &bytes, true));
+    assert_eq!(lines, ["0 \"hello\"", "0 \"\" done 200"]);
+    assert!(session.facts().timed);
+    assert_eq!(session.timings(), b"db;dur=5,total;dur=9,");
+    assert_eq!(session.head(), b"HTTP/3 200\r\nserver-timing: db;dur=5\r\n\r\n");
+}
+
 /// However the bytes are cut, they mean the same.
 #[test]
 fn bytes_are_read_whatever_they_are_cut_into() {

@@ -57,7 +57,7 @@ impl Loss {
             }
             ConnectionError::TransportError(error) => {
                 let code = u64::from(error.code);
-                let class = if CERTIFICATE.contains(&code) {
+                let class = if is_of_certificate(code, &error.reason) {
                     FailureClass::Certificate
                 } else if CRYPTO.contains(&code) {
                     FailureClass::Tls
@@ -122,6 +122,13 @@ impl Loss {
     }
 }
 
+/// Our side does not take the peer's certificate. A signature that does not fit has an alert which others have too
+/// (51, decrypt_error): then the TLS library's words tell.
+fn is_of_certificate(code: u64, reason: &str) -> bool {
+    CERTIFICATE.contains(&code)
+        || CRYPTO.contains(&code) && reason.starts_with("invalid peer certificate")
+}
+
 /// A TLS alert of the server's, in the words that it has over TCP.
 fn alert(code: u64) -> String {
     rustls::Error::AlertReceived(AlertDescription::from(code as u8)).to_string()
@@ -158,6 +165,27 @@ mod tests {
         assert_eq!(said(116, "none came"), tls(asked));
         assert_eq!(said(250, ""), tls("received fatal alert: AlertDescription(0xfa)"));
         assert_eq!(said(120, ""), (FailureClass::Protocol, NO_HTTP3.to_owned()));
+    }
+
+    /// As over TCP, where one class holds all that is wrong with a certificate.
+    #[test]
+    fn a_certificate_that_is_refused_is_told_from_other_alerts() {
+        let class = |alert, reason: &str| {
+            let (code, reason) = (TransportErrorCode::crypto(alert), reason.to_owned());
+            let error = TransportError { code, frame: None, reason };
+            Loss::of(&ConnectionError::TransportError(error), false).class
+        };
+        let table = [
+            (42, "invalid peer certificate: BadEncoding", FailureClass::Certificate),
+            (48, "invalid peer certificate: UnknownIssuer", FailureClass::Certificate),
+            // decrypt_error, which is also that of a Finished message
+            (51, "invalid peer certificate: BadSignature", FailureClass::Certificate),
+            (51, "cannot decrypt peer's message", FailureClass::Tls),
+            (40, "peer is incompatible: NoCipherSuitesInCommon", FailureClass::Tls),
+        ];
+        for (alert, reason, expected) in table {
+            assert_eq!(class(alert, reason), Some(expected), "{alert} {reason}");
+        }
     }
 
     #[test]

@@ -209,7 +209,12 @@ impl Server {
     }
 
     pub(super) fn interim(&mut self, id: i32, status: &str) {
-        let fields = [pair(":status", status)];
+        self.interim_with(id, status, &[]);
+    }
+
+    pub(super) fn interim_with(&mut self, id: i32, status: &str, more: &[(&str, &str)]) {
+        let more = more.iter().map(|(name, value)| pair(name, value));
+        let fields: Vec<_> = [pair(":status", status)].into_iter().chain(more).collect();
         // SAFETY: a live session, which copies the fields
         unsafe {
             ng::nghttp2_submit_headers(
@@ -218,7 +223,7 @@ impl Server {
                 id,
                 ptr::null(),
                 fields.as_ptr(),
-                1,
+                fields.len(),
                 ptr::null_mut(),
             );
         }
