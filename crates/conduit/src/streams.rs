@@ -444,6 +444,6 @@ mod tests {
 
     #[test]
     fn what_is_no_piece_is_an_error() {
-        assert_eq!(Cutter::default().open(&[16; HEAD]), Err(NoPiece));
+        assert_eq!(Cutter::default().open(&[255; HEAD]), Err(NoPiece));
     }
 }
