@@ -541,11 +541,6 @@ impl Conn {
                 call.sent = now;
             }
         }
-        while let Some(call) = work.speaker.take_went() {
-            if let Some(call) = work.calls.get_mut(call) {
-                call.written = now;
-            }
-        }
         while let Some(late) = work.speaker.take_late() {
             if let Some(call) = work.calls.get_mut(late.place) {
                 call.bytes_sent += late.bytes;

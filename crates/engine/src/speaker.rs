@@ -241,6 +241,7 @@ impl Speaker {
     pub(crate) fn take_late(&mut self) -> Option<Late> {
         match self {
             Speaker::Http2(http2) => http2.take_late(),
+            Speaker::Http3(http3) => http3.take_late(),
             _ => None,
         }
     }
@@ -249,14 +250,6 @@ impl Speaker {
     pub(crate) fn take_opened(&mut self) -> Option<usize> {
         match self {
             Speaker::Http3(http3) => http3.take_opened(),
-            _ => None,
-        }
-    }
-
-    /// A call of whose request some had to wait for the peer's credit, and is on its way now.
-    pub(crate) fn take_went(&mut self) -> Option<usize> {
-        match self {
-            Speaker::Http3(http3) => http3.take_went(),
             _ => None,
         }
     }

@@ -322,7 +322,7 @@ impl Session {
     }
 
     fn place(&self, id: u64) -> Option<usize> {
-        self.streams.binary_search_by_key(&id, |stream| stream.id).ok()
+        place_in(&self.streams, id)
     }
 
     /// A stream that ended without its whole response.
@@ -373,22 +373,12 @@ impl Session {
 
     /// The place of a request that had to wait for its stream, and is on its way now.
     pub fn take_opened(&mut self) -> Option<usize> {
-        while let Some(id) = self.opened.pop() {
-            if let Some(place) = self.place(id) {
-                return Some(place);
-            }
-        }
-        None
+        std::iter::from_fn(|| self.opened.pop()).find_map(|id| place_in(&self.streams, id))
     }
 
     /// The place of a request of which some bytes had to wait for the peer's credit, and are on their way now.
     pub fn take_went(&mut self) -> Option<usize> {
-        while let Some(id) = self.went.pop() {
-            if let Some(place) = self.place(id) {
-                return Some(place);
-            }
-        }
-        None
+        std::iter::from_fn(|| self.went.pop()).find_map(|id| place_in(&self.streams, id))
     }
 
     /// Gives a request up: its stream leaves, and the peer is told.
@@ -440,4 +430,8 @@ impl Session {
         self.facts.goaways += self.control.take_goaways();
         std::mem::take(&mut self.facts)
     }
+}
+
+fn place_in(streams: &VecDeque<Stream>, id: u64) -> Option<usize> {
+    streams.binary_search_by_key(&id, |stream| stream.id).ok()
 }

@@ -1,5 +1,6 @@
 //! How our own TCP behaves, where that is to differ from what a client of Linux does.
 
+use crate::rules::show_span;
 use std::fmt;
 use units::{Nanos, ParseError, parse_count, parse_duration, parse_size, quoted};
 
@@ -91,22 +92,15 @@ impl fmt::Display for TcpTraits {
         let word = |set: bool, word: &str| set.then(|| word.to_owned());
         let parts = [
             word(self.ecn, "ecn"),
-            self.keep_alive.map(|span| format!("keep-alive={}", exact(span))),
+            self.keep_alive.map(|span| format!("keep-alive={}", show_span(span))),
             word(self.no_sack, "no-sack"),
             word(self.no_timestamps, "no-timestamps"),
             self.initial_window.map(|segments| format!("initial-window={segments}")),
             self.receive_window.map(|bytes| format!("receive-window={bytes}")),
-            self.ack_delay.map(|span| format!("ack-delay={}", exact(span))),
+            self.ack_delay.map(|span| format!("ack-delay={}", show_span(span))),
         ];
         f.write_str(&parts.into_iter().flatten().collect::<Vec<String>>().join(","))
     }
-}
-
-/// In the largest unit in which it is whole.
-fn exact(span: Nanos) -> String {
-    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
-    let unit = units.iter().find(|(unit, _)| span.0.is_multiple_of(*unit)).unwrap_or(&units[3]);
-    format!("{}{}", span.0 / unit.0, unit.1)
 }
 
 #[cfg(test)]

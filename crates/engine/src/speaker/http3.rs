@@ -3,6 +3,7 @@
 
 use super::{Event, Fault, Heard, Request};
 use conduit::streams::{PieceKind, put_code};
+use http2::Late;
 use http3::{GoneStream, Part, Session, SessionSettings, StreamFacts};
 use sample::{FailureClass, Http3Facts};
 use wire::response::{Framing, ResponseFacts};
@@ -128,9 +129,10 @@ impl Http3 {
         self.session.take_opened()
     }
 
-    /// A call of whose request more went out after it was asked.
-    pub(super) fn take_went(&mut self) -> Option<usize> {
-        self.session.take_went()
+    /// A call of whose request more went out after it was asked. Its bytes were counted when it was asked.
+    pub(super) fn take_late(&mut self) -> Option<Late> {
+        let place = self.session.take_went()?;
+        Some(Late { place, bytes: 0, begins: false })
     }
 
     /// Nothing is outstanding, and nothing further can be asked.
