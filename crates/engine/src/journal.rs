@@ -245,24 +245,31 @@ impl Journal {
         }
     }
 
-    pub(crate) fn session_started(&mut self) {
-        self.recorder.now.sessions.started += 1;
+    pub(crate) fn session_started(&mut self, intended: Nanos) {
+        self.recorder.now.sessions.started += self.if_measured(intended);
     }
 
-    pub(crate) fn session_dropped(&mut self) {
-        self.recorder.now.sessions.dropped += 1;
+    /// The first call of a session was dropped, and the session with it.
+    pub(crate) fn session_dropped(&mut self, intended: Nanos) {
+        self.recorder.now.sessions.dropped += self.if_measured(intended);
     }
 
     pub(crate) fn session_ended(&mut self, record: SessionRecord) {
+        let one = self.if_measured(record.intended);
         let sessions = &mut self.recorder.now.sessions;
         if record.failed {
-            sessions.failed += 1;
+            sessions.failed += one;
         } else {
-            sessions.completed += 1;
+            sessions.completed += one;
         }
         if self.logging.ends {
             self.ends.sessions.push(record);
         }
+    }
+
+    /// What a session counts that fell due then: sessions of the warm-up count nowhere.
+    fn if_measured(&self, intended: Nanos) -> u64 {
+        u64::from(!self.in_warm_up(intended))
     }
 
     pub(crate) fn connection_attempted(&mut self) {

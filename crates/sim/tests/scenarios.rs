@@ -270,3 +270,17 @@ fn what_a_page_has_in_it_comes_over_so_many_connections() {
         assert_eq!(at, wanted, "{connections}");
     }
 }
+
+#[test]
+fn sessions_of_the_warm_up_are_not_counted() {
+    let text = "[load]\nrate = '50/s'\nsession = 2\n[stop]\nwarmup = '6s'\nduration = '4s'";
+    for (limits, started_all) in [("", true), ("[load]\nconnections_max = 1\nqueue_max = 0", false)]
+    {
+        let text = text.replace("[load]", if limits.is_empty() { "[load]" } else { limits });
+        let measurement = run(plan(&text), 2).measurement;
+        let sessions = measurement.total.sessions;
+        assert_eq!((measurement.intended, sessions.started), (Some(200), 200), "{limits}");
+        let ended = sessions.completed + sessions.failed + sessions.dropped;
+        assert_eq!((ended, sessions.completed == 200), (200, started_all), "{sessions:?}");
+    }
+}

@@ -11,6 +11,7 @@ pub struct ScenarioTally {
     pub intended: Option<u64>,
     /// Calls that this client never issued: dropped, or timed out while they waited.
     pub unissued: u64,
+    /// Sessions that fell due in the measured phase.
     pub sessions_started: u64,
     /// Completions inside the measured window, and those of them that succeeded.
     pub in_window: u64,
@@ -55,12 +56,13 @@ impl ScenarioTally {
     pub fn offered_share(&self) -> Option<f64> {
         let intended = self.intended.filter(|intended| *intended > 0)?;
         let missed = self.unissued + self.counts.lost;
-        let (offered, wanted) = match self.sessions_started {
-            0 => (self.counts.due.saturating_sub(missed), intended),
-            // arrivals are sessions, and a call that is refused ends its own
-            started => (started.saturating_sub(missed), started.max(intended)),
+        let arrived = match self.sessions_started {
+            0 => self.counts.due,
+            // arrivals are sessions, and a call that is refused ends its own; more than were intended make
+            // up for none
+            started => started.min(intended),
         };
-        Some(offered as f64 / wanted as f64)
+        Some(arrived.saturating_sub(missed) as f64 / intended as f64)
     }
 }
 

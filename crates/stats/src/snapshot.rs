@@ -190,7 +190,7 @@ pub struct Connections {
     pub lives: Lives,
 }
 
-/// Sessions of a partly open load.
+/// Sessions of a partly open load that fell due in the measured phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sessions {
     pub started: u64,

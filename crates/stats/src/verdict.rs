@@ -213,9 +213,9 @@ fn not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
     let intended = measurement.intended.filter(|intended| *intended > 0)?;
     let refused = refused(total);
     let share = if total.sessions.started > 0 {
-        // Arrivals are sessions, counted with those of the warm-up; a refused call ends its own.
-        let started = total.sessions.started;
-        started.saturating_sub(refused + total.counts.lost) as f64 / started.max(intended) as f64
+        // Arrivals are sessions, and a refused call ends its own. More than were intended make up for none.
+        let started = total.sessions.started.min(intended);
+        started.saturating_sub(refused + total.counts.lost) as f64 / intended as f64
     } else {
         offered(total) as f64 / intended as f64
     };

@@ -52,7 +52,7 @@ impl Worker {
                 self.place(io, call, now);
             }
             Some(Arrived::Session { user, count, intended }) => {
-                self.journal.session_started();
+                self.journal.session_started(intended);
                 self.emit(io, user, count, intended, now);
             }
             None => {}

@@ -248,7 +248,7 @@ impl Worker {
         self.journal.drop_call(call.intended);
         match self.feedback.drop_call(call.user) {
             DroppedPart::Nothing => {}
-            DroppedPart::All => self.journal.session_dropped(),
+            DroppedPart::All => self.journal.session_dropped(call.intended),
             DroppedPart::Rest => self.retire_if_idle(io, call.user, now),
         }
     }

@@ -107,8 +107,15 @@ fn sessions_are_offered_as_sessions() {
     measurement.total.sessions.started = 900;
     let verdict = judged(&Evidence::new(&measurement));
     assert!(verdict.starts_with("INVALID\nnot-offered 0.9000: "), "{verdict}");
-    measurement.total.sessions.started = 1_100; // 100 of them in the warm-up
+    // more than were intended do not hide those that were dropped
+    measurement.total.sessions.started = 2_000;
     check(&measurement, "VALID");
+    measurement.total.counts.dropped = 20;
+    let verdict = judged(&Evidence::new(&measurement));
+    assert!(verdict.starts_with("INVALID\nnot-offered 0.9800: "), "{verdict}");
+    let mut tally = crate::ScenarioTally { intended: Some(1_000), ..Default::default() };
+    (tally.sessions_started, tally.unissued) = (2_000, 20);
+    assert_eq!(tally.offered_share(), Some(0.98));
 }
 
 /// 10,000 response times of 10 ms, of which the last 200 took `late_ms` because the client was as
