@@ -47,7 +47,7 @@ pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -
         knee,
         notes: Vec::new(),
     };
-    curve.notes = notes(&curve, &whole, limited);
+    curve.notes = notes(&curve, &whole, axis, limited);
     curve.notes.extend(open_below(&curve, &whole, steps));
     curve
 }
@@ -110,7 +110,7 @@ fn by_objectives(levels: &[Level], objectives: &[Objective], limited: bool) -> O
 }
 
 /// What could not be said, and why.
-fn notes(curve: &Curve, levels: &[Level], limited: usize) -> Vec<String> {
+fn notes(curve: &Curve, levels: &[Level], axis: Axis, limited: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if limited > 0 {
         let steps = if limited == 1 { "step was" } else { "steps were" };
@@ -118,16 +118,29 @@ fn notes(curve: &Curve, levels: &[Level], limited: usize) -> Vec<String> {
             "{limited} {steps} limited by the client, not the server, and used in no figure here."
         ));
     }
-    if levels.len() < 2 {
-        notes.push("A knee needs two usable levels or more.".to_owned());
-    } else if curve.knee.is_none() {
-        let highest = levels.last().map_or(0.0, |level| level.at);
-        notes.push(format!("No knee up to {highest:.0}: throughput followed the load; go higher."));
-    }
+    notes.extend(no_knee(curve, levels, axis));
     if curve.usl.is_none() {
         notes.push("The scalability law needs four usable levels of concurrency.".to_owned());
     }
     notes
+}
+
+/// That there is no knee, and why.
+fn no_knee(curve: &Curve, levels: &[Level], axis: Axis) -> Option<String> {
+    let users = axis == Axis::Population;
+    if users && levels.len() < 3 {
+        return Some("A knee over users needs three usable levels or more.".to_owned());
+    }
+    let highest = levels.last().filter(|_| levels.len() > 1);
+    let Some(highest) = highest.map(|level| level.at) else {
+        return Some("A knee needs two usable levels or more.".to_owned());
+    };
+    curve.knee.is_none().then(|| match users {
+        true => format!(
+            "No knee up to {highest:.0} users stands out of the noise: go higher, or hold each step longer."
+        ),
+        false => format!("No knee up to {highest:.0}: throughput followed the load; go higher."),
+    })
 }
 
 /// That a knee has no lower end, and why.

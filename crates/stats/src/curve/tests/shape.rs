@@ -208,6 +208,10 @@ fn many_trials_beyond_the_edge_do_not_hide_it() {
 
 /// A closed load: (users, throughput) of steps of 10 s each.
 fn populations(steps: &[(f64, f64)]) -> Option<Knee> {
+    of_users(steps).knee
+}
+
+fn of_users(steps: &[(f64, f64)]) -> Curve {
     let point = |&(users, achieved): &(f64, f64)| {
         let point = Point {
             level: users,
@@ -219,7 +223,19 @@ fn populations(steps: &[(f64, f64)]) -> Option<Knee> {
         (Purpose::Up, point)
     };
     let steps: Vec<(Purpose, Point)> = steps.iter().map(point).collect();
-    curve(&steps, Axis::Population, &[]).knee
+    curve(&steps, Axis::Population, &[])
+}
+
+#[test]
+fn without_a_knee_over_users_it_is_said_why() {
+    let two = of_users(&[(10.0, 400.0), (20.0, 400.0)]);
+    assert_eq!(two.notes[0], "A knee over users needs three usable levels or more.");
+    let three = of_users(&[(1.0, 100.0), (2.0, 200.0), (4.0, 400.0)]);
+    let note =
+        "No knee up to 4 users stands out of the noise: go higher, or hold each step longer.";
+    assert_eq!((three.knee.as_ref(), three.notes[0].as_str()), (None, note));
+    let one = of_users(&[(1.0, 100.0)]);
+    assert_eq!(one.notes[0], "A knee over users needs three usable levels or more.");
 }
 
 #[test]
