@@ -116,7 +116,7 @@ impl Hist {
 
     /// How many recordings are at or below `value` (to the histogram's resolution).
     pub fn count_at_or_below(&self, value: Nanos) -> u64 {
-        self.zeros + self.filled().map_or(0, |above| above.up_to(value.0.min(HIGH)))
+        self.zeros + self.filled().map_or(0, |above| above.up_to(value.0))
     }
 
     /// [`Hist::count_at_or_below`] for many values: each costs a binary search in place of a walk over

@@ -54,6 +54,14 @@ fn no_sample_is_invented() {
 }
 
 #[test]
+fn what_is_longer_than_an_hour_is_counted_too() {
+    let hist = recorded(&[0, 1_000_000, 4_000_000_000_000, u64::MAX]);
+    assert_eq!(hist.count_at_or_below(Nanos::NEVER), 4);
+    assert_eq!(hist.count_at_or_below(Nanos::from_secs(3_900)), 3);
+    assert_eq!(hist.count_at_or_below(Nanos::from_secs(3_500)), 2);
+}
+
+#[test]
 fn an_empty_histogram_is_all_zero() {
     for hist in [Hist::new(), Hist::prepared(), {
         let mut hist = recorded(&[0, 5_000]);
@@ -149,7 +157,7 @@ fn a_histogram_is_rebuilt_from_its_buckets_and_its_parts() {
 proptest! {
     #[test]
     fn cumulative_counts_as_the_histogram_does(
-        values in prop::collection::vec(times(), 0..200),
+        values in prop::collection::vec(prop_oneof![4 => times(), 1 => HIGH..2 * HIGH], 0..200),
         asked in prop::collection::vec(times(), 1..50),
     ) {
         let hist = recorded(&values);
