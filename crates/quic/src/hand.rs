@@ -443,11 +443,7 @@ impl Hand {
         if self.limits.stays {
             return self.tell(UNMOVED, &[]);
         }
-        if !self.spare.is_empty() {
-            let next = self.spare.remove(0);
-            self.to = next.id;
-            self.limits.used = next.sequence;
-        }
+        self.change_identifier();
         self.out.push_back(HandOut::Port);
         self.send(NumberSpace::Data, &[0x01], true);
     }

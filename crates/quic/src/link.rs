@@ -52,8 +52,9 @@ pub(crate) struct QuicLink {
     code: Vec<u8>,
     /// Bytes of streams that the peer's windows hold back.
     held: BTreeMap<u64, HeldBytes>,
-    /// Streams that the peer does not allow yet, in their order.
-    unopened: VecDeque<(u64, HeldBytes)>,
+    /// Streams that the peer does not allow yet; and their order, of those in both directions and in one.
+    unopened: BTreeMap<u64, HeldBytes>,
+    queues: [VecDeque<u64>; 2],
     /// Streams of ours opened so far: in both directions, in one.
     opened: [u64; 2],
     /// The code with which the worker wants the connection closed.
@@ -129,7 +130,8 @@ impl QuicLink {
             cutter: Cutter::default(),
             code: Vec::new(),
             held: BTreeMap::new(),
-            unopened: VecDeque::new(),
+            unopened: BTreeMap::new(),
+            queues: <[VecDeque<u64>; 2]>::default(),
             opened: [0; 2],
             closing: None,
             unsent: Unsent::default(),
@@ -260,13 +262,14 @@ impl QuicLink {
 
     /// Bytes of a stream, which the first of them opens.
     fn put(&mut self, number: u64, bytes: &[u8], last: bool) {
-        if let Some((_, held)) = self.unopened.iter_mut().rev().find(|(id, _)| *id == number) {
+        if let Some(held) = self.unopened.get_mut(&number) {
             return held.add(bytes, last);
         }
         if !self.is_open(number) && !self.open_next(number) {
             let mut held = HeldBytes::default();
             held.add(bytes, last);
-            return self.unopened.push_back((number, held));
+            self.unopened.insert(number, held);
+            return self.queues[id_of(number).dir() as usize].push_back(number);
         }
         if let Some(held) = self.held.get_mut(&number) {
             return held.add(bytes, last);
@@ -294,7 +297,7 @@ impl QuicLink {
     /// are opened with it (RFC 9000 section 2.1).
     fn open_next(&mut self, number: u64) -> bool {
         let dir = id_of(number).dir();
-        let queued = self.unopened.iter().any(|(number, _)| id_of(*number).dir() == dir);
+        let queued = !self.queues[dir as usize].is_empty();
         while !queued && !self.is_open(number) {
             if self.connection.streams().open(dir).is_none() {
                 return false;
@@ -338,6 +341,7 @@ impl QuicLink {
         self.opened = [0; 2];
         self.held.clear();
         self.unopened.clear();
+        self.queues.iter_mut().for_each(VecDeque::clear);
         self.cutter = Cutter::default();
         self.code.clear();
         self.take_pieces(&again).expect("pieces that were taken before are taken again");
@@ -345,15 +349,15 @@ impl QuicLink {
 
     /// The peer allows more streams.
     fn open_waiting(&mut self, dir: Dir) {
-        while let Some(row) = self.unopened.iter().position(|(id, _)| id_of(*id).dir() == dir) {
-            let number = self.unopened[row].0;
+        while let Some(&number) = self.queues[dir as usize].front() {
             while !self.is_open(number) {
                 if self.connection.streams().open(dir).is_none() {
                     return;
                 }
                 self.opened[dir as usize] += 1;
             }
-            let Some((number, held)) = self.unopened.remove(row) else { return };
+            self.queues[dir as usize].pop_front();
+            let held = self.unopened.remove(&number).expect("a stream in a queue is unopened");
             self.note_opened(number);
             if let Some(code) = held.given_up {
                 self.give_up(number, code);
@@ -377,13 +381,13 @@ impl QuicLink {
         let number = head.stream;
         let code = streams::code(&self.code).unwrap_or(0);
         self.code.clear();
-        let waiting = self.unopened.iter_mut().find(|(id, _)| *id == number);
-        if let Some((_, held)) = waiting {
-            *held = HeldBytes { given_up: Some(code), ..HeldBytes::default() };
-            return;
-        }
+        // of the connection, and no stream's, though its number is that of the first
         if head.kind == PieceKind::Close {
             self.closing = Some(code);
+            return;
+        }
+        if let Some(held) = self.unopened.get_mut(&number) {
+            *held = HeldBytes { given_up: Some(code), ..HeldBytes::default() };
             return;
         }
         let (id, code) = (id_of(number), VarInt::from_u64(code).unwrap_or(VarInt::MAX));

@@ -14,8 +14,8 @@ use quic::session::{HandSessions, SessionWords};
 use quic::{Limits, Moves, Quic};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event,
-    ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt,
+    Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig,
+    Event, ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt,
 };
 use sample::{FailureClass, SocketFacts};
 use std::cmp::Reverse;
@@ -135,6 +135,8 @@ pub struct QuicOutcome {
     pub heard: Vec<(u64, Vec<u8>)>,
     /// Datagrams that were sent, up and down.
     pub datagrams: [u64; 2],
+    /// The codes with which the client closed connections, as far as the server heard of it.
+    pub closed: Vec<u64>,
 }
 
 /// Runs a plan for HTTP/3 with one worker. `origin`: where the library's clock begins; only differences
@@ -160,9 +162,10 @@ pub fn execute_quic(plan: Plan, pond: Pond, origin: Instant) -> QuicOutcome {
     let mut bench = Bench::new(&setup);
     drive(&mut Worker::new(setup, 0, None), &mut io, &mut bench);
     let water = io.inner();
-    let (ended_at, heard, datagrams) =
-        (water.now - start, std::mem::take(&mut water.host.heard), water.sent);
-    QuicOutcome { outcome: bench.finish(false, ended_at), heard, datagrams }
+    let (ended_at, datagrams) = (water.now - start, water.sent);
+    let heard = std::mem::take(&mut water.host.heard);
+    let closed = std::mem::take(&mut water.host.closed);
+    QuicOutcome { outcome: bench.finish(false, ended_at), heard, datagrams, closed }
 }
 
 /// A torture's session with such a server, in virtual time.
@@ -508,6 +511,8 @@ struct Host {
     control: fn(u64) -> Vec<u8>,
     /// What was read, by streams: number and bytes.
     heard: Vec<(u64, Vec<u8>)>,
+    /// Codes with which clients closed.
+    closed: Vec<u64>,
     /// What the endpoint itself answers.
     aside: Vec<(SocketAddr, Vec<u8>)>,
 }
@@ -544,6 +549,7 @@ impl Host {
             connections: 0,
             control: pond.control,
             heard: Vec::new(),
+            closed: Vec::new(),
             aside: Vec::new(),
         }
     }
@@ -632,6 +638,11 @@ impl Host {
         }
         while let Some(event) = guest.connection.poll() {
             let too_early = pond.early == EarlyDoor::TooEarly && guest.connection.is_handshaking();
+            if let Event::ConnectionLost { reason: ConnectionError::ApplicationClosed(said) } =
+                &event
+            {
+                self.closed.push(said.error_code.into_inner());
+            }
             let requests = guest.hear(event, &mut self.heard);
             for stream in requests {
                 if too_early {

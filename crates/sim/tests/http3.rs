@@ -159,6 +159,30 @@ fn the_server_s_limit_of_streams_is_kept() {
     assert!(services.iter().skip(10).all(|took| *took == Nanos::from_millis(1)), "{services:?}");
 }
 
+/// A worker that has far more calls than streams asks in the order in which they fell due.
+#[test]
+fn calls_that_wait_for_streams_go_out_in_their_order() {
+    let ran = run(closed(http3(4_000), 1, 8_000), Pond { streams_max: 50, ..fixed(0, 1) });
+    let total = &ran.outcome.measurement.total;
+    assert_eq!((total.counts.succeeded, total.connections.established), (8_000, 1));
+    let requests = ran.heard.iter().map(|(stream, _)| *stream).filter(|stream| stream & 3 == 0);
+    assert!(requests.eq((0..8_000).map(|index| 4 * index)));
+}
+
+/// H3_MISSING_SETTINGS: the server is told what it did wrong, also while the first request has no stream.
+#[test]
+fn the_code_of_a_violation_reaches_the_server() {
+    let goaway_first = |_| vec![0, 7, 1, 0];
+    for streams_max in [0, 100] {
+        let pond = Pond { streams_max, control: goaway_first, ..fixed(0, 1) };
+        let mut plan = closed(http3(1), 1, 3);
+        plan.timeouts.call = Nanos::from_secs(1);
+        let ran = run(plan, pond);
+        assert_eq!(failures(&ran), [(FailureClass::Protocol, 3)], "{streams_max} streams");
+        assert_eq!(ran.closed.first(), Some(&0x10a), "{streams_max} streams: {:?}", ran.closed);
+    }
+}
+
 #[test]
 fn goaway_is_a_keep_alive_limit_and_no_failure() {
     for plan in [closed(http3(4), 3, 400), open(http3(50), 2_000.0, Gaps::Poisson, 400, None)] {

@@ -137,15 +137,25 @@ impl Hand {
                 from.text()?;
             }
             0x18 => {
-                let (sequence, _) = (from.number()?, from.number()?);
+                let (sequence, first) = (from.number()?, from.number()?);
                 let length = u64::from(*from.bytes(1)?.first()?);
                 let id = from.bytes(length)?.to_vec();
                 let token = from.bytes(16)?.to_vec();
+                self.limits.retired = self.limits.retired.max(first);
                 let known = self.spare.iter().any(|one| one.sequence == sequence);
-                if self.spare.len() < GIVEN_MAX && sequence > self.limits.used && !known {
+                let retired = sequence < self.limits.retired;
+                if retired && sequence != self.limits.used && !known {
+                    // it was retired before it came
+                    self.ready.push(of_numbers(0x19, &[sequence]));
+                } else if self.spare.len() < GIVEN_MAX && sequence > self.limits.used && !known {
                     self.spare.push(GivenId { sequence, id });
+                    // the oldest are those of identifiers that are used no more
+                    if self.reset_tokens.len() > GIVEN_MAX {
+                        self.reset_tokens.remove(0);
+                    }
                     self.reset_tokens.push(token);
                 }
+                self.retire();
             }
             0x19 => {
                 from.number()?;
@@ -163,6 +173,28 @@ impl Hand {
         let used = begin.len() - from.rest.len();
         self.tell(kind, &begin[..used]);
         Some(())
+    }
+
+    /// What the server wants used no more is not used, and the server is told (RFC 9000 sections 5.1.2 and 19.15). The
+    /// identifier in use stays as long as there is no other.
+    fn retire(&mut self) {
+        let first = self.limits.retired;
+        for old in self.spare.extract_if(.., |one| one.sequence < first) {
+            self.ready.push(of_numbers(0x19, &[old.sequence]));
+        }
+        if self.limits.used < first {
+            self.change_identifier();
+        }
+    }
+
+    /// Calls the server by another identifier, if it gave one, and retires the one before.
+    pub(super) fn change_identifier(&mut self) {
+        if self.spare.is_empty() {
+            return;
+        }
+        let next = self.spare.remove(0);
+        self.ready.push(of_numbers(0x19, &[self.limits.used]));
+        (self.to, self.limits.used) = (next.id, next.sequence);
     }
 
     fn take_ack(&mut self, level: NumberSpace, kind: u64, from: &mut FramesLeft<'_>) -> Option<()> {
@@ -351,6 +383,58 @@ mod tests {
             assert_eq!(hand.over, expected, "{what}");
             let told = told_first(&mut hand) == Some(BEYOND_LIMITS);
             assert_eq!(told, refused, "{what}");
+        }
+    }
+
+    fn given(sequence: u8, first: u8, id: &[u8; 4]) -> Vec<u8> {
+        [&[0x18, sequence, first, 4][..], id, &[sequence; 16]].concat()
+    }
+
+    #[test]
+    fn identifiers_that_the_server_retires_are_used_no_more() {
+        let mut hand = hand();
+        hand.take_frames(NumberSpace::Data, &given(1, 1, b"next"));
+        assert_eq!((&hand.to[..], &hand.ready[..]), (&b"next"[..], &[vec![0x19, 0]][..]));
+        hand.ready.clear();
+        // a spare one, and one that was retired before it came
+        hand.take_frames(NumberSpace::Data, &given(3, 1, b"lost"));
+        hand.take_frames(NumberSpace::Data, &given(5, 4, b"last"));
+        hand.take_frames(NumberSpace::Data, &given(2, 0, b"late"));
+        let mut told = std::mem::take(&mut hand.ready);
+        told.sort();
+        assert_eq!(told, [[0x19, 1], [0x19, 2], [0x19, 3]]);
+        assert_eq!((&hand.to[..], hand.spare.len()), (&b"last"[..], 0));
+        // the one in use stays where there is no other
+        hand.take_frames(NumberSpace::Data, &given(4, 9, b"wait"));
+        assert_eq!((&hand.to[..], &hand.ready[..]), (&b"last"[..], &[vec![0x19, 4]][..]));
+        hand.ready.clear();
+        hand.take_frames(NumberSpace::Data, &given(9, 9, b"good"));
+        assert_eq!((&hand.to[..], &hand.ready[..]), (&b"good"[..], &[vec![0x19, 5]][..]));
+    }
+
+    #[test]
+    fn tokens_of_retired_identifiers_do_not_pile_up() {
+        let mut hand = hand();
+        for sequence in 1..=63 {
+            hand.take_frames(NumberSpace::Data, &given(sequence, sequence, b"next"));
+        }
+        for round in 0..1_000u16 {
+            let sequence = (0x4040 + round).to_be_bytes();
+            let frame = [&[0x18], &sequence[..], &sequence, &[4], b"next", &[9; 16]].concat();
+            hand.take_frames(NumberSpace::Data, &frame);
+        }
+        assert_eq!((hand.reset_tokens.len(), hand.spare.len()), (GIVEN_MAX + 1, 0));
+        assert_eq!(hand.limits.used, 0x40 + 999);
+    }
+
+    /// RFC 9000 section 9.5: the server gives another identifier for one that is retired.
+    #[test]
+    fn each_port_has_an_identifier_of_its_own() {
+        let mut hand = hand();
+        for (sequence, id) in [(1, b"next"), (2, b"last")] {
+            hand.take_frames(NumberSpace::Data, &given(sequence, 0, id));
+            hand.change_port();
+            assert_eq!((&hand.to[..], &hand.ready[..]), (&id[..], &[vec![0x19, sequence - 1]][..]));
         }
     }
 

@@ -31,6 +31,8 @@ pub(super) struct Limits {
     pub(super) reset_token: Option<Vec<u8>>,
     /// The number of the server's identifier that is in use.
     pub(super) used: u64,
+    /// The server wants those below this number used no more.
+    pub(super) retired: u64,
 }
 
 impl Limits {
@@ -46,6 +48,7 @@ impl Limits {
             stays: parameter(known, 0x0c).is_some(),
             reset_token: parameter(known, 0x02),
             used: 0,
+            retired: 0,
         }
     }
 
