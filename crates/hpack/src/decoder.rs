@@ -170,8 +170,11 @@ fn string(rest: &mut &[u8], room: usize) -> Result<Vec<u8>, HpackError> {
         return if length > room { Err(HpackError::TooMuch) } else { Ok(bytes.to_vec()) };
     }
     let mut text = Vec::new();
-    huffman::decode(bytes, room, &mut text).ok_or(HpackError::Huffman)?;
-    Ok(text)
+    match huffman::decode(bytes, room, &mut text) {
+        Some(()) => Ok(text),
+        None if text.len() > room => Err(HpackError::TooMuch),
+        None => Err(HpackError::Huffman),
+    }
 }
 
 #[cfg(test)]
@@ -223,6 +226,7 @@ mod tests {
 
     #[test]
     fn what_is_no_block_is_refused() {
+        let long = format!("000161 d0 {}", "18c6318c63".repeat(16));
         for (block, said) in [
             ("80", "an index of no entry"),
             ("ff80808080808080", "an integer out of all bounds"),
@@ -231,6 +235,9 @@ mod tests {
             ("000161", "it ends within a field"),
             ("000161 05 61", "it ends within a field"),
             ("000161 81 ff", "a string that is not a Huffman code"),
+            // 128 letters in 80 bytes, and 8 of them in 5
+            (&long, "more than is read"),
+            ("000161 85 18c6318c63", "a=aaaaaaaa"),
             ("3fe21f", "a change of the table that is not permitted"),
             ("82 20", "a change of the table that is not permitted"),
             ("20 3fe11f 82", ":method=GET"),

@@ -9,6 +9,8 @@ pub(crate) const CANCEL: u32 = 8;
 /// goes with it, in the library's words.
 pub fn section(code: u32, reason: &str) -> &'static str {
     match code {
+        // a window that SETTINGS make too large, or that WINDOW_UPDATE does
+        3 if reason.starts_with("SETTINGS") => return "6.5.2",
         3 => return "6.9",
         4 => return "6.5.3",
         6 => return "4.2",

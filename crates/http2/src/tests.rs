@@ -285,6 +285,12 @@ fn what_breaks_the_standard_is_named_with_its_section() {
         (&[0, 0, 1, 0, 0, 0, 0, 0, 0, b'x'][..], "PROTOCOL_ERROR: DATA: stream_id == 0", "6.1"),
         (&[0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0], "PROTOCOL_ERROR: WINDOW_UPDATE", "6.9"),
         (&[0, 0, 5, 4, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5], "FRAME_SIZE_ERROR", "4.2"),
+        // SETTINGS_INITIAL_WINDOW_SIZE of 2^31
+        (
+            &[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0x80, 0, 0, 0],
+            "FLOW_CONTROL_ERROR: SETTINGS: too large",
+            "6.5.2",
+        ),
         (&[0, 0, 1, 9, 4, 0, 0, 0, 1, 0x88], "PROTOCOL_ERROR: CONTINUATION: unexpected", "6.10"),
         // HEADERS on a stream of the server's, and DATA before them
         (&[0, 0, 1, 1, 5, 0, 0, 0, 2, 0x88], "PROTOCOL_ERROR: request HEADERS", "5.1.1"),
