@@ -24,6 +24,8 @@ pub(super) struct Results<'a> {
     pub(super) total: TimesRow,
     /// A median differs from what ab would print.
     medians_differ: bool,
+    /// Connections failed that `-r` goes on after.
+    failed_on: bool,
     origin: Nanos,
     started_unix_s: f64,
     utc_offset_s: i32,
@@ -71,6 +73,8 @@ impl<'a> Results<'a> {
             waiting,
             total,
             medians_differ,
+            failed_on: options.receive_errors_ok
+                && tally.connect_failures + tally.receive_failures > 0,
             origin: facts.origin,
             started_unix_s: report.started_unix_s,
             utc_offset_s: facts.utc_offset_s,
@@ -106,6 +110,14 @@ impl<'a> Results<'a> {
             notes.push(
                 "the median is the middle one (of two: their mean); ab's own, which lies beside \
                  it, is printed under --strict"
+                    .to_owned(),
+            );
+        }
+        if self.failed_on {
+            notes.push(
+                "a failed connection counts once, as Connect where none stood and as Receive where \
+                 one was lost; ab counts a refused one as Receive, and some of them again as \
+                 Exceptions"
                     .to_owned(),
             );
         }

@@ -42,8 +42,8 @@ fn digits(text: &str) -> Option<(u64, &str)> {
     Some((number.unsigned_abs(), &text[end..]))
 }
 
-/// A rate for each client, as `strtod` reads it; zero is none. What falls due less often than once
-/// in a million seconds is none of its numbers.
+/// Requests a second of each client, as `strtod` reads it; zero is no rate. Negative numbers, and more than a
+/// million a second, are none of its numbers.
 pub(super) fn rate(text: &str) -> Option<f64> {
     let rate: f64 = text.trim_start().parse().ok()?;
     (rate.is_finite() && 1.0 / rate >= 1e-6).then_some(rate)

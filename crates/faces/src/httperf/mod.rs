@@ -16,7 +16,8 @@ mod text;
 mod value;
 
 use crate::{
-    Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, StartTrouble, Wish, client_note,
+    Date, Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, StartTrouble, Wish,
+    client_note,
 };
 use options::{Command, Options, Told};
 use plan::Plan;
@@ -25,7 +26,7 @@ use record::run::RunRecord;
 use sample::{CallRecord, Ends};
 use tally::Tally;
 
-pub(crate) use number::general;
+pub(crate) use number::{decimal, general};
 
 /// Reads httperf's command line.
 pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -> Reading {
@@ -141,6 +142,10 @@ impl Httperf {
 }
 
 impl Face for Httperf {
+    fn dated(&mut self, date: &Date) {
+        self.tally.origin = date.at;
+    }
+
     fn begin(&mut self) -> Said {
         Said { out: self.told.out.clone(), err: self.told.err.clone(), ..Said::default() }
     }

@@ -17,7 +17,7 @@ pub(super) fn unsigned(text: &str, any_base: bool) -> Option<(u64, &str)> {
 }
 
 /// The decimal number at the start of `text`, as `strtod`, and what follows.
-pub(super) fn decimal(text: &str) -> Option<(f64, &str)> {
+pub(crate) fn decimal(text: &str) -> Option<(f64, &str)> {
     let bare = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
     let bytes = bare.as_bytes();
     let digits = |from: usize| {

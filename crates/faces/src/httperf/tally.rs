@@ -97,8 +97,10 @@ impl Errors {
 /// Everything that the report is made of.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
-    /// Instants count from here; the end of the last thing that happened.
+    /// Instants count from here, the first due one. It is known before the calls, which end in another order than
+    /// they fall due.
     pub(super) origin: Nanos,
+    /// The end of the last thing that happened.
     pub(super) end: Nanos,
     pub(super) requests: u64,
     pub(super) request_bytes: u64,
@@ -152,9 +154,6 @@ impl Tally {
 
     pub(super) fn call(&mut self, record: &CallRecord) {
         let sample = &record.sample;
-        if self.origin.is_zero() || sample.intended < self.origin {
-            self.origin = sample.intended;
-        }
         self.end = self.end.max(sample.done);
         if !sample.sent.is_zero() {
             self.requests += 1;

@@ -238,6 +238,7 @@ fn the_report_of_known_records() {
         panic!("a good command line")
     };
     let mut tally = Tally::new(&options);
+    tally.origin = START;
     for record in [
         call(0, 10, 12, 14, 200),
         call(1, 10, 14, 14, 404),
@@ -280,6 +281,23 @@ fn the_report_of_known_records() {
         text.lines().find(|line| line.contains("median")).map(str::to_owned)
     };
     assert!(median(&strict).unwrap().contains("median 20.5"), "{:?}", median(&strict));
+}
+
+/// Samples of rates count from the first due instant, whichever call ends first.
+#[test]
+fn a_late_end_of_the_first_call_moves_no_sample() {
+    let Command::Run(options) = options::read("httperf", &[], &mut Told::default()) else {
+        panic!("a good command line")
+    };
+    let plan = plan_of("--rate 1 --num-conns 6");
+    let mut face = Httperf::new("httperf", *options, Told::default(), &plan, false);
+    face.dated(&Date { at: START, ..Date::default() });
+    let mut fifth = call(5, 5_000, 5_400, 5_500, 200);
+    fifth.sample.intended = START + Nanos::from_secs(5);
+    face.calls(&[fifth]);
+    face.calls(&[call(0, 1, 9_000, 10_000, 200)]);
+    let replies: Vec<f64> = face.tally.rates().iter().map(|(replies, _)| *replies).collect();
+    assert_eq!(replies, [0.0, 0.4]);
 }
 
 #[test]

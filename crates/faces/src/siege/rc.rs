@@ -242,11 +242,9 @@ pub(super) fn reps(text: &str) -> Reps {
     Reps::Pages(u32::try_from(atoi(text)).unwrap_or(0))
 }
 
-/// C's `atof`, as far as people write numbers; never negative.
+/// C's `atof`, as far as people write numbers; never negative, and 0 where none is.
 pub(super) fn number(text: &str) -> f64 {
-    let text = text.trim();
-    let end = text.find(|sign: char| !sign.is_ascii_digit() && sign != '.').unwrap_or(text.len());
-    text[..end].parse().unwrap_or(0.0)
+    crate::httperf::decimal(text).map_or(0.0, |(number, _)| number.max(0.0))
 }
 
 #[cfg(test)]
@@ -303,7 +301,8 @@ mod tests {
     fn times_have_units() {
         let read = ["90s", "5M", "2h", "7", "5x", "abc", "-3", "99999999h"].map(seconds);
         assert_eq!(read, [90, 300, 7_200, 420, 300, 0, 0, i32::MAX]);
-        let delays = ["1.5", "x", "-2", ".25"].map(|text| (number(text) * 100.0) as i64);
-        assert_eq!(delays, [150, 0, 0, 25]);
+        let delays = ["1.5", "x", "-2", ".25", "1e1", "2E-1s", "1.2.3", "3e", "1e999"];
+        let read = delays.map(|text| (number(text) * 100.0).round() as i64);
+        assert_eq!(read, [150, 0, 0, 25, 1_000, 20, 120, 300, 0]);
     }
 }

@@ -449,6 +449,13 @@ fn a_reset_ends_the_run_unless_it_may_not() {
     };
     assert_eq!(once(&theirs), once(&ran));
     assert!(ran.stdout.contains("(Connect: 0, Receive: 4, Length: 0, Exceptions: 0)"), "{ran:#?}");
+    // and where it counts otherwise, that is said
+    let server = start();
+    let noted = ours(&["--notes", "-r", "-n", "4", &server.url("/")]).expect(&[0]);
+    assert!(noted.stderr.contains("a failed connection counts once"), "{noted:#?}");
+    let site = Site::start(&[]);
+    let sound = ours(&["--notes", "-r", "-n", "4", &site.url("/hw")]).expect(&[0]);
+    assert!(!sound.stderr.contains("a failed connection"), "{sound:#?}");
 }
 
 #[test]
