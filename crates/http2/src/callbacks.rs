@@ -297,7 +297,10 @@ unsafe extern "C" fn on_frame(
                     }
                 }
                 ng::NGHTTP2_GOAWAY => {
-                    *state.facts.goaways.entry(code).or_default() += 1;
+                    // a graceful end is said twice (RFC 9113 section 6.8)
+                    if code != NO_ERROR || !state.going_away {
+                        *state.facts.goaways.entry(code).or_default() += 1;
+                    }
                     if code == NO_ERROR && !state.going_away {
                         let begun = state.begun;
                         state.facts.goaway_streams = Some((begun, begun));

@@ -82,10 +82,18 @@ impl Plan {
     /// The rate of an open load, or the number of users, changes as the run goes on.
     pub fn is_ramped(&self) -> bool {
         let by_rate = match &self.load {
-            Load::Open { arrivals, .. } => arrivals.from != arrivals.to,
+            Load::Open { arrivals, .. } => arrivals.from != arrivals.to || arrivals.at.is_some(),
             Load::Closed { .. } => false,
         };
         by_rate || self.stages.is_some() || !self.scenarios.is_empty()
+    }
+
+    /// The load itself may come and go within a second or more: it has stages, or calls fall due in bursts or at
+    /// recorded instants.
+    pub fn is_uneven(&self) -> bool {
+        let comes_and_goes = |load: &&Load| matches!(load, Load::Open { arrivals, .. } if arrivals.burst > 1 || arrivals.at.is_some());
+        let staged = self.scenarios.iter().any(|scenario| scenario.stages.is_some());
+        self.stages.is_some() || staged || self.loads().iter().any(comes_and_goes)
     }
 
     /// Iterations of journeys are what falls due in an open load, each a session of its own.

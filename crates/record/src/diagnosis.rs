@@ -129,6 +129,7 @@ fn evidence(report: &RunReport) -> Evidence<'_> {
         Load::Open { .. } => None,
     };
     evidence.ramped = plan.is_ramped();
+    evidence.uneven = plan.is_uneven();
     // calls of several targets are not alike, and what one call took alone says nothing of them
     evidence.one_by_one = one_by_one(plan) && plan.targets.len() == 1 && report.runs.is_empty();
     evidence.calls_max = plan.connection.calls;

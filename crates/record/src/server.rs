@@ -170,7 +170,7 @@ struct Observed {
     /// Calls on which an explicit expectation was missed.
     missed: u64,
     tail: Option<Tail>,
-    silence: Option<Nanos>,
+    silence: Option<(Nanos, u64)>,
 }
 
 /// Failures without a success between them, to the end of the window.
@@ -273,10 +273,12 @@ impl Observed {
         (Conduct::Refusing, Some(since_s), format!("{since}: {refused}"))
     }
 
-    fn stalled(&self, run: &Inputs<'_>, silence: Nanos) -> (Conduct, Option<f64>, String) {
-        let counts = &run.measurement.total.counts;
-        let open = counts.timed_out + counts.abandoned + counts.in_flight.max(0).unsigned_abs();
-        let calls = crate::words::counted(open, "call");
+    fn stalled(
+        &self,
+        run: &Inputs<'_>,
+        (silence, waiting): (Nanos, u64),
+    ) -> (Conduct, Option<f64>, String) {
+        let calls = crate::words::counted(waiting, "call");
         if self.succeeded == 0 && self.statuses.is_empty() {
             return (Conduct::Stalled, None, format!("no response to any of {calls}"));
         }
@@ -476,23 +478,27 @@ fn tail(measurement: &Measurement) -> Option<Tail> {
     (failed > 0 && by_chance < CHANCE_MAX).then_some(Tail { since_s })
 }
 
-/// How long nothing had come at the end of the window, where calls were waiting.
-fn silence(measurement: &Measurement) -> Option<Nanos> {
+/// How long nothing had come at the end of the window, and to how many calls that waited then.
+fn silence(measurement: &Measurement) -> Option<(Nanos, u64)> {
     let total = &measurement.total;
     let counts = &total.counts;
-    // of a run that goes on, what is under way may still be answered
-    let waiting = counts.timed_out + counts.abandoned + counts.in_flight.max(0).unsigned_abs();
-    if waiting == 0 || total.connections.established == 0 {
+    if total.connections.established == 0 {
         return None;
     }
     let steps = steps(measurement);
     // a call that timed out has ended, and is no sign of life; one that failed is
     let fails = counts.failed > counts.timed_out;
     let alive = steps.iter().rposition(|(_, done, good)| *good > 0 || (fails && *done > 0));
+    // what had ended badly before the last sign of life waited no more
+    let before = &steps[..alive.map_or(0, |at| at + 1)];
+    let ended: u64 = before.iter().map(|(_, done, good)| done.saturating_sub(*good)).sum();
+    let timed_out = (counts.failed + counts.timed_out).saturating_sub(ended).min(counts.timed_out);
+    // of a run that goes on, what is under way may still be answered
+    let waiting = timed_out + counts.abandoned + counts.in_flight.max(0).unsigned_abs();
     let last = alive.map_or(0.0, |at| steps[at].0);
     let silent = measurement.window - Nanos::from_secs_f64(last);
     let slow = Nanos(total.succeeded.quantile(0.99).0.saturating_mul(3));
-    (silent >= STALL_MIN.max(slow)).then_some(silent)
+    (waiting > 0 && silent >= STALL_MIN.max(slow)).then_some((silent, waiting))
 }
 
 #[cfg(test)]

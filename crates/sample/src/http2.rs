@@ -15,7 +15,8 @@ pub struct Http2Facts {
     pub refused: u64,
     /// RST_STREAM frames of the peer by their code (section 7).
     pub resets: BTreeMap<u32, u64>,
-    /// GOAWAY frames of the peer by their code.
+    /// GOAWAY frames of the peer by their code. With NO_ERROR the first of a connection counts alone: a graceful
+    /// end is said twice.
     pub goaways: BTreeMap<u32, u64>,
     /// PING frames of the peer.
     pub pings: u64,

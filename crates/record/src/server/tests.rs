@@ -295,3 +295,15 @@ fn a_row_across_the_last_beat_counts_once() {
     assert_eq!(steps[35_979..35_981], [(1_799.0, 5, 5), (1_806.0, 700, 700)]);
     assert_eq!(steps.iter().map(|(_, done, _)| done).sum::<u64>(), 343 * 700);
 }
+
+/// A call every two seconds: the last second without a response is the plan's.
+#[test]
+fn an_old_time_out_waits_for_nothing() {
+    let mut calls: Vec<Call> = (0..5).map(|n| (2_000 * n + 5, 200, None)).collect();
+    calls[2] = (4_005, 0, Some(FailureClass::ClientTimeout));
+    let told = sentence(&calls);
+    assert!(told.starts_with("failing: 20.0 % of 5 calls"), "{told}");
+    calls[4] = (9_005, 0, Some(FailureClass::ClientTimeout));
+    let told = sentence(&calls);
+    assert!(told.contains("no response in the last") && told.ends_with("to 1 call"), "{told}");
+}

@@ -121,6 +121,8 @@ pub struct Evidence<'a> {
     pub connect_timeout: Nanos,
     /// The plan changes the load within the window.
     pub ramped: bool,
+    /// The load itself may come and go: it has stages, or calls fall due in bursts or at instants of a record.
+    pub uneven: bool,
     /// How long one call took while nothing else was under way, its connect left out.
     pub alone: Option<Nanos>,
     /// The busiest worker's share of a core without its spinning, 0..=1.
@@ -156,6 +158,7 @@ impl<'a> Evidence<'a> {
             timeout: Nanos::NEVER,
             connect_timeout: Nanos::NEVER,
             ramped: false,
+            uneven: false,
             alone: None,
             driver_busy: None,
             sut: None,

@@ -1,10 +1,13 @@
 use super::super::shape::{between, ratio};
 use super::super::{Confidence, Rule, Sign, View};
+use crate::lives::BEAT;
 use sample::FailureClass;
 use units::{Nanos, show};
 
 const SHARE_MIN: f64 = 0.05;
 const COUNT_MIN: u64 = 2;
+/// Longest that nothing succeeds at the end of a run whose server goes on serving, where calls are short.
+const SILENCE_MAX: Nanos = Nanos::from_millis(250);
 
 pub(crate) const RULE: Rule = Rule {
     id: "connection-cap",
@@ -85,6 +88,11 @@ fn turned_away(view: &View<'_>) -> Option<Sign> {
     if away < COUNT_MIN || ratio(away as f64, all as f64) < SHARE_MIN || served < 1.0 {
         return None;
     }
+    // one that has died turns everybody away; one with a cap goes on serving
+    let silent = view.beats.iter().rev().take_while(|(_, good)| *good == 0).count();
+    if BEAT * silent as u64 > (view.typical() * 4).max(SILENCE_MAX) {
+        return None;
+    }
     // a server that fails at random would not keep the others for the whole run
     let lasting = view.persistent() && view.lives.answered as f64 <= 1.5 * served;
     let text = format!(
@@ -94,4 +102,35 @@ fn turned_away(view: &View<'_>) -> Option<Sign> {
         if lasting { " all the time" } else { "" }
     );
     Sign::new(if lasting { Confidence::Certain } else { Confidence::Possible }, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Evidence;
+    use super::*;
+    use crate::Measurement;
+    use crate::lives::Beats;
+
+    /// Eight connections for 8 of 10 s, then refusals alone: `good` beats of the run had a success.
+    fn told(good: u32) -> Option<Confidence> {
+        let window = Nanos::from_secs(10);
+        let mut measurement = Measurement { window, elapsed: window, ..Measurement::default() };
+        let total = &mut measurement.total;
+        total.counts.due = 2_000;
+        total.counts.succeeded = 1_600;
+        total.counts.failed = 400;
+        total.service.record_n(Nanos::from_millis(5), 1_600);
+        total.connections.lives.answered = 8;
+        total.connections.lives.answered_open = Nanos::from_secs(64);
+        total.failures.insert(FailureClass::Refused, 400);
+        let beat = |at: u32| (10, if at < good { 10 } else { 0 });
+        total.beats = Beats::from_all((0..200).map(beat).collect());
+        find(&View::new(&Evidence::new(&measurement))).map(|sign| sign.confidence)
+    }
+
+    #[test]
+    fn a_server_that_has_died_had_no_cap() {
+        assert_eq!(told(160), None);
+        assert_eq!(told(200), Some(Confidence::Certain));
+    }
 }

@@ -12,8 +12,8 @@ pub(crate) const RULE: Rule = Rule {
                 when it is reached: what was begun is answered, and everything else has to go to a \
                 new connection. Many clients open that one only when they miss it, and some fail \
                 the rest. Connections that ended in that way after nearly the same number of \
-                streams were ended by a limit; a shutdown or a time-out would end them after any \
-                number.",
+                streams were ended by a limit; a time-out would end them after any number, and a \
+                shutdown ends each of those that are open once.",
     source: "RFC 9113 §6.8; nginx's keepalive_requests (1,000), which counts streams too, Apache's \
              MaxKeepAliveRequests (100), h2o's and Envoy's max_requests_per_connection.",
     thresholds: &[
@@ -43,7 +43,9 @@ fn find(view: &View<'_>) -> Option<Sign> {
         "the server ended {} connections by GOAWAY (NO_ERROR), each after {streams} streams",
         show::count(ended)
     );
-    Sign::new(Confidence::Certain, text)
+    // a shutdown does that to connections that are alike, and to no more than are open at once
+    let again = ended > view.evidence.measurement.connections_peak;
+    Sign::new(if again { Confidence::Certain } else { Confidence::Possible }, text)
 }
 
 #[cfg(test)]
@@ -52,12 +54,23 @@ mod tests {
     use super::super::super::testing::{http2_facts, measured};
     use super::*;
 
-    fn told(goaways: u64, streams: (u64, u64)) -> Option<String> {
+    fn sign(goaways: u64, streams: (u64, u64), open: u64) -> Option<Sign> {
         let mut facts = http2_facts(1_000);
         facts.goaways.insert(0, goaways);
         facts.goaway_streams = Some(streams);
-        let measurement = measured(facts);
-        find(&View::new(&Evidence::new(&measurement))).map(|sign| sign.evidence)
+        let mut measurement = measured(facts);
+        measurement.connections_peak = open;
+        find(&View::new(&Evidence::new(&measurement)))
+    }
+
+    fn told(goaways: u64, streams: (u64, u64)) -> Option<String> {
+        sign(goaways, streams, 1).map(|sign| sign.evidence)
+    }
+
+    #[test]
+    fn a_shutdown_of_connections_that_are_alike_is_no_limit() {
+        let sure = |ended| sign(ended, (990, 1_010), 8).map(|sign| sign.confidence);
+        assert_eq!((sure(8), sure(9)), (Some(Confidence::Possible), Some(Confidence::Certain)));
     }
 
     #[test]

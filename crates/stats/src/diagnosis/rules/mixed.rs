@@ -41,7 +41,10 @@ pub(crate) const RULE: Rule = Rule {
 fn find(view: &View<'_>) -> Option<Sign> {
     let means = view.lives.mean.buckets();
     let all = view.lives.mean.count();
-    if all < CONNECTIONS_MIN {
+    // of several targets, scenarios or kinds of clients some take longer by the plan
+    let total = view.total;
+    let alike = total.targets.is_empty() && total.scenarios.is_empty() && total.clients.is_empty();
+    if all < CONNECTIONS_MIN || !alike {
         return None;
     }
     let widest = means.windows(2).enumerate().max_by(|(_, a), (_, b)| {
@@ -88,4 +91,25 @@ fn at_share(group: &[(Nanos, u64)], share: f64) -> Nanos {
         }
     }
     Nanos::ZERO
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Evidence;
+    use super::*;
+    use crate::{Measurement, TargetTally};
+
+    #[test]
+    fn what_differs_by_the_plan_is_no_backend() {
+        let mut measurement = Measurement::default();
+        let means = &mut measurement.total.connections.lives.mean;
+        means.record_n(Nanos::from_millis(6), 10);
+        means.record_n(Nanos::from_millis(91), 10);
+        let sure = |measurement: &Measurement| {
+            find(&View::new(&Evidence::new(measurement))).map(|sign| sign.confidence)
+        };
+        assert_eq!(sure(&measurement), Some(Confidence::Likely));
+        measurement.total.clients = vec![TargetTally::default(), TargetTally::default()];
+        assert_eq!(sure(&measurement), None);
+    }
 }

@@ -9,6 +9,7 @@ const THROTTLED_FLAT_MAX: f64 = 0.02;
 const ROUND_WITHIN: f64 = 0.01;
 const WORKING_MAX: f64 = 0.5;
 const ROWS_MIN: usize = 4;
+const CHANCE_SHARE: f64 = 0.5;
 
 pub(crate) const RULE: Rule = Rule {
     id: "rate-limit",
@@ -25,6 +26,7 @@ pub(crate) const RULE: Rule = Rule {
         (REFUSED_MIN, "share of 429 or 503 among the responses, at least, or else"),
         (WORKING_MAX, "calls in work while calls wait, at most"),
         (FLAT_MAX, "standard deviation over mean of what succeeds in each second, at most"),
+        (CHANCE_SHARE, "the same with 503 over that of refusals by chance, √(n·p·(1−p)), at most"),
         (ROUND_WITHIN, "distance to a round rate, where nothing is refused"),
     ],
     advice: "Find the limiter (proxy, gateway, framework, provider) and raise its rate for this \
@@ -63,6 +65,7 @@ fn refused(view: &View<'_>) -> Option<Sign> {
     let rates = good_rates(view);
     let spread = variation(&rates);
     let flat = rates.len() + 1 >= ROWS_MIN && spread <= FLAT_MAX + 1.0 / mean(&rates).max(1.0);
+    let flat = flat && (status == 429 || !by_chance(view, share, &rates));
     let mut text = format!("{} of the responses are {status}", show::share(share));
     if flat {
         text += &format!(
@@ -81,6 +84,17 @@ fn refused(view: &View<'_>) -> Option<Sign> {
         // an overloaded server says 503 as well
         _ => Sign::new(Confidence::Possible, text),
     }
+}
+
+/// Whether what succeeds scatters as if each call were refused with this probability: of n calls the
+/// successes then have a standard deviation of √(n·p·(1−p)) (the binomial distribution). A limiter lets the same
+/// number through.
+fn by_chance(view: &View<'_>, share: f64, rates: &[f64]) -> bool {
+    let rows = || view.rows.iter().skip(1);
+    let asked: Vec<f64> = rows().map(|row| row.counts.done() as f64).collect();
+    let spans: Vec<f64> = rows().map(|row| row.span_s).collect();
+    let scatter = variation(rates) * mean(rates) * mean(&spans);
+    scatter > CHANCE_SHARE * (mean(&asked) * share * (1.0 - share)).max(0.0).sqrt()
 }
 
 /// What succeeded in the first second beyond the rate.
@@ -113,4 +127,36 @@ fn delayed(view: &View<'_>) -> Option<Sign> {
         queueing.crowd
     );
     Sign::new(Confidence::Likely, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Evidence;
+    use super::*;
+    use crate::{Measurement, Second};
+    use units::Nanos;
+
+    /// A thousand calls a second, of which one in ten is answered 503: what succeeded in each second.
+    fn told(succeeded: [u64; 10]) -> Option<Confidence> {
+        let mut measurement =
+            Measurement { window: Nanos::from_secs(10), ..Measurement::default() };
+        for (at, good) in succeeded.into_iter().enumerate() {
+            let mut row = Second { at_s: at as f64, span_s: 1.0, ..Second::default() };
+            (row.counts.succeeded, row.counts.failed) = (good, 1_000 - good);
+            measurement.series.push(row);
+            measurement.total.counts.succeeded += good;
+            measurement.total.counts.failed += 1_000 - good;
+            measurement.total.status.add_n(200, good);
+            measurement.total.status.add_n(503, 1_000 - good);
+        }
+        find(&View::new(&Evidence::new(&measurement))).map(|sign| sign.confidence)
+    }
+
+    #[test]
+    fn refusals_by_chance_are_no_limiter() {
+        let by_chance = [900, 909, 890, 912, 892, 905, 889, 907, 896, 910];
+        assert_eq!(told(by_chance), Some(Confidence::Possible));
+        let limited = [920, 900, 901, 900, 899, 900, 900, 901, 899, 900];
+        assert_eq!(told(limited), Some(Confidence::Certain));
+    }
 }

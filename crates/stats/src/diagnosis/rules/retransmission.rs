@@ -56,7 +56,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     let counted_share = ratio(retransmits as f64, view.done() as f64);
     let counted = retransmits >= COUNTED_MIN && counted_share >= COUNTED_SHARE_MIN;
     let kernel = format!(
-        "the kernel sent {} segments again on {} connections that were asked",
+        "the client's TCP sent {} segments again on {} connections that were asked",
         show::count(retransmits),
         show::count(view.total.connections.rtt.count())
     );
@@ -72,5 +72,24 @@ fn find(view: &View<'_>) -> Option<Sign> {
         (true, false) => Sign::new(Confidence::Likely, steps),
         (false, true) => Sign::new(Confidence::Likely, kernel),
         (false, false) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Evidence;
+    use super::*;
+    use crate::Measurement;
+
+    /// It may be our own TCP that counted them.
+    #[test]
+    fn whoever_sends_again_is_not_called_a_kernel() {
+        let mut measurement = Measurement::default();
+        let total = &mut measurement.total;
+        total.counts.succeeded = 1_000;
+        total.service.record_n(Nanos::from_millis(1), 1_000);
+        total.connections.retransmits = 20;
+        let sign = find(&View::new(&Evidence::new(&measurement))).unwrap();
+        assert!(sign.evidence.starts_with("the client's TCP sent 20"), "{}", sign.evidence);
     }
 }

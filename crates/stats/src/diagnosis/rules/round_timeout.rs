@@ -38,7 +38,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
         return None;
     }
     let usual = view.typical();
-    let mut best: Option<(f64, u64)> = None;
+    let mut best: Option<(f64, u64, u64)> = None;
     for at in ROUND_S {
         let low = Nanos::from_secs_f64(at * 0.998);
         let high = Nanos::from_secs_f64(at * 1.015)
@@ -47,21 +47,17 @@ fn find(view: &View<'_>) -> Option<Sign> {
         if low.0 < APART * usual.0 {
             continue;
         }
-        let count = crowd(&view.total.succeeded, low, high) + crowd(&view.total.failed, low, high);
-        if count > best.map_or(0, |(_, most)| most) {
-            best = Some((*at, count));
+        let failed = crowd(&view.total.failed, low, high);
+        let count = crowd(&view.total.succeeded, low, high) + failed;
+        if count > best.map_or(0, |(_, most, _)| most) {
+            best = Some((*at, count, failed));
         }
     }
-    let (at, count) = best?;
+    let (at, count, failed) = best?;
     let share = ratio(count as f64, view.done() as f64);
     if count < COUNT_MIN || share < SHARE_MIN {
         return None;
     }
-    let failed = crowd(
-        &view.total.failed,
-        Nanos::from_secs_f64(at * 0.998),
-        Nanos::from_secs_f64(at * 1.015) + Nanos::from_millis(24),
-    );
     let text = format!(
         "{} of {} calls ({}) ended just after {}, {} of them as failures; the usual one takes {}",
         show::count(count),
@@ -78,4 +74,27 @@ fn find(view: &View<'_>) -> Option<Sign> {
 fn crowd(hist: &Hist, low: Nanos, high: Nanos) -> u64 {
     let line = line(hist, low, high);
     if line.stands_out(COUNT_MIN) { line.count } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Evidence;
+    use super::*;
+    use crate::Measurement;
+
+    #[test]
+    fn failures_are_counted_among_the_calls_that_are_named() {
+        let mut measurement = Measurement::default();
+        let total = &mut measurement.total;
+        (total.counts.succeeded, total.counts.failed) = (1_000, 15);
+        for (took_ms, count, failed) in [(1, 1_000, false), (101, 12, true), (115, 3, true)] {
+            let took = Nanos::from_millis(took_ms);
+            let of = if failed { &mut total.failed } else { &mut total.succeeded };
+            of.record_n(took, count);
+            total.service.record_n(took, count);
+        }
+        let sign = find(&View::new(&Evidence::new(&measurement))).unwrap();
+        assert!(sign.evidence.starts_with("12 of 1,015 calls"), "{}", sign.evidence);
+        assert!(sign.evidence.contains("100 ms, 12 of them as failures"), "{}", sign.evidence);
+    }
 }

@@ -44,6 +44,10 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn find(view: &View<'_>) -> Option<Sign> {
+    if view.evidence.uneven {
+        // its pauses may be the load's
+        return None;
+    }
     let done: Vec<f64> = view.beats.iter().map(|(done, _)| f64::from(*done)).collect();
     let busy: Vec<f64> = done.iter().copied().filter(|done| *done > 0.0).collect();
     let usual = median(&busy).min(2.0 * mean(&done));
@@ -106,6 +110,18 @@ mod tests {
     use crate::Measurement;
     use crate::diagnosis::Evidence;
     use crate::lives::{BEATS_MAX, Beats};
+
+    /// Bursts of a second, each done in 600 ms.
+    #[test]
+    fn pauses_of_the_load_are_no_stalls() {
+        let mut measurement =
+            Measurement { window: Nanos::from_secs(10), ..Measurement::default() };
+        let beat = |at: usize| if at % 20 < 12 { (83, 83) } else { (0, 0) };
+        measurement.total.beats = Beats::from_all((0..200).map(beat).collect());
+        let even = Evidence::new(&measurement);
+        assert!(find(&View::new(&even)).is_some());
+        assert!(find(&View::new(&Evidence { uneven: true, ..even })).is_none());
+    }
 
     #[test]
     fn a_run_longer_than_its_beats_is_judged_by_them() {
