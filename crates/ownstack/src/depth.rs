@@ -1,4 +1,4 @@
-//! How many buffers are worth being given to the kernel.
+//! How long packets are: how many buffers are worth being given to the kernel, and whether it is to have any.
 
 /// Bytes of packets that stay in the second cache of a core while they wait.
 const CACHED: usize = 256 * 1_024;
@@ -35,9 +35,50 @@ impl Depth {
     }
 }
 
+/// Packets are long from this mean on, in bytes, and until it is under [`SHORT`]: responses of 10 KB are not.
+const LONG: usize = 16 * 1_024;
+const SHORT: usize = 4 * 1_024;
+/// Packets that the mean is of, about: those of a response and its acknowledgements.
+const REMEMBERED: usize = 16;
+
+/// Whether packets are long, as those of bulk are: a host hands over up to 64 KiB in one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lengths {
+    mean: usize,
+    long: bool,
+}
+
+impl Lengths {
+    /// So many packets came, of so many bytes together.
+    pub(crate) fn note(&mut self, (packets, bytes): (usize, usize)) {
+        let Some(mean) = bytes.checked_div(packets) else { return };
+        let weight = packets.min(REMEMBERED);
+        self.mean = (self.mean * (REMEMBERED - weight) + mean * weight) / REMEMBERED;
+        self.long = self.mean >= if self.long { SHORT } else { LONG };
+    }
+
+    pub(crate) fn are_long(&self) -> bool {
+        self.long
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_few_packets_of_the_other_kind_change_nothing() {
+        let mut lengths = Lengths::default();
+        let mut long = |came: &[(usize, usize)]| {
+            came.iter().for_each(|one| lengths.note(*one));
+            lengths.are_long()
+        };
+        assert!(!long(&[(64, 12_800), (0, 0), (2, 131_072)]), "two of 64 KiB among short ones");
+        assert!(long(&[(4, 262_144)]));
+        assert!(long(&[(1, 66), (1, 66), (1, 300), (1, 66)]), "acknowledgements between");
+        assert!(!long(&[(1, 200); 48]));
+        assert!(!long(&[(8, 80_000)]), "responses of 10 KB");
+    }
 
     #[test]
     fn short_packets_get_all_buffers_and_long_ones_a_few() {

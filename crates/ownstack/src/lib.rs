@@ -144,6 +144,8 @@ impl OwnStack {
             return links.receive(|room| port.read(room));
         }
         if port.receive(*now, |packet, checked| stack.deliver(*now, packet, checked)) {
+            // packets that were read one after the other may have left a batch open
+            *batch = 0;
             return;
         }
         for _ in 0..BATCH {

@@ -1,6 +1,7 @@
 //! Where packets come from and go to: a device's queue, by a system call for each packet or by io_uring,
 //! or a device of Ethernet by AF_XDP.
 
+use crate::depth::Lengths;
 use crate::uring::PacketRing;
 use crate::xdp::XdpLink;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -35,6 +36,9 @@ enum PortSource {
 struct TunQueue {
     queue: OwnedFd,
     ring: Option<Box<PacketRing>>,
+    /// Where there is a ring: it rests while packets are long. One that is read by a call of its own is used
+    /// where it lies, and one that the ring has taken in is copied first.
+    lengths: Lengths,
     /// The device was deleted: nothing comes any more, and who waits for it would be told so at once.
     gone: bool,
 }
@@ -67,10 +71,21 @@ impl Drop for LentLink {
     }
 }
 
+impl TunQueue {
+    fn new(queue: OwnedFd, ring: Option<Box<PacketRing>>) -> TunQueue {
+        TunQueue { queue, ring, lengths: Lengths::default(), gone: false }
+    }
+
+    /// The ring, unless it rests.
+    fn working_ring(&mut self) -> Option<&mut PacketRing> {
+        self.ring.as_deref_mut().filter(|_| !self.lengths.are_long())
+    }
+}
+
 impl PacketPort {
     /// Each packet by a system call of its own.
     pub(crate) fn by_calls(queue: OwnedFd) -> PacketPort {
-        PacketPort::of(PortSource::Tun(TunQueue { queue, ring: None, gone: false }))
+        PacketPort::of(PortSource::Tun(TunQueue::new(queue, None)))
     }
 
     /// Packets in batches, by io_uring, for the calling thread alone.
@@ -79,7 +94,7 @@ impl PacketPort {
     /// The kernel has none, or does not allow it.
     pub(crate) fn in_batches(queue: OwnedFd) -> io::Result<PacketPort> {
         let ring = Some(Box::new(PacketRing::open(&queue)?));
-        Ok(PacketPort::of(PortSource::Tun(TunQueue { queue, ring, gone: false })))
+        Ok(PacketPort::of(PortSource::Tun(TunQueue::new(queue, ring))))
     }
 
     /// Packets by AF_XDP.
@@ -95,7 +110,7 @@ impl PacketPort {
 
     /// Whether [`PacketPort::exchange`] waits as well, by the same system call.
     pub(crate) fn has_batches(&self) -> bool {
-        matches!(&self.source, PortSource::Tun(tun) if tun.ring.is_some())
+        matches!(&self.source, PortSource::Tun(tun) if tun.ring.is_some() && !tun.lengths.are_long())
     }
 
     /// Whether a TUN device was deleted, as far as that was seen.
@@ -117,11 +132,13 @@ impl PacketPort {
     pub(crate) fn send<'a>(&mut self, now: Nanos, packets: impl Iterator<Item = &'a [u8]>) {
         match &mut self.source {
             PortSource::Xdp(lent) => lent.link().send(now, packets),
-            PortSource::Tun(TunQueue { ring: Some(ring), .. }) => {
-                ring.send(packets);
-                self.settle();
-            }
-            PortSource::Tun(_) => packets.for_each(|packet| self.write(now, packet)),
+            PortSource::Tun(tun) => match tun.working_ring() {
+                Some(ring) => {
+                    ring.send(packets);
+                    self.settle();
+                }
+                None => packets.for_each(|packet| self.write(now, packet)),
+            },
         }
     }
 
@@ -133,12 +150,16 @@ impl PacketPort {
         packets: impl Iterator<Item = &'a [u8]>,
         span: Option<Duration>,
     ) {
-        match &mut self.source {
-            PortSource::Tun(TunQueue { ring: Some(ring), .. }) => {
+        let ring = match &mut self.source {
+            PortSource::Tun(tun) => tun.working_ring(),
+            PortSource::Xdp(_) => None,
+        };
+        match ring {
+            Some(ring) => {
                 ring.exchange(packets, span);
                 self.settle();
             }
-            _ => self.send(now, packets),
+            None => self.send(now, packets),
         }
     }
 
@@ -147,11 +168,14 @@ impl PacketPort {
     pub(crate) fn receive(&mut self, now: Nanos, mut each: impl FnMut(&[u8], bool)) -> bool {
         match &mut self.source {
             PortSource::Xdp(lent) => lent.link().receive(now, BATCH, each),
-            PortSource::Tun(TunQueue { ring: Some(ring), .. }) => ring.take(|bytes| {
-                if let Some((_, packet)) = bytes.split_at_checked(VNET_HEAD) {
-                    each(packet, has_no_sum(bytes));
-                }
-            }),
+            PortSource::Tun(TunQueue { ring: Some(ring), lengths, .. }) if !lengths.are_long() => {
+                let came = ring.take(|bytes| {
+                    if let Some((_, packet)) = bytes.split_at_checked(VNET_HEAD) {
+                        each(packet, has_no_sum(bytes));
+                    }
+                });
+                lengths.note(came);
+            }
             PortSource::Tun(_) => return false,
         }
         true
@@ -183,6 +207,9 @@ impl PacketPort {
             PortSource::Tun(tun) => {
                 let read = rustix::io::read(&tun.queue, into);
                 tun.gone |= matches!(read, Err(error) if is_end(error));
+                if let (Ok(length), true) = (read, tun.ring.is_some()) {
+                    tun.lengths.note((1, length));
+                }
                 read
             }
             // emulated paths are behind TUN devices alone

@@ -141,8 +141,8 @@ impl PacketRing {
         self.hand_over(packets, look);
     }
 
-    /// Takes what has come.
-    pub(crate) fn take(&mut self, mut each: impl FnMut(&[u8])) {
+    /// Takes what has come, and gives how many packets of how many bytes together it was.
+    pub(crate) fn take(&mut self, mut each: impl FnMut(&[u8])) -> (usize, usize) {
         let pool = self.ring.buffers();
         let (mut packets, mut bytes) = (0, 0);
         for (id, length) in self.arrived.drain(..) {
@@ -153,6 +153,7 @@ impl PacketRing {
             bytes += length;
         }
         self.depth.note(packets, bytes);
+        (packets, bytes)
     }
 
     /// Gives buffers to the kernel, as many as are worth it, and opens the request that fills them.
