@@ -8,6 +8,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 
+/// Name of the congestion control of TCP in the reading thread's network, IPv6 included.
+const CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
 /// One network namespace.
 #[derive(Debug)]
 pub struct Namespace {
@@ -20,13 +23,20 @@ impl Namespace {
         Ok(Namespace { file: File::open("/proc/thread-self/ns/net")? })
     }
 
-    /// Makes a new one on a thread of its own, where `furnish` then runs, and gives what it gave.
+    /// Makes a new one on a thread of its own, where `furnish` then runs, and gives what it gave. TCP there
+    /// sends by the congestion control that it has here, where the kernel allows it: of its own accord a new
+    /// network has that of the host's first one, and a path would change more than the path.
     pub(crate) fn create<T: Send>(
         furnish: impl FnOnce() -> Result<T, PathTrouble> + Send,
     ) -> Result<(Namespace, T), PathTrouble> {
         elsewhere(move || {
+            let congestion = std::fs::read(CONGESTION);
             raw::leave_network().map_err(PathTrouble::Namespace)?;
             let here = Namespace::here().map_err(PathTrouble::Namespace)?;
+            if let Ok(congestion) = congestion {
+                // a container may have /proc/sys for reading alone; the path stands without it
+                std::fs::write(CONGESTION, congestion).ok();
+            }
             Ok((here, furnish()?))
         })
     }

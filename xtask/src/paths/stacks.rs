@@ -1,9 +1,8 @@
 //! The same load over the same emulated path by the kernel's client and by our own TCP: goodput, the
 //! median time of a call, and what was sent again.
 //!
-//! Our own TCP has NewReno. The kernel's client is in a network namespace of its own, which has the host's
-//! default (`sysctl net.ipv4.tcp_congestion_control=reno` there makes uploads comparable), and the server is
-//! where the command is. For a server with Reno:
+//! Our own TCP has NewReno. The server is where the command is, and the kernel's client sends by the same
+//! congestion control. For Reno on all sides:
 //!
 //! ```sh
 //! unshare -n sh -c 'ip link set lo up && echo reno > /proc/sys/net/ipv4/tcp_congestion_control &&
@@ -74,8 +73,8 @@ pub(super) fn section(binary: &Path, rounds: usize) -> anyhow::Result<String> {
     let control = control.context("the kernel's congestion control")?;
     let mut text = format!(
         "8 users, 32 at 100 ms and 64 at 200 ms, each response verified where it is downloaded (`--verify`), {rounds} rounds of {SECONDS} s of each \
-         stack in turn with the same seed for both: the median, and in brackets the least and the most. The server's \
-         congestion control was {}; the kernel's client has this host's default. {}\n\n\
+         stack in turn with the same seed for both: the median, and in brackets the least and the most. The congestion \
+         control of the server and of the kernel's client was {}. {}\n\n\
          | load | link | loss | RTT | kernel, good/s | own, good/s | own / kernel | p50 of a call, own / kernel | sent again, kernel · own | goodput within 5 % |\n\
          |---|---|--:|--:|--:|--:|--:|--:|--:|---|\n",
         control.trim(),

@@ -286,6 +286,29 @@ fn an_ordinary_user_has_a_path_between_two_programs_of_his() {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "65534\n200"), "{ran:#?}");
 }
 
+/// A new network has the congestion control of the host's first network; one in which somebody asked for
+/// another one is to be seen through a path as it is without.
+#[test]
+fn both_ends_send_by_the_congestion_control_that_is_here() {
+    if !to_be_had() {
+        return;
+    }
+    let names = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let name = "/proc/sys/net/ipv4/tcp_congestion_control";
+    let (all, first) =
+        (std::fs::read_to_string(names).unwrap(), std::fs::read_to_string(name).unwrap());
+    // Reno is always there; where it is the only one, nothing can be told apart
+    let other = all.split_whitespace().find(|one| *one != first.trim()).unwrap_or("reno");
+    let script = format!("echo {other} > {name} && exec \"$0\" \"$@\"");
+    let mut command = behind(&["unshare", "--map-root-user", "--net", "sh", "-c", &script]);
+    let exe = program::<&str>(&[]).get_program().to_string_lossy().into_owned();
+    let server = format!("cat {name} >&2; exec {exe} site --listen 127.0.0.1:80");
+    command.args(["netpath", "-q", "--rtt", "1ms", "--server", &server, "--", "cat", name]);
+    let ran = finish(command, b"");
+    assert_eq!((ran.code, ran.stdout.trim()), (0, other), "{ran:#?}");
+    assert!(ran.stderr.contains(other), "{ran:#?}");
+}
+
 fn causes(document: &Value) -> Vec<&str> {
     let causes = document["verdict"]["causes"].as_array().unwrap();
     causes.iter().map(|cause| text(cause, "/id")).collect()
