@@ -4,6 +4,7 @@
 use crate::over_quic;
 use conduit::{Io, Peer, TlsFactory};
 use engine::exchange::{self, Exchange, Heard, Message, Outgoing, Pause, Request, Trouble};
+use engine::{Endpoint, endpoint_key};
 use ownstack::OwnNetwork;
 use reactor::Reactor;
 use sample::FailureClass;
@@ -15,6 +16,9 @@ use url::Url;
 /// How long a signal may go unnoticed.
 const SIGNAL_CHECK: Nanos = Nanos::from_millis(50);
 
+/// Finds an endpoint by the rules of a plan, or says why there is none.
+pub(crate) type Meet = Box<dyn Fn(&Url) -> Result<Endpoint, String>>;
+
 /// Makes exchanges, each on a connection of its own.
 pub(crate) struct Caller {
     pub(crate) reactor: Reactor,
@@ -23,6 +27,10 @@ pub(crate) struct Caller {
     connect: Nanos,
     /// Addresses by host and port, or why there are none.
     known: BTreeMap<(String, u16), Result<Vec<Peer>, String>>,
+    /// How the calls of a plan go to an endpoint, by its key: over a proxy, under another name.
+    ways: BTreeMap<String, Endpoint>,
+    /// Finds the way to an endpoint that none is known to.
+    meet: Option<Meet>,
     settings: tls::Settings,
     tls: Option<tls::Factory>,
     /// With the names of HTTP/2 and HTTP/3 in ALPN.
@@ -44,6 +52,8 @@ impl Caller {
             own: None,
             connect,
             known,
+            ways: BTreeMap::new(),
+            meet: None,
             settings,
             tls: None,
             tls_http2: None,
@@ -91,19 +101,35 @@ impl Caller {
         }
     }
 
-    /// The addresses of an endpoint, by its key; they are not looked up then.
-    pub(crate) fn know(&mut self, key: &str, peers: &[Peer]) {
-        let place = Url::parse(key).ok();
-        let host =
-            place.as_ref().and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
-        if let Some((host, port)) = host {
-            self.known.insert((host.to_owned(), port), Ok(peers.to_vec()));
+    /// How calls go to the endpoints of a plan, and to others by the same rules.
+    pub(crate) fn by_plan<'a>(
+        mut self,
+        endpoints: impl IntoIterator<Item = &'a Endpoint>,
+        meet: Meet,
+    ) -> Caller {
+        let ways = endpoints.into_iter().map(|endpoint| (endpoint.key.clone(), endpoint.clone()));
+        self.ways.extend(ways);
+        self.meet = Some(meet);
+        self
+    }
+
+    fn way(&mut self, url: &Url) -> Result<Endpoint, String> {
+        let key = endpoint_key(url);
+        if let Some(known) = self.ways.get(&key) {
+            return Ok(known.clone());
         }
+        let Some(meet) = &self.meet else {
+            let tls_name = (url.scheme() == "https").then(|| host_of(url));
+            let peers = self.peers(url)?;
+            return Ok(Endpoint { key, peers, tls_name, tunnel: None, absolute: false });
+        };
+        let met = meet(url)?;
+        self.ways.insert(key, met.clone());
+        Ok(met)
     }
 
     fn peers(&mut self, url: &Url) -> Result<Vec<Peer>, String> {
-        let host = url.host_str().unwrap_or_default().to_owned();
-        let port = url.port_or_known_default().unwrap_or(80);
+        let (host, port) = (host_of(url), url.port_or_known_default().unwrap_or(80));
         let look_up = || match host::resolve(&host, port, host::Family::Any) {
             Ok((found, _)) => Ok(found.into_iter().map(Peer::Tcp).collect()),
             Err(error) => Err(error.to_string()),
@@ -119,19 +145,22 @@ impl Caller {
         if secure {
             self.secure(&message).map_err(|why| failed(FailureClass::Tls, why))?;
         }
-        let peers = self.peers(&url).map_err(|why| failed(FailureClass::Unreachable, why))?;
-        let name = url.host_str().unwrap_or_default().to_owned();
+        let way = self.way(&url).map_err(|why| failed(FailureClass::Unreachable, why))?;
+        let Endpoint { peers, tls_name, tunnel, .. } = way;
         if message.is_http3() {
             if !secure {
                 let why = format!("HTTP/3 is never without TLS, and this is {url}");
                 return Err(failed(FailureClass::Tls, why));
             }
-            let peers = peers.iter().filter_map(Peer::address);
-            let peers = peers.map(|address| Peer::Quic { address, name: name.clone() }).collect();
+            let name = tls_name.unwrap_or_else(|| host_of(&url));
+            let over_quic = |peer: &Peer| match peer {
+                Peer::Quic { .. } => Some(peer.clone()),
+                _ => peer.address().map(|address| Peer::Quic { address, name: name.clone() }),
+            };
+            let peers = peers.iter().filter_map(over_quic).collect();
             return Ok(Request { peers, tls_name: None, tunnel: None, message, timeout });
         }
-        let tls_name = secure.then_some(name);
-        Ok(Request { peers, tls_name, tunnel: None, message, timeout })
+        Ok(Request { peers, tls_name, tunnel, message, timeout })
     }
 
     /// Sockets of QUIC as well as of TCP; `None`: no descriptor is left for them.
@@ -159,6 +188,10 @@ impl Caller {
         }
         machine.finish()
     }
+}
+
+fn host_of(url: &Url) -> String {
+    url.host_str().unwrap_or_default().to_owned()
 }
 
 fn client_of(settings: &tls::Settings) -> Result<tls::Client, String> {

@@ -95,10 +95,7 @@ fn errands(
     settings.alpn = vec!["http/1.1".to_owned()];
     let own = prepared.own.clone().map(|network| (network, plan.seed));
     let caller = Caller::new(plan.timeouts.connect, settings).map_err(Failure::usage)?;
-    let mut caller = caller.over(own);
-    for endpoint in prepared.endpoints.iter().filter(|endpoint| endpoint.tunnel.is_none()) {
-        caller.know(&endpoint.key, &endpoint.peers);
-    }
+    let mut caller = caller.over(own).by_plan(&prepared.endpoints, prepare::meeting(plan));
     let now = crate::wall_clock::unix_seconds() as u64;
     let (given, jar) = (&mut prepared.given, &mut prepared.jar);
     let made = run_errands(plan, steps, given, jar, now, &mut caller);

@@ -6,6 +6,7 @@ use super::own_stack;
 use super::path::EmulatedPath;
 use super::settled::{Settled, Spoken};
 use super::sockets::{self, SocketLoop};
+use crate::caller::Meet;
 use anyhow::{Context, Result, bail};
 use conduit::Peer;
 use engine::{Endpoint, Share, connect_request, endpoint_key};
@@ -244,6 +245,12 @@ impl Prepared {
 /// A name that has no address, or none at all.
 pub(crate) fn meet(plan: &Plan, url: &Url) -> Result<Endpoint> {
     endpoint(plan, url, endpoint_key(url), &mut Vec::new())
+}
+
+/// The same for single exchanges that go the way of a plan's calls.
+pub(crate) fn meeting(plan: &Plan) -> Meet {
+    let plan = plan.clone();
+    Box::new(move |url| meet(&plan, url).map_err(|error| format!("{error:#}")))
 }
 
 /// Makes TLS ready for endpoints that are not known yet.

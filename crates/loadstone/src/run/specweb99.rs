@@ -72,11 +72,9 @@ impl Posting {
         let mut settings = prepare::tls_settings(&self.plan);
         settings.alpn = vec!["http/1.1".to_owned()];
         let own = self.prepared.own.clone().map(|network| (network, self.plan.seed));
-        let mut caller = Caller::new(self.plan.timeouts.connect, settings)?.over(own);
-        let endpoints = self.prepared.endpoints.iter();
-        for endpoint in endpoints.filter(|endpoint| endpoint.tunnel.is_none()) {
-            caller.know(&endpoint.key, &endpoint.peers);
-        }
+        let caller = Caller::new(self.plan.timeouts.connect, settings)?.over(own);
+        let meeting = prepare::meeting(&self.plan);
+        let mut caller = caller.by_plan(&self.prepared.endpoints, meeting);
         command(&self.plan, url, &mut caller)
     }
 }

@@ -349,6 +349,29 @@ fn https_goes_through_a_proxy_by_a_tunnel() {
     assert_eq!(proxy.seen().len(), 3);
 }
 
+/// What comes before the users goes their way: through the proxy, and under the name that they ask for.
+#[test]
+fn a_setup_goes_the_way_of_the_calls() {
+    let server = TlsServer::start(&TlsOptions::default());
+    let proxy = Proxy::to(format!("127.0.0.1:{}", server.port()));
+    let folder = tempfile::tempdir().unwrap();
+    // no certificate has this name, and no resolver
+    let url = format!("https://nowhere.invalid:{}/", server.port());
+    let plan = format!(
+        "version = 1\nurl = '{url}'\n[load]\nusers = 1\n[stop]\nrequests = 2\n\
+         [[setup]]\nname = 'before'\nurl = '/'\n\
+         [[journey]]\nname = 'j'\n[[journey.step]]\nname = 's'\nurl = '/'\n"
+    );
+    let plan = crate::support::keep(folder.path(), "plan.toml", &plan);
+    let via = format!("http://{}", proxy.authority());
+    let way = ["--proxy", &via, "--ca", &server.files.ca, "--server-name", "shop.example"];
+    let json = measure(&[&[&*plan][..], &way].concat());
+    assert_eq!(outcomes(&json), [2, 2, 0, 0, 0, 0]);
+    let asked = proxy.seen();
+    assert!(asked.len() >= 2, "{asked:?}");
+    assert!(asked.iter().all(|request| request.line.starts_with("CONNECT nowhere.invalid:")));
+}
+
 #[test]
 fn a_proxy_that_refuses_is_blamed_on_the_path() {
     let proxy = Recorder::start(|_| response(403, "", "no"));
