@@ -277,9 +277,7 @@ impl Consent<'_> {
 
 impl Consent<'_> {
     fn allows(&self, host: &str) -> bool {
-        // an IPv6 address stands in brackets in a URL
-        let bare = |host: &str| host.trim_matches(['[', ']']).to_owned();
-        self.hosts.iter().any(|known| bare(known) == bare(host))
+        self.hosts.iter().any(|known| super::budget::is_same_host(known, host))
     }
 
     /// Whether all that the plan may open a connection to was allowed.

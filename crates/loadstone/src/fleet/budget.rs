@@ -7,20 +7,30 @@ use sample::BudgetFacts;
 use units::show;
 use url::Url;
 
+/// Whether both are names of one host: letters of either case are alike, and an IPv6 address stands in brackets
+/// in a URL.
+pub(super) fn is_same_host(one: &str, other: &str) -> bool {
+    let bare = |host: &str| host.trim_matches(['[', ']']).to_ascii_lowercase();
+    bare(one) == bare(other)
+}
+
 /// Whether a load may call the host.
 fn calls(lane: &Plan, host: &str) -> bool {
+    if lane.request.follow_max > 0 {
+        // a redirect may lead there
+        return true;
+    }
+    let is_host = |url: &Url| url.host_str().is_some_and(|own| is_same_host(own, host));
     if let Some(journeys) = &lane.journeys {
         let mut further = journeys.further_servers();
-        let is_host = |url: &Url| url.host_str() == Some(host);
         // a step that goes where its values say may go there
         if further.any(is_host) || journeys.step_to_anywhere().is_some() {
             return true;
         }
     }
-    let is_host = |row: usize| lane.targets[row].url.host_str() == Some(host);
     match lane.sequence.as_slice() {
-        [] => (0..lane.targets.len()).any(is_host),
-        rows => rows.iter().any(|row| is_host(*row as usize)),
+        [] => lane.targets.iter().any(|target| is_host(&target.url)),
+        rows => rows.iter().any(|row| is_host(&lane.targets[*row as usize].url)),
     }
 }
 
@@ -71,6 +81,13 @@ mod tests {
         assert!(why.contains("a.example=500/s") && why.contains("asks for 501/s"), "{why}");
         let closed = Load::Closed { users: 2, think: Think::None, session: None };
         assert!(check(&plan(closed.clone()), &budgets(500.0)).unwrap_err().contains("--rate"));
+        // however it is written, and where a redirect may lead
+        for host in ["A.Example", "[a.example]"] {
+            assert!(check(&plan(open(501.0)), &[(host.to_owned(), Rate(500.0))]).is_err());
+        }
+        let mut follows = plan(open(501.0));
+        follows.request.follow_max = 3;
+        assert!(check(&follows, &[("b.example".to_owned(), Rate(500.0))]).is_err());
         // another host is none of its business
         let other = vec![("b.example".to_owned(), Rate(1.0))];
         assert!(check(&plan(closed), &other).unwrap()[0].asked_per_s < 1e-9);

@@ -1,11 +1,11 @@
 //! A fleet is stronger than any one machine: what it may do to a public address without its owner.
 
 use crate::run::peak::lane_peak;
-use crate::run::prepare::Prepared;
+use crate::run::prepare::{Prepared, meet};
 use crate::torture::load::{is_public, permit_load};
 use anyhow::{Result, anyhow};
 use conduit::Peer;
-use engine::endpoint_key;
+use engine::{Endpoint, endpoint_key};
 use plan::{Load, Plan};
 use std::net::SocketAddr;
 use units::show;
@@ -42,7 +42,17 @@ fn beyond(plan: &Plan, agents: usize) -> Option<String> {
 /// A public target whose owner does not permit this.
 pub(super) fn check(plan: &Plan, prepared: &Prepared, agents: usize) -> Result<()> {
     let Some(why) = beyond(plan, agents) else { return Ok(()) };
-    for endpoint in &prepared.endpoints {
+    let journeys = plan.journeys.as_ref();
+    if let Some(step) = journeys.and_then(|it| it.step_to_anywhere()) {
+        anyhow::bail!(
+            "the step {} goes where its values say, which may be a public address, and {why} need the word of \
+             its owner: write its host into the plan",
+            units::quoted(&step.name)
+        );
+    }
+    let further = journeys.into_iter().flat_map(|it| it.further_servers());
+    let further = further.map(|url| meet(plan, url)).collect::<Result<Vec<Endpoint>>>()?;
+    for endpoint in prepared.endpoints.iter().chain(&further) {
         let addresses: Vec<SocketAddr> = endpoint.peers.iter().filter_map(Peer::address).collect();
         if !is_public(&addresses) {
             continue;

@@ -145,7 +145,8 @@ fn rate(plan: &Plan) -> Option<f64> {
     match &plan.load {
         _ if !plan.scenarios.is_empty() => None,
         Load::Open { arrivals, session: None, .. } if arrivals.at.is_none() => {
-            Some(arrivals.from.0.max(arrivals.to.0) * f64::from(arrivals.burst))
+            // the rate counts arrivals, and a burst is within one second
+            Some(arrivals.from.0.max(arrivals.to.0).max(f64::from(arrivals.burst)))
         }
         _ => None,
     }
@@ -204,8 +205,16 @@ fn run(plan: &Plan, name: &str, shared: &Arc<LoadSignals>) -> Result<RunReport, 
 fn permit(plan: &Plan, name: &str) -> Result<Vec<ResolveRule>, Failure> {
     let refused = |why: &str| Err(Failure::usage(format!("the background load, {name}: {why}")));
     let around = &plan.connection;
-    if plan.script.is_some() || plan.request.follow_max > 0 {
+    let journeys = plan.journeys.as_ref();
+    let scripted = plan.script.is_some() || journeys.is_some_and(|it| it.is_scripted());
+    if scripted || plan.request.follow_max > 0 {
         return refused("scripts and redirects are not supported: both can lead to other servers");
+    }
+    if let Some(step) = journeys.and_then(|it| it.step_to_anywhere()) {
+        let step = units::quoted(&step.name);
+        return refused(&format!(
+            "the step {step} goes where its values say, which can be another server: write its host into the plan"
+        ));
     }
     if around.proxy.is_some() || around.unix.is_some() || !around.resolve.is_empty() {
         return refused("proxies, Unix sockets and --resolve are not supported");
@@ -341,6 +350,19 @@ impl Watcher for Spans {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plan::Arrivals;
+    use units::Rate;
+
+    #[test]
+    fn a_burst_is_part_of_the_rate() {
+        let of = |per_s, burst| {
+            let arrivals = Arrivals { burst, ..Arrivals::constant(Rate(per_s)) };
+            let load =
+                Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
+            rate(&Plan { load, ..Plan::for_url("http://127.0.0.1/".parse().unwrap()) })
+        };
+        assert_eq!((of(100.0, 50), of(1.0, 50)), (Some(100.0), Some(50.0)));
+    }
 
     #[test]
     fn the_load_and_the_cases_together_keep_the_bound() {

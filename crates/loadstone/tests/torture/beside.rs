@@ -76,3 +76,16 @@ fn the_load_and_the_cases_share_the_bound_on_requests() {
     let refused = bound("90").expect(&[2]).stderr;
     assert!(refused.contains("90/s leaves nothing of --requests-max 90/s"), "{refused}");
 }
+
+/// Values of a journey may lead to a server whose owner permits nothing.
+#[test]
+fn a_load_that_may_go_anywhere_is_refused() {
+    let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
+    let plan = "version = 1\nurl = 'http://127.0.0.1:1/'\n[load]\nrate = '5/s'\n\
+                [[feeder]]\nname = 'f'\ngenerate = { v = ['127.0.0.1:1'] }\n\
+                [[journey]]\nname = 'j'\n[[journey.step]]\nname = 's'\nurl = 'http://{{f.v}}/'\n";
+    let file = support::keep(folder.path(), "plan.toml", plan);
+    let args = ["torture", "--dry-run", "--only", "S-01", "--beside", &file, &site.url("/hw")];
+    let ran = run(&args).expect(&[2]);
+    assert!(ran.stderr.contains("the step \"s\" goes where its values say"), "{ran:#?}");
+}
