@@ -151,8 +151,6 @@ pub enum Need {
     Post,
     /// That page does not answer before the body has come: what it was sent matters to it.
     Reading,
-    /// A page that tells what it was sent.
-    Echo,
     /// A list of pages, named by the user.
     Pages,
     /// The probed page answers to ranges with 206.
@@ -182,10 +180,9 @@ pub enum Need {
 }
 
 impl Need {
-    pub const ALL: [Need; 17] = [
+    pub const ALL: [Need; 16] = [
         Need::Post,
         Need::Reading,
-        Need::Echo,
         Need::Pages,
         Need::Ranges,
         Need::Validators,
@@ -206,7 +203,6 @@ impl Need {
         match self {
             Need::Post => "post",
             Need::Reading => "reading",
-            Need::Echo => "echo",
             Need::Pages => "pages",
             Need::Ranges => "ranges",
             Need::Validators => "validators",
@@ -229,7 +225,6 @@ impl Need {
         match self {
             Need::Post => "no page that takes bodies is named (--post PATH)",
             Need::Reading => "answered early: the page for bodies does not wait for them",
-            Need::Echo => "no page that tells what it was sent is named (--echo PATH)",
             Need::Pages => "no list of pages is given (--pages FILE)",
             Need::Ranges => "the probed page does not answer to ranges",
             Need::Validators => "the probed page has neither ETag nor Last-Modified",

@@ -379,6 +379,9 @@ fn label(option: &str) -> String {
     plan::options::named(option).map_or_else(String::new, Setting::label)
 }
 
+/// What HTTP/2 has alone: over HTTP/3 no table is kept, and frames have any length.
+const HTTP2_OPTIONS: &[&str] = &["header-table", "encoder-table", "frame-max"];
+
 /// Streams of a connection where calls fall due by a rate: what RFC 9113 section 6.5.2 recommends a
 /// server to allow at least.
 const STREAMS_OPEN: u32 = 100;
@@ -390,6 +393,9 @@ impl GivenOptions {
             self.leave_out(&["pipeline"]);
         } else {
             self.leave_out(STREAM_OPTIONS);
+        }
+        if version == HttpVersion::Http3 {
+            self.leave_out(HTTP2_OPTIONS);
         }
     }
 
@@ -408,10 +414,11 @@ impl GivenOptions {
                 "--{option} is an option of HTTP/2; add --http 2, or drop it"
             )));
         }
-        if version == HttpVersion::Http3 && self.has("header-table") {
-            return Err(UsageError::new(
-                "--header-table is an option of HTTP/2: over HTTP/3 no table is kept; drop it",
-            ));
+        let of_http2 = HTTP2_OPTIONS.iter().find(|option| self.has(option));
+        if let Some(option) = of_http2.filter(|_| version == HttpVersion::Http3) {
+            return Err(UsageError::new(format!(
+                "--{option} is an option of HTTP/2, and HTTP/3 has nothing like it here; drop it"
+            )));
         }
         if speaks && self.has("pipeline") {
             return Err(UsageError::new(
