@@ -171,6 +171,18 @@ fn third_panel(model: &Model) -> Vec<String> {
     shown.lines().skip(10).take(8).map(cells).collect()
 }
 
+/// Where a name and its count do not fit, the name is cut: half a count would be another one.
+#[test]
+fn counts_of_failures_are_whole() {
+    let mut all = total(1);
+    all.failures.clear();
+    all.failures.insert(FailureClass::FirstByteTimeout, 12_345);
+    let mut model = Model::new(subject());
+    model.second(&second(0), &all);
+    let shown = third_panel(&model).join("\n");
+    assert!(shown.contains("first-byte server 12,345"), "{shown}");
+}
+
 #[test]
 fn where_nothing_fails_the_phases_have_room() {
     let mut all = total(1);

@@ -192,7 +192,9 @@ fn failures(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
     let line = |(class, count): &(FailureClass, u64)| {
         let blame = format!("{} {}", class.blame().id(), show::count(*count));
         let room = width.saturating_sub(blame.len());
-        let name = Span::styled(format!("{:<room$}", class.id()), look.tint(RED));
+        // the figure is whole: where both have no room, the name is cut
+        let id: String = class.id().chars().take(room.saturating_sub(1)).collect();
+        let name = Span::styled(format!("{id:<room$}"), look.tint(RED));
         Line::from(vec![name, Span::raw(blame)])
     };
     let heading = Line::styled(FAILURES, look.faint());
