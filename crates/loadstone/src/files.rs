@@ -80,7 +80,9 @@ pub(crate) fn open_stream(path: &Path) -> std::io::Result<File> {
 
 /// Checks before a run that a result can be written after it.
 pub(crate) fn check_writable(path: &Path) -> Result<()> {
-    anyhow::ensure!(!path.is_dir(), "cannot write {}: it is a folder", path.display());
+    // a name that ends with a slash is a folder's, be it there or not
+    let folder = path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    anyhow::ensure!(!folder, "cannot write {}: it is a folder", path.display());
     let place = match place(path)? {
         Place::Stream(_) => return Ok(()),
         Place::File(place) => place,
@@ -124,6 +126,77 @@ pub(crate) fn write_results<'a>(
         done = done.and(write_stdout(&text()));
     }
     done.map_err(|error| Failure::not_written(&error))
+}
+
+/// What is written piece by piece: it grows beside its place and takes it when it is whole; dropped before, it
+/// is removed. A device or a pipe is written to as it comes.
+#[derive(Debug)]
+pub(crate) struct GrowingFile {
+    /// As the user named it.
+    path: PathBuf,
+    file: File,
+    growth: Option<Growth>,
+}
+
+/// Where it grows, and whose place it takes.
+#[derive(Clone, Debug)]
+struct Growth {
+    beside: PathBuf,
+    place: PathBuf,
+}
+
+impl GrowingFile {
+    /// Begins it, without a byte. A pipe waits here for its reader.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn create(path: &Path) -> Result<GrowingFile> {
+        let (opened, growth) = match place(path)? {
+            Place::Stream(stream) => (open_stream(&stream), None),
+            Place::File(place) => {
+                let beside = beside(&place);
+                // what a process of the same number left behind is no part of it
+                let opened = File::create(&beside)
+                    .and_then(|_| OpenOptions::new().append(true).open(&beside));
+                (opened, Some(Growth { beside, place }))
+            }
+        };
+        let file = opened.with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(GrowingFile { path: path.to_owned(), file, growth })
+    }
+
+    /// Written to at its end.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Whether it can be brought to disk: it is no device and no pipe.
+    pub(crate) fn is_file(&self) -> bool {
+        self.growth.is_some()
+    }
+
+    /// It is whole: it takes its place.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub(crate) fn keep(mut self) -> Result<()> {
+        let Some(Growth { beside, place }) = self.growth.take() else { return Ok(()) };
+        self.file
+            .sync_all()
+            .and_then(|()| std::fs::rename(&beside, &place))
+            .inspect_err(|_| {
+                std::fs::remove_file(&beside).ok();
+            })
+            .with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+impl Drop for GrowingFile {
+    fn drop(&mut self) {
+        if let Some(Growth { beside, .. }) = &self.growth {
+            std::fs::remove_file(beside).ok();
+        }
+    }
 }
 
 /// A name in the same folder for what is not whole yet.

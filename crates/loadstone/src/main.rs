@@ -100,6 +100,12 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
     }
 }
 
+/// The words of the command line, the program's name first. Those of no Unicode, which names of files may be,
+/// are shown as near as it goes.
+pub(crate) fn typed() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
 /// Carries a run out here, or by the machines of a fleet.
 fn run_plan(args: RunArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result<Code, Failure> {
     let (plan, outputs) = args.into_plan(&Disk)?;

@@ -1,4 +1,5 @@
-//! SIGINT and SIGTERM end a run with a report; a second one ends the program at once.
+//! SIGINT and SIGTERM end a run with a report; a second one, of either, ends the program at once. A hangup
+//! counts by itself: who ends a service may send it along with SIGTERM, and the report is wanted.
 
 use signal_hook::SigId;
 use signal_hook::iterator::Signals;
@@ -26,7 +27,11 @@ pub(crate) fn install_interrupt() -> std::io::Result<()> {
 }
 
 fn catch(signal: i32) -> std::io::Result<()> {
-    let armed = Arc::new(AtomicBool::new(false));
+    static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    let armed = match signal {
+        signal_hook::consts::SIGHUP => Arc::default(),
+        _ => ASKED.get_or_init(Arc::default).clone(),
+    };
     // order matters: the second signal finds the flag set by the first
     let shutdown = signal_hook::flag::register_conditional_shutdown(signal, EXIT, armed.clone())?;
     let arming = signal_hook::flag::register(signal, armed)?;
@@ -64,9 +69,18 @@ pub(crate) fn before_exit(clean_up: fn()) -> std::io::Result<()> {
             signal_hook::low_level::unregister(*action);
         }
     }
-    let before = usize::from(caught() > 0);
+    // a hangup counts by itself here as well
+    let kind = |signal: i32| usize::from(signal == signal_hook::consts::SIGHUP);
+    let mut seen = [0_u32; 2];
+    if caught() > 0 {
+        seen[kind(caught() as i32)] = 1;
+    }
     let body = move || {
-        if signals.forever().nth(1 - before).is_some() {
+        let second = |signal: i32| {
+            seen[kind(signal)] += 1;
+            seen[kind(signal)] > 1
+        };
+        if signals.forever().any(second) {
             LEAVING.store(true, Ordering::SeqCst);
             let (done, wait) = mpsc::channel::<()>();
             let cleaning = move || {

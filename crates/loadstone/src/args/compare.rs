@@ -360,6 +360,12 @@ impl CompareArgs {
                  those of the output apply; for a new measurement give two URLs",
             ));
         }
+        if self.common.output.print_plan {
+            return Err(UsageError::new(
+                "--print-plan: stored runs are not measured again; loadstone runs show RUN --plan prints \
+                 the plan of one",
+            ));
+        }
         let set = |text: &String| -> Result<Vec<String>, UsageError> {
             let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
             if names.iter().any(String::is_empty) || names.len() > SET_MAX {

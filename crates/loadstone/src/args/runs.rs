@@ -152,13 +152,16 @@ impl ListArgs {
 
 impl ShowArgs {
     /// # Errors
-    /// JSON and CSV both on standard output.
+    /// JSON and CSV both on standard output, or in one file.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         match (&self.json, &self.csv) {
             (Some(Sink::Stdout), Some(Sink::Stdout)) => Err(UsageError::new(
                 "--json - and --csv - both need standard output for themselves; give one a file",
             )),
-            _ => Ok(()),
+            (json, csv) => super::outputs::each_its_own(&[
+                ("--json", json.as_ref().and_then(Sink::file)),
+                ("--csv", csv.as_ref().and_then(Sink::file)),
+            ]),
         }
     }
 }

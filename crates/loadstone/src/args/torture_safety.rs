@@ -121,7 +121,7 @@ pub(crate) struct ProveArgs {
     /// The server that is to be tested
     #[arg(value_name = "URL", value_parser = super::torture::target)]
     pub(crate) url: Url,
-    /// What is permitted: fuzz syntax limits slow connections tls http2 overload write
+    /// What is permitted: fuzz syntax limits slow connections tls http2 http3 overload write
     #[arg(
         long,
         value_name = "NAME,…",

@@ -35,6 +35,10 @@ fn is_json(name: &str) -> bool {
     if name.ends_with(".json") {
         return true;
     }
+    if std::fs::metadata(name).is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) {
+        // what is read of a pipe is gone, and a store is a file
+        return true;
+    }
     let mut start = Vec::new();
     let file = File::open(name).and_then(|file| file.take(16).read_to_end(&mut start));
     file.is_ok() && !start.is_empty() && start != SQLITE

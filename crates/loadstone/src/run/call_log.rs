@@ -2,29 +2,21 @@
 //! is renamed over it at the end, so that half a log never looks whole; what is no file (a pipe, a
 //! device, `/dev/stdout`) it is written to as it comes.
 
-use crate::files::{self, Place};
+use crate::files::GrowingFile;
 use anyhow::{Context, Result};
 use sample::CallRecord;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use units::Nanos;
 
-/// The file of all repeats; removed when dropped before [`LogFile::keep`].
+/// The file of all repeats; removed when dropped before [`LogFile::keep`]. Open from the first line to the
+/// last: the reader of a pipe sees one end.
 #[derive(Debug)]
 pub(crate) struct LogFile {
     /// As the user named it.
     path: PathBuf,
-    /// Open from the first line to the last: the reader of a pipe sees one end.
-    file: File,
-    growing: Option<Growing>,
-}
-
-/// Where it grows, and whose place it takes; of a device or a pipe there is no such thing.
-#[derive(Clone, Debug)]
-struct Growing {
-    beside: PathBuf,
-    place: PathBuf,
+    growing: GrowingFile,
 }
 
 /// What one repeat writes to.
@@ -44,16 +36,7 @@ impl LogFile {
     /// # Errors
     /// The file cannot be made or written.
     pub(crate) fn create(path: &Path) -> Result<LogFile> {
-        let (opened, growing) = match files::place(path)? {
-            Place::Stream(stream) => (files::open_stream(&stream), None),
-            Place::File(place) => {
-                let beside = files::beside(&place);
-                let opened = OpenOptions::new().create(true).append(true).open(&beside);
-                (opened, Some(Growing { beside, place }))
-            }
-        };
-        let file = opened.with_context(|| format!("cannot write {}", path.display()))?;
-        let file = LogFile { path: path.to_owned(), file, growing };
+        let file = LogFile { path: path.to_owned(), growing: GrowingFile::create(path)? };
         let mut log = file.open()?;
         let header = format!("{}\n", report::LOG_HEADER);
         let written = log.out.write_all(header.as_bytes()).and_then(|()| log.out.flush());
@@ -66,12 +49,12 @@ impl LogFile {
     /// # Errors
     /// The process has no descriptor left.
     pub(crate) fn open(&self) -> Result<CallLog> {
-        let out = self.file.try_clone();
+        let out = self.growing.file().try_clone();
         let out = out.with_context(|| format!("cannot write {}", self.path.display()))?;
         Ok(CallLog {
             path: self.path.clone(),
             out: BufWriter::new(out),
-            to_disk: self.growing.is_some(),
+            to_disk: self.growing.is_file(),
             start: Nanos::ZERO,
         })
     }
@@ -80,21 +63,8 @@ impl LogFile {
     ///
     /// # Errors
     /// The file system refuses.
-    pub(crate) fn keep(mut self) -> Result<()> {
-        let Some(Growing { beside, place }) = self.growing.take() else { return Ok(()) };
-        std::fs::rename(&beside, &place)
-            .inspect_err(|_| {
-                std::fs::remove_file(&beside).ok();
-            })
-            .with_context(|| format!("cannot write {}", self.path.display()))
-    }
-}
-
-impl Drop for LogFile {
-    fn drop(&mut self) {
-        if let Some(Growing { beside, .. }) = &self.growing {
-            std::fs::remove_file(beside).ok();
-        }
+    pub(crate) fn keep(self) -> Result<()> {
+        self.growing.keep()
     }
 }
 

@@ -132,7 +132,7 @@ impl Keeper {
 
 /// The command line of this process without its secrets, those of the plans included.
 pub(crate) fn command_line(plans: &[&Plan]) -> String {
-    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let words = crate::typed().into_iter().skip(1);
     let words: Vec<String> = std::iter::once("loadstone".to_owned()).chain(words).collect();
     store::masked_command(&words, plans)
 }

@@ -19,7 +19,8 @@ pub(crate) fn survey(args: &SurveyArgs) -> Result<Code, Failure> {
         .map_err(|_| Failure::usage(format!("{}: it is not UTF-8 text", args.list)))?;
     let entries = list::read(&text, args.dns)
         .map_err(|why| Failure::usage(format!("{}: {why}", args.list)))?;
-    files::check_results(args.json.as_ref(), &args.html)?;
+    let csv = args.csv.as_ref().and_then(Sink::file);
+    files::check_results(args.json.as_ref(), args.html.iter().chain(csv))?;
     let listed = list::resolved(&entries);
     let mut permit = Permit::new(args, &listed)?;
     let started_unix_s = crate::wall_clock::unix_seconds();
@@ -47,23 +48,24 @@ fn exit_code(record: &SurveyRecord) -> Code {
     }
 }
 
+/// Writes the results wherever they go; each is tried, and the first failure is told.
 fn write(args: &SurveyArgs, record: &SurveyRecord) -> Result<(), Failure> {
-    let unwritten = |error: anyhow::Error| Failure::not_written(&error);
+    let mut done = Ok(());
     if let Some(path) = &args.html {
-        files::write_whole(path, &report::survey::html(record)).map_err(unwritten)?;
+        done = done.and(files::write_whole(path, &report::survey::html(record)));
     }
     if let Some(sink) = &args.csv {
-        files::write_to(sink, &report::survey::csv(record)).map_err(unwritten)?;
+        done = done.and(files::write_to(sink, &report::survey::csv(record)));
     }
     if let Some(sink) = &args.json {
-        files::write_to(sink, &report::survey::json(record)).map_err(unwritten)?;
+        done = done.and(files::write_to(sink, &report::survey::json(record)));
     }
     let taken = [&args.json, &args.csv].into_iter().any(|sink| matches!(sink, Some(Sink::Stdout)));
-    if taken {
-        return Ok(());
+    if !taken {
+        let style = crate::run::output::style(args.quiet, false, true);
+        done = done.and(files::write_stdout(&report::survey::text(record, style)));
     }
-    let style = crate::run::output::style(args.quiet, false, true);
-    files::write_stdout(&report::survey::text(record, style)).map_err(unwritten)
+    done.map_err(|error| Failure::not_written(&error))
 }
 
 /// Who we are, in words that a log keeps.

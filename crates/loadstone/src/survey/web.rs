@@ -42,11 +42,12 @@ pub(super) fn visit(
     let mut sockets = Sockets::new(tls, governor, Box::new(outside))?;
     let mut tour = Tour::new(stops, args.at_once as usize);
     sockets.play(&mut tour);
+    let gap = Duration::from_secs(1) / args.rate.max(1);
     let mut servers = Vec::new();
     for (one, visit) in listed.servers.iter().zip(tour.into_visits()) {
         let mut server = surveyed(one, &visit);
         if server.reached && permit.depth(one.address.ip()) != Depth::Plain {
-            look_at_tls(one, &mut server)?;
+            look_at_tls(one, &mut server, gap)?;
         }
         servers.push(server);
     }
@@ -115,13 +116,16 @@ fn surveyed(one: &Listed, visit: &TourResult) -> SurveyedServer {
 }
 
 /// Which versions of TLS it shakes hands in, and whether it speaks HTTP/2: two connections more, one
-/// after the other.
-fn look_at_tls(one: &Listed, server: &mut SurveyedServer) -> Result<(), Failure> {
+/// after the other, each `gap` after what was before.
+fn look_at_tls(one: &Listed, server: &mut SurveyedServer, gap: Duration) -> Result<(), Failure> {
     let secure = one.entry.url.as_ref().is_some_and(|url| url.scheme() == "https");
-    if !secure || crate::signals::caught() > 0 {
+    if !secure {
         return Ok(());
     }
     for versions in [tls::Versions::Tls12, tls::Versions::Tls13] {
+        if !crate::signals::pause(gap) {
+            return Ok(());
+        }
         let mut factory = factory(versions, &["h2", "http/1.1"])?;
         let name = one.entry.host.trim_matches(['[', ']']);
         let Some(facts) = shaken(one.address, &mut factory, name) else { continue };

@@ -161,8 +161,7 @@ fn cut(text: &str) -> String {
 pub(crate) fn words() -> Vec<String> {
     const ALL_MAX: usize = 12_000;
     let mut left = ALL_MAX;
-    let words: Vec<String> = std::env::args().collect();
-    let all = store::masked_words(&words, &[]).into_iter().map(|word| cut(&word));
+    let all = store::masked_words(&crate::typed(), &[]).into_iter().map(|word| cut(&word));
     all.take_while(|word| {
         let fits = word.len() <= left;
         left = left.saturating_sub(word.len());

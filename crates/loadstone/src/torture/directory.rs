@@ -102,7 +102,7 @@ impl Recorder {
             .write_all(PROBES_HEAD.as_bytes())
             .with_context(|| format!("cannot write in {}", root.display()))?;
         let facts = RunDescription {
-            arguments: store::masked_words(&std::env::args().collect::<Vec<String>>(), &[]),
+            arguments: store::masked_words(&crate::typed(), &[]),
             target: target.clone(),
             cases: cases.to_vec(),
             report: report.clone(),

@@ -3,7 +3,7 @@
 use super::access_log::{LINE_MAX, cannot_read, open};
 use crate::args::{AnonymiseArgs, Sink};
 use crate::exit::{Code, Failure};
-use crate::files;
+use crate::files::{self, GrowingFile};
 use anyhow::Context;
 use record::words::counted;
 use std::fs::File;
@@ -21,34 +21,43 @@ const SHOWN_MAX: usize = 20;
 
 pub(super) fn anonymise(args: &AnonymiseArgs) -> Result<Code, Failure> {
     if let Sink::File(path) = &args.output {
-        if is_same_file(path, Path::new(&args.log)) {
-            return Err(Failure::usage(format!(
-                "--output {} is the log itself, which would be lost: name another file",
-                quoted(&path.to_string_lossy())
-            )));
+        let log = (Path::new(&args.log), "the log itself");
+        let key = args.key_file.as_deref().map(|key| (key, "the key"));
+        for (read, what) in std::iter::once(log).chain(key) {
+            if is_same_file(path, read) {
+                return Err(Failure::usage(format!(
+                    "--output {} is {what}, which would be lost: name another file",
+                    quoted(&path.to_string_lossy())
+                )));
+            }
         }
         files::check_writable(path).map_err(|error| Failure::not_written(&error))?;
     }
     let key = key(args)?;
     let mut input = open(&args.log)?;
     let mut anonymiser = Anonymiser::new(key, args.hashed_paths());
-    let unwritten = |error: std::io::Error, what: &str| {
-        Failure::not_written(&anyhow::Error::from(error).context(format!("cannot write {what}")))
+    let growing = match &args.output {
+        Sink::File(path) => {
+            Some(GrowingFile::create(path).map_err(|error| Failure::not_written(&error))?)
+        }
+        Sink::Stdout => None,
     };
-    let what = match &args.output {
-        Sink::File(path) => path.display().to_string(),
-        Sink::Stdout => "standard output".to_owned(),
+    let mut out: Box<dyn Write + '_> = match &growing {
+        Some(growing) => Box::new(growing.file()),
+        None => Box::new(std::io::stdout().lock()),
     };
-    let mut out: Box<dyn Write> = match &args.output {
-        Sink::File(path) => Box::new(File::create(path).map_err(|error| unwritten(error, &what))?),
-        Sink::Stdout => Box::new(std::io::stdout().lock()),
-    };
-    let written = stream(args, &mut *input, &mut anonymiser, &mut BufWriter::new(&mut out));
-    written?.map_err(|error| unwritten(error, &what))?;
+    let written = stream(args, &mut *input, &mut anonymiser, &mut BufWriter::new(&mut out))?;
+    drop(out);
+    let what =
+        args.output.file().map_or("standard output".to_owned(), |path| path.display().to_string());
+    written
+        .with_context(|| format!("cannot write {what}"))
+        .map_err(|error| Failure::not_written(&error))?;
     let done = anonymiser.finish();
     if done.lines == 0 {
         return Err(Failure::usage(format!("{} has no request{}", args.log, left_out(&done))));
     }
+    growing.map_or(Ok(()), GrowingFile::keep).map_err(|error| Failure::not_written(&error))?;
     if !args.quiet {
         crate::say(&told(&done, args));
     }

@@ -86,6 +86,11 @@ fn what_is_not_there_is_said() {
         (&["compare", "run-1", "http://127.0.0.1:1/"], "compare two URLs or two stored runs"),
         (&["compare", "run-1", "run-1,"], "names no stored runs"),
         (&["compare", "-c", "3", "run-1", "run-1"], "stored runs are compared as they are"),
+        (&["compare", "--print-plan", "run-1", "run-1"], "stored runs are not measured again"),
+        (
+            &["runs", "show", "run-1", "--json", "out", "--csv", "out"],
+            "--json and --csv name the same file",
+        ),
     ] {
         let ran = place.run(args, &[2]);
         assert!(ran.stderr.contains(told), "{}", ran.stderr);

@@ -460,6 +460,19 @@ fn an_anonymised_log_is_the_same_load() {
         assert!(ran.stderr.contains("is the log itself"), "{ran:#?}");
         assert_eq!(std::fs::read_to_string(&kept).unwrap(), log);
     }
+    let over_key = [&keyed[..], &["-o", text(&key)]].concat();
+    let ran = run_with_input(&over_key, log.as_bytes()).expect(&[2]);
+    assert!(ran.stderr.contains("is the key, which would be lost"), "{ran:#?}");
+    assert_eq!(std::fs::read(&key).unwrap(), [7; 32]);
+    // what is there stays until the new one is whole
+    let shared = folder.path().join("shared.log");
+    std::fs::write(&shared, "yesterday's").unwrap();
+    let to_file = [&args[..], &["-o", text(&shared)]].concat();
+    run_with_input(&to_file, b"rubbish\n").expect(&[2]);
+    assert_eq!(std::fs::read_to_string(&shared).unwrap(), "yesterday's");
+    run_with_input(&to_file, log.as_bytes()).expect(&[0]);
+    assert_eq!(described(&std::fs::read_to_string(&shared).unwrap()), described(&log));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4, "nothing is left beside it");
     std::fs::write(&key, "short").unwrap();
     let short = run_with_input(&keyed, log.as_bytes()).expect(&[2]);
     assert!(short.stderr.contains("holds 5 bytes; a key that nobody tries out"), "{short:#?}");

@@ -15,7 +15,7 @@ fn what_cannot_be_written_is_told_before_anything_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().to_str().unwrap();
     for option in FILES {
-        for path in [format!("{folder}/gone/out"), folder.to_owned()] {
+        for path in [format!("{folder}/gone/out"), folder.to_owned(), format!("{folder}/none/")] {
             let ran = run(&["run", "-n", "1", option, &path, &server.url("/")]).expect(&[5]);
             assert!(ran.stderr.contains(&path), "{option}: {}", ran.stderr);
             assert_eq!(ran.stdout, "");

@@ -115,6 +115,13 @@ fn a_signal_during_the_first_call_ends_it() {
 
 #[test]
 fn a_second_signal_ends_at_once() {
+    // of either kind: who asks politely first sends the other one then
+    for (first, then) in [(Signal::INT, Signal::INT), (Signal::INT, Signal::TERM)] {
+        ends_at_once_by(first, then);
+    }
+}
+
+fn ends_at_once_by(first: Signal, then: Signal) {
     let site = Site::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("log");
@@ -126,8 +133,9 @@ fn a_second_signal_ends_at_once() {
     // more lines than a pipe holds
     wait_for(&site, 20_000);
     // two that come at the same instant are one to the kernel: so they come until one has worked
+    running.signal(first);
     while !running.ended() {
-        running.signal(Signal::INT);
+        running.signal(then);
     }
     assert_eq!(running.end().code, 130);
     drop(stuffed);

@@ -9,6 +9,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::UdpSocket;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -124,6 +125,49 @@ fn a_survey_is_text_a_table_and_a_page() {
     fs::write(&list, "127.0.0.1:80\nftp://x/\n").unwrap();
     let ran = run(&["survey", &path(&list)]).expect(&[2]);
     assert!(ran.stderr.contains("list: line 2: "), "{ran:#?}");
+}
+
+/// Names of files may be of no Unicode.
+#[test]
+fn a_file_may_have_any_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = Site::start(&[]);
+    let odd = |name: &str| {
+        let name = [name.as_bytes(), b"\xff"].concat();
+        folder.path().join(std::ffi::OsStr::from_bytes(&name))
+    };
+    let mut survey = program(&["survey", "--html"]);
+    survey.arg(odd("page")).arg("-").env("XDG_STATE_HOME", folder.path());
+    finish(survey, site.url("/").as_bytes()).expect(&[0]);
+    assert!(odd("page").is_file());
+    let mut torture = program(&["torture", "--no-audit", "--only", "S-01", "--out"]);
+    torture.arg(odd("evidence")).arg(site.url("/"));
+    finish(torture, b"").expect(&[0]);
+    assert!(odd("evidence").is_dir());
+}
+
+/// Nothing is visited for results that could not be written.
+#[test]
+fn what_a_survey_cannot_write_is_told_before() {
+    let site = Site::start(&[]);
+    let mut command = program(&["survey", "--no-audit", "--csv", "/nowhere/x.csv", "-"]);
+    command.stdin(Stdio::piped());
+    let ran = finish(command, site.url("/").as_bytes()).expect(&[5]);
+    assert!(ran.stderr.contains("/nowhere/x.csv"), "{ran:#?}");
+    assert_eq!(site.served().requests, 0);
+}
+
+/// The rate holds for the handshakes as well.
+#[test]
+fn handshakes_of_a_survey_keep_its_rate() {
+    let state = tempfile::tempdir().unwrap();
+    let server = TlsServer::start(&TlsOptions::default());
+    let list = format!("https://127.0.0.1:{}/\n", server.port());
+    let mut command = program(&["survey", "--rate", "2", "--json", "-", "-"]);
+    command.env("XDG_STATE_HOME", state.path()).stdin(Stdio::piped());
+    let found = finish(command, list.as_bytes()).expect(&[0]).json();
+    // two connections after the tour's, each half a second after what was before
+    assert!(found["elapsed_s"].as_f64().unwrap() >= 1.0, "{found}");
 }
 
 /// A name server that is ended when the test is over.
