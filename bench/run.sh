@@ -253,17 +253,20 @@ syscalls() { # table
 
 # Resident memory with most connections idle: each response takes a second.
 memory() {
-  local round conns rss
+  local round conns rss few
   start_null memory --delay-us 1000000; at_null; CORE=$CLI_CORE LIMIT=30
   for round in $(seq "$MEMORY_ROUNDS"); do
+    few=
     for conns in 64 5000 19000; do
       if [ $((conns + 200)) -gt "$(ulimit -n)" ]; then note "memory: $conns connections do not fit into ulimit -n $(ulimit -n)"; continue; fi
       CMD=("$LOADSTONE_BIN" run -c "$conns" -d 5s --threads 1 --cpus "$CORE" --quiet "http://$ADDR$REQ")
       metered memory "$round" "loadstone@$conns" || continue
       rss=$(awk -F'\t' -v x="loadstone@$conns" -v r="$round" '$1 == "memory" && $2 == r && $3 == x && $4 == "rss_kib" {print $5}' "$RAW")
-      # 12 MB are the start that the budget allows
-      [ "$conns" = 64 ] || figure memory "$round" "loadstone@$conns" kib_per_connection \
-        "$(awk -v r="$rss" -v c="$conns" 'BEGIN {printf "%.3f", (r - 12e6 / 1024) / c}')"
+      # what the program takes with 64 is no connection's
+      if [ "$conns" = 64 ]; then few=$rss
+      elif [ -n "$few" ]; then figure memory "$round" "loadstone@$conns" kib_per_connection \
+        "$(awk -v r="$rss" -v c="$conns" -v f="$few" 'BEGIN {printf "%.3f", (r - f) / (c - 64)}')"
+      fi
       CMD=(wrk -t1 -c"$conns" -d5s --timeout 5s "http://$ADDR$REQ")
       [ "$conns" = 19000 ] || ! command -v wrk >/dev/null || metered memory "$round" "wrk@$conns"
     done

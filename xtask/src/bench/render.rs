@@ -67,7 +67,7 @@ const METRICS: &[(&str, &str, usize)] = &[
     ("per_call", "system calls/call", 3),
     ("calls_per_s", "completed calls/s", 0),
     ("rss_kib", "peak memory KiB", 0),
-    ("kib_per_connection", "KiB/connection beyond 12 MB", 2),
+    ("kib_per_connection", "KiB/connection beyond 64", 2),
     ("late_p50_us", "late p50 µs", 0),
     ("late_p99_us", "late p99 µs", 0),
     ("late_max_us", "late max µs", 0),

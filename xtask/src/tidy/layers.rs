@@ -31,7 +31,7 @@ const PLACES: &[Place] = &[
     only("conduit", 1, &["units", "sample"]),
     only("wire", 2, &["units"]),
     only("http2", 2, &["sample"]),
-    only("hpack", 1, &[]),
+    only("hpack", 2, &[]),
     only("http3", 2, &["sample", "conduit", "hpack"]),
     only("schedule", 2, &["units", "sample"]),
     only("fileset", 2, &["units", "sample", "stats"]),

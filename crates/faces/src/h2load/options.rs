@@ -156,7 +156,7 @@ const LONG: [Long; 38] = [
 
 /// The way out of what belongs to HTTP/3.
 pub(super) const NO_HTTP3: &str =
-    "HTTP/3 is not supported here; measure HTTP/2 or HTTP/1.1, by --npn-list=h2 or --h1";
+    "HTTP/3 is not part of this face; use `loadstone run --http 3`, or --npn-list=h2 or --h1";
 
 /// # Errors
 /// How it ends: help, a version, or the first thing that is wrong.

@@ -269,7 +269,7 @@ pub(super) static LOADS: &[Setting] = &[
     Setting { name: "stages", value: "STAGES", common: true, page: "scenarios", field: STAGES, shown: |plan| plan.stages.is_some(),
         help: "Users over time: '30s:0..100, 2m:100, 10s:0'; with /s, calls per second over time", ..LOAD },
     Setting { name: "think", value: "TIME", common: true, late: true, shown: |plan| !is_open(plan) || has_session(plan), field: THINK,
-        help: "Think time after each response: 500ms, 1s..3s or exp:2s", ..LOAD },
+        help: "Think time after each response: 500ms, 1s..3s, exp:2s or lognormal:2s,0.8", ..LOAD },
     Setting { name: "session", value: "N", common: true, field: CALLS,
         bounds: &[least(1.0, "is 0: a session makes a call at least; give 1 or more")],
         help: "With --rate: sessions of N calls arrive instead of single calls", ..LOAD },
