@@ -154,17 +154,37 @@ fn spent(before: &Census, after: &Census, known: &BTreeSet<u32>) -> u64 {
     let mut spent = 0u64;
     let mut counted_before = 0u64;
     for pid in known {
-        let was = before.processes.get(pid);
-        match after.processes.get(pid) {
-            Some(is) => {
-                let was = was.filter(|was| was.started == is.started).map_or(0, sum);
-                spent = spent.saturating_add(sum(is).saturating_sub(was));
-            }
-            // it ended: its parent's `waited` grew by all of its life, what was before included
-            None => counted_before = counted_before.saturating_add(was.map_or(0, sum)),
+        let (was, is) = (before.processes.get(pid), after.processes.get(pid));
+        let lives_on = was.zip(is).is_some_and(|(was, is)| was.started == is.started);
+        let earlier = was.map_or(0, sum);
+        if lives_on {
+            spent = spent.saturating_add(is.map_or(0, sum).saturating_sub(earlier));
+            continue;
+        }
+        // who has the number of an ended process is new
+        spent = spent.saturating_add(is.map_or(0, sum));
+        // it ended: who waited for it has all of its life in `waited`, what was before included
+        if was.is_some_and(|was| is_inherited(was.parent, before, after, known)) {
+            counted_before = counted_before.saturating_add(earlier);
         }
     }
     spent.saturating_sub(counted_before)
+}
+
+/// Whether what a child of `parent` has spent is counted by somebody known who still lives: its
+/// parent, or whoever waited for the parent in turn. What a process has spent that another one waited
+/// for, such as the machine's first, is in no account of ours.
+fn is_inherited(mut parent: u32, before: &Census, after: &Census, known: &BTreeSet<u32>) -> bool {
+    // parents that were not read at one moment may form a circle
+    for _ in 0..before.processes.len() {
+        let was = before.processes.get(&parent).filter(|_| known.contains(&parent));
+        let Some(was) = was else { return false };
+        if after.processes.get(&parent).is_some_and(|is| is.started == was.started) {
+            return true;
+        }
+        parent = was.parent;
+    }
+    false
 }
 
 fn culprit(

@@ -70,6 +70,50 @@ fn children_that_come_and_go_are_their_parents() {
 }
 
 #[test]
+fn a_server_that_dies_takes_nothing_from_our_work() {
+    let server = process(1, "nginx", 100_000, 0);
+    let before = census(0, 0, &[(10, process(1, "us", 100, 0)), (20, server)]);
+    let after = census(900, 0, &[(10, process(1, "us", 800, 0))]);
+    let found = compare(&before, &after, &[10, 20], TEN_SECONDS).unwrap();
+    // 900 busy, of which 700 ours; the server's last ones nobody counts
+    assert!(near(found.cores, 0.2), "{found:?}");
+}
+
+#[test]
+fn who_waited_for_the_parent_has_the_childs_work_too() {
+    let server = |waited| process(1, "apache2", 10, waited);
+    let worker = [(21, process(20, "apache2", 40, 0)), (22, process(21, "cgi", 300, 0))];
+    let before = census(0, 0, &[&[(20, server(0))][..], &worker].concat());
+    // 22 did another 100, and its parent waited for it; 20 then waited for that
+    let after = census(150, 0, &[(20, server(440))]);
+    let found = compare(&before, &after, &[20], TEN_SECONDS).unwrap();
+    assert!(near(found.cores, 0.05), "{found:?}");
+    // all of them ended, or another process has the number of the first
+    let other = Process { started: 9, ..process(1, "other", 30, 0) };
+    for processes in [vec![], vec![(20, other)]] {
+        let found = compare(&before, &census(150, 0, &processes), &[20], TEN_SECONDS).unwrap();
+        assert!(near(found.cores, if processes.is_empty() { 0.15 } else { 0.12 }), "{found:?}");
+    }
+}
+
+#[test]
+fn who_has_an_ended_workers_number_hides_nothing() {
+    let server = |waited| process(1, "apache2", 10, waited);
+    let before = census(0, 0, &[(20, server(0)), (21, process(20, "apache2", 300, 0))]);
+    let again = Process { started: 9, ..process(20, "apache2", 50, 0) };
+    // 21 did another 100 and ended; the new one of that number has done 50
+    let after = census(250, 0, &[(20, server(400)), (21, again)]);
+    let found = compare(&before, &after, &[20], TEN_SECONDS).unwrap();
+    assert!(near(found.cores, 0.1), "{found:?}");
+}
+
+#[test]
+fn a_circle_of_parents_inherits_nothing() {
+    let before = census(0, 0, &[(1, process(2, "a", 5, 0)), (2, process(1, "b", 5, 0))]);
+    assert!(!is_inherited(1, &before, &Census::default(), &BTreeSet::from([1, 2])));
+}
+
+#[test]
 fn a_number_used_again_is_another_process() {
     let before = census(0, 0, &[(30, process(1, "old", 900, 0))]);
     let new = Process { started: 77, ..process(1, "new", 200, 0) };
