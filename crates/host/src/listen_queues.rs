@@ -108,7 +108,9 @@ fn add(mut answer: &[u8], ports: &BTreeSet<u16>, queues: &mut Queues) -> Option<
         let length = u32_at(answer, 0)? as usize;
         let kind = u16::from_ne_bytes([answer[4], answer[5]]);
         if kind == DONE {
-            return Some(true);
+            // a dump that failed ends so too, with its error as a negative number
+            let error = u32_at(answer, HEADER).unwrap_or(0).cast_signed();
+            return (error >= 0).then_some(true);
         }
         let message = answer.get(HEADER..length).filter(|_| kind != ERROR)?;
         if kind == BY_FAMILY && message.len() >= MESSAGE {
@@ -175,10 +177,11 @@ mod tests {
         bytes
     }
 
-    fn end(kind: u16) -> Vec<u8> {
+    fn end(kind: u16, error: i32) -> Vec<u8> {
         let mut bytes = 20_u32.to_ne_bytes().to_vec();
         bytes.extend(kind.to_ne_bytes());
-        bytes.resize(20, 0);
+        bytes.resize(HEADER, 0);
+        bytes.extend(error.to_ne_bytes());
         bytes
     }
 
@@ -193,10 +196,11 @@ mod tests {
             socket(SYN_RECEIVED, 80, 0, 0),
         ];
         assert_eq!(add(&sockets.concat(), &ports, &mut queues), Some(false));
-        assert_eq!(add(&end(DONE), &ports, &mut queues), Some(true));
+        assert_eq!(add(&end(DONE, 0), &ports, &mut queues), Some(true));
         assert_eq!(queues, Queues { accept: 7, accept_max: 256, half_open: 1 });
-        // refused, cut short, lengths that lie
-        assert_eq!(add(&end(ERROR), &ports, &mut queues), None);
+        // refused, failed (ENOENT: the kernel has no inet_diag), cut short, lengths that lie
+        assert_eq!(add(&end(ERROR, 0), &ports, &mut queues), None);
+        assert_eq!(add(&end(DONE, -2), &ports, &mut queues), None);
         for length in [0_u32, 5, 15, 4_000, u32::MAX] {
             let mut liar = socket(LISTEN, 80, 1, 1);
             liar[..4].copy_from_slice(&length.to_ne_bytes());
