@@ -7,7 +7,9 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-const PAGE: usize = 4_096;
+/// The ring of buffers begins with a page (io_uring_register(2)), or the kernel says EINVAL. Machines of
+/// ARM and POWER have pages of 16 and of 64 KiB; what begins with a large one begins with a small one too.
+const PAGE_MAX: usize = 65_536;
 
 /// Memory that is zero at first.
 pub(crate) struct Region {
@@ -76,7 +78,7 @@ impl BufferRing {
         assert!(count.is_power_of_two(), "the kernel takes powers of two");
         let count = usize::from(count);
         let bytes = Region::new(count * size, 1);
-        let entries = Region::new(count * size_of::<BufRingEntry>(), PAGE);
+        let entries = Region::new(count * size_of::<BufRingEntry>(), PAGE_MAX);
         BufferRing { bytes, entries, size, posted: vec![false; count].into_boxed_slice(), tail: 0 }
     }
 
@@ -133,5 +135,18 @@ impl BufferRing {
         // SAFETY: the buffer lies in the region, whose bytes were all set at its making, and is not with
         // the kernel; giving it away needs this exclusively
         unsafe { std::slice::from_raw_parts(self.bytes.place(usize::from(id) * self.size), length) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_begin_with_a_page_of_any_machine() {
+        // kept, so that each has a place of its own
+        let rings: Vec<BufferRing> = (0..8).map(|_| BufferRing::new(2, 64)).collect();
+        let places: Vec<u64> = rings.iter().map(BufferRing::entries).collect();
+        assert!(places.iter().all(|place| place % (64 << 10) == 0), "{places:x?}");
     }
 }
