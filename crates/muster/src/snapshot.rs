@@ -97,6 +97,9 @@ impl Packed for Hist {
         let mut sum: u64 = read(from)?;
         self.record_n(Nanos::ZERO, sum);
         let rows = from.count()?;
+        if rows > 0 {
+            from.count_histogram()?;
+        }
         let mut at = 0_u64;
         for row in 0..rows {
             let (gap, count): (u64, u64) = read(from)?;
@@ -230,10 +233,33 @@ fn bounded(counts: &Counts) -> Result<(), Unreadable> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::HISTOGRAMS_MAX;
     use proptest::prelude::*;
 
     fn hist(values: &[(u64, u64)]) -> Hist {
         Hist::from_buckets(values.iter().map(|(value, count)| (Nanos(*value), *count)))
+    }
+
+    #[test]
+    fn histograms_that_take_memory_are_bounded() {
+        let pack = |rows: Vec<Hist>| {
+            let mut bytes = Vec::new();
+            rows.pack(&mut bytes);
+            bytes
+        };
+        let some = hist(&[(700, 2)]);
+        let two = pack(vec![some.clone(), some.clone()]);
+        assert_eq!(two.len(), 9, "a few bytes each");
+        // zeros alone take no memory
+        let one = pack(vec![hist(&[(0, 9)]), some, Hist::new()]);
+        let left = |histograms: usize, bytes: &[u8]| {
+            let mut from = Reader::new(bytes);
+            (histograms..HISTOGRAMS_MAX).try_for_each(|_| from.count_histogram()).unwrap();
+            read::<Vec<Hist>>(&mut from).map(|rows| rows.len())
+        };
+        assert_eq!((left(2, &two), left(1, &one)), (Ok(2), Ok(3)));
+        let refused = Err(Unreadable("more histograms than a run has"));
+        assert_eq!((left(1, &two), left(0, &one)), (refused.clone(), refused));
     }
 
     fn again(hist: &Hist) -> Hist {
