@@ -16,6 +16,7 @@ pub mod listener;
 pub mod lives;
 mod pidfd;
 pub mod proc;
+mod quota;
 mod resolve;
 pub mod state;
 pub mod sut;

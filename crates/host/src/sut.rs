@@ -4,6 +4,7 @@
 use crate::foreign::pids;
 use crate::listen_queues::{self, Queues};
 use crate::proc::{self, Process};
+use crate::quota;
 use sample::{SutRow, SutSeries};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -73,7 +74,7 @@ impl SutReader {
         let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
         SutSeries {
             name: format!("{} (pid {pid}{others})", crate::process_name(pid)),
-            cores: crate::cores_of(pid).len() as f64,
+            cores: usable_cores(pid),
             memory_max: proc::memory(&memory).unwrap_or(0),
             descriptors_max: descriptors_max(&limits).unwrap_or(0),
             accept_queue_max: self.queues().accept_max,
@@ -102,6 +103,13 @@ impl SutReader {
             ..figures(&self.family)
         })
     }
+}
+
+/// Cores that a process may use: those that it may run on, or what the CPU quota of its control groups
+/// comes to where that is less. 0: not known.
+fn usable_cores(pid: u32) -> f64 {
+    let cores = crate::cores_of(pid).len() as f64;
+    quota::cpu_quota(pid).map_or(cores, |quota| quota.min(cores))
 }
 
 /// What these processes have spent and hold, together.
@@ -319,7 +327,7 @@ mod tests {
         let reading = reader.read().unwrap();
         assert!(reading.memory_bytes > 0 && reading.threads > 0 && reading.descriptors > 0);
         let series = reader.series();
-        assert!(series.name.contains("pid") && series.cores >= 1.0 && series.descriptors_max > 0);
+        assert!(series.name.contains("pid") && series.cores > 0.0 && series.descriptors_max > 0);
         let gone = WatchedServer { pid: u32::MAX, addresses: Vec::new() };
         assert!(SutReader::new(gone).unwrap_err().contains("no process"));
     }

@@ -5,7 +5,8 @@
 pub struct SutSeries {
     /// Who: `nginx (pid 71 and 2 more)`, or the node exporter's URL.
     pub name: String,
-    /// Cores that it may run on.
+    /// Cores that it may use: those that it may run on, or what its container's CPU quota comes to where
+    /// that is less.
     pub cores: f64,
     /// Main memory of its machine, in bytes.
     pub memory_max: u64,

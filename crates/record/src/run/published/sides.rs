@@ -45,7 +45,7 @@ impl ClientRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SutRecord {
     pub name: String,
-    /// Cores that it may run on.
+    /// Cores that it may use: those that it may run on, or what its container's CPU quota comes to where that is less.
     #[schemars(range(min = 0.0))]
     pub cores: f64,
     /// Main memory of its machine; 0: not known.
