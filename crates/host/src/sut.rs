@@ -31,7 +31,8 @@ pub struct SutReading {
     pub half_open: u64,
 }
 
-/// Readings between two looks for processes that have come.
+/// Readings between two looks for processes that have come, at most. A look reads a file of each process of
+/// the machine, so there is one only where the machine has started something, if it tells.
 const FAMILY_EVERY: u32 = 5;
 /// Processes of one server that are read; a server with more is read in part.
 const FAMILY_MAX: usize = 2_000;
@@ -44,6 +45,9 @@ pub struct SutReader {
     server: WatchedServer,
     ports: BTreeSet<u16>,
     family: Vec<u32>,
+    /// What the machine had started last before the family was looked at.
+    newest: Option<u32>,
+    /// Readings since then.
     age: u32,
 }
 
@@ -57,10 +61,12 @@ impl SutReader {
                 "there is no process {pid} on this machine (see `ps`), or /proc hides it"
             ));
         }
+        let newest = newest();
         Ok(SutReader {
             family: family(pid),
             ports: server.addresses.iter().map(SocketAddr::port).collect(),
             server,
+            newest,
             age: 0,
         })
     }
@@ -83,18 +89,26 @@ impl SutReader {
         }
     }
 
+    /// Looks for processes that have come since the last reading: what one has spent until it is seen first
+    /// goes into one row.
+    fn look(&mut self) {
+        let newest = newest();
+        if newest.is_none() || newest != self.newest || self.age >= FAMILY_EVERY {
+            self.family = family(self.server.pid);
+            self.newest = newest;
+            self.age = 0;
+        }
+        self.age += 1;
+    }
+
     fn queues(&self) -> Queues {
         listen_queues::queues(self.server.pid, &self.ports)
     }
 
     /// The figures now; `None` when the server is gone.
     pub fn read(&mut self) -> Option<SutReading> {
-        if self.age >= FAMILY_EVERY {
-            self.family = family(self.server.pid);
-            self.age = 0;
-        }
-        self.age += 1;
         read(self.server.pid, "stat")?;
+        self.look();
         let queues = self.queues();
         Some(SutReading {
             listen_overflows: counter(self.server.pid, "ListenOverflows"),
@@ -103,6 +117,17 @@ impl SutReader {
             ..figures(&self.family)
         })
     }
+}
+
+/// The number that this machine gave to a process or a thread last.
+fn newest() -> Option<u32> {
+    newest_number(&std::fs::read_to_string("/proc/loadavg").ok()?)
+}
+
+/// The last field of /proc/loadavg; 0 where it is made up.
+fn newest_number(loadavg: &str) -> Option<u32> {
+    let number = loadavg.split_ascii_whitespace().nth(4)?.parse().ok();
+    number.filter(|number| *number > 0)
 }
 
 /// Cores that a process may use: those that it may run on, or what the CPU quota of its control groups
@@ -301,6 +326,8 @@ mod tests {
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t3\n";
         assert_eq!(context_switches(status), 10);
         assert_eq!((resident("100 42 7"), resident("x")), (Some(42), None));
+        assert_eq!(newest_number("0.20 0.18 0.12 1/80 11206\n"), Some(11_206));
+        assert_eq!(["0.00 0.00 0.00 0/0 0\n", "", "1 2 3 4 x"].map(newest_number), [None; 3]);
     }
 
     #[test]
@@ -317,6 +344,18 @@ mod tests {
         assert_eq!((memory, reading.memory_bytes), (8_000_000_000, 5_000_000_000));
         assert_eq!((reading.descriptors, reading.listen_overflows), (1_234, 9));
         assert_eq!(node_exporter("<html>no metrics</html>"), None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_child_is_in_the_next_reading() {
+        let server = WatchedServer { pid: std::process::id(), addresses: Vec::new() };
+        let mut reader = SutReader::new(server).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let reading = reader.read();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(reading.is_some() && reader.family.contains(&child.id()), "{reader:?}");
     }
 
     #[test]
