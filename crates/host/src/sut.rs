@@ -44,6 +44,8 @@ const THREADS_MAX: usize = 2_000;
 pub struct SutReader {
     server: WatchedServer,
     ports: BTreeSet<u16>,
+    /// When the server started: another process may have its number later.
+    started: u64,
     family: Vec<u32>,
     /// What the machine had started last before the family was looked at.
     newest: Option<u32>,
@@ -56,9 +58,16 @@ impl SutReader {
     /// No such process, or one whose files may not be read: a sentence with the way out.
     pub fn new(server: WatchedServer) -> Result<SutReader, String> {
         let pid = server.pid;
-        if read(pid, "stat").is_none() {
+        let Some(process) = stat(pid) else {
             return Err(format!(
                 "there is no process {pid} on this machine (see `ps`), or /proc hides it"
+            ));
+        };
+        if has_ended(pid, &process) {
+            return Err(format!(
+                "process {pid} ({}) has ended, and its parent has not waited for it: give the \
+                 number of one that runs (see `ps`)",
+                process.name
             ));
         }
         let newest = newest();
@@ -66,6 +75,7 @@ impl SutReader {
             family: family(pid),
             ports: server.addresses.iter().map(SocketAddr::port).collect(),
             server,
+            started: process.started,
             newest,
             age: 0,
         })
@@ -105,9 +115,10 @@ impl SutReader {
         listen_queues::queues(self.server.pid, &self.ports)
     }
 
-    /// The figures now; `None` when the server is gone.
+    /// The figures now; `None` when the server is gone, whoever has its number or has yet to wait for it.
     pub fn read(&mut self) -> Option<SutReading> {
-        read(self.server.pid, "stat")?;
+        let pid = self.server.pid;
+        stat(pid).filter(|now| now.started == self.started && !has_ended(pid, now))?;
         self.look();
         let queues = self.queues();
         Some(SutReading {
@@ -144,9 +155,7 @@ pub(crate) fn figures(pids: &[u32]) -> SutReading {
     let mut reading = SutReading::default();
     let mut threads_left = THREADS_MAX;
     for pid in pids {
-        let Some(process) = read(*pid, "stat").and_then(|text| proc::process(&text)) else {
-            continue;
-        };
+        let Some(process) = stat(*pid) else { continue };
         // children that ended between two readings are in their parent's account
         reading.cpu_s += (process.ticks + process.waited) as f64 / ticks_per_s;
         let pages = read(*pid, "statm").and_then(|text| resident(&text)).unwrap_or(0);
@@ -181,12 +190,26 @@ fn read(pid: u32, file: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+fn stat(pid: u32) -> Option<Process> {
+    proc::process(&read(pid, "stat")?)
+}
+
+/// Whether the process of which this was read has ended. A first thread that has ended alone is shown as
+/// one of a process that has, while others go on.
+fn has_ended(pid: u32, process: &Process) -> bool {
+    process.is_over() && tasks(pid).nth(1).is_none()
+}
+
+/// The threads of a process, by number.
+fn tasks(pid: u32) -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
 /// A process and its descendants, by number.
 pub(crate) fn family(root: u32) -> Vec<u32> {
-    let known: BTreeMap<u32, Process> = pids()
-        .into_iter()
-        .filter_map(|pid| Some((pid, proc::process(&read(pid, "stat")?)?)))
-        .collect();
+    let known: BTreeMap<u32, Process> =
+        pids().into_iter().filter_map(|pid| Some((pid, stat(pid)?))).collect();
     let mut found = BTreeSet::from([root]);
     loop {
         let more: Vec<u32> = known
@@ -356,6 +379,33 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(reading.is_some() && reader.family.contains(&child.id()), "{reader:?}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn an_ended_server_is_gone_before_it_is_waited_for() {
+        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let server = WatchedServer { pid: child.id(), addresses: Vec::new() };
+        let mut reader = SutReader::new(server.clone()).unwrap();
+        let alive = reader.read();
+        child.kill().unwrap();
+        // it has ended, and stays a zombie
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(Pid::from_child(&child)), ended).unwrap();
+        let told = (reader.read(), SutReader::new(server).unwrap_err());
+        child.wait().unwrap();
+        assert!(alive.is_some() && told.0.is_none(), "{told:?}");
+        assert!(told.1.contains("has ended"), "{told:?}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn who_has_the_servers_number_is_not_the_server() {
+        let server = WatchedServer { pid: std::process::id(), addresses: Vec::new() };
+        let mut reader = SutReader::new(server).unwrap();
+        reader.started += 1;
+        assert_eq!(reader.read(), None);
     }
 
     #[test]
