@@ -25,6 +25,8 @@ pub struct SutReading {
     pub memory_bytes: u64,
     pub threads: u64,
     pub descriptors: u64,
+    /// Context switches so far. What a thread of a process did between the last reading that saw it and its
+    /// end is not among them.
     pub switches: u64,
     pub listen_overflows: u64,
     pub accept_queue: u64,
@@ -51,6 +53,7 @@ pub struct SutReader {
     newest: Option<u32>,
     /// Readings since then.
     age: u32,
+    switches: SwitchCount,
 }
 
 impl SutReader {
@@ -78,6 +81,7 @@ impl SutReader {
             started: process.started,
             newest,
             age: 0,
+            switches: SwitchCount::default(),
         })
     }
 
@@ -120,11 +124,13 @@ impl SutReader {
         let pid = self.server.pid;
         stat(pid).filter(|now| now.started == self.started && !has_ended(pid, now))?;
         self.look();
+        self.switches.add(switch_counts(&self.family));
         let queues = self.queues();
         Some(SutReading {
             listen_overflows: counter(self.server.pid, "ListenOverflows"),
             accept_queue: queues.accept,
             half_open: queues.half_open,
+            switches: self.switches.total,
             ..figures(&self.family)
         })
     }
@@ -148,12 +154,38 @@ fn usable_cores(pid: u32) -> f64 {
     quota::cpu_quota(pid).map_or(cores, |quota| quota.min(cores))
 }
 
-/// What these processes have spent and hold, together.
+/// Context switches, summed over threads that come and go.
+#[derive(Debug, Default)]
+struct SwitchCount {
+    /// What each thread, by numbers of its process and its own, had when it was read last.
+    last: BTreeMap<(u32, u32), u64>,
+    total: u64,
+}
+
+impl SwitchCount {
+    /// Adds what threads have done since the last reading, all that new ones have done, and nothing for
+    /// those that have ended. The first reading is where the count begins.
+    fn add(&mut self, now: BTreeMap<(u32, u32), u64>) {
+        // where more threads are there than are read, one that is read now may be old
+        let all_were_read = self.last.len() < THREADS_MAX;
+        for (thread, count) in &now {
+            let before = match self.last.get(thread) {
+                Some(before) if before <= count => *before,
+                None if !all_were_read => *count,
+                // new, or new with the number of one that has ended
+                _ => 0,
+            };
+            self.total = self.total.saturating_add(count - before);
+        }
+        self.last = now;
+    }
+}
+
+/// What these processes have spent and hold, together; context switches left out.
 pub(crate) fn figures(pids: &[u32]) -> SutReading {
     let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
     let page = rustix::param::page_size() as u64;
     let mut reading = SutReading::default();
-    let mut threads_left = THREADS_MAX;
     for pid in pids {
         let Some(process) = stat(*pid) else { continue };
         // children that ended between two readings are in their parent's account
@@ -162,9 +194,7 @@ pub(crate) fn figures(pids: &[u32]) -> SutReading {
         reading.memory_bytes += pages * page;
         reading.descriptors += std::fs::read_dir(format!("/proc/{pid}/fd"))
             .map_or(0, |entries| entries.count() as u64);
-        let (threads, switches) = threads(*pid, &mut threads_left);
-        reading.threads += threads;
-        reading.switches += switches;
+        reading.threads += tasks(*pid).count() as u64;
     }
     reading
 }
@@ -224,19 +254,14 @@ pub(crate) fn family(root: u32) -> Vec<u32> {
     }
 }
 
-/// Threads of a process, and their context switches, of as many as may still be read.
-fn threads(pid: u32, left: &mut usize) -> (u64, u64) {
-    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return (0, 0) };
-    let (mut count, mut switches) = (0, 0);
-    for entry in entries.flatten() {
-        count += 1;
-        if *left > 0 {
-            *left -= 1;
-            let status = std::fs::read_to_string(entry.path().join("status")).unwrap_or_default();
-            switches += context_switches(&status);
-        }
-    }
-    (count, switches)
+/// Context switches of the threads of these processes, of as many as are read.
+fn switch_counts(pids: &[u32]) -> BTreeMap<(u32, u32), u64> {
+    let threads = pids.iter().flat_map(|pid| tasks(*pid).map(move |task| (*pid, task)));
+    let counted = threads.filter_map(|(pid, task)| {
+        let status = read(pid, &format!("task/{task}/status"))?;
+        Some(((pid, task), context_switches(&status)))
+    });
+    counted.take(THREADS_MAX).collect()
 }
 
 /// Both kinds of context switches of /proc/PID/task/TID/status.
@@ -335,6 +360,34 @@ mod tests {
         let row = row(&before, &after, 2.0, 3.0);
         assert!((row.cpu_cores - 0.75).abs() < 1e-9 && (row.switches_per_s - 300.0).abs() < 1e-9);
         assert_eq!((row.listen_overflows, row.at_s), (3, 3.0));
+    }
+
+    #[test]
+    fn context_switches_go_on_when_threads_end() {
+        let counts = |counts: &[((u32, u32), u64)]| counts.iter().copied().collect();
+        let mut switches = SwitchCount::default();
+        switches.add(counts(&[((1, 1), 100), ((1, 2), 9_000)]));
+        let begin = switches.total;
+        let mut then = |now: &[((u32, u32), u64)]| {
+            switches.add(counts(now));
+            switches.total - begin
+        };
+        assert_eq!(then(&[((1, 1), 150), ((1, 2), 9_001)]), 51);
+        // a thread ends, another begins, a process comes
+        assert_eq!(then(&[((1, 1), 160), ((1, 3), 7), ((5, 5), 2)]), 70);
+        // a number that is used again
+        assert_eq!(then(&[((1, 1), 160), ((1, 3), 4)]), 74);
+        assert_eq!(then(&[]), 74);
+    }
+
+    #[test]
+    fn threads_beyond_the_bound_are_no_new_ones() {
+        let many = |first: u32| (first..).map(|task| ((1, task), 10)).take(THREADS_MAX).collect();
+        let mut switches = SwitchCount::default();
+        switches.add(many(1));
+        let begin = switches.total;
+        switches.add(many(2));
+        assert_eq!(switches.total, begin);
     }
 
     #[test]
