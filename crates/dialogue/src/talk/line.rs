@@ -14,8 +14,9 @@ use conduit::{Close, Io, IoError, OpenOptions, Slot, TlsFactory, TlsSession};
 use sample::FailureClass;
 use units::Nanos;
 
-/// Bytes taken off a socket at a time.
+/// Bytes taken off a socket at a time, and how often that is done in one turn.
 const READ_SIZE: usize = 64 << 10;
+const READS_MAX: usize = 16;
 /// HTTP/3: after so long without a word what was said is taken as read.
 const QUIET: Nanos = Nanos::from_millis(200);
 /// Bytes that are made ready to go out at a time.
@@ -65,6 +66,8 @@ pub(super) struct Conversation {
     paused_until: Option<Nanos>,
     mark: Option<Mark>,
     reading: bool,
+    /// There may be more to read, of which no event will tell.
+    more: bool,
     session: Option<Box<dyn TlsSession>>,
     replies: Replies,
     before_follow_up: Option<usize>,
@@ -111,6 +114,7 @@ impl Conversation {
             paused_until: None,
             mark: None,
             reading: true,
+            more: false,
             session: None,
             replies: match script.spoken {
                 Spoken::Http1 => Replies::new(&script.methods),
@@ -145,8 +149,9 @@ impl Conversation {
         let end = self.held_until.map_or(end, |until| until.min(end));
         let end = self.raw_talk.as_ref().map_or(end, |raw| raw.due().min(end));
         match self.stage {
-            LinePhase::Talking if self.prompted => Nanos::ZERO,
             LinePhase::Waiting => self.script.start,
+            _ if self.more => Nanos::ZERO,
+            LinePhase::Talking if self.prompted => Nanos::ZERO,
             LinePhase::Talking => self.paused_until.map_or(end, |until| until.min(end)),
             LinePhase::Listening => self.settled_at().map_or(end, |at| at.min(end)),
             LinePhase::Connecting | LinePhase::Handshake => end,
@@ -242,6 +247,9 @@ impl Conversation {
         }
         if self.script.is_raw() {
             return self.go_on_raw(now);
+        }
+        if self.more {
+            return self.ready(io, slot, governor);
         }
         self.go_on(io, slot, governor);
     }
@@ -616,10 +624,15 @@ impl Conversation {
         self.held_until = Some(at);
     }
 
-    /// Reads until there is nothing more.
+    /// Reads until there is nothing more, or [`READS_MAX`] times: a server may send without end, and deadlines,
+    /// orders to stop and other conversations are looked at before the next turn reads on.
     fn listen(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+        self.more = false;
         let mut buffer = vec![0; READ_SIZE];
-        while self.reading && self.stage != LinePhase::Over {
+        for _ in 0..READS_MAX {
+            if !self.reading || self.stage == LinePhase::Over {
+                return;
+            }
             match io.read(slot, &mut buffer) {
                 Ok(0) => return self.ended(io.now(), None),
                 Ok(count) => self.hear(&buffer[..count], io, slot, governor),
@@ -629,6 +642,7 @@ impl Conversation {
                 }
             }
         }
+        self.more = true;
     }
 
     /// Reads once, `most` bytes at most.
@@ -801,3 +815,6 @@ impl Conversation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Conversations with servers that send without end, in virtual time.
+
+use super::*;
+use crate::governor::{Bounds, Stop};
+use crate::talk::{All, Conversations, play};
+use conduit::{Peer, Ready};
+use sample::SocketFacts;
+
+/// A server that takes everything and sends without end. Each look at the clock takes a millisecond, and what can
+/// be read is told once.
+#[derive(Default)]
+struct Torrent {
+    now: Nanos,
+    untold: Vec<Slot>,
+    reads: u32,
+}
+
+impl Io for Torrent {
+    fn now(&mut self) -> Nanos {
+        self.now += Nanos::from_millis(1);
+        self.now
+    }
+    fn open(&mut self, slot: Slot, _: &Peer, _: &OpenOptions) -> Result<(), IoError> {
+        self.untold.push(slot);
+        Ok(())
+    }
+    fn write(&mut self, _: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        Ok(bytes.len())
+    }
+    fn read(&mut self, _: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        self.reads += 1;
+        assert!(self.reads < 5_000, "nobody looks at the time");
+        buffer.fill(b'x');
+        Ok(buffer.len())
+    }
+    fn close(&mut self, _: Slot, _: Close) {}
+    fn shut(&mut self, _: Slot) {}
+    fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
+        None
+    }
+    fn wait(&mut self, _: Nanos, ready: &mut Vec<Ready>) {
+        let told = |slot| Ready { slot, readable: true, writable: false, ended: false };
+        *ready = self.untold.drain(..).map(told).collect();
+    }
+}
+
+/// How two conversations with it end; the user's wish comes with this wait.
+fn ends(governor: &mut Governor, wish: Option<u32>) -> Vec<TalkEnd> {
+    let request = Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
+    let script = TalkScript { deadline: Nanos::from_millis(500), ..TalkScript::of(vec![request]) };
+    let (mut io, mut waits) = (Torrent::default(), 0);
+    let mut all = All::new(vec![script.clone(), script]);
+    let mut stage = Conversations::new(None, governor);
+    play(&mut io, &mut stage, &mut all, &mut |io, until, governor| {
+        waits += 1;
+        if wish == Some(waits) {
+            governor.stop(Stop::Interrupted);
+        }
+        let mut ready = Vec::new();
+        io.wait(until, &mut ready);
+        ready
+    });
+    drop(stage);
+    all.into_talks().iter().map(|talk| talk.end).collect()
+}
+
+#[test]
+fn a_server_that_sends_without_end_is_left_in_time() {
+    assert_eq!(ends(&mut Governor::unbounded(), None), [TalkEnd::Silent; 2]);
+}
+
+#[test]
+fn a_wish_is_heard_while_a_server_sends_without_end() {
+    assert_eq!(ends(&mut Governor::unbounded(), Some(3)), [TalkEnd::Ours; 2]);
+}
+
+#[test]
+fn a_case_is_over_while_a_server_sends_without_end() {
+    let bounds = Bounds {
+        connections_max: 100,
+        opens_max: 100,
+        requests_max: None,
+        bytes_max: None,
+        message_max: 1 << 20,
+        case_max: Nanos::from_millis(100),
+        run_max: None,
+        lost_max: None,
+    };
+    let mut governor = Governor::new(bounds, Vec::new(), true);
+    governor.begin_case();
+    assert_eq!(ends(&mut governor, None), [TalkEnd::Bounded; 2]);
+}
