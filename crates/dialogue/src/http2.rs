@@ -5,8 +5,8 @@ mod block;
 mod read;
 pub mod write;
 
-pub(crate) use read::Got;
 pub use read::{FRAMES_MAX, FrameReader, FrameSeen};
+pub(crate) use read::{Got, OWED_MAX};
 
 /// What is said on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -21,6 +21,8 @@ pub const FRAMES_MAX: usize = 4_096;
 const DATA_KEPT: usize = 8;
 /// Bytes of a frame's payload that are kept.
 const PAYLOAD_KEPT: usize = 64;
+/// Bytes of acknowledgements that are kept for a peer that does not read them; it goes without further ones.
+pub(crate) const OWED_MAX: usize = 1 << 20;
 /// No frame to us is longer: we permit the least that may be (RFC 9113 section 4.2).
 const FRAME_MAX: u32 = 16_384;
 /// What our SETTINGS permit, since they do not speak of it (RFC 9113 section 6.5.2).
@@ -276,11 +278,17 @@ impl FrameReader {
                 block.bytes.extend_from_slice(payload);
                 self.end_block(flags, got)?;
             }
-            SETTINGS if flags & ACK == 0 => self.owed.extend(write::settings_ack()),
-            PING if flags & ACK == 0 => self.owed.extend(write::frame(PING, ACK, 0, payload)),
+            SETTINGS if flags & ACK == 0 => self.owe(&write::settings_ack()),
+            PING if flags & ACK == 0 => self.owe(&write::frame(PING, ACK, 0, payload)),
             _ => {}
         }
         Ok(())
+    }
+
+    fn owe(&mut self, acknowledgement: &[u8]) {
+        if self.owed.len() + acknowledgement.len() <= OWED_MAX {
+            self.owed.extend_from_slice(acknowledgement);
+        }
     }
 
     fn note(&mut self, frame: FrameSeen) {

@@ -5,11 +5,12 @@ mod raw;
 use super::{EVENTS_MAX, Move, RECEIVED_MAX, Standing, Talk, TalkEnd, TalkEvent, TalkScript, What};
 use crate::governor::{Admission, Governor, Leave, Requests};
 use crate::hello::{HANDSHAKE, Hello, name_of};
-use crate::http2::{FOLLOW_UP, FrameReader, Spoken};
+use crate::http2::{FOLLOW_UP, FrameReader, OWED_MAX, Spoken};
 use crate::http3;
 use crate::packets::PacketTalk;
 use crate::replies::Replies;
 use crate::talk::Awaited;
+use crate::text::TEXT_MAX;
 use conduit::{Close, Io, IoError, OpenOptions, Slot, TlsFactory, TlsSession};
 use sample::FailureClass;
 use units::Nanos;
@@ -19,6 +20,8 @@ const READ_SIZE: usize = 64 << 10;
 const READS_MAX: usize = 16;
 /// HTTP/3: after so long without a word what was said is taken as read.
 const QUIET: Nanos = Nanos::from_millis(200);
+/// Bytes that wait to go out: a step's, and what is owed behind them.
+const SAID_MAX: usize = TEXT_MAX + OWED_MAX;
 /// Bytes that are made ready to go out at a time.
 const PIECE_SIZE: usize = 256 << 10;
 
@@ -705,8 +708,9 @@ impl Conversation {
         }
         let Some(frames) = &mut self.replies.frames else { return };
         let owed = frames.owed();
-        // over HTTP/3 the steps say whether anything is owed
-        if matches!(self.script.spoken, Spoken::Http2 | Spoken::Http3) {
+        // over HTTP/3 the steps say whether anything is owed; who asks without reading goes without
+        let fits = self.plain.len() + owed.len() <= SAID_MAX;
+        if fits && matches!(self.script.spoken, Spoken::Http2 | Spoken::Http3) {
             self.plain.extend(owed);
         }
     }

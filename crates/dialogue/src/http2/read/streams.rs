@@ -275,7 +275,7 @@ impl FrameReader {
         }
         let owed = read.table.owed();
         if !owed.is_empty() {
-            self.owed.extend(write::on(DECODER_STREAM, &owed, false));
+            self.owe(&write::on(DECODER_STREAM, &owed, false));
         }
     }
 

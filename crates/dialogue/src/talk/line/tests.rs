@@ -90,3 +90,21 @@ fn a_case_is_over_while_a_server_sends_without_end() {
     governor.begin_case();
     assert_eq!(ends(&mut governor, None), [TalkEnd::Bounded; 2]);
 }
+
+#[test]
+fn what_is_owed_to_who_does_not_read_is_bounded() {
+    use crate::http2::{OCTETS, PING, SETTINGS, write};
+    let ping = write::frame(PING, 0, 0, &OCTETS);
+    let flood = [write::frame(SETTINGS, 0, 0, &[]), ping.repeat(130_000)].concat();
+    assert!(flood.len() > 2 * OWED_MAX);
+    // nothing is said yet; the longest step is, and none of it has gone out
+    for (step, plain) in [(0, 0), (1, TEXT_MAX)] {
+        let script = TalkScript { spoken: Spoken::Http2, ..TalkScript::of(Vec::new()) };
+        let mut talk = Conversation::new(script, Nanos::ZERO);
+        (talk.step, talk.plain) = (step, vec![0; plain]);
+        flood.chunks(READ_SIZE).for_each(|piece| talk.understand(piece));
+        let kept = talk.replies.frames.as_mut().unwrap().owed().len();
+        let owed = talk.plain.len() - plain + kept;
+        assert!((OWED_MAX / 2..=OWED_MAX).contains(&owed), "step {step}: {owed} bytes");
+    }
+}
