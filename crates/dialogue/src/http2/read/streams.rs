@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// The flag of a kept RST_STREAM that was STOP_SENDING.
 pub(super) const STOPPED: u8 = 1;
-/// A kept GOAWAY of HTTP/3, which has no code and is no error.
+/// A kept GOAWAY of HTTP/3, which has no code and is no error: the first of our marks, the last is [`packets::FRAME`].
 const PARTING: u8 = 0x70;
 /// Streams that are read; more are passed over.
 const STREAMS_MAX: usize = 20_000;
@@ -57,6 +57,19 @@ fn kept(stream: u64, follow_up: Option<u64>) -> u32 {
         return FOLLOW_UP;
     }
     u32::try_from(stream).unwrap_or(u32::MAX) & !OVER_QUIC
+}
+
+/// The type by which a frame is kept. One without a meaning of its own here must not pass for another: CANCEL_PUSH
+/// has the number of RST_STREAM, and a frame of unknown type, which has to be ignored (RFC 9114 section 9), may have
+/// that of a mark of ours.
+fn kept_kind(kind: u64) -> u8 {
+    match (kind, u8::try_from(kind)) {
+        (http3::HEADERS, _) => HEADERS,
+        (http3::SETTINGS, _) => SETTINGS,
+        (http3::GOAWAY, _) => PARTING,
+        (_, Ok(RST_STREAM | PARTING..=packets::FRAME) | Err(_)) => u8::MAX,
+        (_, Ok(other)) => other,
+    }
 }
 
 /// A code in the 32 bits that are kept.
@@ -323,13 +336,8 @@ impl FrameReader {
             stream.waits = true;
             return Ok(None);
         }
-        let kept_kind = match kind {
-            http3::HEADERS => HEADERS,
-            http3::SETTINGS => SETTINGS,
-            http3::GOAWAY => PARTING,
-            other => u8::try_from(other).unwrap_or(u8::MAX),
-        };
-        self.note_frame(kept_kind, number, length, &payload[..payload.len().min(PAYLOAD_KEPT)]);
+        let seen = &payload[..payload.len().min(PAYLOAD_KEPT)];
+        self.note_frame(kept_kind(kind), number, length, seen);
         match section {
             Some(SectionRead::Fields(fields)) => self.fields(number, &fields, got)?,
             Some(SectionRead::Unreadable(why)) => return Err(why.to_owned()),

@@ -136,3 +136,20 @@ fn pieces_of_streams_are_read() {
         }
     }
 }
+
+/// CANCEL_PUSH (RFC 9114 section 7.2.3) has the number of HTTP/2's RST_STREAM, unknown types may have those of our marks.
+#[test]
+fn frames_of_http3_pass_for_no_others() {
+    use crate::http3::write;
+    let settings = write::frame(4, &[]);
+    let others =
+        [0x3, 0x70, 0x71, 0x72, 0x73, 0x1_0003].map(|kind| write::frame(kind, b"\x80\x01\x01\x0c"));
+    let control = write::on(3, &[&b"\0"[..], &settings, &others.concat()].concat(), false);
+    let mut replies = Replies::http3(None, TablePermit::default());
+    replies.take(&control);
+    let frames = replies.frames.unwrap();
+    assert_eq!((frames.resets(), frames.goodbye(), replies.junk), (0, false, None));
+    let kinds: Vec<u8> = frames.frames.iter().map(|frame| frame.kind).collect();
+    assert_eq!(kinds, [SETTINGS, 255, 255, 255, 255, 255, 255]);
+    assert_eq!(datagrams::sums(&frames.frames), (0, 0));
+}
