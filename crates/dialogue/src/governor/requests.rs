@@ -190,7 +190,9 @@ impl FramesSaid {
                 continue;
             }
             let rest = &bytes[at..];
-            if self.head.is_empty() && rest.get(3) == Some(&HEADERS) {
+            // the head may come in pieces: what is behind its length tells the type
+            let kind = 3_usize.checked_sub(self.head.len()).and_then(|at| rest.get(at));
+            if kind == Some(&HEADERS) {
                 if !charge(self.requests == 0, free) {
                     return at;
                 }
@@ -337,10 +339,13 @@ mod tests {
         use crate::http2::write;
         let ask = |stream| write::request(stream, b"x");
         let said = [write::opening(), ask(1), write::ping(), ask(3), ask(5)].concat();
-        let asked = asked(Spoken::Http2, &said, said.len());
         let (opening, one) = (write::opening().len(), ask(1).len());
         let second = opening + one + write::ping().len();
-        assert_eq!(asked, [0, second, second + one]);
+        assert_eq!(asked(Spoken::Http2, &said, said.len()), [0, second, second + one]);
+        for size in [1, 2, 3, 4, 7] {
+            let asked = asked(Spoken::Http2, &said, size);
+            assert_eq!(asked.len(), 3, "pieces of {size} bytes: {asked:?}");
+        }
     }
 
     #[test]
