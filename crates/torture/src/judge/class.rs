@@ -30,7 +30,7 @@ use units::{Nanos, quoted};
 /// | `nothing-more` | no byte came that belongs to no response |
 /// | `no-body` | the first final response has no content |
 /// | `plain` | the first final response is that of a plain GET |
-/// | `all-plain` | every response is |
+/// | `all-plain` | there are responses, and every one is that of a plain GET |
 /// | `not-longer` | what came is at most a tenth more than a plain GET's response, and 1 KiB |
 /// | `connection:CODE,…` | HTTP/2: GOAWAY with one of these codes, or the server ended the connection without one; no end of ours |
 /// | `connection` | the same with any code but NO_ERROR |
@@ -131,7 +131,7 @@ const WORDS: [Plainly; 27] = [
     ("nothing-more", |talk, _| talk.replies.junk.is_none()),
     ("no-body", |talk, _| first(talk).is_some_and(|answer| answer.body_len == 0)),
     ("plain", |talk, plain| first(talk).is_some_and(|answer| plain.is(answer))),
-    ("all-plain", |talk, plain| own(talk).iter().all(|answer| plain.is(answer))),
+    ("all-plain", all_plain),
     ("not-longer", |talk, plain| own_bytes(talk) <= plain.body_len + plain.body_len / 10 + 1024),
     ("prompt", prompt),
     ("stands", |talk, _| http2::stands(talk)),
@@ -274,6 +274,12 @@ fn rejected(talk: &Talk, _: &Plain) -> bool {
     }
 }
 
+fn all_plain(talk: &Talk, plain: &Plain) -> bool {
+    !own(talk).is_empty() && own(talk).iter().all(|answer| plain.is(answer))
+}
+
+/// From the first bytes sent to the last that came before more was sent. Over TLS those of the handshake do not
+/// count; tickets may come before the first word of HTTP, and look the same.
 fn prompt(talk: &Talk, _: &Plain) -> bool {
     let asked = talk.events.iter().find(|event| matches!(event.what, What::Sent(_)));
     let heard = talk.events.iter().find(|event| matches!(event.what, What::Received(_)));

@@ -171,6 +171,7 @@ fn every_word_can_hold_and_can_fail() {
         ("no-body", &bad, &ok),
         ("plain", &ok, &bad),
         ("all-plain", &ok, &bad),
+        ("all-plain", &ok, &none),
         ("400 close", &bad, &none),
         ("http2", &settings, &junk),
     ];
