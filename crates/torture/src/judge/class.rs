@@ -6,7 +6,7 @@ use super::Plain;
 use dialogue::http3::packets;
 use dialogue::packets::PacketKind;
 use dialogue::replies::Response;
-use dialogue::talk::{Talk, TalkEnd, What};
+use dialogue::talk::{Talk, TalkEnd, TalkEvent, What};
 use units::{Nanos, quoted};
 
 /// A conjunction of words: `400 close` holds when both do.
@@ -246,7 +246,7 @@ fn own_bytes(talk: &Talk) -> u64 {
 
 /// What steps saw that waited for a segment.
 fn saw(talk: &Talk) -> Vec<PacketKind> {
-    let kind = |event: &dialogue::talk::TalkEvent| match event.what {
+    let kind = |event: &TalkEvent| match event.what {
         What::Saw(kind) => Some(kind),
         _ => None,
     };
@@ -281,10 +281,12 @@ fn all_plain(talk: &Talk, plain: &Plain) -> bool {
 /// From the first bytes sent to the last that came before more was sent. Over TLS those of the handshake do not
 /// count; tickets may come before the first word of HTTP, and look the same.
 fn prompt(talk: &Talk, _: &Plain) -> bool {
-    let asked = talk.events.iter().find(|event| matches!(event.what, What::Sent(_)));
-    let heard = talk.events.iter().find(|event| matches!(event.what, What::Received(_)));
-    match (asked, heard) {
-        (Some(asked), Some(heard)) => heard.at - asked.at <= Nanos::SECOND,
-        _ => false,
-    }
+    let secure = talk.events.iter().position(|event| event.what == What::Secure);
+    let is_sent = |event: &&TalkEvent| matches!(event.what, What::Sent(_));
+    let is_received = |event: &&TalkEvent| matches!(event.what, What::Received(_));
+    let mut behind = talk.events[secure.map_or(0, |at| at + 1)..].iter();
+    let Some(asked) = behind.find(is_sent) else { return false };
+    let answered = behind.skip_while(|event| !is_received(event));
+    let heard = answered.take_while(|event| !is_sent(event)).filter(is_received).last();
+    heard.is_some_and(|heard| heard.at - asked.at <= Nanos::SECOND)
 }

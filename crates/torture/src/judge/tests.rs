@@ -3,6 +3,7 @@ use crate::case::Exchange;
 use conduit::streams::{self, PieceKind};
 use dialogue::http3::TablePermit;
 use dialogue::replies::Replies;
+use dialogue::talk::TalkEvent;
 use sample::FailureClass;
 use units::Nanos;
 
@@ -183,6 +184,43 @@ fn every_word_can_hold_and_can_fail() {
     }
     for text in ["", "4000", "40x", "statuses:", "has:", "what", "all:1"] {
         assert!(Class::parse(text).is_err(), "{text:?}");
+    }
+}
+
+/// One connection's sends and receipts: `0 sent, 3 received`, in milliseconds.
+fn prompt_at(events: &str) -> bool {
+    let one = |text: &str| {
+        let (at, what) = text.split_once(' ').unwrap();
+        let what = match what {
+            "sent" => What::Sent(1),
+            "received" => What::Received(1),
+            "secure" => What::Secure,
+            other => panic!("{other}"),
+        };
+        TalkEvent { at: Nanos::from_millis(at.parse().unwrap()), what }
+    };
+    let events = events.split(", ").map(one).collect();
+    let talk = Talk { events, ..talk(OK, TalkEnd::Open, None) };
+    Class::parse("prompt").unwrap().holds(&talk, &talk_page())
+}
+
+#[test]
+fn a_handshake_and_tickets_are_no_prompt_word() {
+    for (events, expected) in [
+        ("0 sent, 3 received", true),
+        ("0 sent, 3000 received", false),
+        ("0 sent, 1 sent, 3 received, 5 sent, 4000 received", true),
+        ("0 sent, 1 received, 1 secure, 2 sent, 4000 received, 4000 sent, 4000 received", false),
+        ("0 sent, 1 received, 1 secure, 2 sent, 3 received, 4000 received, 4000 sent", false),
+        (
+            "0 sent, 1 received, 1 secure, 2 sent, 3 received, 4 received, 4 sent, 4000 received",
+            true,
+        ),
+        // a handshake that takes its time
+        ("0 sent, 2000 received, 2000 secure, 2001 sent, 2005 received", true),
+        ("0 sent, 1 received, 1 secure, 2 sent", false),
+    ] {
+        assert_eq!(prompt_at(events), expected, "{events}");
     }
 }
 
