@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 pub const HEAD_MAX: usize = 256 << 10;
 /// Fields of one head; more are junk.
 const FIELDS_MAX: usize = 1_024;
-/// Responses of one connection that are kept.
+/// Responses of one connection that are kept, and interim ones.
 pub const RESPONSES_MAX: usize = 1_024;
 /// Bytes of what is no response that are kept for the report.
 const JUNK_MAX: usize = 1 << 10;
@@ -62,7 +62,7 @@ pub struct Replies {
     methods: Vec<String>,
     state: ReadState,
     digest: Sha256,
-    /// Interim responses, in order; 101 ends HTTP and counts as final.
+    /// Interim responses, in order, [`RESPONSES_MAX`] at most; 101 ends HTTP and counts as final.
     pub interim: Vec<u16>,
     /// The last may be incomplete.
     pub responses: Vec<Response>,
@@ -289,8 +289,7 @@ impl Replies {
     fn begin(&mut self, status: u16, minor_version: u8, length: usize, facts: Facts) {
         let head: Vec<u8> = self.buffer.drain(..length).collect();
         if (100..200).contains(&status) && status != 101 {
-            self.interim.push(status);
-            return;
+            return keep_interim(&mut self.interim, status);
         }
         if self.responses.len() == RESPONSES_MAX {
             return self.lose("there are more than 1,024 responses");
@@ -369,6 +368,13 @@ impl Replies {
             }
             None => false,
         }
+    }
+}
+
+/// Puts an interim response behind those that came before, while there is room: a server may send them without end.
+pub(crate) fn keep_interim(kept: &mut Vec<u16>, status: u16) {
+    if kept.len() < RESPONSES_MAX {
+        kept.push(status);
     }
 }
 
@@ -505,6 +511,38 @@ mod tests {
         ];
         for (methods, input, ended, expected) in table {
             assert_eq!(read(&methods, &input, ended), expected, "{input:?}");
+        }
+    }
+
+    #[test]
+    fn interim_responses_are_kept_up_to_a_bound() {
+        use crate::http2::{END_HEADERS, HEADERS, SETTINGS, write as http2};
+        use crate::http3::{self, write as http3_write};
+        let hints = b"HTTP/1.1 103 Early Hints\r\n\r\n".as_slice();
+        let final_one = b"HTTP/1.1 204 No Content\r\n\r\n".as_slice();
+        let mut block = Vec::new();
+        hpack::literal(b":status", b"103", &mut block);
+        let on_stream = http2::frame(HEADERS, END_HEADERS, 1, &block);
+        let section = http3_write::frame(http3::HEADERS, b"\0\0\xd8");
+        for (mut replies, begins, one) in [
+            (Replies::new(&["GET".to_owned()]), Vec::new(), hints.to_vec()),
+            (Replies::http2(), http2::frame(SETTINGS, 0, 0, &[]), on_stream),
+            (
+                Replies::http3(None, TablePermit::default()),
+                Vec::new(),
+                http3_write::on(0, &section, false),
+            ),
+        ] {
+            replies.take(&begins);
+            for _ in 0..RESPONSES_MAX + 100 {
+                replies.take(&one);
+            }
+            assert_eq!((replies.junk.as_ref(), replies.interim.len()), (None, RESPONSES_MAX));
+            assert!(replies.interim.iter().all(|status| *status == 103));
+            if replies.frames.is_none() {
+                replies.take(final_one);
+                assert_eq!(replies.responses.len(), 1);
+            }
         }
     }
 

@@ -238,23 +238,31 @@ pub fn is_ended_by_us(talk: &Talk) -> bool {
     talk.replies.frames.as_ref().is_some_and(|frames| packets::ended_by_us(&frames.frames))
 }
 
+/// Responses that are shown; of more, how many they are.
+const SHOWN_MAX: usize = 8;
+
+/// The first of these words, and how many more there are.
+fn first_of(words: impl ExactSizeIterator<Item = String>) -> String {
+    let left = words.len().saturating_sub(SHOWN_MAX);
+    let more = if left > 0 { format!(" and {left} more") } else { String::new() };
+    let first: Vec<String> = words.take(SHOWN_MAX).collect();
+    format!("{}{more}", first.join(" "))
+}
+
 /// What came back, in a few words: `400, then closed`.
 pub fn seen(talk: &Talk) -> String {
     let mut parts = Vec::new();
     if !talk.replies.interim.is_empty() {
-        let interim: Vec<String> = talk.replies.interim.iter().map(u16::to_string).collect();
-        parts.push(format!("interim {}", interim.join(" ")));
+        let interim = first_of(talk.replies.interim.iter().map(u16::to_string));
+        parts.push(format!("interim {interim}"));
     }
     let (own, _) = talk.own_and_behind();
-    let shown = own.len();
-    if shown > 0 {
+    if !own.is_empty() {
         let word = |answer: &Response| {
             let cut = if answer.complete { "" } else { " (cut off)" };
             format!("{}{cut}", answer.status)
         };
-        let statuses: Vec<String> = own.iter().take(8).map(word).collect();
-        let more = if shown > 8 { format!(" and {} more", shown - 8) } else { String::new() };
-        parts.push(format!("{}{more}", statuses.join(" ")));
+        parts.push(first_of(own.iter().map(word)));
     }
     if let Some(frames) = &talk.replies.frames {
         frames_seen(frames, &mut parts);

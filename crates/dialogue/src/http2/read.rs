@@ -9,7 +9,7 @@ use super::{
     PADDED, PING, PRIORITIZED, RST_STREAM, SETTINGS, write,
 };
 use crate::http3::{OVER_QUIC, TablePermit, code_name, datagrams, packets};
-use crate::replies::{HEAD_MAX, RESPONSES_MAX, Response};
+use crate::replies::{HEAD_MAX, RESPONSES_MAX, Response, keep_interim};
 use hpack::Decoder;
 use sample::http2_code_name;
 use sha2::{Digest, Sha256};
@@ -312,7 +312,7 @@ impl FrameReader {
         if !begun {
             let answer = response(stream, "2", &fields).ok_or("a response without a status")?;
             if (100..200).contains(&answer.status) {
-                got.interim.push(answer.status);
+                keep_interim(got.interim, answer.status);
                 return Ok(());
             }
             if got.answers.len() < RESPONSES_MAX {

@@ -225,6 +225,24 @@ fn a_handshake_and_tickets_are_no_prompt_word() {
 }
 
 #[test]
+fn of_many_responses_the_first_are_shown() {
+    let many = |count: usize| "HTTP/1.1 100 Continue\r\n\r\n".repeat(count) + &OK.repeat(count);
+    assert_eq!(
+        seen(&talk(&many(2), TalkEnd::Open, None)),
+        "interim 100 100, 200 200, the connection stays open"
+    );
+    let eight = |status: &str| [status; 8].join(" ");
+    assert_eq!(
+        seen(&talk(&many(20), TalkEnd::Open, None)),
+        format!(
+            "interim {} and 12 more, {} and 12 more, the connection stays open",
+            eight("100"),
+            eight("200")
+        )
+    );
+}
+
+#[test]
 fn what_follows_leftover_bytes_is_not_out_of_step() {
     use crate::fuzz::{self, Shot};
     use dialogue::talk::Move;

@@ -8,7 +8,7 @@ use super::{DATA_KEPT, FrameReader, FrameSeen, Got, PAYLOAD_KEPT, block};
 use crate::http3::{
     self, DECODER_STREAM, OF_QUIC, OVER_QUIC, TablePermit, datagrams, packets, write,
 };
-use crate::replies::{HEAD_MAX, RESPONSES_MAX};
+use crate::replies::{HEAD_MAX, RESPONSES_MAX, keep_interim};
 use ::http3::varint;
 use conduit::streams::{self, Cutter, Head, PieceKind, REMEMBERED, SETTINGS_REDUCED, TRANSPORT};
 use sha2::{Digest, Sha256};
@@ -364,7 +364,7 @@ impl FrameReader {
         }
         let answer = block::response(stream, "3", fields).ok_or("a response without a status")?;
         if (100..200).contains(&answer.status) {
-            got.interim.push(answer.status);
+            keep_interim(got.interim, answer.status);
         } else if got.answers.len() < RESPONSES_MAX {
             got.answers.push(answer);
             self.digests.insert(stream, Sha256::new());
