@@ -11,12 +11,17 @@ use units::{Nanos, show};
 /// Text that may hold what a server sent, fit for a terminal and a page: control characters and
 /// those that turn the direction of writing or cannot be seen are written as escapes.
 pub(crate) fn safe(text: &str) -> String {
-    let unseen = |c: char| {
-        let turns =
-            ('\u{200b}'..='\u{200f}').contains(&c) || ('\u{2028}'..='\u{202e}').contains(&c);
-        c.is_control() || turns || ('\u{2060}'..='\u{206f}').contains(&c) || c == '\u{feff}'
+    let one = |c: char| match c {
+        // ALM turns like the marks at 200e; tags spell out whole texts that nobody sees
+        '\u{61c}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{e0000}'..='\u{e007f}' => c.escape_default().to_string(),
+        c if c.is_control() => c.escape_default().to_string(),
+        c => c.to_string(),
     };
-    let one = |c: char| if unseen(c) { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(one).collect()
 }
 

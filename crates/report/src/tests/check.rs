@@ -102,6 +102,9 @@ fn what_a_server_sent_cannot_rewrite_a_line() {
     let lines: Vec<&str> = shown.lines().map(str::trim).collect();
     assert!(lines.iter().any(|line| line.starts_with("✗ a \\u{202e}olleh")), "{shown}");
     assert!(lines.contains(&"got       x\\u{2066}y\\u{200b}z\\u{feff}"), "{shown}");
+    let (marked, tagged) = ("\u{61c}a", "b\u{e0000}\u{e0041}\u{e007f}c\u{e0100}");
+    assert_eq!(crate::words::safe(marked), "\\u{61c}a");
+    assert_eq!(crate::words::safe(tagged), "b\\u{e0000}\\u{e0041}\\u{e007f}c\u{e0100}");
 }
 
 #[test]
