@@ -67,6 +67,9 @@ impl Round {
     }
 }
 
+/// Why nothing is said of a round that the end of the run, or of the time of its case, came before.
+const CUT_SHORT: &str = "the round was cut short";
+
 /// One round, repeated when the instrument was at fault.
 pub(crate) fn round(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Round {
     runner.pressed.remember(plan);
@@ -79,7 +82,7 @@ pub(crate) fn round_apart(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> R
     loop {
         let round = round_once(runner, case, plan);
         let sick = round.outcome == PressureOutcome::Inconclusive;
-        if !sick || tries == SICK_TRIES || runner.is_stopped() {
+        if !sick || tries == SICK_TRIES || runner.is_stopped() || runner.case_is_over() {
             return round;
         }
         tries += 1;
@@ -116,6 +119,13 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
     }
     if runner.life.hear(runner.world) == Struck::Server {
         verdict.outcome = PressureOutcome::Crashed;
+    }
+    let ends = runner.world.governor().case_ends();
+    if volley.is_cut_short(ends) && verdict.outcome != PressureOutcome::Crashed {
+        verdict = PressureVerdict {
+            outcome: PressureOutcome::Inconclusive,
+            notes: vec![CUT_SHORT.to_owned()],
+        };
     }
     let (denied_for, served_again) = denial(&pressed);
     let (kept, gave_way) = (pressed.kept_served(), volley.gave_way());

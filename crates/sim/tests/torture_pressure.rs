@@ -2,7 +2,7 @@
 
 use campaign::{Settings, TestTarget, Unwatched, run};
 use conduit::Peer;
-use dialogue::governor::{Bounds, Governor};
+use dialogue::governor::{Bounds, Governor, Stop};
 use dialogue::text::Values;
 use sim::torture::Field;
 use sim::{Action, Admission, Client, Server, World};
@@ -17,6 +17,8 @@ use units::{Nanos, show};
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n";
 const FAILED: &str = "HTTP/1.1 500 Failed\r\nContent-Length: 0\r\n\r\n";
 const BUSY: &str = "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+const START: Nanos = Nanos::from_secs(100);
 
 /// Workers that may idle where they are sent away.
 const SPARE: usize = 5;
@@ -203,6 +205,14 @@ fn pressed(server: impl Server + 'static, ids: &[&str], connections_max: u64) ->
 }
 
 fn governed(server: impl Server + 'static, ids: &[&str], governor: Governor) -> RunResult {
+    of_field(Field::governed(world(server), governor), ids)
+}
+
+fn world(server: impl Server + 'static) -> World {
+    World::new(Box::new(server), Nanos::from_millis(1), START)
+}
+
+fn of_field(mut field: Field, ids: &[&str]) -> RunResult {
     let target = TestTarget {
         peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
         tls_name: None,
@@ -220,8 +230,7 @@ fn governed(server: impl Server + 'static, ids: &[&str], governor: Governor) -> 
     };
     let mut cases = catalogue::cases().expect("the catalogue reads");
     cases.retain(|case| ids.contains(&case.id.as_str()));
-    let world = World::new(Box::new(server), Nanos::from_millis(1), Nanos::from_secs(100));
-    run(&target, &settings, &cases, &mut Field::governed(world, governor), &mut Unwatched)
+    run(&target, &settings, &cases, &mut field, &mut Unwatched)
 }
 
 fn shown(case: &CaseResult) -> String {
@@ -378,4 +387,34 @@ fn responses_that_pressure_gets_are_looked_at_too() {
     let all = seen.split(' ').nth(2).and_then(|count| count.parse::<u64>().ok());
     assert!(all.is_some_and(|all| all > 248), "{seen}");
     assert!(lint.exchanges.iter().all(|one| !one.sent.is_empty() && !one.received.is_empty()));
+}
+
+/// Interrupted, or at the end of the time of a case.
+#[test]
+fn a_round_that_was_cut_short_is_not_judged() {
+    let interrupted = |after: u64| {
+        move |now: Nanos| (now >= START + Nanos::from_secs(after)).then_some(Stop::Interrupted)
+    };
+    for id in ["W-10", "C-02", "C-03", "F-14"] {
+        for after in [14, 16, 18, 20] {
+            let governor = Governor::new(Class::Local.usual(), Vec::new(), false);
+            let field = Field::governed(world(Prefork::of(400)), governor);
+            let result = of_field(field.watched(Box::new(interrupted(after))), &[id]);
+            cut_short(&result.cases[0], after);
+        }
+        let bounds = Bounds { case_max: Nanos::from_secs(6), ..Class::Local.usual() };
+        let governor = Governor::new(bounds, Vec::new(), false);
+        cut_short(&governed(Prefork::of(400), &[id], governor).cases[0], 0);
+    }
+}
+
+fn cut_short(case: &CaseResult, after: u64) {
+    assert_eq!(case.outcome, TestOutcome::Inconclusive, "{after}: {}", shown(case));
+    let judged = |note: &&String| note.contains("were not as before");
+    assert_eq!(case.notes.iter().find(judged), None, "{after}: {}", shown(case));
+    assert!(case.measures.iter().all(|one| one.high.is_none()), "{after}: {}", shown(case));
+    let endless = case.measures.iter().find(|one| one.note.starts_with("no end within"));
+    assert_eq!(endless, None, "{after}: {}", shown(case));
+    // a round that is over its time is not had again
+    assert!(case.took < Nanos::from_secs(15), "{after}: {}", shown(case));
 }

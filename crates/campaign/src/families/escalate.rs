@@ -31,8 +31,9 @@ pub(super) fn run(
 ) {
     let mut reached: Option<RainLevel> = None;
     let mut lost: Option<(RainLevel, String)> = None;
+    let mut cut = cut_short(runner);
     for number in 0..with.levels.min(30) {
-        if runner.is_stopped() || lost.is_some() || result.outcome == TestOutcome::Fail {
+        if cut.is_some() || lost.is_some() || result.outcome == TestOutcome::Fail {
             break;
         }
         let mut level = RainLevel {
@@ -41,21 +42,27 @@ pub(super) fn run(
             ..RainLevel::default()
         };
         let probes = hold(runner, case, with, number, &mut level, result);
+        cut = cut_short(runner);
         match probes.iter().find(|probe| probe.seen == Seen::Lost && !probe.ours) {
             Some(probe) => lost = Some((level, probe.said.clone())),
+            // not all of it was sent
+            None if cut.is_some() => {}
             None => reached = Some(level),
         }
     }
-    let end = match &lost {
-        Some((level, said)) => format!("at {} a probe was lost: {said}", level.name()),
-        None if runner.is_stopped() => "then the run ended".to_owned(),
-        None if result.outcome == TestOutcome::Fail => "then a response was a fault".to_owned(),
-        None => "the last level; every probe was answered".to_owned(),
+    let end = match (&lost, cut) {
+        (Some((level, said)), _) => format!("at {} a probe was lost: {said}", level.name()),
+        (None, Some(cut)) => cut.to_owned(),
+        _ if result.outcome == TestOutcome::Fail => "then a response was a fault".to_owned(),
+        _ => "the last level; every probe was answered".to_owned(),
     };
-    if lost.is_some() {
-        result.note(PressureOutcome::Degraded, end.clone());
-    } else {
-        result.show(PressureOutcome::Held);
+    match (&lost, cut) {
+        (Some(_), _) => result.note(PressureOutcome::Degraded, end.clone()),
+        (None, Some(_)) => result.note(PressureOutcome::Inconclusive, end.clone()),
+        (None, None) => result.show(PressureOutcome::Held),
+    }
+    if reached.is_none() && lost.is_none() {
+        return;
     }
     for (what, unit, value) in [
         ("random data borne", Unit::Bytes, (|level| level.length as f64) as fn(&RainLevel) -> f64),
@@ -69,6 +76,14 @@ pub(super) fn run(
             note: end.clone(),
         });
     }
+}
+
+/// What ended the levels before the last.
+fn cut_short(runner: &mut Runner<'_>) -> Option<&'static str> {
+    if runner.is_stopped() {
+        return Some("then the run ended");
+    }
+    runner.case_is_over().then_some("then the time of the case was up")
 }
 
 /// How long and how often, and what came of it.

@@ -140,6 +140,11 @@ impl Volley {
         if self.plan.armed_early { stood } else { self.armed }
     }
 
+    /// It came to no end, or what pressed was ended by the end of the case.
+    pub(crate) fn is_cut_short(&self, case_ends: Option<Nanos>) -> bool {
+        self.over_at == Nanos::NEVER || case_ends.is_some_and(|at| at <= self.released_at)
+    }
+
     pub(crate) fn into_ended(self) -> (Vec<Ended>, Lints) {
         (self.ended, self.lints)
     }

@@ -26,6 +26,7 @@ pub(in crate::families) fn rate(
     }
     let (most, span) = (bounds::opens_max(runner.world.governor(), with.rate), with.span);
     let mut borne = 0;
+    let mut learned = true;
     for step in 1..=STEPS {
         let rate = (most * step / STEPS).max(1);
         let lasts = if step == STEPS { span } else { Nanos(span.0 / STEPS) };
@@ -37,30 +38,39 @@ pub(in crate::families) fn rate(
         let round = pressure::round(runner, &case.id, &plan);
         let refused = round.ended.iter().filter(|one| one.connected.is_none()).count();
         let bound = round.is_bound();
+        learned = round.outcome != PressureOutcome::Inconclusive;
         result.show(round.outcome);
         result.health = Some(round.health);
         result.notes.extend(round.notes);
         if refused > 0 {
             result.notes.push(format!("at {rate}/s {refused} of {count} found no connection"));
         }
-        if bound || runner.is_stopped() {
-            return measure_rate(result, borne, Some(rate));
+        if bound {
+            return measure_rate(result, borne, Some(rate), "well-behaved clients were affected");
         }
-        borne = rate;
+        if learned {
+            borne = rate;
+        }
+        if runner.is_stopped() || runner.case_is_over() {
+            // of the rates that were still to come nothing is known
+            learned &= step == STEPS;
+            break;
+        }
     }
-    measure_rate(result, borne, None);
+    let note = if learned { "no end within the bound" } else { "beyond it nothing was learned" };
+    measure_rate(result, borne, None, note);
 }
 
-fn measure_rate(result: &mut CaseResult, low: u64, high: Option<u64>) {
+fn measure_rate(result: &mut CaseResult, low: u64, high: Option<u64>, note: &str) {
+    if low == 0 && high.is_none() {
+        return;
+    }
     result.measures.push(Measure {
         what: "connections opened and closed".to_owned(),
         low: Some(low as f64),
         high: high.map(|high| high as f64),
         unit: Unit::PerSecond,
-        note: match high {
-            Some(_) => "well-behaved clients were affected".to_owned(),
-            None => "no end within the bound".to_owned(),
-        },
+        note: note.to_owned(),
     });
 }
 

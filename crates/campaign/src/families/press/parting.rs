@@ -44,7 +44,7 @@ pub(in crate::families) fn resets(
         slowest = slowest.max(back.unwrap_or_default());
         lasting(result, &round, turn, rounds);
         result.health = Some(round.health);
-        if back.is_none() || runner.is_stopped() {
+        if back.is_none() || runner.is_stopped() || runner.case_is_over() {
             break;
         }
     }
