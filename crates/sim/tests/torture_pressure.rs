@@ -4,6 +4,7 @@ use campaign::{Settings, TestTarget, Unwatched, run};
 use conduit::Peer;
 use dialogue::governor::{Bounds, Governor, Stop};
 use dialogue::text::Values;
+use sample::FailureClass;
 use sim::torture::Field;
 use sim::{Action, Admission, Client, Server, World};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -387,6 +388,58 @@ fn responses_that_pressure_gets_are_looked_at_too() {
     let all = seen.split(' ').nth(2).and_then(|count| count.parse::<u64>().ok());
     assert!(all.is_some_and(|all| all > 248), "{seen}");
     assert!(lint.exchanges.iter().all(|one| !one.sent.is_empty() && !one.received.is_empty()));
+}
+
+/// A server to whom no connection can be opened from an instant on, for want of descriptors of ours.
+struct Unreached<S> {
+    server: S,
+    from: Nanos,
+}
+
+impl<S: Server> Server for Unreached<S> {
+    fn connect(&mut self, now: Nanos, client: Client) -> Admission {
+        match now < START + self.from {
+            true => self.server.connect(now, client),
+            false => Admission::Fail(FailureClass::FdUnavailable),
+        }
+    }
+
+    fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
+        self.server.receive(now, client, bytes)
+    }
+
+    fn ended(&mut self, now: Nanos, client: Client) {
+        self.server.ended(now, client);
+    }
+
+    fn reset(&mut self, now: Nanos, client: Client) {
+        self.server.reset(now, client);
+    }
+
+    fn due(&self) -> Nanos {
+        self.server.due()
+    }
+
+    fn wake(&mut self, now: Nanos) -> Vec<(Client, Action)> {
+        self.server.wake(now)
+    }
+}
+
+/// The first instant lies in the control arm.
+#[test]
+fn a_control_arm_of_which_nothing_can_be_said_clears_nobody() {
+    for (from, rounds, control, note) in [
+        (64, 2, None, "with 3 well-behaved connections nothing could be said"),
+        (1_000, 2, Some(true), "with 3 well-behaved connections it is the same"),
+    ] {
+        let server = Unreached { server: Prefork::of(4), from: Nanos::from_secs(from) };
+        let result = pressed(server, &["W-10"], 256);
+        let case = &result.cases[0];
+        let health = case.health.expect("it pressed");
+        let seen = (health.followed, health.rounds, health.control_denied);
+        assert_eq!(seen, (rounds, rounds, control), "{}", shown(case));
+        assert!(case.notes.iter().any(|said| said.contains(note)), "{}", shown(case));
+    }
 }
 
 /// Interrupted, or at the end of the time of a case.

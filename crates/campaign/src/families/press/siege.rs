@@ -242,19 +242,32 @@ impl Siege<'_> {
         }
         self.under_pressure(&mut second, result);
         if let Some(control) = self.control.filter(|_| second.outcome != PressureOutcome::Shed) {
-            let polite = self.press(runner, control, count, dwell(runner), None);
-            let denied = polite.is_bound();
-            second.health.control_denied = Some(denied);
-            let (some, state) = (polite_connections(count), self.state);
-            second.notes.push(match (denied, second.outcome) {
-                (true, PressureOutcome::Denied) => {
-                    format!("with {some} it is the same: this is a limit on connections (C-01), not on {state}")
-                }
-                (true, _) => format!("with {some} it is the same: it is their number, not {state}"),
-                (false, _) => format!("with {some} it is not so: {state} does it"),
-            });
+            self.hold_against(runner, control, count, &mut second);
         }
         conclude(result, second);
+    }
+
+    /// The control arm: as many well-behaved connections as had an effect in this round.
+    fn hold_against(
+        &self,
+        runner: &mut Runner<'_>,
+        control: Make<'_>,
+        count: u64,
+        round: &mut Round,
+    ) {
+        let polite = self.press(runner, control, count, dwell(runner), None);
+        let learned = polite.outcome != PressureOutcome::Inconclusive;
+        let denied = learned.then(|| polite.is_bound());
+        round.health.control_denied = denied;
+        let (some, state) = (polite_connections(count), self.state);
+        round.notes.push(match (denied, round.outcome) {
+            (None, _) => format!("with {some} nothing could be said"),
+            (Some(true), PressureOutcome::Denied) => {
+                format!("with {some} it is the same: this is a limit on connections (C-01), not on {state}")
+            }
+            (Some(true), _) => format!("with {some} it is the same: it is their number, not {state}"),
+            (Some(false), _) => format!("with {some} it is not so: {state} does it"),
+        });
     }
 
     /// What the server did while it was pressed.
