@@ -425,10 +425,11 @@ impl<S: Server> Server for Unreached<S> {
     }
 }
 
-/// The first instant lies in the control arm.
+/// The instants lie in the second round, and in the control arm.
 #[test]
-fn a_control_arm_of_which_nothing_can_be_said_clears_nobody() {
+fn a_round_of_which_nothing_can_be_said_confirms_nothing() {
     for (from, rounds, control, note) in [
+        (30, 1, None, "a second round said nothing"),
         (64, 2, None, "with 3 well-behaved connections nothing could be said"),
         (1_000, 2, Some(true), "with 3 well-behaved connections it is the same"),
     ] {

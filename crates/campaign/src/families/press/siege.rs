@@ -173,23 +173,7 @@ impl Siege<'_> {
     ) {
         let mut word = None;
         if round.outcome == PressureOutcome::Degraded {
-            let second = self.round(runner, count, self.hold);
-            round.health.rounds = 2;
-            round.health.followed = 1 + u32::from(second.outcome >= PressureOutcome::Degraded);
-            if round.health.followed == 1 {
-                let kept = (round.health.rounds, round.health.followed);
-                round = second;
-                (round.health.rounds, round.health.followed) = kept;
-                round.notes.push("well-behaved clients were slow in one of two rounds".to_owned());
-            }
-            if round.outcome == PressureOutcome::Degraded
-                && runner.life.has_other_workers(runner.world)
-            {
-                // who comes while a worker is started waits for it, once
-                word = Some(LoadOutcome::Advisory);
-                let said = "workers of the server came and went meanwhile, and were waited for";
-                round.notes.push(said.to_owned());
-            }
+            word = self.look_again(runner, count, &mut round);
         }
         if let Some(note) = unarmed(&round) {
             round.notes.push(note);
@@ -200,6 +184,38 @@ impl Siege<'_> {
         }
         let word = word.unwrap_or(round.outcome.into());
         conclude_as(result, word, round);
+    }
+
+    /// Once more what was slow; another word than that of the round, where there is one.
+    fn look_again(
+        &self,
+        runner: &mut Runner<'_>,
+        count: u64,
+        round: &mut Round,
+    ) -> Option<LoadOutcome> {
+        let second = self.round(runner, count, self.hold);
+        if second.outcome == PressureOutcome::Inconclusive {
+            round.health.followed = 1;
+            let said = "well-behaved clients were slow, and a second round said nothing";
+            round.notes.push(said.to_owned());
+            return Some(PressureOutcome::Inconclusive.into());
+        }
+        round.health.rounds = 2;
+        round.health.followed = 1 + u32::from(second.outcome >= PressureOutcome::Degraded);
+        if round.health.followed == 1 {
+            let kept = (round.health.rounds, round.health.followed);
+            *round = second;
+            (round.health.rounds, round.health.followed) = kept;
+            round.notes.push("well-behaved clients were slow in one of two rounds".to_owned());
+        }
+        if round.outcome == PressureOutcome::Degraded && runner.life.has_other_workers(runner.world)
+        {
+            // who comes while a worker is started waits for it, once
+            let said = "workers of the server came and went meanwhile, and were waited for";
+            round.notes.push(said.to_owned());
+            return Some(LoadOutcome::Advisory);
+        }
+        None
     }
 
     /// The pressure once more, longer, and the same number of well-behaved connections.
@@ -223,14 +239,17 @@ impl Siege<'_> {
             }
             _ => self.round(runner, count, dwell(runner)),
         };
-        if second.outcome == PressureOutcome::Inconclusive {
-            // what was seen before stands on its own
-            second = first.clone();
-        }
-        let followed = u32::from(second.is_bound());
-        second.health.rounds = seen + 1;
-        second.health.followed = seen + followed;
-        if followed == 0 {
+        let (rounds, followed) = match second.outcome {
+            PressureOutcome::Inconclusive => {
+                // what was seen before stands on its own
+                second = first;
+                second.notes.push("a second round said nothing".to_owned());
+                (seen, seen)
+            }
+            _ => (seen + 1, seen + u32::from(second.is_bound())),
+        };
+        (second.health.rounds, second.health.followed) = (rounds, followed);
+        if followed < rounds {
             let some = connections(count);
             second.notes.push(format!("{some} had an effect in {seen} of {} rounds", seen + 1));
             if runner.life.has_other_workers(runner.world) {
