@@ -142,16 +142,20 @@ pub(in crate::families) fn requests(
         return;
     }
     let announced = responses.last().is_some_and(|last| !last.persistent);
+    let next = Some(count as f64 + 1.0);
+    // our time was up, and the server has ended nothing
+    let out_of_time = talk.end == TalkEnd::Silent && count < most && !announced;
     let (high, note) = match (count < most, announced) {
-        (false, false) => (None, "the connection stays"),
-        (_, true) => (Some(count as f64 + 1.0), "the last response announced the end"),
-        (true, false) => (Some(count as f64 + 1.0), "the end was not announced"),
+        (false, false) => (None, "the connection stays".to_owned()),
+        (_, true) => (next, "the last response announced the end".to_owned()),
+        _ if out_of_time => (None, format!("no end within {} s", TIME.as_secs_f64())),
+        (true, false) => (next, "the end was not announced".to_owned()),
     };
     result.measures.push(Measure {
         what: "requests a connection".to_owned(),
         low: Some(count as f64),
         high,
         unit: Unit::Requests,
-        note: note.to_owned(),
+        note,
     });
 }
