@@ -14,6 +14,9 @@ const EARLY: Nanos = Nanos::from_secs(2);
 const RESPONSE: Nanos = Nanos::from_secs(5);
 /// A deadline of 60 s is kept by a server whose timer is as much too late: a tenth.
 const LATE: f64 = 1.1;
+/// Two alerts of TLS with the heads, nonces and tags of their records (RFC 5246 section 6.2.3.3): some
+/// servers send user_canceled before close_notify (RFC 8446 section 6.1). A response is longer.
+const ALERTS_MAX: usize = 2 * (5 + 8 + 2 + 16);
 /// A dripped message that lasts longer than so many times one that does not drip has a deadline that
 /// each drop renews.
 const PER_READ: u64 = 2;
@@ -74,6 +77,25 @@ impl HeldState {
         came.map(|event| event.at)
     }
 
+    /// The same without the alert of TLS that comes with the end.
+    fn words(&self) -> impl DoubleEndedIterator<Item = Nanos> {
+        let end = self.end().filter(|_| self.wanted.script.tls_name.is_some());
+        let alert = move |event: &TalkEvent| match event.what {
+            What::Received(bytes) => bytes <= ALERTS_MAX && end == Some(event.at),
+            _ => false,
+        };
+        let came = self.talk.events.iter().filter(|one| matches!(one.what, What::Received(_)));
+        came.filter(move |event| !alert(event)).map(|event| event.at)
+    }
+
+    /// When the server ended it.
+    fn end(&self) -> Option<Nanos> {
+        let ends = |event: &&TalkEvent| matches!(event.what, What::Ended | What::Broken(_));
+        let seen = self.talk.events.iter().find(ends).map(|event| event.at);
+        let by_server = matches!(self.talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
+        seen.or(by_server.then_some(self.talk.over))
+    }
+
     /// Of what was said after TLS had come to stand.
     fn first_byte(&self) -> Option<Nanos> {
         let secure = self.talk.events.iter().find(|event| event.what == What::Secure);
@@ -87,29 +109,25 @@ impl HeldState {
         if self.wanted.state != SlowState::Idle {
             return connected;
         }
-        self.received().rfind(|at| *at <= connected + RESPONSE).unwrap_or(connected)
+        self.words().rfind(|at| *at <= connected + RESPONSE).unwrap_or(connected)
     }
 
     /// When its word that it waits no longer came, or else its end; of a state in which the server waits.
     fn ended(&self) -> Ended {
         let talk = &self.talk;
         let since = self.since();
-        let ends = |event: &&TalkEvent| matches!(event.what, What::Ended | What::Broken(_));
-        let end = talk.events.iter().find(ends).map(|event| event.at);
         let asked = usize::from(self.wanted.state == SlowState::Idle);
         let word = match self.wanted.script.tls_name {
             // the records of TLS itself are no words
-            Some(_) if talk.replies.responses.len() > asked => self.received().next_back(),
+            Some(_) if talk.replies.responses.len() > asked => self.words().next_back(),
             Some(_) => None,
             None => self.received().find(|at| *at > since),
         };
-        match (talk.end, word.into_iter().chain(end).min()) {
-            (TalkEnd::Unconnected(_), _) | (TalkEnd::Bounded | TalkEnd::Ours, None) => {
-                Ended::Unseen(self.unseen().unwrap_or_default())
-            }
+        match (talk.end, word.into_iter().chain(self.end()).min()) {
+            (TalkEnd::Unconnected(_), _) => Ended::Unseen(self.unseen().unwrap_or_default()),
             (_, Some(at)) => Ended::After(at - since),
-            (TalkEnd::Closed | TalkEnd::Broken(_), None) => Ended::After(talk.over - since),
             (TalkEnd::Silent | TalkEnd::Open, None) => Ended::Never,
+            _ => Ended::Unseen(self.unseen().unwrap_or_default()),
         }
     }
 
@@ -268,5 +286,68 @@ fn seconds(span: Nanos) -> String {
     match span.0 % Nanos::SECOND.0 {
         0 => format!("{} s", span.0 / Nanos::SECOND.0),
         _ => format!("{:.1} s", span.as_secs_f64()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slow_states::WantedState;
+    use dialogue::replies::Replies;
+    use dialogue::talk::{Talk, TalkScript};
+    use sample::FailureClass;
+
+    const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    const BROKEN: TalkEnd = TalkEnd::Broken(FailureClass::Tls);
+
+    /// How long a connection was idle, in words, of what came on it: instants in ms, and bytes. The last
+    /// of them came with the end.
+    fn idle(tls: bool, end: TalkEnd, came: &[(u64, usize)]) -> String {
+        let ms = Nanos::from_millis;
+        let mut replies = Replies::new(&["GET".to_owned()]);
+        replies.take(OK);
+        let event = |at: u64, what| TalkEvent { at: ms(at), what };
+        let mut events = vec![event(1, What::Connected)];
+        events.extend(came.iter().map(|(at, bytes)| event(*at, What::Received(*bytes))));
+        let over = came.last().map_or(0, |(at, _)| *at);
+        // a record that cannot be read breaks the connection without an event of its own
+        events.extend((end == TalkEnd::Closed).then(|| event(over, What::Ended)));
+        let mut script = TalkScript::of(Vec::new());
+        script.tls_name = tls.then(|| "a".to_owned());
+        let talk = Talk {
+            start: Nanos::ZERO,
+            connected: Some(ms(1)),
+            over: ms(over),
+            end,
+            steps: Vec::new(),
+            replies,
+            before_follow_up: None,
+            sent: 0,
+            received: 0,
+            raw: Vec::new(),
+            events,
+            all_sent: true,
+        };
+        let (state, horizon) = (SlowState::Idle, Nanos::from_secs(60));
+        let wanted = WantedState { state, name: String::new(), script, horizon };
+        match (HeldState { wanted, talk }).ended() {
+            Ended::After(span) => seconds(span),
+            Ended::Never => "never".to_owned(),
+            Ended::Unseen(why) => why,
+        }
+    }
+
+    #[test]
+    fn the_alert_of_an_end_is_not_taken_for_a_response() {
+        let response = [(5, 1_500), (10, 230)];
+        let ended = |bytes| [&response[..], &[(2_010, bytes)]].concat();
+        // close_notify alone, behind user_canceled, and an alert that breaks the connection
+        assert_eq!(idle(true, TalkEnd::Closed, &ended(24)), "2 s");
+        assert_eq!(idle(true, TalkEnd::Closed, &ended(48)), "2 s");
+        assert_eq!(idle(true, BROKEN, &ended(24)), "2 s");
+        // the end came with the response itself, however late that was
+        assert_eq!(idle(true, TalkEnd::Closed, &[(5, 1_500), (1_010, 254)]), "0 s");
+        assert_eq!(idle(false, TalkEnd::Closed, &[(10, 40)]), "0 s");
+        assert_eq!(idle(true, TalkEnd::Silent, &response), "never");
     }
 }
