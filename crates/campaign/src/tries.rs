@@ -70,7 +70,7 @@ pub(crate) fn exchange(
             _ => false,
         };
         failed += u32::from(bad);
-        if kept.as_ref().is_none_or(|kept| bad && kept.judgement.outcome != TestOutcome::Crashed) {
+        if kept.as_ref().is_none_or(|kept| bad && is_as_bad(&judgement, &kept.judgement)) {
             kept = Some(ExchangeResult {
                 name: exchange.name.clone(),
                 judgement,
@@ -99,6 +99,11 @@ pub(crate) fn exchange(
         heir::look_for(runner, case, exchange, &had.before, &mut result);
     }
     result
+}
+
+/// The worst try stands, and of two that are as bad the later one, unless the server died of the first.
+fn is_as_bad(later: &Judgement, before: &Judgement) -> bool {
+    before.outcome != TestOutcome::Crashed && later.outcome >= before.outcome
 }
 
 /// The next try; `tried`: how many were judged before it.
