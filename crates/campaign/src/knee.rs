@@ -33,7 +33,7 @@ pub(crate) struct Knee {
     pub(crate) peak: f64,
     /// The server died of a step: how that showed.
     pub(crate) crashed: Option<String>,
-    /// Why there is no `high`.
+    /// Why there is no `high`, or the two are still far apart.
     pub(crate) limit: Option<Limit>,
     /// The most that may be offered, and what says so.
     pub(crate) most: f64,
@@ -54,8 +54,12 @@ impl Limit {
 
 impl Knee {
     pub(crate) fn measures(&self) -> [Measure; 2] {
+        let beyond = "beyond it less than 95% was answered in time";
         let note = match &self.limit {
-            _ if self.high.is_some() => "beyond it less than 95% was answered in time".to_owned(),
+            Some(Limit::Time) if self.high.is_some() => {
+                format!("{beyond}; {}", Limit::Time.words())
+            }
+            _ if self.high.is_some() => beyond.to_owned(),
             Some(limit) => format!("every rate was followed; {}", limit.words()),
             None => "every rate was followed".to_owned(),
         };
@@ -91,6 +95,11 @@ impl Knee {
     pub(crate) fn unreached(&self) -> Option<String> {
         let low = show::rate(self.low.unwrap_or_default());
         match (self.high, &self.limit) {
+            // rates between the two were still to come: what an overload is measured by is not known
+            (Some(high), Some(Limit::Time)) => {
+                let (high, why) = (show::rate(high), Limit::Time.words());
+                Some(format!("not overloaded: the server does not follow {high}, and {why}"))
+            }
             (Some(high), _) if self.most >= high * OVER_MIN => None,
             (Some(high), _) => {
                 let (high, why) = (show::rate(high), self.most_is.words());

@@ -130,6 +130,15 @@ fn nothing_is_said_of_overload_where_the_bound_comes_first() {
     insta::assert_snapshot!(said(Defect::LimitedRate, &bounds));
 }
 
+/// The time of the search is up while it looks between the last rate that was followed and the first
+/// that was not.
+#[test]
+fn a_rate_that_was_not_followed_is_told_when_the_time_is_up() {
+    let case_max = Nanos::from_secs(30);
+    let bounds = Bounds { requests_max: Some(5_000), case_max, ..usual() };
+    insta::assert_snapshot!(said(Defect::LimitedRate, &bounds));
+}
+
 #[test]
 fn what_costs_much_may_starve_what_costs_little() {
     let both = [Defect::LimitedRate, Defect::StarvesCheap];

@@ -103,9 +103,6 @@ pub(super) fn find(runner: &mut Runner<'_>, case: &Case, search: KneeSearch, rou
     if knee.high.is_none() && knee.low.is_some_and(|low| low >= most) {
         knee.limit.get_or_insert(most_is);
     }
-    if knee.limit == Some(Limit::Time) {
-        knee.high = None;
-    }
     knee
 }
 
