@@ -1,15 +1,20 @@
 //! What a torture must not say where it has not learned enough, in virtual time.
 
 use campaign::{Settings, Unwatched, run};
-use sim::torture::{Field, target};
+use dialogue::governor::Stop;
+use faulty::{Defect, Defects};
+use sim::torture::{Field, FiringRange, target};
 use sim::{Action, Admission, Client, ClosureServer, Server, World};
+use std::cell::Cell;
+use std::rc::Rc;
 use torture::catalogue;
-use torture::judge::Judgement;
+use torture::judge::{Judgement, TestOutcome};
 use torture::result::{CaseResult, ExchangeResult};
 use units::Nanos;
 
 const RIGHT: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const FAILED: &[u8] = b"HTTP/1.1 500 Failed\r\nContent-Length: 0\r\n\r\n";
+const BUSY: &[u8] = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";
 
 fn field(server: impl Server + 'static) -> Field {
     Field::new(World::new(Box::new(server), Nanos::from_millis(1), Nanos::from_secs(100)))
@@ -67,4 +72,81 @@ fn who_is_gone_after_a_failure_has_failed() {
     let told: Vec<String> = case.exchanges.iter().map(shown).collect();
     let failed = "the server answered 500: its own fault by its own word";
     assert_eq!(told, [format!("missing: fail, 3 of 3; {failed}")]);
+}
+
+/// Answers 500 to the first long head, and has too much to do for any other.
+#[test]
+fn what_is_not_answered_again_is_not_taken_for_right() {
+    let mut failed = false;
+    let react = move |now: Nanos, _: Client, bytes: &[u8]| {
+        let response = match (bytes.len() > 4_000, failed) {
+            (false, _) => RIGHT,
+            (true, true) => BUSY,
+            (true, false) => FAILED,
+        };
+        failed |= response == FAILED;
+        vec![(now, Action::Bytes(response.to_vec()))]
+    };
+    let case = case_of("L-02", field(ClosureServer { admit: Admission::Accept, react }));
+    assert_eq!(case.outcome, TestOutcome::Fail, "{:?}", case.notes);
+    let why = "of 4,096 bytes: the server answered 500: its own fault by its own word";
+    assert!(case.notes.iter().any(|note| note.ends_with(why)), "{:?}", case.notes);
+}
+
+/// Hangs on a percent-encoded NUL; with the connection of this number after that, the user ends the run.
+struct HangsLast {
+    range: FiringRange,
+    hung: bool,
+    left: u32,
+    over: Rc<Cell<bool>>,
+}
+
+impl Server for HangsLast {
+    fn connect(&mut self, now: Nanos, client: Client) -> Admission {
+        if self.hung {
+            self.left = self.left.saturating_sub(1);
+            self.over.set(self.left == 0);
+        }
+        self.range.connect(now, client)
+    }
+
+    fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
+        self.hung |= bytes.windows(3).any(|three| three == b"%00") && faulty::reacts(bytes);
+        self.range.receive(now, client, bytes)
+    }
+
+    fn half_closed(&mut self, now: Nanos, client: Client) -> Vec<(Nanos, Action)> {
+        self.range.half_closed(now, client)
+    }
+
+    fn ended(&mut self, now: Nanos, client: Client) {
+        self.range.ended(now, client);
+    }
+
+    fn reset(&mut self, now: Nanos, client: Client) {
+        self.range.reset(now, client);
+    }
+
+    fn due(&self) -> Nanos {
+        self.range.due()
+    }
+
+    fn wake(&mut self, now: Nanos) -> Vec<(Client, Action)> {
+        self.range.wake(now)
+    }
+}
+
+/// The plain request behind the hang is interrupted, and then the two tries behind that.
+#[test]
+fn what_was_tried_only_once_does_not_come_and_go() {
+    for left in [1, 2] {
+        let over = Rc::new(Cell::new(false));
+        let range = FiringRange::new(&Defects::from([Defect::HangsOnEncodedNul]));
+        let server = HangsLast { range, hung: false, left, over: over.clone() };
+        let stop = move |_| over.get().then_some(Stop::Interrupted);
+        let case = case_of("F-01", field(server).watched(Box::new(stop)));
+        let hung: Vec<String> = case.exchanges.iter().map(shown).collect();
+        let [one] = &hung[..] else { panic!("{hung:#?}") };
+        assert!(one.contains(": fail, 1 of 1; everything was sent"), "{left}: {one}");
+    }
 }

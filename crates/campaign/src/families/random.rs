@@ -210,21 +210,32 @@ fn again(
         // silence is waited for side by side
         let scripts: Vec<TalkScript> = (1..TRIES).map(|_| script(runner, shot)).collect();
         for (script, talk) in scripts.clone().into_iter().zip(runner.together(scripts)) {
+            if is_cut(runner, &talk) {
+                continue;
+            }
             kept.tries += 1;
             let judged = assess(runner, case, &kept.name.clone(), shot, kept.tries, script, talk);
             kept.failed += u32::from(!judged.1.outcome.is_well());
         }
     }
     while kept.tries < TRIES && !runner.is_stopped() && !runner.life.is_gone() {
+        let (talk, judgement) = fire(runner, case, &kept.name, shot, kept.tries + 1);
+        if is_cut(runner, &talk) {
+            break;
+        }
         kept.tries += 1;
-        let (_, judgement) = fire(runner, case, &kept.name, shot, kept.tries);
         kept.failed += u32::from(!judgement.outcome.is_well());
     }
     if silent && kept.tries > 1 && kept.failed == 1 && runner.settings.silence_max.is_some() {
         // it was given little time, and answers with more
         kept.judgement.outcome = TestOutcome::Pass;
     }
-    if kept.failed < kept.tries.div_ceil(2) + 1 && kept.judgement.outcome == TestOutcome::Fail {
+    if kept.failed < kept.tries && kept.judgement.outcome == TestOutcome::Fail {
         kept.judgement.outcome = TestOutcome::Flaky;
     }
+}
+
+/// A bound of ours, or the end of the run, ended it: it is no try.
+fn is_cut(runner: &Runner<'_>, talk: &Talk) -> bool {
+    talk.end == TalkEnd::Bounded || talk.end == TalkEnd::Ours && runner.is_stopped()
 }

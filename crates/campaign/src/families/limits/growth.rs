@@ -361,7 +361,7 @@ pub(super) fn noted(
     judgement
 }
 
-/// What does not come back is no finding.
+/// What does not come back is no finding. Where nothing is learned any more, what was learned before stands.
 fn bad_again(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -374,18 +374,28 @@ fn bad_again(
     let (mut tries, mut failed, mut kept) = (1, 1, None);
     while tries < TRIES && !runner.is_stopped() {
         let (script, talk) = shoot(runner, (growth.shot)(amount));
-        let bad = matches!(verdict(&talk, None), GrowthVerdict::Bad(_));
-        let outcome = if bad { LimitOutcome::Fail } else { LimitOutcome::Pass };
+        let (outcome, why) = match verdict(&talk, None) {
+            GrowthVerdict::Bad(_) => (LimitOutcome::Fail, why.to_owned()),
+            GrowthVerdict::Unclear(why) => (LimitOutcome::Inconclusive, why),
+            _ => (LimitOutcome::Pass, why.to_owned()),
+        };
+        let judgement = noted(runner, case, &name, tries + 1, &script, &talk, outcome, why);
+        if outcome == LimitOutcome::Inconclusive {
+            break;
+        }
+        let bad = outcome == LimitOutcome::Fail;
         tries += 1;
         failed += u32::from(bad);
-        let judgement = noted(runner, case, &name, tries, &script, &talk, outcome, why.to_owned());
         if bad || kept.is_none() {
             kept = Some((script, talk, judgement));
         }
     }
     let outcome = if failed * 2 > tries { LimitOutcome::Fail } else { LimitOutcome::Flaky };
     result.show(outcome);
-    let Some((script, talk, judgement)) = kept else { return };
+    let Some((script, talk, judgement)) = kept else {
+        result.notes.push(format!("{name}: {why}"));
+        return;
+    };
     let expected = "a response that is no 5xx, or an end".to_owned();
     let kind = Some(FailureKind::of(&talk, runner.profile.plain()));
     result.exchanges.push(ExchangeResult {
