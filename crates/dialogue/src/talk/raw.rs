@@ -6,6 +6,8 @@ use tcp::ArrivedPacket;
 
 /// Turns of the exchange at one instant: what answers at once is answered at once, though not for ever.
 const ROUNDS_MAX: usize = 64;
+/// Packets that are taken in within one of them: who sends faster than we read is not to keep all others waiting.
+const PACKETS_MAX: usize = 256;
 
 impl Conversations<'_> {
     /// Conversations of that kind are under way.
@@ -28,7 +30,10 @@ impl Conversations<'_> {
                 let Some(link) = &mut self.link else { return any };
                 out.iter().for_each(|packet| link.send(packet));
             }
-            while self.link.as_mut().is_some_and(|link| link.receive(&mut packet)) {
+            for _ in 0..PACKETS_MAX {
+                if !self.link.as_mut().is_some_and(|link| link.receive(&mut packet)) {
+                    break;
+                }
                 came = true;
                 self.deliver(io, &packet);
             }
