@@ -1,6 +1,6 @@
 //! Frames of QUIC (RFC 9000 section 19): ours written, theirs taken.
 
-use super::packet::NumberSpace;
+use super::packet::{ID_MAX, NumberSpace};
 use super::{GivenId, Hand, WINDOW};
 use crate::bare::{UNI_MAX, number, put_number};
 use conduit::streams::{self, BEYOND_LIMITS, BROKEN_RULES, HELD_LARGE, PieceKind, TRANSPORT};
@@ -18,6 +18,7 @@ const INTERNAL_ERROR: u8 = 0x01;
 const FLOW_CONTROL_ERROR: u8 = 0x03;
 const STREAM_LIMIT_ERROR: u8 = 0x04;
 const STREAM_STATE_ERROR: u8 = 0x05;
+const FRAME_ENCODING_ERROR: u8 = 0x07;
 
 /// A frame that is nothing but numbers.
 pub(super) fn of_numbers(kind: u8, numbers: &[u64]) -> Vec<u8> {
@@ -141,6 +142,12 @@ impl Hand {
                 let length = u64::from(*from.bytes(1)?.first()?);
                 let id = from.bytes(length)?.to_vec();
                 let token = from.bytes(16)?.to_vec();
+                if first > sequence || !(1..=ID_MAX as u64).contains(&length) {
+                    // RFC 9000 section 19.15
+                    self.tell(BROKEN_RULES, &[]);
+                    self.end_with(FRAME_ENCODING_ERROR, FailureClass::Protocol);
+                    return Some(());
+                }
                 self.limits.retired = self.limits.retired.max(first);
                 let known = self.spare.iter().any(|one| one.sequence == sequence);
                 let retired = sequence < self.limits.retired;
@@ -404,12 +411,23 @@ mod tests {
         told.sort();
         assert_eq!(told, [[0x19, 1], [0x19, 2], [0x19, 3]]);
         assert_eq!((&hand.to[..], hand.spare.len()), (&b"last"[..], 0));
-        // the one in use stays where there is no other
-        hand.take_frames(NumberSpace::Data, &given(4, 9, b"wait"));
-        assert_eq!((&hand.to[..], &hand.ready[..]), (&b"last"[..], &[vec![0x19, 4]][..]));
-        hand.ready.clear();
         hand.take_frames(NumberSpace::Data, &given(9, 9, b"good"));
         assert_eq!((&hand.to[..], &hand.ready[..]), (&b"good"[..], &[vec![0x19, 5]][..]));
+    }
+
+    /// RFC 9000 section 19.15: retired beyond itself, without a byte, with more than 20.
+    #[test]
+    fn identifiers_that_cannot_be_end_the_connection() {
+        for frame in [
+            given(1, 2, b"next"),
+            [&[0x18, 1, 0, 0][..], &[9; 16]].concat(),
+            [&[0x18, 1, 0, 21][..], &[7; 21], &[9; 16]].concat(),
+        ] {
+            let mut hand = hand();
+            hand.take_frames(NumberSpace::Data, &frame);
+            assert_eq!(told_first(&mut hand), Some(BROKEN_RULES), "{frame:x?}");
+            assert_eq!(hand.over, Some(Err(FailureClass::Protocol)), "{frame:x?}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub(crate) const TAG_LEN: usize = 16;
 pub(crate) const ID_LEN: usize = 8;
 /// Bytes of an identifier of version 1 at most; a packet with a longer one is dropped (RFC 9000 section
 /// 17.2).
-const ID_MAX: usize = 20;
+pub(super) const ID_MAX: usize = 20;
 
 /// The three spaces of packet numbers (RFC 9000 section 12.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
