@@ -690,10 +690,12 @@ impl Conversation {
     fn understand(&mut self, plain: &[u8]) {
         let room = RECEIVED_MAX.saturating_sub(self.raw.len()).min(plain.len());
         self.raw.extend_from_slice(&plain[..room]);
-        let before = (self.replies.responses.len(), self.replies.whole());
+        // junk is news once: a server may send it without end
+        let state = |all: &Replies| (all.responses.len(), all.whole(), all.junk.is_some());
+        let before = state(&self.replies);
         self.replies.take(plain);
-        let after = (self.replies.responses.len(), self.replies.whole());
-        self.news |= self.watched && (before != after || self.replies.junk.is_some());
+        let after = state(&self.replies);
+        self.news |= self.watched && before != after;
         if after.1 > before.1 {
             self.unanswered = 0;
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::governor::{Bounds, Stop};
-use crate::talk::{All, Conversations, play};
+use crate::talk::{All, Conversations, Director, Wake, play};
 use conduit::{Peer, Ready};
 use sample::SocketFacts;
 
@@ -48,10 +48,16 @@ impl Io for Torrent {
 fn ends(governor: &mut Governor, wish: Option<u32>) -> Vec<TalkEnd> {
     let request = Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
     let script = TalkScript { deadline: Nanos::from_millis(500), ..TalkScript::of(vec![request]) };
-    let (mut io, mut waits) = (Torrent::default(), 0);
     let mut all = All::new(vec![script.clone(), script]);
+    played(&mut all, governor, wish);
+    all.into_talks().iter().map(|talk| talk.end).collect()
+}
+
+/// Until it is over, or the wish is given at this wait.
+fn played(director: &mut dyn Director, governor: &mut Governor, wish: Option<u32>) {
+    let (mut io, mut waits) = (Torrent::default(), 0);
     let mut stage = Conversations::new(None, governor);
-    play(&mut io, &mut stage, &mut all, &mut |io, until, governor| {
+    play(&mut io, &mut stage, director, &mut |io, until, governor| {
         waits += 1;
         if wish == Some(waits) {
             governor.stop(Stop::Interrupted);
@@ -60,8 +66,43 @@ fn ends(governor: &mut Governor, wish: Option<u32>) -> Vec<TalkEnd> {
         io.wait(until, &mut ready);
         ready
     });
-    drop(stage);
-    all.into_talks().iter().map(|talk| talk.end).collect()
+}
+
+/// Watches one conversation.
+struct Watching(Option<TalkScript>, Option<TalkEnd>);
+
+impl Director for Watching {
+    fn direct(
+        &mut self,
+        _: Nanos,
+        stage: &mut Conversations<'_>,
+        over: Vec<(usize, Talk)>,
+    ) -> Wake {
+        if let Some(script) = self.0.take() {
+            let place = stage.add(script);
+            stage.watch(place);
+        }
+        self.curtain(over);
+        Wake::WhenOver
+    }
+
+    fn curtain(&mut self, over: Vec<(usize, Talk)>) {
+        self.1 = over.first().map(|(_, talk)| talk.end).or(self.1);
+    }
+}
+
+/// What comes behind a response is news once, however much of it there is.
+#[test]
+fn a_wish_is_heard_while_a_watched_server_sends_without_end() {
+    let request = Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
+    let script = TalkScript {
+        deadline: Nanos::from_millis(500),
+        hold: true,
+        ..TalkScript::of(vec![request])
+    };
+    let mut watching = Watching(Some(script), None);
+    played(&mut watching, &mut Governor::unbounded(), Some(3));
+    assert_eq!(watching.1, Some(TalkEnd::Ours));
 }
 
 #[test]
