@@ -97,8 +97,10 @@ impl Knee {
         match (self.high, &self.limit) {
             // rates between the two were still to come: what an overload is measured by is not known
             (Some(high), Some(Limit::Time)) => {
-                let (high, why) = (show::rate(high), Limit::Time.words());
-                Some(format!("not overloaded: the server does not follow {high}, and {why}"))
+                let high = show::rate(high);
+                Some(format!(
+                    "the knee is not known: the server does not follow {high}, and the time of the search was up"
+                ))
             }
             (Some(high), _) if self.most >= high * OVER_MIN => None,
             (Some(high), _) => {

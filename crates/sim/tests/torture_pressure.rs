@@ -460,6 +460,15 @@ fn a_round_that_was_cut_short_is_not_judged() {
         let governor = Governor::new(bounds, Vec::new(), false);
         cut_short(&governed(Prefork::of(400), &[id], governor).cases[0], 0);
     }
+    // while it presses, and while it is watched whether the server recovers: rounds are still to come
+    for id in ["C-02", "C-03"] {
+        for half in 6..=11 {
+            let bounds =
+                Bounds { case_max: Nanos::from_millis(500 * half), ..Class::Local.usual() };
+            let governor = Governor::new(bounds, Vec::new(), false);
+            cut_short(&governed(Prefork::of(400), &[id], governor).cases[0], 0);
+        }
+    }
 }
 
 fn cut_short(case: &CaseResult, after: u64) {

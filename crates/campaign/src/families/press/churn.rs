@@ -51,9 +51,10 @@ pub(in crate::families) fn rate(
         if learned {
             borne = rate;
         }
-        if runner.is_stopped() || runner.case_is_over() {
+        if step < STEPS && (runner.is_stopped() || runner.case_is_over()) {
             // of the rates that were still to come nothing is known
-            learned &= step == STEPS;
+            learned = false;
+            result.show(PressureOutcome::Inconclusive);
             break;
         }
     }

@@ -44,7 +44,13 @@ pub(in crate::families) fn resets(
         slowest = slowest.max(back.unwrap_or_default());
         lasting(result, &round, turn, rounds);
         result.health = Some(round.health);
-        if back.is_none() || runner.is_stopped() || runner.case_is_over() {
+        if back.is_none() {
+            break;
+        }
+        if turn < rounds && (runner.is_stopped() || runner.case_is_over()) {
+            let why =
+                format!("the run, or the time of the case, ended after {turn} of {rounds} rounds");
+            result.note(PressureOutcome::Inconclusive, why);
             break;
         }
     }
