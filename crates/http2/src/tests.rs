@@ -54,6 +54,16 @@ fn sent(session: &mut Session) -> Vec<u8> {
     out
 }
 
+/// As RFC 9113 section 6.8 asks for: first the largest identifier, then the last that counts.
+#[test]
+fn a_graceful_end_that_is_said_twice_is_one() {
+    let (mut session, mut server) = asked(1);
+    server.go_away(0x7fff_ffff, 0);
+    server.go_away(1, 0);
+    heard(&mut session, &server.drain());
+    assert_eq!(session.take_facts().goaways, [(0, 1)].into());
+}
+
 /// A session that has asked `count` times, and a server that has read it.
 fn asked(count: usize) -> (Session, Server) {
     let mut session =

@@ -196,8 +196,9 @@ impl Control {
             let what = "GOAWAY with a stream that it may not name";
             return Err(Violation::new(ID_ERROR, what, "RFC 9114 section 5.2"));
         }
+        // a graceful end is said twice (RFC 9114 section 5.2)
+        self.goaways += u64::from(self.limit.is_none());
         self.limit = Some(id);
-        self.goaways += 1;
         Ok(())
     }
 }

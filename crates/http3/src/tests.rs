@@ -280,6 +280,8 @@ fn goaway_gives_back_what_is_not_processed() {
         ["1 gone 0x10b refused true by peer true", "1 gone 0x10b refused true by peer true"]
     );
     assert!(!session.is_open() && session.is_going_away() && session.outstanding() == 1);
+    // a graceful end is said twice (RFC 9114 section 5.2)
+    told(&mut session, &piece(CONTROL, &framed(frame::GOAWAY, &id), false));
     assert_eq!(told(&mut session, &piece(0, &ok(), true)), ["0 \"\" done 200"]);
     let facts = session.take_facts();
     assert_eq!((facts.goaways, facts.refused), (1, 2));

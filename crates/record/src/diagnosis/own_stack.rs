@@ -70,7 +70,7 @@ fn paced(report: &RunReport) -> Option<Finding> {
             show::bytes(mean)
         ),
         advice: "Measure long responses by the kernel's sockets (without --stack own) or over a real link; or have \
-                 the server send by another congestion control, with packets by --stack own, not own:batches."
+                 the server send by another congestion control."
             .to_owned(),
     })
 }

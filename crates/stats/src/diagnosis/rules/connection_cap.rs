@@ -90,7 +90,10 @@ fn turned_away(view: &View<'_>) -> Option<Sign> {
     }
     // one that has died turns everybody away; one with a cap goes on serving
     let silent = view.beats.iter().rev().take_while(|(_, good)| *good == 0).count();
-    if BEAT * silent as u64 > (view.typical() * 4).max(SILENCE_MAX) {
+    // where little succeeds, nothing does for a while
+    let good: u64 = view.beats.iter().map(|(_, good)| u64::from(*good)).sum();
+    let gap = Nanos::from_secs_f64(view.window_s / good.max(1) as f64);
+    if BEAT * silent as u64 > (view.typical().max(gap) * 4).max(SILENCE_MAX) {
         return None;
     }
     // a server that fails at random would not keep the others for the whole run
@@ -111,8 +114,8 @@ mod tests {
     use crate::Measurement;
     use crate::lives::Beats;
 
-    /// Eight connections for 8 of 10 s, then refusals alone: `good` beats of the run had a success.
-    fn told(good: u32) -> Option<Confidence> {
+    /// Eight connections for 8 of 10 s, and refusals.
+    fn told(beat: impl Fn(u32) -> (u32, u32)) -> Option<Confidence> {
         let window = Nanos::from_secs(10);
         let mut measurement = Measurement { window, elapsed: window, ..Measurement::default() };
         let total = &mut measurement.total;
@@ -123,14 +126,16 @@ mod tests {
         total.connections.lives.answered = 8;
         total.connections.lives.answered_open = Nanos::from_secs(64);
         total.failures.insert(FailureClass::Refused, 400);
-        let beat = |at: u32| (10, if at < good { 10 } else { 0 });
         total.beats = Beats::from_all((0..200).map(beat).collect());
         find(&View::new(&Evidence::new(&measurement))).map(|sign| sign.confidence)
     }
 
     #[test]
     fn a_server_that_has_died_had_no_cap() {
-        assert_eq!(told(160), None);
-        assert_eq!(told(200), Some(Confidence::Certain));
+        let until = |end: u32| move |at: u32| (10, if at < end { 10 } else { 0 });
+        assert_eq!(told(until(160)), None);
+        assert_eq!(told(until(200)), Some(Confidence::Certain));
+        // two successes a second, the last 450 ms before the end
+        assert_eq!(told(|at| (1, u32::from(at % 10 == 0))), Some(Confidence::Certain));
     }
 }
