@@ -4,6 +4,7 @@
 
 mod pace;
 mod referee;
+mod servers;
 mod soak;
 mod stacks;
 
@@ -41,11 +42,13 @@ enum Part {
     Referee,
     /// The same load over the same path by the kernel's TCP and by our own
     Stacks,
+    /// Our own TCP and servers of many makers, a connection for each call, with loss
+    Servers,
     /// Minutes of traffic over a bad path: nothing grows
     Soak,
 }
 
-const PARTS: [Part; 4] = [Part::Pace, Part::Referee, Part::Stacks, Part::Soak];
+const PARTS: [Part; 5] = [Part::Pace, Part::Referee, Part::Stacks, Part::Servers, Part::Soak];
 
 /// Measures and writes the page.
 ///
@@ -68,6 +71,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
             Part::Pace => pace::section(root, &binary, options.rounds)?,
             Part::Referee => referee::section(&binary, options.rounds)?,
             Part::Stacks => stacks::section(&binary, options.rounds)?,
+            Part::Servers => servers::section(root, &binary)?,
             Part::Soak => soak::section(&binary, options.minutes)?,
         };
         println!("{section}");
@@ -83,6 +87,7 @@ impl Part {
             Part::Pace => "How late",
             Part::Referee => "Against the kernel",
             Part::Stacks => "Our own TCP and the kernel's",
+            Part::Servers => "Our own TCP and servers of many makers",
             Part::Soak => "Soak",
         }
     }

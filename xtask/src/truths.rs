@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use subject::Subject;
+pub(crate) use subject::Subject;
 
 /// The page that is written.
 const PAGE: &str = "docs/truths.md";
