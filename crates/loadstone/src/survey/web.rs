@@ -168,3 +168,20 @@ fn factory(versions: tls::Versions, alpn: &[&str]) -> Result<tls::Factory, Failu
     let client = tls::Client::new(&settings);
     Ok(client.map_err(|error| Failure::usage(error.to_string()))?.factory())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::list;
+    use super::*;
+
+    #[test]
+    fn each_handshake_waits_for_its_turn() {
+        // nobody is there any more
+        let place = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let listed = list::resolved(&list::read(&format!("https://{place}/"), false).unwrap());
+        let mut server = SurveyedServer::at(place, &[]);
+        let begun = reactor::monotonic();
+        look_at_tls(&listed.servers[0], &mut server, Duration::from_millis(100)).unwrap();
+        assert!(reactor::monotonic() - begun >= Nanos::from_millis(200));
+    }
+}

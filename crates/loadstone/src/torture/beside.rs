@@ -145,8 +145,9 @@ fn rate(plan: &Plan) -> Option<f64> {
     match &plan.load {
         _ if !plan.scenarios.is_empty() => None,
         Load::Open { arrivals, session: None, .. } if arrivals.at.is_none() => {
-            // the rate counts arrivals, and a burst is within one second
-            Some(arrivals.from.0.max(arrivals.to.0).max(f64::from(arrivals.burst)))
+            // the rate counts arrivals, and so many whole bursts can begin within one second
+            let (rate, burst) = (arrivals.from.0.max(arrivals.to.0), f64::from(arrivals.burst));
+            Some(if burst > 1.0 { (rate / burst).ceil() * burst } else { rate })
         }
         _ => None,
     }
@@ -362,6 +363,7 @@ mod tests {
             rate(&Plan { load, ..Plan::for_url("http://127.0.0.1/".parse().unwrap()) })
         };
         assert_eq!((of(100.0, 50), of(1.0, 50)), (Some(100.0), Some(50.0)));
+        assert_eq!((of(100.0, 80), of(20.5, 1)), (Some(160.0), Some(20.5)));
     }
 
     #[test]

@@ -225,8 +225,11 @@ fn refused_alike(lines: &[&[&str]]) {
 fn what_is_not_spoken_here_names_a_way_out() {
     let url = "https://127.0.0.1:1/";
     for (line, told) in [
-        (&["--npn-list=h3", url][..], "--npn-list: HTTP/3 is not supported here; measure HTTP/2"),
-        (&["--h3", url], "--h3: HTTP/3 is not supported here"),
+        (
+            &["--npn-list=h3", url][..],
+            "--npn-list: HTTP/3 is not part of this face; use `loadstone run --http 3`",
+        ),
+        (&["--h3", url], "--h3: HTTP/3 is not part of this face"),
         (&["--npn-list=foo", url], "give h2, http/1.1 or both"),
         (&["--ktls", url], "leave --ktls out"),
         (&["-H", ":path: /x", url], "change the URI instead"),

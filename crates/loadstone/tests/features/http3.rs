@@ -16,6 +16,8 @@ fn options_that_do_not_go_together_are_refused() {
         (&["--tls", "1.2", url], "QUIC uses TLS 1.3 only"),
         (&["--unix", "/tmp/s", url], "QUIC is over UDP"),
         (&["--header-table", "1K", url], "--header-table is an option of HTTP/2"),
+        (&["--frame-max", "32K", url], "--frame-max is an option of HTTP/2"),
+        (&["--encoder-table", "8K", url], "--encoder-table is an option of HTTP/2"),
         (&["http://127.0.0.1:1/"], "HTTP/3 always uses TLS; write https://"),
     ] {
         let ran = run(&[&["run", "--http", "3"][..], args].concat()).expect(&[2]);

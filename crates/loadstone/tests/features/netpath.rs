@@ -293,7 +293,7 @@ fn both_ends_send_by_the_congestion_control_that_is_here() {
     if !to_be_had() {
         return;
     }
-    let names = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let names = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
     let name = "/proc/sys/net/ipv4/tcp_congestion_control";
     let (all, first) =
         (std::fs::read_to_string(names).unwrap(), std::fs::read_to_string(name).unwrap());

@@ -42,6 +42,17 @@ impl Running {
         self.output.is_some()
     }
 
+    /// Waits until no signal of that kind waits for it any more, and a moment for what its handler does.
+    pub(crate) fn wait_until_taken(&mut self, signal: Signal) {
+        let waits = |status: &str| {
+            let mask = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+            let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+            mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
+        };
+        let place = format!("/proc/{}/status", self.pid.as_raw_nonzero());
+        while !self.ended() && std::fs::read_to_string(&place).is_ok_and(|status| waits(&status)) {}
+    }
+
     /// Waits for its end.
     #[track_caller]
     pub(crate) fn end(mut self) -> Ran {

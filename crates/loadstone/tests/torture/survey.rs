@@ -157,19 +157,6 @@ fn what_a_survey_cannot_write_is_told_before() {
     assert_eq!(site.served().requests, 0);
 }
 
-/// The rate holds for the handshakes as well.
-#[test]
-fn handshakes_of_a_survey_keep_its_rate() {
-    let state = tempfile::tempdir().unwrap();
-    let server = TlsServer::start(&TlsOptions::default());
-    let list = format!("https://127.0.0.1:{}/\n", server.port());
-    let mut command = program(&["survey", "--rate", "2", "--json", "-", "-"]);
-    command.env("XDG_STATE_HOME", state.path()).stdin(Stdio::piped());
-    let found = finish(command, list.as_bytes()).expect(&[0]).json();
-    // two connections after the tour's, each half a second after what was before
-    assert!(found["elapsed_s"].as_f64().unwrap() >= 1.0, "{found}");
-}
-
 /// A name server that is ended when the test is over.
 struct NameServer {
     child: Child,
