@@ -13,10 +13,11 @@ use reactor::monotonic;
 use rustix::fd::OwnedFd;
 use sample::{PathFacts, StackFacts};
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::{fmt, io};
 use tcp::{Checksums, Sources, TcpSettings, TcpStack};
-use units::{Nanos, Seed};
+use units::{Nanos, Purpose, Seed};
 use wan::Population;
 
 /// What a network is to be.
@@ -116,6 +117,8 @@ pub struct Ground {
     handover: Handover,
     /// What they were made for.
     ask: NetworkAsk,
+    /// How often each worker's connections were begun anew: for single calls, for a repeat, for a step.
+    begun: Vec<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -305,7 +308,8 @@ impl OwnNetwork {
             port_last: u16::MAX,
         };
         let (settings, checksums) = self.ground.manner(&self.ask.tcp);
-        let stack = TcpStack::new(settings, sources, checksums, Seed(self.ask.seed));
+        let stack =
+            TcpStack::new(settings, sources, checksums, self.ground.draw(id, self.ask.seed));
         let paths = self.ask.paths.as_ref().zip(ipv4(part.first));
         let links = paths.map(|(paths, first)| self.links(paths, first, id, seed));
         self.lock().seed = seed;
@@ -394,7 +398,16 @@ impl Ground {
                 (Devices::Tun(devices.map_err(NetworkTrouble::Path)?), Handover::of(ask))
             }
         };
-        Ok(Arc::new(Ground { devices, handover, ask: ask.clone() }))
+        let begun = (0..ask.workers.max(1)).map(|_| AtomicU64::new(0)).collect();
+        Ok(Arc::new(Ground { devices, handover, ask: ask.clone(), begun }))
+    }
+
+    /// The seed of a worker's next connections. They do not begin with the ports of its last ones: a server may
+    /// not have ended those yet, and would answer the first SYN with a challenge (RFC 5961).
+    fn draw(&self, id: u32, seed: u64) -> Seed {
+        let begun =
+            self.begun.get(id as usize).map_or(0, |all| all.fetch_add(1, Ordering::Relaxed));
+        Seed(Seed(seed).stream(Purpose::Paths, begun).next_u64())
     }
 
     /// Whether a network can go over these devices: they are of its kind and its addresses, and there is a

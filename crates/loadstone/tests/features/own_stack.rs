@@ -1,11 +1,15 @@
 //! `--stack own`: real packets of our own TCP to servers of this host.
 
 use crate::support::tls::{TlsOptions, TlsServer};
-use crate::support::{Site, behind, finish, measured, number, run, text, untested, whole};
+use crate::support::{
+    Scripted, Site, behind, finish, measured, number, run, text, untested, whole,
+};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
+use std::sync::mpsc::channel;
 
 /// Whether this user may make a network device here; says plainly what is missing where not.
 fn to_be_had(site: &Site) -> bool {
@@ -45,6 +49,30 @@ fn every_call_is_answered_on_kept_and_on_new_connections() {
             assert_eq!(text(&report, "/client/io"), io);
         }
     }
+}
+
+/// Neither the run begins with the port of the first call, nor a repeat with those of the one before: the server
+/// may not have ended those connections yet.
+#[test]
+fn connections_that_come_later_have_other_ports() {
+    if !to_be_had(&Site::start(&[])) {
+        return;
+    }
+    let (tell, told) = channel();
+    let server = Scripted::start(move |mut stream, _| {
+        tell.send(stream.peer_addr().unwrap()).unwrap();
+        let mut piece = [0; 4096];
+        if matches!(stream.read(&mut piece), Ok(1..)) {
+            let said = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            stream.write_all(said.as_bytes()).ok();
+        }
+    });
+    let url = server.url("/");
+    let words = ["--stack", "own", "-c", "1", "-n", "4", "--calls", "1", "--repeat", "2", &url];
+    measured(&[&words[..], &["--threads", "1"]].concat(), &[0, 4]);
+    let seen: Vec<SocketAddr> = told.try_iter().collect();
+    let distinct: BTreeSet<&SocketAddr> = seen.iter().collect();
+    assert!(seen.len() >= 9 && distinct.len() == seen.len(), "{seen:?}");
 }
 
 /// Long responses come in packets of up to 64 KiB, of which few wait at once, between short ones, of

@@ -138,6 +138,7 @@ fn a_file_may_have_any_name() {
     };
     let mut survey = program(&["survey", "--html"]);
     survey.arg(odd("page")).arg("-").env("XDG_STATE_HOME", folder.path());
+    survey.stdin(Stdio::piped());
     finish(survey, site.url("/").as_bytes()).expect(&[0]);
     assert!(odd("page").is_file());
     let mut torture = program(&["torture", "--no-audit", "--only", "S-01", "--out"]);
