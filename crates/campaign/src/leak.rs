@@ -90,7 +90,7 @@ pub(crate) fn look_for(runner: &mut Runner<'_>, case: &Case, result: &mut CaseRe
     let mut levels = vec![before];
     levels.extend(runner.world.server());
     for _ in 0..ROUNDS {
-        if runner.is_stopped() || runner.case_is_over() {
+        if runner.has_to_end() {
             return;
         }
         press_once_more(runner, &case.id, &plans, &mut levels);

@@ -108,7 +108,7 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     }
     let before = gate::announce(runner, case);
     for exchange in &case.exchanges {
-        if runner.is_stopped() || runner.case_is_over() || runner.life.is_gone() {
+        if runner.has_to_end() || runner.life.is_gone() {
             break;
         }
         let done = tries::exchange(runner, case, exchange);

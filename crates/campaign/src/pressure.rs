@@ -82,7 +82,7 @@ pub(crate) fn round_apart(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> R
     loop {
         let round = round_once(runner, case, plan);
         let sick = round.outcome == PressureOutcome::Inconclusive;
-        if !sick || tries == SICK_TRIES || runner.is_stopped() || runner.case_is_over() {
+        if !sick || tries == SICK_TRIES || runner.has_to_end() {
             return round;
         }
         tries += 1;

@@ -93,6 +93,11 @@ impl Runner<'_> {
         self.world.governor().case_ends().is_some_and(|at| at <= now)
     }
 
+    /// The run is to end, or the time of the case is up: nothing more is begun.
+    pub(crate) fn has_to_end(&mut self) -> bool {
+        self.is_stopped() || self.case_is_over()
+    }
+
     /// The probed page answers, and this is what: the run can begin.
     pub(crate) fn be_ready(&mut self, plain: Plain) {
         self.profile.learn_plain(plain);

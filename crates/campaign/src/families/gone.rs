@@ -104,7 +104,7 @@ pub(crate) fn hang_on(
         if let Some(back) = gate::pass(runner) {
             return Some((sent, back));
         }
-        if talk.end != TalkEnd::Silent || runner.is_stopped() || runner.case_is_over() {
+        if talk.end != TalkEnd::Silent || runner.has_to_end() {
             return None;
         }
     }

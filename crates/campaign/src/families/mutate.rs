@@ -34,7 +34,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
     let (mut sent, mut failures, mut hangs, mut oldest) = (0, 0, 0, 0);
     let is_enough = |failures, hangs| failures >= FAILURES_MAX || hangs >= HANGS_MAX;
     while sent < asked && !is_enough(failures, hangs) && runner.now() - start < span {
-        let over = runner.is_stopped() || runner.case_is_over() || runner.life.is_gone();
+        let over = runner.has_to_end() || runner.life.is_gone();
         // a server that is lost is looked after before anything else is sent
         if over || runner.trail.lost_touch() {
             break;

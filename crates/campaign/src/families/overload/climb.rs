@@ -59,7 +59,7 @@ pub(super) fn find(runner: &mut Runner<'_>, case: &Case, search: KneeSearch, rou
     let (began, time) = (runner.now(), search_time(runner));
     let mut tries = 0;
     for _ in 0..STEPS_MAX {
-        if runner.is_stopped() || runner.case_is_over() || runner.now() - began > time {
+        if runner.has_to_end() || runner.now() - began > time {
             knee.limit = Some(Limit::Time);
             break;
         }

@@ -58,7 +58,7 @@ pub(in crate::families) fn run(
         let played = course::play(runner, case, with.waiting, course);
         let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, window);
         let (health, verdict) = felt(runner, &played, Nanos::ZERO);
-        if runner.is_stopped() || runner.case_is_over() {
+        if runner.has_to_end() {
             break;
         }
         if verdict.outcome == PressureOutcome::Crashed || health.recovery.is_none() {
@@ -85,7 +85,7 @@ pub(in crate::families) fn run(
 }
 
 fn judge(runner: &mut Runner<'_>, rows: &[Row], span: Nanos, result: &mut CaseResult) {
-    let cut = runner.is_stopped() || runner.case_is_over();
+    let cut = runner.has_to_end();
     let drifts = drift::drifts(rows);
     result.measures.extend(drifts.iter().map(|one| one.measure(rows.len())));
     for one in drifts.iter().filter(|one| one.is_found()) {

@@ -51,7 +51,7 @@ pub(in crate::families) fn rate(
         if learned {
             borne = rate;
         }
-        if step < STEPS && (runner.is_stopped() || runner.case_is_over()) {
+        if step < STEPS && runner.has_to_end() {
             // of the rates that were still to come nothing is known
             learned = false;
             result.show(PressureOutcome::Inconclusive);

@@ -47,7 +47,7 @@ pub(in crate::families) fn resets(
         if back.is_none() {
             break;
         }
-        if turn < rounds && (runner.is_stopped() || runner.case_is_over()) {
+        if turn < rounds && runner.has_to_end() {
             let why =
                 format!("the run, or the time of the case, ended after {turn} of {rounds} rounds");
             result.note(PressureOutcome::Inconclusive, why);

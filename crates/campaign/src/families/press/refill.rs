@@ -75,7 +75,7 @@ pub(super) fn refill(
     let wait = deadline.map_or(WAIT, |span| span * 2).clamp(WAIT, WAIT_MAX);
     let passed = runner.now() - released;
     runner.world.pause(Nanos(wait.0.saturating_sub(passed.0)));
-    if runner.is_stopped() || runner.case_is_over() {
+    if runner.has_to_end() {
         return;
     }
     let found = again(runner, GROW).filter(|found| *found < enough(former));
