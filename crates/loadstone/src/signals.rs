@@ -27,17 +27,19 @@ pub(crate) fn install_interrupt() -> std::io::Result<()> {
 }
 
 fn catch(signal: i32) -> std::io::Result<()> {
-    static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-    let armed = match signal {
-        signal_hook::consts::SIGHUP => Arc::default(),
-        _ => ASKED.get_or_init(Arc::default).clone(),
-    };
+    static ARMED: [OnceLock<Arc<AtomicBool>>; 2] = [OnceLock::new(), OnceLock::new()];
+    let armed = ARMED[kind(signal)].get_or_init(Arc::default).clone();
     // order matters: the second signal finds the flag set by the first
     let shutdown = signal_hook::flag::register_conditional_shutdown(signal, EXIT, armed.clone())?;
     let arming = signal_hook::flag::register(signal, armed)?;
     SHUTDOWNS.lock().unwrap_or_else(PoisonError::into_inner).push((signal, [shutdown, arming]));
     signal_hook::flag::register_usize(signal, number().clone(), signal as usize)?;
     Ok(())
+}
+
+/// Signals of one kind count together: a hangup is one of its own, all others ask for an end.
+fn kind(signal: i32) -> usize {
+    usize::from(signal == signal_hook::consts::SIGHUP)
 }
 
 /// What ends the program at a second signal, by signal.
@@ -59,7 +61,7 @@ pub(crate) fn leaving() -> bool {
     LEAVING.load(Ordering::SeqCst)
 }
 
-/// From now on a second signal calls `clean_up` before it ends the program: on a thread of its own,
+/// From now on a second signal of a kind calls `clean_up` before it ends the program: on a thread of its own,
 /// because a handler may do next to nothing. To be called once.
 pub(crate) fn before_exit(clean_up: fn()) -> std::io::Result<()> {
     let shutdowns = std::mem::take(&mut *SHUTDOWNS.lock().unwrap_or_else(PoisonError::into_inner));
@@ -69,8 +71,6 @@ pub(crate) fn before_exit(clean_up: fn()) -> std::io::Result<()> {
             signal_hook::low_level::unregister(*action);
         }
     }
-    // a hangup counts by itself here as well
-    let kind = |signal: i32| usize::from(signal == signal_hook::consts::SIGHUP);
     let mut seen = [0_u32; 2];
     if caught() > 0 {
         seen[kind(caught() as i32)] = 1;

@@ -167,6 +167,25 @@ fn ctrl_c_ends_the_server_too() {
     scene.nothing_is_left();
 }
 
+/// Who ends a service may send both at once: the end is an orderly one.
+#[test]
+fn a_hangup_beside_the_wish_to_end_cuts_nothing_short() {
+    let scene = Scene::new();
+    let site = scene.site("");
+    let mut command = program(&["compare", "-d", "1m", "--a-command", &site, "--b-command", &site]);
+    command.arg(scene.url()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    scene.wait_for_server(&mut child);
+    let pid = Pid::from_child(&child);
+    for signal in [Signal::TERM, Signal::HUP] {
+        kill_process(pid, signal).unwrap();
+    }
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("interrupted before the first block was complete"), "{told}");
+    scene.nothing_is_left();
+}
+
 /// A second one ends the program at once, and the server with it, however deaf that is.
 #[test]
 fn a_second_ctrl_c_kills_the_server() {
