@@ -165,6 +165,11 @@ impl GrowingFile {
         Ok(GrowingFile { path: path.to_owned(), file, growth })
     }
 
+    /// As the user named it.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Written to at its end.
     pub(crate) fn file(&self) -> &File {
         &self.file

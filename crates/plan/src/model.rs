@@ -91,7 +91,10 @@ impl Plan {
     /// The load itself may come and go within a second or more: it has stages, or calls fall due in bursts or at
     /// recorded instants.
     pub fn is_uneven(&self) -> bool {
-        let comes_and_goes = |load: &&Load| matches!(load, Load::Open { arrivals, .. } if arrivals.burst > 1 || arrivals.at.is_some());
+        let comes_and_goes = |load: &&Load| match load {
+            Load::Open { arrivals, .. } => arrivals.burst > 1 || arrivals.at.is_some(),
+            Load::Closed { .. } => false,
+        };
         let staged = self.scenarios.iter().any(|scenario| scenario.stages.is_some());
         self.stages.is_some() || staged || self.loads().iter().any(comes_and_goes)
     }

@@ -19,7 +19,7 @@ pub struct Http3Facts {
     pub refused: u64,
     /// Streams that the peer reset or stopped, by its code (RFC 9114 section 8.1).
     pub resets: BTreeMap<u64, u64>,
-    /// GOAWAY frames of the peer.
+    /// Connections that the peer ended by GOAWAY: a graceful end is said twice.
     pub goaways: u64,
     /// Bytes of names and values of fields, and what their compression made of them.
     pub fields_sent: u64,

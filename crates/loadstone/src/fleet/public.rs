@@ -109,4 +109,20 @@ mod tests {
         assert!(beyond(&two(open(600.0), open(600.0)), 2).is_some());
         assert!(beyond(&two(closed(600), closed(600)), 2).is_some());
     }
+
+    #[test]
+    fn a_step_that_may_go_anywhere_is_refused() {
+        let checked = |url: &str| {
+            let text = format!(
+                "version = 1\nurl = 'http://127.0.0.1/'\n[load]\nrate = '2000/s'\n[[feeder]]\nname = 'f'\n\
+                 generate = {{ v = ['x'] }}\n[[journey]]\nname = 'j'\n[[journey.step]]\n\
+                 name = 's'\nurl = '{url}'\n"
+            );
+            let plan = plan::from_toml(&text, &plan::NoFiles).unwrap();
+            check(&plan, &Prepared::of(&plan), 2).map_err(|why| why.to_string())
+        };
+        assert_eq!(checked("/{{f.v}}"), Ok(()));
+        let why = checked("http://{{f.v}}/").unwrap_err();
+        assert!(why.contains("the step \"s\" goes where its values say"), "{why}");
+    }
 }

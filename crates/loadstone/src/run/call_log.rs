@@ -13,11 +13,7 @@ use units::Nanos;
 /// The file of all repeats; removed when dropped before [`LogFile::keep`]. Open from the first line to the
 /// last: the reader of a pipe sees one end.
 #[derive(Debug)]
-pub(crate) struct LogFile {
-    /// As the user named it.
-    path: PathBuf,
-    growing: GrowingFile,
-}
+pub(crate) struct LogFile(GrowingFile);
 
 /// What one repeat writes to.
 #[derive(Debug)]
@@ -36,7 +32,7 @@ impl LogFile {
     /// # Errors
     /// The file cannot be made or written.
     pub(crate) fn create(path: &Path) -> Result<LogFile> {
-        let file = LogFile { path: path.to_owned(), growing: GrowingFile::create(path)? };
+        let file = LogFile(GrowingFile::create(path)?);
         let mut log = file.open()?;
         let header = format!("{}\n", report::LOG_HEADER);
         let written = log.out.write_all(header.as_bytes()).and_then(|()| log.out.flush());
@@ -49,12 +45,14 @@ impl LogFile {
     /// # Errors
     /// The process has no descriptor left.
     pub(crate) fn open(&self) -> Result<CallLog> {
-        let out = self.growing.file().try_clone();
-        let out = out.with_context(|| format!("cannot write {}", self.path.display()))?;
+        let LogFile(growing) = self;
+        let path = growing.path().to_owned();
+        let out = growing.file().try_clone();
+        let out = out.with_context(|| format!("cannot write {}", path.display()))?;
         Ok(CallLog {
-            path: self.path.clone(),
+            path,
             out: BufWriter::new(out),
-            to_disk: self.growing.is_file(),
+            to_disk: growing.is_file(),
             start: Nanos::ZERO,
         })
     }
@@ -64,7 +62,7 @@ impl LogFile {
     /// # Errors
     /// The file system refuses.
     pub(crate) fn keep(self) -> Result<()> {
-        self.growing.keep()
+        self.0.keep()
     }
 }
 

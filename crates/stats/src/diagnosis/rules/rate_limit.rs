@@ -64,8 +64,9 @@ fn refused(view: &View<'_>) -> Option<Sign> {
     }
     let rates = good_rates(view);
     let spread = variation(&rates);
-    let flat = rates.len() + 1 >= ROWS_MIN && spread <= FLAT_MAX + 1.0 / mean(&rates).max(1.0);
-    let flat = flat && (status == 429 || !by_chance(view, share, &rates));
+    let flat = rates.len() + 1 >= ROWS_MIN
+        && spread <= FLAT_MAX + 1.0 / mean(&rates).max(1.0)
+        && (status == 429 || !by_chance(view, share));
     let mut text = format!("{} of the responses are {status}", show::share(share));
     if flat {
         text += &format!(
@@ -89,12 +90,12 @@ fn refused(view: &View<'_>) -> Option<Sign> {
 /// Whether what succeeds scatters as if each call were refused with this probability: of n calls the
 /// successes then have a standard deviation of √(n·p·(1−p)) (the binomial distribution). A limiter lets the same
 /// number through.
-fn by_chance(view: &View<'_>, share: f64, rates: &[f64]) -> bool {
-    let rows = || view.rows.iter().skip(1);
-    let asked: Vec<f64> = rows().map(|row| row.counts.done() as f64).collect();
-    let spans: Vec<f64> = rows().map(|row| row.span_s).collect();
-    let scatter = variation(rates) * mean(rates) * mean(&spans);
-    scatter > CHANCE_SHARE * (mean(&asked) * share * (1.0 - share)).max(0.0).sqrt()
+fn by_chance(view: &View<'_>, share: f64) -> bool {
+    let counts = || view.rows.iter().skip(1).map(|row| &row.counts);
+    let asked: Vec<f64> = counts().map(|counts| counts.done() as f64).collect();
+    let good: Vec<f64> = counts().map(|counts| counts.succeeded as f64).collect();
+    let deviation = variation(&good) * mean(&good);
+    deviation > CHANCE_SHARE * (mean(&asked) * share * (1.0 - share)).sqrt()
 }
 
 /// What succeeded in the first second beyond the rate.
