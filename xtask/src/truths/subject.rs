@@ -1,10 +1,14 @@
 //! A real server as its file in `xtask/truths` tells it: how it is started, and what is known of it.
 
+#[path = "../../../crates/loadstone/tests/support/port.rs"]
+mod port;
+
 use crate::shell;
 use anyhow::{Context, bail};
+use port::free_port;
 use serde::Deserialize;
 use std::fs::File;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -150,7 +154,7 @@ impl Subject {
     pub(crate) fn start(&self, loadstone: &Path) -> anyhow::Result<Running> {
         let folder = tempfile::tempdir()?;
         let mut running = Running { children: Vec::new(), folder, url: String::new(), origin: 0 };
-        let (port, origin) = (free_port()?, free_port()?);
+        let (port, origin) = (free_port(), free_port());
         running.origin = origin;
         let dir = running.folder.path().to_owned();
         self.fill(&dir, port, origin)?;
@@ -246,8 +250,4 @@ fn fill(text: &str, dir: &Path, port: u16, origin: u16) -> String {
         ("{origin}", origin.to_string()),
     ];
     known.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
-}
-
-fn free_port() -> anyhow::Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }

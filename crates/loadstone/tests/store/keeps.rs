@@ -1,6 +1,6 @@
 //! What is kept of a run, and when nothing is.
 
-use crate::support::{Ran, Site, finish, program};
+use crate::support::{Ran, Site, finish, free_port, program};
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -134,8 +134,7 @@ fn nothing_is_kept_where_nothing_shall_be() {
 #[test]
 fn a_run_that_got_no_connection_is_kept_as_one() {
     let data = data();
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let url = format!("http://{closed}/");
+    let url = format!("http://127.0.0.1:{}/", free_port());
     let ran = keeping(data.path(), &["run", "-d", "1s", &url]).expect(&[3]);
     let shown = keeping(data.path(), &["runs", "show"]).expect(&[0]);
     assert_eq!(below_heading(&shown.stdout), ran.stdout);

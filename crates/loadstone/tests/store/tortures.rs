@@ -1,7 +1,7 @@
 //! A torture in the results store, through the program.
 
 use crate::keeps::{data, keeping};
-use crate::support::{Ran, Site, program, text};
+use crate::support::{Ran, Site, free_port, program, text};
 use std::path::Path;
 use std::process::Stdio;
 use store::{Store, StorePlace, Stored};
@@ -88,8 +88,7 @@ fn what_tested_nothing_or_is_not_to_be_kept_leaves_nothing() {
     let ran = keeping(data.path(), &["torture", &login]).expect(&[2]);
     assert!(ran.stderr.contains("leave the login out: no case sends one"), "{ran:#?}");
     assert_eq!(std::fs::read_dir(data.path()).unwrap().count(), 0, "no file was made");
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let nobody = format!("http://{closed}/");
+    let nobody = format!("http://127.0.0.1:{}/", free_port());
     keeping(data.path(), &["torture", "--no-audit", &nobody]).expect(&[3]);
     let listed = keeping(data.path(), &["runs", "list"]).expect(&[0]).stdout;
     assert!(listed.contains("no stored result matches"), "{listed}");

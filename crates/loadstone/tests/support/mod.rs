@@ -11,11 +11,13 @@ pub(crate) mod http;
 pub(crate) mod naive;
 pub(crate) mod nghttpd;
 pub(crate) mod nginx;
+mod port;
 pub(crate) mod proxy;
 #[cfg(feature = "h3")]
 pub(crate) mod quic;
 pub(crate) mod tls;
 
+pub(crate) use port::free_port;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -208,12 +210,6 @@ impl Site {
     pub(crate) fn stop(self) -> site::Served {
         self.site.stop().unwrap()
     }
-}
-
-/// A port of 127.0.0.1 that nobody listens on. The kernel does not hand a port out again at once,
-/// so that it stays free for a while.
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// A TCP server that does with each connection what the test says, one thread a connection.

@@ -1,0 +1,44 @@
+//! Ports for servers that have to know theirs before they start, and for addresses where nobody listens.
+
+use std::net::{TcpListener, UdpSocket};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Below are the ports of services that this machine may have.
+const FIRST: u16 = 10_000;
+
+/// Where Linux says from which ports it serves those who ask for any.
+const HANDED_OUT: &str = "/proc/sys/net/ipv4/ip_local_port_range";
+
+/// How many were given away.
+static GIVEN: AtomicU32 = AtomicU32::new(0);
+
+/// A port of 127.0.0.1 that nobody listens on, and that nobody else gets: each is given to one test of this
+/// process, and the kernel gives none of them to a socket that asks for any port or connects. One that the
+/// kernel chose could be somebody's before it is used.
+///
+/// # Panics
+/// Every one of the ports is taken.
+pub(crate) fn free_port() -> u16 {
+    let ports = apart(&std::fs::read_to_string(HANDED_OUT).unwrap_or_default());
+    // another test program may run beside this one: it begins elsewhere
+    let begin = std::process::id().wrapping_mul(397);
+    for _ in &ports {
+        let turn = begin.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed));
+        let port = ports[turn as usize % ports.len()];
+        let place = ("127.0.0.1", port);
+        if TcpListener::bind(place).is_ok() && UdpSocket::bind(place).is_ok() {
+            return port;
+        }
+    }
+    panic!("no port from {FIRST} on is free");
+}
+
+/// The ports from [`FIRST`] on outside of the range that Linux has written; all of them where the range leaves
+/// none, or is not to be read.
+fn apart(range: &str) -> Vec<u16> {
+    let mut ends = range.split_whitespace().map_while(|end| end.parse::<u16>().ok());
+    let handed_out = ends.next().zip(ends.next()).map(|(low, high)| low..=high);
+    let is_apart = |port: &u16| handed_out.as_ref().is_none_or(|range| !range.contains(port));
+    let ports: Vec<u16> = (FIRST..=u16::MAX).filter(is_apart).collect();
+    if ports.is_empty() { (FIRST..=u16::MAX).collect() } else { ports }
+}
