@@ -157,7 +157,7 @@ mod tests {
             NameServerVisit { server: silent.local_addr().unwrap(), messages: messages.clone() },
             NameServerVisit { server, messages },
         ];
-        let how = Asking { at_once: 4, per_second: 1_000, wait: Duration::from_millis(300) };
+        let how = Asking { at_once: 4, per_second: 1_000, wait: Duration::from_secs(2) };
         let said = ask_name_servers(&all, how, &|| false);
         assert_eq!(said[0], [None]);
         assert_eq!(said[1], [Some(b"\x00\x01a!".to_vec()), Some(b"\x00\x02b!".to_vec())]);

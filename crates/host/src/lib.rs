@@ -32,3 +32,11 @@ pub use listener::{connections_to, listener_pid, listener_pids, process_name};
 pub use resolve::{Family, RESOLVE_MAX, ResolveError, resolve, resolve_within};
 pub use state::state_dir;
 pub use txt::{txt, txt_from};
+
+/// For tests that start a program, and for those that look who holds a socket: until it executes its program, a
+/// child holds all that we hold.
+#[cfg(all(test, target_os = "linux"))]
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -142,6 +142,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn we_are_found_when_we_listen() {
+        let _alone = crate::alone();
         let us = std::process::id();
         for address in ["127.0.0.1:0", "127.0.0.3:0", "0.0.0.0:0"] {
             let listener = std::net::TcpListener::bind(address).unwrap();
@@ -157,6 +158,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn unix_sockets_too() {
+        let _alone = crate::alone();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a socket");
         let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();

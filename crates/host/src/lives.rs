@@ -238,6 +238,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn who_listens_is_found_and_who_does_not_is_told() {
+        let _alone = crate::alone();
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
         let us = std::process::id();
@@ -264,6 +265,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn how_a_process_ended_is_seen() {
+        let _alone = crate::alone();
         for waited in [false, true] {
             let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
             let watched = Watched::new(child.id(), true).unwrap();

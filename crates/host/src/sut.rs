@@ -425,6 +425,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_child_is_in_the_next_reading() {
+        let _alone = crate::alone();
         let server = WatchedServer { pid: std::process::id(), addresses: Vec::new() };
         let mut reader = SutReader::new(server).unwrap();
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
@@ -437,6 +438,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn an_ended_server_is_gone_before_it_is_waited_for() {
+        let _alone = crate::alone();
         use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
         let server = WatchedServer { pid: child.id(), addresses: Vec::new() };

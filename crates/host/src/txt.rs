@@ -202,9 +202,14 @@ mod tests {
 
     #[test]
     fn a_long_answer_comes_by_tcp() {
-        let stream = TcpListener::bind("127.0.0.1:0").unwrap();
+        let of_both = || {
+            let stream = TcpListener::bind("127.0.0.1:0").ok()?;
+            let socket = UdpSocket::bind(stream.local_addr().ok()?).ok()?;
+            Some((stream, socket))
+        };
+        let (stream, socket) =
+            (0..50).find_map(|_| of_both()).expect("a port that is free in both");
         let address = stream.local_addr().unwrap();
-        let socket = UdpSocket::bind(address).unwrap();
         thread::spawn(move || {
             let mut buffer = [0; 512];
             let (count, from) = socket.recv_from(&mut buffer).unwrap();

@@ -101,8 +101,14 @@ const CONFUSIONS: &[Confusion] = &[
     one("hw-text", &["2: hello world is one line"]),
     one("hw-type", &["2: hello world is text/plain"]),
     one("sleep-text", &["3: a sleep says how long it was"]),
-    one("sleep-short", &["3: a sleep takes its time", "two sleeps: one after the other"]),
-    one("sleep-parallel", &["two sleeps: one after the other"]),
+    // so long that a slow machine does not look like a sleep
+    (
+        "sleep-short",
+        &[],
+        &["--set", "sleep=1"],
+        &["3: a sleep takes its time", "two sleeps: one after the other"],
+    ),
+    ("sleep-parallel", &[], &["--set", "sleep=1"], &["two sleeps: one after the other"]),
     (
         "max-clients",
         &["--connections-max", "2"],

@@ -54,7 +54,7 @@ fn siege_s_figures_are_one_another_s() {
 fn wrk_s_figures_are_one_another_s() {
     let site = Site::start(&[]);
     let url = site.url("/timed?0.05");
-    let text = run(&["wrk", "-c", "20", "-t", "1", "-d", "2s", &url]).expect(&[0]).stdout;
+    let text = run(&["wrk", "-c", "20", "-t", "1", "-d", "6s", &url]).expect(&[0]).stdout;
     let rate = figure(&text, "Requests/sec:");
     let latency = figure(&text, "Latency");
     assert!(text.lines().any(|line| line.contains("Latency") && line.contains("ms")), "{text}");

@@ -220,8 +220,8 @@ fn resolve_sets_the_address_and_keeps_the_name_in_the_request() {
 
 #[test]
 fn families_are_kept_to_and_an_ipv6_literal_is_an_address() {
-    let six = Recorder::on("[::1]:0", |_| response(200, "", "six"));
-    let port = six.port();
+    let port = free_port();
+    let six = Recorder::on(&format!("[::1]:{port}"), |_| response(200, "", "six"));
     let json = measure(&["-c", "1", "-n", "2", &format!("http://[::1]:{port}/")]);
     assert_eq!(outcomes(&json)[1], 2);
     assert_eq!(six.requests()[0].field("host"), Some(format!("[::1]:{port}").as_str()));
@@ -289,8 +289,8 @@ fn a_unix_socket_that_stays_full_is_a_connect_timeout() {
     assert!(ran.stderr.contains("no connection within the connect timeout"), "{}", ran.stderr);
     // room for the first call, and then for nobody
     let (over, end) = mpsc::channel::<()>();
+    drop(listener.accept().unwrap());
     std::thread::spawn(move || {
-        drop(listener.accept().unwrap());
         let (mut first_call, _) = listener.accept().unwrap();
         assert_ne!(first_call.read(&mut [0; 4096]).unwrap(), 0);
         let _fills = UnixStream::connect(listener.local_addr().unwrap().as_pathname().unwrap());

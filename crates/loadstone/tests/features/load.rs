@@ -189,7 +189,7 @@ fn a_warm_up_is_served_and_kept_apart() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let (log_name, url) = (log.to_str().unwrap(), site.url("/hw"));
-    let json = measure(&["-c", "2", "--warmup", "200ms", "-d", "200ms", "--log", log_name, &url]);
+    let json = measure(&["-c", "2", "--warmup", "1s", "-d", "1s", "--log", log_name, &url]);
     let (warm, due) = (whole(&json, "/warm_up/due"), outcomes(&json)[0]);
     assert!(warm > 1 && due > 1, "{json:#}");
     assert_eq!(site.stop().requests, 1 + warm + due);

@@ -217,7 +217,8 @@ fn a_run_goes_through_a_recorded_link() {
     let document = measured(&[&[url.as_str()][..], &load].concat(), &[0, 1, 4]);
     let content = number(&document, "/throughput_per_s") * 20_000.0;
     let most = 1_500.0 / 0.004 * 1_448.0 / 1_500.0;
-    assert!((0.7..=1.02).contains(&(content / most)), "{content} of {most} bytes a second");
+    // what ended just before the window and is handed over late counts too: a call of each user at most
+    assert!((0.6..=1.12).contains(&(content / most)), "{content} of {most} bytes a second");
     let held = &document["plan"]["connection"]["traces"][&*file.to_string_lossy()];
     assert_eq!(held.as_str(), Some("4*4"), "{}", document["plan"]["connection"]);
     assert_eq!(text(&document, "/plan/connection/path"), path);

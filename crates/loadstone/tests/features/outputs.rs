@@ -230,7 +230,7 @@ fn bodies_of_every_framing_are_counted_to_the_byte() {
 fn the_series_adds_up_to_the_run() {
     let (site, folder) = (Site::start(&[("delay", "2ms")]), Folder::new());
     let name = folder.name("s.csv");
-    let options = ["-c", "2", "-d", "400ms", "--interval", "100ms", "--csv", &name];
+    let options = ["-c", "2", "-d", "2s", "--interval", "100ms", "--csv", &name];
     let url = site.url("/hw");
     let mut args = options.to_vec();
     args.push(&url);

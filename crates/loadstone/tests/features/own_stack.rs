@@ -240,7 +240,10 @@ fn webmarks_mode_delays_what_the_client_sends() {
         return;
     }
     let path = "webmark, rate=1.5M, delay=25ms";
-    let words = ["--stack", "own", "--path", path, "-n", "5", &site.url("/")];
+    // one after the other: a machine that stands still once delays one of them
+    let one_by_one = ["-n", "8", "-c", "1", "--calls", "1"];
+    let url = site.url("/");
+    let words = [&["--stack", "own", "--path", path, &url][..], &one_by_one].concat();
     let report = measured(&words, &[0, 4]);
     // a SYN of 60 bytes: 2 x (0.32 ms + 25 ms)
     let connect = number(&report, "/phases_s/connect/min");
@@ -311,11 +314,12 @@ fn a_connection_has_the_traits_that_it_is_given() {
     assert_eq!(plan, "ecn,no-sack,no-timestamps,receive-window=16384");
     // 10,000 bytes of content: ten segments go at once, or two
     let took = |traits: &[&str]| {
-        let path = ["--stack", "own", "--path", "rtt=100ms", "-n", "4", "-c", "1"];
+        let path = ["--stack", "own", "--path", "rtt=100ms", "-n", "4", "-c", "1", "--calls", "1"];
         let content = "x".repeat(10_000);
         let url = site.url("/echo");
         let report = measured(&[&path[..], traits, &["--body", &content, &url]].concat(), &[0, 4]);
-        number(&report, "/response_time_s/max")
+        // the quickest: other work on the machine makes none of them quicker
+        number(&report, "/response_time_s/min")
     };
     let (ten, one) = (took(&[]), took(&["--tcp", "initial-window=1"]));
     assert!(one > ten + 0.15, "{ten} and {one} s");
@@ -400,13 +404,13 @@ fn bad_situations_are_told_and_leave_nothing_behind() {
 }
 
 /// A run of one thread in a network of its own, with a server there, and something that is done to its device
-/// when some thousand packets have come over it.
+/// when some hundred packets have come over it.
 fn meddled_with(deed: &str, more: &[&str]) -> Value {
     let script = format!(
         "ip link set lo up
          \"$1\" site --listen 127.0.0.1:8000 >/dev/null & site=$!
          until grep -q 0100007F:1F40 /proc/net/tcp; do :; done
-         (until awk '/loadstone0/ && $11 > 2000 {{ ran = 1 }} END {{ exit !ran }}' /proc/net/dev; do :; done
+         (until awk '/loadstone0/ && $11 > 200 {{ ran = 1 }} END {{ exit !ran }}' /proc/net/dev; do :; done
           {deed}) & deed=$!
          \"$@\" http://127.0.0.1:8000/bytes/20000
          kill $site $deed 2>/dev/null"
@@ -426,10 +430,10 @@ fn packets_that_find_the_devices_queue_full_are_counted() {
     }
     let deed = "ip link set loadstone0 txqueuelen 1";
     for stack in ["own", "own:batches"] {
-        let report = meddled_with(deed, &["--stack", stack, "-d", "1s"]);
+        let report = meddled_with(deed, &["--stack", stack, "-d", "4s"]);
         assert!(whole(&report, "/stack/missed") > 0, "{stack}: {}", report["stack"]);
     }
-    let report = meddled_with(deed, &["--stack", "own", "--path", "rtt=2ms", "-d", "1s"]);
+    let report = meddled_with(deed, &["--stack", "own", "--path", "rtt=2ms", "-d", "4s"]);
     let (missed, lost) = (whole(&report, "/stack/missed"), whole(&report, "/path/overflowed"));
     assert!(missed > 0 && missed == lost, "{missed} {lost}");
 }
@@ -474,7 +478,7 @@ fn a_ramp_from_chosen_addresses_goes_on_with_more_threads() {
         &["--sources", "10.255.247.0/24", "--path", "rtt=1ms"],
     ] {
         let words = ["ramp", &site.url("/"), "--population", "--no-overload", "--stack", "own"];
-        let spans = ["--cpus", &ours, "--hold", "100ms", "--settle", "100ms", "--json", "-"];
+        let spans = ["--cpus", &ours, "--hold", "500ms", "--settle", "100ms", "--json", "-"];
         let ran = run(&[&words[..], &spans, more].concat());
         each_step_has_its_threads(&ran.expect(&[0, 4]).json());
     }
@@ -539,7 +543,7 @@ fn later_clients_have_the_parts_of_the_first_step() {
     let words =
         ["ramp", &site.url("/"), "--population", "--from", "31", "--to", "32", "--step", "1"];
     let clients = ["--stack", "own", "--sources", "10.255.245.0/26", "--clients", "rtt=1ms:100%"];
-    let spans = ["--cpus", &ours, "--hold", "100ms", "--settle", "100ms", "--json", "-"];
+    let spans = ["--cpus", &ours, "--hold", "500ms", "--settle", "100ms", "--json", "-"];
     let report = run(&[&words[..], &clients, &spans].concat()).expect(&[0, 4]).json();
     let steps = report["steps"].as_array().expect("steps");
     let levels: Vec<f64> = steps.iter().map(|step| number(step, "/level")).collect();

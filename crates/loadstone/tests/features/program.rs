@@ -46,7 +46,7 @@ fn a_calibration_is_kept_and_used_by_later_runs() {
     let json = in_state(&["run", "-n", "5", "--json", "-", &url]).json();
     assert!(json["client"]["dummy"].is_null());
 
-    let mut told = in_state(&["calibrate", "-d", "100ms", "--json", "-"]).json();
+    let mut told = in_state(&["calibrate", "-d", "500ms", "--json", "-"]).json();
     assert_eq!(told["schema"], "loadstone.calibrate/1");
     let doubted = !told["doubts"].as_array().unwrap().is_empty();
     assert_eq!(kept.exists(), !doubted, "what is not believed is not kept: {told:#}");

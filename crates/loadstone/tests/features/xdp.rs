@@ -642,6 +642,6 @@ fn a_ramp_goes_on_with_more_threads() {
     let mut command = behind(&["nsenter", &Wire::net(&wire.holders[0]), "--"]);
     command.args(["ramp", &wire.url("/sleep?0.005"), "--population", "--no-overload"]);
     command.args(["--stack", "own:xdp=ls0", "--sources", "10.80.0.128/26"]);
-    command.args(["--hold", "100ms", "--settle", "100ms", "--json", "-"]);
+    command.args(["--hold", "500ms", "--settle", "100ms", "--json", "-"]);
     each_step_has_its_threads(&finish(command, b"").expect(&[0, 4]).json());
 }

@@ -64,7 +64,7 @@ fn a_port_that_accepts_and_never_answers() {
     let mute = Scripted::start(|mut stream, _| {
         std::io::copy(&mut stream, &mut std::io::sink()).ok();
     });
-    let args = ["-c", "2", "-d", "200ms", "--timeout", "300ms", &mute.url("/")];
+    let args = ["-c", "2", "-n", "4", "--timeout", "300ms", &mute.url("/")];
     let json = measured(&args, &[1]);
     let [due, succeeded, failed, timed_out, dropped, abandoned] = outcomes(&json);
     assert_eq!([succeeded, failed, dropped, abandoned], [0; 4]);

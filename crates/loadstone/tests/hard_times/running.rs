@@ -33,7 +33,9 @@ impl Running {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(self.pid, signal).unwrap();
+        // it may have ended since it was looked at: how, its end says
+        let sent = kill_process(self.pid, signal);
+        assert!(matches!(sent, Ok(()) | Err(rustix::io::Errno::SRCH)), "{sent:?}");
     }
 
     /// Whether it has ended, now or within a moment.

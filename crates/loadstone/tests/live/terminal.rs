@@ -213,7 +213,8 @@ fn a_terminal_that_goes_away_ends_the_view_and_keeps_nobody() {
 
 #[test]
 fn a_ramp_shows_its_steps_and_what_is_known_of_the_curve() {
-    let site = Site::start(&[]);
+    // the call before the first step takes so long that the view is drawn meanwhile
+    let site = Site::start(&[("delay", "500ms")]);
     let steps = "--population --from 1 --to 3 --step 1 --hold 4s --think 10ms --no-overload";
     let args = format!("ramp --live {steps} --slo \"p50<10s\" {}", site.url("/hw"));
     let mut terminal = Terminal::start(&args);

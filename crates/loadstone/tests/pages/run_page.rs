@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 use units::{Nanos, show};
 
-/// A page of a short run against the reference server, over two URLs, ten points a second.
+/// A page of a short run against the reference server, over two URLs, four points a second.
 fn page(folder: &TempDir) -> PathBuf {
     let site = Site::start(&[("error-share", "2%")]);
     let file = folder.path().join("page.html");
@@ -15,7 +15,7 @@ fn page(folder: &TempDir) -> PathBuf {
     std::fs::write(&urls, format!("{}\n{}\n", site.url("/hw"), site.url("/bytes/5000"))).unwrap();
     let (file_text, urls) = (file.to_str().unwrap(), urls.to_str().unwrap());
     let args = ["run", "--urls", urls, "--html", file_text, "-q", "--rate", "400/s", "-d", "3s"];
-    let interval = ["--interval", "100ms"];
+    let interval = ["--interval", "250ms"];
     run(&[&args[..], &interval].concat()).expect(&[0, 4]);
     file
 }

@@ -61,8 +61,10 @@ fn the_evidence_of_a_run_is_kept() {
     let shrunk = failures.iter().map(|name| root.join("failures").join(name).join("shrunk.bin"));
     let shrunk: Vec<Vec<u8>> = shrunk.filter_map(|path| fs::read(path).ok()).collect();
     let told: Vec<String> = shrunk.iter().map(|bytes| bytes.escape_ascii().to_string()).collect();
-    // this server knows nothing but ends of heads and the NUL
-    assert_eq!(told, [r"%00\r\n\r\n"]);
+    // this server knows nothing but ends of heads and the NUL; on a busy machine the 1.5 s of --quick may end before
+    // the search has got so far
+    let has_both = |one: &String| one.contains("%00") && one.ends_with(r"\r\n\r\n");
+    assert!(matches!(&told[..], [one] if has_both(one)), "{told:?}");
     let wire = fs::read_to_string(one.join("wire.lsw")).unwrap();
     assert!(wire.starts_with("loadstone.wire/1\n") && wire.contains("\noutcome fail\n"), "{wire}");
 }

@@ -49,7 +49,13 @@ pub(crate) fn site(change: impl FnOnce(&mut NormSettings, &Path)) -> Site {
 /// A site that serves the tree as it is written out, changed by `change`.
 pub(crate) fn tree(change: impl FnOnce(&mut NormSettings, &Path)) -> Site {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    norm::tree::write(folder.path()).expect("an empty folder");
+    // by another process: what we have open for writing, a process that another test is just starting may hold
+    // open, and then it cannot be executed
+    let draft = tempfile::tempdir().expect("a temporary folder");
+    norm::tree::write(draft.path()).expect("an empty folder");
+    let mut copy = std::process::Command::new("cp");
+    copy.arg("-a").arg(draft.path().join(".")).arg(folder.path());
+    assert!(copy.status().expect("cp can be started").success());
     let file = folder.path().join(norm::tree::CONFIGURATION);
     let mut settings = NormSettings::read(&file).expect("a good configuration");
     settings.port = 0;

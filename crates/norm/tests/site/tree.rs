@@ -128,9 +128,11 @@ fn a_response_may_come_from_elsewhere_but_not_for_ever() {
         ] {
             let text = format!("#!/bin/sh\nprintf 'Location: {target}\\n\\n'\n");
             let program = folder.join("cgi-bin").join(name);
-            std::fs::write(&program, text).expect("a new file");
-            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-            std::fs::set_permissions(&program, mode).expect("our own file");
+            let draft = folder.join("draft");
+            std::fs::write(&draft, text).expect("a new file");
+            let mut copy = std::process::Command::new("install");
+            copy.args(["-m", "755"]).arg(&draft).arg(&program);
+            assert!(copy.status().expect("install can be started").success());
             let kind = norm::NodeKind::Cgi(program);
             settings.nodes.push(norm::NodeSettings { path: format!("/cgi/{name}"), kind });
         }

@@ -14,6 +14,10 @@ fn queue() -> Option<(PacketRing, OwnedFd)> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
         .expect("a pair of sockets");
+    // as long as Linux makes it, whatever this machine is set to
+    for end in [&ours, &theirs] {
+        rustix::net::sockopt::set_socket_send_buffer_size(end, 106_496).expect("a queue's length");
+    }
     Some((PacketRing::open(&ours).expect("a ring"), theirs))
 }
 
