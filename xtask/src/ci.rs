@@ -165,7 +165,7 @@ fn lua_tests(root: &Path) -> anyhow::Result<Vec<String>> {
 /// wait. With what all of them printed.
 fn aside(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
     let release = shell::target_folder(root).join("release/loadstone");
-    let mut lua = cargo(root);
+    let mut lua = cargo_that_heeds_signals(root);
     // with the program's package beside it, its dependencies have the features that they were built with
     // for that; or LuaJIT and others would be built once more
     let packages = ["--package", "loadstone", "--package", "lua", "--lib"];
@@ -176,7 +176,7 @@ fn aside(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
     };
     lua.args(names.iter().flat_map(|name| ["--test", name]));
     let tests = |names: &[&str]| {
-        let mut test = cargo(root);
+        let mut test = cargo_that_heeds_signals(root);
         test.arg("test").args(args).args(["--workspace", "--no-fail-fast"]);
         test.args(names.iter().flat_map(|name| ["--test", name]));
         if names.contains(&WAITING) {
@@ -199,7 +199,7 @@ fn aside(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
 }
 
 fn run_tests(root: &Path, what: &[&str], args: &[String]) -> anyhow::Result<()> {
-    let mut test = cargo(root);
+    let mut test = cargo_that_heeds_signals(root);
     packages::with_system_folders(&mut test);
     shell::run(test.arg("test").args(args).args(what))
 }
@@ -209,7 +209,7 @@ fn run_tests(root: &Path, what: &[&str], args: &[String]) -> anyhow::Result<()> 
 /// # Errors
 /// A test fails for another reason than its snapshot.
 pub(crate) fn bless(root: &Path, args: &[String]) -> anyhow::Result<()> {
-    let mut test = cargo(root);
+    let mut test = cargo_that_heeds_signals(root);
     packages::with_system_folders(&mut test);
     test.env("INSTA_UPDATE", "always").arg("test");
     if !args.iter().any(|arg| arg == "-p" || arg.starts_with("--package")) {
@@ -235,6 +235,15 @@ pub(crate) fn schema(root: &Path) -> anyhow::Result<()> {
 
 fn cargo(root: &Path) -> Command {
     let mut cargo = shell::cargo();
+    cargo.current_dir(root);
+    cargo
+}
+
+/// For tests, which send signals: a program started by one that ignores some of them, as `nohup` and shells that
+/// start it in the background do, goes on ignoring those.
+fn cargo_that_heeds_signals(root: &Path) -> Command {
+    let mut cargo = Command::new("env");
+    cargo.arg("--default-signal=HUP,INT,QUIT,TERM").arg(shell::cargo().get_program());
     cargo.current_dir(root);
     cargo
 }
