@@ -30,11 +30,23 @@ fn both_with(args: &[&str], ours: &[&str]) -> Pair {
     let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
     let mut extended: Vec<String> = ours.iter().map(|arg| (*arg).to_owned()).collect();
     extended.extend_from_slice(&args);
-    thread::scope(|scope| {
-        let theirs = scope.spawn(|| original(&args));
-        let ours = face(&extended);
-        Pair { theirs: theirs.join().expect("the other program was run"), ours }
-    })
+    let once = || {
+        thread::scope(|scope| {
+            let theirs = scope.spawn(|| original(&args));
+            let ours = face(&extended);
+            Pair { theirs: theirs.join().expect("the other program was run"), ours }
+        })
+    };
+    let mut pair = once();
+    // a machine that stands still for the second that a run takes stops one of them from asking anything: not
+    // three times
+    for _ in 0..2 {
+        let asked = |ran: &Ran| number_before(ran, " requests in ").map(|count| count > 0);
+        if asked(&pair.ours) != asked(&pair.theirs) {
+            pair = once();
+        }
+    }
+    pair
 }
 
 fn both(args: &[&str]) -> Pair {
