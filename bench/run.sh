@@ -114,6 +114,7 @@ command_of() { # table tool
   */loadstone) CMD=("${ls[@]}" -d "${SECS}s" "$u") ;;
   */loadstone-batches) CMD=("${ls[@]}" -d "${SECS}s" --stack kernel:batches "$u") ;;
   */own) CMD=("${ls[@]}" -d "${SECS}s" --stack own "$u") ;;
+  */own-calls) CMD=("${ls[@]}" -d "${SECS}s" --stack own:calls "$u") ;;
   */own-batches) CMD=("${ls[@]}" -d "${SECS}s" --stack own:batches "$u") ;;
   *) note "no command for $1 $2"; return 1 ;;
   esac
@@ -363,7 +364,7 @@ main() {
     NULLPID=$null_pid NULLPORT=$null_port
     case $table in
     keepalive) at_null; rounds keepalive bare bare-uring wrk h2load oha loadstone loadstone-batches own own-batches ;;
-    many) at_null; CONNS=5000 rounds many bare wrk loadstone loadstone-batches own own-batches ;;
+    many) at_null; CONNS=5000 rounds many bare wrk loadstone loadstone-batches own own-calls own-batches ;;
     one) at_null; CONNS=1 rounds one bare wrk loadstone loadstone-batches own own-batches ;;
     nginx) at_nginx; rounds nginx bare httperf wrk ab oha loadstone loadstone-batches own ;;
     close) at_nginx; rounds close bare wrk ab oha loadstone loadstone-batches own own-batches ;;

@@ -1,4 +1,5 @@
-//! How long packets are: how many buffers are worth being given to the kernel, and whether it is to have any.
+//! How long packets are and how many come together: how many buffers are worth being given to the kernel, and
+//! whether it is to have any.
 
 /// Bytes of packets that stay in the second cache of a core while they wait.
 const CACHED: usize = 256 * 1_024;
@@ -62,6 +63,51 @@ impl Lengths {
     }
 }
 
+/// So many packets come together, on the mean of some turns, when a ring begins to work that is to work where it
+/// pays, and so many when it rests again.
+const MANY: usize = 128;
+const FEW: usize = 64;
+/// Turns that the mean is of, about.
+const TURNS: usize = 16;
+
+/// Whether many packets come together, as those of thousands of connections do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Crowds {
+    /// [`TURNS`] times the mean, so that a mean of few packets is no rounding.
+    sum: usize,
+    many: bool,
+    /// Packets of the turn that has not ended.
+    open: usize,
+}
+
+impl Crowds {
+    /// So many packets came together in a turn; 0: there was none.
+    pub(crate) fn note(&mut self, packets: usize) {
+        if packets > 0 {
+            self.sum = self.sum - self.sum / TURNS + packets;
+            self.many = self.sum / TURNS >= if self.many { FEW } else { MANY };
+        }
+    }
+
+    /// A packet was read by a call of its own.
+    pub(crate) fn one(&mut self) {
+        self.open += 1;
+        if self.open >= crate::port::BATCH {
+            self.end();
+        }
+    }
+
+    /// No more packets are there.
+    pub(crate) fn end(&mut self) {
+        let packets = std::mem::take(&mut self.open);
+        self.note(packets);
+    }
+
+    pub(crate) fn are_many(&self) -> bool {
+        self.many
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +124,32 @@ mod tests {
         assert!(long(&[(1, 66), (1, 66), (1, 300), (1, 66)]), "acknowledgements between");
         assert!(!long(&[(1, 200); 48]));
         assert!(!long(&[(8, 80_000)]), "responses of 10 KB");
+    }
+
+    #[test]
+    fn a_ring_works_while_many_packets_come_together() {
+        let mut crowds = Crowds::default();
+        let mut many = |turns: &[usize]| {
+            turns.iter().for_each(|packets| crowds.note(*packets));
+            crowds.are_many()
+        };
+        assert!(!many(&[0; 100]));
+        assert!(!many(&[64; 100]), "64 connections");
+        assert!(!many(&[256, 256, 256]), "a few large turns");
+        assert!(many(&[256; 16]));
+        assert!(many(&[96; 100]), "nor does it rest at once");
+        assert!(many(&[0; 100]), "turns without packets tell nothing");
+        assert!(!many(&[1; 40]));
+        let mut crowds = Crowds::default();
+        for _ in 0..40 {
+            (0..crate::port::BATCH).for_each(|_| crowds.one());
+        }
+        assert!(crowds.are_many(), "read one by one, and never at an end");
+        for _ in 0..80 {
+            crowds.one();
+            crowds.end();
+        }
+        assert!(!crowds.are_many());
     }
 
     #[test]

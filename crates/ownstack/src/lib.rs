@@ -14,7 +14,7 @@ mod uring;
 mod xdp;
 
 pub use raw::RawLink;
-pub use shared::{Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork};
+pub use shared::{BatchUse, Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork};
 pub use tcp::TcpSettings;
 pub use xdp::{Mac, QUEUES_MAX, XdpAsk, XdpHook, XdpTrouble};
 

@@ -1,7 +1,7 @@
 //! Where packets come from and go to: a device's queue, by a system call for each packet or by io_uring,
 //! or a device of Ethernet by AF_XDP.
 
-use crate::depth::Lengths;
+use crate::depth::{Crowds, Lengths};
 use crate::uring::PacketRing;
 use crate::xdp::XdpLink;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -23,6 +23,8 @@ pub(crate) struct PacketPort {
     source: PortSource,
     /// Packets that a TUN device did not take.
     refused: u64,
+    /// Packets that came in batches.
+    batched: u64,
 }
 
 #[derive(Debug)]
@@ -39,6 +41,8 @@ struct TunQueue {
     /// Where there is a ring: it rests while packets are long. One that is read by a call of its own is used
     /// where it lies, and one that the ring has taken in is copied first.
     lengths: Lengths,
+    /// Where the ring is to work only while many packets come together.
+    crowds: Option<Crowds>,
     /// The device was deleted: nothing comes any more, and who waits for it would be told so at once.
     gone: bool,
 }
@@ -73,12 +77,35 @@ impl Drop for LentLink {
 
 impl TunQueue {
     fn new(queue: OwnedFd, ring: Option<Box<PacketRing>>) -> TunQueue {
-        TunQueue { queue, ring, lengths: Lengths::default(), gone: false }
+        TunQueue { queue, ring, lengths: Lengths::default(), crowds: None, gone: false }
+    }
+
+    /// Whether packets go one by one though there is a ring.
+    fn rests(&self) -> bool {
+        self.lengths.are_long() || self.crowds.is_some_and(|crowds| !crowds.are_many())
     }
 
     /// The ring, unless it rests.
     fn working_ring(&mut self) -> Option<&mut PacketRing> {
-        self.ring.as_deref_mut().filter(|_| !self.lengths.are_long())
+        let rests = self.rests();
+        self.ring.as_deref_mut().filter(|_| !rests)
+    }
+
+    /// What a call of its own for one packet has given.
+    fn note(&mut self, read: Result<usize, Errno>) {
+        self.gone |= matches!(read, Err(error) if is_end(error));
+        if self.ring.is_none() {
+            return;
+        }
+        if let Ok(length) = read {
+            self.lengths.note((1, length));
+        }
+        if let Some(crowds) = &mut self.crowds {
+            match read {
+                Ok(_) => crowds.one(),
+                Err(_) => crowds.end(),
+            }
+        }
     }
 }
 
@@ -88,13 +115,15 @@ impl PacketPort {
         PacketPort::of(PortSource::Tun(TunQueue::new(queue, None)))
     }
 
-    /// Packets in batches, by io_uring, for the calling thread alone.
+    /// Packets in batches, by io_uring, for the calling thread alone; `always`, or only while many come together.
     ///
     /// # Errors
     /// The kernel has none, or does not allow it.
-    pub(crate) fn in_batches(queue: OwnedFd) -> io::Result<PacketPort> {
+    pub(crate) fn in_batches(queue: OwnedFd, always: bool) -> io::Result<PacketPort> {
         let ring = Some(Box::new(PacketRing::open(&queue)?));
-        Ok(PacketPort::of(PortSource::Tun(TunQueue::new(queue, ring))))
+        let crowds = (!always).then(Crowds::default);
+        let tun = TunQueue { crowds, ..TunQueue::new(queue, ring) };
+        Ok(PacketPort::of(PortSource::Tun(tun)))
     }
 
     /// Packets by AF_XDP.
@@ -105,12 +134,12 @@ impl PacketPort {
     }
 
     fn of(source: PortSource) -> PacketPort {
-        PacketPort { source, refused: 0 }
+        PacketPort { source, refused: 0, batched: 0 }
     }
 
     /// Whether [`PacketPort::exchange`] waits as well, by the same system call.
     pub(crate) fn has_batches(&self) -> bool {
-        matches!(&self.source, PortSource::Tun(tun) if tun.ring.is_some() && !tun.lengths.are_long())
+        matches!(&self.source, PortSource::Tun(tun) if tun.ring.is_some() && !tun.rests())
     }
 
     /// Whether a TUN device was deleted, as far as that was seen.
@@ -118,13 +147,15 @@ impl PacketPort {
         matches!(&self.source, PortSource::Tun(tun) if tun.gone)
     }
 
-    /// What of packets that got lost at the device is to be counted since this was last asked.
+    /// What of packets is to be counted at the device since this was last asked: losses and batches.
     pub(crate) fn losses(&mut self) -> StackFacts {
         match &mut self.source {
             PortSource::Xdp(lent) => lent.link().losses(),
-            PortSource::Tun(_) => {
-                StackFacts { refused: std::mem::take(&mut self.refused), ..StackFacts::default() }
-            }
+            PortSource::Tun(_) => StackFacts {
+                refused: std::mem::take(&mut self.refused),
+                batched: std::mem::take(&mut self.batched),
+                ..StackFacts::default()
+            },
         }
     }
 
@@ -168,15 +199,19 @@ impl PacketPort {
     pub(crate) fn receive(&mut self, now: Nanos, mut each: impl FnMut(&[u8], bool)) -> bool {
         match &mut self.source {
             PortSource::Xdp(lent) => lent.link().receive(now, BATCH, each),
-            PortSource::Tun(TunQueue { ring: Some(ring), lengths, .. }) if !lengths.are_long() => {
+            PortSource::Tun(tun) => {
+                let Some(ring) = tun.working_ring() else { return false };
                 let came = ring.take(|bytes| {
                     if let Some((_, packet)) = bytes.split_at_checked(VNET_HEAD) {
                         each(packet, has_no_sum(bytes));
                     }
                 });
-                lengths.note(came);
+                self.batched += came.0 as u64;
+                tun.lengths.note(came);
+                if let Some(crowds) = &mut tun.crowds {
+                    crowds.note(came.0);
+                }
             }
-            PortSource::Tun(_) => return false,
         }
         true
     }
@@ -206,10 +241,7 @@ impl PacketPort {
         match &mut self.source {
             PortSource::Tun(tun) => {
                 let read = rustix::io::read(&tun.queue, into);
-                tun.gone |= matches!(read, Err(error) if is_end(error));
-                if let (Ok(length), true) = (read, tun.ring.is_some()) {
-                    tun.lengths.note((1, length));
-                }
+                tun.note(read);
                 read
             }
             // emulated paths are behind TUN devices alone
@@ -262,4 +294,56 @@ pub(crate) fn is_end(error: Errno) -> bool {
 /// sum is not there, or was looked at.
 pub(crate) fn has_no_sum(packet: &[u8]) -> bool {
     packet[0] & 3 != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    const NOW: Option<Duration> = Some(Duration::ZERO);
+
+    /// What has come, as the stack takes it in.
+    fn taken(port: &mut PacketPort) -> usize {
+        let mut count = 0;
+        port.exchange(Nanos::ZERO, std::iter::empty(), NOW);
+        if !port.receive(Nanos::ZERO, |_, _| count += 1) {
+            while port.read(&mut [0; 2_048]).is_ok() {
+                count += 1;
+            }
+        }
+        count
+    }
+
+    #[test]
+    fn the_ring_works_while_many_packets_come_together_and_loses_none() {
+        if let Err(error) = crate::uring::probe() {
+            use std::io::Write;
+            // nobody reads it when standard error is closed
+            writeln!(io::stderr(), "io_uring is not tested: {error}").ok();
+            assert!(std::env::var_os("CI").is_none(), "{error}");
+            return;
+        }
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+            .expect("a pair of sockets");
+        // as long as Linux makes it, whatever this machine is set to
+        rustix::net::sockopt::set_socket_send_buffer_size(&theirs, 106_496).expect("a length");
+        let mut port = PacketPort::in_batches(ours, false).expect("a ring");
+        let (mut sent, mut came, mut worked) = (0, 0, Vec::new());
+        for together in [[1; 60], [150; 60], [3; 60]] {
+            for packets in together {
+                for _ in 0..packets {
+                    rustix::io::write(&theirs, &[0; 80]).expect("it takes packets");
+                }
+                sent += packets;
+                while came < sent {
+                    came += taken(&mut port);
+                }
+            }
+            worked.push(port.has_batches());
+        }
+        assert_eq!((worked, came), (vec![false, true, false], sent));
+        assert!(port.losses().batched > 0);
+    }
 }

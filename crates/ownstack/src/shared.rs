@@ -32,12 +32,22 @@ pub struct NetworkAsk {
     /// The first address and the bits of the prefix that connections come from; `None`: a part of
     /// 198.18.0.0/16 that is free. Those behind emulated paths are of IPv4.
     pub prefix: Option<(IpAddr, u8)>,
-    /// Whether packets may go in batches, where the kernel can do that.
-    pub batches: bool,
+    /// When packets go in batches, where the kernel can do that.
+    pub batches: BatchUse,
     /// How TCP behaves; its MTU is that of the device.
     pub tcp: TcpSettings,
     /// The device of Ethernet that packets go over, in place of TUN devices; they go on no emulated paths.
     pub xdp: Option<XdpAsk>,
+}
+
+/// When packets go in batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BatchUse {
+    Never,
+    /// While many come together, where the kernel has that.
+    #[default]
+    WherePays,
+    Always,
 }
 
 /// How packets go between this process and the devices.
@@ -45,6 +55,8 @@ pub struct NetworkAsk {
 pub enum Handover {
     /// Each by a system call of its own, as was asked for, or as emulated paths need it.
     Calls,
+    /// Each by a system call of its own, and by io_uring while many come together.
+    ByNumber,
     /// Those of a turn together, by io_uring.
     Batches,
     /// Each by a call of its own, because the kernel does not do better; with the reason.
@@ -77,12 +89,16 @@ impl Handover {
     /// What is to be had of TUN devices.
     fn of(ask: &NetworkAsk) -> Handover {
         // on a link each packet has instants of its own
-        if !ask.batches || ask.paths.is_some() {
+        if ask.batches == BatchUse::Never || ask.paths.is_some() {
             return Handover::Calls;
         }
-        match uring::probe() {
-            Ok(()) => Handover::Batches,
-            Err(error) => Handover::Fallback(reactor::why_no_ring(&error, "Linux 6.7")),
+        match (uring::probe(), ask.batches) {
+            (Ok(()), BatchUse::Always) => Handover::Batches,
+            (Ok(()), _) => Handover::ByNumber,
+            (Err(error), BatchUse::Always) => {
+                Handover::Fallback(reactor::why_no_ring(&error, "Linux 6.7"))
+            }
+            (Err(_), _) => Handover::Calls,
         }
     }
 }
@@ -266,7 +282,10 @@ impl OwnNetwork {
     pub fn worker(self: &Arc<Self>, id: u32, seed: u64, spin: Nanos) -> io::Result<OwnStack> {
         let port = match (&self.ground.devices, self.handover()) {
             (Devices::Tun(devices), Handover::Batches) => {
-                PacketPort::in_batches(queue(devices, id)?)?
+                PacketPort::in_batches(queue(devices, id)?, true)?
+            }
+            (Devices::Tun(devices), Handover::ByNumber) => {
+                PacketPort::in_batches(queue(devices, id)?, false)?
             }
             _ => self.port(id)?,
         };

@@ -15,8 +15,10 @@ pub enum StackChoice {
     Kernel,
     /// The same by io_uring, where the kernel can do that.
     KernelBatches,
-    /// Our own, over a TUN device, with a system call for each packet.
+    /// Our own, over a TUN device, with packets in batches while many come together.
     Own,
+    /// The same with a system call for each packet.
+    OwnCalls,
     /// The same with packets in batches, where the kernel can do that.
     OwnBatches,
     /// Our own, over a device of Ethernet by AF_XDP.
@@ -59,11 +61,12 @@ pub enum XdpMode {
     Generic,
 }
 
-const STACKS: [(&str, StackChoice); 5] = [
+const STACKS: [(&str, StackChoice); 6] = [
     ("auto", StackChoice::Auto),
     ("kernel", StackChoice::Kernel),
     ("kernel:batches", StackChoice::KernelBatches),
     ("own", StackChoice::Own),
+    ("own:calls", StackChoice::OwnCalls),
     ("own:batches", StackChoice::OwnBatches),
 ];
 const MODES: [(&str, XdpMode); 3] =
@@ -71,13 +74,14 @@ const MODES: [(&str, XdpMode); 3] =
 /// The longest name that Linux gives a device.
 const NAME_MAX: usize = 15;
 
-/// `kernel`, `kernel:batches`, `own`, `own:batches`, `own:xdp=eth0,gateway=10.0.0.1,mode=native`, `auto`.
+/// `kernel`, `kernel:batches`, `own`, `own:calls`, `own:batches`, `own:xdp=eth0,gateway=10.0.0.1,mode=native`, `auto`.
 ///
 /// # Errors
 /// Another word; a device without a name, a part that is not understood.
 pub(crate) fn parse_stack(text: &str) -> Result<StackChoice, ParseError> {
     let bad = |why: &str| {
-        let example = "write kernel, kernel:batches, own, own:batches, own:xdp=eth0 or auto";
+        let example =
+            "write kernel, kernel:batches, own, own:calls, own:batches, own:xdp=eth0 or auto";
         ParseError(format!("{} is no stack: {why}; {example}", quoted(text)))
     };
     let word = text.trim();

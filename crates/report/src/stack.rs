@@ -5,11 +5,15 @@ use units::show;
 
 /// A fact for its packets, and one for what should not have been, where there was any.
 pub(crate) fn facts(stack: &StackRecord) -> Vec<(&'static str, String)> {
+    let batched = match stack.batched {
+        0 => String::new(),
+        batched => format!(" ({} of them in batches)", show::count(batched)),
+    };
     let mut facts = vec![(
         "Own TCP",
         format!(
-            "{} connections established; {} packets sent, {} received; {} sent again ({} SYNs; {} timeouts, \
-             {} fast recoveries)",
+            "{} connections established; {} packets sent, {} received{batched}; {} sent again ({} SYNs; {} \
+             timeouts, {} fast recoveries)",
             show::count(stack.established),
             show::count(stack.sent),
             show::count(stack.received),
@@ -59,6 +63,8 @@ mod tests {
             "8 connections established; 1,200 packets sent, 1,100 received; 0 sent again (0 SYNs; 0 \
              timeouts, 0 fast recoveries)\n"
         );
+        let many = lines(&StackFacts { batched: 1_050, ..quiet });
+        assert!(many.contains(" 1,100 received (1,050 of them in batches); "), "{many}");
         let odd = StackFacts { retransmitted: 3, refused: 2, missed: 5, out_of_order: 1, ..quiet };
         assert_eq!(
             lines(&odd),

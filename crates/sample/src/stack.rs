@@ -30,6 +30,8 @@ pub struct StackFacts {
     pub refused: u64,
     /// Packets that came and for which there was no room.
     pub missed: u64,
+    /// Packets that came in batches.
+    pub batched: u64,
     /// An address that connections came from, and that somebody else had as well.
     pub conflict: Option<AddressConflict>,
 }
@@ -59,6 +61,7 @@ impl std::ops::AddAssign for StackFacts {
         self.tuples_out += other.tuples_out;
         self.refused += other.refused;
         self.missed += other.missed;
+        self.batched += other.batched;
         self.conflict = self.conflict.or(other.conflict);
     }
 }

@@ -67,6 +67,7 @@ earlier_record! {
     StackFacts {
         sent, received, retransmitted, syn_retransmitted, timeouts, recoveries, out_of_order,
         duplicate, challenges, resets_sent, resets_received, established, tuples_out, refused, missed,
+        batched,
         conflict,
     }
     SutSeries { name, cores, memory_max, descriptors_max, accept_queue_max, rows, trouble }

@@ -8,8 +8,8 @@ use conduit::Peer;
 use engine::{Crowd, Endpoint};
 use netpath::{PathTrouble, used_bits};
 use ownstack::{
-    Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork, QUEUES_MAX, TcpSettings,
-    XdpAsk, XdpHook, XdpTrouble,
+    BatchUse, Ground, Handover, InsidePaths, NetworkAsk, NetworkTrouble, OwnNetwork, QUEUES_MAX,
+    TcpSettings, XdpAsk, XdpHook, XdpTrouble,
 };
 use plan::{Plan, StackChoice, TcpTraits, XdpMode};
 use std::net::IpAddr;
@@ -183,7 +183,11 @@ fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
     let paths =
         WantedPath::asked(plan).map(|(_, population, clients)| InsidePaths { population, clients });
     let prefix = prefix(plan);
-    let batches = plan.driver.stack == StackChoice::OwnBatches;
+    let batches = match plan.driver.stack {
+        StackChoice::OwnBatches => BatchUse::Always,
+        StackChoice::OwnCalls => BatchUse::Never,
+        _ => BatchUse::WherePays,
+    };
     let xdp = plan.driver.stack.xdp().zip(prefix).map(|(choice, prefix)| XdpAsk {
         device: choice.device.clone(),
         gateway: choice.gateway,

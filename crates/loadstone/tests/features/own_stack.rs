@@ -22,14 +22,14 @@ fn to_be_had(site: &Site) -> bool {
 }
 
 /// How packets can go, and what the report calls it: in batches, where this machine's kernel has that,
-/// and one by one.
-fn ways(site: &Site) -> [(&'static str, &'static str); 2] {
+/// one by one, and as their number says.
+fn ways(site: &Site) -> [(&'static str, &'static str); 3] {
     let tried = run(&["run", &site.url("/"), "--stack", "own:batches", "-n", "1", "-c", "1"]);
     let fallback = tried.stderr.contains("--stack own:batches: packets go one by one: ");
     assert!(!fallback || std::env::var_os("CI").is_none(), "{}", tried.stderr);
     let plain = "own TCP over TUN";
     let batches = if fallback { plain } else { "own TCP over TUN by io_uring" };
-    [("own:batches", batches), ("own", plain)]
+    [("own:batches", batches), ("own:calls", plain), ("own", plain)]
 }
 
 #[test]
@@ -47,6 +47,8 @@ fn every_call_is_answered_on_kept_and_on_new_connections() {
             assert_eq!(whole(&report, "/outcomes/succeeded"), 200, "{stack} {more:?}");
             assert_eq!(whole(&report, "/outcomes/due"), 200, "{stack} {more:?}");
             assert_eq!(text(&report, "/client/io"), io);
+            let by_ring = whole(&report, "/stack/batched") > 0;
+            assert_eq!(by_ring, io.ends_with("by io_uring"), "eight users are few: {stack}");
         }
     }
 }

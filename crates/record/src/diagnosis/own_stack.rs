@@ -2,7 +2,7 @@
 
 use crate::ramp::RampStep;
 use crate::run::{ConflictRecord, Finding, RunReport};
-use plan::{Plan, StackChoice};
+use plan::Plan;
 use sample::StackFacts;
 use stats::diagnosis::Confidence;
 use units::show;
@@ -77,7 +77,7 @@ fn paced(report: &RunReport) -> Option<Finding> {
 
 /// Whether calls go over a TUN device to a server of this host, as far as the plan tells.
 fn is_here(plan: &Plan) -> bool {
-    let over_tun = matches!(plan.driver.stack, StackChoice::Own | StackChoice::OwnBatches);
+    let over_tun = plan.driver.stack.is_own() && plan.driver.stack.xdp().is_none();
     let is_loopback = |host: Host<&str>| match host {
         Host::Domain(name) => name == "localhost",
         Host::Ipv4(address) => address.is_loopback(),
@@ -90,6 +90,7 @@ fn is_here(plan: &Plan) -> bool {
 mod tests {
     use super::*;
     use crate::diagnosis::finding_ids;
+    use plan::StackChoice;
     use sample::AddressConflict;
 
     #[test]

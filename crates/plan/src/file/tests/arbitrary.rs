@@ -347,6 +347,7 @@ fn driver() -> impl Strategy<Value = DriverPlan> {
         Just(StackChoice::Kernel),
         Just(StackChoice::KernelBatches),
         Just(StackChoice::Own),
+        Just(StackChoice::OwnCalls),
         Just(StackChoice::OwnBatches),
         xdp(),
     ];

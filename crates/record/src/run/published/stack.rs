@@ -35,6 +35,9 @@ pub struct StackRecord {
     /// Packets that came and for which there was no room, where that is known.
     #[serde(default)]
     pub missed: u64,
+    /// Packets that came in batches, by io_uring, where that is known.
+    #[serde(default)]
+    pub batched: u64,
     /// An address that connections came from and somebody else had as well; there is one where that was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<ConflictRecord>,
@@ -65,6 +68,7 @@ impl StackRecord {
             tuples_out: facts.tuples_out,
             refused: facts.refused,
             missed: facts.missed,
+            batched: facts.batched,
             conflict: facts.conflict.as_ref().map(ConflictRecord::of),
         }
     }
