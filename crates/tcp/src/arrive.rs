@@ -295,9 +295,9 @@ impl Tcb {
         if let (Some(cold), Some(watch)) = (&mut self.cold, watch) {
             (cold.watch_at, cold.probes) = (watch, 0);
         }
-        if self.cold.is_none() {
-            return told;
-        }
+        let Some(cold) = &self.cold else { return told };
+        let (sacked, una) = (cold.sacked.sum_from(self.snd_una), self.snd_una);
+        let lost = if cold.recovering { self.unsent_lost(cold) } else { 0 };
         let news = self.note_sacks(head);
         let advances = before(self.snd_una, head.ack);
         let twice = head.sacks().first().is_some_and(|(_, to)| not_after(*to, head.ack));
@@ -326,9 +326,20 @@ impl Tcb {
                 self.find_lost_again(c.now);
             }
             self.suspect(c);
+            self.reduce(una, sacked, lost);
             self.output(c);
         }
         told
+    }
+
+    /// An acknowledgement came in a recovery, before which the peer had everything before `una` and `sacked` bytes
+    /// behind, and `lost` bytes were to be sent again: says how much may be sent.
+    fn reduce(&mut self, una: u32, sacked: u32, lost: u32) {
+        let Some(cold) = self.cold.as_ref().filter(|cold| cold.recovering) else { return };
+        let advanced = self.snd_una.wrapping_sub(una);
+        let delivered = (advanced + cold.sacked.sum_from(self.snd_una)).saturating_sub(sacked);
+        let safe = advanced > 0 && self.unsent_lost(cold) <= lost;
+        self.allow(delivered, safe);
     }
 
     /// Congestion was met, and nothing lost (RFC 3168 section 6.1.2): once a window.

@@ -125,6 +125,7 @@ pub(crate) struct Cold {
     /// The window was halved because a router was congested (RFC 3168): until this is acknowledged neither that
     /// nor a loss halves it again.
     pub(crate) eased: u32,
+    pub(crate) reduction: Reduction,
     /// Everything before was sent again in this recovery.
     pub(crate) resent: u32,
     /// What was sent again in this recovery and is under way, in the order of sending.
@@ -163,6 +164,20 @@ pub(crate) struct WindowUsage {
     pub(crate) full: bool,
     /// Most bytes that were under way since the window was last full.
     pub(crate) used: u32,
+}
+
+/// How a recovery comes down to the new window: by what each acknowledgement tells has arrived (Proportional
+/// Rate Reduction, RFC 9937). In bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reduction {
+    /// The window before.
+    pub(crate) window: u32,
+    /// What has arrived since.
+    pub(crate) delivered: u32,
+    /// What was sent since, lost segments and new ones.
+    pub(crate) sent: u32,
+    /// What may be sent until the next acknowledgement.
+    pub(crate) allowed: u32,
 }
 
 /// Microseconds: what `rttvar` is counted in, which reaches to four seconds by that.
@@ -224,6 +239,7 @@ impl Cold {
             recovering: false,
             recover: 0,
             eased: 0,
+            reduction: Reduction::default(),
             resent: 0,
             again: Vec::new(),
             lost_again: VecDeque::new(),

@@ -2,7 +2,7 @@
 //! timers (RFC 5681, 6298, 6582, 6675, 8985).
 
 use crate::connection::{
-    Cold, Context, SentAgain, TailProbe, Tcb, TcpState, VARIES_BY, bit, since, ticks,
+    Cold, Context, Reduction, SentAgain, TailProbe, Tcb, TcpState, VARIES_BY, bit, since, ticks,
 };
 use crate::packet::{End, Head, TCP_HEAD, flag};
 use crate::seq::{before, later, not_after};
@@ -185,12 +185,11 @@ impl Tcb {
     /// Bytes that the congestion window has room for.
     fn room(&self) -> u32 {
         let Some(cold) = &self.cold else { return 0 };
-        let extra = match cold.duplicates {
-            // limited transmit (RFC 3042)
-            1 | 2 if !cold.recovering => u32::from(cold.duplicates),
-            _ => 0,
-        };
-        let window = (u32::from(self.cwnd) + extra) * self.segment();
+        if cold.recovering && self.has(bit::SACK) {
+            return cold.reduction.allowed;
+        }
+        // a segment that has arrived beyond a hole makes room for a new one (RFC 3042)
+        let window = u32::from(self.cwnd) * self.segment();
         window.saturating_sub(self.pipe(cold))
     }
 
@@ -210,7 +209,7 @@ impl Tcb {
     }
 
     /// Bytes that count as lost and were not sent again.
-    fn unsent_lost(&self, cold: &Cold) -> u32 {
+    pub(crate) fn unsent_lost(&self, cold: &Cold) -> u32 {
         let edge = self.lost_before(cold);
         let from = later(cold.resent, self.snd_una);
         let again = cold.lost_again.iter().map(|(from, to)| to.wrapping_sub(*from)).sum();
@@ -271,10 +270,16 @@ impl Tcb {
         true
     }
 
-    /// Sends `length` bytes from `from` on again, and notes when.
+    /// Sends `length` bytes from `from` on again, and notes when. With the first of all that is missing the timeout
+    /// begins anew (RFC 6675 section 6, as Linux has it): where a queue has grown, the answer to what is sent now
+    /// would come later than a timeout that has run since the last acknowledgement.
     fn send_again(&mut self, from: u32, to: u32, length: u32, c: &mut Context<'_>) {
         self.emit(from, length, c);
+        let (first, due) = (from == self.snd_una, c.now + self.rto(c));
         if let Some(cold) = &mut self.cold {
+            if first {
+                cold.resend_at = due;
+            }
             cold.again.push(SentAgain { from, to, max: cold.snd_max, at: c.now });
         }
     }
@@ -386,6 +391,8 @@ impl Tcb {
             cold.timed = Some((to, now));
         }
         cold.snd_max = later(cold.snd_max, to);
+        cold.reduction.sent = cold.reduction.sent.saturating_add(length);
+        cold.reduction.allowed = cold.reduction.allowed.saturating_sub(length);
         if again {
             self.retransmitted = self.retransmitted.saturating_add(1);
         } else if head.has(flag::CWR) {
@@ -454,6 +461,7 @@ impl Tcb {
         if let Some(edge) = cold.sacked.as_slice().last().map(|(from, _)| *from) {
             cold.overdue = later(cold.overdue, edge);
             self.suspect(c);
+            self.allow(segment, false);
             return self.output(c);
         }
         let fresh = end.wrapping_sub(nxt).min(segment);
@@ -641,11 +649,41 @@ impl Tcb {
         cold.again.clear();
         cold.lost_again.clear();
         c.counts.recoveries += 1;
+        let window = u32::from(self.cwnd) * segment;
+        cold.reduction = Reduction { window, ..Reduction::default() };
         if not_after(cold.eased, una) {
             self.shrink();
         }
-        // the first goes at once, whatever is under way
-        self.resend_next(c);
+        if !sack {
+            // the first goes at once, whatever is under way
+            self.resend_next(c);
+        }
+    }
+
+    /// So many bytes arrived in a recovery: says how much may be sent. Above the new window that is a share of what
+    /// arrives; below it as much as arrives, and a segment more when the acknowledgement is `safe`: it advances and
+    /// tells of no further loss (RFC 9937 section 6, where the window is Linux' `prior_cwnd`).
+    pub(crate) fn allow(&mut self, bytes: u32, safe: bool) {
+        let segment = self.segment();
+        let aim = u32::from(self.ssthresh).saturating_mul(segment);
+        let Some(cold) = self.cold.as_ref().filter(|cold| cold.recovering && bytes > 0) else {
+            return;
+        };
+        let (under_way, mut now) = (self.pipe(cold), cold.reduction);
+        now.delivered = now.delivered.saturating_add(bytes);
+        let may = if under_way > aim {
+            let share = u64::from(now.delivered) * u64::from(aim);
+            let share = share.div_ceil(u64::from(now.window.max(1))).min(u64::from(u32::MAX));
+            (share as u32).saturating_sub(now.sent)
+        } else {
+            let more = if safe { segment } else { 0 };
+            (now.delivered.saturating_sub(now.sent).max(bytes) + more).min(aim - under_way)
+        };
+        // the first lost segment goes at once, whatever is under way
+        now.allowed = if now.sent == 0 { may.max(segment) } else { may };
+        if let Some(cold) = &mut self.cold {
+            cold.reduction = now;
+        }
     }
 
     /// Half of the window from now on. RFC 5681 section 3.1 takes half of what is under way, which at the

@@ -100,6 +100,71 @@ fn what_is_lost_again_is_sent_again_without_a_timeout() {
     assert_eq!(stage.stack.counts().timeouts, 0);
 }
 
+/// RFC 9937: the window comes down while acknowledgements come in. Of 20 segments one is lost; half as many go out
+/// as arrive.
+#[test]
+fn a_recovery_sends_a_share_of_what_arrives() {
+    let mut stage = stage();
+    stage.burst(20, 0);
+    stage.write(42 * FULL);
+    assert_eq!(stage.segments().len(), 20);
+    stage.pass(20);
+    // two new ones, as duplicates let them (RFC 3042), then the lost one
+    for (has, sent) in [(22, 40), (23, 41), (24, 20)] {
+        stage.peer_has(20, &[(21, has)]);
+        assert_eq!(stage.segments(), [sent]);
+    }
+    let sent = (25..=42).map(|has| {
+        stage.peer_has(20, &[(21, has)]);
+        stage.segments().len()
+    });
+    let sent: Vec<usize> = sent.collect();
+    // at the end 10 are under way, half of 20
+    assert_eq!(sent, [0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1, 1]);
+    stage.pass(20);
+    stage.peer_has(51, &[]);
+    assert_eq!(stage.segments().len(), 10);
+    assert_eq!(stage.stack.counts().retransmitted, 1);
+}
+
+/// RFC 9937: where most is lost, what is sent again starts slowly instead of all at once.
+#[test]
+fn a_recovery_from_many_losses_starts_slowly() {
+    let mut stage = stage();
+    stage.write(10 * FULL);
+    assert_eq!(stage.segments().len(), 10);
+    stage.pass(20);
+    stage.peer_has(0, &[(9, 10)]);
+    stage.pass(6);
+    assert_eq!(stage.segments(), [0]);
+    for (has, sent) in [(1, &[1, 2][..]), (2, &[3, 4]), (3, &[5, 6]), (4, &[7, 8])] {
+        stage.pass(20);
+        stage.peer_has(has, &[(9, 10)]);
+        assert_eq!(stage.segments(), sent, "behind {has}");
+    }
+    stage.peer_has(10, &[]);
+    let counts = stage.stack.counts();
+    assert_eq!((counts.recoveries, counts.timeouts, counts.retransmitted), (1, 0, 9));
+}
+
+/// All of a flight is lost, and a queue has grown: the answer to the probe comes shortly before the timeout, the
+/// answer to what is sent again after it.
+#[test]
+fn a_recovery_begins_the_timeout_anew() {
+    let mut stage = stage();
+    stage.write(10 * FULL);
+    assert_eq!(stage.segments().len(), 10);
+    stage.pass(42);
+    assert_eq!(stage.segments(), [9]);
+    stage.pass(200);
+    stage.peer_has(0, &[(9, 10)]);
+    assert_eq!(stage.segments(), [0]);
+    stage.pass(219);
+    assert_eq!((stage.segments(), stage.stack.counts().timeouts), (vec![], 0));
+    stage.pass(1);
+    assert_eq!((stage.segments(), stage.stack.counts().timeouts), (vec![0], 1));
+}
+
 /// On a path that reorders, little beyond a hole is no sign of a loss any more.
 #[test]
 fn a_path_that_reorders_gets_time() {
