@@ -250,6 +250,7 @@ impl Tcb {
     /// timeout. Linux keeps the largest deviation of a round trip to that end.
     fn measure(&mut self, span: Nanos, timed: bool, c: &Context<'_>) {
         let sample = (span.0 / 1_000).clamp(1, u64::from(SAMPLE_MAX)) as u32;
+        self.set(bit::UNMEASURED, false);
         if self.srtt == 0 {
             self.srtt = sample;
             return self.vary(u64::from(sample / 2));
@@ -407,6 +408,7 @@ impl Tcb {
         if timed.is_some() {
             cold.timed = None;
         }
+        let probed = cold.probe.is_some_and(|probe| probe.again && not_after(probe.end, head.ack));
         let again = cold.recovering;
         if cold.recovering && not_after(cold.recover, head.ack) {
             (cold.recovering, cold.duplicates) = (false, 0);
@@ -428,6 +430,9 @@ impl Tcb {
         match timed {
             Some((_, at)) => self.measure(c.now - at, true, c),
             None if tries > 0 && !self.has(bit::STAMPS) => self.keep_timeout(tries, c),
+            // as little is known as after a timeout, and a probe takes nothing longer the next time: on a path that
+            // became slow each would be answered too late to be measured
+            None if probed && !self.has(bit::STAMPS) => self.set(bit::UNMEASURED, true),
             None => self.measure_by_stamps(head, c),
         }
         if !again && self.is_window_used() {

@@ -47,6 +47,8 @@ pub(crate) mod bit {
     pub(crate) const BLOCKED: u16 = 1 << 11;
     /// A later segment came before an earlier one that was not lost: what is missing is given time.
     pub(crate) const REORDERS: u16 = 1 << 12;
+    /// The tail was sent again by a probe, and no round trip was measured since: the next one is left to the timeout.
+    pub(crate) const UNMEASURED: u16 = 1 << 13;
 }
 
 /// What a connection at rest is: 64 bytes.

@@ -198,7 +198,8 @@ impl Tcb {
         let under_way = self.snd_nxt.wrapping_sub(self.snd_una);
         let one = self.segment();
         if self.has(bit::SACK) {
-            let sacked = cold.sacked.sum_from(self.snd_una).min(under_way);
+            // after a timeout the peer has something that lies behind what was sent since
+            let sacked = cold.sacked.sum_from(self.snd_una) - cold.sacked.sum_from(self.snd_nxt);
             let lost = if cold.recovering { self.unsent_lost(cold) } else { 0 };
             return under_way.saturating_sub(sacked).saturating_sub(lost);
         }
@@ -441,7 +442,7 @@ impl Tcb {
         } else if holds {
             let due = c.now + Nanos(srtt.0 / 4);
             cold.probe_at = cold.probe_at.min(due);
-        } else if cold.probe.is_some() {
+        } else if cold.probe.is_some() || self.flags & bit::UNMEASURED != 0 {
             cold.probe_at = Nanos::NEVER;
         } else {
             let more = if under_way <= segment { HELD_BACK } else { A_TICK };

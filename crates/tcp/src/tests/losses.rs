@@ -303,6 +303,26 @@ fn holes_set_no_timer_after_a_timeout() {
     assert!(looks <= 3, "{looks} timers before the next timeout");
 }
 
+/// What the peer has beyond what was sent since a timeout makes no room for more.
+#[test]
+fn after_a_timeout_the_window_holds_what_was_sent_since() {
+    let mut stage = stage();
+    stage.write(20 * FULL);
+    assert_eq!(stage.segments().len(), 10);
+    stage.pass(20);
+    stage.peer_has(0, &[(5, 10)]);
+    assert_eq!(stage.segments()[0], 0);
+    // all of that is lost
+    stage.pass(1_000);
+    assert_eq!((stage.segments(), stage.stack.counts().timeouts), (vec![0], 1));
+    stage.pass(20);
+    stage.peer_has(1, &[(5, 10)]);
+    assert_eq!(stage.segments(), [1, 2]);
+    stage.pass(20);
+    stage.peer_has(2, &[(5, 10)]);
+    assert_eq!(stage.segments(), [3]);
+}
+
 /// A connection without time stamps and probes of the tail, whose SYN comes back after so many milliseconds.
 fn without_stamps(rtt: u64) -> Stage {
     let settings = TcpSettings { stamps: false, rack: false, ..TcpSettings::default() };
@@ -329,6 +349,28 @@ fn a_path_that_became_slow_is_measured_after_all() {
         })
         .collect();
     assert_eq!(resends, [2, 1, 0, 0, 0, 0, 0, 0]);
+}
+
+/// The same with probes of the tail, which come before each timeout.
+#[test]
+fn a_probe_does_not_hide_that_a_path_became_slow() {
+    let mut stage = Stage::open(TcpSettings { stamps: false, ..TcpSettings::default() });
+    stage.stamps = false;
+    stage.pass(10);
+    stage.answer_syn();
+    stage.sent();
+    let resends: Vec<usize> = (0..14)
+        .map(|call| {
+            stage.write(100);
+            for _ in 0..100 {
+                stage.pass(10);
+            }
+            stage.peer_sends(A, 1, 101 + call * 100, b"");
+            stage.sent().len() - 1
+        })
+        .collect();
+    // each second call is measured, until the probe waits longer than a round trip
+    assert_eq!(resends, [3, 1, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0]);
 }
 
 /// RFC 6298 (5.7).
