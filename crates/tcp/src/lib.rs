@@ -3,8 +3,8 @@
 //! some 120 bytes of it, whatever there is of them.
 //!
 //! RFC 9293 with 1191 and 8201 (path MTU), 2018, 2883 and 6675 (selective acknowledgements), 8985 (what is
-//! lost, by the order of sending), 3042, 3168 (ECN), 2861, 5681, 6582, 6928, 7661 (congestion control:
-//! NewReno over a window that was used), 5961 (forged segments), 6191 (TIME-WAIT),
+//! lost, by the order of sending), 3042, 3168 (ECN), 2861, 5681, 6582, 6928, 7661, 9937 (congestion control:
+//! NewReno over a window that was used, with Proportional Rate Reduction), 5961 (forged segments), 6191 (TIME-WAIT),
 //! 6298 (timers), 6528 (initial sequence numbers), 7323 (window scale, time stamps), over
 //! IPv4 and IPv6.
 #![forbid(unsafe_code)]

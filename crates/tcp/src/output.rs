@@ -1,5 +1,5 @@
 //! What a connection sends: data within both windows, what was lost again, acknowledgements; and its
-//! timers (RFC 5681, 6298, 6582, 6675, 8985).
+//! timers (RFC 5681, 6298, 6582, 6675, 8985, 9937).
 
 use crate::connection::{
     Cold, Context, Reduction, SentAgain, TailProbe, Tcb, TcpState, VARIES_BY, bit, since, ticks,
@@ -462,7 +462,6 @@ impl Tcb {
         if let Some(edge) = cold.sacked.as_slice().last().map(|(from, _)| *from) {
             cold.overdue = later(cold.overdue, edge);
             self.suspect(c);
-            self.allow(segment, false);
             return self.output(c);
         }
         let fresh = end.wrapping_sub(nxt).min(segment);
@@ -650,13 +649,13 @@ impl Tcb {
         cold.again.clear();
         cold.lost_again.clear();
         c.counts.recoveries += 1;
+        // the first lost segment goes at once, whatever is under way
         let window = u32::from(self.cwnd) * segment;
-        cold.reduction = Reduction { window, ..Reduction::default() };
+        cold.reduction = Reduction { window, allowed: segment, ..Reduction::default() };
         if not_after(cold.eased, una) {
             self.shrink();
         }
         if !sack {
-            // the first goes at once, whatever is under way
             self.resend_next(c);
         }
     }
@@ -680,7 +679,6 @@ impl Tcb {
             let more = if safe { segment } else { 0 };
             (now.delivered.saturating_sub(now.sent).max(bytes) + more).min(aim - under_way)
         };
-        // the first lost segment goes at once, whatever is under way
         now.allowed = if now.sent == 0 { may.max(segment) } else { may };
         if let Some(cold) = &mut self.cold {
             cold.reduction = now;
