@@ -582,13 +582,15 @@ impl Tcb {
                 // the peer may have dropped what it had reported (RFC 2018 section 8)
                 cold.sacked.clear();
             }
-            (cold.duplicates, cold.recovering, cold.recover) = (0, false, cold.snd_max);
+            let halved = std::mem::take(&mut cold.recovering);
+            (cold.duplicates, cold.recover) = (0, cold.snd_max);
             (cold.probe, cold.probe_at, cold.overdue) = (None, Nanos::NEVER, self.snd_una);
             cold.timed = None;
             cold.again.clear();
             cold.lost_again.clear();
             self.credit = 0;
-            if cold.tries == 1 {
+            // a recovery has halved it for the same losses (as in Linux; RFC 5681 equation 4 takes what is under way)
+            if cold.tries == 1 && !halved {
                 self.ssthresh = (self.cwnd / 2).max(2);
             }
             self.cwnd = 1;
