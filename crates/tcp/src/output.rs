@@ -105,7 +105,9 @@ impl Tcb {
             return;
         }
         if self.cold.as_ref().is_some_and(|cold| cold.recovering) {
-            while self.room() >= self.segment() && self.resend_next(c) {}
+            // a share of short segments is less than a full one, and enough for one as short (Linux counts packets)
+            let least = if self.has(bit::SACK) { 1 } else { self.segment() };
+            while self.room() >= least && self.resend_next(c) {}
         }
         if before(self.snd_nxt, self.end()) || self.has(bit::FIN_DUE) {
             while self.send_next(c) {}
@@ -231,7 +233,7 @@ impl Tcb {
             (self.has(bit::REORDERS), cold.sacked.as_slice().last().filter(|_| cold.recovering))
         {
             // it was sent before something that has arrived (RFC 8985 section 6.2 step 4)
-            return later(first, *from);
+            return *from;
         }
         let mut above = 0;
         for (from, to) in cold.sacked.as_slice().iter().rev() {
@@ -272,7 +274,7 @@ impl Tcb {
     }
 
     /// Sends `length` bytes from `from` on again, and notes when. With the first of all that is missing the timeout
-    /// begins anew (RFC 6675 section 6, as Linux has it): where a queue has grown, the answer to what is sent now
+    /// begins anew, as in Linux (RFC 6675 section 6 lets it with each): where a queue has grown, the answer to what is sent now
     /// would come later than a timeout that has run since the last acknowledgement.
     fn send_again(&mut self, from: u32, to: u32, length: u32, c: &mut Context<'_>) {
         self.emit(from, length, c);
@@ -582,14 +584,14 @@ impl Tcb {
                 // the peer may have dropped what it had reported (RFC 2018 section 8)
                 cold.sacked.clear();
             }
-            let halved = std::mem::take(&mut cold.recovering);
+            let halved = std::mem::take(&mut cold.recovering) || before(self.snd_una, cold.eased);
             (cold.duplicates, cold.recover) = (0, cold.snd_max);
             (cold.probe, cold.probe_at, cold.overdue) = (None, Nanos::NEVER, self.snd_una);
             cold.timed = None;
             cold.again.clear();
             cold.lost_again.clear();
             self.credit = 0;
-            // a recovery has halved it for the same losses (as in Linux; RFC 5681 equation 4 takes what is under way)
+            // a recovery or a mark has halved it for the same losses (as in Linux; RFC 5681 equation 4 takes what is under way)
             if cold.tries == 1 && !halved {
                 self.ssthresh = (self.cwnd / 2).max(2);
             }
@@ -652,9 +654,11 @@ impl Tcb {
         cold.lost_again.clear();
         c.counts.recoveries += 1;
         // the first lost segment goes at once, whatever is under way
-        let window = u32::from(self.cwnd) * segment;
+        let eased = before(una, cold.eased);
+        // a mark of congestion has halved the window already: what is under way tells what it was
+        let window = if eased { nxt.wrapping_sub(una) } else { u32::from(self.cwnd) * segment };
         cold.reduction = Reduction { window, allowed: segment, ..Reduction::default() };
-        if not_after(cold.eased, una) {
+        if !eased {
             self.shrink();
         }
         if !sack {
@@ -668,7 +672,7 @@ impl Tcb {
     pub(crate) fn allow(&mut self, bytes: u32, safe: bool) {
         let segment = self.segment();
         let aim = u32::from(self.ssthresh).saturating_mul(segment);
-        let Some(cold) = self.cold.as_ref().filter(|cold| cold.recovering && bytes > 0) else {
+        let Some(cold) = self.cold.as_ref().filter(|_| bytes > 0) else {
             return;
         };
         let (under_way, mut now) = (self.pipe(cold), cold.reduction);
@@ -679,7 +683,11 @@ impl Tcb {
             (share as u32).saturating_sub(now.sent)
         } else {
             let more = if safe { segment } else { 0 };
-            (now.delivered.saturating_sub(now.sent).max(bytes) + more).min(aim - under_way)
+            now.delivered
+                .saturating_sub(now.sent)
+                .max(bytes)
+                .saturating_add(more)
+                .min(aim - under_way)
         };
         now.allowed = if now.sent == 0 { may.max(segment) } else { may };
         if let Some(cold) = &mut self.cold {

@@ -147,6 +147,39 @@ fn a_recovery_from_many_losses_starts_slowly() {
     assert_eq!((counts.recoveries, counts.timeouts, counts.retransmitted), (1, 0, 9));
 }
 
+/// Of short segments, as a sender without delays has them, each that arrives lets another one go.
+#[test]
+fn holes_of_short_segments_are_mended_within_a_round_trip() {
+    let mut stage = stage();
+    for _ in 0..10 {
+        stage.write(100);
+    }
+    assert_eq!(stage.sent_heads().len(), 10);
+    stage.pass(20);
+    let ours = stage.ours;
+    let place = |number: u32| ours.wrapping_add(1 + number * 100);
+    let mut again = Vec::new();
+    // 0, 2 and 4 are lost
+    for ranges in [
+        &[(1, 2)][..],
+        &[(3, 4), (1, 2)],
+        &[(5, 6), (3, 4), (1, 2)],
+        &[(5, 7), (3, 4), (1, 2)],
+        &[(5, 8), (3, 4), (1, 2)],
+        &[(5, 9), (3, 4), (1, 2)],
+    ] {
+        let mut head = stage.head(A, 1, 1);
+        for (row, (from, to)) in ranges.iter().enumerate() {
+            head.sacks[row] = (place(*from), place(*to));
+        }
+        head.sack_count = ranges.len() as u8;
+        stage.inject(head, b"");
+        let sent = stage.sent_heads();
+        again.extend(sent.iter().map(|(_, head, _)| (head.seq.wrapping_sub(ours) - 1) / 100));
+    }
+    assert_eq!(again, [0, 2, 4]);
+}
+
 /// All of a flight is lost, and a queue has grown: the answer to the probe comes shortly before the timeout, the
 /// answer to what is sent again after it.
 #[test]
@@ -415,15 +448,21 @@ fn what_the_peer_dropped_again_costs_one_timeout() {
     assert_eq!((has, stage.stack.counts().timeouts), (10, 1));
 }
 
-/// RFC 3168 section 6.1.2 forbids only that the window is halved twice.
-#[test]
-fn a_loss_beside_a_mark_of_congestion_is_mended_at_once() {
+/// A connection whose peer marks congestion, with a round trip of 20 ms.
+fn marked() -> Stage {
     let mut stage = Stage::open(TcpSettings { ecn: true, ..TcpSettings::default() });
     stage.pass(20);
     let head = stage.head(flag::SYN | A | flag::ECE, 0, 1);
     let head = Head { window: 64_000, mss: Some(1_460), shift: Some(7), ..head };
     stage.inject(Head { sack_permitted: true, ..head }, b"");
     stage.sent();
+    stage
+}
+
+/// RFC 3168 section 6.1.2 forbids only that the window is halved twice.
+#[test]
+fn a_loss_beside_a_mark_of_congestion_is_mended_at_once() {
+    let mut stage = marked();
     stage.write(10 * FULL);
     assert_eq!(stage.segments().len(), 10);
     stage.pass(20);
@@ -437,6 +476,50 @@ fn a_loss_beside_a_mark_of_congestion_is_mended_at_once() {
     assert_eq!(stage.segments().len(), 5, "half of 10");
     let counts = stage.stack.counts();
     assert_eq!((counts.recoveries, counts.timeouts), (1, 0));
+}
+
+/// The mark has halved the window of 20: the loss behind it lets half as many go as arrive.
+#[test]
+fn a_loss_behind_a_mark_of_congestion_halves_what_is_under_way() {
+    let mut stage = marked();
+    stage.burst(20, 0);
+    stage.write(45 * FULL);
+    assert_eq!(stage.segments().len(), 20);
+    stage.pass(20);
+    stage.peer_sends(A | flag::ECE, 1, at(21), b"");
+    let sent = (22..=40).map(|has| {
+        stage.peer_has(21, &[(22, has + 1)]);
+        stage.segments().len()
+    });
+    let sent: usize = sent.sum();
+    assert!((10..=12).contains(&sent), "{sent} for 19 that arrived");
+}
+
+/// All that is under way is lost behind the mark: the timeout leaves the threshold at half of the 20, up to which the window
+/// doubles.
+#[test]
+fn a_timeout_behind_a_mark_of_congestion_halves_nothing_again() {
+    let mut stage = marked();
+    stage.burst(20, 0);
+    stage.write(60 * FULL);
+    assert_eq!(stage.segments().len(), 20);
+    stage.pass(20);
+    stage.peer_sends(A | flag::ECE, 1, at(21), b"");
+    stage.segments();
+    for _ in 0..500 {
+        stage.pass(10);
+    }
+    assert!(stage.stack.counts().timeouts > 0);
+    stage.segments();
+    let (mut has, mut flight, mut flights) = (21, 1, Vec::new());
+    for _ in 0..4 {
+        has += flight;
+        stage.pass(20);
+        stage.peer_has(has, &[]);
+        flight = stage.segments().len();
+        flights.push(flight);
+    }
+    assert_eq!(flights, [2, 4, 8, 10]);
 }
 
 /// Sequence numbers are compared within 2 GiB: a mark that stays where a stream began lies ahead of it then.
