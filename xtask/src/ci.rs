@@ -8,7 +8,7 @@ use crate::{licences, packages, shell, tidy, truths};
 use anyhow::Context as _;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -242,8 +242,14 @@ fn cargo(root: &Path) -> Command {
 /// For tests, which send signals: a program started by one that ignores some of them, as `nohup` and shells that
 /// start it in the background do, goes on ignoring those.
 fn cargo_that_heeds_signals(root: &Path) -> Command {
-    let mut cargo = Command::new("env");
-    cargo.arg("--default-signal=HUP,INT,QUIT,TERM").arg(shell::cargo().get_program());
-    cargo.current_dir(root);
-    cargo
+    // of GNU: others have no such option, and then the tests are as whoever started them
+    const HEED: [&str; 2] = ["env", "--default-signal=HUP,INT,QUIT,TERM"];
+    let mut tried = Command::new(HEED[0]);
+    tried.args([HEED[1], "true"]).stdout(Stdio::null()).stderr(Stdio::null());
+    if !tried.status().is_ok_and(|status| status.success()) {
+        return cargo(root);
+    }
+    let mut heeding = Command::new(HEED[0]);
+    heeding.arg(HEED[1]).arg(shell::cargo().get_program()).current_dir(root);
+    heeding
 }

@@ -159,6 +159,7 @@ impl OwnStack {
                         break;
                     }
                     if lent {
+                        port.end_turn();
                         return;
                     }
                 }
@@ -166,6 +167,7 @@ impl OwnStack {
                 Err(_) => break,
             }
         }
+        port.end_turn();
         *batch = 0;
     }
 

@@ -100,11 +100,8 @@ impl TunQueue {
         if let Ok(length) = read {
             self.lengths.note((1, length));
         }
-        if let Some(crowds) = &mut self.crowds {
-            match read {
-                Ok(_) => crowds.one(),
-                Err(_) => crowds.end(),
-            }
+        if let (Ok(_), Some(crowds)) = (read, &mut self.crowds) {
+            crowds.one();
         }
     }
 }
@@ -249,6 +246,13 @@ impl PacketPort {
         }
     }
 
+    /// The packets that were read one by one since the last end of a turn came together.
+    pub(crate) fn end_turn(&mut self) {
+        if let PortSource::Tun(TunQueue { crowds: Some(crowds), .. }) = &mut self.source {
+            crowds.end();
+        }
+    }
+
     /// Hands one packet over, by a call of its own.
     pub(crate) fn write(&mut self, now: Nanos, packet: &[u8]) {
         let tun = match &mut self.source {
@@ -311,6 +315,7 @@ mod tests {
             while port.read(&mut [0; 2_048]).is_ok() {
                 count += 1;
             }
+            port.end_turn();
         }
         count
     }

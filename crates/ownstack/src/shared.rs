@@ -285,7 +285,11 @@ impl OwnNetwork {
                 PacketPort::in_batches(queue(devices, id)?, true)?
             }
             (Devices::Tun(devices), Handover::ByNumber) => {
-                PacketPort::in_batches(queue(devices, id)?, false)?
+                match PacketPort::in_batches(queue(devices, id)?, false) {
+                    Ok(port) => port,
+                    // there is no memory for one more ring (RLIMIT_MEMLOCK), and nobody asked for it
+                    Err(_) => self.port(id)?,
+                }
             }
             _ => self.port(id)?,
         };

@@ -150,6 +150,7 @@ mod tests {
             "kernel",
             "kernel:batches",
             "own",
+            "own:calls",
             "own:batches",
             "own:xdp=eth0",
             "own:xdp=enp3s0f1.100",

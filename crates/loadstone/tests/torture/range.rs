@@ -33,7 +33,7 @@ fn findings(switches: &str, only: &str) -> (i32, BTreeSet<String>) {
 }
 
 #[test]
-fn five_clean_runs_find_nothing() {
+fn of_five_clean_runs_one_at_most_finds_something() {
     // with --quick 0.3 s of silence are a hang: a machine that stands still may be one, once
     let runs = (0..5).map(|_| findings("none", "S,F"));
     let found: Vec<_> = runs.filter(|run| *run != (0, BTreeSet::new())).collect();
