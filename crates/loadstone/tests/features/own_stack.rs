@@ -53,24 +53,6 @@ fn every_call_is_answered_on_kept_and_on_new_connections() {
     }
 }
 
-/// Server and load share a core, so that each finds what many connections have sent meanwhile.
-#[test]
-fn packets_of_many_connections_go_in_batches() {
-    let core = crate::peek::own_cores()[0].to_string();
-    let site = Site::start(&[("cpus", &core), ("threads", "1")]);
-    if !to_be_had(&site) {
-        return;
-    }
-    let url = site.url("/bytes/100");
-    let ring = ways(&site)[0].1.ends_with("by io_uring");
-    let words = ["--stack", "own", "--threads", "1", "--cpus", &core, "--verify", "-d", "3s", &url];
-    for (users, together) in [("1000", ring), ("2", false)] {
-        let report = measured(&[&words[..], &["-c", users]].concat(), &[0, 4]);
-        assert_eq!(whole(&report, "/outcomes/succeeded"), whole(&report, "/outcomes/due"));
-        assert_eq!(whole(&report, "/stack/batched") > 0, together, "{}", report["stack"]);
-    }
-}
-
 /// Neither the run begins with the port of the first call, nor a repeat with those of the one before: the server
 /// may not have ended those connections yet.
 #[test]
