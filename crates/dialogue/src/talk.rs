@@ -113,12 +113,13 @@ pub enum Move {
     Packet(PacketStep),
 }
 
-/// What a step waits for; the end of the connection ends the wait too.
+/// What a step waits for; the end of the connection ends the wait too. What came before the step began counts,
+/// unless an earlier step that waited took it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// An interim response, or the head of a final one.
     Interim,
-    /// One more whole response.
+    /// A whole response, or the end of a stream in its place.
     Response,
     /// The end of the connection.
     End,

@@ -36,9 +36,10 @@ enum LinePhase {
     Over,
 }
 
-/// What had come when a step began to wait.
-#[derive(Clone, Copy, Debug)]
-struct Mark {
+/// What came, by kind, of which steps that wait take one each: a step finds what came before it began, and two
+/// steps in a row need two responses.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrivals {
     interim: usize,
     begun: usize,
     whole: usize,
@@ -67,7 +68,7 @@ pub(super) struct Conversation {
     out_at: usize,
     /// The pause of the current step ends.
     paused_until: Option<Nanos>,
-    mark: Option<Mark>,
+    taken: Arrivals,
     reading: bool,
     /// There may be more to read, of which no event will tell.
     more: bool,
@@ -115,7 +116,7 @@ impl Conversation {
             out: Vec::new(),
             out_at: 0,
             paused_until: None,
-            mark: None,
+            taken: Arrivals::default(),
             reading: true,
             more: false,
             session: None,
@@ -433,10 +434,10 @@ impl Conversation {
                 return false;
             }
             Move::Await(what) => {
-                if !self.has_come(*what) {
+                let what = *what;
+                if !self.take_awaited(what) {
                     return false;
                 }
-                self.mark = None;
             }
             Move::Urgent => io.urgent(slot, b'!'),
             Move::HalfClose => {
@@ -489,18 +490,28 @@ impl Conversation {
         asked
     }
 
-    fn has_come(&mut self, what: Awaited) -> bool {
+    /// What a step waits for is there: it takes that. False where it has to come still.
+    fn take_awaited(&mut self, what: Awaited) -> bool {
         let resets = self.replies.frames.as_ref().map_or(0, |frames| frames.resets());
         let goodbye = self.replies.frames.as_ref().is_some_and(|frames| frames.goodbye());
-        let now = Mark {
-            interim: self.replies.interim.len(),
-            begun: self.replies.responses.len(),
-            whole: self.replies.whole() + resets,
-        };
-        let mark = *self.mark.get_or_insert(now);
+        let whole = self.replies.whole() + resets;
+        let taken = &mut self.taken;
         match what {
-            Awaited::Interim => now.interim > mark.interim || now.begun > mark.begun,
-            Awaited::Response => now.whole > mark.whole || goodbye,
+            Awaited::Interim if self.replies.interim.len() > taken.interim => {
+                taken.interim += 1;
+                true
+            }
+            Awaited::Interim if self.replies.responses.len() > taken.begun => {
+                taken.begun += 1;
+                true
+            }
+            Awaited::Interim => false,
+            Awaited::Response if whole > taken.whole => {
+                taken.whole += 1;
+                taken.begun = taken.begun.max(taken.whole);
+                true
+            }
+            Awaited::Response => goodbye,
             Awaited::Settings => {
                 self.replies.frames.as_ref().is_none_or(|frames| frames.has_settings())
             }

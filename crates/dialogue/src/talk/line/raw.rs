@@ -75,10 +75,9 @@ impl Conversation {
                 return false;
             }
             Move::Await(what) => {
-                if !self.has_come(what) {
+                if !self.take_awaited(what) {
                     return false;
                 }
-                self.mark = None;
             }
             Move::Send(bytes) => raw.say_bytes(now, &bytes),
             Move::HalfClose => {

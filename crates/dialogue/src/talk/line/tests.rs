@@ -149,3 +149,92 @@ fn what_is_owed_to_who_does_not_read_is_bounded() {
         assert!((OWED_MAX / 2..=OWED_MAX).contains(&owed), "step {step}: {owed} bytes");
     }
 }
+
+/// A server that answers each write with these bytes at once.
+struct Prompt {
+    now: Nanos,
+    says: &'static [u8],
+    unread: Vec<u8>,
+}
+
+impl Io for Prompt {
+    fn now(&mut self) -> Nanos {
+        self.now
+    }
+    fn open(&mut self, _: Slot, _: &Peer, _: &OpenOptions) -> Result<(), IoError> {
+        Ok(())
+    }
+    fn write(&mut self, _: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        if !bytes.is_empty() {
+            self.unread.extend_from_slice(self.says);
+        }
+        Ok(bytes.len())
+    }
+    fn read(&mut self, _: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        let count = self.unread.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&self.unread[..count]);
+        self.unread.drain(..count);
+        if count == 0 { Err(IoError::WouldBlock) } else { Ok(count) }
+    }
+    fn close(&mut self, _: Slot, _: Close) {}
+    fn shut(&mut self, _: Slot) {}
+    fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
+        None
+    }
+    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
+        if self.unread.is_empty() {
+            self.now = self.now.max(until);
+            return;
+        }
+        ready.push(Ready { slot: 0, readable: true, writable: false, ended: false });
+    }
+}
+
+/// How a conversation with these steps ends that is left when all of them are done.
+fn ends_with(says: &'static [u8], steps: Vec<Move>) -> (TalkEnd, Nanos) {
+    let script = TalkScript { deadline: Nanos::SECOND, ..TalkScript::of(steps) };
+    let mut all = All::new(vec![script]);
+    let mut io = Prompt { now: Nanos::ZERO, says, unread: Vec::new() };
+    let mut governor = Governor::unbounded();
+    let mut stage = Conversations::new(None, &mut governor);
+    play(&mut io, &mut stage, &mut all, &mut |io, until, _| {
+        let mut ready = Vec::new();
+        io.wait(until, &mut ready);
+        ready
+    });
+    all.into_talks().first().map(|talk| (talk.end, talk.over)).unwrap()
+}
+
+#[test]
+fn a_step_finds_the_response_that_came_before_it() {
+    let request = || Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
+    let response = || Move::Await(Awaited::Response);
+    let pause = || Move::Pause(Nanos::from_millis(100));
+    let says = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let in_pause = ends_with(says, vec![request(), pause(), response(), Move::Close]);
+    assert_eq!(in_pause, (TalkEnd::Ours, Nanos::from_millis(100)));
+    // each response is taken once
+    let steps = vec![request(), pause(), request(), response(), response(), Move::Close];
+    assert_eq!(ends_with(says, steps), (TalkEnd::Ours, Nanos::from_millis(100)));
+    let one_too_many = vec![request(), pause(), response(), response(), Move::Close];
+    assert_eq!(ends_with(says, one_too_many), (TalkEnd::Silent, Nanos::SECOND));
+}
+
+#[test]
+fn a_step_finds_the_head_that_came_before_it() {
+    let head = Move::Send(b"POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n".to_vec());
+    let interim = || Move::Await(Awaited::Interim);
+    let pause = Move::Pause(Nanos::from_millis(100));
+    let refused = b"HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n";
+    for says in [b"HTTP/1.1 100 Continue\r\n\r\n", &refused[..]] {
+        let steps = vec![head.clone(), pause.clone(), interim(), Move::Close];
+        assert_eq!(ends_with(says, steps), (TalkEnd::Ours, Nanos::from_millis(100)));
+    }
+    // a final response in place of 100 is still the response
+    let response = Move::Await(Awaited::Response);
+    let steps = vec![head.clone(), interim(), response.clone(), Move::Close];
+    assert_eq!(ends_with(refused, steps), (TalkEnd::Ours, Nanos::ZERO));
+    // and its head goes with it
+    let steps = vec![head, response, interim(), Move::Close];
+    assert_eq!(ends_with(refused, steps), (TalkEnd::Silent, Nanos::SECOND));
+}
