@@ -443,6 +443,27 @@ fn a_round_of_which_nothing_can_be_said_confirms_nothing() {
     }
 }
 
+/// Slow clients are cut off, and whether quick ones are is known or not.
+#[test]
+fn a_control_of_which_nothing_is_known_blames_nobody() {
+    for (until, outcome, note) in [
+        (17, TestOutcome::Inconclusive, "sent the same at once nothing could be said"),
+        (1_000, TestOutcome::Advisory, "a deadline is too strict for a slow line"),
+    ] {
+        let strict = Prefork { deadline: Some(Nanos::from_secs(2)), ..Prefork::of(400) };
+        let governor = Governor::new(Class::Local.usual(), Vec::new(), false);
+        let interrupted =
+            move |now: Nanos| (now >= START + Nanos::from_secs(until)).then_some(Stop::Interrupted);
+        let field = Field::governed(world(strict), governor);
+        let result = of_field(field.watched(Box::new(interrupted)), &["W-15"]);
+        let case = &result.cases[0];
+        assert_eq!(case.outcome, outcome, "{}", shown(case));
+        let other = case.notes.iter().find(|said| said.contains("it is not their slow line"));
+        assert_eq!(other, None, "{}", shown(case));
+        assert!(case.notes.iter().any(|said| said.contains(note)), "{}", shown(case));
+    }
+}
+
 /// Interrupted, or at the end of the time of a case.
 #[test]
 fn a_round_that_was_cut_short_is_not_judged() {

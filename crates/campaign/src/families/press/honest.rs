@@ -54,20 +54,18 @@ pub(in crate::families) fn run(
         return;
     }
     let longest = cut.iter().map(|one| one.over).max().unwrap_or_default();
-    // the control: the same requests, as many of them, without the slow line
-    let at_once: Vec<TalkScript> = plan
-        .scripts
-        .iter()
-        .map(|(_, script)| TalkScript {
-            steps: vec![Move::Send(record::sent(&script.steps))],
-            ..script.clone()
-        })
-        .collect();
-    let control = Plan {
-        until_over: true,
-        ..Plan::paced(at_once, pace(bounds::opens_max(runner.world.governor(), OPENS)), lasts)
-    };
+    let control = control(runner, &plan, lasts);
     let quick = pressure::round(runner, &case.id, &control);
+    if quick.outcome == PressureOutcome::Inconclusive {
+        result.show(PressureOutcome::Inconclusive);
+        result.notes.push(format!(
+            "{} of {count} slow clients were not served, and with as many that sent the same at once nothing \
+             could be said",
+            cut.len()
+        ));
+        result.notes.extend(quick.notes);
+        return;
+    }
     let refused =
         quick.ended.iter().filter(|one| !served(one.index, one.right, one.status)).count();
     if refused >= cut.len() {
@@ -86,6 +84,20 @@ pub(in crate::families) fn run(
         show::bytes(rate),
         show::duration(longest)
     ));
+}
+
+/// The control arm: the same requests, as many of them, without the slow line.
+fn control(runner: &mut Runner<'_>, slow: &Plan, lasts: Nanos) -> Plan {
+    let at_once: Vec<TalkScript> = slow
+        .scripts
+        .iter()
+        .map(|(_, script)| TalkScript {
+            steps: vec![Move::Send(record::sent(&script.steps))],
+            ..script.clone()
+        })
+        .collect();
+    let pace = pace(bounds::opens_max(runner.world.governor(), OPENS));
+    Plan { until_over: true, ..Plan::paced(at_once, pace, lasts) }
 }
 
 /// Clients on slow lines: heads of this size, and bodies in turn with them where the server takes any.
