@@ -107,7 +107,7 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
     let work = runner.world.own_work();
     let wanted = plan.scripts.len() as u64;
     let pressed = volley.pressed(base, &probes, wanted);
-    let felt = health(&pressed);
+    let mut felt = health(&pressed);
     let mut verdict = outcome(&pressed, &felt);
     let busy = work.filter(|share| *share > CPU_MAX);
     if let Some(share) = busy.filter(|_| verdict.outcome == PressureOutcome::Degraded) {
@@ -121,7 +121,10 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
         verdict.outcome = PressureOutcome::Crashed;
     }
     let ends = runner.world.governor().case_ends();
-    if volley.is_cut_short(ends) && verdict.outcome != PressureOutcome::Crashed {
+    if volley.is_cut_short(ends) {
+        (felt.cut_short, felt.recovery) = (true, None);
+    }
+    if felt.cut_short && verdict.outcome != PressureOutcome::Crashed {
         verdict = PressureVerdict {
             outcome: PressureOutcome::Inconclusive,
             notes: vec![CUT_SHORT.to_owned()],

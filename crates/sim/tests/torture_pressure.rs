@@ -214,7 +214,13 @@ fn world(server: impl Server + 'static) -> World {
 }
 
 fn of_field(mut field: Field, ids: &[&str]) -> RunResult {
-    let target = TestTarget {
+    let mut cases = catalogue::cases().expect("the catalogue reads");
+    cases.retain(|case| ids.contains(&case.id.as_str()));
+    run(&target(), &settings(), &cases, &mut field, &mut Unwatched)
+}
+
+fn target() -> TestTarget {
+    TestTarget {
         peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
         tls_name: None,
         spoken: Default::default(),
@@ -222,16 +228,11 @@ fn of_field(mut field: Field, ids: &[&str]) -> RunResult {
         takes_bodies: false,
         fields: String::new(),
         secrets: Vec::new(),
-    };
-    let settings = Settings {
-        seed: 1,
-        executions_max: 1,
-        baseline: Nanos::from_secs(10),
-        ..Settings::default()
-    };
-    let mut cases = catalogue::cases().expect("the catalogue reads");
-    cases.retain(|case| ids.contains(&case.id.as_str()));
-    run(&target, &settings, &cases, &mut field, &mut Unwatched)
+    }
+}
+
+fn settings() -> Settings {
+    Settings { seed: 1, executions_max: 1, baseline: Nanos::from_secs(10), ..Settings::default() }
 }
 
 fn shown(case: &CaseResult) -> String {
@@ -499,6 +500,27 @@ fn cut_short(case: &CaseResult, after: u64) {
     assert!(case.measures.iter().all(|one| one.high.is_none()), "{after}: {}", shown(case));
     let endless = case.measures.iter().find(|one| one.note.starts_with("no end within"));
     assert_eq!(endless, None, "{after}: {}", shown(case));
+    // what is not known is not said
+    let said = case.health.filter(|health| health.cut_short == health.recovery.is_some());
+    assert_eq!(said, None, "{after}: {}", shown(case));
     // a round that is over its time is not had again
     assert!(case.took < Nanos::from_secs(15), "{after}: {}", shown(case));
+}
+
+/// Connections without sockets: none of them is there in this world, and that is counted where the round was whole.
+#[test]
+fn connections_of_a_round_that_was_cut_short_are_not_counted() {
+    for (until, counted) in [(1_000, 1), (12, 0)] {
+        let mut cases = catalogue::cases().expect("the catalogue reads");
+        cases.retain(|case| case.id == "P-61");
+        cases[0].needs.clear();
+        let governor = Governor::new(Class::Local.usual(), Vec::new(), false);
+        let interrupted =
+            move |now: Nanos| (now >= START + Nanos::from_secs(until)).then_some(Stop::Interrupted);
+        let field = Field::governed(world(Prefork::of(400)), governor);
+        let mut field = field.watched(Box::new(interrupted));
+        let result = run(&target(), &settings(), &cases, &mut field, &mut Unwatched);
+        let case = &result.cases[0];
+        assert_eq!(case.measures.len(), counted, "{}", shown(case));
+    }
 }

@@ -183,8 +183,10 @@ pub struct Health {
     pub probes: u64,
     /// The 99th percentile of the probes' response times while pressed.
     pub p99: Nanos,
-    /// From the release to the first of the probes that were as before again; `None`: never.
+    /// From the release to the first of the probes that were as before again; `None`: never, or nobody knows.
     pub recovery: Option<Nanos>,
+    /// The run, or the time of the case, ended before it was known how long the recovery takes.
+    pub cut_short: bool,
     /// Connections that were meant to press, and the most that stood at once.
     pub wanted: u64,
     pub armed: u64,

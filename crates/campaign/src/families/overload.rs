@@ -15,12 +15,12 @@ pub(super) mod storm;
 
 use crate::knee::{Knee, Limit};
 use crate::pressure::{LATE_GRAVE, Pressed, PressureVerdict, health, outcome};
-use crate::{Runner, pressure};
+use crate::{GATE, Runner, pressure};
 use course::Played;
 use steps::LoadStep;
 use torture::case::{Case, KneeSearch};
 use torture::judge::{LoadOutcome, PressureOutcome, TestOutcome};
-use torture::result::{CaseResult, Health, Probe, ProbeKind};
+use torture::result::{CaseResult, Health, Measure, Probe, ProbeKind};
 use units::Nanos;
 
 /// What well-behaved clients observed of a load, and the word for it; instants count from the load's beginning.
@@ -46,8 +46,16 @@ fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureV
     };
     let felt = health(&pressed);
     let verdict = outcome(&pressed, &felt);
+    let recovery = felt.recovery.filter(|_| !played.cut_short);
     // there is one round, and nothing that it could follow
-    (Health { rounds: 0, ..felt }, verdict)
+    (Health { rounds: 0, recovery, cut_short: played.cut_short, ..felt }, verdict)
+}
+
+/// How long the recovery took, where the watch for it was not cut short.
+fn measure_recovery(result: &mut CaseResult, what: &str, health: &Health, note: String) {
+    if !health.cut_short {
+        result.measures.push(Measure::recovery(what, health.recovery, GATE, note));
+    }
 }
 
 /// Where the server no longer follows, with its measures in the result the first time. `None`: the

@@ -274,6 +274,9 @@ pub(super) fn held(
     result.show(round.outcome);
     result.health = Some(round.health);
     result.notes.extend(round.notes.iter().cloned());
+    if round.health.cut_short {
+        return;
+    }
     let ended = round
         .ended
         .iter()

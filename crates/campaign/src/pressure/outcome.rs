@@ -202,6 +202,7 @@ pub fn health(pressed: &Pressed<'_>) -> Health {
         probes: both.iter().map(|kind| pressed.armed_probes(*kind).count() as u64).sum(),
         p99: crate::probes::percentile(&new, 99),
         recovery: pressed.back_at.map(|at| at - pressed.released_at),
+        cut_short: false,
         wanted: pressed.wanted,
         armed: pressed.armed,
         followed: 0,

@@ -113,7 +113,8 @@ pub struct HealthRecord {
     pub probes: u64,
     #[schemars(range(min = 0.0))]
     pub p99_s: f64,
-    pub recovery_s: Recovery,
+    /// Null where the run, or the time of the case, ended before it was known.
+    pub recovery_s: Option<Recovery>,
     /// Connections that were meant to press, and the most that were established at once.
     pub wanted: u64,
     /// The most that were established at once.
@@ -255,7 +256,7 @@ impl HealthRecord {
             lost: health.lost,
             probes: health.probes,
             p99_s: health.p99.as_secs_f64(),
-            recovery_s: Recovery::of(health.recovery),
+            recovery_s: (!health.cut_short).then(|| Recovery::of(health.recovery)),
             wanted: health.wanted,
             armed: health.armed,
             followed: health.followed,

@@ -29,6 +29,29 @@ fn the_text_says_what_was_found() {
     }
 }
 
+/// An interrupted round says nothing of the recovery, which is not "never".
+#[test]
+fn a_recovery_that_nobody_saw_is_not_known() {
+    let mut report = pressed();
+    let felt = |one: &&mut CaseResult| one.case.id == "W-10";
+    let case = report.result.cases.iter_mut().find(felt).unwrap();
+    let health = case.health.as_mut().unwrap();
+    (health.cut_short, health.recovery) = (true, None);
+    let style = Style { unicode: true, ..Style::default() };
+    let said = text(&report.record(), style);
+    let ended = "not known: the run, or the time of the case, ended before";
+    let unwrapped = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(unwrapped.contains(ended) && !unwrapped.contains("recovery never"), "{said}");
+    let whole = json(&report.record());
+    fits_its_schema("torture", &whole);
+    let read_back = read(&whole).unwrap();
+    assert_eq!(text(&read_back, style), said);
+    let document: Value = serde_json::from_str(&whole).unwrap();
+    let cases = document["cases"].as_array().unwrap();
+    let case = cases.iter().find(|one| one["id"] == "W-10").unwrap();
+    assert!(case["health"]["recovery_s"].is_null(), "{case}");
+}
+
 #[test]
 fn the_background_load_is_reported() {
     let style = Style { unicode: true, ..Style::default() };

@@ -111,6 +111,7 @@ pub(super) fn pressed() -> Report {
         probes: 300,
         p99: Nanos::from_secs(2),
         recovery: Some(Nanos::from_millis(1_400)),
+        cut_short: false,
         wanted: 64,
         armed: 64,
         followed: 2,

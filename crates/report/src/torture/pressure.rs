@@ -60,7 +60,7 @@ fn row(case: &CaseRecord) -> Option<Vec<TableCell>> {
         show::share(health.shed).into(),
         show::share(health.lost).into(),
         seconds(health.p99_s).into(),
-        words::recovery(health.recovery_s).into(),
+        health.recovery_s.map_or_else(|| "not known".to_owned(), words::recovery).into(),
         format!("{}/{}", health.armed, health.wanted).into(),
         words::followed(health).into(),
         control.into(),

@@ -229,10 +229,11 @@ pub(crate) fn impact(
     lines.push(("response", format!("p99 {} under pressure{before}", seconds(health.p99_s))));
     let connections = format!("{} of {} connections established", health.armed, health.wanted);
     lines.push(("pressure", connections));
-    let recovered = match health.recovery_s.duration() {
-        Some(Nanos::ZERO) => "at once after the release".to_owned(),
-        Some(time) => format!("{} after the release", show::duration(time)),
-        None => "never".to_owned(),
+    let recovered = match health.recovery_s.map(Recovery::duration) {
+        Some(Some(Nanos::ZERO)) => "at once after the release".to_owned(),
+        Some(Some(time)) => format!("{} after the release", show::duration(time)),
+        Some(None) => "never".to_owned(),
+        None => "not known: the run, or the time of the case, ended before".to_owned(),
     };
     lines.push(("recovery", recovered));
     if health.rounds > 0 {

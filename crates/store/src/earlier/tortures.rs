@@ -152,7 +152,8 @@ earlier_record! {
     Judgement { outcome, seen, expected, why, kind }
     Measure { what, low, high, unit, note }
     Health {
-        correct, shed, lost, probes, p99, recovery, wanted, armed, followed, rounds, control_denied,
+        correct, shed, lost, probes, p99, recovery, cut_short, wanted, armed, followed, rounds,
+        control_denied,
     }
     Spent { connections, requests, bytes }
     Probe { kind, due, late, connected, first_byte, over, seen, said, ours, refused, case }

@@ -3,11 +3,11 @@
 use super::course::{self, Course};
 use super::load::Flow;
 use super::steps::LoadStep;
-use super::{felt, found, settle, unreached};
+use super::{felt, found, measure_recovery, settle, unreached};
 use crate::{GATE, Runner};
 use torture::case::{Case, OverloadSpike};
 use torture::judge::{PressureOutcome, TestOutcome};
-use torture::result::{CaseResult, Measure};
+use torture::result::CaseResult;
 use units::{Nanos, show};
 
 /// What is offered while it lasts, and before and after it, in knees.
@@ -36,17 +36,13 @@ pub(in crate::families) fn run(
     let step = LoadStep::of(played.load.calls(), 0, BEFORE, end);
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);
-    result.measures.push(Measure::recovery(
-        "recovery from a spike",
-        health.recovery,
-        GATE,
-        format!(
-            "after {} of {}, {} before and after",
-            show::duration(span),
-            show::rate(step.offered()),
-            show::rate(easy)
-        ),
-    ));
+    let note = format!(
+        "after {} of {}, {} before and after",
+        show::duration(span),
+        show::rate(step.offered()),
+        show::rate(easy)
+    );
+    measure_recovery(result, "recovery from a spike", &health, note);
     let word = match health.recovery {
         Some(span) if span <= BACK_HELD => PressureOutcome::Held,
         _ => PressureOutcome::Degraded,

@@ -4,11 +4,11 @@ use super::course::{self, Course};
 use super::load::Flow;
 use super::restart::{easy, ran};
 use super::steps::{LoadedCall, Met};
-use super::{CUT_SHORT, felt, found};
+use super::{CUT_SHORT, felt, found, measure_recovery};
 use crate::{GATE, Runner, ServerCommand};
 use torture::case::{Case, OverloadStarve};
 use torture::judge::{LoadOutcome, PressureOutcome};
-use torture::result::{CaseResult, Measure};
+use torture::result::CaseResult;
 use units::{Nanos, show};
 
 /// Before the command.
@@ -41,12 +41,8 @@ pub(in crate::families) fn run(
     let trouble = starved.trouble.is_some() || relieved.trouble.is_some();
     let (from, until) = (starved.began - played.load.start(), relieved.began - played.load.start());
     let toll = Toll::of(played.load.calls(), from, until);
-    result.measures.push(Measure::recovery(
-        "recovery after starving",
-        health.recovery,
-        GATE,
-        format!("starved for {}: {}", show::duration(until - from), toll.words()),
-    ));
+    let note = format!("starved for {}: {}", show::duration(until - from), toll.words());
+    measure_recovery(result, "recovery after starving", &health, note);
     let grave = [PressureOutcome::Crashed, PressureOutcome::Leak];
     let shown: LoadOutcome = match verdict.outcome {
         _ if played.cut_short => {

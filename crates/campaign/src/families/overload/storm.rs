@@ -1,7 +1,7 @@
 //! everything that presses, mixed by the seed. While it lasts the server may serve nobody, but
 //! it must not die; afterwards all has to be as before.
 
-use super::CUT_SHORT;
+use super::{CUT_SHORT, measure_recovery};
 use crate::families::press::held;
 use crate::pressure::{Plan, Round};
 use crate::{GATE, Runner, bounds, habits, pressure};
@@ -9,7 +9,7 @@ use dialogue::talk::{Move, TalkEnd, TalkScript};
 use sample::FailureClass;
 use torture::case::{Case, OverloadStorm};
 use torture::judge::PressureOutcome;
-use torture::result::{CaseResult, Measure, Probe};
+use torture::result::{CaseResult, Probe};
 use units::{Nanos, Purpose, Seed, Stream, show};
 
 /// Of the bounds, what a storm takes.
@@ -42,17 +42,13 @@ pub(in crate::families) fn run(
     let round = pressure::round_once(runner, &case.id, &plan);
     let health = round.health;
     let died = died(runner.prober.kept_since(seen), &round);
-    result.measures.push(Measure::recovery(
-        "recovery from a storm",
-        health.recovery,
-        GATE,
-        format!(
-            "after {} of {} odd connections, seed {}; the impact meanwhile is not judged",
-            show::duration(span),
-            show::count(count as u64),
-            runner.settings.seed
-        ),
-    ));
+    let note = format!(
+        "after {} of {} odd connections, seed {}; the impact meanwhile is not judged",
+        show::duration(span),
+        show::count(count as u64),
+        runner.settings.seed
+    );
+    measure_recovery(result, "recovery from a storm", &health, note);
     result.health = Some(torture::result::Health { rounds: 0, ..health });
     let limit = limit(runner);
     if let Some(why) = died {
