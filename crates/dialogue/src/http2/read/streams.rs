@@ -336,6 +336,12 @@ impl FrameReader {
             stream.waits = true;
             return Ok(None);
         }
+        if kind == http3::SETTINGS && is_request {
+            return Err(
+                "SETTINGS on the stream of a request, H3_FRAME_UNEXPECTED (RFC 9114 section 7.2.4)"
+                    .to_owned(),
+            );
+        }
         let seen = &payload[..payload.len().min(PAYLOAD_KEPT)];
         self.note_frame(kept_kind(kind), number, length, seen);
         match section {

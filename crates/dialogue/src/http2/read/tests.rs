@@ -137,6 +137,23 @@ fn pieces_of_streams_are_read() {
     }
 }
 
+/// They are no word of the server's for the connection (RFC 9114 section 7.2.4).
+#[test]
+fn settings_on_a_request_stream_are_junk() {
+    use crate::http3::write;
+    let request = [write::frame(4, &[]), write::frame(1, b"\0\0\xd9")].concat();
+    let input = write::on(0, &request, true);
+    for size in [1, input.len()] {
+        let mut replies = Replies::http3(None, TablePermit::default());
+        input.chunks(size).for_each(|piece| replies.take(piece));
+        let (why, _) = replies.junk.unwrap();
+        assert!(why.contains("H3_FRAME_UNEXPECTED"), "{why}");
+        let frames = replies.frames.unwrap();
+        assert!(!frames.has_settings() && frames.frames.is_empty(), "{:?}", frames.frames);
+        assert!(replies.responses.is_empty());
+    }
+}
+
 /// CANCEL_PUSH (RFC 9114 section 7.2.3) has the number of HTTP/2's RST_STREAM, unknown types may have those of our marks.
 #[test]
 fn frames_of_http3_pass_for_no_others() {
