@@ -19,6 +19,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
+use units::show::safe;
 use url::Url;
 
 /// A push that takes longer has failed.
@@ -218,8 +219,6 @@ where
     let Some(partly) = told.partial_success.filter(|part| part.rejected_data_points > 0) else {
         return Ok(());
     };
-    // what a peer says is printed: no control characters
-    let shown = |c: char| if c.is_control() { '?' } else { c };
-    let why: String = partly.error_message.chars().take(200).map(shown).collect();
-    bail!("{} figures were refused: {why}", partly.rejected_data_points)
+    let why: String = partly.error_message.chars().take(200).collect();
+    bail!("{} figures were refused: {}", partly.rejected_data_points, safe(&why))
 }

@@ -6,24 +6,8 @@ pub use record::timestamp;
 pub(crate) use record::words::{conforming_rule, counted, priority, protocol, span, target};
 pub use record::words::{load, printable};
 use stats::State;
+pub(crate) use units::show::safe;
 use units::{Nanos, show};
-
-/// Text that may hold what a server sent, fit for a terminal and a page: control characters and
-/// those that turn the direction of writing or cannot be seen are written as escapes.
-pub(crate) fn safe(text: &str) -> String {
-    let one = |c: char| match c {
-        // ALM turns like the marks at 200e; tags spell out whole texts that nobody sees
-        '\u{61c}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{feff}'
-        | '\u{e0000}'..='\u{e007f}' => c.escape_default().to_string(),
-        c if c.is_control() => c.escape_default().to_string(),
-        c => c.to_string(),
-    };
-    text.chars().map(one).collect()
-}
 
 /// `200, 612 B, HTTP/1.1, server nginx, in 412 µs`.
 pub(crate) fn first_call(report: &RunRecord) -> Option<String> {

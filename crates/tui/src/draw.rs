@@ -155,7 +155,7 @@ fn header(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
         Layout::horizontal([Constraint::Fill(1), Constraint::Length(width)]).areas(second);
     let (run, runs) = model.subject.repeat;
     let which = match &model.subject.climb {
-        Some(climb) => format!("{}   ", printable(&climb.step)),
+        Some(climb) => format!("{}   ", show::safe(&climb.step)),
         None if runs > 1 => format!("run {run} of {runs}   "),
         None => String::new(),
     };
@@ -175,13 +175,8 @@ fn shortened(text: String, room: usize) -> String {
 }
 
 fn headline_left(model: &Model, look: Look) -> Line<'static> {
-    let name = printable(&model.subject.name);
+    let name = show::safe(&model.subject.name);
     Line::from(vec![Span::styled("loadstone ", look.faint()), Span::styled(name, look.strong())])
-}
-
-/// A control character in a name must not reach the terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// The phase that the run is in, and how much of it is left.

@@ -5,6 +5,7 @@ use crate::refusal::HttpRefusal;
 use maud::{DOCTYPE, Markup, html};
 use record::compare::Judgement;
 use store::{ListEntry, Progress, ResultKind, Stored};
+use units::show::safe;
 use units::{Nanos, show};
 
 pub(crate) const STYLE: &str = include_str!("style.css");
@@ -39,16 +40,11 @@ fn page(title: &str, script: bool, body: &Markup) -> Markup {
     }
 }
 
-/// Beyond control characters, as it was given.
-fn shown(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
-}
-
 pub(crate) fn refusal(refusal: &HttpRefusal) -> Markup {
     let body = html! {
         main {
             h1 { (refusal.status.canonical_reason().unwrap_or("No")) }
-            p { (shown(&refusal.text)) }
+            p { (safe(&refusal.text)) }
             p { a href="/" { "All results" } }
         }
     };
@@ -73,12 +69,12 @@ pub(crate) fn list(
     let body = html! {
         main {
             h1 { "Results" }
-            p class="soft" { (shown(store)) }
-            @for note in notes { p role="status" { (shown(note)) } }
+            p class="soft" { (safe(store)) }
+            @for note in notes { p role="status" { (safe(note)) } }
             (filter(wanted, filtered))
             @if entries.is_empty() {
                 p id="nothing" {
-                    @if let Some(note) = note { (shown(note)) }
+                    @if let Some(note) = note { (safe(note)) }
                     @else if filtered { "Nothing that is stored passes this filter." }
                     @else { "Nothing is stored yet: loadstone run keeps what it measures." }
                 }
@@ -136,8 +132,8 @@ fn row(entry: &ListEntry) -> Markup {
             td class="pick" { input type="checkbox" name="id" value=(entry.id)
                 aria-label=(format!("{} for side by side", entry.id)); }
             td class="id" { a href=(address(entry)) { (entry.id) } }
-            td class="name" { (shown(&entry.name)) }
-            td class="tags" { @for tag in &entry.tags { span class="tag" { (shown(tag)) } " " } }
+            td class="name" { (safe(&entry.name)) }
+            td class="tags" { @for tag in &entry.tags { span class="tag" { (safe(tag)) } " " } }
             td class="began" { (began(entry.started_unix_s)) }
             td class="progress" { (progress(entry.progress)) }
             td class="verdict" { (verdict) }
@@ -218,14 +214,14 @@ pub(crate) fn result(entry: &ListEntry) -> Markup {
     let body = html! {
         header {
             nav { a href="/" { "All results" } }
-            h1 { (id) " " span class="name" { (shown(&entry.name)) } }
+            h1 { (id) " " span class="name" { (safe(&entry.name)) } }
             div class="actions" {
                 (progress(entry.progress)) " "
                 @for tag in &entry.tags {
                     form class="tag" action=(at("untag")) method="post" {
-                        (shown(tag)) " "
+                        (safe(tag)) " "
                         button type="submit" name="tag" value=(tag)
-                            aria-label=(format!("take the tag {} off", shown(tag))) { "×" }
+                            aria-label=(format!("take the tag {} off", safe(tag))) { "×" }
                     }
                 }
                 form class="inline" action=(at("tag")) method="post" {
@@ -236,7 +232,7 @@ pub(crate) fn result(entry: &ListEntry) -> Markup {
                 a href=(at("page")) { "page alone" } " "
                 a href=(at("delete")) { "delete …" }
             }
-            p class="soft" { code { (shown(&entry.command_line)) } }
+            p class="soft" { code { (safe(&entry.command_line)) } }
         }
         iframe src=(at("page")) title=(format!("Report of {id}")) {}
     };
@@ -249,7 +245,7 @@ pub(crate) fn confirm_deletion(entry: &ListEntry) -> Markup {
     let body = html! {
         main {
             h1 { "Delete " (id) "?" }
-            p { (shown(&entry.name)) ", began " (began(entry.started_unix_s)) " UTC." }
+            p { (safe(&entry.name)) ", began " (began(entry.started_unix_s)) " UTC." }
             p { "It is gone for good then." }
             form action=(format!("/result/{id}/delete")) method="post" {
                 button type="submit" class="danger" { "Delete " (id) }
@@ -292,7 +288,7 @@ pub(crate) fn live(entry: &ListEntry, stored: &Stored) -> Markup {
     let body = html! {
         header {
             nav { a href="/" { "All results" } }
-            h1 { (id) " " span class="name" { (shown(&entry.name)) } }
+            h1 { (id) " " span class="name" { (safe(&entry.name)) } }
             p { span id="progress" class="state running" { (entry.progress.id()) } " "
                 b id="verdict" {} " " span id="causes" class="soft" {} }
             noscript { p { "Without script this page does not follow the test: "
@@ -329,4 +325,17 @@ pub(crate) fn live(entry: &ListEntry, stored: &Stored) -> Markup {
         }
     };
     page(&format!("{id} live"), true, &body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::StatusCode;
+
+    #[test]
+    fn what_others_wrote_neither_turns_nor_hides_text() {
+        let text = "no \u{1b}\u{202e}\u{61c}\u{e0041}";
+        let page = refusal(&HttpRefusal::new(StatusCode::NOT_FOUND, text)).into_string();
+        assert!(page.contains(r"no \u{1b}\u{202e}\u{61c}\u{e0041}"), "{page}");
+    }
 }

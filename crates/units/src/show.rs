@@ -1,6 +1,10 @@
 //! Printing quantities for people: three significant digits, a space before the unit, and a value
 //! that rounds up to the next unit is printed in it (999.6 µs is `1.00 ms`).
 
+mod text;
+
+pub use text::safe;
+
 use crate::Nanos;
 
 /// `850 ns`, `12.3 µs`, `4.56 ms`, `1.23 s`, `2 m 05 s`, `3 h 07 m`, `2 d 05 h`.

@@ -66,7 +66,7 @@ fn what_fails_is_counted_and_told() {
     let partly = ExportMetricsServiceResponse {
         partial_success: Some(ExportMetricsPartialSuccess {
             rejected_data_points: 3,
-            error_message: "too\u{1b} many".into(),
+            error_message: "too\u{1b} ma\u{202e}\u{61c}\u{e0041}ny".into(),
         }),
     };
     let (port, thread) = collector(vec![
@@ -81,7 +81,10 @@ fn what_fails_is_counted_and_told() {
     }
     let pushed = pusher.end();
     assert_eq!((pushed.taken, pushed.failed), (0, 3));
-    assert_eq!(pushed.trouble.unwrap(), "3 figures were refused: too? many");
+    assert_eq!(
+        pushed.trouble.unwrap(),
+        "3 figures were refused: too\\u{1b} ma\\u{202e}\\u{61c}\\u{e0041}ny"
+    );
     assert_eq!(thread.join().unwrap()[0].0, "post /other?x=1 http/1.1");
 }
 

@@ -4,7 +4,7 @@
 use crate::section::{
     Block, DataTable, Details, Document, Forms, Heading, Inline, Notice, Remedy, Words,
 };
-use crate::words;
+use crate::words::{self, safe};
 
 /// The document as Markdown, with a line feed at its end.
 pub(crate) fn markdown(document: &Document) -> String {
@@ -159,8 +159,10 @@ fn lines(head: &[String], rows: &[Vec<String>]) -> String {
 
 /// Text that Markdown takes for nothing but text: no emphasis, link, tag, table cell or mention.
 fn plain(text: &str) -> String {
+    // line ends have no place in a cell
+    let one_line = text.replace(['\r', '\n', '\t'], " ");
     let mut out = String::new();
-    for c in text.chars() {
+    for c in safe(&one_line).chars() {
         match c {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
@@ -170,7 +172,6 @@ fn plain(text: &str) -> String {
                 out.push('\\');
                 out.push(c);
             }
-            c if c.is_control() => out.push(' '),
             c => out.push(c),
         }
     }

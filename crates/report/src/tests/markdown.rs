@@ -34,7 +34,8 @@ fn a_comparison() {
 #[test]
 fn what_others_wrote_stays_text() {
     let mut report = fixtures::valid();
-    let hostile = "|x|<img src=y>@team **[a](http://b)** `c` #1 \n# d".to_owned();
+    let hostile =
+        "|x|<img src=y>@team **[a](http://b)** `c` #1 \n# d\u{202e}\u{61c}\u{e0041}".to_owned();
     report.name.clone_from(&hostile);
     report.environment.host.clone_from(&hostile);
     report.findings = vec![Finding {
@@ -48,6 +49,8 @@ fn what_others_wrote_stays_text() {
         assert!(!text.contains(active), "{active}: {text}");
     }
     assert!(!text.contains("\n# d"), "{text}");
+    assert!(!text.contains(['\u{202e}', '\u{61c}', '\u{e0041}']), "{text}");
+    assert!(text.contains(r"\\u{202e}\\u{61c}\\u{e0041}"), "{text}");
 }
 
 /// Without it what follows would be a part of the last item.

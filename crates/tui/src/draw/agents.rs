@@ -1,6 +1,6 @@
 //! The machines of a fleet, a row each, those that need a look before the others.
 
-use super::{Look, RED, printable};
+use super::{Look, RED};
 use crate::model::Model;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -41,8 +41,10 @@ fn line(agent: &AgentNow, look: Look) -> Line<'static> {
         "" => String::new(),
         labels => format!(" [{labels}]"),
     };
-    let name: String =
-        printable(&format!("{} {}{labels}", agent.number, agent.host)).chars().take(NAME).collect();
+    let name: String = show::safe(&format!("{} {}{labels}", agent.number, agent.host))
+        .chars()
+        .take(NAME)
+        .collect();
     let lost = match agent.lost {
         0 => String::new(),
         lost => format!("{} lost", show::count(lost)),
