@@ -298,6 +298,7 @@ fn an_absolute_target_may_have_no_path() {
     };
     for (target, status) in [
         ("GET http://h/page", "200"),
+        ("GET HTTP://h/page", "200"),
         ("GET http://h/page?to=/x", "200"),
         ("GET http://h", "404"),
         ("GET http://h?to=/page", "404"),

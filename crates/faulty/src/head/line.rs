@@ -103,21 +103,29 @@ fn read_target(method: &str, target: &[u8], defects: &Defects) -> Result<SplitTa
         kept.truncate(target.iter().position(odd).unwrap_or(0));
     }
     let own = |form| Ok((form, None, kept.clone()));
+    let absolute = after_scheme(&kept);
     match (method, kept.as_slice()) {
         ("CONNECT", authority) => connect(authority, defects),
         ("OPTIONS", b"*") if has(Defect::FailsOnAsterisk) => Err(HeadRefusal::Status(500)),
         ("OPTIONS", b"*") => own(TargetForm::Asterisk),
         (_, [b'/', ..]) => own(TargetForm::Origin),
-        (_, [b'h', b't', b't', b'p', b':', b'/', b'/', rest @ ..]) => {
-            if has(Defect::KnowsNoAbsoluteForm) {
-                return Err(HeadRefusal::Status(404));
-            }
-            let (authority, target) = split_absolute(method, rest).ok_or(refused)?;
+        _ if absolute.is_some() && has(Defect::KnowsNoAbsoluteForm) => {
+            Err(HeadRefusal::Status(404))
+        }
+        _ if absolute.is_some() => {
+            let split = absolute.and_then(|rest| split_absolute(method, rest));
+            let (authority, target) = split.ok_or(refused)?;
             Ok((TargetForm::Absolute, Some(authority), target))
         }
         _ if has(Defect::TakesAnyForm) => Ok((TargetForm::Origin, None, super::super::PATH.into())),
         _ => Err(refused),
     }
+}
+
+/// What follows `http://`, which is the same in capitals (RFC 9110 section 4.2.3).
+fn after_scheme(target: &[u8]) -> Option<&[u8]> {
+    let (scheme, rest) = target.split_at_checked(b"http://".len())?;
+    scheme.eq_ignore_ascii_case(b"http://").then_some(rest)
 }
 
 /// The authority, and path with query, of what follows `http://`. An empty path is `/`, or the server as a
