@@ -122,11 +122,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     with("cpus", "LIST", "Run only on these CPUs: 0,2-3"),
     with("log", "FILE", "Append a line per response to FILE (Common Log Format)"),
     with("body-max", "SIZE", "Longest request body; beyond it 413 [64M]"),
-    with(
-        "uri-max",
-        "SIZE",
-        "Longest path with its query; beyond it 414 (431 for a head beyond 64K)",
-    ),
+    with("uri-max", "SIZE", "Longest path with its query, 63K at most; beyond it 414"),
     with(
         "connections-max",
         "N",
@@ -202,6 +198,10 @@ pub(crate) enum Engine {
 const THREADS_MAX: usize = 64;
 const BACKLOG: u32 = 16_384;
 const BODY_MAX: u64 = 64 << 20;
+/// The longest request head in bytes.
+pub(crate) const HEAD_MAX: usize = 64 << 10;
+/// The greatest value of `--uri-max`: with it the shortest URI that is too long still leaves room for the rest of a head.
+const URI_MAX: u64 = 63 << 10;
 const HELD_MAX: u64 = 256 << 20;
 
 impl Default for Config {
@@ -264,6 +264,12 @@ impl Config {
             }
             "uri-max" => {
                 let size = parse_size(value).map_err(|error| refuse(error.to_string()))?;
+                if size > URI_MAX {
+                    return Err(refuse(
+                        "63K is the most: a head has 64K at most, and a longer one is 431, not 414"
+                            .to_owned(),
+                    ));
+                }
                 self.uri_max = Some(size);
             }
             "connections-max" => self.connections_max = Some(count(value).map_err(refuse)?),

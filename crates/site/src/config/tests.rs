@@ -27,7 +27,7 @@ fn every_option_that_is_listed_is_taken() {
             Some("CERT,KEY") => "cert.pem,key.pem".to_owned(),
             Some("SET") => "webstone-like".to_owned(),
             Some("FILE") => dir.display().to_string(),
-            Some("SIZE") => "1M".to_owned(),
+            Some("SIZE") => "1K".to_owned(),
             Some("TIME") if ["delay", "service", "other-delay"].contains(&option.name) => {
                 "5ms..20ms".to_owned()
             }

@@ -22,11 +22,10 @@ use super::pages;
 use super::raw::RawResponse;
 use super::stream::{Backlog, CountedStream, Socket};
 use crate::access::AccessLine;
+use crate::config::HEAD_MAX;
 use crate::counters::Counters;
 use crate::head::Date;
 
-/// The longest request head in bytes.
-const HEAD_MAX: usize = 64 * 1024;
 /// What hyper may hold of one connection: above a head, so that a head's own bound is what holds.
 const BUFFER_MAX: usize = 2 * HEAD_MAX;
 /// The most header fields of a request.
@@ -111,8 +110,9 @@ impl Dealings {
 
     /// HTTP/2 by prior knowledge (RFC 9113 section 3.3).
     async fn converse_http2(self, stream: CountedStream) {
-        let connection =
-            http2::Builder::new(Local).serve_connection(TokioIo::new(stream), self.clone());
+        let connection = http2::Builder::new(Local)
+            .max_header_list_size(HEAD_MAX as u32)
+            .serve_connection(TokioIo::new(stream), self.clone());
         // what breaks the protocol hyper has told the client itself
         connection.await.ok();
     }

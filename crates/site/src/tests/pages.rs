@@ -219,6 +219,20 @@ fn a_uri_that_is_too_long_is_414() {
     assert_eq!(ask("/12345678"), "HTTP/1.1 414 URI Too Long");
 }
 
+/// The largest that is permitted still fits in a head.
+#[test]
+fn the_longest_uri_that_can_be_told_is_told() {
+    let site = site(&[("uri-max", "63K")]);
+    for (length, status) in [(63 << 10, "404 "), ((63 << 10) + 1, "414 ")] {
+        let path = format!("/{}", "x".repeat(length - 1));
+        let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        let response = ask(&site, request);
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{response}");
+    }
+    let refused = Config::default().parse_option("uri-max", "65K").unwrap_err().to_string();
+    assert!(refused.contains("63K is the most"), "{refused}");
+}
+
 #[test]
 fn chunked_and_close_delimited_bodies() {
     let site = site(&[]);
