@@ -331,6 +331,18 @@ impl Draft {
             );
         }
         let (order, quantum) = (self.up.link.keeps_order, self.up.link.quantum);
+        // said of both directions it is up's: what the server sends is not delayed
+        let (usual, down) = (LinkSpec::default(), &self.down.link);
+        let idle = [
+            ("order", down.keeps_order != usual.keeps_order && down.keeps_order != order),
+            ("quantum", down.quantum != usual.quantum && down.quantum != quantum),
+        ];
+        if let Some((key, _)) = idle.iter().find(|(_, given)| *given) {
+            return Err(format!(
+                "down-{key}= has no effect beside webmark, which delays only what the client sends: \
+                 say {key}= or up-{key}="
+            ));
+        }
         let of = |draft: LinkDraft| LinkDraft { bits: None, ..draft }.finish();
         let (up, down) = (of(self.up)?, of(self.down)?);
         let law = WebMarkLaw { bits_per_second, propagation };

@@ -135,6 +135,8 @@ fn what_is_wrong_is_named() {
         wrong("webmark, rate=56k, drop=codel"),
         wrong("webmark, rate=56k, reorder=25%"),
         wrong("webmark, rate=56k, bucket=10k"),
+        wrong("webmark, rate=56k, down-order=free"),
+        wrong("webmark, rate=56k, down-quantum=10ms"),
         wrong("up-down-loss=1%"),
     ];
     assert_eq!(format!("{}\n", lines.join("\n")), include_str!("wrong.txt"));
