@@ -10,7 +10,7 @@ mod requests;
 pub use files::fit_files;
 pub use requests::{Requests, fit_requests};
 
-use crate::{Law, Matching, Spec};
+use crate::{Law, Matching, SequenceError, Spec};
 use stats::fit::{self, Lambda};
 use units::{Purpose, Seed};
 
@@ -30,6 +30,8 @@ pub struct FitModel {
 pub struct Fit {
     pub checks: Vec<FitCheck>,
     pub plots: Vec<Plot>,
+    /// Why there are no requests of the model's own to compare with.
+    pub no_reference: Option<SequenceError>,
 }
 
 /// One property.

@@ -31,7 +31,7 @@ fn by_law(model: &FitModel, sizes: &[u64]) -> Fit {
     let mut check = FitCheck::new("sizes of files", said, sizes.len());
     if sizes.len() < 200 {
         let check = check.untold("200 files are the fewest that tell");
-        return Fit { checks: vec![check], plots: Vec::new() };
+        return Fit { checks: vec![check], plots: Vec::new(), ..Fit::default() };
     }
     let values: Vec<f64> = sizes.iter().map(|size| (*size).max(1) as f64).collect();
     check.follow(&values, &law, model.seed);
@@ -40,7 +40,7 @@ fn by_law(model: &FitModel, sizes: &[u64]) -> Fit {
         check.figure(name, at(&values, share), law.quantile(share), FigureUnit::Bytes);
     }
     let plot = llcd("sizes", "Sizes of files: P(X > x)", "bytes", &values, |x| law.cdf(x));
-    Fit { checks: vec![check], plots: plot.into_iter().collect() }
+    Fit { checks: vec![check], plots: plot.into_iter().collect(), ..Fit::default() }
 }
 
 /// The other models have a few sizes, each with its number of files.
@@ -72,5 +72,5 @@ fn by_sizes(model: &FitModel, sizes: &[u64]) -> Fit {
     if share > STRANGE_MAX {
         check.against.push(format!("{strange} files have a size that the model has not"));
     }
-    Fit { checks: vec![check], plots: Vec::new() }
+    Fit { checks: vec![check], plots: Vec::new(), ..Fit::default() }
 }

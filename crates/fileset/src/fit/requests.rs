@@ -3,7 +3,9 @@
 use super::{FigureUnit, Fit, FitCheck, FitModel, Plot, RANKS_LAMBDA_MAX};
 use super::{above, at, llcd, places};
 use crate::surge::{self, Group};
-use crate::{FileSet, Law, Matching, Sequence, SequenceOptions, SequenceStep, Spec, sequence};
+use crate::{
+    FileSet, Law, Matching, Sequence, SequenceError, SequenceOptions, SequenceStep, Spec, sequence,
+};
 use crate::{specweb99, webbench, webstone};
 use stats::fit;
 use std::collections::HashMap;
@@ -53,8 +55,9 @@ const OFFS_MIN: usize = 200;
 
 /// Every property that the requests have.
 pub fn fit_requests(model: &FitModel, requests: &Requests) -> Fit {
-    let mut fit = Fit::default();
     let reference = Reference::new(model, requests);
+    let no_reference = reference.sequence.as_ref().err().cloned();
+    let mut fit = Fit { no_reference, ..Fit::default() };
     if requests.order.len() < REQUESTS_MIN {
         let check = FitCheck::new("popularity", "", requests.order.len());
         fit.checks.push(check.untold(format!("{REQUESTS_MIN} requests are the fewest that tell")));
@@ -84,7 +87,7 @@ pub fn fit_requests(model: &FitModel, requests: &Requests) -> Fit {
 /// The model's own files, and its own sequence of about as many requests.
 struct Reference {
     set: FileSet,
-    sequence: Option<Sequence>,
+    sequence: Result<Sequence, SequenceError>,
 }
 
 impl Reference {
@@ -97,9 +100,12 @@ impl Reference {
             off_times: false,
             requests,
         };
-        let made = |requests| sequence(model.spec, &options(requests), model.seed).ok();
+        let made = |requests| sequence(model.spec, &options(requests), model.seed);
         // of SURGE's no more can be had than its counts give
-        let sequence = made(Some(wanted)).or_else(|| made(None).filter(|_| surge));
+        let sequence = match made(Some(wanted)) {
+            Err(_) if surge => made(None),
+            made => made,
+        };
         Reference { set: model.spec.set(model.seed), sequence }
     }
 

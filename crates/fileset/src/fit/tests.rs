@@ -67,6 +67,15 @@ fn each_model_s_own_files_fit_and_another_s_do_not() {
 }
 
 #[test]
+fn a_model_without_requests_of_its_own_says_why() {
+    let asked = of(&made(&model(SURGE), 0));
+    assert_eq!(fit_requests(&model(SURGE), &asked).no_reference, None);
+    let much = FitModel { top: crate::REQUESTS_MAX + 1, ..model(SURGE) };
+    let why = fit_requests(&much, &asked).no_reference.unwrap().0;
+    assert!(why.contains("lower the top count"), "{why}");
+}
+
+#[test]
 fn a_model_s_own_requests_fit() {
     for matching in [Matching::Groups, Matching::Requests] {
         let model = FitModel { matching, ..model(SURGE) };

@@ -28,6 +28,9 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<Code, Failure> {
         true => (FitKind::Files, 0, fit_files(&model, &sizes_below(Path::new(&args.what))?)),
         false => of_requests(args, &model)?,
     };
+    if let (Some(top), Some(why)) = (args.top_count, &fit.no_reference) {
+        return Err(Failure::usage(format!("--top-count {top}: {}", why.0)));
+    }
     let record = FitRecord::of(&args.what, kind, &model, broken, &fit);
     let unwritten = |error: anyhow::Error| Failure::not_written(&error);
     if let Some(path) = &args.html {

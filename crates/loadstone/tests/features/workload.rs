@@ -417,6 +417,13 @@ fn what_cannot_be_held_against_a_model_is_refused() {
         assert!(told.contains(why), "{told}");
     }
     assert!(verify("nowhere", "spec").contains("no such file set"));
+    let asked = path("asked", &"/surge-like/0.html\n".repeat(2_000));
+    let args = ["workload", "verify", &asked, "--model", "surge-like", "--top-count", "20000000"];
+    let told = run(&args).expect(&[2]).stderr;
+    assert!(
+        told.contains("--top-count 20000000: ") && told.contains("lower the top count"),
+        "{told}"
+    );
 }
 
 /// A log that is anonymised first is the same load: what is described, imported and verified.
