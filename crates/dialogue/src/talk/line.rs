@@ -39,7 +39,7 @@ enum LinePhase {
 /// What came, by kind, of which steps that wait take one each: a step finds what came before it began, and two
 /// steps in a row need two responses.
 #[derive(Clone, Copy, Debug, Default)]
-struct Arrivals {
+struct ReplyCounts {
     interim: usize,
     begun: usize,
     whole: usize,
@@ -68,7 +68,7 @@ pub(super) struct Conversation {
     out_at: usize,
     /// The pause of the current step ends.
     paused_until: Option<Nanos>,
-    taken: Arrivals,
+    taken: ReplyCounts,
     reading: bool,
     /// There may be more to read, of which no event will tell.
     more: bool,
@@ -116,7 +116,7 @@ impl Conversation {
             out: Vec::new(),
             out_at: 0,
             paused_until: None,
-            taken: Arrivals::default(),
+            taken: ReplyCounts::default(),
             reading: true,
             more: false,
             session: None,
