@@ -336,8 +336,8 @@ impl Tcb {
     /// An acknowledgement came in a recovery, before which the peer had everything before `una` and `sacked` bytes
     /// behind, and `lost` bytes were to be sent again: says how much may be sent.
     fn reduce(&mut self, una: u32, sacked: u32, lost: u32) {
-        let by_share = |cold: &&Box<Cold>| cold.recovering && self.has(bit::SACK);
-        let Some(cold) = self.cold.as_ref().filter(by_share) else { return };
+        let by_share = |cold: &&Cold| cold.recovering && self.has(bit::SACK);
+        let Some(cold) = self.cold.as_deref().filter(by_share) else { return };
         let advanced = self.snd_una.wrapping_sub(una);
         let delivered = (advanced + cold.sacked.sum_from(self.snd_una)).saturating_sub(sacked);
         let safe = advanced > 0 && self.unsent_lost(cold) <= lost;
