@@ -162,14 +162,19 @@ async fn converse(incoming: quinn::Incoming, visit: Dealings, early: Option<Earl
         let visit = visit.clone();
         let (mut shaken, is_early) = (shaken.clone(), !*shaken.borrow());
         tokio::task::spawn_local(async move {
-            if let Ok((request, stream)) = asked.resolve_request().await {
+            if let Ok((request, mut stream)) = asked.resolve_request().await {
                 // whoever has recorded it could have it carried out again (RFC 8470 section 3)
                 let waits = early == Some(EarlyData::Accept) && !request.method().is_safe();
                 if is_early && waits && shaken.wait_for(|over| *over).await.is_err() {
                     return;
                 }
                 if is_early && early == Some(EarlyData::TooEarly) {
-                    refuse(&request, stream, &visit, hyper::StatusCode::TOO_EARLY).await.ok();
+                    let status = hyper::StatusCode::TOO_EARLY;
+                    if refuse(&request, &mut stream, &visit, status).await.is_ok() {
+                        // a whole response is no error of the client's (RFC 9114 section 4.1); the read
+                        // that the head came with is over, and there was none since
+                        stream.stop_sending(h3::error::Code::H3_NO_ERROR);
+                    }
                     return;
                 }
                 // a client that has gone away is told nothing
@@ -179,10 +184,12 @@ async fn converse(incoming: quinn::Incoming, visit: Dealings, early: Option<Earl
     }
 }
 
-/// The status alone; what is left of the request is not read.
+/// The status alone; what is left of the request is not read. h3's `stop_sending` panics while h3-quinn
+/// waits for more of the stream, which it does behind any part of a body; then it is the stream's drop that
+/// sends STOP_SENDING.
 async fn refuse(
     request: &Request<()>,
-    mut stream: Http3Stream,
+    stream: &mut Http3Stream,
     visit: &Dealings,
     status: hyper::StatusCode,
 ) -> Result<(), h3::error::StreamError> {
@@ -190,10 +197,7 @@ async fn refuse(
     let mut head = Response::new(());
     *head.status_mut() = status;
     stream.send_response(head).await?;
-    stream.finish().await?;
-    // a whole response is no error of the client's (RFC 9114 section 4.1)
-    stream.stop_sending(h3::error::Code::H3_NO_ERROR);
-    Ok(())
+    stream.finish().await
 }
 
 type Http3Stream = RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;
@@ -212,7 +216,8 @@ async fn answer(
         let room = most.saturating_add(1) - body.len() as usize;
         let taken = data.remaining().min(room);
         if !body.push(&data.copy_to_bytes(taken)) {
-            return refuse(&request, stream, &visit, hyper::StatusCode::SERVICE_UNAVAILABLE).await;
+            let status = hyper::StatusCode::SERVICE_UNAVAILABLE;
+            return refuse(&request, &mut stream, &visit, status).await;
         }
         if taken == room {
             break;
