@@ -339,30 +339,6 @@ fn an_older_call_that_is_the_next_has_its_own_limit() {
     assert!(took >= Nanos::from_secs(10) && took < Nanos::from_millis(10_100), "{took:?}");
 }
 
-/// The call that opened a connection tells of it, also where it was sent on first, on the same connection.
-#[test]
-fn a_redirect_does_not_lose_what_its_connection_took() {
-    let mut plan = count_only(1, 5);
-    plan.request.follow_max = 1;
-    plan.connection.calls = Some(4);
-    let away = b"HTTP/1.1 302 Found\r\nLocation: /away\r\nContent-Length: 0\r\n\r\n";
-    let server = script(move |now, _, bytes| match bytes.starts_with(b"GET /away") {
-        true => vec![reply(now, RESPONSE)],
-        false => vec![reply(now, away)],
-    });
-    let world = World::new(server, Nanos::from_millis(5), Nanos::from_secs(1_000));
-    let run = execute_with(plan, world, 1, None);
-    let total = &run.measurement.total;
-    assert_eq!((total.counts.succeeded, total.redirects, total.connections.established), (5, 5, 3));
-    // two calls on each connection, of two requests each
-    let opened: Vec<_> = run.calls.iter().map(|(sample, _)| sample.connect.is_some()).collect();
-    assert_eq!(opened, [true, false, true, false, true]);
-    // the first response of a connection is the redirect, and comes 11 ms after its request
-    let first = &total.connections.lives.first;
-    assert_eq!(first.count(), 3);
-    assert!(first.max() < Nanos::from_millis(12), "{first:?}");
-}
-
 /// Of two requests in one pipeline the first is not answered: the time of both is over at once, and neither goes
 /// out again.
 #[test]

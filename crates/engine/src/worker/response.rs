@@ -160,7 +160,7 @@ impl Worker {
         if self.pool.conn_mut(slot).is_over(facts.persistent, calls_max) {
             self.close_behind(io, slot, call, now);
         }
-        // for the call's next request; where that goes elsewhere they are nobody's
+        // for the call's next request; where that needs another connection the totals alone have them
         let conn = self.pool.conn_mut(slot);
         if again || matches!(&redirect, Ok(Some(next)) if next.endpoint == conn.endpoint()) {
             conn.give_setup_times(setup_times);
