@@ -101,6 +101,7 @@ command_of() { # table tool
   close/loadstone) CMD=("${ls[@]}" -d 2s --calls 1 "$u") ;;
   close/loadstone-batches) CMD=("${ls[@]}" -d 2s --calls 1 --stack kernel:batches "$u") ;;
   close/own) CMD=("${ls[@]}" -d 2s --calls 1 --stack own "$u") ;;
+  close/own-calls) CMD=("${ls[@]}" -d 2s --calls 1 --stack own:calls "$u") ;;
   close/own-batches) CMD=("${ls[@]}" -d 2s --calls 1 --stack own:batches "$u") ;;
   tls/oha) CMD=(oha --no-tui --worker-threads 1 --insecure -c "$CONNS" -z "${SECS}s" "$u") ;;
   tls/loadstone) CMD=("${ls[@]}" -d "${SECS}s" --insecure "$u") ;;
