@@ -114,7 +114,7 @@ pub enum Move {
 }
 
 /// What a step waits for; the end of the connection ends the wait too. What came before the step began counts,
-/// unless an earlier step that waited took it.
+/// unless an earlier step that waited took it; in frames, where answers have no order, it does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// An interim response, or the head of a final one.

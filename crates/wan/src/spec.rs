@@ -238,6 +238,8 @@ struct Draft {
     up: LinkDraft,
     down: LinkDraft,
     webmark: bool,
+    /// One of the keys that were said of the way down alone and that webmark has no use for.
+    idle: Option<&'static str>,
     traces: Vec<(String, Arc<Trace>)>,
 }
 
@@ -284,7 +286,11 @@ impl Draft {
         }
         let (ways, bare) = match key.split_once('-') {
             Some(("up", bare)) => (vec![&mut self.up], bare),
-            Some(("down", bare)) => (vec![&mut self.down], bare),
+            Some(("down", bare)) => {
+                let idle = ["order", "quantum"].into_iter().find(|key| *key == bare);
+                self.idle = self.idle.or(idle);
+                (vec![&mut self.down], bare)
+            }
             _ => (vec![&mut self.up, &mut self.down], key),
         };
         // read once where it is that of both directions: standard input has one end
@@ -332,12 +338,7 @@ impl Draft {
         }
         let (order, quantum) = (self.up.link.keeps_order, self.up.link.quantum);
         // said of both directions it is up's: what the server sends is not delayed
-        let (usual, down) = (LinkSpec::default(), &self.down.link);
-        let idle = [
-            ("order", down.keeps_order != usual.keeps_order && down.keeps_order != order),
-            ("quantum", down.quantum != usual.quantum && down.quantum != quantum),
-        ];
-        if let Some((key, _)) = idle.iter().find(|(_, given)| *given) {
+        if let Some(key) = self.idle {
             return Err(format!(
                 "down-{key}= has no effect beside webmark, which delays only what the client sends: \
                  say {key}= or up-{key}="

@@ -260,6 +260,9 @@ fn tell(
         words.iter().map(|(word, count)| format!("{word} on {count}")).collect();
     let ended = round.ended.iter().filter(|one| is_by_server(one) || one.farewell.is_some());
     let ended: Vec<u64> = ended.map(|one| one.sent).collect();
+    if round.health.cut_short {
+        return;
+    }
     result.measures.push(Measure {
         what: format!("{} until the server ends it", with.kind.word()),
         low: ended.iter().min().or(Some(&bytes)).map(|sent| *sent as f64),

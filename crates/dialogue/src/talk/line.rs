@@ -69,6 +69,8 @@ pub(super) struct Conversation {
     /// The pause of the current step ends.
     paused_until: Option<Nanos>,
     taken: ReplyCounts,
+    /// The current step waits, and has looked.
+    awaits: bool,
     reading: bool,
     /// There may be more to read, of which no event will tell.
     more: bool,
@@ -117,6 +119,7 @@ impl Conversation {
             out_at: 0,
             paused_until: None,
             taken: ReplyCounts::default(),
+            awaits: false,
             reading: true,
             more: false,
             session: None,
@@ -494,21 +497,40 @@ impl Conversation {
     fn take_awaited(&mut self, what: Awaited) -> bool {
         let resets = self.replies.frames.as_ref().map_or(0, |frames| frames.resets());
         let goodbye = self.replies.frames.as_ref().is_some_and(|frames| frames.goodbye());
-        let whole = self.replies.whole() + resets;
+        let now = ReplyCounts {
+            interim: self.replies.interim.len(),
+            begun: self.replies.responses.len(),
+            whole: self.replies.whole() + resets,
+        };
+        // in frames answers have no order, and one stream may end twice, by its response and by a reset
+        let is_first_look = !std::mem::replace(&mut self.awaits, true);
+        if is_first_look && self.replies.frames.is_some() {
+            self.taken = now;
+        }
+        let has_come = self.take_from(now, what, goodbye);
+        self.awaits = !has_come;
+        has_come
+    }
+
+    fn take_from(&mut self, now: ReplyCounts, what: Awaited, goodbye: bool) -> bool {
         let taken = &mut self.taken;
         match what {
-            Awaited::Interim if self.replies.interim.len() > taken.interim => {
+            Awaited::Interim if now.interim > taken.interim => {
                 taken.interim += 1;
                 true
             }
-            Awaited::Interim if self.replies.responses.len() > taken.begun => {
+            Awaited::Interim if now.begun > taken.begun => {
                 taken.begun += 1;
                 true
             }
             Awaited::Interim => false,
-            Awaited::Response if whole > taken.whole => {
+            Awaited::Response if now.whole > taken.whole => {
                 taken.whole += 1;
                 taken.begun = taken.begun.max(taken.whole);
+                if taken.whole == now.whole {
+                    // with a response its interim ones are over
+                    taken.interim = now.interim;
+                }
                 true
             }
             Awaited::Response => goodbye,

@@ -14,14 +14,17 @@ pub fn safe(text: &str) -> String {
 }
 
 fn is_plain(c: char) -> bool {
-    // ALM turns like the marks at 200e; tags spell out whole texts that nobody sees
+    // ALM turns like the marks at 200e; tags and variation selectors spell out whole texts that nobody sees
     let hides = matches!(c,
-        '\u{61c}'
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
         | '\u{200b}'..='\u{200f}'
         | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}'
         | '\u{feff}'
-        | '\u{e0000}'..='\u{e007f}');
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}');
     !hides && !c.is_control()
 }
 
@@ -36,7 +39,7 @@ mod tests {
             ("a\u{1b}[2J\n\u{9b}", "a\\u{1b}[2J\\n\\u{9b}"),
             ("a\u{202e}b", "a\\u{202e}b"),
             ("a\u{61c}b", "a\\u{61c}b"),
-            ("a\u{e0041}b", "a\\u{e0041}b"),
+            ("a\u{e0041}b\u{e0101}", "a\\u{e0041}b\\u{e0101}"),
         ] {
             assert_eq!(safe(text), shown);
         }

@@ -79,6 +79,7 @@ fn webmark_delays_what_the_client_sends_and_loses_both_ways() {
     assert_eq!(path.rtt(), Nanos::from_millis(200));
     assert_eq!(path.up.carrier, Carrier::Unlimited);
     assert!(!path.up.keeps_order);
+    assert!(read("webmark, rate=56k, order=free, up-order=keep").up.keeps_order);
     assert_eq!(path.down, LinkSpec { loss: Loss::Bernoulli(0.05), ..LinkSpec::default() });
 }
 
@@ -137,6 +138,7 @@ fn what_is_wrong_is_named() {
         wrong("webmark, rate=56k, bucket=10k"),
         wrong("webmark, rate=56k, down-order=free"),
         wrong("webmark, rate=56k, down-quantum=10ms"),
+        wrong("webmark, rate=56k, down-order=keep"),
         wrong("up-down-loss=1%"),
     ];
     assert_eq!(format!("{}\n", lines.join("\n")), include_str!("wrong.txt"));

@@ -192,7 +192,11 @@ impl Io for Prompt {
 
 /// How a conversation with these steps ends that is left when all of them are done.
 fn ends_with(says: &'static [u8], steps: Vec<Move>) -> (TalkEnd, Nanos) {
-    let script = TalkScript { deadline: Nanos::SECOND, ..TalkScript::of(steps) };
+    script_ends_with(says, TalkScript::of(steps))
+}
+
+fn script_ends_with(says: &'static [u8], script: TalkScript) -> (TalkEnd, Nanos) {
+    let script = TalkScript { deadline: Nanos::SECOND, ..script };
     let mut all = All::new(vec![script]);
     let mut io = Prompt { now: Nanos::ZERO, says, unread: Vec::new() };
     let mut governor = Governor::unbounded();
@@ -237,4 +241,24 @@ fn a_step_finds_the_head_that_came_before_it() {
     // and its head goes with it
     let steps = vec![head, response, interim(), Move::Close];
     assert_eq!(ends_with(refused, steps), (TalkEnd::Silent, Nanos::SECOND));
+}
+
+#[test]
+fn an_interim_response_goes_with_its_response() {
+    let says = b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let request = Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
+    let steps =
+        vec![request, Move::Await(Awaited::Response), Move::Await(Awaited::Interim), Move::Close];
+    assert_eq!(ends_with(says, steps), (TalkEnd::Silent, Nanos::SECOND));
+}
+
+/// One stream is refused in the pause: the step waits for the answer to the other one.
+#[test]
+fn in_frames_a_step_waits_for_what_comes_after_it() {
+    let reset = b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\x01";
+    let request = Move::Send(b"x".to_vec());
+    let pause = Move::Pause(Nanos::from_millis(100));
+    let steps = vec![request, pause, Move::Await(Awaited::Response), Move::Close];
+    let script = TalkScript { spoken: Spoken::Http2Raw, ..TalkScript::of(steps) };
+    assert_eq!(script_ends_with(reset, script), (TalkEnd::Silent, Nanos::SECOND));
 }
