@@ -361,9 +361,10 @@ fn after_a_timeout_the_window_holds_what_was_sent_since() {
     assert_eq!(stage.segments(), [10, 11, 12, 13, 14]);
 }
 
-/// A connection without time stamps and probes of the tail, whose SYN comes back after so many milliseconds.
-fn without_stamps(rtt: u64) -> Stage {
-    let settings = TcpSettings { stamps: false, rack: false, ..TcpSettings::default() };
+/// A connection without time stamps, with probes of the tail or without, whose SYN comes back after so many
+/// milliseconds.
+fn without_stamps(rtt: u64, rack: bool) -> Stage {
+    let settings = TcpSettings { stamps: false, rack, ..TcpSettings::default() };
     let mut stage = Stage::open(settings);
     stage.stamps = false;
     stage.pass(rtt);
@@ -373,48 +374,36 @@ fn without_stamps(rtt: u64) -> Stage {
     stage
 }
 
-#[test]
-fn a_path_that_became_slow_is_measured_after_all() {
-    let mut stage = without_stamps(10);
-    let resends: Vec<usize> = (0..8)
-        .map(|call| {
-            stage.write(100);
-            for _ in 0..100 {
-                stage.pass(10);
-            }
-            stage.peer_sends(A, 1, 101 + call * 100, b"");
-            stage.sent().len() - 1
-        })
-        .collect();
-    assert_eq!(resends, [2, 1, 0, 0, 0, 0, 0, 0]);
+/// How often each of so many calls is sent again, over a path that took 10 ms and takes a second now.
+fn resends_when_slow(rack: bool, calls: u32) -> Vec<usize> {
+    let mut stage = without_stamps(10, rack);
+    let mut resends = |call: u32| {
+        stage.write(100);
+        for _ in 0..100 {
+            stage.pass(10);
+        }
+        stage.peer_sends(A, 1, 101 + call * 100, b"");
+        stage.sent().len() - 1
+    };
+    (0..calls).map(&mut resends).collect()
 }
 
-/// The same with probes of the tail, which come before each timeout.
+#[test]
+fn a_path_that_became_slow_is_measured_after_all() {
+    assert_eq!(resends_when_slow(false, 8), [2, 1, 0, 0, 0, 0, 0, 0]);
+}
+
+/// Probes of the tail come before each timeout; each second call is measured, until the probe waits longer than a round
+/// trip.
 #[test]
 fn a_probe_does_not_hide_that_a_path_became_slow() {
-    let mut stage = Stage::open(TcpSettings { stamps: false, ..TcpSettings::default() });
-    stage.stamps = false;
-    stage.pass(10);
-    stage.answer_syn();
-    stage.sent();
-    let resends: Vec<usize> = (0..14)
-        .map(|call| {
-            stage.write(100);
-            for _ in 0..100 {
-                stage.pass(10);
-            }
-            stage.peer_sends(A, 1, 101 + call * 100, b"");
-            stage.sent().len() - 1
-        })
-        .collect();
-    // each second call is measured, until the probe waits longer than a round trip
-    assert_eq!(resends, [3, 1, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0]);
+    assert_eq!(resends_when_slow(true, 14), [3, 1, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0]);
 }
 
 /// RFC 6298 (5.7).
 #[test]
 fn a_repeated_syn_that_tells_no_rtt_makes_the_rto_3_s() {
-    let mut stage = without_stamps(1_000);
+    let mut stage = without_stamps(1_000, false);
     stage.write(100);
     assert_eq!(stage.sent().len(), 1);
     stage.pass(2_999);
