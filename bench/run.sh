@@ -366,9 +366,9 @@ main() {
     case $table in
     keepalive) at_null; rounds keepalive bare bare-uring wrk h2load oha loadstone loadstone-batches own own-batches ;;
     many) at_null; CONNS=5000 rounds many bare wrk loadstone loadstone-batches own own-calls own-batches ;;
-    one) at_null; CONNS=1 rounds one bare wrk loadstone loadstone-batches own own-batches ;;
+    one) at_null; CONNS=1 rounds one bare wrk loadstone loadstone-batches own own-calls own-batches ;;
     nginx) at_nginx; rounds nginx bare httperf wrk ab oha loadstone loadstone-batches own ;;
-    close) at_nginx; rounds close bare wrk ab oha loadstone loadstone-batches own own-batches ;;
+    close) at_nginx; rounds close bare wrk ab oha loadstone loadstone-batches own own-calls own-batches ;;
     bulk) at_nginx; bulk ;;
     tls) at_nginx; rounds tls wrk ab h2load oha loadstone ;;
     depth16) at_null; rounds depth16 bare bare-uring h2load loadstone loadstone-batches ;;

@@ -64,6 +64,8 @@ pub struct Replies {
     digest: Sha256,
     /// Interim responses, in order, [`RESPONSES_MAX`] at most; 101 ends HTTP and counts as final.
     pub interim: Vec<u16>,
+    /// How many of these came before the end of each whole response in HTTP/1.
+    interim_before: Vec<usize>,
     /// The last may be incomplete.
     pub responses: Vec<Response>,
     /// The beginning of bytes that are no response, and why they are none.
@@ -95,6 +97,7 @@ impl Replies {
             state: ReadState::Head,
             digest: Sha256::new(),
             interim: Vec::new(),
+            interim_before: Vec::new(),
             responses: Vec::new(),
             junk: None,
             frames: None,
@@ -138,6 +141,11 @@ impl Replies {
     /// Whole responses so far.
     pub fn whole(&self) -> usize {
         self.responses.iter().filter(|response| response.complete).count()
+    }
+
+    /// How many interim responses came before the end of that whole response in HTTP/1, from 0; none in frames.
+    pub(crate) fn interim_before(&self, whole: usize) -> usize {
+        self.interim_before.get(whole).copied().unwrap_or(0)
     }
 
     /// A head has begun that is not over, or a response that is not.
@@ -224,6 +232,7 @@ impl Replies {
         if let Some(response) = self.responses.last_mut() {
             response.complete = true;
             response.digest = digest.into();
+            self.interim_before.push(self.interim.len());
             self.state = if response.persistent { ReadState::Head } else { ReadState::Lost };
         }
     }

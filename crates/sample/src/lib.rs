@@ -87,8 +87,8 @@ pub struct Sample {
     pub first_byte: Nanos,
     /// When the outcome was known.
     pub done: Nanos,
-    /// Time to connect and to shake hands, where this call opened the connection of its final response. What
-    /// those took that ended with a redirect before is in the totals alone.
+    /// Time to connect and to shake hands, where this call opened the connection of its final response. Of
+    /// connections that it left at a redirect the totals alone have these times.
     pub connect: Option<Nanos>,
     pub tls: Option<Nanos>,
     /// Status code of the final response; 0 when none came.

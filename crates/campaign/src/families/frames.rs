@@ -241,6 +241,9 @@ fn tell(
     result.show(round.outcome);
     result.health = Some(round.health);
     result.notes.extend(round.notes.iter().cloned());
+    if round.health.cut_short {
+        return;
+    }
     let is_by_server =
         |one: &Ended| !one.by_us && matches!(one.end, TalkEnd::Closed | TalkEnd::Broken(_));
     let mut words: BTreeMap<String, u64> = BTreeMap::new();
@@ -260,9 +263,6 @@ fn tell(
         words.iter().map(|(word, count)| format!("{word} on {count}")).collect();
     let ended = round.ended.iter().filter(|one| is_by_server(one) || one.farewell.is_some());
     let ended: Vec<u64> = ended.map(|one| one.sent).collect();
-    if round.health.cut_short {
-        return;
-    }
     result.measures.push(Measure {
         what: format!("{} until the server ends it", with.kind.word()),
         low: ended.iter().min().or(Some(&bytes)).map(|sent| *sent as f64),

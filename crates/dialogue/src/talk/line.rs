@@ -69,8 +69,6 @@ pub(super) struct Conversation {
     /// The pause of the current step ends.
     paused_until: Option<Nanos>,
     taken: ReplyCounts,
-    /// The current step waits, and has looked.
-    awaits: bool,
     reading: bool,
     /// There may be more to read, of which no event will tell.
     more: bool,
@@ -119,7 +117,6 @@ impl Conversation {
             out_at: 0,
             paused_until: None,
             taken: ReplyCounts::default(),
-            awaits: false,
             reading: true,
             more: false,
             session: None,
@@ -251,6 +248,7 @@ impl Conversation {
         if self.paused_until.is_some_and(|until| now >= until) {
             self.paused_until = None;
             self.step += 1;
+            self.forget_in_frames();
         }
         if self.script.is_raw() {
             return self.go_on_raw(now);
@@ -425,6 +423,9 @@ impl Conversation {
 
     /// Does the next step; false when it has to wait.
     fn take_step(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) -> bool {
+        if !matches!(self.script.steps.get(self.step), Some(Move::Await(_))) {
+            self.forget_in_frames();
+        }
         let Some(step) = self.script.steps.get(self.step) else {
             self.stage = LinePhase::Listening;
             self.heard_at = self.heard_at.max(io.now());
@@ -493,26 +494,27 @@ impl Conversation {
         asked
     }
 
-    /// What a step waits for is there: it takes that. False where it has to come still.
-    fn take_awaited(&mut self, what: Awaited) -> bool {
+    fn replied(&self) -> ReplyCounts {
         let resets = self.replies.frames.as_ref().map_or(0, |frames| frames.resets());
-        let goodbye = self.replies.frames.as_ref().is_some_and(|frames| frames.goodbye());
-        let now = ReplyCounts {
+        ReplyCounts {
             interim: self.replies.interim.len(),
             begun: self.replies.responses.len(),
             whole: self.replies.whole() + resets,
-        };
-        // in frames answers have no order, and one stream may end twice, by its response and by a reset
-        let is_first_look = !std::mem::replace(&mut self.awaits, true);
-        if is_first_look && self.replies.frames.is_some() {
-            self.taken = now;
         }
-        let has_come = self.take_from(now, what, goodbye);
-        self.awaits = !has_come;
-        has_come
     }
 
-    fn take_from(&mut self, now: ReplyCounts, what: Awaited, goodbye: bool) -> bool {
+    /// In frames answers have no order, and one stream may end twice, by its response and by a reset: what came before
+    /// the last step that does something else than wait is nothing that a step waits for.
+    fn forget_in_frames(&mut self) {
+        if self.replies.frames.is_some() {
+            self.taken = self.replied();
+        }
+    }
+
+    /// What a step waits for is there: it takes that. False where it has to come still.
+    fn take_awaited(&mut self, what: Awaited) -> bool {
+        let goodbye = self.replies.frames.as_ref().is_some_and(|frames| frames.goodbye());
+        let now = self.replied();
         let taken = &mut self.taken;
         match what {
             Awaited::Interim if now.interim > taken.interim => {
@@ -527,10 +529,8 @@ impl Conversation {
             Awaited::Response if now.whole > taken.whole => {
                 taken.whole += 1;
                 taken.begun = taken.begun.max(taken.whole);
-                if taken.whole == now.whole {
-                    // with a response its interim ones are over
-                    taken.interim = now.interim;
-                }
+                // with a response its interim ones are over
+                taken.interim = taken.interim.max(self.replies.interim_before(taken.whole - 1));
                 true
             }
             Awaited::Response => goodbye,

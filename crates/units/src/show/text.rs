@@ -17,11 +17,16 @@ fn is_plain(c: char) -> bool {
     // ALM turns like the marks at 200e; tags and variation selectors spell out whole texts that nobody sees
     let hides = matches!(c,
         '\u{ad}'
+        | '\u{34f}'
         | '\u{61c}'
-        | '\u{180e}'
+        | '\u{115f}'..='\u{1160}'
+        | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}'
         | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}'
+        | '\u{3164}'
+        // FE0F stays: it makes pictures of signs
+        | '\u{fe00}'..='\u{fe0e}'
         | '\u{feff}'
         | '\u{fff9}'..='\u{fffb}'
         | '\u{e0000}'..='\u{e0fff}');
@@ -39,6 +44,7 @@ mod tests {
             ("a\u{1b}[2J\n\u{9b}", "a\\u{1b}[2J\\n\\u{9b}"),
             ("a\u{202e}b", "a\\u{202e}b"),
             ("a\u{61c}b", "a\\u{61c}b"),
+            ("a\u{ad}\u{180e}\u{fff9}\u{fe01}", "a\\u{ad}\\u{180e}\\u{fff9}\\u{fe01}"),
             ("a\u{e0041}b\u{e0101}", "a\\u{e0041}b\\u{e0101}"),
         ] {
             assert_eq!(safe(text), shown);

@@ -245,20 +245,39 @@ fn a_step_finds_the_head_that_came_before_it() {
 
 #[test]
 fn an_interim_response_goes_with_its_response() {
-    let says = b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    let request = Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
-    let steps =
-        vec![request, Move::Await(Awaited::Response), Move::Await(Awaited::Interim), Move::Close];
-    assert_eq!(ends_with(says, steps), (TalkEnd::Silent, Nanos::SECOND));
+    let hints = b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let request = || Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
+    let awaits = |what| Move::Await(what);
+    let steps = |requests: usize| {
+        let mut steps = vec![request(); requests];
+        steps.extend([awaits(Awaited::Response), awaits(Awaited::Interim), Move::Close]);
+        steps
+    };
+    assert_eq!(ends_with(hints, steps(1)), (TalkEnd::Silent, Nanos::SECOND));
+    // that of the next response is none of it
+    assert_eq!(ends_with(hints, steps(2)), (TalkEnd::Ours, Nanos::ZERO));
+    let before = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
+    assert_eq!(ends_with(before, steps(1)), (TalkEnd::Ours, Nanos::ZERO));
 }
 
-/// One stream is refused in the pause: the step waits for the answer to the other one.
+/// A stream is reset in the pause: the step waits for what comes after it. Two that are reset at once are for two steps.
 #[test]
-fn in_frames_a_step_waits_for_what_comes_after_it() {
-    let reset = b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\x01";
-    let request = Move::Send(b"x".to_vec());
+fn in_frames_what_came_before_the_last_deed_is_over() {
+    // SETTINGS, as every server begins, and RST_STREAM
+    let reset = b"\0\0\0\x04\0\0\0\0\0\0\0\x04\x03\0\0\0\0\x01\0\0\0\x01";
+    let resets = [&reset[..], &reset[..]].concat().leak();
+    let request = || Move::Send(b"x".to_vec());
     let pause = Move::Pause(Nanos::from_millis(100));
-    let steps = vec![request, pause, Move::Await(Awaited::Response), Move::Close];
-    let script = TalkScript { spoken: Spoken::Http2Raw, ..TalkScript::of(steps) };
-    assert_eq!(script_ends_with(reset, script), (TalkEnd::Silent, Nanos::SECOND));
+    let awaits = || Move::Await(Awaited::Response);
+    let framed = |says: &'static [u8], steps: Vec<Move>| {
+        let script = TalkScript { spoken: Spoken::Http2Raw, ..TalkScript::of(steps) };
+        script_ends_with(says, script)
+    };
+    let in_pause = vec![request(), pause, awaits(), Move::Close];
+    assert_eq!(framed(reset, in_pause), (TalkEnd::Silent, Nanos::SECOND));
+    let one = vec![request(), awaits(), Move::Close];
+    assert_eq!(framed(reset, one), (TalkEnd::Ours, Nanos::ZERO));
+    let two = vec![request(), awaits(), awaits(), Move::Close];
+    assert_eq!(framed(reset, two.clone()), (TalkEnd::Silent, Nanos::SECOND));
+    assert_eq!(framed(resets, two), (TalkEnd::Ours, Nanos::ZERO));
 }
