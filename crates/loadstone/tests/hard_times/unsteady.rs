@@ -1,12 +1,19 @@
 //! Servers that die in the middle of a run, and those that come back.
 
 use super::running::Running;
-use crate::support::{Site, failures, measured, outcomes};
+use crate::support::{Site, failures, free_port, measured, outcomes};
 use std::time::Duration;
+
+/// A site that dies after fifty requests, at a port that nobody gets meanwhile: neither another program nor, as the end
+/// that calls it, a connection of the client's own.
+fn dying() -> Site {
+    let address = format!("127.0.0.1:{}", free_port());
+    Site::start(&[("die-after", "50"), ("listen", &address)])
+}
 
 #[test]
 fn a_server_that_dies_is_counted_to_the_last_call() {
-    let site = Site::start(&[("die-after", "50")]);
+    let site = dying();
     // 1 where the end was long enough for the server to be called gone
     let json = measured(&["-n", "80", "-c", "4", &site.url("/hw")], &[0, 1, 4]);
     let [due, succeeded, failed, timed_out, dropped, abandoned] = outcomes(&json);
@@ -21,7 +28,7 @@ fn a_server_that_dies_is_counted_to_the_last_call() {
 /// However many calls it served before: whoever asks by exit code alone must not read "all well".
 #[test]
 fn a_server_that_is_gone_at_the_end_makes_the_exit_code_1() {
-    let site = Site::start(&[("die-after", "50")]);
+    let site = dying();
     let words = ["--rate", "200/s", "-d", "2s", "--interval", "100ms", &site.url("/hw")];
     let json = measured(&words, &[1]);
     let state = json["server"]["state"].as_str().unwrap();
@@ -30,7 +37,7 @@ fn a_server_that_is_gone_at_the_end_makes_the_exit_code_1() {
 
 #[test]
 fn a_server_that_comes_back_is_used_again() {
-    let first = Site::start(&[("die-after", "50")]);
+    let first = dying();
     let (address, url) = (first.authority(), first.url("/hw"));
     // each user of a dead server asks a hundred times a second: the run lasts until it is back
     let running = Running::start(&["run", "--json", "-", "-n", "2000", "-c", "4", &url]);
