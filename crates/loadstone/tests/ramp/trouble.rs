@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn a_target_that_dies_leaves_what_is_known() {
-    let site = Site::start(&[("die-after", "120"), ("service", "1ms")]);
+    // at a port that nobody gets when it is gone
+    let address = format!("127.0.0.1:{}", free_port());
+    let site = Site::start(&[("die-after", "120"), ("service", "1ms"), ("listen", &address)]);
     let line = "ramp --population --from 1 --to 20 --step 1 --hold 100ms --settle 300ms --json -";
     let report = run(&words(line, &site.url("/hw"))).expect(&[4]).json();
     let ended = text(&report, "/ended_early");
