@@ -76,8 +76,6 @@ pub(crate) struct Crowds {
     /// [`TURNS`] times the mean, so that a mean of few packets is no rounding.
     sum: usize,
     many: bool,
-    /// Packets of the turn that has not ended.
-    open: usize,
 }
 
 impl Crowds {
@@ -87,17 +85,6 @@ impl Crowds {
             self.sum = self.sum - self.sum / TURNS + packets;
             self.many = self.sum / TURNS >= if self.many { FEW } else { MANY };
         }
-    }
-
-    /// A packet was read by a call of its own.
-    pub(crate) fn one(&mut self) {
-        self.open += 1;
-    }
-
-    /// The turn is over.
-    pub(crate) fn end(&mut self) {
-        let packets = std::mem::take(&mut self.open);
-        self.note(packets);
     }
 
     pub(crate) fn are_many(&self) -> bool {
@@ -137,17 +124,6 @@ mod tests {
         assert!(many(&[96; 100]), "nor does it rest at once");
         assert!(many(&[0; 100]), "turns without packets tell nothing");
         assert!(!many(&[1; 40]));
-        let mut crowds = Crowds::default();
-        for _ in 0..40 {
-            (0..200).for_each(|_| crowds.one());
-            crowds.end();
-        }
-        assert!(crowds.are_many(), "read one by one");
-        for _ in 0..80 {
-            crowds.one();
-            crowds.end();
-        }
-        assert!(!crowds.are_many());
     }
 
     #[test]

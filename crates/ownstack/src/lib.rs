@@ -148,27 +148,24 @@ impl OwnStack {
             *batch = 0;
             return;
         }
-        for _ in 0..BATCH {
+        let (mut came, mut lent) = (0, false);
+        while came < BATCH && *batch < BATCH_BYTES && !lent {
             let room = stack.room(READ_SIZE);
             match port.read(room) {
                 Ok(length) if length > VNET_HEAD => {
                     let checked = has_no_sum(room);
-                    let lent = stack.deliver_here(*now, VNET_HEAD..length, checked);
+                    lent = stack.deliver_here(*now, VNET_HEAD..length, checked);
                     *batch += length;
-                    if *batch >= BATCH_BYTES {
-                        break;
-                    }
-                    if lent {
-                        port.end_turn();
-                        return;
-                    }
                 }
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(_) => break,
             }
+            came += 1;
         }
-        port.end_turn();
-        *batch = 0;
+        port.end_turn(came);
+        if !lent || *batch >= BATCH_BYTES {
+            *batch = 0;
+        }
     }
 
     fn gather(&mut self, ready: &mut Vec<Ready>) {
@@ -376,7 +373,7 @@ impl Drop for OwnStack {
         self.port.settle_all();
         let mut carried = self.links.take().map(|mut links| links.tell(monotonic()));
         let mut counts = self.stack.counts();
-        counts += self.port.losses();
+        counts += self.port.counts();
         let dropped = self.shared.dropped(self.id).saturating_sub(self.dropped);
         counts.missed += dropped;
         if let Some(carried) = &mut carried {

@@ -90,20 +90,6 @@ impl TunQueue {
         let rests = self.rests();
         self.ring.as_deref_mut().filter(|_| !rests)
     }
-
-    /// What a call of its own for one packet has given.
-    fn note(&mut self, read: Result<usize, Errno>) {
-        self.gone |= matches!(read, Err(error) if is_end(error));
-        if self.ring.is_none() {
-            return;
-        }
-        if let Ok(length) = read {
-            self.lengths.note((1, length));
-        }
-        if let (Ok(_), Some(crowds)) = (read, &mut self.crowds) {
-            crowds.one();
-        }
-    }
 }
 
 impl PacketPort {
@@ -145,7 +131,7 @@ impl PacketPort {
     }
 
     /// What of packets is to be counted at the device since this was last asked: losses and batches.
-    pub(crate) fn losses(&mut self) -> StackFacts {
+    pub(crate) fn counts(&mut self) -> StackFacts {
         match &mut self.source {
             PortSource::Xdp(lent) => lent.link().losses(),
             PortSource::Tun(_) => StackFacts {
@@ -238,7 +224,10 @@ impl PacketPort {
         match &mut self.source {
             PortSource::Tun(tun) => {
                 let read = rustix::io::read(&tun.queue, into);
-                tun.note(read);
+                tun.gone |= matches!(read, Err(error) if is_end(error));
+                if let (Ok(length), true) = (read, tun.ring.is_some()) {
+                    tun.lengths.note((1, length));
+                }
                 read
             }
             // emulated paths are behind TUN devices alone
@@ -246,10 +235,10 @@ impl PacketPort {
         }
     }
 
-    /// The packets that were read one by one since the last end of a turn came together.
-    pub(crate) fn end_turn(&mut self) {
+    /// So many packets were read one by one in a turn: they came together.
+    pub(crate) fn end_turn(&mut self, packets: usize) {
         if let PortSource::Tun(TunQueue { crowds: Some(crowds), .. }) = &mut self.source {
-            crowds.end();
+            crowds.note(packets);
         }
     }
 
@@ -303,7 +292,6 @@ pub(crate) fn has_no_sum(packet: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     const NOW: Option<Duration> = Some(Duration::ZERO);
 
@@ -316,25 +304,14 @@ mod tests {
             while let Ok(80) = port.read(&mut room) {
                 numbers.push(room[VNET_HEAD]);
             }
-            port.end_turn();
+            port.end_turn(numbers.len());
         }
         numbers
     }
 
     #[test]
     fn the_ring_begins_and_rests_between_packets() {
-        if let Err(error) = crate::uring::probe() {
-            use std::io::Write;
-            // nobody reads it when standard error is closed
-            writeln!(io::stderr(), "io_uring is not tested: {error}").ok();
-            assert!(std::env::var_os("CI").is_none(), "{error}");
-            return;
-        }
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
-            .expect("a pair of sockets");
-        // as long as Linux makes it, whatever this machine is set to
-        rustix::net::sockopt::set_socket_send_buffer_size(&theirs, 106_496).expect("a length");
+        let Some((ours, theirs)) = crate::uring::tests::pair() else { return };
         let mut port = PacketPort::in_batches(ours, false).expect("a ring");
         let mut worked = Vec::new();
         for together in [[1; 60], [150; 60], [3; 60]] {
@@ -352,6 +329,6 @@ mod tests {
             worked.push(port.has_batches());
         }
         assert_eq!(worked, [false, true, false]);
-        assert!(port.losses().batched > 0);
+        assert!(port.counts().batched > 0);
     }
 }

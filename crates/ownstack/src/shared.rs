@@ -41,11 +41,10 @@ pub struct NetworkAsk {
 }
 
 /// When packets go in batches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchUse {
     Never,
     /// While many come together, where the kernel has that.
-    #[default]
     WherePays,
     Always,
 }
@@ -285,11 +284,8 @@ impl OwnNetwork {
                 PacketPort::in_batches(queue(devices, id)?, true)?
             }
             (Devices::Tun(devices), Handover::ByNumber) => {
-                match PacketPort::in_batches(queue(devices, id)?, false) {
-                    Ok(port) => port,
-                    // there is no memory for one more ring (RLIMIT_MEMLOCK), and nobody asked for it
-                    Err(_) => self.port(id)?,
-                }
+                // where there is no memory for one more ring (RLIMIT_MEMLOCK) nobody asked for it
+                PacketPort::in_batches(queue(devices, id)?, false).or_else(|_| self.port(id))?
             }
             _ => self.port(id)?,
         };

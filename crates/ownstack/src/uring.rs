@@ -276,4 +276,4 @@ impl Drop for PacketRing {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

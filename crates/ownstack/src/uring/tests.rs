@@ -3,7 +3,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::os::fd::OwnedFd;
 
 /// A queue of packets and its other end; `None`, said plainly, where there is no io_uring.
-fn queue() -> Option<(PacketRing, OwnedFd)> {
+pub(crate) fn pair() -> Option<(OwnedFd, OwnedFd)> {
     if let Err(error) = probe() {
         use std::io::Write;
         // nobody reads it when standard error is closed
@@ -18,6 +18,11 @@ fn queue() -> Option<(PacketRing, OwnedFd)> {
     for end in [&ours, &theirs] {
         rustix::net::sockopt::set_socket_send_buffer_size(end, 106_496).expect("a queue's length");
     }
+    Some((ours, theirs))
+}
+
+fn queue() -> Option<(PacketRing, OwnedFd)> {
+    let (ours, theirs) = pair()?;
     Some((PacketRing::open(&ours).expect("a ring"), theirs))
 }
 
