@@ -89,6 +89,11 @@ pub(crate) fn round_apart(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> R
     }
 }
 
+/// What was observed of a round that ended before all of it was seen: how long a recovery takes is not known.
+pub(crate) fn cut_short(felt: Health) -> Health {
+    Health { cut_short: true, recovery: None, ..felt }
+}
+
 /// One round, whoever was at fault.
 pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Round {
     let base = runner.profile.quiet();
@@ -122,13 +127,13 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
     }
     let ends = runner.world.governor().case_ends();
     if volley.is_cut_short(ends) {
-        (felt.cut_short, felt.recovery) = (true, None);
-    }
-    if felt.cut_short && verdict.outcome != PressureOutcome::Crashed {
-        verdict = PressureVerdict {
-            outcome: PressureOutcome::Inconclusive,
-            notes: vec![CUT_SHORT.to_owned()],
-        };
+        felt = cut_short(felt);
+        if verdict.outcome != PressureOutcome::Crashed {
+            verdict = PressureVerdict {
+                outcome: PressureOutcome::Inconclusive,
+                notes: vec![CUT_SHORT.to_owned()],
+            };
+        }
     }
     let (denied_for, served_again) = denial(&pressed);
     let (kept, gave_way) = (pressed.kept_served(), volley.gave_way());

@@ -114,8 +114,8 @@ pub enum Move {
 }
 
 /// What a step waits for; the end of the connection ends the wait too. What came before the step began counts,
-/// unless an earlier step that waited took it; in frames, where answers have no order, only what came since the last step
-/// of another kind.
+/// unless an earlier step that waited took it; in frames, where answers have no order, only what came since the last
+/// step of another kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// An interim response, or the head of a final one.

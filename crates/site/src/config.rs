@@ -200,7 +200,8 @@ const BACKLOG: u32 = 16_384;
 const BODY_MAX: u64 = 64 << 20;
 /// The longest request head in bytes.
 pub(crate) const HEAD_MAX: usize = 64 << 10;
-/// The greatest value of `--uri-max`: with it the shortest URI that is too long still leaves room for the rest of a head.
+/// The greatest value of `--uri-max`: with it the shortest URI that is too long still leaves room for the rest of a
+/// head.
 const URI_MAX: u64 = 63 << 10;
 const HELD_MAX: u64 = 256 << 20;
 

@@ -274,8 +274,8 @@ impl Tcb {
     }
 
     /// Sends `length` bytes from `from` on again, and notes when. With the first of all that is missing the timeout
-    /// begins anew, as in Linux (RFC 6675 section 6 lets it with each): where a queue has grown, the answer to what is sent now
-    /// would come later than a timeout that has run since the last acknowledgement.
+    /// begins anew, as in Linux (RFC 6675 section 6 lets it with each): where a queue has grown, the answer to what
+    /// is sent now would come later than a timeout that has run since the last acknowledgement.
     fn send_again(&mut self, from: u32, to: u32, length: u32, c: &mut Context<'_>) {
         self.emit(from, length, c);
         let (first, due) = (from == self.snd_una, c.now + self.rto(c));
@@ -591,7 +591,8 @@ impl Tcb {
             cold.again.clear();
             cold.lost_again.clear();
             self.credit = 0;
-            // a recovery or a mark has halved it for the same losses (as in Linux; RFC 5681 equation 4 takes what is under way)
+            // a recovery or a mark has halved it for the same losses (as in Linux; RFC 5681 equation 4 takes what is
+            // under way)
             if cold.tries == 1 && !halved {
                 self.ssthresh = (self.cwnd / 2).max(2);
             }

@@ -46,9 +46,9 @@ fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureV
     };
     let felt = health(&pressed);
     let verdict = outcome(&pressed, &felt);
-    let recovery = felt.recovery.filter(|_| !played.cut_short);
+    let felt = if played.cut_short { pressure::cut_short(felt) } else { felt };
     // there is one round, and nothing that it could follow
-    (Health { rounds: 0, recovery, cut_short: played.cut_short, ..felt }, verdict)
+    (Health { rounds: 0, ..felt }, verdict)
 }
 
 /// How long the recovery took, where the watch for it was not cut short.

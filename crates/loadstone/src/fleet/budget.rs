@@ -96,12 +96,7 @@ mod tests {
     #[test]
     fn a_journey_counts_where_its_values_or_its_script_may_go() {
         let asked = |url: &str| {
-            let text = format!(
-                "version = 1\nurl = 'http://a.example/'\n[load]\nrate = '9/s'\n[[feeder]]\nname = 'f'\n\
-                 generate = {{ v = ['x'] }}\n[[journey]]\nname = 'j'\n[[journey.step]]\n\
-                 name = 's'\nurl = '{url}'\n"
-            );
-            let plan = plan::from_toml(&text, &plan::NoFiles).unwrap();
+            let plan = crate::fleet::journey("http://a.example/", "9/s", url);
             let budgets = vec![("b.example".to_owned(), Rate(1.0))];
             check(&plan, &budgets).map(|facts| facts[0].asked_per_s as u64)
         };

@@ -35,3 +35,14 @@ pub(crate) fn fleet(args: FleetArgs) -> Result<Code, Failure> {
         FleetCommand::Creds(args) => local::creds(&args),
     }
 }
+
+/// A load on `url` whose journey has one step, to `step`; `{{f.v}}` is a value of its feeder.
+#[cfg(test)]
+fn journey(url: &str, rate: &str, step: &str) -> plan::Plan {
+    let text = format!(
+        "version = 1\nurl = '{url}'\n[load]\nrate = '{rate}'\n[[feeder]]\nname = 'f'\n\
+         generate = {{ v = ['x'] }}\n[[journey]]\nname = 'j'\n[[journey.step]]\n\
+         name = 's'\nurl = '{step}'\n"
+    );
+    plan::from_toml(&text, &plan::NoFiles).expect("a plan")
+}

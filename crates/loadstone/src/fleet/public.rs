@@ -113,12 +113,7 @@ mod tests {
     #[test]
     fn a_step_that_may_go_anywhere_is_refused() {
         let checked = |url: &str| {
-            let text = format!(
-                "version = 1\nurl = 'http://127.0.0.1/'\n[load]\nrate = '2000/s'\n[[feeder]]\nname = 'f'\n\
-                 generate = {{ v = ['x'] }}\n[[journey]]\nname = 'j'\n[[journey.step]]\n\
-                 name = 's'\nurl = '{url}'\n"
-            );
-            let plan = plan::from_toml(&text, &plan::NoFiles).unwrap();
+            let plan = crate::fleet::journey("http://127.0.0.1/", "2000/s", url);
             check(&plan, &Prepared::of(&plan), 2).map_err(|why| why.to_string())
         };
         assert_eq!(checked("/{{f.v}}"), Ok(()));

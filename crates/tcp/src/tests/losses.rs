@@ -484,8 +484,8 @@ fn a_loss_behind_a_mark_of_congestion_halves_what_is_under_way() {
     assert!((10..=12).contains(&sent), "{sent} for 19 that arrived");
 }
 
-/// All that is under way is lost behind the mark: the timeout leaves the threshold at half of the 20, up to which the window
-/// doubles.
+/// All that is under way is lost behind the mark: the timeout leaves the threshold at half of the 20, up to which
+/// the window doubles.
 #[test]
 fn a_timeout_behind_a_mark_of_congestion_halves_nothing_again() {
     let mut stage = marked();
