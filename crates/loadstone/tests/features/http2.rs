@@ -25,6 +25,18 @@ fn streams_share_connections_and_are_counted() {
     assert_eq!(whole(&json, "/connections/established"), whole(&json, "/client/threads"));
 }
 
+/// The site takes heads of 64 KiB, over HTTP/2 as over HTTP/1.1.
+#[test]
+fn a_head_of_forty_kilobytes_is_served() {
+    let site = Site::start(&[]);
+    let (field, url) = (format!("X: {}", "x".repeat(40_000)), site.url("/hw"));
+    for version in ["1.1", "2"] {
+        let json =
+            measured(&["-c", "1", "-n", "2", "--http", version, "-H", &field, &url], &[0, 4]);
+        assert_eq!(outcomes(&json)[..2], [2, 2], "{version}");
+    }
+}
+
 #[test]
 fn bodies_redirects_and_cookies_go_over_streams() {
     let site = Site::start(&[]);
