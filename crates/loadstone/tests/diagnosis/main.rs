@@ -54,14 +54,16 @@ fn in_one_of_the_tries(mut once: impl FnMut() -> Result<(), String>) {
 /// A run against a site with these options, restarted for each try, finds this.
 #[track_caller]
 fn shows(id: &str, site: &[(&str, &str)], path: &str, run: &[&str]) {
-    in_one_of_the_tries(|| {
-        let found = findings(site, path, run);
-        let named = found.iter().any(|(known, _)| known == id);
-        if named { Ok(()) } else { Err(format!("no {id} in {found:#?}")) }
-    });
+    in_one_of_the_tries(|| has(id, &findings(site, path, run)));
+}
+
+/// Whether this is among what was found; all of that where it is not.
+fn has(id: &str, found: &[(String, String)]) -> Result<(), String> {
+    let named = found.iter().any(|(known, _)| known == id);
+    if named { Ok(()) } else { Err(format!("no {id} in {found:#?}")) }
 }
 
 #[track_caller]
 fn names(id: &str, found: &[(String, String)]) {
-    assert!(found.iter().any(|(known, _)| known == id), "no {id} in {found:#?}");
+    assert_eq!(has(id, found), Ok(()));
 }

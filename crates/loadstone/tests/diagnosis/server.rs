@@ -1,7 +1,7 @@
 //! The site's weaknesses, each over real sockets.
 
 use crate::support::{Site, run};
-use crate::{findings, in_one_of_the_tries, names, shows};
+use crate::{findings, has, in_one_of_the_tries, names, shows};
 
 #[test]
 fn nagle_and_the_kernels_own_delayed_acknowledgement() {
@@ -73,8 +73,6 @@ fn contention_shows_on_the_curve() {
     let more = ["--hold", "2s", "--json", "-", "--quiet"];
     in_one_of_the_tries(|| {
         let ran = run(&[&args[..], &more].concat()).expect(&[0, 4]);
-        let found = crate::told(&ran.json());
-        let named = found.iter().any(|(id, _)| id == "cpu-contention");
-        if named { Ok(()) } else { Err(format!("{found:#?}")) }
+        has("cpu-contention", &crate::told(&ran.json()))
     });
 }
