@@ -9,7 +9,6 @@
 
 mod alive;
 mod begin;
-mod earlier;
 mod error;
 mod hists;
 mod list;

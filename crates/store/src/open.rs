@@ -2,7 +2,7 @@
 //! kept under another name, what is not ours is left alone.
 
 use crate::schema::{self, APPLICATION_ID, STEPS};
-use crate::{StoreError, StorePlace, earlier};
+use crate::{StoreError, StorePlace};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read};
@@ -152,10 +152,9 @@ impl Store {
         match self.recognise(steps) {
             Ok(()) => self.check()?,
             Err(StoreError::Older { version, known, .. }) => {
-                self.refuse_while_written(version)?;
                 let copy = (version > 0).then(|| self.keep_copy(version)).transpose()?;
                 let done = schema::bring_up_to_date(&mut self.connection, steps);
-                let left = self.told(done).inspect_err(|_| {
+                self.told(done).inspect_err(|_| {
                     // tried again at the next opening, which makes a copy of its own
                     copy.iter().for_each(|copy| drop(fs::remove_file(copy)));
                 })?;
@@ -166,9 +165,6 @@ impl Store {
                         self.path.display(),
                         copy.display()
                     )
-                }));
-                self.notes.extend(left.into_iter().map(|(number, why)| {
-                    format!("result {number} could not be read and stays as it was: {why}")
                 }));
             }
             Err(error) => return Err(error),
@@ -206,20 +202,6 @@ impl Store {
         let done = self.connection.execute("VACUUM INTO ?1", [name]);
         self.told(done).inspect_err(|_| drop(fs::remove_file(&copy)))?;
         Ok(copy)
-    }
-
-    /// What an earlier version still writes would be in its form, in a store of ours.
-    fn refuse_while_written(&self, version: i64) -> Result<(), StoreError> {
-        if !earlier::is_of(version) {
-            return Ok(());
-        }
-        let written = self.told(earlier::still_written(&self.connection))?;
-        let Some(number) = written else { return Ok(()) };
-        let why = format!(
-            "an earlier loadstone still writes result {number} in it, and its schema is to be raised; \
-             wait for the end of that"
-        );
-        Err(StoreError::Refused { path: self.path.clone(), why })
     }
 
     /// A result of SQLite's as one of ours.

@@ -1,9 +1,8 @@
-//! Every field of what is kept by name: the count so far of what runs, figures of the list. Whoever adds a field
-//! to one of these types adds its name here; what was stored before it was there loads with what
-//! [`Unpack::absent`] says. A name once given stays.
+//! Every field of what is kept by name: the count so far of what runs, figures of the list. A new
+//! field of one of these types adds its name here.
 
 use crate::hists::{Shelf, StoredHists};
-use crate::tree::{Damage, Pack, Unpack, earlier_record, field, named, object, record};
+use crate::tree::{Damage, Pack, Unpack, field, named, object, record};
 use plan::Plan;
 use record::compare::Judgement;
 use record::run::Headline;
@@ -83,7 +82,7 @@ record! {
     Span { at, low, high }
 }
 
-earlier_record! {
+record! {
     PathFacts {
         spec, seed, span, kinds, late_p50, late_p99, late_max, busy, spun, overflowed, foreign,
     }
@@ -145,9 +144,6 @@ impl Unpack for Hist {
         }
     }
 
-    fn absent() -> Option<Self> {
-        Some(Hist::new())
-    }
 }
 
 /// Enums that are known by an id.
@@ -187,9 +183,6 @@ impl Unpack for TestOutcome {
         found.ok_or_else(|| Damage::new(format!("{value} is not an outcome")))
     }
 
-    fn absent() -> Option<Self> {
-        Some(TestOutcome::default())
-    }
 }
 
 /// Pairs of status and count.
@@ -208,9 +201,6 @@ impl Unpack for StatusTally {
         Ok(tally)
     }
 
-    fn absent() -> Option<Self> {
-        Some(StatusTally::default())
-    }
 }
 
 /// Pairs of class and count.
@@ -225,9 +215,6 @@ impl Unpack for Spread {
         Vec::<(usize, u64)>::unpack(value, found).map(Spread::from_counts)
     }
 
-    fn absent() -> Option<Self> {
-        Some(Spread::default())
-    }
 }
 
 impl Pack for ServerTimings {
@@ -251,9 +238,6 @@ impl Unpack for ServerTimings {
         Ok(ServerTimings::from_parts(named, other, field(map, "malformed", found)?))
     }
 
-    fn absent() -> Option<Self> {
-        Some(ServerTimings::default())
-    }
 }
 
 /// Not kept: the diagnosis that they are for is made when the run ends, and its findings are kept.
@@ -268,9 +252,6 @@ impl Unpack for Instants {
         Ok(Instants::default())
     }
 
-    fn absent() -> Option<Self> {
-        Some(Instants::default())
-    }
 }
 
 /// One text, `done/good` for each beat: long runs have tens of thousands of them, and they are
@@ -296,7 +277,4 @@ impl Unpack for Beats {
         rows.map(Beats::from_all).ok_or_else(|| Damage::new("not a list of beats"))
     }
 
-    fn absent() -> Option<Self> {
-        Some(Beats::default())
-    }
 }

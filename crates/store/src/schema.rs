@@ -1,6 +1,5 @@
 //! The tables, version by version. docs/decisions tells why they are as they are.
 
-use crate::earlier;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 /// SQLite's `application_id` of a store: the letters `LdSt`.
@@ -8,7 +7,7 @@ pub(crate) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"LdSt");
 
 /// What brings a store of version n to version n + 1; from nothing to the first. A step that was
 /// released is never changed.
-pub(crate) const STEPS: &[&str] = &[FIRST, TORTURES, RECORDS, PARTS];
+pub(crate) const STEPS: &[&str] = &[FIRST];
 
 const FIRST: &str = "
 CREATE TABLE result (
@@ -61,7 +60,7 @@ CREATE TABLE second (
     p99_ns INTEGER NOT NULL,
     max_ns INTEGER NOT NULL,
     bytes_received INTEGER NOT NULL,
-    more TEXT NOT NULL,                  -- JSON: its other figures
+    more TEXT,                           -- JSON: its other figures; NULL once its record has them
     PRIMARY KEY (trial, position)
 ) STRICT, WITHOUT ROWID;
 
@@ -97,10 +96,8 @@ CREATE TABLE finding (
 ) STRICT;
 CREATE INDEX finding_by_result ON finding (result, trial, position);
 CREATE INDEX finding_by_trial ON finding (trial);
-";
 
-/// Results of the kind torture: their cases and the probes of the server's health.
-const TORTURES: &str = "
+-- Results of the kind torture: their cases and the probes of the server's health.
 CREATE TABLE torture_case (
     result INTEGER NOT NULL REFERENCES result (number) ON DELETE CASCADE,
     position INTEGER NOT NULL,           -- from 0, in the order of the report
@@ -126,38 +123,6 @@ CREATE TABLE probe (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// No table is another one: what [`earlier::bring_over`] makes of the rows is.
-const RECORDS: &str = "";
-
-/// Of a measurement that is over, the other figures of its seconds stand in its record alone. What
-/// [`earlier::bring_over`] makes of tortures is another one: `more` of their cases and probes is a record.
-const PARTS: &str = "
-CREATE TABLE second_anew (
-    trial INTEGER NOT NULL REFERENCES trial (trial) ON DELETE CASCADE,
-    position INTEGER NOT NULL,
-    at_s REAL,                           -- from the start of the measured phase
-    span_s REAL,
-    warm_up INTEGER NOT NULL,
-    due INTEGER NOT NULL,
-    succeeded INTEGER NOT NULL,
-    failed INTEGER NOT NULL,
-    timed_out INTEGER NOT NULL,
-    dropped INTEGER NOT NULL,
-    p50_ns INTEGER NOT NULL,             -- response times
-    p90_ns INTEGER NOT NULL,
-    p99_ns INTEGER NOT NULL,
-    max_ns INTEGER NOT NULL,
-    bytes_received INTEGER NOT NULL,
-    more TEXT,                           -- JSON: its other figures; NULL once its record has them
-    PRIMARY KEY (trial, position)
-) STRICT, WITHOUT ROWID;
-INSERT INTO second_anew SELECT trial, position, at_s, span_s, warm_up, due, succeeded, failed,
-    timed_out, dropped, p50_ns, p90_ns, p99_ns, max_ns, bytes_received, nullif(more, '{\"counts\":{}}')
-    FROM second;
-DROP TABLE second;
-ALTER TABLE second_anew RENAME TO second;
-";
-
 /// The version that all steps together make.
 pub(crate) fn latest(steps: &[&str]) -> i64 {
     steps.len() as i64
@@ -173,23 +138,18 @@ pub(crate) fn identity(connection: &Connection) -> rusqlite::Result<(i64, i32, b
     Ok((number("user_version")?, number("application_id")? as i32, tables > 0))
 }
 
-/// Carries out the steps that are missing, all or none of them; whoever came first has done it. The
-/// results that could not be brought over: the number of each, and why.
+/// Applies the missing steps in one transaction: all of them or none. A concurrent program may have
+/// applied them already.
 pub(crate) fn bring_up_to_date(
     connection: &mut Connection,
     steps: &[&str],
-) -> rusqlite::Result<Vec<(i64, String)>> {
+) -> rusqlite::Result<()> {
     let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
     let (version, ..) = identity(&transaction)?;
     for step in steps.iter().skip(version.max(0) as usize) {
         transaction.execute_batch(step)?;
     }
-    let left = match earlier::is_of(version) {
-        true => earlier::bring_over(&transaction, version)?,
-        false => Vec::new(),
-    };
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", latest(steps))?;
-    transaction.commit()?;
-    Ok(left)
+    transaction.commit()
 }

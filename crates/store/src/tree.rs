@@ -1,6 +1,6 @@
 //! Trees of JSON, without loss: what has a name is an object, histograms are kept apart under the path
-//! they stand at. What still runs and the figures of lists are written as such trees, and results of earlier versions
-//! are read from them; a list of fields that is not complete does not compile.
+//! they are found at. Unfinished results and the figures of lists are written as such trees; a list of
+//! fields that is not complete does not compile.
 
 use crate::hists::{Shelf, StoredHists};
 use serde_json::{Map, Value};
@@ -31,9 +31,6 @@ pub(crate) trait Pack {
 pub(crate) trait Unpack: Sized {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage>;
     /// What stands for it in a result that was stored before there was such a field.
-    fn absent() -> Option<Self> {
-        None
-    }
 }
 
 /// A field of a record.
@@ -44,7 +41,7 @@ pub(crate) fn field<T: Unpack>(
 ) -> Result<T, Damage> {
     let value = match map.get(name) {
         Some(value) => T::unpack(value, found),
-        None => T::absent().ok_or_else(|| Damage::new("it is missing")),
+        None => Err(Damage::new("it is missing")),
     };
     value.map_err(|damage| damage.within(name))
 }
@@ -57,8 +54,8 @@ fn array(value: &Value) -> Result<&Vec<Value>, Damage> {
     value.as_array().ok_or_else(|| Damage::new("not a list"))
 }
 
-/// A record's way from a tree; all of its fields must be named.
-macro_rules! earlier_record {
+/// Conversion of a struct to a tree and back; all of its fields must be named.
+macro_rules! record {
     ($($name:ident { $($field:ident),* $(,)? })*) => {$(
         impl $crate::tree::Unpack for $name {
             fn unpack(
@@ -68,79 +65,51 @@ macro_rules! earlier_record {
                 let map = $crate::tree::object(value)?;
                 Ok($name { $($field: $crate::tree::field(map, stringify!($field), found)?),* })
             }
+        }
 
-            fn absent() -> Option<Self> {
-                let nothing = serde_json::Value::Object(serde_json::Map::new());
-                Self::unpack(&nothing, &mut $crate::hists::StoredHists::default()).ok()
+        impl $crate::tree::Pack for $name {
+            fn pack(&self, shelf: &mut $crate::hists::Shelf) -> serde_json::Value {
+                let $name { $($field),* } = self;
+                let mut map = serde_json::Map::new();
+                $(
+                    let name = stringify!($field);
+                    let value = shelf.within(name, |shelf| $field.pack(shelf));
+                    map.insert(name.to_owned(), value);
+                )*
+                serde_json::Value::Object(map)
             }
         }
     )*};
 }
 
-/// To a tree and back.
-macro_rules! record {
-    ($($name:ident { $($field:ident),* $(,)? })*) => {
-        $crate::tree::earlier_record! { $($name { $($field),* })* }
-        $(
-            impl $crate::tree::Pack for $name {
-                fn pack(&self, shelf: &mut $crate::hists::Shelf) -> serde_json::Value {
-                    let $name { $($field),* } = self;
-                    let mut map = serde_json::Map::new();
-                    $(
-                        let name = stringify!($field);
-                        let value = shelf.within(name, |shelf| $field.pack(shelf));
-                        map.insert(name.to_owned(), value);
-                    )*
-                    serde_json::Value::Object(map)
-                }
-            }
-        )*
-    };
-}
-
-/// Values that had a stable name. The first stands for an absent one.
-macro_rules! earlier_named {
-    ($($name:ident { $first:ident = $first_id:expr, $($value:ident = $id:expr),* $(,)? })*) => {$(
+/// Conversion of an enum to its stable names and back; all of its values must be named.
+macro_rules! named {
+    ($($name:ident { $($value:ident = $id:expr),* $(,)? })*) => {$(
         impl $crate::tree::Unpack for $name {
             fn unpack(
                 value: &serde_json::Value,
                 _: &mut $crate::hists::StoredHists,
             ) -> Result<Self, $crate::tree::Damage> {
                 let id = value.as_str().unwrap_or_default();
-                [($first_id, $name::$first), $(($id, $name::$value)),*]
+                [$(($id, $name::$value)),*]
                     .into_iter()
                     .find_map(|(known, value)| (known == id).then_some(value))
                     .ok_or_else(|| $crate::tree::Damage::new(format!("{value} is not a name here")))
             }
+        }
 
-            fn absent() -> Option<Self> {
-                Some($name::$first)
+        impl $crate::tree::Pack for $name {
+            fn pack(&self, _: &mut $crate::hists::Shelf) -> serde_json::Value {
+                let id: &str = match self {
+                    $($name::$value => $id,)*
+                };
+                id.into()
             }
         }
     )*};
 }
 
-/// Values that have one; all of them must be given one.
-macro_rules! named {
-    ($($name:ident { $first:ident = $first_id:expr, $($value:ident = $id:expr),* $(,)? })*) => {
-        $crate::tree::earlier_named! {
-            $($name { $first = $first_id, $($value = $id),* })*
-        }
-        $(
-            impl $crate::tree::Pack for $name {
-                fn pack(&self, _: &mut $crate::hists::Shelf) -> serde_json::Value {
-                    let id: &str = match self {
-                        $name::$first => $first_id,
-                        $($name::$value => $id,)*
-                    };
-                    id.into()
-                }
-            }
-        )*
-    };
-}
-
-pub(crate) use {earlier_named, earlier_record, named, record};
+pub(crate) use {named, record};
 
 macro_rules! whole {
     ($($number:ty),*) => {$(
@@ -178,9 +147,6 @@ impl Unpack for u128 {
         read.ok_or_else(|| Damage::new("not a number as text"))
     }
 
-    fn absent() -> Option<Self> {
-        Some(0)
-    }
 }
 
 /// JSON has neither NaN nor infinities: these are texts.
@@ -199,9 +165,6 @@ impl Unpack for f64 {
         value.as_f64().or_else(text).ok_or_else(|| Damage::new(format!("{value} is not a number")))
     }
 
-    fn absent() -> Option<Self> {
-        Some(f64::NAN)
-    }
 }
 
 impl Pack for bool {
@@ -215,9 +178,6 @@ impl Unpack for bool {
         value.as_bool().ok_or_else(|| Damage::new("neither true nor false"))
     }
 
-    fn absent() -> Option<Self> {
-        Some(false)
-    }
 }
 
 impl Pack for String {
@@ -231,9 +191,6 @@ impl Unpack for String {
         value.as_str().map(str::to_owned).ok_or_else(|| Damage::new("not a text"))
     }
 
-    fn absent() -> Option<Self> {
-        Some(String::new())
-    }
 }
 
 impl Pack for Nanos {
@@ -247,9 +204,6 @@ impl Unpack for Nanos {
         u64::unpack(value, found).map(Nanos)
     }
 
-    fn absent() -> Option<Self> {
-        Some(Nanos::ZERO)
-    }
 }
 
 impl Unpack for IpAddr {
@@ -282,9 +236,6 @@ impl<T: Unpack> Unpack for Option<T> {
         }
     }
 
-    fn absent() -> Option<Self> {
-        Some(None)
-    }
 }
 
 impl<T: Pack> Pack for Vec<T> {
@@ -304,9 +255,6 @@ impl<T: Unpack> Unpack for Vec<T> {
         array(value)?.iter().enumerate().map(one).collect()
     }
 
-    fn absent() -> Option<Self> {
-        Some(Vec::new())
-    }
 }
 
 impl<A: Pack, B: Pack> Pack for (A, B) {
@@ -341,9 +289,6 @@ impl<T: Unpack> Unpack for [T; 2] {
         both.try_into().map_err(|_| Damage::new("not two"))
     }
 
-    fn absent() -> Option<Self> {
-        Some([T::absent()?, T::absent()?])
-    }
 }
 
 /// A list of pairs, because keys need not be texts.
@@ -364,7 +309,4 @@ impl<K: Unpack + Ord, V: Unpack> Unpack for BTreeMap<K, V> {
         Ok(pairs.into_iter().collect())
     }
 
-    fn absent() -> Option<Self> {
-        Some(BTreeMap::new())
-    }
 }

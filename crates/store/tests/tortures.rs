@@ -19,7 +19,6 @@ use ::torture::result::{Kept, Meanwhile, ServerRow, ServerSeen, Shrunk};
 use dialogue::governor::Stop;
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, TalkScript};
-use flate2::read::GzDecoder;
 use record::torture::waivers::{Applied, Day, Waiver, WaiverState};
 use record::torture::{OverCase, TortureRecord};
 use report::torture::Report;
@@ -29,7 +28,6 @@ use report::{
 };
 use rusqlite::Connection;
 use sample::{Death, Ending, Process, ServerState};
-use std::io::Read;
 use std::path::Path;
 use store::{Filter, Progress, ResultKind, Store, StoreError, StorePlace, Stored, Tortured};
 use units::Nanos;
@@ -260,69 +258,6 @@ fn tortures_move_from_store_to_store_and_leave_no_rows_behind() {
         let left: i64 = rows.query_row(&count, [], |row| row.get(0)).unwrap();
         assert_eq!(left, 0, "{table}");
     }
-}
-
-/// A store of the version before tortures were kept.
-#[test]
-fn a_store_from_before_takes_tortures_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("runs.db");
-    let place = StorePlace::File(path.clone());
-    let mut store = Store::open(&place).unwrap();
-    let run = fixtures::whole(fixtures::valid());
-    let beginning = store::Beginning {
-        name: "from before",
-        plan: &run.plan,
-        command_line: "",
-        environment: &run.environment,
-        started_unix_s: 0.0,
-        labels: &[],
-        commands: &[],
-        axis: stats::curve::Axis::Rate,
-    };
-    let id = store.begin(ResultKind::Run, &beginning).unwrap();
-    store.finish_run(&id, &RunRecord::of(&run)).unwrap();
-    drop(store);
-    let file = Connection::open(&path).unwrap();
-    let before = "DROP TABLE torture_case; DROP TABLE probe; PRAGMA user_version = 1";
-    file.execute_batch(before).unwrap();
-    drop(file);
-    let mut store = Store::open(&place).unwrap();
-    assert!(store.notes[0].contains("was brought from schema 1 to 4"), "{:?}", store.notes);
-    // it is a record already
-    assert!(store.notes[1].contains("result 1 could not be read and stays as it was"));
-    let stored = tortures::mixed().record();
-    let id = store.begin_torture(&stored, "").unwrap();
-    store.finish_torture(&id, &stored).unwrap();
-    same("beside a run from before", &load(&store, "torture-2"), &stored);
-    assert!(matches!(store.load("run-1").unwrap(), Stored::Run(_)));
-}
-
-/// Cases whose positions have a gap are numbered anew, and no row of the earlier form stays behind.
-#[test]
-fn a_killed_torture_of_before_is_brought_over_despite_a_gap() {
-    let fixture = include_bytes!("fixtures/schema-3/results.db.gz");
-    let mut whole = Vec::new();
-    GzDecoder::new(fixture.as_slice()).read_to_end(&mut whole).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("runs.db");
-    std::fs::write(&path, whole).unwrap();
-    orphan(&path);
-    let file = Connection::open(&path).unwrap();
-    let gap = "DELETE FROM torture_case WHERE result = 10 AND position = 1";
-    assert_eq!(file.execute(gap, []).unwrap(), 1);
-    let ids = || -> Vec<String> {
-        let ids = "SELECT id FROM torture_case WHERE result = 10 ORDER BY position";
-        let mut statement = file.prepare(ids).unwrap();
-        let rows = statement.query_map([], |row| row.get(0)).unwrap();
-        rows.collect::<Result<_, _>>().unwrap()
-    };
-    let before = ids();
-    assert_eq!(before.len(), 7);
-    let store = Store::open(&StorePlace::File(path)).unwrap();
-    let cases = load(&store, "torture-10").cases;
-    let loaded: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-    assert_eq!((&loaded, ids().len()), (&before.iter().map(String::as_str).collect(), 7));
 }
 
 #[test]

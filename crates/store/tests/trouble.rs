@@ -269,10 +269,6 @@ fn exported_results_are_imported_under_new_names() {
     assert_eq!(other.show("t").unwrap().progress, Progress::Killed, "nobody writes the copy");
     let again = other.import(&file).unwrap();
     assert_eq!((again.taken.len(), again.known.len(), again.notes.len()), (0, 2, 0));
-    // what the opening of an older file does to it is told
-    Connection::open(&file).unwrap().execute_batch("PRAGMA user_version = 3").unwrap();
-    let older = other.import(&file).unwrap();
-    assert!(older.notes[0].contains("was brought from schema 3 to 4"), "{:?}", older.notes);
 
     let mut third = Store::open(&StorePlace::Memory).unwrap();
     for number in 0..5 {
@@ -406,34 +402,4 @@ fn a_result_of_a_damaged_kind_goes_by_its_number() {
     assert_eq!(store.list(&run).unwrap().len(), 1);
     store.delete(&[spoilt]).unwrap();
     assert_eq!(names(&store), ["other"]);
-}
-
-#[test]
-fn an_earlier_result_that_cannot_be_read_stays_and_is_named() {
-    let (_folder, path, place) = folder();
-    let mut store = Store::open(&place).unwrap();
-    begin(&mut store, "spoilt");
-    begin(&mut store, "other");
-    drop(store);
-    let file = Connection::open(&path).unwrap();
-    let spoilt = "INSERT INTO trial (result, part, position, body) \
-        VALUES (1, 'run', 0, '{\"run\": {\"name\": 7}}'); \
-        UPDATE result SET state = 'finished' WHERE number = 1; PRAGMA user_version = 2";
-    file.execute_batch(spoilt).unwrap();
-    // this process still writes the other one
-    let refused = Store::open(&place).unwrap_err();
-    assert!(matches!(refused, StoreError::Refused { .. }), "{refused:?}");
-    assert!(
-        refused.to_string().contains("an earlier loadstone still writes result 2"),
-        "{refused}"
-    );
-    file.execute("UPDATE result SET writer = '' WHERE number = 2", []).unwrap();
-    let mut store = Store::open(&place).unwrap();
-    let note = "result 1 could not be read and stays as it was: name: not a text";
-    assert_eq!(store.notes.split_off(1), [note]);
-    assert_eq!(names(&store), ["other", "spoilt"]);
-    assert!(matches!(store.load("run-1"), Err(StoreError::DamagedResult { .. })));
-    let body = file.query_row("SELECT body FROM trial", [], |row| row.get::<_, String>(0));
-    assert_eq!(body.unwrap(), "{\"run\": {\"name\": 7}}");
-    assert!(Store::open(&place).unwrap().notes.is_empty(), "it is brought over once");
 }

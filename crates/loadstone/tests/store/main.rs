@@ -5,7 +5,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod earlier;
 mod keeps;
 mod killed;
 mod killed_compare;

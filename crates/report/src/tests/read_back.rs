@@ -68,27 +68,6 @@ fn a_ramp_is_rendered_alike_from_its_file() {
     }
 }
 
-/// A file of the tests, written by version 0.1.0 before records were what is rendered.
-fn earlier(name: &str) -> String {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/tests/earlier");
-    std::fs::read_to_string(format!("{folder}/{name}")).expect(name)
-}
-
-#[test]
-fn what_an_earlier_version_wrote_is_rendered_as_it_did() {
-    let style = Style { percentiles: false, ..STYLE };
-    let run = record::run::read(&earlier("run.json")).unwrap();
-    assert_eq!(run.is_whole(), Ok(()));
-    assert_eq!(crate::text(&run, style), earlier("run.txt"));
-    assert_eq!(crate::markdown(&run), earlier("run.md"));
-    assert_eq!(crate::csv(&run), earlier("run.csv"));
-    let ramp = record::ramp::read(&earlier("ramp.json")).unwrap();
-    assert_eq!(ramp.is_whole(), Ok(()));
-    assert_eq!(crate::ramp::text(&ramp, style), earlier("ramp.txt"));
-    assert_eq!(crate::markdown_of_ramp(&ramp), earlier("ramp.md"));
-    assert_eq!(crate::ramp::csv(&ramp), earlier("ramp.csv"));
-}
-
 fn forms_of_compare(compare: &CompareRecord) -> Forms {
     vec![
         ("text", crate::compare::text(compare, STYLE)),
