@@ -143,7 +143,6 @@ impl Unpack for Hist {
             _ => Err(Damage::new("not the name of a histogram")),
         }
     }
-
 }
 
 /// Enums that are known by an id.
@@ -182,7 +181,6 @@ impl Unpack for TestOutcome {
             TestOutcome::ALL.into_iter().find(|outcome| Some(outcome.id()) == value.as_str());
         found.ok_or_else(|| Damage::new(format!("{value} is not an outcome")))
     }
-
 }
 
 /// Pairs of status and count.
@@ -200,7 +198,6 @@ impl Unpack for StatusTally {
         }
         Ok(tally)
     }
-
 }
 
 /// Pairs of class and count.
@@ -214,7 +211,6 @@ impl Unpack for Spread {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         Vec::<(usize, u64)>::unpack(value, found).map(Spread::from_counts)
     }
-
 }
 
 impl Pack for ServerTimings {
@@ -237,7 +233,6 @@ impl Unpack for ServerTimings {
         let other = field(map, "other", found)?;
         Ok(ServerTimings::from_parts(named, other, field(map, "malformed", found)?))
     }
-
 }
 
 /// Not kept: the diagnosis that they are for is made when the run ends, and its findings are kept.
@@ -251,7 +246,6 @@ impl Unpack for Instants {
     fn unpack(_: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         Ok(Instants::default())
     }
-
 }
 
 /// One text, `done/good` for each beat: long runs have tens of thousands of them, and they are
@@ -276,5 +270,4 @@ impl Unpack for Beats {
         let rows: Option<Vec<(u32, u32)>> = words.map(beat).collect();
         rows.map(Beats::from_all).ok_or_else(|| Damage::new("not a list of beats"))
     }
-
 }

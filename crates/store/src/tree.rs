@@ -30,7 +30,6 @@ pub(crate) trait Pack {
 /// And from one.
 pub(crate) trait Unpack: Sized {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage>;
-    /// What stands for it in a result that was stored before there was such a field.
 }
 
 /// A field of a record.
@@ -126,9 +125,6 @@ macro_rules! whole {
                 fits.ok_or_else(|| Damage::new(format!("{value} is no such number")))
             }
 
-            fn absent() -> Option<Self> {
-                Some(0)
-            }
         }
     )*};
 }
@@ -146,7 +142,6 @@ impl Unpack for u128 {
         let read = value.as_str().and_then(|text| text.parse().ok());
         read.ok_or_else(|| Damage::new("not a number as text"))
     }
-
 }
 
 /// JSON has neither NaN nor infinities: these are texts.
@@ -164,7 +159,6 @@ impl Unpack for f64 {
         let text = || value.as_str().and_then(|text| text.parse().ok());
         value.as_f64().or_else(text).ok_or_else(|| Damage::new(format!("{value} is not a number")))
     }
-
 }
 
 impl Pack for bool {
@@ -177,7 +171,6 @@ impl Unpack for bool {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         value.as_bool().ok_or_else(|| Damage::new("neither true nor false"))
     }
-
 }
 
 impl Pack for String {
@@ -190,7 +183,6 @@ impl Unpack for String {
     fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
         value.as_str().map(str::to_owned).ok_or_else(|| Damage::new("not a text"))
     }
-
 }
 
 impl Pack for Nanos {
@@ -203,7 +195,6 @@ impl Unpack for Nanos {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage> {
         u64::unpack(value, found).map(Nanos)
     }
-
 }
 
 impl Unpack for IpAddr {
@@ -235,7 +226,6 @@ impl<T: Unpack> Unpack for Option<T> {
             value => T::unpack(value, found).map(Some),
         }
     }
-
 }
 
 impl<T: Pack> Pack for Vec<T> {
@@ -254,7 +244,6 @@ impl<T: Unpack> Unpack for Vec<T> {
         };
         array(value)?.iter().enumerate().map(one).collect()
     }
-
 }
 
 impl<A: Pack, B: Pack> Pack for (A, B) {
@@ -288,7 +277,6 @@ impl<T: Unpack> Unpack for [T; 2] {
         let both: Vec<T> = Vec::unpack(value, found)?;
         both.try_into().map_err(|_| Damage::new("not two"))
     }
-
 }
 
 /// A list of pairs, because keys need not be texts.
@@ -308,5 +296,4 @@ impl<K: Unpack + Ord, V: Unpack> Unpack for BTreeMap<K, V> {
         let pairs: Vec<(K, V)> = Vec::unpack(value, found)?;
         Ok(pairs.into_iter().collect())
     }
-
 }
