@@ -229,8 +229,9 @@ pub(crate) fn bless(root: &Path, args: &[String]) -> anyhow::Result<()> {
 /// # Errors
 /// It cannot be built, or a file cannot be written.
 pub(crate) fn schema(root: &Path) -> anyhow::Result<()> {
-    let what = ["run", "--quiet", "--locked", "--package", "record", "--example", "schemas", "--"];
-    shell::run(cargo(root).args(what).arg(root.join("docs/schema")))
+    let what = ["run", "--quiet", "--locked", "--package", "record", "--features", "schema"];
+    let example = ["--example", "schemas", "--"];
+    shell::run(cargo(root).args(what).args(example).arg(root.join("docs/schema")))
 }
 
 fn cargo(root: &Path) -> Command {

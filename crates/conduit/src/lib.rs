@@ -2,6 +2,7 @@
 //! and the monotonic clock) and `sim` (virtual time). Layer 1: traits and plain data only.
 #![forbid(unsafe_code)]
 
+mod borrowed;
 pub mod streams;
 
 use sample::{FailureClass, QuicEnd, SocketFacts, TlsFacts};

@@ -13,6 +13,11 @@ pub(crate) fn carrier(_plan: &Plan, _client: &tls::Client) -> Option<Carrier> {
 /// Never made.
 pub(crate) type Quic = Reactor;
 
+/// Never made.
+pub(crate) fn network(io: Quic) -> eventloop::Network {
+    eventloop::Network::Sockets(io)
+}
+
 impl Carrier {
     pub(crate) fn of_factory(_factory: &tls::Factory) -> Option<Carrier> {
         None

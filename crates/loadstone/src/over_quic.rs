@@ -43,6 +43,11 @@ fn may_upload(plan: &Plan) -> bool {
 /// Sockets of QUIC over those of the kernel.
 pub(crate) type Quic = ::quic::Quic<Reactor>;
 
+/// The network of a load.
+pub(crate) fn network(io: Quic) -> eventloop::Network {
+    eventloop::Network::Quic(Box::new(io))
+}
+
 impl Carrier {
     /// With the handshakes of a factory that offers HTTP/3.
     pub(crate) fn of_factory(factory: &tls::Factory) -> Option<Carrier> {

@@ -5,7 +5,7 @@ use crate::exposition;
 use anyhow::Context;
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use std::net::{SocketAddr, TcpListener};
@@ -76,15 +76,12 @@ async fn front() -> &'static str {
 async fn metrics(State(board): State<Board>, headers: HeaderMap) -> Response {
     let reading = board.latest();
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    let written = if wants_protobuf(accept.unwrap_or("")) {
-        exposition::protobuf(&reading).map(|bytes| (exposition::PROTOBUF, bytes))
+    let (kind, body) = if wants_protobuf(accept.unwrap_or("")) {
+        (exposition::PROTOBUF, exposition::protobuf(&reading))
     } else {
-        exposition::text(&reading).map(|text| (exposition::OPENMETRICS, text.into_bytes()))
+        (exposition::OPENMETRICS, exposition::text(&reading).into_bytes())
     };
-    match written {
-        Ok((kind, body)) => ([(header::CONTENT_TYPE, kind)], body).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error:#}\n")).into_response(),
-    }
+    ([(header::CONTENT_TYPE, kind)], body).into_response()
 }
 
 /// Whether Prometheus' protobuf is liked better than text, by the weights of RFC 9110 §12.5.1.

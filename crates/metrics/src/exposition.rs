@@ -2,17 +2,8 @@
 //! its protobuf with classic and native ones.
 
 use crate::exponential::SCHEMA;
-use crate::reading::{BOUNDS, MetricFamily, MetricKind, MetricUnit, Reading, Times, Value};
-use anyhow::Context;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{
-    DescriptorEncoder, MetricEncoder, NativeHistogram, NativeHistogramBuckets, NoLabelSet,
-};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::{Registry, Unit as TheirUnit};
-use std::fmt;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use crate::protobuf::Message;
+use crate::reading::{BOUNDS, MetricFamily, MetricKind, Reading, Sample, Times, Value};
 
 /// Content type of [`text`].
 pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -24,114 +15,152 @@ pub const PROTOBUF: &str =
 const ZERO_THRESHOLD: f64 = 1e-9;
 
 /// OpenMetrics 1.0 text.
-///
-/// # Errors
-/// The encoder refuses; that is a bug.
-pub fn text(reading: &Arc<Reading>) -> anyhow::Result<String> {
+pub fn text(reading: &Reading) -> String {
     let mut out = String::new();
-    prometheus_client::encoding::text::encode(&mut out, &registry(reading))
-        .context("the metrics cannot be written as text")?;
-    Ok(out)
-}
-
-/// Prometheus' protobuf, each family with its length before it.
-///
-/// # Errors
-/// The encoder refuses; that is a bug.
-pub fn protobuf(reading: &Arc<Reading>) -> anyhow::Result<Vec<u8>> {
-    prometheus_client::encoding::prometheus_protobuf::encode_to_vec(&registry(reading))
-        .map_err(|error| anyhow::anyhow!("the metrics cannot be written as protobuf: {error:?}"))
-}
-
-fn registry(reading: &Arc<Reading>) -> Registry {
-    let mut registry = Registry::with_prefix("loadstone");
-    registry.register_collector(Box::new(ReadingCollector(reading.clone())));
-    registry
-}
-
-#[derive(Debug)]
-struct ReadingCollector(Arc<Reading>);
-
-impl Collector for ReadingCollector {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let started = self.0.run.started_unix_s;
-        let created = Duration::try_from_secs_f64(started).ok().map(|since| UNIX_EPOCH + since);
-        self.0.families.iter().try_for_each(|family| one(family, &mut encoder, created))
+    for family in &reading.families {
+        text_of_family(family, &mut out);
     }
+    out.push_str("# EOF\n");
+    out
 }
 
-fn one(
-    family: &MetricFamily,
-    encoder: &mut DescriptorEncoder<'_>,
-    created: Option<SystemTime>,
-) -> fmt::Result {
-    let unit = match family.unit {
-        MetricUnit::None => None,
-        MetricUnit::Seconds => Some(TheirUnit::Seconds),
-        MetricUnit::Bytes => Some(TheirUnit::Bytes),
-        MetricUnit::Ratio => Some(TheirUnit::Other("ratio".to_owned())),
-    };
+fn text_of_family(family: &MetricFamily, out: &mut String) {
+    let name = family.openmetrics_name();
     let kind = match family.kind {
-        MetricKind::Counter => MetricType::Counter,
-        MetricKind::Gauge => MetricType::Gauge,
-        MetricKind::Histogram => MetricType::Histogram,
-        MetricKind::Info => MetricType::Info,
+        MetricKind::Counter => "counter",
+        MetricKind::Gauge => "gauge",
+        MetricKind::Histogram => "histogram",
+        MetricKind::Info => "info",
     };
-    let mut metric = encoder.encode_descriptor(family.name, family.help, unit.as_ref(), kind)?;
+    *out += &format!("# HELP {name} {}\n# TYPE {name} {kind}\n", family.help);
+    let unit = family.unit.name();
+    if !unit.is_empty() {
+        *out += &format!("# UNIT {name} {unit}\n");
+    }
     for sample in &family.samples {
-        if family.kind == MetricKind::Info {
-            metric.encode_info(&sample.labels)?;
-        } else if sample.labels.is_empty() {
-            figure(&sample.value, family.kind, &mut metric, created)?;
-        } else {
-            let mut with_labels = metric.encode_family(&sample.labels)?;
-            figure(&sample.value, family.kind, &mut with_labels, created)?;
+        match (&sample.value, family.kind) {
+            (_, MetricKind::Info) => line(out, &name, "_info", sample, None, "1"),
+            (Value::Count(count), MetricKind::Counter) => {
+                line(out, &name, "_total", sample, None, &count.to_string());
+            }
+            (Value::Number(number), MetricKind::Counter) => {
+                line(out, &name, "_total", sample, None, &decimal(*number));
+            }
+            (Value::Count(count), _) => {
+                line(out, &name, "", sample, None, &decimal(*count as f64));
+            }
+            (Value::Number(number), _) => line(out, &name, "", sample, None, &decimal(*number)),
+            (Value::Times(times), _) => text_of_times(out, &name, sample, times),
         }
-    }
-    Ok(())
-}
-
-fn figure(
-    value: &Value,
-    kind: MetricKind,
-    metric: &mut MetricEncoder<'_>,
-    created: Option<SystemTime>,
-) -> fmt::Result {
-    match (value, kind) {
-        (Value::Count(count), MetricKind::Counter) => {
-            metric.encode_counter::<NoLabelSet, u64, f64>(count, None)
-        }
-        (Value::Number(number), MetricKind::Counter) => {
-            metric.encode_counter::<NoLabelSet, f64, f64>(number, None)
-        }
-        (Value::Count(count), _) => metric.encode_gauge(&(*count as f64)),
-        (Value::Number(number), _) => metric.encode_gauge(number),
-        (Value::Times(times), _) => histogram(times, metric, created),
     }
 }
 
-fn histogram(
-    times: &Times,
-    metric: &mut MetricEncoder<'_>,
-    created: Option<SystemTime>,
-) -> fmt::Result {
+fn text_of_times(out: &mut String, name: &str, sample: &Sample, times: &Times) {
+    line(out, name, "_sum", sample, None, &decimal(times.sum));
+    line(out, name, "_count", sample, None, &times.count.to_string());
+    for (bound, count) in cumulative(times) {
+        line(out, name, "_bucket", sample, Some(&decimal(bound)), &count.to_string());
+    }
+}
+
+/// The classic buckets: upper bound, and how many are at or below it.
+fn cumulative(times: &Times) -> impl Iterator<Item = (f64, u64)> {
     let bounds = BOUNDS.into_iter().chain([f64::INFINITY]);
-    let classic: Vec<(f64, u64)> = bounds.zip(times.classic.iter().copied()).collect();
-    let (spans, deltas) = times.native.spans();
-    let native = NativeHistogram {
-        schema: SCHEMA,
-        zero_threshold: ZERO_THRESHOLD,
-        zero_count: times.native.zeros,
-        negative: NativeHistogramBuckets { spans: &[], deltas: &[] },
-        positive: NativeHistogramBuckets { spans: &spans, deltas: &deltas },
-        created,
+    bounds.zip(&times.classic).scan(0, |below, (bound, count)| {
+        *below += count;
+        Some((bound, *below))
+    })
+}
+
+/// `name{label="value",le="0.1"} 3`.
+fn line(out: &mut String, name: &str, end: &str, sample: &Sample, le: Option<&str>, value: &str) {
+    out.push_str(name);
+    out.push_str(end);
+    let labels = sample.labels.iter().map(|(label, value)| (*label, value.as_str()));
+    let labels = labels.chain(le.map(|bound| ("le", bound)));
+    let mut before = '{';
+    for (label, value) in labels {
+        out.push(before);
+        before = ',';
+        *out += &format!("{label}=\"{}\"", escaped(value));
+    }
+    if before == ',' {
+        out.push('}');
+    }
+    *out += &format!(" {value}\n");
+}
+
+/// A label's value as it is written (OpenMetrics, "Escaping").
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// A number that is always one with a point: `5.0`, `0.25`, `+Inf`.
+fn decimal(number: f64) -> String {
+    match number {
+        _ if number.is_nan() => "NaN".to_owned(),
+        f64::INFINITY => "+Inf".to_owned(),
+        f64::NEG_INFINITY => "-Inf".to_owned(),
+        _ => format!("{number:?}"),
+    }
+}
+
+/// Prometheus' protobuf (`io/prometheus/client/metrics.proto`), each family with its length before it.
+pub fn protobuf(reading: &Reading) -> Vec<u8> {
+    let mut out = Vec::new();
+    let started = reading.run.started_unix_s;
+    for family in &reading.families {
+        protobuf_of_family(family, started).delimited(&mut out);
+    }
+    out
+}
+
+fn protobuf_of_family(family: &MetricFamily, started_unix_s: f64) -> Message {
+    let kind = match family.kind {
+        MetricKind::Counter => 0,
+        // facts are a gauge of 1: Prometheus has no kind for them
+        MetricKind::Gauge | MetricKind::Info => 1,
+        MetricKind::Histogram => 4,
     };
-    let exemplars = None;
-    metric.encode_histogram_with_native::<NoLabelSet>(
-        times.sum,
-        times.count,
-        &classic,
-        exemplars,
-        native,
-    )
+    let metrics = family.samples.iter().map(|sample| {
+        let labels = sample.labels.iter();
+        let labels = labels.map(|(key, value)| Message::default().string(1, key).string(2, value));
+        let metric = Message::default().messages(1, labels);
+        match (&sample.value, family.kind) {
+            (Value::Times(times), _) => metric.message(7, histogram(times, started_unix_s)),
+            (value, MetricKind::Counter) => metric.message(3, number(value)),
+            (value, _) => metric.message(2, number(value)),
+        }
+    });
+    let whole = Message::default().string(1, &family.prometheus_name()).string(2, family.help);
+    whole.uint(3, kind).messages(4, metrics).string(5, family.unit.name())
+}
+
+/// A counter or a gauge.
+fn number(value: &Value) -> Message {
+    let number = match value {
+        Value::Count(count) => *count as f64,
+        Value::Number(number) => *number,
+        Value::Times(_) => 0.0,
+    };
+    Message::default().double(1, number)
+}
+
+fn histogram(times: &Times, started_unix_s: f64) -> Message {
+    let buckets =
+        cumulative(times).map(|(bound, count)| Message::default().uint(1, count).double(2, bound));
+    let (spans, deltas) = times.native.spans();
+    let spans = spans
+        .into_iter()
+        .map(|(offset, length)| Message::default().sint(1, offset.into()).uint(2, length.into()));
+    let whole = Message::default().uint(1, times.count).double(2, times.sum).messages(3, buckets);
+    let whole = whole.sint(5, SCHEMA.into()).double(6, ZERO_THRESHOLD).uint(7, times.native.zeros);
+    whole.messages(12, spans).sints(13, deltas).message(15, timestamp(started_unix_s))
+}
+
+/// `google.protobuf.Timestamp` of seconds since 1970.
+fn timestamp(unix_s: f64) -> Message {
+    let seconds = unix_s.max(0.0);
+    let nanos = (seconds.fract() * 1e9) as u64;
+    Message::default().uint(1, seconds as u64).uint(2, nanos)
 }

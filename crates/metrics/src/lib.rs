@@ -9,6 +9,7 @@ mod endpoint;
 mod exponential;
 mod exposition;
 mod otlp;
+mod protobuf;
 mod push;
 mod reading;
 

@@ -1,44 +1,54 @@
 //! A reading as OTLP's metrics request (opentelemetry-proto 1.x, `metrics.proto`): sums and
 //! exponential histograms, cumulative since the start of the run, so that a lost push loses nothing.
+//! The numbers of the fields are those of opentelemetry-proto; the tests read the bytes with its crate.
 
 use crate::exponential::{Exponential, SCHEMA};
-use crate::reading::{MetricFamily, MetricKind, MetricUnit, Reading, Sample, Times, Value};
-use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
-use opentelemetry_proto::tonic::common::v1::any_value::Value as AnyKind;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
-use opentelemetry_proto::tonic::metrics::v1::exponential_histogram_data_point::Buckets;
-use opentelemetry_proto::tonic::metrics::v1::metric::Data;
-use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
-use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, ExponentialHistogram, ExponentialHistogramDataPoint, Gauge, Metric,
-    NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
-};
-use opentelemetry_proto::tonic::resource::v1::Resource;
+use crate::protobuf::{Field, Message, fields};
+use crate::reading::{MetricFamily, MetricKind, MetricUnit, Reading, Sample, Value};
 
-/// The request that carries a reading. `now_unix_s`: when it was taken, in seconds since 1970.
-pub fn message(reading: &Reading, now_unix_s: f64) -> ExportMetricsServiceRequest {
+/// `AGGREGATION_TEMPORALITY_CUMULATIVE`.
+const CUMULATIVE: u64 = 2;
+
+/// The bytes of the `ExportMetricsServiceRequest` that carries a reading. `now_unix_s`: when it was
+/// taken, in seconds since 1970.
+pub fn message(reading: &Reading, now_unix_s: f64) -> Vec<u8> {
     let window = PushWindow { start: nanos(reading.run.started_unix_s), now: nanos(now_unix_s) };
-    let scope = InstrumentationScope {
-        name: "loadstone".into(),
-        version: reading.run.version.clone(),
-        ..Default::default()
-    };
+    let version = &reading.run.version;
+    let scope = Message::default().string(1, "loadstone").string(2, version);
     let families = reading.families.iter().filter(|family| !family.samples.is_empty());
-    let metrics = families.map(|family| metric(family, window)).collect();
-    let resource = Resource {
-        attributes: vec![
-            attribute("service.name", "loadstone"),
-            attribute("service.version", &reading.run.version),
-        ],
-        ..Default::default()
-    };
-    ExportMetricsServiceRequest {
-        resource_metrics: vec![ResourceMetrics {
-            resource: Some(resource),
-            scope_metrics: vec![ScopeMetrics { scope: Some(scope), metrics, ..Default::default() }],
-            ..Default::default()
-        }],
+    let metrics = families.map(|family| metric(family, window));
+    let of_scope = Message::default().message(1, scope).messages(2, metrics);
+    let attributes =
+        [attribute("service.name", "loadstone"), attribute("service.version", version)];
+    let resource = Message::default().messages(1, attributes);
+    let of_resource = Message::default().message(1, resource).message(2, of_scope);
+    Message::default().message(1, of_resource).into_bytes()
+}
+
+/// What a collector refused of a push that it accepted in part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) points: u64,
+    pub(crate) why: String,
+}
+
+/// Reads an `ExportMetricsServiceResponse`. `None`: the bytes are none.
+pub(crate) fn refused(response: &[u8]) -> Option<Refused> {
+    let mut refused = Refused::default();
+    for (number, field) in fields(response)? {
+        let (1, Field::Bytes(partly)) = (number, field) else { continue };
+        for (number, field) in fields(partly)? {
+            match (number, field) {
+                // an int64 below zero has its highest bit set; none are refused then
+                (1, Field::Uint(points)) => {
+                    refused.points = i64::try_from(points).map_or(0, i64::unsigned_abs);
+                }
+                (2, Field::Bytes(why)) => refused.why = std::str::from_utf8(why).ok()?.to_owned(),
+                _ => {}
+            }
+        }
     }
+    Some(refused)
 }
 
 #[derive(Clone, Copy)]
@@ -51,77 +61,58 @@ fn nanos(unix_s: f64) -> u64 {
     (unix_s.max(0.0) * 1e9) as u64
 }
 
-fn attribute(key: &str, value: &str) -> KeyValue {
-    let value = AnyValue { value: Some(AnyKind::StringValue(value.to_owned())) };
-    KeyValue { key: key.to_owned(), value: Some(value), ..Default::default() }
+/// A `KeyValue` with a string.
+fn attribute(key: &str, value: &str) -> Message {
+    Message::default().string(1, key).message(2, Message::default().string(1, value))
 }
 
-fn attributes(sample: &Sample) -> Vec<KeyValue> {
-    sample.labels.iter().map(|(key, value)| attribute(key, value)).collect()
+fn attributes(sample: &Sample) -> impl Iterator<Item = Message> {
+    sample.labels.iter().map(|(key, value)| attribute(key, value))
 }
 
-fn metric(family: &MetricFamily, window: PushWindow) -> Metric {
-    let cumulative = AggregationTemporality::Cumulative as i32;
-    let numbers = || family.samples.iter().filter_map(|sample| number(sample, window)).collect();
-    let data = match family.kind {
-        MetricKind::Counter => Data::Sum(Sum {
-            data_points: numbers(),
-            aggregation_temporality: cumulative,
-            is_monotonic: true,
-        }),
-        MetricKind::Gauge | MetricKind::Info => Data::Gauge(Gauge { data_points: numbers() }),
-        MetricKind::Histogram => Data::ExponentialHistogram(ExponentialHistogram {
-            data_points: family.samples.iter().filter_map(|s| times(s, window)).collect(),
-            aggregation_temporality: cumulative,
-        }),
-    };
+fn metric(family: &MetricFamily, window: PushWindow) -> Message {
     // units by UCUM, as OTLP wants them
     let unit = match family.unit {
         MetricUnit::Seconds => "s",
         MetricUnit::Bytes => "By",
         MetricUnit::Ratio | MetricUnit::None => "1",
     };
-    Metric {
-        name: format!("loadstone.{}", family.name),
-        description: family.help.to_owned(),
-        unit: unit.to_owned(),
-        data: Some(data),
-        ..Default::default()
+    let name = format!("loadstone.{}", family.name);
+    let metric = Message::default().string(1, &name).string(2, family.help).string(3, unit);
+    let numbers = || {
+        let points = family.samples.iter().filter_map(|sample| number(sample, window));
+        Message::default().messages(1, points)
+    };
+    match family.kind {
+        MetricKind::Gauge | MetricKind::Info => metric.message(5, numbers()),
+        MetricKind::Counter => metric.message(7, numbers().uint(2, CUMULATIVE).uint(3, 1)),
+        MetricKind::Histogram => {
+            let points = family.samples.iter().filter_map(|sample| times(sample, window));
+            metric.message(10, Message::default().messages(1, points).uint(2, CUMULATIVE))
+        }
     }
 }
 
-fn number(sample: &Sample, window: PushWindow) -> Option<NumberDataPoint> {
-    let value = match &sample.value {
-        Value::Count(count) => Number::AsInt(i64::try_from(*count).unwrap_or(i64::MAX)),
-        Value::Number(number) => Number::AsDouble(*number),
+fn number(sample: &Sample, window: PushWindow) -> Option<Message> {
+    let point = Message::default().fixed(2, window.start).fixed(3, window.now);
+    let point = match &sample.value {
+        Value::Number(number) => point.double(4, *number),
+        // an sfixed64
+        Value::Count(count) => point.fixed(6, (*count).min(i64::MAX.unsigned_abs())),
         Value::Times(_) => return None,
     };
-    Some(NumberDataPoint {
-        attributes: attributes(sample),
-        start_time_unix_nano: window.start,
-        time_unix_nano: window.now,
-        value: Some(value),
-        ..Default::default()
-    })
+    Some(point.messages(7, attributes(sample)))
 }
 
-fn times(sample: &Sample, window: PushWindow) -> Option<ExponentialHistogramDataPoint> {
+fn times(sample: &Sample, window: PushWindow) -> Option<Message> {
     let Value::Times(times) = &sample.value else { return None };
-    let Times { count, sum, native, .. } = &**times;
-    Some(ExponentialHistogramDataPoint {
-        attributes: attributes(sample),
-        start_time_unix_nano: window.start,
-        time_unix_nano: window.now,
-        count: *count,
-        sum: Some(*sum),
-        scale: SCHEMA,
-        zero_count: native.zeros,
-        positive: Some(buckets(native)),
-        ..Default::default()
-    })
+    let point = Message::default().messages(1, attributes(sample));
+    let point = point.fixed(2, window.start).fixed(3, window.now).fixed(4, times.count);
+    let point = point.double(5, times.sum).sint(6, SCHEMA.into()).fixed(7, times.native.zeros);
+    Some(point.message(8, buckets(&times.native)))
 }
 
-fn buckets(native: &Exponential) -> Buckets {
-    let (offset, bucket_counts) = native.dense();
-    Buckets { offset, bucket_counts }
+fn buckets(native: &Exponential) -> Message {
+    let (offset, counts) = native.dense();
+    Message::default().sint(1, offset.into()).uints(2, counts)
 }

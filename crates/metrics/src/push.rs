@@ -1,15 +1,13 @@
 //! Sends readings to an OTLP collector by HTTP, from a thread of its own. A push that fails is counted
 //! and told at the end; the next one carries everything again.
 
-use crate::otlp::message;
+use crate::otlp::{message, refused};
 use crate::reading::Reading;
 use anyhow::{Context, bail};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper::{Method, Request, header};
 use hyper_util::rt::TokioIo;
-use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
-use prost::Message;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -148,7 +146,7 @@ fn push_all(
     let mut pushed = Pushed::default();
     while let Ok(reading) = from.recv() {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let body = message(&reading, now.as_secs_f64()).encode_to_vec();
+        let body = message(&reading, now.as_secs_f64());
         let sent = runtime.block_on(async {
             let in_time = tokio::time::timeout(PUSH_MAX, post(collector, tls, body)).await;
             in_time.unwrap_or_else(|_| bail!("no response within {} s", PUSH_MAX.as_secs()))
@@ -215,10 +213,10 @@ where
         bail!("answered with {status}");
     }
     let body = read.map_err(|error| anyhow::anyhow!("the response broke off: {error}"))?.to_bytes();
-    let told = ExportMetricsServiceResponse::decode(body).context("the response is not OTLP")?;
-    let Some(partly) = told.partial_success.filter(|part| part.rejected_data_points > 0) else {
+    let refused = refused(&body).context("the response is not OTLP")?;
+    if refused.points == 0 {
         return Ok(());
-    };
-    let why: String = partly.error_message.chars().take(200).collect();
-    bail!("{} figures were refused: {}", partly.rejected_data_points, safe(&why))
+    }
+    let why: String = refused.why.chars().take(200).collect();
+    bail!("{} figures were refused: {}", refused.points, safe(&why))
 }

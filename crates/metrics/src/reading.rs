@@ -31,6 +31,18 @@ pub enum MetricUnit {
     Ratio,
 }
 
+impl MetricUnit {
+    /// As OpenMetrics writes it; empty for none.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            MetricUnit::None => "",
+            MetricUnit::Seconds => "seconds",
+            MetricUnit::Bytes => "bytes",
+            MetricUnit::Ratio => "ratio",
+        }
+    }
+}
+
 /// A histogram in both shapes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Times {
@@ -84,20 +96,21 @@ pub struct MetricFamily {
 }
 
 impl MetricFamily {
+    /// The name of the family in OpenMetrics: `loadstone_received_bytes`.
+    pub(crate) fn openmetrics_name(&self) -> String {
+        let unit = self.unit.name();
+        let before = if unit.is_empty() { "" } else { "_" };
+        format!("loadstone_{}{before}{unit}", self.name)
+    }
+
     /// The name that Prometheus keeps it under: `loadstone_received_bytes_total`.
     pub fn prometheus_name(&self) -> String {
-        let unit = match self.unit {
-            MetricUnit::None => "",
-            MetricUnit::Seconds => "_seconds",
-            MetricUnit::Bytes => "_bytes",
-            MetricUnit::Ratio => "_ratio",
-        };
         let end = match self.kind {
             MetricKind::Counter => "_total",
             MetricKind::Info => "_info",
             MetricKind::Gauge | MetricKind::Histogram => "",
         };
-        format!("loadstone_{}{unit}{end}", self.name)
+        self.openmetrics_name() + end
     }
 }
 

@@ -2,6 +2,8 @@ mod dashboard;
 mod endpoint;
 mod formats;
 mod openmetrics;
+mod prometheus;
+mod protobuf;
 mod push;
 
 use crate::{Reading, RunLabels};
@@ -52,8 +54,7 @@ fn a_fleets_machines_are_told_apart() {
         ..sample::AgentNow::default()
     };
     let agents = [agent(1, Some(Nanos::from_millis(3))), agent(2, None)];
-    let text = crate::exposition::text(&std::sync::Arc::new(reading().with_agents(&agents)));
-    let text = text.unwrap();
+    let text = crate::text(&reading().with_agents(&agents));
     let labels = "{agent=\"1\",host=\"vm\",labels=\"region=north\"}";
     for line in [
         format!("loadstone_agent_calls_offered_total{labels} 40"),

@@ -2,6 +2,7 @@
 
 use crate::{document, timestamp};
 use plan::check::{CheckResult, Difference, State, StepResult};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: &str = "loadstone.check/1";
 
 /// The result of a check.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct CheckRecord {
     pub schema: String,
     /// Of the plan.
@@ -19,7 +21,7 @@ pub struct CheckRecord {
     /// Date and time, UTC.
     pub started: String,
     pub started_unix_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub elapsed_s: f64,
     /// Ended by a signal; the steps that are missing were not done.
     pub interrupted: bool,
@@ -31,7 +33,8 @@ pub struct CheckRecord {
 }
 
 /// Steps by their state; the members of groups are not counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct StepCounts {
     pub steps: u64,
     pub passed: u64,
@@ -40,15 +43,16 @@ pub struct StepCounts {
 }
 
 /// A step, or the member of a group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct StepRecord {
     pub name: String,
     /// Of the plan file, from 1.
-    #[schemars(range(min = 1))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1)))]
     pub line: u64,
     pub state: StepState,
     /// The whole step; of a group's member, from the common start to the end of its response.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub elapsed_s: f64,
     /// Method and URL, with ` over HTTP/2` or ` over HTTP/3` where that was spoken; or the path of a
     /// file; empty for a group.
@@ -63,7 +67,8 @@ pub struct StepRecord {
     pub members: Vec<StepRecord>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum StepState {
     Passed,
@@ -72,7 +77,8 @@ pub enum StepState {
 }
 
 /// Something that was not as expected.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct Mismatch {
     /// `status`, `header Content-Type`, `body`, `time`, …
     pub what: String,

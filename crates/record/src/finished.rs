@@ -6,6 +6,7 @@ use sample::{
     Environment, FailureClass, FleetFacts, HeldFacts, PathDirection, PathFacts, PostFacts,
     StackFacts, SutSeries,
 };
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::diagnosis::Confidence;
@@ -69,11 +70,12 @@ pub struct Driver {
 }
 
 /// The dummy run: the same client against the null server of this machine, by `calibrate`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "DummyRecord")]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[cfg_attr(any(test, feature = "schema"), schemars(rename = "DummyRecord"))]
 pub struct DummyRun {
     /// Median service time of a call that costs the server next to nothing, in seconds.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub call_s: f64,
     /// When it was measured, in seconds since 1970-01-01 UTC.
     pub taken_unix_s: f64,
@@ -158,14 +160,15 @@ pub(crate) fn figure_text(objective: &Objective, figure: f64) -> String {
 }
 
 /// Something that limits the server, from evidence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "FindingRecord")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[cfg_attr(any(test, feature = "schema"), schemars(rename = "FindingRecord"))]
 pub struct Finding {
     /// Stable name: `nagle-delayed-ack`.
-    #[schemars(schema_with = "crate::schema::finding")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "crate::schema::finding"))]
     pub id: String,
     #[serde(with = "ids::confidence")]
-    #[schemars(schema_with = "ids::confidence::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::confidence::schema"))]
     pub confidence: Confidence,
     pub evidence: String,
     /// What to try.
@@ -174,31 +177,32 @@ pub struct Finding {
 }
 
 /// The headline figures of one run of several. Times in seconds, rates per second.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "HeadlineRecord")]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[cfg_attr(any(test, feature = "schema"), schemars(rename = "HeadlineRecord"))]
 pub struct Headline {
     #[serde(with = "ids::state")]
-    #[schemars(schema_with = "ids::state::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::state::schema"))]
     pub state: State,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub throughput_per_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub goodput_per_s: f64,
     /// (failed + timed out + dropped) / due.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub failure_share: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub mean_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p50_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p90_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p99_s: f64,
     #[serde(rename = "p99.9_s")]
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p99_9_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub max_s: f64,
     /// Connections that conformed.
     #[serde(default)]

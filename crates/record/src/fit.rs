@@ -3,6 +3,7 @@
 
 use crate::document;
 use fileset::fit::{FigureUnit, Fit, FitCheck, FitFigure, FitModel, Plot};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,8 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: &str = "loadstone.fit/1";
 
 /// What was held against a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FitKind {
     Files,
@@ -19,7 +21,8 @@ pub enum FitKind {
 }
 
 /// The result of a comparison with a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct FitRecord {
     pub schema: String,
     /// The folder or file that was read.
@@ -38,7 +41,8 @@ pub struct FitRecord {
 }
 
 /// A property and its model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PropertyRecord {
     pub name: String,
     /// The model's law in words.
@@ -63,7 +67,8 @@ pub struct PropertyRecord {
 }
 
 /// The test of Anderson and Darling, with all parameters known.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SubSamplesRecord {
     /// A² of all values; for many of them it rejects every law.
     pub whole: f64,
@@ -77,7 +82,8 @@ pub struct SubSamplesRecord {
 }
 
 /// A figure beside the model's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct FittedFigure {
     pub name: String,
     pub found: Option<f64>,
@@ -86,7 +92,8 @@ pub struct FittedFigure {
 }
 
 /// What a figure counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FittedUnit {
     Bytes,
@@ -96,7 +103,8 @@ pub enum FittedUnit {
 }
 
 /// Values at some places, and the model's there; null where there is none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PlotRecord {
     pub id: String,
     pub title: String,

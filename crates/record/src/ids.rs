@@ -39,6 +39,7 @@ macro_rules! by_id {
             }
 
             /// A schema that lists the ids.
+            #[cfg(any(test, feature = "schema"))]
             pub(crate) fn schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 let ids: Vec<&str> = $all.iter().map(|one| $id(*one)).collect();
                 schemars::json_schema!({ "type": "string", "enum": ids })
@@ -51,14 +52,16 @@ macro_rules! by_id {
 macro_rules! by_id_or_none {
     ($name:ident, $of:ty, $by:literal, $schema:literal) => {
         pub(crate) mod $name {
+            #[cfg(any(test, feature = "schema"))]
             use schemars::JsonSchema;
             use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-            #[derive(Serialize, Deserialize, JsonSchema)]
-            #[schemars(inline)]
+            #[derive(Serialize, Deserialize)]
+            #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+            #[cfg_attr(any(test, feature = "schema"), schemars(inline))]
             struct ById(
                 #[serde(with = $by)]
-                #[schemars(schema_with = $schema)]
+                #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = $schema))]
                 $of,
             );
 
@@ -76,6 +79,7 @@ macro_rules! by_id_or_none {
             }
 
             /// A schema that lists the ids, and null.
+            #[cfg(any(test, feature = "schema"))]
             pub(crate) fn schema(to: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 Option::<ById>::json_schema(to)
             }

@@ -16,6 +16,7 @@ mod instant;
 pub mod ramp;
 pub mod run;
 pub mod runs;
+#[cfg(any(test, feature = "schema"))]
 pub mod schema;
 pub mod server;
 pub mod specweb99;

@@ -9,5 +9,7 @@ pub use crate::finished::{
     merged, merged_paths, merged_stacks, per_second,
 };
 pub use measured::{HistogramRecord, MeasuredRecord, OTHER_TIMINGS, RunHist, SpreadRecord};
+#[cfg(any(test, feature = "schema"))]
+pub(crate) use published::VERIFIED_AGAINST;
+pub(crate) use published::known;
 pub use published::*;
-pub(crate) use published::{VERIFIED_AGAINST, known};

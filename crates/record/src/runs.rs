@@ -5,6 +5,7 @@ use crate::ids::{by_id, by_id_or_none};
 use crate::run::known;
 use crate::server::Conduct;
 use crate::torture::ids;
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::State;
@@ -103,7 +104,8 @@ by_id_or_none!(
 
 /// The list of kept results, the latest first: `loadstone runs list --json`. What a result does not
 /// have is null.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RunsRecord {
     pub schema: String,
     pub results: Vec<ListedRecord>,
@@ -116,14 +118,21 @@ impl RunsRecord {
 }
 
 /// One result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ListedRecord {
     /// Its kind and its number: `run-12`. The number alone where the kind is damaged.
-    #[schemars(regex(pattern = "^((run|ramp|compare|torture)-)?[0-9]+$"))]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(regex(pattern = "^((run|ramp|compare|torture)-)?[0-9]+$"))
+    )]
     pub id: String,
     /// Null where it is damaged.
     #[serde(with = "result_kind_or_none")]
-    #[schemars(schema_with = "result_kind_or_none::schema")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "result_kind_or_none::schema")
+    )]
     pub kind: Option<ResultKind>,
     pub name: String,
     pub tags: Vec<String>,
@@ -133,15 +142,15 @@ pub struct ListedRecord {
     /// interrupted: it ended early and finished its report; killed: its program was ended first, and
     /// what is known loads as interrupted; damaged: the list cannot read its figures.
     #[serde(with = "progress")]
-    #[schemars(schema_with = "progress::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "progress::schema"))]
     pub state: Progress,
     /// Of what finished.
     #[serde(with = "state_or_none")]
-    #[schemars(schema_with = "state_or_none::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "state_or_none::schema"))]
     pub verdict: Option<State>,
     /// What the server did during a run; null for other kinds, and for runs of earlier versions.
     #[serde(default, with = "conduct_or_none")]
-    #[schemars(schema_with = "conduct_or_none::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "conduct_or_none::schema"))]
     pub server: Option<Conduct>,
     /// This and the next four: of a finished run.
     pub throughput_per_s: Option<f64>,
@@ -151,7 +160,7 @@ pub struct ListedRecord {
     pub response_p99_s: Option<f64>,
     /// Of a ramp: what its capacities count, such as calls a second or users.
     #[serde(default, with = "axis_or_none")]
-    #[schemars(schema_with = "axis_or_none::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "axis_or_none::schema"))]
     pub axis: Option<Axis>,
     /// Of a finished ramp, for each target.
     pub capacities: Vec<LoadSpanRecord>,
@@ -161,7 +170,7 @@ pub struct ListedRecord {
     pub knees: Vec<LoadSpanRecord>,
     /// Of a finished comparison: the gravest of its figures.
     #[serde(with = "judgement_or_none")]
-    #[schemars(schema_with = "judgement_or_none::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "judgement_or_none::schema"))]
     pub judgement: Option<Judgement>,
     /// Of a finished torture.
     #[serde(default)]
@@ -171,7 +180,8 @@ pub struct ListedRecord {
 }
 
 /// A load of a ramp's target; low and high are the ends of its interval, null where it is open.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct LoadSpanRecord {
     /// Of the target.
     pub label: String,
@@ -193,7 +203,8 @@ impl LoadSpanRecord {
 }
 
 /// What a torture came to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct TorturedRecord {
     /// Cases that were carried out.
     pub cases: u64,
@@ -201,6 +212,6 @@ pub struct TorturedRecord {
     pub findings: u64,
     /// The worst outcome of all.
     #[serde(with = "ids::outcome")]
-    #[schemars(schema_with = "ids::outcome::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::outcome::schema"))]
     pub worst: TestOutcome,
 }

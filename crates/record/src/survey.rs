@@ -2,6 +2,7 @@
 //! what is not known is null.
 
 use crate::{document, timestamp};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -11,7 +12,8 @@ use survey::{Confidence, Software, tally};
 pub const SCHEMA: &str = "loadstone.survey/1";
 
 /// What was surveyed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SurveyKind {
     WebServers,
@@ -19,14 +21,15 @@ pub enum SurveyKind {
 }
 
 /// The result of a survey.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SurveyRecord {
     pub schema: String,
     pub kind: SurveyKind,
     /// Date and time, UTC.
     pub started: String,
     pub started_unix_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub elapsed_s: f64,
     /// Ended by a signal: servers that were not visited are not reached.
     pub interrupted: bool,
@@ -37,18 +40,23 @@ pub struct SurveyRecord {
 }
 
 /// A row of the table of software.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SoftwareRow {
     pub name: String,
-    #[schemars(range(min = 1))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1)))]
     pub count: u64,
     /// The least sure of them: `agreed`, `disputed`, `behaved`, `claimed` or `unknown`.
-    #[schemars(schema_with = "crate::schema::software_confidence")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "crate::schema::software_confidence")
+    )]
     pub least: String,
 }
 
 /// One server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SurveyedServer {
     /// As the list has it.
     pub names: Vec<String>,
@@ -59,7 +67,10 @@ pub struct SurveyedServer {
     pub trouble: Option<String>,
     /// What is counted; null of one that was not reached.
     pub software: Option<String>,
-    #[schemars(schema_with = "crate::schema::software_confidence_or_none")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "crate::schema::software_confidence_or_none")
+    )]
     pub confidence: Option<String>,
     /// What it says of itself, as it came; empty: nothing.
     pub claim: String,
@@ -76,25 +87,28 @@ pub struct SurveyedServer {
 }
 
 /// What a server behaves like.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BehavesRecord {
     pub software: String,
     /// Of the fingerprint's weight that it met.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub share: f64,
 }
 
 /// How long connections were borne; null: longer than 75 s.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SurveyedDeadlines {
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub idle_s: Option<f64>,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub half_head_s: Option<f64>,
 }
 
 /// A question and what came back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct EvidenceRow {
     pub question: String,
     pub seen: String,

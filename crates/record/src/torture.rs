@@ -32,6 +32,7 @@ pub use waivers::{Applied, Day, Waiver, WaiverState};
 
 use crate::run::{EnvironmentRecord, PathRecord};
 use crate::{document, timestamp};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use torture::judge::{Plain, Severity};
@@ -42,7 +43,8 @@ use torture::safety::Class;
 pub const SCHEMA: &str = "loadstone.torture/1";
 
 /// The result of a torture. Bytes are escaped as in a string of C.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct TortureRecord {
     pub schema: String,
     /// The URL as typed.
@@ -50,12 +52,12 @@ pub struct TortureRecord {
     /// Addresses of its name; the first is the one that was tested.
     pub addresses: Vec<String>,
     #[serde(with = "ids::class")]
-    #[schemars(schema_with = "ids::class::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::class::schema"))]
     pub class: Class,
     /// Date and time, UTC.
     pub started: String,
     pub started_unix_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub elapsed_s: f64,
     pub interrupted: bool,
     /// Why nothing, or not everything, was tested.
@@ -65,7 +67,7 @@ pub struct TortureRecord {
     pub seed: u64,
     /// Findings as grave as this failed the run (`--fail-on`).
     #[serde(default = "failing", with = "ids::severity")]
-    #[schemars(schema_with = "ids::severity::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::severity::schema"))]
     pub fail_on: Severity,
     /// Of the program that wrote it.
     #[serde(default)]
@@ -128,7 +130,8 @@ fn failing() -> Severity {
 }
 
 /// The response of the probed page to a plain GET.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PlainPage {
     pub status: u16,
     pub body_bytes: u64,
@@ -138,25 +141,28 @@ pub struct PlainPage {
 }
 
 /// Something that a server may do either way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct HabitRecord {
     pub name: String,
     pub seen: String,
 }
 
 /// Response times of the probes before the first case.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BaselineRecord {
     pub probes: u64,
     pub failed: u64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p50_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p99_s: f64,
 }
 
 /// How many connections in one state keep every slot of the server busy.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct CostRecord {
     pub case: String,
     pub what: String,

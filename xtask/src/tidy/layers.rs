@@ -60,6 +60,7 @@ const PLACES: &[Place] = &[
     only("netpath", 4, &["wan"]),
     only("fleet", 4, &["muster", "reactor"]),
     only("ownstack", 4, &["conduit", "dialogue", "tcp", "wan", "netpath", "reactor"]),
+    only("eventloop", 4, &["conduit", "engine", "quic", "reactor", "ownstack"]),
     only("store", 4, &["plan", "stats", "record", "dialogue", "torture"]),
     only("metrics", 4, &["stats"]),
     only("site", 4, &["conduit", "reactor", "faulty", "fileset", "login", "quic"]),

@@ -5,11 +5,8 @@ use super::path::EmulatedPath;
 use super::sockets::SocketLoop;
 use crate::signals;
 use anyhow::Context;
-use conduit::Io;
-use engine::{
-    Collector, Crew, Directory, Driven, HeldBeside, LateShare, Link, Order, Row, Setup, Share,
-    Worker, drive, lanes,
-};
+use engine::{Collector, Directory, LateShare, Link, Order, Row, Setup, Share, Worker, lanes};
+use eventloop::{Held, Network};
 use host::cpu::ThreadTime;
 use ownstack::OwnNetwork;
 use reactor::{Reactor, RingReactor};
@@ -332,7 +329,9 @@ fn start_worker(
     let (nice, spin, seed) = (plan.driver.nice, plan.driver.spin, plan.seed);
     let tls = tls.cloned();
     let (route, own, sockets) = (ways.route.cloned(), ways.own.cloned(), ways.sockets);
-    let held = seats.first().and_then(|seat| part_held(&seat.setup, id));
+    // connections of QUIC are never held alongside a load
+    let sockets_of_tcp = carrier.is_none() || own.is_some();
+    let held = seats.first().filter(|_| sockets_of_tcp).and_then(|seat| part_held(&seat.setup, id));
     let body = move || {
         reactor::sharpen_timers();
         if let Some(route) = &route {
@@ -347,39 +346,25 @@ fn start_worker(
             host::cpu::set_nice(nice).ok();
         }
         link.before = ThreadTime::now();
-        let mut workers: Vec<Worker> =
-            seats.into_iter().map(|seat| seat.worker(id, tls.as_ref())).collect();
-        let ground = Ground { id, seed, spin, carrier, own, sockets, held };
-        match workers.as_mut_slice() {
-            [worker] => ground.drive(worker, &mut link),
-            _ => ground.drive(&mut Crew::new(id, workers), &mut link),
+        let workers = seats.into_iter().map(|seat| seat.worker(id, tls.as_ref())).collect();
+        let network = Ground { id, seed, spin, carrier, own, sockets }.network()?;
+        if let Some(facts) = eventloop::run(id, workers, network, held, &mut link) {
+            // the collector outlives the workers
+            link.out.send(Message::Held(Box::new(facts))).ok();
         }
+        Ok(())
     };
     let name = format!("worker-{id}");
     Ok(std::thread::Builder::new().name(name).spawn(body)?)
 }
 
 /// How many connections worker `id` is to hold, and to whom; `None` where none are held.
-fn part_held(setup: &Setup, id: u32) -> Option<(u32, Vec<conduit::Peer>)> {
+fn part_held(setup: &Setup, id: u32) -> Option<Held> {
     let all = setup.plan.connection.idle?;
     let (each, more) = (all / setup.workers, all % setup.workers);
     // each server's first address: the one that answered the first call
     let peers = setup.endpoints.iter().filter_map(|endpoint| endpoint.peers.first());
-    Some((each + u32::from(id < more), peers.cloned().collect()))
-}
-
-/// Lets the worker run over `io`, with the connections that it is to hold beside its own.
-fn run_over<I: Io>(
-    mut io: I,
-    held: Option<(u32, Vec<conduit::Peer>)>,
-    driven: &mut impl Driven,
-    link: &mut ThreadLink,
-) {
-    let Some((count, peers)) = held else { return drive(driven, &mut io, link) };
-    let mut held = HeldBeside::new(io, count, peers, true);
-    drive(driven, &mut held, link);
-    // the collector outlives the workers
-    link.out.send(Message::Held(Box::new(held.facts()))).ok();
+    Some(Held { count: each + u32::from(id < more), peers: peers.cloned().collect() })
 }
 
 /// What the connections of one worker thread are made on.
@@ -390,23 +375,18 @@ struct Ground {
     carrier: Option<crate::over_quic::Carrier>,
     own: Option<Arc<OwnNetwork>>,
     sockets: SocketLoop,
-    held: Option<(u32, Vec<conduit::Peer>)>,
 }
 
 impl Ground {
-    fn drive(self, driven: &mut impl Driven, link: &mut ThreadLink) -> std::io::Result<()> {
-        let Ground { id, seed, spin, carrier, own, sockets, held } = self;
-        match (carrier, own) {
-            (_, Some(own)) => run_over(own.worker(id, seed, spin)?, held, driven, link),
-            (None, None) if sockets == SocketLoop::Ring => {
-                run_over(RingReactor::new(spin)?, held, driven, link);
-            }
-            (None, None) => run_over(Reactor::new(spin)?, held, driven, link),
-            (Some(carrier), None) => {
-                drive(driven, &mut carrier.over(Reactor::new(spin)?), link);
-            }
-        }
-        Ok(())
+    /// The thread's connections, made on the thread itself.
+    fn network(self) -> std::io::Result<Network> {
+        let Ground { id, seed, spin, carrier, own, sockets } = self;
+        Ok(match (carrier, own) {
+            (_, Some(own)) => Network::Own(Box::new(own.worker(id, seed, spin)?)),
+            (Some(carrier), None) => crate::over_quic::network(carrier.over(Reactor::new(spin)?)),
+            (None, None) if sockets == SocketLoop::Ring => Network::Ring(RingReactor::new(spin)?),
+            (None, None) => Network::Sockets(Reactor::new(spin)?),
+        })
     }
 }
 

@@ -5,7 +5,6 @@ use super::reading;
 use crate::text;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 const DASHBOARD: &str = include_str!("../../../../docs/grafana/loadstone.json");
 
@@ -36,7 +35,7 @@ fn names(expression: &str) -> impl Iterator<Item = &str> {
 fn every_name_of_the_dashboard_is_on_the_endpoint() {
     let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
     let reading = reading();
-    let families = read(&text(&Arc::new(reading.clone())).unwrap());
+    let families = read(&text(&reading));
     let mut there: BTreeSet<String> =
         families.values().flat_map(|family| family.lines.iter().map(|l| l.name.clone())).collect();
     // native histograms have the family's name

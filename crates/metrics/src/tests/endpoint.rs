@@ -36,7 +36,7 @@ fn it_serves_the_latest_reading() {
     let wanted = crate::PROTOBUF;
     let (head, body) = get(&endpoint, "/metrics", wanted);
     assert!(head.contains(wanted), "{head}");
-    assert_eq!(body, crate::protobuf(&board.latest()).unwrap());
+    assert_eq!(body, crate::protobuf(&board.latest()));
     assert!(get(&endpoint, "/other", "*/*").0.starts_with("HTTP/1.1 404"));
     let taken = endpoint.url().rsplit_once(':').unwrap().1.trim_end_matches("/metrics").to_owned();
     let refused = Endpoint::start(parse_listen(&taken).unwrap(), board).unwrap_err();

@@ -1,18 +1,17 @@
 //! The formats say what the reading says.
 
 use super::openmetrics::read;
+use super::prometheus;
 use super::reading;
 use crate::{Exponential, Reading, message, protobuf, text};
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
-use prometheus_client::encoding::prometheus_protobuf::prometheus_data_model as prometheus;
 use prost::Message;
 use stats::Hist;
-use std::sync::Arc;
 use units::Nanos;
 
 #[test]
 fn the_text_is_openmetrics_and_holds_the_figures() {
-    let families = read(&text(&Arc::new(reading())).unwrap());
+    let families = read(&text(&reading()));
     let value = |family: &str, name: &str, label: Option<(&str, &str)>| {
         let lines = &families[family].lines;
         let found = lines.iter().find(|line| {
@@ -50,12 +49,12 @@ fn the_text_is_openmetrics_and_holds_the_figures() {
 
 #[test]
 fn before_the_first_second_it_is_empty_and_well_formed() {
-    assert!(read(&text(&Arc::new(Reading::default())).unwrap()).is_empty());
+    assert!(read(&text(&Reading::default())).is_empty());
 }
 
 #[test]
 fn the_protobuf_holds_classic_and_native_buckets() {
-    let bytes = protobuf(&Arc::new(reading())).unwrap();
+    let bytes = protobuf(&reading());
     let mut rest = &bytes[..];
     let mut families = Vec::new();
     while !rest.is_empty() {
@@ -93,7 +92,7 @@ fn the_protobuf_holds_classic_and_native_buckets() {
 
 #[test]
 fn otlp_holds_sums_and_exponential_histograms() {
-    let bytes = message(&reading(), 1_700_000_005.5).encode_to_vec();
+    let bytes = message(&reading(), 1_700_000_005.5);
     let request =
         opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest::decode(
             &bytes[..],

@@ -2,13 +2,15 @@
 
 use crate::run::{FieldsRecord, RunHist, RunRecord};
 use plan::Plan;
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Hist;
 use units::Nanos;
 
 /// What all runs of one side took, where the sides speak different protocols.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ProtocolRecord {
     /// `HTTP/1.1`, `HTTP/2`, `HTTP/3`.
     pub version: String,

@@ -4,6 +4,7 @@
 use super::{Contrast, Judgement, LETTERS, ProtocolRecord, judgement_id};
 use crate::run::{EnvironmentRecord, Headline, HistogramRecord, PlanRecord, known};
 use crate::{document, ids};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Hist;
@@ -90,7 +91,8 @@ mod or_null {
 }
 
 /// Two sets of runs against each other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct CompareRecord {
     pub schema: String,
     /// The answer in one sentence.
@@ -126,7 +128,8 @@ pub struct CompareRecord {
     pub environment: Option<EnvironmentRecord>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct FurtherRecord {
     /// The answer in one sentence.
     pub answer: String,
@@ -137,7 +140,8 @@ pub struct FurtherRecord {
     pub side: SideRecord,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SideRecord {
     pub label: String,
     /// The command that started the server anew for each run; null where the server stood by
@@ -146,7 +150,7 @@ pub struct SideRecord {
     /// Every run, in the order they were made; repeats are several.
     pub runs: Vec<Headline>,
     /// The plan of its first run, secrets masked; null without a run.
-    #[schemars(with = "Option<serde_json::Value>")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<serde_json::Value>"))]
     pub plan: Option<PlanRecord>,
     /// Response times of all its runs together; absent in what an earlier version wrote.
     #[serde(default)]
@@ -155,55 +159,63 @@ pub struct SideRecord {
 
 /// One figure of both sides.
 // NaN where it cannot be had; JSON has no NaN
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct DifferenceRecord {
-    #[schemars(schema_with = "crate::schema::compared_figure")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "crate::schema::compared_figure")
+    )]
     pub figure: String,
     /// Mean over the runs; geometric where the scale is a ratio.
     #[serde(with = "or_null")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<f64>"))]
     pub before: f64,
     #[serde(with = "or_null")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<f64>"))]
     pub after: f64,
     /// Whether a change is after/before - 1 or, of a share, after - before.
     #[serde(with = "ids::change_scale")]
-    #[schemars(schema_with = "ids::change_scale::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::change_scale::schema"))]
     pub scale: Scale,
     #[serde(with = "or_null")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<f64>"))]
     pub change: f64,
     /// Lower end of the interval of the change.
     #[serde(with = "or_null")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<f64>"))]
     pub low: f64,
     #[serde(with = "or_null")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<f64>"))]
     pub high: f64,
     /// Half the width of the interval that A would have shown against itself.
     #[serde(with = "or_null")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<f64>"))]
     pub noise: f64,
     /// A change of this size is found four times in five.
     #[serde(with = "or_null")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<f64>"))]
     pub detectable: f64,
     /// Cliff's delta over the runs.
     #[serde(with = "or_null")]
-    #[schemars(with = "Option<f64>", range(min = -1.0, max = 1.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<f64>", range(min = -1.0, max = 1.0)))]
     pub effect: f64,
     #[serde(with = "or_null")]
-    #[schemars(with = "Option<f64>", range(min = 0.0, max = 1.0))]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(with = "Option<f64>", range(min = 0.0, max = 1.0))
+    )]
     pub p_value: f64,
     /// Of the second against the first.
     #[serde(with = "judgement_id")]
-    #[schemars(schema_with = "judgement_id::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "judgement_id::schema"))]
     pub judgement: Judgement,
     /// The same in one sentence.
     pub text: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BoundRecord {
     /// As typed.
     pub text: String,

@@ -4,6 +4,7 @@
 use super::{RampReport, RampStep};
 use crate::run::{EnvironmentRecord, Finding, PlanRecord, RunRecord, VerdictRecord, known};
 use crate::{document, ids, timestamp, words};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Objective;
@@ -14,7 +15,8 @@ use stats::curve::{Axis, CapacityEnd, Curve, OverloadShape, Purpose, Span};
 pub const SCHEMA: &str = "loadstone.ramp/1";
 
 /// The result of a ramp.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RampRecord {
     pub schema: String,
     /// Of the ramp as a whole: of the steps that were used.
@@ -24,7 +26,7 @@ pub struct RampRecord {
     /// What levels are: offered calls a second, users; or, of an emulated path at one load, the
     /// share of packets lost in each direction, the round trip in seconds, bits a second.
     #[serde(with = "ids::axis")]
-    #[schemars(schema_with = "ids::axis::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::axis::schema"))]
     pub axis: Axis,
     /// What the targets are called, in the order given.
     pub labels: Vec<String>,
@@ -43,14 +45,15 @@ pub struct RampRecord {
     pub started_unix_s: f64,
     pub environment: EnvironmentRecord,
     /// The plan of the first target at one load, secrets masked.
-    #[schemars(with = "serde_json::Value")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "serde_json::Value"))]
     pub plan: PlanRecord,
     /// Each step as loadstone.run/1 has it, with what it is in the ramp.
     pub steps: Vec<RampStepRecord>,
 }
 
 /// `offered_per_s` is the level: with `"axis": "population"` it counts users.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct KneeRecord {
     /// The level: users when the axis is the population.
     pub offered_per_s: Option<f64>,
@@ -62,7 +65,8 @@ pub struct KneeRecord {
     pub rule: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct CapacityRecord {
     /// The level: users when the axis is the population.
     pub offered_per_s: Option<f64>,
@@ -71,20 +75,24 @@ pub struct CapacityRecord {
     pub high: Option<f64>,
     /// As typed; empty without one.
     #[serde(rename = "objective", with = "ids::objectives")]
-    #[schemars(with = "String")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "String"))]
     pub objectives: Vec<Objective>,
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub confidence: f64,
     #[serde(with = "ids::capacity_end")]
-    #[schemars(schema_with = "ids::capacity_end::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::capacity_end::schema"))]
     pub end: CapacityEnd,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct OverloadRecord {
     /// At least 95 % of the peak kept; at least half; less; not seen.
     #[serde(with = "ids::overload_shape")]
-    #[schemars(schema_with = "ids::overload_shape::schema")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "ids::overload_shape::schema")
+    )]
     pub shape: OverloadShape,
     /// Share of the peak goodput that is kept at at_level.
     pub kept_share: Option<f64>,
@@ -97,14 +105,16 @@ pub struct OverloadRecord {
     pub recovered: Option<bool>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SpanRecord {
     pub value: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct UslRecord {
     /// Throughput of one call at a time, per second.
     pub gamma: SpanRecord,
@@ -120,13 +130,15 @@ pub struct UslRecord {
     pub points: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct HysteresisRecord {
     pub loss_share: Option<f64>,
     pub at_level: Option<f64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct CurveRecord {
     pub label: String,
     /// Highest goodput of a usable step, with the interval over its repeats.
@@ -149,17 +161,18 @@ pub struct CurveRecord {
 }
 
 /// A run, and what it is in the ramp.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RampStepRecord {
     /// In the order they were run.
-    #[schemars(range(min = 1))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1)))]
     pub step: usize,
     pub label: String,
     #[serde(with = "ids::purpose")]
-    #[schemars(schema_with = "ids::purpose::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::purpose::schema"))]
     pub purpose: Purpose,
     /// The load that was asked for: calls (or sessions) a second, or users.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub level: f64,
     pub repeat: u32,
     /// How long the target took to come to rest before the step.

@@ -5,6 +5,7 @@ use super::published::{AgreedRecord, RunRecord};
 use crate::histogram;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::lives::Beats;
@@ -17,12 +18,13 @@ use units::Nanos;
 pub const OTHER_TIMINGS: &str = "(other)";
 
 /// `measured` of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct MeasuredRecord {
     /// Arrivals that the plan asked for in the window; null in a closed loop.
     pub intended: Option<u64>,
     /// How long the plan's rate takes for them, where their number ended the run.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub intended_span_s: Option<f64>,
     /// Calls due and not yet issued at the end.
     pub queued: i64,
@@ -35,12 +37,12 @@ pub struct MeasuredRecord {
     pub responses_in_window: u64,
     pub bytes_in_window: u64,
     /// Over the calls that succeeded: from the first byte sent to the end of the response.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub exchange_sum_s: f64,
     /// Over the connections: their setting up.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub setup_sum_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub spin_s: f64,
     /// Calls in flight, integrated over the window in nanoseconds; a whole number of up to 128
     /// bits.
@@ -51,7 +53,7 @@ pub struct MeasuredRecord {
     /// Connections that carried responses.
     pub answered: u64,
     /// How long these were open, together.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub answered_open_s: f64,
     /// Bits of the server's key, for each row of tls.agreed.
     pub key_bits: Vec<u32>,
@@ -64,8 +66,9 @@ pub struct MeasuredRecord {
 }
 
 /// It as it is written.
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "HistogramRecord")]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[cfg_attr(any(test, feature = "schema"), schemars(rename = "HistogramRecord"))]
 struct EncodedHistogram {
     /// Recordings of zero, which are not in `v2`.
     zeros: u64,
@@ -75,9 +78,10 @@ struct EncodedHistogram {
 
 /// A histogram of nanoseconds.
 // its counts by value are a few hundred bytes where the histogram has 188 KiB
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(into = "EncodedHistogram", try_from = "EncodedHistogram")]
-#[schemars(with = "EncodedHistogram")]
+#[cfg_attr(any(test, feature = "schema"), schemars(with = "EncodedHistogram"))]
 pub struct HistogramRecord(Vec<(Nanos, u64)>);
 
 impl HistogramRecord {
@@ -110,9 +114,10 @@ impl TryFrom<EncodedHistogram> for HistogramRecord {
 }
 
 /// Response times by class, written as `class:count class:count`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(into = "String", try_from = "String")]
-#[schemars(with = "String")]
+#[cfg_attr(any(test, feature = "schema"), schemars(with = "String"))]
 pub struct SpreadRecord(pub Spread);
 
 impl From<SpreadRecord> for String {

@@ -41,6 +41,7 @@ pub use sides::{
 };
 pub use specweb99::{PostsRecord, Specweb99Record};
 pub use stack::{ConflictRecord, StackRecord};
+#[cfg(any(test, feature = "schema"))]
 pub(crate) use streams::STREAM_FORMS;
 pub use streams::{StreamRateRecord, StreamsRecord};
 pub use times::{
@@ -53,6 +54,7 @@ pub use traffic::{
 };
 pub use verdict::{CauseRecord, ConductRecord, ServerError, SloRecord, VerdictRecord, WrongStatus};
 
+#[cfg(any(test, feature = "schema"))]
 pub(crate) use verified::VERIFIED_AGAINST;
 pub use verified::{BodyPrintRecord, VerifiedRecord, WrongBodyRecord};
 
@@ -61,6 +63,7 @@ use super::{Finding, Headline, RunReport};
 use crate::figures::{self, Figures};
 use crate::server::{Server, missed_expectations};
 use crate::{document, timestamp, words};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -69,7 +72,8 @@ use std::collections::BTreeMap;
 pub const SCHEMA: &str = "loadstone.run/1";
 
 /// The result of one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RunRecord {
     pub schema: String,
     /// What the server did during the run.
@@ -79,16 +83,16 @@ pub struct RunRecord {
     /// Arrivals of the measured phase.
     pub outcomes: OutcomesRecord,
     /// Length of the measured window.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub duration_s: f64,
     /// Completions inside the window over its length.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub throughput_per_s: f64,
     /// Of them, those that succeeded.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub goodput_per_s: f64,
     /// Calls presented to the server over the window.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub offered_per_s: f64,
     /// Calls that the plan asked for; null in a closed loop and where it asks for sessions.
     pub intended_per_s: Option<f64>,
@@ -170,13 +174,13 @@ pub struct RunRecord {
     /// Seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
     /// From the first due instant to the last outcome.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub elapsed_s: f64,
     pub interrupted: bool,
     /// The rule of --abort-if that ended the run.
     pub aborted: Option<String>,
     /// (failed + timed out + dropped) / due.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub failure_share: f64,
     /// The quantiles that the plan lists; low and high are the 95 % interval by order statistics.
     pub quantiles: Vec<QuantileRecord>,
@@ -200,7 +204,7 @@ pub struct RunRecord {
     pub environment: EnvironmentRecord,
     pub series: Vec<SecondRecord>,
     /// The plan, secrets masked.
-    #[schemars(with = "serde_json::Value")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "serde_json::Value"))]
     pub plan: PlanRecord,
     /// Absent in what an earlier version wrote.
     #[serde(default)]
@@ -208,7 +212,8 @@ pub struct RunRecord {
 }
 
 /// What servers said in Server-Timing; its keys stand in the run itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ServerTimingsRecord {
     /// What the server says of its own work in Server-Timing, by name: at most 32 names, further
     /// ones under (other).
@@ -227,7 +232,8 @@ impl ServerTimingsRecord {
 }
 
 /// What was looked at in bodies; its keys stand in the run itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BodiesRecord {
     /// Bodies that were held against those of their targets (--verify); null where nobody asked.
     #[serde(default)]

@@ -1,8 +1,10 @@
 //! Bytes of a conversation as text.
 
+#[cfg(any(test, feature = "schema"))]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+#[cfg(any(test, feature = "schema"))]
 use std::borrow::Cow;
 
 /// Bytes, in JSON escaped as in a string of C: `GET / HTTP/1.1\r\n\x00`.
@@ -15,6 +17,7 @@ impl Serialize for WireBytes {
     }
 }
 
+#[cfg(any(test, feature = "schema"))]
 impl JsonSchema for WireBytes {
     fn inline_schema() -> bool {
         true

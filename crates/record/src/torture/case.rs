@@ -4,6 +4,7 @@ use super::bytes::WireBytes;
 use super::ids;
 use super::server::ServerCaseRecord;
 use super::waivers::{self, Applied};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -14,14 +15,15 @@ use torture::result::{CaseResult, ExchangeResult, Health, Kept, Measure, SentPau
 use units::Nanos;
 
 /// The result of a case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct CaseRecord {
     pub id: String,
-    #[schemars(range(min = 1))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1)))]
     pub version: u32,
     pub title: String,
     #[serde(with = "ids::level")]
-    #[schemars(schema_with = "ids::level::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::level::schema"))]
     pub level: RequirementLevel,
     /// The text that it rests on.
     #[serde(rename = "ref")]
@@ -30,11 +32,14 @@ pub struct CaseRecord {
     #[serde(default)]
     pub reason: String,
     #[serde(with = "ids::outcome")]
-    #[schemars(schema_with = "ids::outcome::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::outcome::schema"))]
     pub outcome: TestOutcome,
     /// How much a finding matters; null where it is none.
     #[serde(default, with = "ids::severity_or_none")]
-    #[schemars(schema_with = "ids::severity_or_none::schema")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "ids::severity_or_none::schema")
+    )]
     pub severity: Option<Severity>,
     /// Why a finding has its severity; empty where there is none.
     #[serde(default)]
@@ -50,7 +55,7 @@ pub struct CaseRecord {
     /// Until plain requests were right again; null when they were at once.
     pub recovery_s: Option<Recovery>,
     #[serde(default)]
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub elapsed_s: f64,
     #[serde(default)]
     pub health: Option<HealthRecord>,
@@ -63,15 +68,19 @@ pub struct CaseRecord {
 }
 
 /// The result of an exchange.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ExchangeRecord {
     pub name: String,
     #[serde(with = "ids::outcome")]
-    #[schemars(schema_with = "ids::outcome::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::outcome::schema"))]
     pub outcome: TestOutcome,
     /// How much it matters by itself; null where it is no finding.
     #[serde(default, with = "ids::severity_or_none")]
-    #[schemars(schema_with = "ids::severity_or_none::schema")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "ids::severity_or_none::schema")
+    )]
     pub severity: Option<Severity>,
     /// What came back, in a few words.
     pub seen: String,
@@ -80,7 +89,7 @@ pub struct ExchangeRecord {
     pub why: String,
     pub tries: u32,
     pub failed: u32,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub elapsed_s: f64,
     /// The bytes that were sent, without pauses.
     pub sent: WireBytes,
@@ -92,26 +101,28 @@ pub struct ExchangeRecord {
 }
 
 /// A pause between bytes that were sent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PauseRecord {
     /// Bytes sent before it.
     pub after_bytes: u64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub for_s: f64,
 }
 
 /// What well-behaved clients observed while a case applied pressure. The shares are of time, 0 to 1,
 /// and sum to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct HealthRecord {
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub correct: f64,
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub shed: f64,
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub lost: f64,
     pub probes: u64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p99_s: f64,
     /// Null where the run, or the time of the case, ended before it was known.
     pub recovery_s: Option<Recovery>,
@@ -127,21 +138,24 @@ pub struct HealthRecord {
 }
 
 /// Seconds, or `"never"`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(untagged)]
 pub enum Recovery {
     Seconds(f64),
     Never(Never),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub enum Never {
     #[serde(rename = "never")]
     Never,
 }
 
 /// A number that was measured. It lies between `low` and `high`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct LimitRecord {
     pub case: String,
     pub what: String,
@@ -150,14 +164,15 @@ pub struct LimitRecord {
     /// The smallest value that was refused; null when nothing ended it up to low.
     pub high: Option<f64>,
     #[serde(with = "ids::unit")]
-    #[schemars(schema_with = "ids::unit::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::unit::schema"))]
     pub unit: Unit,
     /// What happens there, and what is counted.
     pub note: String,
 }
 
 /// The shortest random data that fails in one way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ShrunkRecord {
     pub case: String,
     /// The exchange that it was shrunk from.
@@ -165,7 +180,7 @@ pub struct ShrunkRecord {
     /// In which way it fails: a status, hang, no HTTP, out of step, lost, inherited, foreign,
     /// answer.
     #[serde(with = "ids::kind")]
-    #[schemars(schema_with = "ids::kind::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::kind::schema"))]
     pub kind: FailureKind,
     /// The same for failures of one kind that shrink to the same bytes.
     pub bucket: String,
@@ -181,7 +196,8 @@ pub struct ShrunkRecord {
 }
 
 /// A length at which the outcome changes, in bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BoundaryRecord {
     pub what: String,
     pub passes: u64,
@@ -189,7 +205,8 @@ pub struct BoundaryRecord {
 }
 
 /// An exchange that failed, kept to be replayed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct KeptRecord {
     pub case: String,
     pub name: String,

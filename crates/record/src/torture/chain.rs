@@ -1,6 +1,7 @@
 //! `loadstone.torture-chain/1`: what a proxy makes of requests, and whether the server behind it agrees.
 
 use super::{WireBytes, ids};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use torture::chain::{ChainResult, ChainRow, DisagreementClass};
@@ -28,7 +29,8 @@ pub struct ChainEnds {
 
 /// What a proxy makes of requests, and whether the server behind it finds the same requests in what
 /// it sends. Bytes are escaped as in a string of C.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ChainRecord {
     pub schema: String,
     /// Of the program that tested.
@@ -43,7 +45,7 @@ pub struct ChainRecord {
     pub back: Option<String>,
     /// The strictest of all their addresses.
     #[serde(with = "ids::class")]
-    #[schemars(schema_with = "ids::class::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::class::schema"))]
     pub class: Class,
     pub interrupted: bool,
     /// Why nothing, or not everything, was tested.
@@ -54,11 +56,15 @@ pub struct ChainRecord {
 }
 
 /// One request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ChainRequestRecord {
     pub name: String,
     /// Who may believe what: `CL.TE`, `chunk extension`.
-    #[schemars(schema_with = "crate::schema::disagreement")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "crate::schema::disagreement")
+    )]
     pub pair: String,
     /// The text that says how it is to be read.
     #[serde(rename = "ref")]
@@ -68,7 +74,7 @@ pub struct ChainRequestRecord {
     /// What the client got through the proxy.
     pub through: String,
     /// `refused`, `waits`, `made-clear`, `passed-on`, `cut-off`, `split`; null where nobody saw what arrived.
-    #[schemars(schema_with = "crate::schema::handling")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "crate::schema::handling"))]
     pub handling: Option<String>,
     /// The beginning of each message that arrived.
     pub arrived: Vec<WireBytes>,
@@ -80,7 +86,7 @@ pub struct ChainRequestRecord {
     /// What the server did with what arrived, or with the request itself; null where it was not asked.
     pub back: Option<String>,
     /// `agrees`, `refuses`, `waits`, `finds-more`, `unlearned`.
-    #[schemars(schema_with = "crate::schema::meeting")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "crate::schema::meeting"))]
     pub meeting: Option<String>,
     /// The proxy may send the next request on the same connection.
     pub reused: bool,

@@ -7,6 +7,7 @@ mod compare;
 pub use compare::compare;
 
 use super::{LimitRecord, TortureRecord, ids};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use torture::judge::TestOutcome;
@@ -15,11 +16,10 @@ use torture::judge::TestOutcome;
 pub const SCHEMA: &str = "loadstone.torture-diff/1";
 
 /// What became of a case from A to B.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
+#[cfg_attr(any(test, feature = "schema"), schemars(inline))]
 pub enum ChangeKind {
     /// A finding where there was none.
     New,
@@ -73,17 +73,24 @@ impl ChangeKind {
 }
 
 /// A case that is not the same in both.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ChangeRecord {
     pub case: String,
     pub title: String,
     pub kind: ChangeKind,
     /// The outcome in A; null where the case is missing.
     #[serde(with = "ids::outcome_or_none")]
-    #[schemars(schema_with = "ids::outcome_or_none::schema")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "ids::outcome_or_none::schema")
+    )]
     pub a: Option<TestOutcome>,
     #[serde(with = "ids::outcome_or_none")]
-    #[schemars(schema_with = "ids::outcome_or_none::schema")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "ids::outcome_or_none::schema")
+    )]
     pub b: Option<TestOutcome>,
     /// What else there is to say: exchanges, versions, reasons.
     pub detail: String,
@@ -99,7 +106,8 @@ impl ChangeRecord {
 }
 
 /// A number that moved, or is measured on one side only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct LimitChangeRecord {
     pub case: String,
     pub what: String,
@@ -108,7 +116,8 @@ pub struct LimitChangeRecord {
 }
 
 /// Something that the server does otherwise.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct HabitChangeRecord {
     pub name: String,
     pub a: String,
@@ -116,7 +125,8 @@ pub struct HabitChangeRecord {
 }
 
 /// Which result it was.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct DiffSideRecord {
     pub target: String,
     pub started: String,
@@ -142,7 +152,8 @@ impl DiffSideRecord {
 }
 
 /// Two results of a torture held against each other: `loadstone torture diff --json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct DiffRecord {
     pub schema: String,
     pub a: DiffSideRecord,

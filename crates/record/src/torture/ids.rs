@@ -95,6 +95,7 @@ pub(super) mod kind {
         })
     }
 
+    #[cfg(any(test, feature = "schema"))]
     pub(crate) fn schema(to: &mut schemars::SchemaGenerator) -> schemars::Schema {
         to.subschema_for::<String>()
     }

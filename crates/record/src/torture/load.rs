@@ -3,12 +3,14 @@
 use super::case::Recovery;
 use super::report::Beside;
 use crate::run::RunRecord;
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use torture::beside::{CaseFelt, Interval};
 
 /// `beside` of a torture.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct LoadRecord {
     /// Calls that fell due before the first case.
     pub base: IntervalRecord,
@@ -21,7 +23,8 @@ pub struct LoadRecord {
 }
 
 /// Calls that fell due while a case was under way.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct LoadedCase {
     pub case: String,
     /// More calls were lost, or they were slower, than before the first case.
@@ -33,16 +36,17 @@ pub struct LoadedCase {
 }
 
 /// Calls of one part of the run. The response times are of those that were answered; zero without.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct IntervalRecord {
     pub due: u64,
     pub answered: u64,
     pub lost: u64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p50_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p99_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub max_s: f64,
 }
 

@@ -1,23 +1,25 @@
 //! Probes of the server's health: each of them, and how many met what.
 
 use super::ids;
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use torture::result::{Probe, ProbeKind, Seen};
 use units::Nanos;
 
 /// One probe of the server's health. Its times count from when it was due.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ProbeRecord {
     /// On a connection of its own (new), or on one that is kept (keep).
     #[serde(with = "ids::probe_kind")]
-    #[schemars(schema_with = "ids::probe_kind::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::probe_kind::schema"))]
     pub kind: ProbeKind,
     /// When it was due, from the start of the run.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub due_s: f64,
     /// How much later it was sent.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub late_s: f64,
     /// Until the connection was established; left out where it was before, and where it never was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,10 +28,10 @@ pub struct ProbeRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_byte_s: Option<f64>,
     /// Until the response ended, or the probe was given up.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub over_s: f64,
     #[serde(with = "ids::seen")]
-    #[schemars(schema_with = "ids::seen::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::seen::schema"))]
     pub seen: Seen,
     /// The same in words: `200`, `no response in 2 s`.
     pub said: String,
@@ -46,14 +48,16 @@ fn is_false(truth: &bool) -> bool {
 }
 
 /// Probes by their outcome: on connections of their own, and on one that is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ProbeCounts {
     pub new: ProbeOutcomes,
     pub keep: ProbeOutcomes,
 }
 
 /// Probes of one kind; those that our own machine could not send are left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ProbeOutcomes {
     pub correct: u64,
     /// 503 or 429, well-formed, in time.

@@ -2,6 +2,7 @@
 
 use super::ids;
 use crate::words::printable;
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -29,7 +30,8 @@ pub struct Rejudged {
 }
 
 /// Kept conversations judged again, nothing sent: `loadstone torture judge --json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RejudgedRecord {
     pub schema: String,
     /// Of the program that judged.
@@ -44,7 +46,8 @@ pub struct RejudgedRecord {
 }
 
 /// One conversation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ConversationRecord {
     /// The path of its transcript.
     pub file: String,
@@ -57,11 +60,14 @@ pub struct ConversationRecord {
     pub name: String,
     /// The outcome.
     #[serde(with = "ids::outcome")]
-    #[schemars(schema_with = "ids::outcome::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::outcome::schema"))]
     pub then: TestOutcome,
     /// Null: not to be judged by what was kept.
     #[serde(with = "ids::outcome_or_none")]
-    #[schemars(schema_with = "ids::outcome_or_none::schema")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "ids::outcome_or_none::schema")
+    )]
     pub now: Option<TestOutcome>,
     /// What the server did, as the later judgement has it.
     pub seen: String,

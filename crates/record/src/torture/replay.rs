@@ -2,6 +2,7 @@
 
 use super::ids;
 use crate::ids::by_id;
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use torture::judge::{Judgement, TestOutcome};
@@ -37,7 +38,8 @@ pub struct Replay<'a> {
 }
 
 /// What became of kept failures that were sent again: `loadstone torture replay --json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ReplayRecord {
     pub schema: String,
     /// Of the program that replayed.
@@ -45,7 +47,7 @@ pub struct ReplayRecord {
     /// The URL that they were sent to.
     pub target: String,
     #[serde(with = "ids::class")]
-    #[schemars(schema_with = "ids::class::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::class::schema"))]
     pub class: Class,
     pub interrupted: bool,
     /// Why nothing, or not everything, was sent.
@@ -56,7 +58,8 @@ pub struct ReplayRecord {
 }
 
 /// One failure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ReplayedRecord {
     /// The name of its folder.
     pub folder: String,
@@ -70,13 +73,16 @@ pub struct ReplayedRecord {
     /// unlearned: no try said anything, or the case judges by code; not-sent: the replay ended before
     /// it.
     #[serde(with = "verdict")]
-    #[schemars(schema_with = "verdict::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "verdict::schema"))]
     pub verdict: Option<ReplayVerdict>,
     pub tries: u32,
     pub failed: u32,
     /// Of the worst try.
     #[serde(with = "ids::outcome_or_none")]
-    #[schemars(schema_with = "ids::outcome_or_none::schema")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "ids::outcome_or_none::schema")
+    )]
     pub outcome: Option<TestOutcome>,
     pub seen: String,
     pub expected: String,

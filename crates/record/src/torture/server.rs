@@ -1,6 +1,7 @@
 //! The server as its own machine showed it.
 
 use sample::{Death, Ending, Process, ServerState};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -12,7 +13,8 @@ use units::Nanos;
 const OVER: [&str; 2] = ["time-wait", "closed"];
 
 /// `server` of a torture: before the first case, at the end, and what ended before the first case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ServerRecord {
     /// Before the first case.
     pub before: StateRecord,
@@ -26,10 +28,11 @@ pub struct ServerRecord {
 }
 
 /// What the server held at one moment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct MomentRecord {
     /// From the start of the run.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub at_s: f64,
     /// The case that had just ended; empty before the first.
     pub case: String,
@@ -40,7 +43,8 @@ pub struct MomentRecord {
 }
 
 /// `server` of a case: around it, and what ended in the course of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ServerCaseRecord {
     /// Null in results of versions that did not write it.
     #[serde(default)]
@@ -50,7 +54,8 @@ pub struct ServerCaseRecord {
 }
 
 /// The server at one moment. What is not known is zero.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct StateRecord {
     /// The figures are of a whole machine, by the URL of its node exporter; null: of the server's
     /// processes.
@@ -64,7 +69,7 @@ pub struct StateRecord {
     /// Resident.
     pub memory_bytes: u64,
     /// Spent so far.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub cpu_s: f64,
     /// Its connections by state.
     pub sockets: BTreeMap<String, u64>,
@@ -77,7 +82,8 @@ pub struct StateRecord {
     pub syn_cookies: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ProcessRecord {
     pub pid: u32,
     /// In clock ticks since the machine's start.
@@ -86,14 +92,15 @@ pub struct ProcessRecord {
 }
 
 /// The end of a process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct DeathRecord {
     pub process: ProcessRecord,
     /// The server itself, and not one of its workers.
     pub whole: bool,
     /// Exit code, or signal with its name and whether memory was dumped.
     #[serde(with = "ending")]
-    #[schemars(schema_with = "ending::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ending::schema"))]
     pub how: Ending,
 }
 
@@ -117,6 +124,7 @@ mod ending {
         found.ok_or_else(|| D::Error::custom(wrong()))
     }
 
+    #[cfg(any(test, feature = "schema"))]
     pub(super) fn schema(to: &mut schemars::SchemaGenerator) -> schemars::Schema {
         to.subschema_for::<String>()
     }

@@ -1,8 +1,10 @@
 //! Findings that are known and waived for a time: a file of cases whose findings do not count, each
 //! with a reason and the last day on which it holds.
 
+#[cfg(any(test, feature = "schema"))]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+#[cfg(any(test, feature = "schema"))]
 use std::borrow::Cow;
 use std::fmt;
 use time::{Date, Month, OffsetDateTime};
@@ -18,14 +20,18 @@ const WAIVERS_MAX: usize = 1_000;
 const REASON_MAX: usize = 400;
 
 /// One finding that is waived.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct Waiver {
     pub case: String,
     /// Only this exchange of the case; null: the case, whatever fails of it.
     pub exchange: Option<String>,
     /// Nothing worse than this; null: whatever it is.
     #[serde(with = "super::ids::outcome_or_none")]
-    #[schemars(schema_with = "super::ids::outcome_or_none::schema")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "super::ids::outcome_or_none::schema")
+    )]
     pub outcome: Option<TestOutcome>,
     pub reason: String,
     /// The last day on which it holds, in UTC.
@@ -42,6 +48,7 @@ impl Serialize for Day {
     }
 }
 
+#[cfg(any(test, feature = "schema"))]
 impl JsonSchema for Day {
     fn inline_schema() -> bool {
         true
@@ -191,7 +198,8 @@ fn day(given: &toml::value::Datetime) -> Option<Day> {
 }
 
 /// Whether a waiver held in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum WaiverState {
     /// It holds, and the finding occurred.
@@ -207,7 +215,8 @@ pub enum WaiverState {
 }
 
 /// A waiver, and whether it held.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct Applied {
     #[serde(flatten)]
     pub waiver: Waiver,

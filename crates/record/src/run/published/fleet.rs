@@ -2,19 +2,21 @@
 
 use super::known;
 use sample::{AgentFacts, BudgetFacts, FleetFacts, PartMove};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct FleetRecord {
     /// Version of the server between them.
     pub server: String,
     /// By how much agents differ in the lateness of their first call, each by its own clock: how
     /// far apart they started, beside the bounds of the clocks.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub start_spread_s: Option<f64>,
     /// By how much the clocks can have been wrong at most.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub clock_bound_max_s: f64,
     pub lost: u64,
     pub agents: Vec<AgentRecord>,
@@ -26,7 +28,8 @@ pub struct FleetRecord {
     pub budgets: Vec<BudgetRecord>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct MoveRecord {
     /// Public half of the lost agent's key.
     pub from: String,
@@ -34,7 +37,7 @@ pub struct MoveRecord {
     pub to: String,
     /// Arrivals whose number leaves one of these remainders when it is divided by `of`.
     pub slots: Vec<u32>,
-    #[schemars(range(min = 1))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1)))]
     pub of: u32,
     /// The first instant of the new owner, from the start of the measured phase.
     pub at_s: f64,
@@ -42,17 +45,19 @@ pub struct MoveRecord {
     pub refused: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BudgetRecord {
     pub host: String,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub most_per_s: f64,
     /// What the plan asks for at its highest.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub asked_per_s: f64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct AgentRecord {
     /// Public half of its key.
     pub id: String,
@@ -62,7 +67,7 @@ pub struct AgentRecord {
     pub labels: String,
     pub workers: u32,
     /// Share of the load that was its own.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub weight: f64,
     pub offered: u64,
     pub lost: u64,
@@ -70,18 +75,18 @@ pub struct AgentRecord {
     pub lost_at_s: Option<f64>,
     /// done, dead-man, failed, or why it was lost.
     pub ending: String,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub response_p50_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub response_p99_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub slip_p99_s: f64,
     /// Share of its core that its busiest worker used.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub busy: f64,
     /// How far the manager's clock was ahead of its own.
     pub clock_ahead_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub clock_bound_s: f64,
     pub clock_drift_s: Option<f64>,
     /// How late its first call left, by its own clock.

@@ -1,10 +1,12 @@
 //! Connections that were held beside a load.
 
 use sample::HeldFacts;
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct HeldRecord {
     /// How many were to be held.
     pub wanted: u64,
@@ -23,19 +25,20 @@ pub struct HeldRecord {
     /// Bytes that the server sent on them unasked.
     pub bytes: u64,
     /// From the first that was opened to the last of them that was established.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub setup_s: f64,
     /// How long those had been established that the server ended; null where there are none.
     pub age_s: Option<HeldAgeRecord>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct HeldAgeRecord {
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub min: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p50: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub max: f64,
 }
 

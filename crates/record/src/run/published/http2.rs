@@ -1,11 +1,13 @@
 //! What HTTP/2 adds to a run.
 
 use sample::{Http2Facts, http2_code_name};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct Http2Record {
     pub streams: u64,
     /// Most streams outstanding on one connection.
@@ -38,14 +40,16 @@ pub struct Http2Record {
 }
 
 /// The fewest and the most.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct GoawayRecord {
     pub fewest: u64,
     pub most: u64,
 }
 
 /// Bytes of names and values, and of what their compression made of them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct FieldsRecord {
     pub sent: u64,
     pub sent_coded: u64,

@@ -2,11 +2,13 @@
 
 use super::FieldsRecord;
 use sample::{EarlyFacts, Http3Facts, MigrationFacts, QuicFacts, http3_code_name};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct Http3Record {
     pub streams: u64,
     /// Most streams outstanding on one connection.
@@ -32,7 +34,8 @@ pub struct Http3Record {
     pub migration: Option<MigrationRecord>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct QuicRecord {
     /// Connections whose handshake was completed.
     pub handshakes: u64,
@@ -53,7 +56,8 @@ pub struct QuicRecord {
 }
 
 /// Connections that went on from another local port (RFC 9000 section 9).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct MigrationRecord {
     pub made: u64,
     /// Of these, those after which the server's PATH_CHALLENGE came to the new port and was answered.
@@ -68,7 +72,8 @@ pub struct MigrationRecord {
     pub calls_lost: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ValidationRecord {
     pub min: f64,
     pub mean: f64,
@@ -76,7 +81,8 @@ pub struct ValidationRecord {
 }
 
 /// Calls whose requests went out before the handshake was over (0-RTT).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct EarlyDataRecord {
     pub sent: u64,
     pub accepted: u64,
@@ -116,7 +122,8 @@ impl MigrationRecord {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RttRecord {
     /// The least that was seen; mean and greatest of the smoothed ones.
     pub min: f64,

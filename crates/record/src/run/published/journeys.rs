@@ -4,6 +4,7 @@ use super::times::TimesRecord;
 use crate::words::{counted, printable};
 use plan::Plan;
 use plan::journey::JourneyPlan;
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{JourneyTally, Noted, TransactionTally};
@@ -12,7 +13,8 @@ use stats::{JourneyTally, Noted, TransactionTally};
 const EXAMPLE_MAX: usize = 300;
 
 /// `journeys` of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct JourneyRecord {
     /// The iterations of each journey, then the blocks of steps.
     pub transactions: Vec<TransactionRecord>,
@@ -22,7 +24,8 @@ pub struct JourneyRecord {
     pub feeders: Vec<FeederRecord>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct TransactionRecord {
     pub name: String,
     pub succeeded: u64,
@@ -32,7 +35,8 @@ pub struct TransactionRecord {
 }
 
 /// What was noticed of a step beside its calls, which are in `per_url`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct JourneyStepRecord {
     pub step: String,
     /// Responses that were not as expected.
@@ -46,21 +50,24 @@ pub struct JourneyStepRecord {
     pub check_unmet: NotedRecord,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct CaptureRecord {
     pub step: String,
     pub name: String,
     pub missed: NotedRecord,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct FeederRecord {
     pub name: String,
     /// Users who found no row left.
     pub ran_dry: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct NotedRecord {
     pub count: u64,
     /// What it was at the first time.

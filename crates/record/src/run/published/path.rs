@@ -1,55 +1,60 @@
 //! The emulated path that a run went through.
 
 use sample::{PathDirection, PathFacts, PathKind};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PathRecord {
     /// As it was asked for.
     pub spec: String,
     pub seed: u64,
     /// How long it was watched.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub span_s: f64,
     /// Clients behind the same kind of path.
     pub kinds: Vec<PathKindRecord>,
     /// How late packets were handed over after they had become due.
     pub late_s: LateRecord,
     /// Share of the span for which the forwarder neither slept nor spun.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub forwarder_busy: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub forwarder_spin_s: f64,
     /// Packets lost to the emulation itself: no emulated loss.
     pub overflowed: u64,
     /// Packets that were not of this path.
     pub foreign: u64,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct LateRecord {
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p50: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p99: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub max: f64,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PathKindRecord {
     pub name: String,
-    #[schemars(range(min = 1))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1)))]
     pub clients: u32,
     /// Round trip of an empty packet, without queues; tcp.rtt_s is what TCP saw.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub rtt_asked_s: f64,
     /// Client to server.
     pub up: PathDirectionRecord,
     /// Server to client.
     pub down: PathDirectionRecord,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PathDirectionRecord {
     /// What it does to packets, in words.
     pub link: String,

@@ -2,14 +2,16 @@
 
 use crate::run::Headline;
 use plan::{Load, Plan, Secrets};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 /// A plan, written as the tables of its file, secrets masked.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(try_from = "Value")]
-#[schemars(with = "Value")]
+#[cfg_attr(any(test, feature = "schema"), schemars(with = "Value"))]
 pub struct PlanRecord {
     plan: Plan,
     /// What is printed.

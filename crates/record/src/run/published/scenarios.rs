@@ -1,11 +1,13 @@
 //! Several loads at once, as they are published.
 
 use super::{OutcomesRecord, TimesRecord};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One of several loads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ScenarioRecord {
     pub name: String,
     /// Its load in words.

@@ -2,6 +2,7 @@
 
 use super::times::OutcomesRecord;
 use sample::FailureClass;
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Endings;
@@ -9,25 +10,26 @@ use std::collections::BTreeMap;
 use units::Nanos;
 
 /// A row of the time series.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SecondRecord {
     /// Start of the row, from the start of the measured phase; negative in the warm-up.
     pub at_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub span_s: f64,
     pub warm_up: bool,
     pub outcomes: OutcomesRecord,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub response_mean_s: Option<f64>,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub response_p50_s: Option<f64>,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub response_p90_s: Option<f64>,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub response_p99_s: Option<f64>,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub response_max_s: Option<f64>,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub slip_p99_s: f64,
     /// Calls in flight at the end of the row.
     pub in_flight: u64,
@@ -35,7 +37,7 @@ pub struct SecondRecord {
     pub bytes_received: u64,
     pub body_bytes: u64,
     /// Share of one core that the client used, per worker thread.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub driver_cpu: f64,
     /// Responses to calls of the measured phase that ended in the row, by status number; other:
     /// those of statuses beyond the sixteen most frequent of the row. Null in results of versions

@@ -5,19 +5,21 @@ use crate::figures::Figures;
 use crate::ids;
 use crate::run::{DummyRun, FirstCall, Resolved, RunReport};
 use sample::{Blame, FailureClass, SutRow, SutSeries};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ClientRecord {
     pub io: String,
     pub threads: u32,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub cpu_user_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub cpu_system_s: f64,
     /// Busy waiting on purpose; part of the CPU times.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub spin_s: f64,
     /// Spinning excluded.
     pub cpu_per_call_s: Option<f64>,
@@ -42,11 +44,12 @@ impl ClientRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SutRecord {
     pub name: String,
     /// Cores that it may use: those that it may run on, or what its container's CPU quota comes to where that is less.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub cores: f64,
     /// Main memory of its machine; 0: not known.
     pub memory_max_bytes: u64,
@@ -55,31 +58,33 @@ pub struct SutRecord {
     /// Connections that may wait to be accepted at the target's ports; 0: not known.
     pub accept_queue_max: u64,
     /// Share of its cores that it used in the measured phase.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub cpu_share: Option<f64>,
     /// What could not be read, and why.
     pub trouble: Option<String>,
     pub series: Vec<SutRowRecord>,
 }
 /// A reading of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(transparent)]
-#[schemars(with = "SutRowForm")]
+#[cfg_attr(any(test, feature = "schema"), schemars(with = "SutRowForm"))]
 pub struct SutRowRecord(#[serde(with = "SutRowForm")] pub SutRow);
 
 /// How a reading is written.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(remote = "SutRow")]
-#[schemars(rename = "SutRowRecord")]
+#[cfg_attr(any(test, feature = "schema"), schemars(rename = "SutRowRecord"))]
 struct SutRowForm {
     /// End of the interval, seconds from the start of the measured phase.
     at_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     cpu_cores: f64,
     memory_bytes: u64,
     threads: u64,
     descriptors: u64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     switches_per_s: f64,
     /// Connections that found no room in a listen queue of the machine, in the interval.
     listen_overflows: u64,
@@ -116,11 +121,12 @@ impl SutRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ResolvedRecord {
     pub host: String,
     pub addresses: Vec<String>,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub took_s: f64,
 }
 
@@ -133,9 +139,10 @@ impl ResolvedRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct FirstCallRecord {
-    #[schemars(range(max = 999))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(max = 999)))]
     pub status: u16,
     pub http_version: String,
     /// With --http auto: the protocols that the server was left the choice of, by their names in
@@ -144,7 +151,7 @@ pub struct FirstCallRecord {
     pub length: u64,
     /// As received: not trusted.
     pub server: Option<String>,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub took_s: f64,
     pub failure: Option<FirstFailureRecord>,
     /// Status line, some fields and the first bytes of the body.
@@ -153,13 +160,17 @@ pub struct FirstCallRecord {
     #[serde(default)]
     pub alt_svc: Option<String>,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct FirstFailureRecord {
     #[serde(with = "ids::failure_class")]
-    #[schemars(schema_with = "ids::failure_class::schema")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "ids::failure_class::schema")
+    )]
     pub class: FailureClass,
     #[serde(with = "ids::blame")]
-    #[schemars(schema_with = "ids::blame::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::blame::schema"))]
     pub blame: Blame,
     pub detail: String,
     /// What to do about it, where more is known than the class tells.
@@ -187,7 +198,8 @@ impl FirstCallRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct EnvironmentRecord {
     pub host: String,
     pub kernel: String,

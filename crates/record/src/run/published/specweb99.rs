@@ -5,12 +5,14 @@ use super::known;
 use crate::finished::RunReport;
 use crate::specweb99::Score;
 use sample::PostFacts;
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::show;
 
 /// `specweb99` of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct Specweb99Record {
     /// Simultaneous connections.
     pub connections: u64,
@@ -25,7 +27,8 @@ pub struct Specweb99Record {
 }
 
 /// POSTs beside the log of the server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PostsRecord {
     /// POSTs that were answered: each must be in the log.
     pub answered: u64,

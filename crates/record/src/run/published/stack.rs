@@ -1,10 +1,12 @@
 //! What our own TCP did.
 
 use sample::{AddressConflict, StackFacts};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct StackRecord {
     /// Packets.
     pub sent: u64,
@@ -43,7 +45,8 @@ pub struct StackRecord {
     pub conflict: Option<ConflictRecord>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ConflictRecord {
     pub address: String,
     /// The other's address of Ethernet.

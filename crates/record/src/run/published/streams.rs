@@ -3,6 +3,7 @@
 use super::times::TimesRecord;
 use crate::finished::per_second;
 use plan::{Plan, Streaming};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Hist, Measurement};
@@ -11,10 +12,14 @@ use stats::{Hist, Measurement};
 pub(crate) const STREAM_FORMS: [&str; 3] = ["sse", "lines", "both"];
 
 /// `streams` of a run; null where no response is looked at as a stream.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct StreamsRecord {
     /// `sse`: Server-Sent Events; `lines`: a line for each; `both`: steps differ.
-    #[schemars(schema_with = "crate::schema::stream_form")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "crate::schema::stream_form")
+    )]
     pub form: String,
     /// Whole responses with events in them.
     pub whole: u64,
@@ -26,7 +31,7 @@ pub struct StreamsRecord {
     pub events: u64,
     /// Events inside the measured window, and over its length.
     pub events_in_window: u64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub events_per_s: f64,
     /// From the instant a call was due to its first event; a call that timed out without one has its
     /// wait in it.
@@ -41,11 +46,12 @@ pub struct StreamsRecord {
 }
 
 /// Events per second of one stream.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct StreamRateRecord {
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub median: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub slowest_1_percent: f64,
 }
 

@@ -3,13 +3,15 @@
 use crate::finished::RunReport;
 use crate::ids;
 use sample::{Blame, FailureClass};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::interval::Method;
 use stats::{Counts, Doubt, Estimate, Hist, Snapshot, interval, samples_needed, webmark};
 use units::Nanos;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct OutcomesRecord {
     pub due: u64,
     pub succeeded: u64,
@@ -51,31 +53,32 @@ impl OutcomesRecord {
     }
 }
 /// The usual figures of a histogram, in seconds; zeros when nothing was recorded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct TimesRecord {
     /// Samples.
     pub count: u64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub mean: f64,
     /// Population standard deviation.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub stdev: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub min: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p50: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p75: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p90: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p95: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p99: f64,
     #[serde(rename = "p99.9")]
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub p99_9: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub max: f64,
 }
 
@@ -97,7 +100,8 @@ impl TimesRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct TimesByOutcome {
     pub succeeded: TimesRecord,
     pub failed: TimesRecord,
@@ -113,7 +117,8 @@ impl TimesByOutcome {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PhasesRecord {
     pub dns: TimesRecord,
     pub connect: TimesRecord,
@@ -133,19 +138,24 @@ impl PhasesRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct FailureRecord {
     #[serde(with = "ids::failure_class")]
-    #[schemars(schema_with = "ids::failure_class::schema")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "ids::failure_class::schema")
+    )]
     pub class: FailureClass,
     #[serde(with = "ids::blame")]
-    #[schemars(schema_with = "ids::blame::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::blame::schema"))]
     pub blame: Blame,
     pub count: u64,
     /// What the class means.
     pub text: String,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct UrlRecord {
     /// Row of the target list, from 0; with --fold, row of what the patterns left of it.
     pub target: usize,
@@ -166,7 +176,8 @@ pub struct UrlRecord {
 }
 
 /// A kind of clients.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ClientsRecord {
     /// The path's profile, or the name given to it.
     pub name: String,
@@ -186,19 +197,20 @@ impl UrlRecord {
         self.name.as_deref().unwrap_or(&self.url)
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct QuantileRecord {
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub quantile: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub response_time_s: f64,
     /// The same without the client's own lateness.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub response_time_without_lag_s: Option<f64>,
     /// Its interval by order statistics.
     pub low_s: Option<f64>,
     pub high_s: Option<f64>,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub service_time_s: f64,
     pub samples_needed: u64,
     pub enough_samples: bool,
@@ -230,7 +242,8 @@ impl QuantileRecord {
 }
 
 /// A mean across runs with its 95 % interval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct EstimateRecord {
     pub mean: f64,
     pub low: f64,
@@ -238,7 +251,7 @@ pub struct EstimateRecord {
     pub runs: usize,
     pub confidence: f64,
     #[serde(with = "ids::method")]
-    #[schemars(schema_with = "ids::method::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::method::schema"))]
     pub method: Method,
 }
 
@@ -255,13 +268,14 @@ impl EstimateRecord {
     }
 }
 /// The pieces of T = w·S + mean R.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct WeightedRecord {
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub w: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub setup_s: f64,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub exchange_s: f64,
 }
 

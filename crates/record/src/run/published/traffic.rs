@@ -5,13 +5,15 @@ use crate::figures::{Figures, ratio};
 use crate::run::RunReport;
 use crate::words::printable;
 use sample::TlsFacts;
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Measurement, Snapshot};
 
 use super::times::TimesRecord;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BytesRecord {
     /// Requests as far as they went out, before encryption. Of a record of TLS nobody knows which part of it
     /// did, and over HTTP/2 and HTTP/3 a request counts once it is handed to an open connection.
@@ -33,9 +35,10 @@ impl BytesRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ConcurrencyRecord {
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub mean: f64,
     pub peak: u64,
     /// Throughput times mean service time: the sum of the service times of all calls issued in the measured
@@ -55,12 +58,13 @@ impl ConcurrencyRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ConformingRecord {
     pub count: u64,
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub share: Option<f64>,
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub threshold_bps: f64,
     pub judged: u64,
     /// Whether heads count as well as bodies.
@@ -80,7 +84,8 @@ impl ConformingRecord {
     }
 }
 /// What most connections agreed on, and every combination seen.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct TlsRecord {
     pub version: String,
     pub cipher: String,
@@ -93,7 +98,8 @@ pub struct TlsRecord {
     #[serde(default)]
     pub early_data: Option<EarlyDataRecord>,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct AgreedRecord {
     pub version: String,
     pub cipher: String,
@@ -154,12 +160,13 @@ impl TlsRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct TcpRecord {
     pub retransmits: u64,
     /// Smoothed round-trip time at the end of the connections sampled.
     pub rtt_s: TimesRecord,
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub sampled_share: f64,
 }
 
@@ -173,7 +180,8 @@ impl TcpRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SessionsRecord {
     pub started: u64,
     pub completed: u64,
@@ -193,7 +201,8 @@ impl SessionsRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ConnectionsRecord {
     pub attempted: u64,
     pub established: u64,

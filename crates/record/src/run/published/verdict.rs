@@ -6,23 +6,26 @@ use crate::ids;
 use crate::run::SloResult;
 use crate::server::{Conduct, Server, conduct_id};
 use sample::FailureClass;
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{CauseId, Objective, State};
 
 /// How far the numbers can be believed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct VerdictRecord {
     #[serde(with = "ids::state")]
-    #[schemars(schema_with = "ids::state::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::state::schema"))]
     pub state: State,
     /// The gravest first; empty when VALID.
     pub causes: Vec<CauseRecord>,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct CauseRecord {
     #[serde(with = "ids::cause")]
-    #[schemars(schema_with = "ids::cause::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::cause::schema"))]
     pub id: CauseId,
     /// What was measured, in the unit that text tells.
     pub figure: Option<f64>,
@@ -45,16 +48,17 @@ impl VerdictRecord {
     }
 }
 /// What the server did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ConductRecord {
     #[serde(with = "conduct_id")]
-    #[schemars(schema_with = "conduct_id::schema")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "conduct_id::schema"))]
     pub state: Conduct,
     pub sentence: String,
     /// Since when, in seconds of the window; null: throughout.
     pub since_s: Option<f64>,
     /// Share of the calls that ended which failed by the server's fault.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub failing_share: Option<f64>,
     /// Statuses that were not expected, the most frequent first.
     pub statuses: Vec<WrongStatus>,
@@ -65,20 +69,25 @@ pub struct ConductRecord {
     /// One real response, where responses are what is wrong.
     pub example: Option<String>,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct WrongStatus {
-    #[schemars(range(max = 999))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(max = 999)))]
     pub status: u16,
-    #[schemars(range(min = 1))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1)))]
     pub count: u64,
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ServerError {
     #[serde(with = "ids::failure_class")]
-    #[schemars(schema_with = "ids::failure_class::schema")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "ids::failure_class::schema")
+    )]
     pub class: FailureClass,
     pub text: String,
-    #[schemars(range(min = 1))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1)))]
     pub count: u64,
 }
 
@@ -102,10 +111,11 @@ impl ConductRecord {
         }
     }
 }
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SloRecord {
     #[serde(with = "ids::objective")]
-    #[schemars(with = "String")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "String"))]
     pub objective: Objective,
     /// In the unit of the bound.
     pub figure: Option<f64>,

@@ -3,6 +3,7 @@
 use crate::words::target_name;
 use plan::Plan;
 use sample::{BodyPrint, FailureClass, WrongBody};
+#[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Snapshot;
@@ -11,10 +12,14 @@ use stats::Snapshot;
 pub(crate) const VERIFIED_AGAINST: [&str; 3] = ["first", "files", "manifest"];
 
 /// `verified` of a run; null where the plan does not ask for it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct VerifiedRecord {
     /// `first`, `files` or `manifest`.
-    #[schemars(schema_with = "crate::schema::verified_against")]
+    #[cfg_attr(
+        any(test, feature = "schema"),
+        schemars(schema_with = "crate::schema::verified_against")
+    )]
     pub against: String,
     /// Bodies that were compared.
     pub compared: u64,
@@ -27,10 +32,11 @@ pub struct VerifiedRecord {
 }
 
 /// A wrong body.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct WrongBodyRecord {
     /// When its call was over, from the start of the measured phase.
-    #[schemars(range(min = 0.0))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub at_s: f64,
     /// The target that was asked for: its row in the plan, and its URL.
     pub target: u32,
@@ -43,7 +49,8 @@ pub struct WrongBodyRecord {
 }
 
 /// Length and hash of a body.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BodyPrintRecord {
     /// Null where a manifest does not say it.
     pub bytes: Option<u64>,

@@ -1,0 +1,158 @@
+//! The wire format of Protocol Buffers, as far as Prometheus and OTLP need it: a writer of fields and a
+//! reader that walks over them. A library would bring a compiler of `.proto` files into every build.
+
+/// A message that is being written. Every field that is given is written, also one with its default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Message(Vec<u8>);
+
+/// How a field's value is encoded: the lower three bits of its tag.
+#[derive(Clone, Copy, Debug)]
+enum WireType {
+    Varint = 0,
+    Fixed64 = 1,
+    Bytes = 2,
+}
+
+impl Message {
+    /// The message's bytes.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    /// Bytes of the message with its length before it, as streams of messages want them.
+    pub(crate) fn delimited(self, out: &mut Vec<u8>) {
+        varint(out, self.0.len() as u64);
+        out.extend(self.0);
+    }
+
+    /// `uint32`, `uint64`, `bool` and enums.
+    #[must_use]
+    pub(crate) fn uint(mut self, field: u32, value: u64) -> Message {
+        self.tag(field, WireType::Varint);
+        varint(&mut self.0, value);
+        self
+    }
+
+    /// `sint32` and `sint64`.
+    #[must_use]
+    pub(crate) fn sint(self, field: u32, value: i64) -> Message {
+        self.uint(field, zigzag(value))
+    }
+
+    /// `fixed64` and, by its bits, `sfixed64`.
+    #[must_use]
+    pub(crate) fn fixed(mut self, field: u32, value: u64) -> Message {
+        self.tag(field, WireType::Fixed64);
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn double(self, field: u32, value: f64) -> Message {
+        self.fixed(field, value.to_bits())
+    }
+
+    #[must_use]
+    pub(crate) fn string(self, field: u32, value: &str) -> Message {
+        self.bytes(field, value.as_bytes())
+    }
+
+    #[must_use]
+    pub(crate) fn message(self, field: u32, value: Message) -> Message {
+        self.bytes(field, &value.0)
+    }
+
+    /// A repeated message field.
+    #[must_use]
+    pub(crate) fn messages(self, field: u32, all: impl IntoIterator<Item = Message>) -> Message {
+        all.into_iter().fold(self, |whole, one| whole.message(field, one))
+    }
+
+    /// A repeated `uint64`, packed; nothing when there is none.
+    #[must_use]
+    pub(crate) fn uints(self, field: u32, values: impl IntoIterator<Item = u64>) -> Message {
+        let mut packed = Vec::new();
+        values.into_iter().for_each(|value| varint(&mut packed, value));
+        if packed.is_empty() { self } else { self.bytes(field, &packed) }
+    }
+
+    /// A repeated `sint64`, packed; nothing when there is none.
+    #[must_use]
+    pub(crate) fn sints(self, field: u32, values: impl IntoIterator<Item = i64>) -> Message {
+        self.uints(field, values.into_iter().map(zigzag))
+    }
+
+    fn bytes(mut self, field: u32, value: &[u8]) -> Message {
+        self.tag(field, WireType::Bytes);
+        varint(&mut self.0, value.len() as u64);
+        self.0.extend(value);
+        self
+    }
+
+    fn tag(&mut self, field: u32, kind: WireType) {
+        varint(&mut self.0, u64::from(field) << 3 | kind as u64);
+    }
+}
+
+fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Small numbers of either sign become small numbers without one.
+fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+/// The value of a field that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field<'a> {
+    Uint(u64),
+    /// A string, a message, or packed numbers.
+    Bytes(&'a [u8]),
+    /// Four or eight bytes, which no message that we read has.
+    Fixed,
+}
+
+/// The fields of a message with their numbers, in the order of the bytes. `None`: they are no message.
+pub(crate) fn fields(mut bytes: &[u8]) -> Option<Vec<(u32, Field<'_>)>> {
+    let mut found = Vec::new();
+    while !bytes.is_empty() {
+        let tag = read_varint(&mut bytes)?;
+        let number = u32::try_from(tag >> 3).ok().filter(|number| *number > 0)?;
+        let field = match tag & 7 {
+            0 => Field::Uint(read_varint(&mut bytes)?),
+            1 => take(&mut bytes, 8).map(|_| Field::Fixed)?,
+            2 => {
+                let length = usize::try_from(read_varint(&mut bytes)?).ok()?;
+                Field::Bytes(take(&mut bytes, length)?)
+            }
+            5 => take(&mut bytes, 4).map(|_| Field::Fixed)?,
+            // groups, which were given up long ago
+            _ => return None,
+        };
+        found.push((number, field));
+    }
+    Some(found)
+}
+
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(count)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let byte = take(bytes, 1)?[0];
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
