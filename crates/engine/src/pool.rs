@@ -63,7 +63,7 @@ struct PoolSlot {
     client: u32,
 }
 
-/// What a connection of plain HTTP/1 holds between its calls (docs/guide/own-stack.md).
+/// What a connection of plain HTTP/1 holds between its calls (docs/design/own-stack.md).
 const _: () = assert!(size_of::<PoolSlot>() <= 88);
 
 /// Spare boxes that are kept: those of a moment in which all connections had calls would take more

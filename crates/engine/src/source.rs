@@ -38,7 +38,7 @@ pub(crate) struct User {
     pub(crate) fallen: u64,
 }
 
-/// What a user thinking takes, without connection and belongings (docs/guide/own-stack.md); its entry in the
+/// What a user thinking takes, without connection and belongings (docs/design/own-stack.md); its entry in the
 /// heap of thinkers comes to it.
 const _: () = assert!(size_of::<User>() <= 80);
 

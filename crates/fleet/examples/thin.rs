@@ -1,5 +1,5 @@
 //! Thin agents: the agents' side of the protocol without a load, a thousand of them in a few processes, to
-//! see what the manager and the server between them can carry. See docs/guide/fleet.md for its figures.
+//! see what the manager and the server between them can carry. See docs/design/fleet.md for its figures.
 //!
 //! ```text
 //! cargo run -p fleet --example thin -- AGENTS SECONDS

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// The program's answer to its caller; docs/guide/exit-codes.md is the long form.
+/// The program's answer to its caller; docs/guide/in-ci.md is the long form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
     Done = 0,

@@ -1,5 +1,5 @@
 //! What a load's connection holds between its calls: bytes that are allocated, counted. That of
-//! `tcp` is in its own tests; docs/guide/own-stack.md adds them up.
+//! `tcp` is in its own tests; docs/design/own-stack.md adds them up.
 
 use engine::Turn;
 use sim::{Keep, canned_thinkers};

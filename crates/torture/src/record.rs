@@ -1,5 +1,5 @@
 //! Transcripts: a conversation with everything that a judgement rests on, as text that people read
-//! and that this program reads again. docs/guide/torture-evidence.md describes the lines.
+//! and that this program reads again. docs/guide/torture-results.md describes the lines.
 
 mod read;
 #[cfg(test)]

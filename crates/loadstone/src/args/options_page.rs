@@ -1,5 +1,5 @@
-//! The guide's page of options, docs/guide/options.md: written out of what clap knows of `run`, and of
-//! the table of options where an option is in it. `cargo xtask bless` writes it anew.
+//! The guide's page of options, docs/guide/options.md: generated from clap's definition of `run` and
+//! the table of options. `cargo xtask bless` writes it again.
 
 use super::Cli;
 use clap::{Arg, CommandFactory};
@@ -11,13 +11,14 @@ use units::Nanos;
 const HEAD: &str = "\
 # Every option of a run
 
-What `run` takes, and with it `ramp`, `compare` and the commands of `fleet`, in the order of `loadstone run --help`. The key is the
-option's place in a [plan](plans.md): `connection.calls` is `calls` in the table `[connection]`. Bounds are those of the value alone.
-The program writes this page out of its own table of options (`cargo xtask bless`).
+The options of `run`, and of `ramp`, `compare` and the commands of `fleet`, in the order of
+`loadstone run --help`. The key is the option's place in a [plan](plans.md): `connection.calls` is
+`calls` in the table `[connection]`. Bounds are those of the value alone. The last column links to
+the page that explains the option. The program generates this page (`cargo xtask bless`).
 ";
 
 /// The page that explains the options that are not in the table: those of the output.
-const OUTPUT_PAGE: &str = "reading-the-report";
+const OUTPUT_PAGE: &str = "measure-a-server";
 
 /// A line of a table: in a cell, `|` ends it.
 fn line(cells: [String; 5]) -> String {
@@ -79,9 +80,7 @@ fn page() -> String {
     command.build();
     let run = command.find_subcommand("run").expect("run is a command");
     let part_head = |part: &str| {
-        format!(
-            "\n## {part}\n\n| option | what it does | key | bounds | explained in |\n|---|---|---|---|---|\n"
-        )
+        format!("\n## {part}\n\n| option | effect | key | bounds | page |\n|---|---|---|---|---|\n")
     };
     // in the order of help: a part stands where its first option does
     let mut parts: Vec<(&str, String)> = Vec::new();
@@ -114,8 +113,5 @@ fn the_guide_has_every_option() {
         std::fs::write(&path, page()).expect("the guide is writable");
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        written == page(),
-        "docs/guide/options.md is not of today: cargo xtask bless writes it"
-    );
+    assert!(written == page(), "docs/guide/options.md is out of date: cargo xtask bless writes it");
 }

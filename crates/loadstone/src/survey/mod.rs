@@ -70,6 +70,6 @@ fn write(args: &SurveyArgs, record: &SurveyRecord) -> Result<(), Failure> {
 
 /// Who we are, in words that a log keeps.
 fn agent() -> String {
-    const PAGE: &str = "loadstone/docs/guide/survey.md";
+    const PAGE: &str = "loadstone/docs/guide/torture-safety.md";
     format!("loadstone-survey/{} (+{PAGE})", env!("CARGO_PKG_VERSION"))
 }

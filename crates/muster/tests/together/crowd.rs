@@ -1,6 +1,6 @@
 //! Thousands of agents in virtual time: how long they take to join, how far apart they start, what the
 //! manager has to hear, through a network that loses rows and clocks that are wrong and run at different
-//! speeds. docs/guide/fleet.md has the figures.
+//! speeds. docs/design/fleet.md has the figures.
 
 use muster::agent::{Agent, Deed, ReadyFacts};
 use muster::manager::{AgentStage, FleetEvent, Manager, Post};

@@ -10,7 +10,7 @@ use crate::{Arrivals, Load, Pace, Plan, SessionPlan, Think};
 use std::sync::Arc;
 use units::{Nanos, ParseError, Rate, RateSpan, parse_duration, parse_rate_span};
 
-const LOAD: Setting = Setting { heading: "Load", page: "open-and-closed", ..SETTING };
+const LOAD: Setting = Setting { heading: "Load", page: "loads", ..SETTING };
 const OPEN: Setting = Setting { shown: is_open, ..LOAD };
 const SESSION: Setting = Setting { page: "plans", shown: has_session, ..LOAD };
 
@@ -266,7 +266,7 @@ pub(super) static LOADS: &[Setting] = &[
         help: "Where an open load gets to, from its rate", ..OPEN },
     Setting { field: AT, page: "plans", shown: |plan| matches!(&plan.load, Load::Open { arrivals, .. } if arrivals.at.is_some()),
         help: "A trace of due instants, in place of a rate", ..OPEN },
-    Setting { name: "stages", value: "STAGES", common: true, page: "scenarios", field: STAGES, shown: |plan| plan.stages.is_some(),
+    Setting { name: "stages", value: "STAGES", common: true, page: "loads", field: STAGES, shown: |plan| plan.stages.is_some(),
         help: "Users over time: '30s:0..100, 2m:100, 10s:0'; with /s, calls per second over time", ..LOAD },
     Setting { name: "think", value: "TIME", common: true, late: true, shown: |plan| !is_open(plan) || has_session(plan), field: THINK,
         help: "Think time after each response: 500ms, 1s..3s, exp:2s or lognormal:2s,0.8", ..LOAD },

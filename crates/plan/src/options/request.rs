@@ -11,8 +11,8 @@ use crate::{Auth, Plan, Secrets};
 use login::sigv4::SignatureScope;
 use units::ParseError;
 
-const ROW: Setting = Setting { heading: "Request", page: "requests-and-connections", ..SETTING };
-const SOURCE: Setting = Setting { common: true, page: "lists-of-urls", ..ROW };
+const ROW: Setting = Setting { heading: "Request", page: "requests", ..SETTING };
+const SOURCE: Setting = Setting { common: true, ..ROW };
 
 /// What a model makes of a plan needs the URL of its server.
 const MODEL: PlanField =
@@ -115,7 +115,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         help: "Bearer authorisation", ..ROW },
     Setting { name: "user-agent", value: "TEXT", field: field!(at request.user_agent, WORDS),
         help: "The User-Agent header", ..ROW },
-    Setting { name: "priority", value: "PRIORITY", page: "http2", field: field!(off request.priority, URGENCY),
+    Setting { name: "priority", value: "PRIORITY", page: "http2-and-http3", field: field!(off request.priority, URGENCY),
         help: "Priority of requests (RFC 9218): u=0 (first) to u=7 (last), i (incremental), or 'u=1, i'",
         more: "Each request that has no field priority of its own gets `priority: u=1, i`, in every version of HTTP. With --http 2 the connection also begins with SETTINGS_NO_RFC7540_PRIORITIES, and where the server sends that setting too, a PRIORITY_UPDATE frame goes before each request with a field priority.", ..ROW },
     Setting { name: "http", value: "VERSION", field: field!(at request.version as "request.http", VERSION),

@@ -9,7 +9,7 @@ use units::{ParseError, quoted};
 
 const EXPECT: Setting = Setting {
     heading: "Expectations (what does not match is a failed call)",
-    page: "check-the-answers",
+    page: "responses",
     ..SETTING
 };
 
@@ -54,7 +54,7 @@ fn typed_verify(named: Option<String>, inputs: Inputs<'_>) -> Result<Option<Veri
 const LIMIT: Setting = Setting {
     heading: "Time limits",
     value: "TIME",
-    page: "requests-and-connections",
+    page: "connections",
     bounds: LIMITS,
     ..SETTING
 };
@@ -77,7 +77,7 @@ pub(super) static TIME_LIMITS: &[Setting] = &[
         help: "The same while the first byte of a response is awaited", ..LIMIT },
 ];
 
-const SECURE: Setting = Setting { heading: "TLS", page: "tls", ..SETTING };
+const SECURE: Setting = Setting { heading: "TLS", page: "connections", ..SETTING };
 
 #[rustfmt::skip]
 pub(super) static TLS: &[Setting] = &[
@@ -124,9 +124,9 @@ pub(super) static MEASURING: &[Setting] = &[
         help: "Lowest bit rate of a conforming connection [default: 320k]", ..MEASURE },
     Setting { name: "conforming-heads", field: field!(at measure.conforming_counts_heads as "measure.conforming_heads", SWITCH),
         help: "Count header sections as well as bodies in the bit rate of a connection", ..MEASURE },
-    Setting { name: "stream", value: "sse|lines", page: "streams", field: field!(off measure.stream, STREAMING),
+    Setting { name: "stream", value: "sse|lines", page: "responses", field: field!(off measure.stream, STREAMING),
         help: "Responses are streams of events: time to the first event, and between events (sse: Server-Sent Events; lines: a line for each, as in JSON lines)", ..MEASURE },
-    Setting { name: "fold", value: "PATTERN", page: "lists-of-urls", field: field!(add measure.folds.patterns as "measure.fold", FOLDS),
+    Setting { name: "fold", value: "PATTERN", page: "requests", field: field!(add measure.folds.patterns as "measure.fold", FOLDS),
         help: "One row and one name for URLs that differ in an id: '/user/{id}'; may be given several times", ..MEASURE },
     Setting { name: "interval", value: "TIME", page: "measure-a-server", field: field!(at measure.interval, DURATION),
         bounds: &[within(0.01, 3_600.0, "takes a time from 10ms to 1h: the length of a row of the time series")],
@@ -153,11 +153,11 @@ pub(super) static MACHINE: &[Setting] = &[
     Setting { value: "TIME", field: field!(at driver.spin, DURATION), page: "plans",
         bounds: &[most(1.0, "is above 1s; it is how long before a due instant the loop may burn its core, 100us by default")],
         help: "Busy waiting before a due instant, at most so long", ..DRIVER },
-    Setting { name: "stack", value: "kernel[:batches]|own[:calls|:batches|:xdp=DEVICE]|auto", page: "own-stack",
+    Setting { name: "stack", value: "kernel[:batches]|own[:calls|:batches|:xdp=DEVICE]|auto", page: "paths",
         field: field!(at driver.stack, STACK),
         help: "TCP of the connections: the kernel's, or own, in this process over a TUN device, or over DEVICE by AF_XDP (needs root); with :batches by io_uring, with own alone only while many packets come together [default: auto, the kernel's]", ..DRIVER },
-    Setting { name: "sources", value: "PREFIX", page: "own-stack", field: field!(off driver.sources, SOURCES),
+    Setting { name: "sources", value: "PREFIX", page: "paths", field: field!(off driver.sources, SOURCES),
         help: "Addresses that connections of --stack own come from; own:xdp needs it [default: a part of 198.18.0.0/16]", ..DRIVER },
-    Setting { name: "tcp", value: "TRAITS", page: "own-stack", field: field!(off driver.tcp, TCP_TRAITS),
+    Setting { name: "tcp", value: "TRAITS", page: "paths", field: field!(off driver.tcp, TCP_TRAITS),
         help: "How TCP of --stack own behaves where not as Linux does: ecn, keep-alive=15s, no-sack, no-timestamps, initial-window=4, receive-window=64k, ack-delay=0ms", ..DRIVER },
 ];
