@@ -24,7 +24,7 @@ pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
         if crate::signals::caught() > 0 {
             return Err(Failure {
                 code: Code::Interrupted,
-                text: "interrupted; nothing kept".into(),
+                text: "interrupted; nothing stored".into(),
             });
         }
         Ok(measured)
@@ -94,9 +94,9 @@ fn keep(found: &Calibration, wanted: &CalibrateArgs) -> Result<(), Failure> {
     let believed = found.doubts.is_empty();
     if !believed {
         let why = found.doubts.join("; ");
-        kept = format!("not to be believed: {why}\n");
+        kept = format!("Unreliable: {why}\n");
         if !wanted.no_save {
-            kept += "not kept: repeat it when nothing else runs here\n";
+            kept += "not stored: repeat it when nothing else runs here\n";
         }
     }
     match Calibration::path().filter(|_| !wanted.no_save && believed) {
@@ -155,8 +155,12 @@ fn punctual(rate: f64, run: &Measured) -> Punctuality {
 
 fn describe(load: &Load, calls: Option<u32>) -> String {
     match (load, calls) {
-        (Load::Closed { users, .. }, None) => format!("{users} users on open connections"),
-        (Load::Closed { users, .. }, Some(_)) => format!("{users} users, a connection per call"),
+        (Load::Closed { users, .. }, None) => {
+            format!("{} on open connections", record::words::counted(u64::from(*users), "user"))
+        }
+        (Load::Closed { users, .. }, Some(_)) => {
+            format!("{}, a connection per call", record::words::counted(u64::from(*users), "user"))
+        }
         (Load::Open { arrivals, .. }, _) => {
             format!("punctuality at {}", show::rate(arrivals.from.0))
         }

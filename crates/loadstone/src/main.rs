@@ -35,7 +35,7 @@ mod wall_clock;
 mod workload_command;
 
 use args::{Cli, Command, Disk, RunArgs, UsageError};
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use exit::{Code, Failure};
 use run::elsewhere::Elsewhere;
 use std::ffi::OsString;
@@ -48,7 +48,15 @@ fn main() -> ExitCode {
         return face::wear(&wanted);
     }
     let argv = args::spelt_out(std::env::args_os().collect());
-    let cli = match Cli::try_parse_from(&argv) {
+    if argv.len() == 1 {
+        eprint!("{}", args::FIRST_STEPS);
+        return Code::Usage.into();
+    }
+    if let Some(page) = args::topic_page(&argv) {
+        let printed = page.map_err(Failure::from).and_then(|page| print(page.as_bytes()));
+        return ended(printed).into();
+    }
+    let cli = match parsed(&argv) {
         Ok(cli) => cli,
         Err(error) => return tell_usage(&error, &argv),
     };
@@ -69,6 +77,18 @@ fn main() -> ExitCode {
     });
     let code = if signals::leaving() { Code::Interrupted } else { code };
     code.into()
+}
+
+fn parsed(argv: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = args::command_for(argv).try_get_matches_from(argv)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))
+}
+
+fn ended(done: Result<Code, Failure>) -> Code {
+    done.unwrap_or_else(|failure| {
+        say(&failure.text);
+        failure.code
+    })
 }
 
 fn dispatch(command: Command) -> Result<Code, Failure> {

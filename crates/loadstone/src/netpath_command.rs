@@ -72,7 +72,7 @@ fn run(args: &NetpathArgs) -> Result<u8, Failure> {
 fn before(spec: &PathSpec, path: &NetPath, far: FarEnd, own_loopback: bool) {
     if far == FarEnd::Here {
         let device = path.far_device();
-        crate::say(&format!("the network device {device} stands on this host until the end"));
+        crate::say(&format!("the network device {device} exists on this host until the end"));
     }
     if own_loopback {
         crate::say(&format!("for the program the server is at {}", path.server()));
@@ -112,7 +112,7 @@ fn start_server(command: &str, path: &NetPath) -> Result<Child, Failure> {
 /// Runs the program at the near end, to its exit code.
 fn attend(args: &NetpathArgs, path: &NetPath, post: &mut Post) -> Result<u8, Failure> {
     let Some((name, arguments)) = args.program.split_first() else {
-        return Err(Failure::usage("no program is given; write it behind --"));
+        return Err(Failure::usage("no program is given; write it after --"));
     };
     let mut command = Command::new(name);
     command.args(arguments);

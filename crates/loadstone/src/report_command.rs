@@ -150,11 +150,13 @@ fn one_picture(wanted: ShownResults, args: &ReportArgs) -> Result<ShownResults, 
         ShownResults::Ramps(ramps) => ramps.len(),
         ShownResults::Comparison(_) | ShownResults::Torture(_) | ShownResults::Check(_) => 1,
     };
-    if args.junit.is_some() && !matches!(wanted, ShownResults::Torture(_) | ShownResults::Check(_))
-    {
-        return Err(Failure::usage(
-            "--junit is for tortures and checks: other results have no cases",
-        ));
+    let has_cases = match &wanted {
+        ShownResults::Runs(runs) => runs.len() == 1,
+        ShownResults::Torture(_) | ShownResults::Check(_) => true,
+        ShownResults::Ramps(_) | ShownResults::Comparison(_) => false,
+    };
+    if args.junit.is_some() && !has_cases {
+        return Err(Failure::usage("--junit takes one run, torture or check; name only that one"));
     }
     if matches!(wanted, ShownResults::Check(_))
         && (args.html.is_some() || args.csv.is_some() || args.md.is_some())
@@ -318,7 +320,10 @@ impl ShownResults {
         match self {
             ShownResults::Torture(torture) => report::torture::junit(torture),
             ShownResults::Check(check) => report::check::junit(check),
-            _ => String::new(),
+            ShownResults::Runs(runs) => {
+                runs.first().map_or_else(String::new, |(_, run)| report::junit(run))
+            }
+            ShownResults::Ramps(_) | ShownResults::Comparison(_) => String::new(),
         }
     }
 }

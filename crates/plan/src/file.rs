@@ -1,8 +1,8 @@
 //! The plan file: a [`Plan`] as TOML and back.
 //!
 //! What is printed names every field; what is read may leave out what shall be as `run` has it.
-//! Quantities are texts in the options' own grammar (`"10s"`, `"2000/s"`, `"64k"`) or plain
-//! numbers, `false` means that there is no such limit or thing. The shapes here are the file's, not
+//! Quantities are texts in the options' own grammar (`"10s"`, `"2000/s"`, `"64k"`) or, except for times,
+//! plain numbers, `false` means that there is no such limit or thing. The shapes here are the file's, not
 //! the plan's, so that the plan can change without breaking files of [`VERSION`].
 
 mod keys;
@@ -16,7 +16,7 @@ mod write;
 pub(crate) use keys::TABLES;
 pub use read::{from_masked_toml, from_toml};
 pub(crate) use scalar::Scalar;
-pub use write::to_toml;
+pub use write::{to_brief_toml, to_toml};
 
 use crate::{AddressFamily, AddressOrder, Gaps, HttpVersion, Order, TlsVersions};
 

@@ -89,7 +89,7 @@ fn pieces(place: &str) -> Result<String, String> {
             return Err("between braces there is a name of letters, digits and _".to_owned());
         }
         if all && !rest.is_empty() {
-            return Err(format!("{{*{name}}} takes all that follows and stands at the end"));
+            return Err(format!("{{*{name}}} takes everything that follows and must be last"));
         }
         made.push_str(if all { ".*" } else { "[^/?&]+" });
     }

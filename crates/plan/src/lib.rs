@@ -24,7 +24,9 @@ mod urls;
 mod validate;
 pub mod verify;
 
-pub use file::{Secrets, VERSION, from_masked_toml, from_toml, is_secret_header, to_toml};
+pub use file::{
+    Secrets, VERSION, from_masked_toml, from_toml, is_secret_header, to_brief_toml, to_toml,
+};
 pub use model::*;
 pub use priority::Priority;
 pub use source::{FileSource, NoFiles};

@@ -52,7 +52,7 @@ impl FromStr for Priority {
                 Some(("i", "?1")) => incremental.replace(true).is_some(),
                 Some(("i", "?0")) => incremental.replace(false).is_some(),
                 None if part == "i" => incremental.replace(true).is_some(),
-                _ => return Err(bad(format!("{} is none of its parts", quoted(part)))),
+                _ => return Err(bad(format!("{} is not part of a priority", quoted(part)))),
             };
             if twice {
                 return Err(bad(format!("{} is there twice", quoted(part))));
@@ -88,16 +88,16 @@ mod tests {
     #[test]
     fn what_is_no_priority_is_named() {
         for (text, told) in [
-            ("", "\"\" is none of its parts"),
+            ("", "\"\" is not part of a priority"),
             ("u=8", "\"8\" is no urgency from 0 to 7"),
             ("u=", "\"\" is no urgency"),
             ("u=01", "\"01\" is no urgency"),
             ("u=+1", "\"+1\" is no urgency"),
             ("u=-1", "\"-1\" is no urgency"),
-            ("u=1,", "\"\" is none of its parts"),
+            ("u=1,", "\"\" is not part of a priority"),
             ("u=1, u=2", "\"u=2\" is there twice"),
             ("i, i=?0", "\"i=?0\" is there twice"),
-            ("high", "\"high\" is none of its parts"),
+            ("high", "\"high\" is not part of a priority"),
             ("u=1\r\nx: y", "is no urgency"),
         ] {
             let why = text.parse::<Priority>().unwrap_err();

@@ -91,7 +91,7 @@ pub(crate) fn parse_stack(text: &str) -> Result<StackChoice, ParseError> {
     match word.split_once('=') {
         Some(("own:xdp", device)) => parse_xdp(device, &bad).map(StackChoice::OwnXdp),
         _ if word == "own:xdp" => Err(bad("it has no =DEVICE")),
-        _ => Err(bad("there is none of this name")),
+        _ => Err(bad("no stack has this name")),
     }
 }
 
@@ -187,7 +187,7 @@ mod tests {
         .collect();
         assert_eq!(
             said,
-            "\"tun\" is no stack: there is none of this name\n\
+            "\"tun\" is no stack: no stack has this name\n\
              \"own:xdp\" is no stack: it has no =DEVICE\n\
              \"own:xdp=\" is no stack: \"\" is not the name of a network device\n\
              \"own:xdp=a-name-of-17-byte\" is no stack: \"a-name-of-17-byte\" is not the name of a network \
@@ -199,7 +199,7 @@ mod tests {
              \"own:xdp=eth0,mode=fast\" is no stack: \"mode=fast\" is not mode=native, mode=generic or \
              mode=auto\n\
              \"own:xdp=eth0,queue=3\" is no stack: \"queue=3\" is neither gateway=ADDRESS nor mode=MODE\n\
-             \"xdp=eth0\" is no stack: there is none of this name\n"
+             \"xdp=eth0\" is no stack: no stack has this name\n"
         );
     }
 }

@@ -52,6 +52,9 @@ pub fn parse_proxy(text: &str) -> Result<Url, ParseError> {
 
 fn read_url(text: &str) -> Result<Url, ParseError> {
     let bad = |why: &str| bad_url(text, why);
+    if let Some(what) = file_fault(text) {
+        return Err(ParseError(format!("{} is {what}", quoted(text))));
+    }
     if let Some(why) = letters_fault(text) {
         return Err(bad(why));
     }
@@ -71,7 +74,61 @@ fn read_url(text: &str) -> Result<Url, ParseError> {
         }
         None => Url::parse(&format!("http://{text}")),
     };
-    parsed.map_err(|error| bad(&error.to_string()))
+    parsed.map_err(|error| match bare_ipv6(text) {
+        Some(url) => bad(&format!("an IPv6 address needs brackets, as in {url}")),
+        None => bad(&error.to_string()),
+    })
+}
+
+/// What a text is that names a file and no host, by its ending, and what to do with such a file. No top-level
+/// domain has one of these endings.
+fn file_fault(text: &str) -> Option<&'static str> {
+    let local = ["./", "../", "/", "~/"].iter().any(|start| text.starts_with(start));
+    if text.contains("://") || (text.contains(['/', ':']) && !local) {
+        return None;
+    }
+    let (_, ending) = text.rsplit('/').next()?.rsplit_once('.')?;
+    Some(match ending.to_ascii_lowercase().as_str() {
+        "js" | "mjs" | "cjs" | "ts" => {
+            "a script in JavaScript, which is not run here (k6 runs them); write the load as a plan \
+             (.toml), or record it as a HAR file for loadstone workload import"
+        }
+        "har" => {
+            "a recording; make a plan of it with loadstone workload import FILE.har -o plan.toml"
+        }
+        "yaml" | "yml" | "json" => {
+            "not a URL; plans are TOML files (.toml), and an OpenAPI description or a HAR file becomes \
+             one by loadstone workload import FILE -o plan.toml"
+        }
+        "jmx" => {
+            "a test plan of JMeter, which is not read here; write the load as a plan (.toml), or record it \
+             as a HAR file for loadstone workload import"
+        }
+        "lua" => "a script; write --script FILE.lua and the URL of the server",
+        "log" => {
+            "a log; make a plan of it with loadstone workload import FILE.log URL -o plan.toml"
+        }
+        "txt" | "csv" => "not a URL; a list of URLs, one a line, is given as --urls FILE",
+        "toml" => "a plan; loadstone run, ramp, compare and check take plans",
+        _ => return None,
+    })
+}
+
+/// The URL that was meant, of one with an IPv6 address without brackets: `http://[::1]:8443/`.
+fn bare_ipv6(text: &str) -> Option<String> {
+    let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (host, after) = rest.split_at(end);
+    let is_address = |text: &str| text.parse::<std::net::Ipv6Addr>().is_ok();
+    if host.contains('[') || !host.contains("::") && host.matches(':').count() < 7 {
+        return None;
+    }
+    match host.rsplit_once(':') {
+        Some((address, port)) if is_address(address) && port.parse::<u16>().is_ok() => {
+            Some(format!("{scheme}://[{address}]:{port}{after}"))
+        }
+        _ => is_address(host).then(|| format!("{scheme}://[{host}]{after}")),
+    }
 }
 
 fn bad_url(text: &str, why: &str) -> ParseError {
@@ -153,9 +210,7 @@ fn parse_address(text: &str, base: Option<&Url>) -> Result<Url, ParseError> {
     let location = match (text.starts_with(['/', '?', '.']), base) {
         (false, _) => parse_url(text)?,
         (true, None) => {
-            return Err(bad(
-                "has no host; write it whole, or give a URL to start from beside --urls",
-            ));
+            return Err(bad("has no host; write it in full, or give a base URL with --urls"));
         }
         (true, Some(base)) => {
             if let Some(why) = letters_fault(text) {
@@ -217,7 +272,7 @@ fn letters_fault(text: &str) -> Option<&'static str> {
     if text.chars().any(char::is_control) {
         return Some("a control character is in it");
     }
-    text.contains(' ').then_some("a space is in it (%20 stands for one)")
+    text.contains(' ').then_some("a space is in it (write %20)")
 }
 
 fn take_apart(mut url: Url) -> Result<Location, String> {

@@ -97,7 +97,7 @@ fn check_folds(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         folds.len() > crate::fold::FOLDS_MAX,
         "--fold",
-        "--fold is given more than 100 times; {name} in a pattern stands for many URLs",
+        "--fold is given more than 100 times; {name} in a pattern matches many URLs",
     );
     problems.add_if(
         plan.journeys.is_some(),

@@ -114,6 +114,13 @@ pub struct FirstCall {
     pub alt_svc: Option<String>,
 }
 
+impl FirstCall {
+    /// Whether a request was sent, or could not be: not for a connection alone.
+    pub fn was_made(&self) -> bool {
+        self.status > 0 || self.failure.is_some()
+    }
+}
+
 /// One objective of `--slo` with its figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SloResult {
@@ -147,7 +154,7 @@ impl SloResult {
 /// The figure that an objective bounds, with its unit.
 pub(crate) fn figure_text(objective: &Objective, figure: f64) -> String {
     if figure.is_nan() {
-        return "nothing to take it from".to_owned();
+        return "no samples".to_owned();
     }
     match objective.metric {
         Metric::Response(_)

@@ -160,6 +160,8 @@ impl Server {
 /// What of a run says something of its server, in counts.
 struct Observed {
     done: u64,
+    /// Calls that were under way when the run was stopped.
+    abandoned: u64,
     succeeded: u64,
     /// Calls that failed by the server's fault.
     failed: u64,
@@ -194,6 +196,7 @@ impl Observed {
         errors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         Observed {
             done: total.counts.done(),
+            abandoned: total.counts.abandoned,
             succeeded: total.counts.succeeded,
             failed,
             statuses: wrong_statuses(run),
@@ -209,8 +212,14 @@ impl Observed {
     }
 
     fn share(&self) -> f64 {
+        ratio(self.failed as f64, self.called() as f64)
+    }
+
+    /// The calls that shares of failures are taken of, those of an interruption included, as in the
+    /// report's line of failures.
+    fn called(&self) -> u64 {
         // calls that died in the queue have failed and count as failures of the server's, too
-        ratio(self.failed as f64, self.done.max(self.failed) as f64)
+        (self.done + self.abandoned).max(self.failed)
     }
 
     fn conduct(&self, run: &Inputs<'_>) -> (Conduct, Option<f64>, String) {
@@ -308,7 +317,7 @@ impl Observed {
         format!(
             "{since}{} of {} ({})",
             show::share(self.share()),
-            crate::words::counted(self.done, "call"),
+            crate::words::counted(self.called(), "call"),
             parts.join(", ")
         )
     }

@@ -2,7 +2,9 @@
 
 mod plans;
 
-pub use plans::{conforming_rule, differing_from_defaults, priority, protocol, verified_against};
+pub use plan::to_brief_toml;
+
+pub use plans::{conforming_rule, priority, protocol, verified_against};
 
 use plan::scenario::ScenarioPlan;
 use plan::stages::{Stages, show_stages};
@@ -82,7 +84,10 @@ pub fn load(plan: &Plan) -> String {
         scenarios => {
             let names: Vec<&str> = scenarios.iter().map(|it| it.name.as_str()).collect();
             let names = printable(&names.join(", "), 100);
-            vec![format!("{} at once: {names}", counted(scenarios.len() as u64, "scenario"))]
+            match scenarios.len() {
+                1 => vec![format!("scenario {names}")],
+                count => vec![format!("{count} scenarios at once: {names}")],
+            }
         }
     };
     let stop = &plan.stop;

@@ -19,6 +19,26 @@ pub(crate) fn conduct(server: &ConductRecord) -> Block {
     })
 }
 
+/// The sentence of [`conduct`] alone.
+pub(crate) fn conduct_line(server: &ConductRecord) -> Block {
+    match conduct(server) {
+        Block::Notice(notice) => Block::Notice(Notice { example: None, ..notice }),
+        block => block,
+    }
+}
+
+/// The verdict's word with the ids of its causes: `INVALID: slip, drift`.
+pub(crate) fn verdict_line(verdict: &VerdictRecord) -> Block {
+    let causes: Vec<&str> = verdict.causes.iter().map(|cause| cause.id.id()).collect();
+    let word = verdict.state.id().to_owned();
+    let sentence = match causes[..] {
+        [] => word.clone(),
+        _ => format!("{word}: {}", causes.join(", ")),
+    };
+    let mood = mood(verdict.state);
+    Block::Notice(Notice { label: "Measurement", mood, word, sentence, ..Notice::default() })
+}
+
 /// Each cause of a verdict, with its advice.
 pub(crate) const ALL_CAUSES: (usize, usize) = (usize::MAX, usize::MAX);
 

@@ -80,7 +80,7 @@ fn summary(record: &CheckRecord) -> String {
     }
     said.push_str(&format!(", in {}", seconds(record.elapsed_s)));
     if let Some(why) = &record.unreachable {
-        said.push_str(&format!("; no connection could be made: {}", safe(why)));
+        said.push_str(&format!("; no connection: {}", safe(why)));
     }
     if record.interrupted {
         said.push_str("; interrupted before the end");

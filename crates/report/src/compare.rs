@@ -187,7 +187,7 @@ fn difference(one: &DifferenceRecord) -> Vec<TableCell> {
     let judged = match one.judgement {
         Judgement::Better => TableCell::new(CellLook::Met, "better"),
         Judgement::Worse => TableCell::new(CellLook::Missed, "worse"),
-        Judgement::NoneShown => TableCell::new(CellLook::Remark, "no difference shown"),
+        Judgement::NoneShown => TableCell::new(CellLook::Remark, "no significant difference"),
         Judgement::TooFew => TableCell::new(CellLook::Remark, "too few runs"),
     };
     vec![
@@ -255,7 +255,7 @@ fn forest(contrast: Contrast<'_>) -> Block {
     };
     let rows: Vec<ForestRow> = contrast.differences.iter().filter(known).map(row).collect();
     if rows.is_empty() {
-        return say(Voice::Plain, "No difference can be had.");
+        return say(Voice::Plain, "There are no differences.");
     }
     let letter = contrast.letter;
     Block::Forest(Forest {
@@ -281,7 +281,7 @@ fn power(told: &mut Document, report: &CompareRecord) {
             true => String::new(),
             false => format!(", {} to A", contrast.letter),
         };
-        let head = ["", "A to itself", "found 4 times in 5", "excluded beyond", "Cliff's delta"];
+        let head = ["", "A to itself", "found in 4 of 5 cases", "excluded beyond", "Cliff's delta"];
         let table = DataTable::new(head).with(rows);
         told.add(forms, [subheading(format!("What these runs can show{of}")), Block::Table(table)]);
     }
@@ -326,7 +326,7 @@ fn method(report: &CompareRecord, more: &str) -> String {
     };
     let resamples = show::count(u64::from(report.resamples));
     format!(
-        "p: how often labels drawn anew make any of these figures differ as much, {within}; intervals: \
+        "p: how often randomly reassigned labels make any of these figures differ as much, {within}; intervals: \
          bootstrap over {over}, {resamples} resamples. {more}pp: percentage points.{family}"
     )
 }
@@ -360,7 +360,10 @@ fn runs(told: &mut Document, report: &CompareRecord) {
     told.add(Forms::PAGE, [heading("Runs")]);
     if !report.order.is_empty() {
         let order = printable(&report.order.join(" "), 400);
-        told.add(Forms::PAGE, [say(Voice::Soft, format!("In turns, as drawn: {order}"))]);
+        told.add(
+            Forms::PAGE,
+            [say(Voice::Soft, format!("Order of the runs (drawn at random): {order}"))],
+        );
     }
     let mut columns: Vec<Column> = ["Side", "run"].map(Column::from).to_vec();
     columns.extend(RUN_FIGURES.iter().map(|(name, ..)| Column::from(*name)));

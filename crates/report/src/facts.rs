@@ -39,7 +39,7 @@ pub(crate) fn warm_up(report: &RunRecord) -> Option<String> {
     let counts = &report.warm_up;
     (counts.due > 0).then(|| {
         format!(
-            "{} due, {} of them failed, timed out or were dropped; kept apart",
+            "{} due, {} of them failed, timed out or were dropped; reported separately",
             counted(counts.due, "call"),
             show::count(counts.bad())
         )
@@ -333,7 +333,7 @@ pub(crate) fn client(report: &RunRecord) -> String {
         words::seconds(driver.cpu_system_s)
     ));
     if driver.spin_s > 0.0 {
-        parts.push(format!("of that {} spinning on purpose", words::seconds(driver.spin_s)));
+        parts.push(format!("including {} of busy-waiting", words::seconds(driver.spin_s)));
     }
     parts.extend(driver.cpu_per_call_s.map(|cpu| format!("{} per call", words::seconds(cpu))));
     if let Some(busiest) = driver.busy.iter().copied().reduce(f64::max) {

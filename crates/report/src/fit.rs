@@ -86,7 +86,7 @@ fn summary(record: &FitRecord) -> String {
     } else if record.properties.iter().any(|property| property.fits == Some(false)) {
         "no fit to"
     } else {
-        "nothing can be told about"
+        "nothing is known about"
     };
     let of = printable(&record.of, NAME_MAX);
     let broken = match record.broken {

@@ -50,7 +50,7 @@ fn moves(fleet: &FleetRecord) -> Vec<String> {
         let slots = format!("slots {}{more} of {}", numbers.join(", "), step.of);
         let what = format!("{} of the load ({slots}) of {from}", show::share(share));
         match &step.refused {
-            None => format!("{to} went on with {what} from {:.1} s on", step.at_s),
+            None => format!("{to} took over {what} at {:.1} s", step.at_s),
             Some(why) => format!("{to} did not take {what}: {}", words::printable(why, 120)),
         }
     };

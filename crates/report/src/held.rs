@@ -30,7 +30,7 @@ pub(crate) fn fact(held: &HeldRecord) -> String {
         );
     }
     if held.bytes > 0 {
-        text += &format!(", and sent {} unasked", show::bytes(held.bytes));
+        text += &format!(", and sent {} without a request", show::bytes(held.bytes));
     }
     text
 }

@@ -83,7 +83,7 @@ fn link(described: &str) -> String {
 /// How well it was emulated.
 pub fn emulation(path: &PathRecord) -> String {
     let mut text = format!(
-        "handed over late by {} (p50), {} (p99), {} (max); the emulation was busy for {}",
+        "delivered late by {} (p50), {} (p99), {} (max); the emulation was busy for {}",
         seconds(path.late_s.p50),
         seconds(path.late_s.p99),
         seconds(path.late_s.max),

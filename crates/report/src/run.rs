@@ -2,18 +2,20 @@
 
 pub(crate) mod charts;
 mod endings;
+mod junit;
 pub(crate) mod many;
 pub(crate) mod parts;
 mod screen;
 pub(crate) mod server;
 pub(crate) mod tables;
 
-use crate::blocks::{ALL_CAUSES, conduct, findings, headed, verdict};
+use crate::blocks::{ALL_CAUSES, conduct, conduct_line, findings, headed, verdict, verdict_line};
 use crate::page::text::Style;
 use crate::page::text::layout::Page;
 use crate::section::{Block, Document, Forms, Title, Voice, Words, heading, say, title};
 use crate::{RunRecord, RunTimes, facts, page, words};
 use charts::Along;
+pub use junit::junit;
 use record::run::SutRecord;
 
 const BRIEF: Forms = Forms::QUIET;
@@ -35,6 +37,10 @@ pub fn text(report: &RunRecord, style: Style) -> String {
         (true, _) => page::text::write(&mut lines, &brief(report, &all), BRIEF),
         (false, true) => page::text::write(&mut lines, &whole(report, &all, style), FULL),
         (false, false) => lines = screen::screen(lines, report, &all, style),
+    }
+    // on a terminal the first lines may have scrolled away
+    if style.columns > 0 && !style.quiet {
+        page::text::write(&mut lines, &closing(report), FULL);
     }
     page::text::finished(lines, style)
 }
@@ -68,9 +74,25 @@ pub fn markdown(report: &RunRecord) -> String {
     page::markdown::markdown(&told)
 }
 
+/// Rows of the histogram: more where the response times are spread wide.
+fn full_bars(all: &RunTimes) -> usize {
+    FULL_BARS.max(page::text::picture::rows_needed(&all.response))
+}
+
 /// The sentence on what was done.
 pub(crate) fn done_sentence(report: &RunRecord) -> String {
-    format!("{} · {}", report.load, words::protocol(report.plan.plan()))
+    let done = format!("{} · {}", report.load, words::protocol(report.plan.plan()));
+    match report.interrupted {
+        true => format!("{done}; interrupted after {}", words::seconds(report.duration_s)),
+        false => done,
+    }
+}
+
+/// Conduct and verdict once more, in a line each.
+fn closing(report: &RunRecord) -> Document {
+    let mut told = Document::default();
+    told.add(FULL, [Block::Gap, conduct_line(&report.server), verdict_line(&report.verdict)]);
+    told
 }
 
 /// Whether there is anything to tell but the verdict: more than a first call that met nobody.
@@ -87,6 +109,7 @@ fn brief(report: &RunRecord, all: &RunTimes) -> Document {
         told.add(BRIEF, parts::headline(report));
         tables::brief(&mut told, report, all);
         parts::objectives(&mut told, BRIEF, report);
+        tables::first_notes(&mut told, BRIEF, report);
     }
     told
 }
@@ -106,7 +129,7 @@ fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
     if style.percentiles {
         told.add(FULL, tables::spectrum(report, all));
     }
-    told.add(FULL, parts::histogram(&all.response, FULL_BARS));
+    told.add(FULL, parts::histogram(&all.response, full_bars(all)));
     parts::outcomes(&mut told, FULL, report);
     parts::failures(&mut told, FULL, report);
     tables::each_run(&mut told, FULL, report);
@@ -127,7 +150,7 @@ fn figures(told: &mut Document, report: &RunRecord, all: &RunTimes) {
     told.add(PAGE, [conduct(&report.server), verdict(&report.verdict, ALL_CAUSES)]);
     told.add(PAGE, [say(Voice::Answer, words::answer(report, all))]);
     told.add(PAGE, [parts::tiles(report, &all.response)]);
-    told.add(PAGE, parts::histogram(&all.response, FULL_BARS));
+    told.add(PAGE, parts::histogram(&all.response, full_bars(all)));
     parts::objectives(told, PAGE, report);
     told.add(PAGE, findings(&report.findings));
     let along = Along::of(report);

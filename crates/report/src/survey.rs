@@ -126,7 +126,7 @@ fn facts(server: &SurveyedServer) -> Vec<(&'static str, String)> {
     facts.push(("says", said.to_owned()));
     facts.push((
         "behaves as",
-        server.behaves.as_ref().map_or("nothing that is known here".to_owned(), |one| {
+        server.behaves.as_ref().map_or("unknown".to_owned(), |one| {
             format!("{}, {} of its fingerprint", one.software, show::share(one.share))
         }),
     ));

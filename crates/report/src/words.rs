@@ -29,7 +29,7 @@ pub(crate) fn first_call(report: &RunRecord) -> Option<String> {
     if let Some(failure) = &call.failure {
         let detail = printable(&failure.detail, 160);
         let said = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
-        parts.push(format!("{}: {}{said}", failure.class.id(), failure.class.explain()));
+        parts.push(format!("{}{said}", failure.class.explain()));
     }
     let told = parts.join(", ");
     Some(match call.failure.as_ref().and_then(|failure| failure.advice.as_ref()) {
@@ -84,14 +84,14 @@ pub(crate) fn measured(started_unix_s: f64, facts: &EnvironmentRecord) -> String
 fn lateness(times: &RunTimes, quantile: f64) -> String {
     let doubt = times.doubt.as_ref().filter(|doubt| doubt.shows(quantile));
     doubt.map_or(String::new(), |doubt| {
-        format!(" (client's lateness: at most {} of it)", show::duration(doubt.at(quantile)))
+        format!(" (of which client delay: {} at most)", show::duration(doubt.at(quantile)))
     })
 }
 
 /// The result in words, for somebody who reads one paragraph only.
 pub(crate) fn answer(report: &RunRecord, all: &RunTimes) -> String {
     if report.outcomes.due == 0 {
-        return "No call fell due, so nothing was measured.".to_owned();
+        return "No call was due, so nothing was measured.".to_owned();
     }
     let calls = counted(report.outcomes.due, "call");
     let failures = match report.failure_share {
@@ -99,7 +99,7 @@ pub(crate) fn answer(report: &RunRecord, all: &RunTimes) -> String {
         share => format!("{} failed, timed out or were dropped.", show::share(share)),
     };
     if all.response.is_empty() {
-        return format!("{calls} fell due and none succeeded. {failures}");
+        return format!("{calls} were due and none succeeded. {failures}");
     }
     let at = |quantile| show::duration(all.response.quantile(quantile));
     let mut times = format!("Half of the calls took at most {}", at(0.5));
@@ -110,19 +110,17 @@ pub(crate) fn answer(report: &RunRecord, all: &RunTimes) -> String {
     let goodput = show::rate(report.goodput_per_s);
     let goodput = goodput.trim_end_matches("/s");
     let caution = match report.verdict.state {
-        State::Invalid => "Counted, though not a description of the server: ",
+        State::Invalid => "Measured, but not representative of the server: ",
         State::Valid | State::Degraded => "",
     };
-    format!(
-        "{caution}{goodput} good responses a second. {times}, the slowest {slowest}. {failures}"
-    )
+    format!("{caution}{goodput} successful responses/s. {times}, the slowest {slowest}. {failures}")
 }
 
 /// What the state of the verdict means, in one sentence.
 pub(crate) fn state_meaning(state: State) -> &'static str {
     match state {
-        State::Valid => "The numbers mean what they say.",
-        State::Degraded => "The numbers stand, with the reservations named below.",
+        State::Valid => "The numbers are valid.",
+        State::Degraded => "The numbers are usable, with the reservations below.",
         State::Invalid => "The numbers do not describe the server.",
     }
 }

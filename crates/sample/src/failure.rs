@@ -93,6 +93,49 @@ classes! {
 }
 
 impl FailureClass {
+    /// In two or three words, for people: `connection refused`.
+    pub fn in_short(self) -> &'static str {
+        use FailureClass as Class;
+        match self {
+            Class::ClientTimeout => "timeout",
+            Class::ConnectTimeout => "connect timeout",
+            Class::FirstByteTimeout => "first-byte timeout",
+            Class::ProgressTimeout => "progress timeout",
+            Class::QueueTimeout => "timeout in the queue",
+            Class::SocketTimeout => "kernel timeout",
+            Class::Refused => "connection refused",
+            Class::Reset => "connection reset",
+            Class::Unreachable => "host unreachable",
+            Class::FdUnavailable => "no file descriptor",
+            Class::AddressUnavailable => "no local port",
+            Class::FileTableFull => "file table full",
+            Class::OtherIo => "system error",
+            Class::ClosedEarly => "closed before the response",
+            Class::Truncated => "response cut off",
+            Class::NotHttp => "not HTTP",
+            Class::BadFraming => "malformed response",
+            Class::Protocol => "protocol error",
+            Class::StreamReset => "stream reset",
+            Class::StreamRefused => "stream refused",
+            Class::Unasked => "unrequested bytes",
+            Class::Status => "unexpected status",
+            Class::Length => "unexpected length",
+            Class::Body => "unexpected body",
+            Class::Differs => "body differs",
+            Class::OtherTarget => "body of another target",
+            Class::Expectation => "unexpected field or time",
+            Class::Capture => "nothing to capture",
+            Class::Script => "script error",
+            Class::Encoding => "content not decodable",
+            Class::Redirects => "redirect error",
+            Class::Tls => "TLS error",
+            Class::Certificate => "certificate error",
+            Class::Proxy => "refused by the proxy",
+            Class::ConnectionLimit => "dropped: no free connection",
+            Class::WorkloadEnd => "request not possible",
+        }
+    }
+
     /// Whether a whole response came, and the class says what is wrong with it; calls of the other
     /// classes ended without one.
     pub fn is_of_response(self) -> bool {

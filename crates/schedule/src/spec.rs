@@ -74,7 +74,7 @@ impl ArrivalSpec {
         if let Some(at) = &self.at
             && !at.is_sorted()
         {
-            return Err("`at` falls; its instants must stand in order".to_owned());
+            return Err("`at` falls; its instants must be in order".to_owned());
         }
         if self.burst == 0 {
             return Err("`burst` is 0; a burst has at least one arrival".to_owned());

@@ -211,7 +211,10 @@ fn number(text: &str, min: u64, max: u64) -> Result<u64, Refusal> {
 
 /// `?3`, `?0.5`, `?500ms`: the seconds as typed, and their span.
 fn pause(query: &str, page: &str) -> Result<(String, Nanos), Refusal> {
-    let span = parse_duration(query).ok().filter(|span| *span <= SLEEP_MAX);
+    // a bare number counts seconds, as in the URLs of the norm site
+    let bare = query.parse::<f64>().is_ok();
+    let text = if bare { format!("{query}s") } else { query.to_owned() };
+    let span = parse_duration(&text).ok().filter(|span| *span <= SLEEP_MAX);
     let span = span.ok_or_else(|| {
         bad(format!("Say how many seconds to take, at most 3600, like {page}?3 or {page}?0.5.\n"))
     })?;

@@ -84,17 +84,19 @@ impl Objective {
         let at = whole.find(bounds).ok_or_else(|| bad("it has no <, <=, > or >="))?;
         let (name, rest) = whole.split_at(at);
         let (op, value) = Op::take(rest).ok_or_else(|| bad("a bound is <, <=, > or >="))?;
-        let metric = Metric::parse(name.trim())
-            .ok_or_else(|| bad(&format!("{} is not a metric ({METRICS})", quoted(name.trim()))))?;
+        let metric = Metric::parse(name.trim()).ok_or_else(|| match our_metric(name.trim()) {
+            Some(ours) => bad(&format!("{} is {ours} here", quoted(name.trim()))),
+            None => bad(&format!("{} is not a metric ({METRICS})", quoted(name.trim()))),
+        })?;
         let bound = metric.bound(value.trim()).map_err(|why| bad(&why))?;
         if let Some(of) = of {
             let per_part =
                 matches!(metric, Metric::Response(_) | Metric::ResponseMean | Metric::Failures);
             if of.is_empty() {
-                return Err(bad("no name stands before the colon"));
+                return Err(bad("there is no name before the colon"));
             }
             if !per_part {
-                return Err(bad("of a part there are times and failures only"));
+                return Err(bad("a part of a run has only times and failures"));
             }
         }
         let of = of.map(|name| Subject { name: name.to_owned(), rows: SubjectRows::Unknown });
@@ -183,6 +185,19 @@ pub fn parse_objectives(text: &str) -> Result<Vec<Objective>, ParseError> {
     }
 }
 
+/// The metric that other tools, such as k6, write in this way.
+fn our_metric(name: &str) -> Option<String> {
+    let quantile = name.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')'));
+    let ours = match name {
+        "avg" | "average" => "mean".to_owned(),
+        "med" => "median".to_owned(),
+        "rate" | "errors" | "error-rate" | "http_req_failed" => "failures".to_owned(),
+        "rps" | "http_reqs" => "throughput".to_owned(),
+        _ => format!("p{}", quantile?.trim()),
+    };
+    Metric::parse(&ours).map(|_| ours)
+}
+
 impl Metric {
     fn parse(name: &str) -> Option<Metric> {
         Some(match name {
@@ -240,7 +255,8 @@ fn share(value: &str) -> Result<f64, String> {
     };
     let share = share.ok_or_else(|| format!("{} is not a percentage", quoted(value)))?;
     if share > 1.0 {
-        return Err(format!("{} is more than all (a percentage ends in %)", quoted(value)));
+        let fix = if value.ends_with('%') { "" } else { "; a percentage ends in %" };
+        return Err(format!("{} is over 100 %{fix}", quoted(value)));
     }
     Ok(share)
 }

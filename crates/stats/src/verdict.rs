@@ -81,7 +81,7 @@ pub struct Cause {
     pub advice: String,
 }
 
-/// The state and its causes, the gravest first.
+/// The state and its causes: an interruption, then the gravest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
     pub state: State,
@@ -182,11 +182,15 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         fleet::agent_lost(evidence),
         fleet::clock(evidence),
         few_samples(evidence).filter(|_| !none_succeeded),
-        interrupted(evidence),
     ];
     let mut verdict = Verdict::default();
+    // a run that was cut short answers another question than its plan asks
+    if let Some(cause) = interrupted(evidence) {
+        verdict.state = State::Degraded;
+        verdict.causes.push(cause);
+    }
     if let Some((state, cause)) = tainted {
-        verdict.state = state;
+        verdict.state = verdict.state.max(state);
         verdict.causes.push(cause);
     }
     for (state, causes) in [(State::Invalid, &invalid[..]), (State::Degraded, &degraded[..])] {
@@ -307,7 +311,7 @@ fn undecided(objective: &Objective, ruling: &Ruling) -> Cause {
         id: CauseId::Slip,
         figure: ruling.figure - lowest,
         text: format!(
-            "{} is undecided: {} was measured, {} without the client's lateness",
+            "{} is undecided: {} measured, {} without client delay",
             objective.text,
             shown(ruling.figure),
             shown(lowest)
@@ -324,9 +328,9 @@ fn doubtful(evidence: &Evidence<'_>) -> Option<(String, f64)> {
     (late > SLIP_MAX && share > evidence.doubt_max).then(|| {
         let whole = evidence.measurement.total.response().quantile(0.99);
         let text = format!(
-            "of the p99 of {} up to {} is the client's own lateness: {} (at most {})",
-            show::duration(whole),
+            "up to {} of the {} p99 is client delay: {} (limit {})",
             show::duration(late),
+            show::duration(whole),
             show::share(share),
             show::share(evidence.doubt_max)
         );
@@ -337,7 +341,8 @@ fn doubtful(evidence: &Evidence<'_>) -> Option<(String, f64)> {
 /// Lateness above the bound that turns no objective: DEGRADED.
 fn lag(evidence: &Evidence<'_>) -> Option<Cause> {
     let (text, figure) = doubtful(evidence)?;
-    let advice = "The objectives are decided all the same; the other times are bounds.".to_owned();
+    let advice =
+        "The objectives are decided nevertheless; the other times are upper bounds.".to_owned();
     Some(Cause { id: CauseId::Lag, figure, text, advice })
 }
 
@@ -415,7 +420,7 @@ fn all_failed(evidence: &Evidence<'_>) -> Option<Cause> {
     // The most frequent class; of equals the one listed first.
     let worst = total.failures.iter().rev().max_by_key(|(_, count)| **count);
     let mostly = worst.map_or(String::new(), |(class, count)| {
-        format!("; {} times {}: {}", show::count(*count), class.id(), class.explain())
+        format!("; {} × {}", show::count(*count), class.in_short())
     });
     Some(Cause {
         id: CauseId::AllFailed,
@@ -539,11 +544,11 @@ fn interrupted(evidence: &Evidence<'_>) -> Option<Cause> {
     let (text, advice) = match &measurement.aborted {
         Some(rule) => (
             format!("ended after {after} by --abort-if {rule}"),
-            "The rule did what it is for: look at the failures before a longer run.",
+            "The rule ended the run as asked: look at the failures before a longer run.",
         ),
         None if measurement.interrupted => (
             format!("interrupted after {after}"),
-            "What is here was measured; what the plan asked for was not: let it run to its end.",
+            "The figures cover only the measured time: let it run to its end.",
         ),
         None => return None,
     };

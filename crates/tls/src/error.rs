@@ -119,9 +119,7 @@ pub(crate) fn session_error(error: &rustls::Error) -> TlsError {
 fn text(error: &rustls::Error) -> String {
     match error {
         bad if is_authority(bad) => {
-            "invalid peer certificate: it is that of an authority, self-signed perhaps, and no \
-             authority trusted here"
-                .to_owned()
+            "invalid peer certificate: self-signed or issued by an unknown CA".to_owned()
         }
         other => other.to_string(),
     }

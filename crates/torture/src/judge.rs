@@ -97,10 +97,7 @@ fn outcome(
     } else if holds(&exchange.also) {
         (ConversationOutcome::Alternative, String::new())
     } else if holds(&exchange.advise) {
-        (
-            ConversationOutcome::Advisory,
-            "permitted by no text, harmful to nobody we know of".to_owned(),
-        )
+        (ConversationOutcome::Advisory, "no standard permits it; no harm is known".to_owned())
     } else if holds(&exchange.unlearned) {
         (ConversationOutcome::Inconclusive, UNCOMPARED.to_owned())
     } else if let Some(lacking) = rightly_silent(talk) {
@@ -114,9 +111,9 @@ fn outcome(
             "everything was sent, nothing came back, and the connection stays open".into(),
         )
     } else if level == RequirementLevel::Must {
-        (ConversationOutcome::Fail, "the text demands otherwise".to_owned())
+        (ConversationOutcome::Fail, "the standard requires a different response".to_owned())
     } else {
-        (ConversationOutcome::Advisory, "the text recommends otherwise".to_owned())
+        (ConversationOutcome::Advisory, "the standard recommends a different response".to_owned())
     };
     match out_of_step(talk, plain) {
         Some(why) if found.0 != ConversationOutcome::Fail => (ConversationOutcome::Fail, why),

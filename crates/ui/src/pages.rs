@@ -177,7 +177,7 @@ fn figures(entry: &ListEntry) -> String {
         return match judgement {
             Judgement::Worse => "worse",
             Judgement::Better => "better",
-            Judgement::NoneShown => "no difference shown",
+            Judgement::NoneShown => "no significant difference",
             Judgement::TooFew => "too few runs",
         }
         .to_owned();

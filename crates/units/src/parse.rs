@@ -31,7 +31,8 @@ pub struct RateSpan {
 /// instant still fit into [`Nanos`].
 pub const DURATION_MAX: Nanos = Nanos::from_secs(100 * 365 * 86_400);
 
-/// `500us 20ms 10s 5m 2h 1d`, fractions (`0.5s`), sums (`1m30s`); a bare number is seconds.
+/// `500us 20ms 10s 5m 2h 1d`, fractions (`0.5s`), sums (`1m30s`). Only zero may have no unit: some
+/// tools mean seconds by a bare number and others milliseconds.
 /// Spaces between the parts are allowed, so that what [`crate::show::duration`] prints is read back.
 pub fn parse_duration(text: &str) -> Result<Nanos, ParseError> {
     let bad = |why: &str| {
@@ -49,6 +50,13 @@ pub fn parse_duration(text: &str) -> Result<Nanos, ParseError> {
         let (unit, next) = after.split_at(unit_len);
         if unit.is_empty() && (parts > 0 || !next.is_empty()) {
             return Err(bad("a number in it has no unit"));
+        }
+        if unit.is_empty() && !number.is_zero() {
+            let typed = text.trim();
+            return Err(ParseError(format!(
+                "{} has no unit: write {typed}ms or {typed}s (units {DURATION_UNITS})",
+                quoted(text)
+            )));
         }
         let unit_ns = duration_unit(unit)
             .ok_or_else(|| bad(&format!("{} is not a unit of time", quoted(unit))))?;
@@ -144,6 +152,7 @@ pub fn parse_count(text: &str) -> Result<u64, ParseError> {
 
 const COUNTS: &str = "500, 10k or 2M";
 const DURATIONS: &str = "500ms, 10s or 1m30s (units ns us ms s m h d)";
+const DURATION_UNITS: &str = "ns us ms s m h d";
 const RATES: &str = "2000/s, 2k/s or 120/m (units s m h d)";
 const SIZES: &str = "512, 64k or 1M (units k M G T)";
 

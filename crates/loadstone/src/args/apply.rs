@@ -38,7 +38,8 @@ impl CommonArgs {
         self.given.check_sources()?;
         self.given.check_versions()?;
         let base = Base::read(target, &self.given, files)?;
-        let outputs = self.output.outputs(base.name, self.given.has("percentiles"));
+        let mut outputs = self.output.outputs(base.name, self.given.has("percentiles"));
+        outputs.version_open = !self.given.has("http") && !base.from_file;
         outputs.check()?;
         let mut plan = base.plan;
         self.given.apply_workload(&mut plan, base.from_file)?;
@@ -58,6 +59,11 @@ impl CommonArgs {
         if let Err(problems) = plan::validate(&plan) {
             let error = UsageError::from(problems);
             return Err(if base.from_file { error.within(&outputs.name) } else { error });
+        }
+        if outputs.junit.is_some() && plan.measure.slo.is_empty() {
+            return Err(UsageError::new(
+                "--junit writes a test case per objective, and there is none; add --slo 'p99<200ms'",
+            ));
         }
         Ok((plan, outputs))
     }
@@ -417,7 +423,7 @@ impl GivenOptions {
         let of_http2 = HTTP2_OPTIONS.iter().find(|option| self.has(option));
         if let Some(option) = of_http2.filter(|_| version == HttpVersion::Http3) {
             return Err(UsageError::new(format!(
-                "--{option} is an option of HTTP/2, and HTTP/3 has nothing like it here; drop it"
+                "--{option} is an option of HTTP/2, and HTTP/3 has no such option; drop it"
             )));
         }
         if speaks && self.has("pipeline") {
@@ -458,6 +464,7 @@ impl OutputArgs {
             csv: self.csv,
             hdr: self.hdr,
             html: self.html,
+            junit: self.junit,
             log: self.log,
             quiet: self.quiet,
             full: self.full,
@@ -467,6 +474,7 @@ impl OutputArgs {
             sut: self.sut,
             percentiles,
             print_plan: self.print_plan,
+            version_open: false,
             store: self.store.store,
         }
     }

@@ -29,6 +29,7 @@ use units::Nanos;
     mut_arg("duration", |arg| arg.visible_alias("hold").help("Duration of a run [default: 10s]")),
     mut_arg("repeat", |arg| arg.hide(true)),
     mut_arg("hdr", |arg| arg.hide(true)),
+    mut_arg("junit", |arg| arg.hide(true)),
     mut_arg("log", |arg| arg.hide(true)),
     mut_arg("live", |arg| arg.hide(true)),
     mut_arg("full", |arg| arg.hide(true)),
@@ -174,6 +175,7 @@ impl CompareArgs {
                 self.common.given.stdin_readers() > 0,
                 "standard input can be read for one target only; give a file",
             ),
+            (output.junit.is_some(), "--junit is for single runs; here the exit code decides"),
             (output.hdr.is_some(), "--hdr is for single runs; give --json, which has every run"),
             (
                 output.log.is_some(),

@@ -16,10 +16,61 @@ pub(crate) fn hint(error: &clap::Error, argv: &[OsString]) -> Option<String> {
         argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let (command, words) = words.split_first()?;
     let words = words.split(|word| word == "--").next().unwrap_or_default();
-    one_hyphen(command, words)
+    misspelt(command, error)
+        .or_else(|| one_hyphen(command, words))
         .or_else(|| unknown(command, error))
         .or_else(|| own_letter(command, error, words))
         .or_else(|| Some(value_apart(command, words).filter(|_| is_surplus(error))?.1))
+        .or_else(|| several_urls(command, error))
+}
+
+/// A command that is not one, with those that are spelled nearly so.
+fn misspelt(typed: &str, error: &clap::Error) -> Option<String> {
+    let word = error.get(ContextKind::InvalidSubcommand);
+    let is_first = matches!(word, Some(ContextValue::String(word)) if word == typed);
+    if error.kind() != ErrorKind::InvalidSubcommand || !is_first {
+        return None;
+    }
+    let cli = Cli::command();
+    let names = cli.get_subcommands().map(clap::Command::get_name);
+    let near = names.map(|name| (edits(typed, name), name)).min().filter(|(far, _)| *far <= 2);
+    let what = format!("{} is not a command", units::quoted(typed));
+    Some(match near {
+        Some((_, name)) => format!("{what}; did you mean {name}?"),
+        None => format!("{what}; loadstone --help lists the commands"),
+    })
+}
+
+/// Letters to insert, delete, replace or swap with their neighbor to make one word of the other.
+fn edits(one: &str, other: &str) -> usize {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];
+    for (i, a) in one.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, b) in other.iter().enumerate() {
+            let mut least =
+                (rows[i][j + 1] + 1).min(row[j] + 1).min(rows[i][j] + usize::from(a != b));
+            if i > 0 && j > 0 && one[i - 1] == *b && *a == other[j - 1] {
+                least = least.min(rows[i - 1][j - 1] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[one.len()][other.len()]
+}
+
+/// A second URL, where one is taken.
+fn several_urls(command: &str, error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+    if !is_surplus(error) || !takes(command, "--urls") {
+        return None;
+    }
+    Some(format!(
+        "{command} takes one URL, and {} is another one: to compare servers use loadstone compare URL \
+         URL; to call several URLs in one run write them into a file, one a line, and give --urls FILE",
+        units::quoted(word)
+    ))
 }
 
 /// What to say of a command line of which `said` was said: that a word in it was meant as an option's value.
@@ -54,7 +105,7 @@ fn value_apart(command: &str, words: &[String]) -> Option<(String, String)> {
         !two[1].starts_with('-') && !two[1].contains("://") && apart(&two[0]).is_some()
     })?;
     let (option, word) = (&two[0], &two[1]);
-    let hint = format!("{option} takes its value behind an equals sign: write {option}={word}");
+    let hint = format!("{option} takes its value after an equals sign: write {option}={word}");
     Some((word.clone(), hint))
 }
 
@@ -107,7 +158,13 @@ fn told(command: &str, typed: &str, row: &Foreign) -> Option<String> {
     let mut named = row.ours.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
     let known = named.all(|word| word == "--" || !word.starts_with("--") || takes(command, word));
     let whose = row.whose;
-    (measures && known).then(|| format!("{typed} is an option of {whose}; here it is {}", row.ours))
+    (measures && known).then(|| match row.ours.strip_prefix("nothing: ") {
+        Some(why) => format!("{typed} is not needed: {why} ({typed} is an option of {whose})"),
+        None => {
+            let ours = row.ours;
+            format!("{typed} is not an option here: use {ours} ({typed} is an option of {whose})")
+        }
+    })
 }
 
 /// Whether the command has the option.

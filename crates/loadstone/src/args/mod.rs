@@ -10,6 +10,7 @@ mod fleet;
 mod foreign;
 #[cfg(test)]
 mod guide;
+mod help;
 mod netpath;
 mod options;
 #[cfg(test)]
@@ -48,6 +49,7 @@ pub(crate) use fleet::{
     FleetOperatorArgs, FleetTask, FleetWatchArgs, HostBudget, OnLoss,
 };
 pub(crate) use foreign::{hint, meant_as_value};
+pub(crate) use help::{FIRST_STEPS, command_for, topic_page};
 pub(crate) use netpath::{NetpathArgs, NetpathCommand};
 pub(crate) use options::trust;
 pub(crate) use outputs::Outputs;
@@ -87,7 +89,6 @@ use clap::{Parser, Subcommand};
     version,
     long_version = LONG_VERSION,
     max_term_width = 80,
-    arg_required_else_help = true,
     after_help = EXAMPLES,
     disable_help_subcommand = true
 )]

@@ -98,9 +98,8 @@ fn bare_argument(row: &'static Setting) -> Arg {
         None => arg,
     };
     arg.value_name(row.value)
-        .allow_negative_numbers(
-            row.bounds.iter().any(|bound| bound.least.is_finite() && bound.least < 0.0),
-        )
+        // the grammar says what is wrong with one
+        .allow_negative_numbers(true)
         .action(if row.is_repeated() { ArgAction::Append } else { ArgAction::Set })
         .value_hint(if row.is_file { ValueHint::AnyPath } else { ValueHint::Unknown })
         .hide_possible_values(row.value.contains('|'))

@@ -43,6 +43,8 @@ pub(crate) struct Outputs {
     pub(crate) csv: Option<PathBuf>,
     pub(crate) hdr: Option<PathBuf>,
     pub(crate) html: Option<PathBuf>,
+    /// A test case per objective.
+    pub(crate) junit: Option<PathBuf>,
     /// A line per call.
     pub(crate) log: Option<PathBuf>,
     /// Verdict and headline only.
@@ -54,13 +56,14 @@ pub(crate) struct Outputs {
     pub(crate) otlp: Option<metrics::Collector>,
     /// The server whose own resources are watched.
     pub(crate) sut: Option<crate::sut::Who>,
-    /// The machines that carry it out in place of this one.
     /// The table of quantiles, in full.
     pub(crate) percentiles: bool,
     /// Everything in text, and not one screen of it.
     pub(crate) full: bool,
     /// Print the plan that the options make, and do nothing else.
     pub(crate) print_plan: bool,
+    /// Neither an option nor a plan file names the version of HTTP.
+    pub(crate) version_open: bool,
     /// Where the result is kept; `None` where no option says it.
     pub(crate) store: Option<StorePlace>,
 }
@@ -73,6 +76,7 @@ impl Outputs {
             ("--csv", self.csv.as_ref()),
             ("--hdr", self.hdr.as_ref()),
             ("--html", self.html.as_ref()),
+            ("--junit", self.junit.as_ref()),
             ("--log", self.log.as_ref()),
         ])
     }

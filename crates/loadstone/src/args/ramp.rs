@@ -30,6 +30,7 @@ use units::Nanos;
     mut_arg("bytes-max", |arg| arg.hide(true)),
     mut_arg("once", |arg| arg.hide(true)),
     mut_arg("hdr", |arg| arg.hide(true)),
+    mut_arg("junit", |arg| arg.hide(true)),
     mut_arg("log", |arg| arg.hide(true)),
     mut_arg("full", |arg| arg.hide(true)),
     after_help = "\
@@ -156,7 +157,7 @@ impl RampArgs {
             let label = label.unwrap_or_else(|| results.name.clone());
             if targets.iter().any(|known: &RampTarget| known.label == label) {
                 return Err(UsageError::new(format!(
-                    "two targets are called {label}; give each a label of its own: LABEL=URL"
+                    "two targets are called {label}; give each its own label: LABEL=URL"
                 )));
             }
             targets.push(RampTarget { label, name: results.name.clone(), plan, course, vary });
@@ -188,6 +189,7 @@ impl RampArgs {
             (given.has("once"), "--once: the steps of a ramp end by time; leave it out"),
             (output.hdr.is_some(), "--hdr is for single runs; give --json, which has every step"),
             (output.full, "--full: the text of a ramp is whole as it is"),
+            (output.junit.is_some(), "--junit is for single runs; a ramp writes --json and --csv"),
             (output.log.is_some(), "--log is for single runs; a ramp writes --json and --csv"),
             (many && reads, "standard input can be read for one target only; give a file"),
             (

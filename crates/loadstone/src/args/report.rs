@@ -39,7 +39,7 @@ pub(crate) struct ReportArgs {
     /// Write Markdown for a pull request; - is standard output
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) md: Option<Sink>,
-    /// Write the cases of a torture, or the steps of a check, as JUnit XML
+    /// Write the objectives of a run, the cases of a torture or the steps of a check as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
     /// Print a run of a closed load, or the steps of a ramp over users, with the figures of WebStone or

@@ -16,8 +16,9 @@ use std::path::PathBuf;
 #[command(
     override_usage = "loadstone run [OPTIONS] URL|PLAN.toml\n       loadstone run [OPTIONS] --urls FILE [BASE-URL]\n       loadstone run [OPTIONS] --script FILE URL [-- ARGUMENT...]",
     after_help = "\
-Quantities: times 500ms 10s 1m30s, rates 2000/s 120/m, sizes 64k 1M. The long
-help (--help) has all options."
+Quantities: times 500ms 10s 1m30s, rates 2000/s 120/m, sizes 64k 1M.
+All options: --help. By topic: --help=TOPIC, with load, request, pass, login,
+timeouts, connections, tls, http2, http3, paths, net, measuring or output."
 )]
 pub(crate) struct RunArgs {
     /// http(s)://host/path, host[:port][/path], or a plan file ending in .toml
@@ -49,8 +50,11 @@ pub(super) struct OutputArgs {
     /// Write the report as an HTML page
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
-    /// Write the time series as CSV
+    /// Write the objectives (--slo) as JUnit XML, a test case for each
     #[arg(long, value_name = "FILE")]
+    pub(super) junit: Option<PathBuf>,
+    /// Write the time series as CSV
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(super) csv: Option<PathBuf>,
     /// Write the histograms as an HdrHistogram log
     #[arg(long, value_name = "FILE", hide_short_help = true)]
@@ -79,7 +83,7 @@ pub(super) struct OutputArgs {
     #[arg(long, value_name = "PID|URL", value_parser = crate::sut::parse, hide_short_help = true)]
     pub(super) sut: Option<crate::sut::Who>,
     /// Print the resulting plan and exit without running it
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) print_plan: bool,
     #[command(flatten)]
     pub(super) store: super::StoreArgs,

@@ -10,7 +10,8 @@ pub(crate) fn spelt_out(mut argv: Vec<OsString>) -> Vec<OsString> {
     if first == "help" {
         argv.remove(1);
         argv.push("--help".into());
-    } else if !is_command(first) && argv[1..].iter().any(|word| is_url(word)) {
+    } else if !is_misspelt(first) && !is_command(first) && argv[1..].iter().any(|word| is_url(word))
+    {
         argv.insert(1, "run".into());
     }
     argv
@@ -18,6 +19,13 @@ pub(crate) fn spelt_out(mut argv: Vec<OsString>) -> Vec<OsString> {
 
 fn is_command(word: &OsStr) -> bool {
     Cli::command().get_subcommands().any(|command| word == command.get_name())
+}
+
+/// A plain word in front is a command, known or not.
+fn is_misspelt(word: &OsStr) -> bool {
+    let text = word.to_string_lossy();
+    !text.is_empty()
+        && text.chars().all(|c| c.is_ascii_alphabetic() || c == '-' && !text.starts_with('-'))
 }
 
 /// `http://…`, as nobody would write anything else; a bare host may be a misspelt command.
@@ -41,6 +49,8 @@ mod tests {
             ("loadstone -c 5 https://h/ -d 1s", "loadstone run -c 5 https://h/ -d 1s"),
             ("loadstone ramp http://h/", "loadstone ramp http://h/"),
             ("loadstone rum", "loadstone rum"),
+            ("loadstone rnu http://h/", "loadstone rnu http://h/"),
+            ("loadstone plan.toml http://h/", "loadstone run plan.toml http://h/"),
             ("loadstone --version", "loadstone --version"),
         ] {
             let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();

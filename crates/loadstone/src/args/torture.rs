@@ -32,8 +32,9 @@ Examples:
   loadstone torture --only S-30,S-34 --post /upload http://localhost:8080/
   loadstone torture explain S-07
 
-Exit codes: 0 nothing bad; 1 findings; 2 usage, or refused; 3 nothing was
-tested; 4 the server was lost; 5 a result was not written; 130 interrupted."
+Exit codes: 0 no finding of the severity of --fail-on (high) or above; 1 such a
+finding that is not waived; 2 usage, or refused; 3 nothing was tested; 4 the
+server was lost; 5 a result was not written; 130 interrupted."
 )]
 pub(crate) struct TortureArgs {
     #[command(subcommand)]

@@ -70,9 +70,9 @@ impl Vary {
             (None, None) if axis == Axis::LinkRate => Staircase::Factor(2.0),
             (None, None) => Staircase::Step((to - from) / STEPS_DEFAULT),
         };
-        let levels = staircase.levels(from, to, false).ok_or_else(|| {
-            wrong("--step or --factor leads nowhere, or to more than 1,000 steps")
-        })?;
+        let levels = staircase
+            .levels(from, to, false)
+            .ok_or_else(|| wrong("--step or --factor makes no step, or more than 1,000"))?;
         let vary = Vary { axis, levels, base: base.cloned() };
         for level in &vary.levels {
             vary.at(*level)?;
@@ -104,11 +104,7 @@ impl Vary {
 fn figure(axis: Axis, text: &str) -> Result<f64, String> {
     match axis {
         Axis::Loss => stats::parse_share(text).map_err(|error| error.0).and_then(|share| {
-            if share < 1.0 {
-                Ok(share)
-            } else {
-                Err("what loses everything is not a path".to_owned())
-            }
+            if share < 1.0 { Ok(share) } else { Err("a path must deliver some packets".to_owned()) }
         }),
         Axis::LinkRate => {
             let bits = rules::parse_bits(text).map_err(|error| error.0)?;
@@ -164,7 +160,7 @@ mod tests {
             ("lost=0..1%", "\"lost\" is not a property that can be varied"),
             ("loss=5%", "it has no two ends"),
             ("loss=5..1%", "it does not go up"),
-            ("loss=0..100%", "what loses everything is not a path"),
+            ("loss=0..100%", "a path must deliver some packets"),
             ("rtt=0..2h", "a round trip takes 60s at most"),
             ("rate=1bps..1M", "a link has from 1k"),
             ("rtt=a..b", "\"a\" is not a duration"),

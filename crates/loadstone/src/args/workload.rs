@@ -256,7 +256,7 @@ impl SequenceArgs {
     pub(crate) fn options(&self) -> Result<SequenceOptions, UsageError> {
         let refuse = |text: &str| Err(UsageError::new(text.to_owned()));
         if self.format() == Format::Plan && self.base.is_none() {
-            return refuse("a plan needs a server: give BASE-URL behind the name");
+            return refuse("a plan needs a server: give BASE-URL after the name");
         }
         let off_times =
             self.off_times || (self.preset.off_times && self.format != Some(Format::Urls));
@@ -397,7 +397,7 @@ impl ImportArgs {
             }
         }
         if from == ImportFrom::Log && self.base.is_none() {
-            let text = "an access log does not say which server it is of; give its URL behind the \
+            let text = "an access log does not say which server it is of; give its URL after the \
                         file, such as http://localhost:8080/";
             return Err(UsageError::new(text));
         }

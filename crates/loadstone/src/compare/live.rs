@@ -12,7 +12,7 @@ use record::compare::{Comparison, LETTERS, assemble};
 use record::run::RunRecord;
 use stats::curve::Axis;
 use store::{Beginning, ResultKind};
-use units::{Purpose, Seed, Stream};
+use units::{Purpose, Seed, Stream, show};
 
 /// Why a comparison ended before its last block.
 enum Ended {
@@ -145,6 +145,14 @@ fn drawn(sides: usize, draws: &mut Stream) -> Vec<usize> {
     [order, back].concat()
 }
 
+/// How long all runs still take, after `runs` runs of a block; empty if no time ends them.
+fn time_to_go(task: &LiveTask, block: u32, runs: usize) -> String {
+    let of_block = 2 * task.sides.len() as u64;
+    let left = u64::from(task.blocks - block) * of_block - runs as u64;
+    let span = task.sides[0].plan.stop.duration;
+    span.map_or_else(String::new, |span| format!(" · {} in all", show::duration(span * left)))
+}
+
 /// A block that is broken off is left out: half of one would favour a side.
 fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Result<Blocks, Failure> {
     let mut blocks = Blocks { runs: vec![Vec::new(); sides.len()], ..Blocks::default() };
@@ -165,7 +173,12 @@ fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Resul
             // all get the same arrivals and draws, each block its own
             let nth = u64::from(block) * 2 + runs[side].len() as u64;
             let change = Change { seed: Some(seed.wrapping_add(nth)), ..Change::default() };
-            let heading = format!("block {} of {} · {name}", block + 1, task.blocks);
+            let heading = format!(
+                "block {} of {} · {name}{}",
+                block + 1,
+                task.blocks,
+                time_to_go(task, block, runs.iter().map(Vec::len).sum())
+            );
             let run = match sides[side].run(&change, &heading)? {
                 TrialEnd::Run(run) => RunRecord::of(&run),
                 TrialEnd::Died(why) => {

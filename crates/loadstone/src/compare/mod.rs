@@ -35,6 +35,7 @@ fn finish(report: &CompareRecord, outputs: &Outputs) -> Result<Code, Failure> {
         json: &|| report::compare::json(report),
         csv: &|| report::compare::csv(report),
         hdr: None,
+        junit: None,
         html: Some(&|| report::compare::html(report)),
         text: &|| report::compare::text(report, style),
     };

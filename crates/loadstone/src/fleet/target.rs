@@ -49,8 +49,7 @@ fn wanted(args: &FleetWatchArgs) -> Result<(Who, Vec<SocketAddr>), Failure> {
     match args.pid.or_else(listener) {
         Some(pid) => Ok((Who::Process(pid), addresses)),
         None => Err(Failure::usage(format!(
-            "nobody on this machine is seen to listen on {}: name the process with --pid (another \
-             user's is seen by root only)",
+            "no process on this machine is seen to listen on {}: name it with --pid (only root sees those of other users)",
             args.listen.map_or_else(String::new, |address| address.to_string())
         ))),
     }

@@ -180,6 +180,7 @@ fn write(report: &RampRecord, task: &RampTask) -> Result<(), Failure> {
             json: &|| report::ramp::json(report),
             csv: &|| report::ramp::csv(report),
             hdr: None,
+            junit: None,
             html: Some(&|| report::ramp::html(report)),
             text: &|| report::ramp::text(report, style),
         },

@@ -61,6 +61,34 @@ pub(crate) fn make(
     }
 }
 
+/// Opens a connection to an endpoint without a request on it. The endpoint's addresses are then the one
+/// that took the connection.
+pub(crate) fn connect(
+    plan: &Plan,
+    endpoint: &mut Endpoint,
+    tls: Option<&tls::Client>,
+    own: Option<&Arc<OwnNetwork>>,
+) -> Found {
+    let start = reactor::monotonic();
+    let (heard, contact) = exchange(plan, endpoint, tls, own, Message::Handshake);
+    let took = contact.at.unwrap_or_else(reactor::monotonic) - start;
+    let trouble = heard.result.err().or_else(|| without_http2(plan, contact.agreed.as_deref()));
+    let unreachable = trouble.is_some();
+    let call = trouble.map(|trouble| failed(plan, trouble, &contact, endpoint));
+    let call = FirstCall { took, ..call.unwrap_or_default() };
+    Found { call, unreachable, location: None, streams_max: None }
+}
+
+/// What is wrong with a TLS connection for HTTP/2 on which the server agreed on another protocol.
+fn without_http2(plan: &Plan, agreed: Option<&str>) -> Option<Trouble> {
+    let agreed = agreed.filter(|name| *name != http2::ALPN)?;
+    (plan.request.version == HttpVersion::Http2).then(|| {
+        let chosen = if agreed.is_empty() { "no protocol" } else { agreed };
+        let text = format!("the server chose {chosen} where HTTP/2 (ALPN h2) was offered");
+        Trouble::new(FailureClass::Tls, text)
+    })
+}
+
 /// One call, and the head of a response that asks for a login.
 fn once(
     plan: &Plan,
@@ -103,6 +131,12 @@ fn failed(plan: &Plan, trouble: Trouble, contact: &Contact, endpoint: &Endpoint)
         Some(peer) => named(class, text, &peer.to_string()),
         None => text,
     };
+    let refused = matches!(class, FailureClass::Refused | FailureClass::Unreachable);
+    if refused && plan.connection.proxy.is_some() {
+        let text = format!("the proxy cannot be reached: {text}");
+        let way_out = Some("Start the proxy, or correct --proxy.".to_owned());
+        return FirstCall { failure: Some((class, text)), way_out, ..FirstCall::default() };
+    }
     let failure = Some((class, text));
     FirstCall { failure, way_out: way_out.map(str::to_owned), ..FirstCall::default() }
 }

@@ -43,7 +43,7 @@ impl Live {
 
     /// With this text before each line: `step 7 of 20  `.
     pub(crate) fn headed(mut self, heading: String) -> Live {
-        self.heading = heading;
+        self.heading = format!("{}  ", heading.trim_end());
         self
     }
 

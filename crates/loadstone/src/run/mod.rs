@@ -131,6 +131,9 @@ pub(crate) fn run(
     prepared.sut.clone_from(&outputs.sut);
     prepared.hand_to(fleet);
     let quiet = outputs.quiet;
+    if outputs.version_open && !quiet && !found.unreachable && fleet.is_none() {
+        prepared.notes.extend(negotiate::unused_http2(&prepared));
+    }
     if !quiet {
         prepared.told().for_each(crate::say);
     }
@@ -296,8 +299,10 @@ fn call_first(prepared: &mut Prepared) -> Result<Found, Failure> {
     let setup = engine::Setup::new(plan.clone(), prepared.endpoints.clone(), 1, Nanos::ZERO)
         .map_err(|error| Failure::usage(error.to_string()))?;
     let mut template = setup.targets.template(0).clone();
-    // a step that changes something is nobody's to make before the run
-    if let Some(journeys) = plan.journeys.as_ref().filter(|_| &*template.method != "GET") {
+    // never send a non-GET step before the run
+    let journeys = plan.journeys.as_ref().filter(|_| &*template.method != "GET");
+    let over_quic = plan.request.version == HttpVersion::Http3;
+    if let Some(journeys) = journeys.filter(|_| over_quic) {
         let row = template.endpoint;
         let absolute = setup.endpoints[row as usize].absolute;
         let base = first_call::request_for(plan, &journeys.base, row, absolute);
@@ -307,7 +312,10 @@ fn call_first(prepared: &mut Prepared) -> Result<Found, Failure> {
     let endpoint = &mut prepared.endpoints[template.endpoint as usize];
     let tls = prepared.tls.as_ref();
     let (route, own) = (prepared.route.as_deref(), prepared.own.as_ref());
-    path::through(route, || first_call::make(plan, endpoint, tls, own, template))
+    path::through(route, || match journeys {
+        Some(_) if !over_quic => first_call::connect(plan, endpoint, tls, own),
+        _ => first_call::make(plan, endpoint, tls, own, template),
+    })
 }
 
 /// The runs of a plan, and why there are fewer of them than it says: a fleet may not begin the next one.

@@ -7,6 +7,7 @@ use super::prepare::{self, Prepared};
 use super::settled::Spoken;
 use crate::exit::Failure;
 use plan::{HttpVersion, Plan, TlsPlan};
+use std::sync::Arc;
 
 /// What is offered where the plan names nothing else.
 const OFFERED: [&str; 2] = [http2::ALPN, HTTP1];
@@ -77,6 +78,30 @@ pub(crate) fn settle(prepared: &mut Prepared) -> Result<Option<Choice>, Failure>
         prepare::renew_tls(prepared).map_err(Failure::from_run)?;
     }
     Ok(Some(Choice { offered, chosen, unreached: silent > 0 && asked.is_empty() }))
+}
+
+/// A note for a run over HTTP/1.1 by default: that its server offers HTTP/2 as well. This takes a TLS
+/// handshake without a request.
+pub(crate) fn unused_http2(prepared: &Prepared) -> Option<String> {
+    let plan = &prepared.plan;
+    let by_default = plan.tls.alpn == TlsPlan::default().alpn;
+    let version = plan.request.version;
+    if version != HttpVersion::Http11 || !by_default || prepared.route.is_some() {
+        return None;
+    }
+    let mut asking = prepared.clone();
+    let mut plan = (**plan).clone();
+    plan.request.version = HttpVersion::Auto;
+    asking.plan = Arc::new(plan);
+    let endpoint = asking.endpoints.iter_mut().find(|endpoint| endpoint.tls_name.is_some())?;
+    let mut endpoint = endpoint.clone();
+    prepare::renew_tls(&mut asking).ok()?;
+    let (tls, own) = (asking.tls.as_ref(), asking.own.as_ref());
+    let chosen = first_call::preference(&asking.plan, &mut endpoint, tls, own)??;
+    (chosen == http2::ALPN).then(|| {
+        "HTTP/1.1 is used; the server also offers HTTP/2 (h2): add --http 2 to measure that"
+            .to_owned()
+    })
 }
 
 impl Choice {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// Checks, before anything is sent, that every result can be written.
 pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
-    let others = [&outputs.csv, &outputs.hdr, &outputs.html, &outputs.log];
+    let others = [&outputs.csv, &outputs.hdr, &outputs.html, &outputs.junit, &outputs.log];
     files::check_results(outputs.json.as_ref(), others.into_iter().flatten())
 }
 
@@ -21,6 +21,7 @@ pub(crate) fn write(report: &RunRecord, outputs: &Outputs) -> Result<(), Failure
         csv: &|| report::csv(report),
         hdr: Some(&|| report::hdr_log(report)),
         html: Some(&|| report::html(report)),
+        junit: Some(&|| report::junit(report)),
         text: &|| report::text(report, style),
     };
     write_parts(outputs, &parts)
@@ -34,6 +35,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) csv: Render<'a>,
     pub(crate) hdr: Option<Render<'a>>,
     pub(crate) html: Option<Render<'a>>,
+    pub(crate) junit: Option<Render<'a>>,
     pub(crate) text: Render<'a>,
 }
 
@@ -43,8 +45,12 @@ pub(crate) fn write_parts(outputs: &Outputs, parts: &Parts<'_>) -> Result<(), Fa
     if let Some(sink) = &outputs.json {
         done = files::write_to(sink, &(parts.json)());
     }
-    let pages: [(&Option<PathBuf>, Option<Render<'_>>); 3] =
-        [(&outputs.csv, Some(parts.csv)), (&outputs.hdr, parts.hdr), (&outputs.html, parts.html)];
+    let pages: [(&Option<PathBuf>, Option<Render<'_>>); 4] = [
+        (&outputs.csv, Some(parts.csv)),
+        (&outputs.hdr, parts.hdr),
+        (&outputs.html, parts.html),
+        (&outputs.junit, parts.junit),
+    ];
     for (path, render) in pages {
         if let (Some(path), Some(render)) = (path, render) {
             let written = files::write_whole(path, &render());

@@ -106,7 +106,7 @@ impl EmulatedPath {
     /// What the user should know before anything is sent.
     pub(crate) fn notes(&self) -> Vec<String> {
         let device = self.path.far_device();
-        let stands = format!("the network device {device} stands on this host while this runs");
+        let stands = format!("the network device {device} exists on this host while this runs");
         std::iter::once(stands).chain(beyond(&self.asked.population)).collect()
     }
 

@@ -28,8 +28,8 @@ pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
     }
     if !std::io::stderr().is_terminal() {
         return Err(Failure::usage(
-            "--live draws on the terminal of standard error, and that is none; leave --live out, or \
-             do not redirect standard error",
+            "--live draws on standard error, which is not a terminal; leave --live out, or do not \
+             redirect standard error",
         ));
     }
     if crate::progress::dumb_terminal() {

@@ -131,7 +131,7 @@ fn plan_of(stored: &Stored) -> Result<String, Failure> {
         Stored::Torture(torture) => match &torture.beside {
             Some(beside) => beside.run.plan.toml().to_owned(),
             None => {
-                let text = "a torture follows no plan: its command line stands above its report";
+                let text = "a torture has no plan: its command line is printed above its report";
                 return Err(Failure::usage(text));
             }
         },

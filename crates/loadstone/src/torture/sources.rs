@@ -87,7 +87,9 @@ impl Sources for Internet {
                 body.truncate(PROOF_MAX + 1);
                 Ok(body)
             }
-            status => Err(format!("answered {status} (it has to be 200; no redirect is followed)")),
+            status => {
+                Err(format!("answered {status} (it must be 200; redirects are not followed)"))
+            }
         }
     }
 

@@ -21,6 +21,9 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     }
     let mut input = open(&args.log)?;
     let cannot = |error: std::io::Error| cannot_read(&args.log, &error);
+    if let Some(what) = recording::of_other_tool(&mut input).map_err(cannot)? {
+        return Err(Failure::usage(format!("{} is {what}", units::quoted(&args.log))));
+    }
     let from = args.from.map_or_else(|| recording::sniff(&mut input), Ok).map_err(cannot)?;
     let args = &args.clone().for_format(from)?;
     let (plan, told) = match from {

@@ -40,6 +40,30 @@ pub(super) fn sniff(input: &mut dyn BufRead) -> std::io::Result<ImportFrom> {
     })
 }
 
+/// What is said of a file of another load tool, none of which can be imported; `None` of other files.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn of_other_tool(input: &mut dyn BufRead) -> std::io::Result<Option<&'static str>> {
+    let start = input.fill_buf()?;
+    let start = String::from_utf8_lossy(&start[..start.len().min(SNIFFED)]).into_owned();
+    let has = |word: &str| start.contains(word);
+    Ok(match () {
+        () if has("<jmeterTestPlan") => Some(
+            "a test plan of JMeter, which is not read here; record the visit as a HAR file in a browser, \
+             or write a plan (.toml)",
+        ),
+        () if has("schema.getpostman.com") || has("\"_postman_id\"") => Some(
+            "a Postman collection, which is not read here; export it as OpenAPI, or copy requests as curl \
+             commands",
+        ),
+        () if has("from 'k6") || has("from \"k6") => Some(
+            "a script of k6, which is not read here; record the visit as a HAR file in a browser",
+        ),
+        () => None,
+    })
+}
+
 /// The plan, and what is told of it.
 ///
 /// # Errors

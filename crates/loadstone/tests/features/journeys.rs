@@ -68,6 +68,18 @@ fn users_log_in_and_bring_their_token() {
 }
 
 #[test]
+fn a_journey_sends_only_the_requests_of_its_plan() {
+    let site = Site::start(&[]);
+    let text = format!(
+        "version = 1\nurl = '{}'\n[load]\nusers = 1\n[stop]\nrequests = 3\n[[journey]]\nname = 'j'\n\
+         [[journey.step]]\nname = 's'\nmethod = 'POST'\nurl = '/hw'\nbody = 'x'\n",
+        site.url("/")
+    );
+    run(&["run", &written("post.toml", &text), "--quiet"]);
+    assert_eq!(site.served().requests, 3);
+}
+
+#[test]
 fn what_was_missed_is_in_the_report() {
     let site = Site::start(&[]);
     let text = format!(
@@ -95,7 +107,7 @@ fn a_wrong_journey_and_a_failed_setup_end_before_the_run() {
     let head = format!("version = 1\nurl = '{url}'\n");
     let step = "[[journey]]\nname = 'j'\n[[journey.step]]\nname = 's'\nurl = '/{{nothing}}'\n";
     let ran = run(&["run", &written("wrong.toml", &format!("{head}{step}"))]).expect(&[2]);
-    assert!(ran.stderr.contains("line 7: url: {{nothing}} can have no value"), "{ran:#?}");
+    assert!(ran.stderr.contains("line 7: url: {{nothing}} is not defined"), "{ran:#?}");
     let step = step.replace("/{{nothing}}", "/hw");
     let setup = "[[setup]]\nname = 'key'\nurl = '/me'\n";
     let ran = run(&["run", &written("setup.toml", &format!("{head}{setup}{step}"))]).expect(&[1]);

@@ -17,7 +17,7 @@ fn what_cannot_be() {
         (&["-n", "5", url], "--hold"),
         (&["--log", "x", url], "--log is for single runs"),
         (&["--hdr", "x", url], "--hdr is for single runs"),
-        (&["--live", url], "--live draws on the terminal"),
+        (&["--live", url], "--live draws on standard error"),
         (&["--from", "200/s", "--to", "100/s", url], "--from 200 is above --to 100"),
         (&["--from", "nine", url], "--from"),
         (&["--from", "0/s", url], "--from"),

@@ -285,7 +285,7 @@ fn a_public_server_has_to_publish_a_proof() {
     for part in [
         "refused 2",
         "203.0.113.7 is public, and no proof of permission was found",
-        "answered 404 (it has to be 200; no redirect is followed)",
+        "answered 404 (it must be 200; redirects are not followed)",
         "torture prove http://203.0.113.7:8080/page.html",
         "permitted 0",
         "group 2",

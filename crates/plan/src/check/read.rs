@@ -23,6 +23,10 @@ const CONNECT: Nanos = Nanos::from_secs(5);
 /// How long a file or folder is given to become as expected.
 const WITHIN: Nanos = Nanos::from_secs(2);
 
+/// Keys of plans that only `run` reads.
+const LOAD_KEYS: [&str; 7] =
+    ["journey", "feeder", "scenario", "load", "stop", "targets", "urls_file"];
+
 /// What is said beside the file.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
@@ -51,6 +55,12 @@ pub fn from_toml(
         ParseError(format!("the check plan is wrong: {}", error.to_string().trim_end()))
     })?;
     let mut top = Table::new(text, 0, "a check plan", parsed.get_ref());
+    if let Some(key) = LOAD_KEYS.iter().find(|key| top.find(key).is_some()) {
+        return Err(ParseError(format!(
+            "this is the plan of a load and not a check plan (it has {key}): carry it out with \
+             loadstone run"
+        )));
+    }
     match top.take("version").map(|node| node.typed()).transpose()?.as_deref() {
         Some("1") => {}
         None => return Err(ParseError("a check plan must begin with `version = 1`".to_owned())),

@@ -224,7 +224,7 @@ fn unknown(marks: Marks, name: &str) -> String {
             format!("${{{name}}} is neither in [vars] nor captured by an earlier step")
         }
         Marks::Braces => format!(
-            "{{{{{name}}}}} can have no value: it is not a variable of [vars], no column of a feeder \
+            "{{{{{name}}}}} is not defined: it is not a variable of [vars], not a column of a feeder \
              (written feeder.column), and no earlier step captures it"
         ),
     }

@@ -22,6 +22,10 @@ pub fn from_toml(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError>
     let plan = read(text, files)?;
     match masked_key(&plan) {
         None => Ok(plan),
+        Some(("feeder", name)) => Err(ParseError(format!(
+            "the plan's feeder {name}: its rows were masked when the plan was printed; put its file \
+             back in place, or give the rows as text"
+        ))),
         Some((table, key)) => {
             let why = "its secret was masked when the plan was printed; put it in before the run";
             Err(Table(table).fault(&key, why))
@@ -55,6 +59,9 @@ fn masked_key(plan: &Plan) -> Option<(&'static str, String)> {
     }
     let proxy = plan.connection.proxy.as_ref().and_then(url::Url::password);
     let in_request = |key: &str| Some(("request", key.to_owned()));
+    if let Some(feeder) = plan.journeys.as_ref().and_then(journey::masked_feeder) {
+        return Some(("feeder", quoted(&feeder.name)));
+    }
     if plan
         .journeys
         .as_ref()
@@ -78,15 +85,15 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     if text.len() > FILE_BYTES_MAX {
         return Err(ParseError("the plan is longer than 1 GiB".to_owned()));
     }
-    let file: PlanFile = toml::from_str(text).map_err(|error| {
-        ParseError(format!("the plan is wrong: {}", error.to_string().trim_end()))
+    let file: PlanFile = toml::from_str(text).map_err(|error| match is_check_plan(text) {
+        true => ParseError("this is a check plan: carry it out with loadstone check".to_owned()),
+        false => ParseError(format!("the plan is wrong: {}", error.to_string().trim_end())),
     })?;
     check_version(file.version)?;
     let parts = [&file.vars, &file.feeder, &file.setup, &file.journey, &file.teardown];
     let journeys = parts.into_iter().any(Option::is_some);
     if journeys && (file.targets.is_some() || file.urls_file.is_some() || file.script.is_some()) {
-        let why =
-            "a plan with journeys has url alone beside them: drop targets, urls_file and script";
+        let why = "a plan with journeys has only url: drop targets, urls_file and script";
         return Err(ParseError(why.to_owned()));
     }
     let (targets, login) = read_targets(file.targets, file.url, file.urls_file, files)?;
@@ -128,6 +135,11 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     plan.settle_clients();
     plan.settle_objectives();
     Ok(plan)
+}
+
+fn is_check_plan(text: &str) -> bool {
+    let table = toml::from_str::<toml::Table>(text).unwrap_or_default();
+    table.contains_key("step") || table.contains_key("check")
 }
 
 fn check_version(version: Option<i64>) -> Result<(), ParseError> {

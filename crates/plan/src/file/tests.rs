@@ -85,7 +85,7 @@ fn logins_that_are_proved_are_masked_and_kept() {
         assert!(from_toml(&shown, &NoFiles).unwrap_err().0.contains("its secret was masked"));
     }
     for (request, why) in [
-        ("aws_sigv4 = 'aws'", "give key and secret beside it, as user"),
+        ("aws_sigv4 = 'aws'", "give key and secret too, as user"),
         ("aws_sigv4 = 'a/b'\nuser = 'k:s'", "is no scope of a signature"),
         ("digest = 'a:b'\nuser = 'c:d'", "give one login only"),
     ] {

@@ -63,6 +63,51 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
     lines + &text
 }
 
+/// Longest plan that is made brief; longer ones are lists of requests.
+const BRIEF_BYTES_MAX: usize = 1 << 20;
+
+/// A printed plan without what is default anyway: a plan file for the same run. `None` if the text is
+/// no plan, or too long.
+pub fn to_brief_toml(toml: &str) -> Option<String> {
+    if toml.len() > BRIEF_BYTES_MAX {
+        return None;
+    }
+    let whole: toml::Table = toml::from_str(toml).ok()?;
+    let defaults = to_toml(&Plan::for_targets(Vec::new()), Secrets::Masked);
+    let mut brief = differing(&whole, &toml::from_str(&defaults).ok()?);
+    // the file begins with its version
+    brief.remove("version");
+    let brief = toml::to_string(&brief).ok()?;
+    let comments: String =
+        toml.split_inclusive('\n').take_while(|it| it.starts_with('#')).collect();
+    let brief = format!("{comments}version = {VERSION}\n{brief}");
+    // a few defaults depend on other keys, such as the cookies of journeys
+    let again = |text: &str| Some(to_toml(&from_masked_toml(text).ok()?, Secrets::Masked));
+    let same = again(&brief)? == again(toml)?;
+    Some(if same { brief } else { toml.to_owned() })
+}
+
+/// What a table has that `defaults` does not have.
+fn differing(table: &toml::Table, defaults: &toml::Table) -> toml::Table {
+    let mut kept = toml::Table::new();
+    for (key, value) in table {
+        let known = defaults.get(key);
+        match (value, known) {
+            (value, Some(known)) if value == known => {}
+            (toml::Value::Table(inner), Some(toml::Value::Table(known))) => {
+                let inner = differing(inner, known);
+                if !inner.is_empty() {
+                    kept.insert(key.clone(), toml::Value::Table(inner));
+                }
+            }
+            (value, _) => {
+                kept.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    kept
+}
+
 fn target_table(target: &TargetPlan, secrets: Secrets) -> TargetTable {
     let (body, body_base64) = content(target.body.as_deref());
     let masked = target.raw.as_ref().filter(|_| secrets == Secrets::Masked);

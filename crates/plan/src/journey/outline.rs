@@ -39,7 +39,7 @@ impl Plan {
         };
         let bare = TargetPlan { weight: target.weight, ..TargetPlan::new(target.url.clone()) };
         if *target != bare {
-            let why = "its calls are its own: drop what the target has beside its URL";
+            let why = "a script makes its own calls: leave only the URL in the target";
             return Err(wrong(why.to_owned()));
         }
         let text = String::from_utf8(script.text.clone());

@@ -51,7 +51,7 @@ fn stream_of(node: &Node<'_>) -> Result<StepStream, ParseError> {
 ///
 /// # Errors
 /// One sentence with the line: an unknown key, a value out of its grammar, a file that cannot be
-/// read or has no rows, a name that can have no value.
+/// read or has no rows, a name that is not defined.
 pub(crate) fn read(
     text: &str,
     base: &Url,
@@ -73,15 +73,34 @@ pub(crate) fn read(
     let feeders = feeders::read(top.take("feeder"), &reader.reader, files)?;
     reader.feeders = feeders.iter().map(|feeder| feeder.name.clone()).collect();
     reader.know_all(&feeders);
-    let setup = reader.errands(top.take("setup"))?;
+    let named = |error| with_columns(error, &feeders);
+    let setup = reader.errands(top.take("setup")).map_err(named)?;
     let Some(node) = top.take("journey") else {
         let why = "the plan has vars, feeder, setup or teardown, and no [[journey]] that uses them";
         return Err(ParseError(why.to_owned()));
     };
-    let journeys = reader.journeys(&node)?;
-    let teardown = reader.errands(top.take("teardown"))?;
+    let journeys = reader.journeys(&node).map_err(named)?;
+    let teardown = reader.errands(top.take("teardown")).map_err(named)?;
     let tables = tables::of(text, files)?;
     Ok(JourneyPlan { base: base.clone(), vars, journeys, feeders, setup, teardown, tables })
+}
+
+/// An error about a name of a feeder, followed by the columns of that feeder.
+fn with_columns(error: ParseError, feeders: &[super::Feeder]) -> ParseError {
+    let asked = |feeder: &&super::Feeder| {
+        let starts = [format!("{{{{{}.", feeder.name), format!("\"{}.", feeder.name)];
+        error.0.contains("is not defined") && starts.iter().any(|start| error.0.contains(start))
+    };
+    let Some(feeder) = feeders.iter().find(asked) else { return error };
+    let columns: Vec<String> = feeder.columns.iter().map(|column| quoted(column)).collect();
+    let known = match &columns[..] {
+        [one] if one.contains(';') => format!(
+            "the only column of {} is {one}: separate columns by commas instead of semicolons",
+            feeder.name
+        ),
+        _ => format!("the columns of {} are {}", feeder.name, columns.join(", ")),
+    };
+    ParseError(format!("{}; {known}", error.0))
 }
 
 struct JourneyReader<'f> {
@@ -354,7 +373,7 @@ impl JourneyReader<'_> {
             let known =
                 self.reader.captured.contains(row.key) || self.reader.vars.contains_key(row.key);
             if !known {
-                let why = format!("{} can have no value: {UNKNOWN}", quoted(row.key));
+                let why = format!("{} is not defined: {UNKNOWN}", quoted(row.key));
                 return Err(row.fault(why));
             }
             let list = row.list();
@@ -366,7 +385,7 @@ impl JourneyReader<'_> {
     }
 }
 
-const UNKNOWN: &str = "it is not a variable of [vars], no column of a feeder (written \
+const UNKNOWN: &str = "it is not a variable of [vars], not a column of a feeder (written \
                        'feeder.column'), and no earlier step captures it";
 
 /// Why a name cannot be one of a step.

@@ -67,13 +67,13 @@ fn content(path: &Value, files: &dyn FileSource) -> Result<Value, ParseError> {
 
 /// The tables with everything in them.
 pub(crate) fn shown(plan: &JourneyPlan) -> Table {
-    with_feeders(plan, |table| table.text.clone())
+    with_feeders(plan, false, |table| table.text.clone())
 }
 
-/// The tables with secrets replaced: the rows of feeders, logins, and what stands under a name that
-/// tells of a secret.
+/// The tables with secrets replaced: the rows of feeders, logins, and values under names of secrets.
+/// Feeders keep the names of their files, so that the plan can be run where these are.
 pub(crate) fn masked(plan: &JourneyPlan) -> Table {
-    let mut all = with_feeders(plan, |_| String::new());
+    let mut all = with_feeders(plan, true, |_| String::new());
     for (place, feeder) in feeders_of(&mut all).zip(&plan.feeders) {
         if let FeederRows::Table(table) = &feeder.rows {
             let text = match table.format {
@@ -102,11 +102,17 @@ fn masked_json(columns: &[String]) -> String {
     serde_json::Value::Object(row).to_string()
 }
 
-fn with_feeders(plan: &JourneyPlan, text: impl Fn(&super::FeederTable) -> String) -> Table {
+fn with_feeders(
+    plan: &JourneyPlan,
+    named: bool,
+    text: impl Fn(&super::FeederTable) -> String,
+) -> Table {
     let mut all = (*plan.tables).clone();
     for (place, feeder) in feeders_of(&mut all).zip(&plan.feeders) {
         if let FeederRows::Table(table) = &feeder.rows {
-            place.remove("file");
+            if !named {
+                place.remove("file");
+            }
             let format = match table.format {
                 FeederFormat::Csv => "csv",
                 FeederFormat::JsonLines => "jsonl",
@@ -144,4 +150,12 @@ fn mask(value: &mut Value, secret: bool) {
         }
         _ => {}
     }
+}
+
+/// A feeder whose rows were masked when its plan was printed.
+pub(crate) fn masked_feeder(plan: &JourneyPlan) -> Option<&super::Feeder> {
+    plan.feeders.iter().find(|feeder| match &feeder.rows {
+        FeederRows::Table(table) => table.text.contains(MASK),
+        FeederRows::Generated(_) => false,
+    })
 }

@@ -1,8 +1,8 @@
 use crate::check::Body;
 use crate::journey::{FeederOrder, JourneyPart, JourneyPlan, ProgramOutline, UsedUp};
 use crate::{
-    FileSource, Load, NoFiles, Plan, ScriptPlan, Secrets, from_masked_toml, from_toml, to_toml,
-    validate,
+    FileSource, Load, NoFiles, Plan, ScriptPlan, Secrets, from_masked_toml, from_toml,
+    to_brief_toml, to_toml, validate,
 };
 use url::Url;
 
@@ -129,7 +129,7 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
         (&format!("{ONE}urll = 'x'\n"), "line 8: urll: step has no such key; there are name, url"),
         (
             &format!("{ONE}headers = {{ A = '{{{{b}}}}' }}\n"),
-            "{{b}} can have no value: it is not a variable",
+            "{{b}} is not defined: it is not a variable",
         ),
         (
             &format!("{ONE}capture = {{ a = {{ css = 'a:b' }} }}\n"),
@@ -149,7 +149,7 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
             "\"run\" is not one of iteration, user",
         ),
         (&format!("{ONE}capture = {{ 'a.b' = {{ header = 'x' }} }}\n"), "a name with a dot"),
-        (&format!("{ONE}when = {{ b = true }}\n"), "line 8: b: \"b\" can have no value"),
+        (&format!("{ONE}when = {{ b = true }}\n"), "line 8: b: \"b\" is not defined"),
         (&format!("{ONE}until = {{ }}\n"), "it ends a loop: give repeat too"),
         (&format!("{ONE}repeat = 0\n"), "give a number from 1 to 100000"),
         (&format!("{ONE}chance = '0%'\n"), "a chance of nothing"),
@@ -286,6 +286,48 @@ fn secrets_are_masked_and_a_masked_plan_is_not_run() {
     let shown = from_masked_toml(&masked).unwrap();
     assert_eq!(shown.targets, plan.targets);
     assert!(from_toml(&masked, &NoFiles).unwrap_err().0.contains("masked"));
+}
+
+#[test]
+fn a_masked_plan_runs_where_the_files_of_its_feeders_are() {
+    let text = "[vars]\nplain = 'x'\n[[feeder]]\nname = 'u'\nfile = 'users.csv'\n\
+        [[feeder]]\nname = 't'\ngenerate = { term = ['a', 'b'] }\n\
+        [[journey]]\nname = 'j'\n[[journey.step]]\nname = 's'\nurl = '/{{u.name}}/{{t.term}}'\n";
+    let plan = read(text).unwrap();
+    let masked = to_toml(&plan, Secrets::Masked);
+    assert!(!masked.contains("ann") && masked.contains("file = \"users.csv\""), "{masked}");
+    let feeders = |plan: &Plan| plan.journeys.as_ref().unwrap().feeders.clone();
+    assert_eq!(feeders(&from_toml(&masked, &Shelf).unwrap()), feeders(&plan));
+    let elsewhere = from_toml(&masked, &NoFiles).unwrap_err().0;
+    assert!(elsewhere.contains("feeder \"u\": its rows were masked"), "{elsewhere}");
+    // without what is default it is the same plan
+    let brief = to_brief_toml(&masked).unwrap();
+    assert!(brief.contains("version = 1\n") && !brief.contains("[timeouts]"), "{brief}");
+    assert_eq!(brief.matches("[[feeder]]").count(), 2, "{brief}");
+    assert_eq!(to_toml(&from_toml(&brief, &Shelf).unwrap(), Secrets::Masked), masked);
+    assert_eq!(to_brief_toml("no plan"), None);
+}
+
+#[test]
+fn a_brief_plan_keeps_what_is_not_the_default_of_a_journey() {
+    let plan = read(&format!("[request]\ncookies = false\n{ONE}")).unwrap();
+    let text = to_toml(&plan, Secrets::Masked);
+    let brief = to_brief_toml(&text).unwrap();
+    assert!(!from_toml(&brief, &Shelf).unwrap().request.cookies, "{brief}");
+}
+
+#[test]
+fn an_unknown_column_leads_to_the_columns_of_its_feeder() {
+    let text = |column: &str, file: &str| {
+        format!(
+            "[[feeder]]\nname = 'u'\n{file}\n[[journey]]\nname = 'j'\n[[journey.step]]\n\
+             name = 's'\nurl = '/{{{{u.{column}}}}}'\n"
+        )
+    };
+    let why = refused(&text("password", "file = 'users.csv'"));
+    assert!(why.ends_with("; the columns of u are \"name\", \"plan\""), "{why}");
+    let why = refused(&text("name", "format = 'csv'\ntext = \"name;plan\\nann;gold\\n\""));
+    assert!(why.contains("\"name;plan\": separate columns by commas"), "{why}");
 }
 
 const BY_SCRIPT: &str = "[[feeder]]\nname = 'u'\nfile = 'users.csv'\n[[journey]]\nname = 'j'\n\

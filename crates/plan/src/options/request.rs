@@ -12,7 +12,7 @@ use login::sigv4::SignatureScope;
 use units::ParseError;
 
 const ROW: Setting = Setting { heading: "Request", page: "requests", ..SETTING };
-const SOURCE: Setting = Setting { common: true, ..ROW };
+const SOURCE: Setting = Setting { page: "requests", ..ROW };
 
 /// What a model makes of a plan needs the URL of its server.
 const MODEL: PlanField =
@@ -21,9 +21,9 @@ const MODEL: PlanField =
 /// Where the requests of a plan come from: the plan begins with them, before options change it.
 #[rustfmt::skip] // a row is read as a row
 pub(super) static SOURCES: &[Setting] = &[
-    Setting { name: "urls", value: "FILE|-",
+    Setting { name: "urls", value: "FILE|-", common: true,
         help: "URLs from a file, or - for standard input: lines of [METHOD] URL [weight=N] [body=TEXT]", ..SOURCE },
-    Setting { name: "workload", value: "MODEL", common: false, page: "workloads", field: MODEL, without: &["urls", "script", "curl", "body", "body-file"],
+    Setting { name: "workload", value: "MODEL", page: "workloads", field: MODEL, without: &["urls", "script", "curl", "body", "body-file"],
         help: "Files below the URL, by users or clients after a model: surge-like:users=200,connections=2, specweb99-like:connections=100, webstone-like:clients=50 or webbench-like:clients=50; or the URL itself, by new connections at a rate of sockets / timeout: s-client-like:sockets=100,timeout=500ms", ..SOURCE },
     Setting { name: "random", means: "random", without: &["once"], field: field!(at order, ORDER),
         help: "Choose URLs from the list at random, by weight", ..SOURCE },
@@ -31,7 +31,7 @@ pub(super) static SOURCES: &[Setting] = &[
         help: "Request each URL of the list exactly once", ..SOURCE },
     Setting { name: "curl", value: "COMMAND", without: &["urls", "script"], page: "recordings",
         help: "Take the request from a curl command line, as browsers copy it", ..SOURCE },
-    Setting { name: "script", value: "FILE|-", common: false, page: "scripts",
+    Setting { name: "script", value: "FILE|-", page: "scripts",
         help: "Requests from a Lua script: wrk's, or one of users on a journey; - is standard input", ..SOURCE },
 ];
 
@@ -85,7 +85,7 @@ fn signed(scope: SignatureScope, login: Option<Auth>) -> Result<Auth, ParseError
         Some(Auth::Basic { user: key, password: secret }) => {
             Ok(Auth::AwsSigV4 { key, secret, scope })
         }
-        _ => Err(ParseError("give key and secret beside it, as user".to_owned())),
+        _ => Err(ParseError("give key and secret too, as user".to_owned())),
     }
 }
 
@@ -111,21 +111,21 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting { name: "aws-sigv4", value: "SCOPE", needs: Some("user"),
         field: login!("aws_sigv4", parse_aws_sigv4, signed), shown: |plan| is_said(plan, "aws_sigv4"),
         help: "Sign each request with the key and secret of --user: aws:amz:REGION:SERVICE; without region and service those in the host's name", ..ROW },
-    Setting { name: "bearer", value: "TOKEN", field: login!("bearer", token, replaced),
+    Setting { name: "bearer", value: "TOKEN", common: true, field: login!("bearer", token, replaced),
         help: "Bearer authorisation", ..ROW },
     Setting { name: "user-agent", value: "TEXT", field: field!(at request.user_agent, WORDS),
         help: "The User-Agent header", ..ROW },
     Setting { name: "priority", value: "PRIORITY", page: "http2-and-http3", field: field!(off request.priority, URGENCY),
         help: "Priority of requests (RFC 9218): u=0 (first) to u=7 (last), i (incremental), or 'u=1, i'",
         more: "Each request that has no field priority of its own gets `priority: u=1, i`, in every version of HTTP. With --http 2 the connection also begins with SETTINGS_NO_RFC7540_PRIORITIES, and where the server sends that setting too, a PRIORITY_UPDATE frame goes before each request with a field priority.", ..ROW },
-    Setting { name: "http", value: "VERSION", field: field!(at request.version as "request.http", VERSION),
+    Setting { name: "http", value: "VERSION", common: true, field: field!(at request.version as "request.http", VERSION),
         help: "HTTP version: 1.0, 1.1, 2 (ALPN over TLS, prior knowledge over cleartext), 3 (QUIC) or auto (the server's choice of 1.1 or 2) [default: 1.1]", ..ROW },
     Setting { name: "compressed", field: field!(at request.compressed, SWITCH),
         help: "Request compressed responses and decompress them", ..ROW },
-    Setting { name: "follow", value: "N", omitted: Some("10"), field: field!(at request.follow_max as "request.follow", COUNT_16),
+    Setting { name: "follow", value: "N", common: true, omitted: Some("10"), field: field!(at request.follow_max as "request.follow", COUNT_16),
         bounds: &[most(100.0, "is above 100 redirects a call; 10 is plenty")],
         help: "Follow up to N redirects per call [default: none; without =N: 10]", ..ROW },
-    Setting { name: "cookies", field: field!(at request.cookies, SWITCH),
+    Setting { name: "cookies", common: true, field: field!(at request.cookies, SWITCH),
         help: "Keep cookies per user and send them back", ..ROW },
     Setting { field: field!(at request.last_cookie, SWITCH), page: "plans",
         help: "Of a user's cookies only the one that was set last is sent", ..ROW },

@@ -32,6 +32,43 @@ fn one_url() {
 }
 
 #[test]
+fn a_file_is_not_taken_for_a_host() {
+    for (text, fix) in [
+        ("k6.js", "JavaScript"),
+        ("./load/k6.ts", "JavaScript"),
+        ("a.har", "loadstone workload import"),
+        ("./shop.yaml", "(.toml)"),
+        ("shop.json", "loadstone workload import"),
+        ("plan.jmx", "JMeter"),
+        ("/tmp/visit.lua", "--script"),
+        ("access.log", "loadstone workload import"),
+        ("urls.txt", "--urls"),
+    ] {
+        let message = shown(text);
+        assert!(
+            message.starts_with(&format!("{text:?} is ")) && message.contains(fix),
+            "{message}"
+        );
+    }
+    for url in ["web/app.js", "cdn.example/k6.js", "http://k6.js/", "k6.js:80", "shop.example"] {
+        assert!(shown(url).starts_with("http://"), "{url}: {}", shown(url));
+    }
+}
+
+#[test]
+fn an_ipv6_address_without_brackets_is_shown_with_them() {
+    for (text, meant) in [
+        ("http://::1:8443/", "http://[::1]:8443/"),
+        ("https://2001:db8::1/a?b", "https://[2001:db8::1]/a?b"),
+        ("::1:70000/x", "an IPv6 address"),
+    ] {
+        let message = shown(text);
+        let known = message.contains(meant) || text.contains("70000");
+        assert!(message.contains("is not a URL") && known, "{message}");
+    }
+}
+
+#[test]
 fn what_is_no_url() {
     let messages: Vec<String> = [
         "",

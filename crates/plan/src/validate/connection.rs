@@ -36,7 +36,7 @@ fn check_user_sessions(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.loads().iter().any(nobody),
         "--user-sessions",
-        "--user-sessions needs users: calls that fall due by a rate are nobody's; add --session N, or \
+        "--user-sessions needs users: calls due at a rate belong to no user; add --session N, or \
          drop it",
     );
 }
@@ -220,14 +220,14 @@ fn check_path(plan: &Plan, problems: &mut Problems) {
         (Some(_), None) => "--path",
         (_, Some(_)) => "--clients",
     };
-    let own = "each client has a path of its own already";
+    let own = "each client already has its own path";
     for (given, other, why) in [
         (connection.path.is_some() && connection.clients.is_some(), "--path", own),
         (connection.unix.is_some(), "--unix", "a Unix socket has no packets"),
         (
             !connection.bind.is_empty(),
             "--bind",
-            "behind a path clients have addresses of their own",
+            "clients on an emulated path have their own addresses",
         ),
         (connection.prefer == AddressFamily::V6, "-6", "paths carry IPv4 alone"),
     ] {
@@ -283,7 +283,7 @@ fn check_stack(plan: &Plan, problems: &mut Problems) {
     );
     for (given, other, why) in [
         (connection.unix.is_some(), "--unix", "a Unix socket has no packets"),
-        (!connection.bind.is_empty(), "--bind", "its connections have addresses of their own"),
+        (!connection.bind.is_empty(), "--bind", "its connections have their own addresses"),
         (!six && connection.prefer == AddressFamily::V6, "-6", "it comes from addresses of IPv4"),
         (six && connection.prefer == AddressFamily::V4, "-4", "its --sources are of IPv6"),
         (version == HttpVersion::Http3, "--http 3", "HTTP/3 goes over UDP"),
@@ -306,7 +306,7 @@ fn check_xdp(plan: &Plan, problems: &mut Problems) {
     let device = &xdp.device;
     if plan.driver.sources.is_none() {
         let text = format!(
-            "--stack own:xdp={device} needs --sources PREFIX: addresses that nobody on the network has, such \
+            "--stack own:xdp={device} needs --sources PREFIX: addresses that no host on the network uses, such \
              as a free part of {device}'s own network, or a prefix that the server has a route to over it"
         );
         problems.add("--sources", text);
@@ -357,8 +357,7 @@ fn check_early(plan: &Plan, problems: &mut Problems) {
         .find(|method| !EARLY_METHODS.contains(method));
     if let Some(method) = unsafe_one {
         let text = format!(
-            "--early-data cannot go with the method {}: whoever records such a request can send it \
-             again (RFC 8470 section 4); it is for GET, HEAD and OPTIONS; drop it",
+            "--early-data cannot go with the method {}: an attacker who records such a request can replay it (RFC 8470 section 4); it is for GET, HEAD and OPTIONS; drop it",
             quoted(method)
         );
         problems.add("--early-data", text);

@@ -128,7 +128,7 @@ fn check_trace(plan: &Plan, at: &[Nanos], problems: &mut Problems) {
         "at",
         "at holds the instants of 1 to 10000000 arrivals",
     );
-    problems.add_if(!at.is_sorted(), "at", "at falls: its instants must stand in order");
+    problems.add_if(!at.is_sorted(), "at", "at falls: its instants must be in order");
     let late = at.last().is_some_and(|last| *last > units::DURATION_MAX);
     problems.add_if(late, "at", "at reaches beyond 100 years");
     problems.add_if(
@@ -188,7 +188,7 @@ fn check_session(plan: &Plan, session: &SessionPlan, problems: &mut Problems) {
     problems.add_if(
         session.own_order && (plan.order != Order::InOrder || !plan.sequence.is_empty()),
         "own_order",
-        "own_order takes the targets as they stand; drop it, or order and sequence",
+        "own_order takes the targets in their order; drop it, or order and sequence",
     );
 }
 

@@ -52,7 +52,7 @@ fn target_fault(target: &TargetPlan) -> Option<(&'static str, String)> {
         return Some(("URL", "has no host".to_owned()));
     }
     if url.port() == Some(0) {
-        return Some(("URL", "has the port 0, which nobody can connect to".to_owned()));
+        return Some(("URL", "has the port 0, which cannot be connected to".to_owned()));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Some(("--user", "has a login in it; give --user NAME:PASSWORD instead".to_owned()));
@@ -65,7 +65,8 @@ fn target_fault(target: &TargetPlan) -> Option<(&'static str, String)> {
         return Some(("raw", "has an empty raw request; leave it out".to_owned()));
     }
     if target.raw.is_some() && !target.headers.is_empty() {
-        let why = "has headers beside its raw request, which is sent as it is; put them into it";
+        let why =
+            "has headers and a raw request, which is sent unchanged; put them into the request";
         return Some(("headers", why.to_owned()));
     }
     if let Some(why) = target.method.as_deref().and_then(method_fault) {

@@ -37,11 +37,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         (request.version == HttpVersion::Http2, "--http 2", "it writes HTTP/1.1"),
         (request.version == HttpVersion::Auto, "--http auto", "it writes HTTP/1.1"),
         (request.version == HttpVersion::Http3, "--http 3", "it writes HTTP/1.1"),
-        (
-            directed,
-            "--unix, --proxy, --resolve, -4 or -6",
-            "a script looks the server up by itself",
-        ),
+        (directed, "--unix, --proxy, --resolve, -4 or -6", "a script looks the server up itself"),
     ] {
         if wrong {
             let text = format!("--script cannot go with {option}: {why}; drop one");

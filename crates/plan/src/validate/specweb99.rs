@@ -17,7 +17,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         (plan.order != Order::InOrder, "--random or --once", "it has a mix of its own"),
         (!plan.sequence.is_empty(), "sequence", "it has a mix of its own"),
         (!plain, "--rate, --session or --think", "its connections are paced by their lines"),
-        (plan.stages.is_some(), "--stages", "its connections stand all the time"),
+        (plan.stages.is_some(), "--stages", "its connections stay open"),
         (!old, "--http 2 or 3", "its connections end by a count of requests"),
         (connection.pipeline > 1, "--pipeline", "a connection has one request at a time"),
         (connection.group.is_some(), "--group", "a connection has one request at a time"),

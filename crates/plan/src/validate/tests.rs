@@ -369,7 +369,6 @@ fn every_kind_of_client_is_somebody() {
     });
     assert_eq!(
         both,
-        "[--clients] --clients and --path contradict each other: each client has a path of its own \
-         already; drop one"
+        "[--clients] --clients and --path contradict each other: each client already has its own path; drop one"
     );
 }

@@ -81,7 +81,7 @@ impl FailIf {
                 let possible = far.abs() > self.limit.abs() && far * self.limit > 0.0;
                 let more =
                     if possible { "; as much cannot be excluded: take more blocks" } else { "" };
-                of(false, format!("{moved}: no difference shown{more}"))
+                of(false, format!("{moved}: no significant difference{more}"))
             }
             _ if beyond => of(true, moved),
             _ => of(false, format!("{moved}: within the bound")),

@@ -44,11 +44,11 @@ pub fn verdict(letter: char, differences: &[DifferenceRecord]) -> String {
     });
     match excluded {
         Some(one) => format!(
-            "No difference shown; in {} one larger than {} can be excluded.",
+            "No significant difference; {} changes above {} are ruled out.",
             one.figure,
             unsigned(wider(one), one.points())
         ),
-        None => "No difference shown.".to_owned(),
+        None => "No significant difference.".to_owned(),
     }
 }
 
@@ -60,7 +60,7 @@ pub fn sentence(letter: char, one: &DifferenceRecord) -> String {
         Judgement::Better => format!("{figure}: {letter} is better, {change} ({}).", interval(one)),
         Judgement::Worse => format!("{figure}: {letter} is worse, {change} ({}).", interval(one)),
         Judgement::NoneShown => format!(
-            "{figure}: no difference shown; one larger than {} can be excluded.",
+            "{figure}: no significant difference; changes above {} are ruled out.",
             unsigned(wider(one), one.points())
         ),
         Judgement::TooFew => format!("{figure}: cannot be judged."),

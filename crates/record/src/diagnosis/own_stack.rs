@@ -41,7 +41,7 @@ fn shared_address(stack: Option<&StackFacts>) -> Option<Finding> {
         evidence: format!(
             "{address} is in use by {by} as well: what the server sent there may have gone to it"
         ),
-        advice: "Choose --sources that nobody has, and repeat.".to_owned(),
+        advice: "Choose --sources that no other machine uses, and repeat.".to_owned(),
     })
 }
 

@@ -110,7 +110,7 @@ fn left_out(steps: &[RampStepRecord]) -> Vec<CauseRecord> {
     merged(&limited, &invalid).into_iter().take(1).map(told).collect()
 }
 
-/// No step can be used: the causes of all.
+/// No step is usable: the causes of all.
 fn unusable(steps: &[RampStepRecord]) -> Vec<CauseRecord> {
     let all: Vec<&RampStepRecord> = steps.iter().collect();
     merged(&all, &|_, cause| cause.id != CauseId::Interrupted)

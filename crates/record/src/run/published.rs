@@ -332,7 +332,7 @@ impl RunRecord {
             redirects: total.redirects,
             server_timings: ServerTimingsRecord::of(total),
             resolved: report.resolved.iter().map(ResolvedRecord::of).collect(),
-            first_call: report.first_call.as_ref().map(FirstCallRecord::of),
+            first_call: first_call(report),
             environment: EnvironmentRecord::of(&report.environment),
             series: report.measurement.series.iter().map(SecondRecord::of).collect(),
             plan: PlanRecord::of(&report.plan, &report.plan_toml),
@@ -374,4 +374,9 @@ fn failures(total: &stats::Snapshot) -> Vec<FailureRecord> {
 /// JSON has no NaN: a figure that cannot be had is null.
 pub(crate) fn known(figure: f64) -> Option<f64> {
     figure.is_finite().then_some(figure)
+}
+
+/// The first call; `None` if only a connection was made.
+fn first_call(report: &RunReport) -> Option<FirstCallRecord> {
+    report.first_call.as_ref().filter(|call| call.was_made()).map(FirstCallRecord::of)
 }

@@ -2,7 +2,6 @@
 
 use super::{counted, printable, shown_url};
 use plan::{HttpVersion, Order, Plan, Verify};
-use std::collections::BTreeSet;
 
 /// What a run with `--priority` sends.
 pub fn priority(plan: &Plan) -> Option<String> {
@@ -83,37 +82,5 @@ pub fn verified_against(plan: &Plan) -> Option<String> {
         Verify::First => "the first of each URL".to_owned(),
         Verify::Files { spec, seed } => format!("the files of {spec}, seed {seed}"),
         Verify::Manifest(_) => "the manifest".to_owned(),
-    })
-}
-
-/// Lines of the plan that a plan of the same targets would not have by default, each table with its name.
-pub fn differing_from_defaults(plan: &Plan, plan_toml: &str) -> String {
-    let defaults = Plan { targets: plan.targets.clone(), ..Plan::for_targets(Vec::new()) };
-    let defaults = plan::to_toml(&defaults, plan::Secrets::Masked);
-    let known: BTreeSet<(String, &str)> = in_tables(&defaults).collect();
-    let mut out = String::new();
-    let mut table = String::new();
-    for (name, line) in in_tables(plan_toml) {
-        if known.contains(&(name.clone(), line)) {
-            continue;
-        }
-        if name != table {
-            out += &format!("{name}\n");
-            table = name;
-        }
-        out += &format!("{line}\n");
-    }
-    out
-}
-
-/// The lines of a TOML text, each with the head of its table.
-fn in_tables(toml: &str) -> impl Iterator<Item = (String, &str)> {
-    let mut table = String::new();
-    toml.lines().filter(|line| !line.trim().is_empty()).filter_map(move |line| {
-        if line.starts_with('[') {
-            table = line.to_owned();
-            return None;
-        }
-        Some((table.clone(), line))
     })
 }

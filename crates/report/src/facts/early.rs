@@ -28,7 +28,7 @@ pub(super) fn sentence(facts: &EarlyDataRecord) -> String {
     }
     if facts.too_early > 0 {
         let times = counted(facts.too_early, "time");
-        text.push_str(&format!("; {times} answered with 425 (Too Early) and asked again"));
+        text.push_str(&format!("; {times} answered with 425 (Too Early) and sent again"));
     }
     text
 }
@@ -44,7 +44,7 @@ mod tests {
             sentence(&all),
             "1,200 calls sent before the handshake was over (0-RTT): 1,100 accepted, 90 rejected by the \
              server and sent again after it, 10 on connections that were never established; 3 times \
-             answered with 425 (Too Early) and asked again"
+             answered with 425 (Too Early) and sent again"
         );
         let none = EarlyDataRecord { sent: 0, accepted: 0, rejected: 0, too_early: 0 };
         assert!(sentence(&none).starts_with("no call was sent early"));

@@ -54,7 +54,7 @@ fn frames(facts: &Http2Record) -> Option<String> {
         (!all.is_empty()).then(|| format!("{name} {}", all.join(", ")))
     };
     let refused = (facts.refused > 0)
-        .then(|| format!("{} refused and asked again", counted(facts.refused, "stream")));
+        .then(|| format!("{} refused and sent again", counted(facts.refused, "stream")));
     let parts: Vec<String> =
         [refused, codes("RST_STREAM", &facts.resets), codes("GOAWAY", &facts.goaways)]
             .into_iter()

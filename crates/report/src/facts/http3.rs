@@ -28,7 +28,7 @@ pub(super) fn facts(facts: &Http3Record) -> Vec<(&'static str, String)> {
 fn streams(facts: &Http3Record) -> String {
     let allowed = match facts.streams_max {
         None => "no connection was established".to_owned(),
-        Some(max) => format!("the server allows {} to begin with", show::count(max)),
+        Some(max) => format!("the server allows {} initially", show::count(max)),
     };
     format!(
         "{}, at most {} at once on a connection; {allowed}",
@@ -42,7 +42,7 @@ fn frames(facts: &Http3Record) -> Option<String> {
     let waited = (facts.waited > 0)
         .then(|| format!("{} waited for a stream", counted(facts.waited, "call")));
     let refused = (facts.refused > 0)
-        .then(|| format!("{} refused and asked again", counted(facts.refused, "stream")));
+        .then(|| format!("{} refused and sent again", counted(facts.refused, "stream")));
     let mut codes: Vec<(&String, &u64)> = facts.resets.iter().collect();
     codes.sort_by_key(|(code, _)| http3_code(code));
     let one = |(code, count): &(&String, &u64)| format!("{code} {}", show::count(**count));

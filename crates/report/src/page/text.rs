@@ -117,7 +117,7 @@ fn notice(page: &mut Page, said: &Notice) {
     page.fact(said.label, told);
     page.paint(begin, &said.word, code(said.mood));
     if let Some(example) = &said.example {
-        page.fact("", &format!("it responds: {example}"));
+        page.fact("", &format!("sample response: {example}"));
     }
     let (shown, advised) = said.shown;
     for (index, reason) in said.reasons.iter().take(shown).enumerate() {

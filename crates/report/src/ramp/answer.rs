@@ -96,7 +96,7 @@ pub fn answer(report: &RampRecord, row: usize) -> Vec<(&'static str, String)> {
         return vec![("Knee", format!("unknown: {why}"))];
     }
     if !used {
-        let text = "no step can be used: the client was late, or at its own limit, in all of them"
+        let text = "no step is usable: the client was late, or at its own limit, in all of them"
             .to_owned();
         return vec![("Knee", text)];
     }
@@ -138,7 +138,7 @@ fn along_the_path(report: &RampRecord, row: usize, curve: &Curve) -> Vec<(&'stat
         String::new()
     };
     let text = format!(
-        "{} good responses at {word} {}, {} at {}{of}.",
+        "{} successful responses/s at {word} {}, {} at {}{of}.",
         rate(before),
         load(axis, first.at),
         rate(after),
@@ -149,11 +149,11 @@ fn along_the_path(report: &RampRecord, row: usize, curve: &Curve) -> Vec<(&'stat
         let rules = rules(found);
         let text = match found.how {
             CapacityEnd::Bracketed => {
-                format!("{rules} is kept up to {word} {}.", with_ends(axis, &found.at, BETWEEN))
+                format!("{rules} is met up to {word} {}.", with_ends(axis, &found.at, BETWEEN))
             }
-            CapacityEnd::NeverMet => format!("{rules} is missed on every path that was tried."),
+            CapacityEnd::NeverMet => format!("{rules} is missed on every path."),
             CapacityEnd::NeverMissed | CapacityEnd::ClientLimited => {
-                format!("{rules} is kept on every path that was tried.")
+                format!("{rules} is met on every path.")
             }
         };
         known.push(("Objectives", text));
@@ -169,7 +169,7 @@ pub(super) const TO: (&str, &str) = ("", " to ");
 pub(super) fn ends(axis: Axis, span: &Span, (before, between): (&str, &str)) -> String {
     match span.interval() {
         Some((_, high)) if span.is_open_below() && high.is_finite() => {
-            format!("at most {}; how far below was not measured", load(axis, high))
+            format!("at most {}; lower values were not measured", load(axis, high))
         }
         Some((low, high)) if high > low && high.is_finite() => {
             format!("{before}{}{between}{}", load(axis, low), load(axis, high))
@@ -206,19 +206,18 @@ fn asked_for(report: &RampRecord, row: usize, curve: &Curve) -> Option<String> {
             format!("{} under {rules}{interval}.", at(span.at))
         }
         CapacityEnd::NeverMissed => format!(
-            "above {}. Every load that was tried keeps {rules}; go higher with --to.",
+            "above {}. Every tested load meets {rules}; go higher with --to.",
             at(capacity.at.at)
         ),
         CapacityEnd::NeverMet if untold_below(report, row, capacity.at.high) => format!(
-            "below {}, which misses {rules}. No lower step can be used.",
+            "below {}, which misses {rules}. No lower step is usable.",
             at(capacity.at.high)
         ),
-        CapacityEnd::NeverMet => format!(
-            "none. Even the lowest load that was tried, {}, misses {rules}.",
-            at(capacity.at.high)
-        ),
+        CapacityEnd::NeverMet => {
+            format!("none. Even the lowest tested load, {}, misses {rules}.", at(capacity.at.high))
+        }
         CapacityEnd::ClientLimited => format!(
-            "{} or more under {rules}. Beyond, this client was late or at its own limit; \
+            "{} or more under {rules}. Above that, this client was late or at its own limit; \
              give it more cores, or several machines.",
             at(capacity.at.at)
         ),
@@ -235,8 +234,8 @@ pub(super) fn rules(capacity: &Capacity) -> String {
 fn knee(report: &RampRecord, row: usize, curve: &Curve) -> String {
     let axis = report.axis;
     let follows = match axis {
-        Axis::Rate => "The server follows the load up to",
-        _ => "More users bring more throughput up to",
+        Axis::Rate => "Throughput keeps up with the offered load to",
+        _ => "Throughput grows with the number of users to",
     };
     match &curve.knee {
         Some(Knee { at, rule }) => {
@@ -259,7 +258,7 @@ fn peak(curve: &Curve) -> Option<String> {
         Some((low, high)) if high > low => format!(" ({} to {})", rate(low), rate(high)),
         _ => String::new(),
     };
-    Some(format!("{} good responses a second{interval}.", rate(peak.at).trim_end_matches("/s")))
+    Some(format!("{} successful responses/s{interval}.", rate(peak.at).trim_end_matches("/s")))
 }
 
 fn overload(axis: Axis, curve: &Curve) -> Option<String> {
@@ -282,10 +281,10 @@ fn recovery(curve: &Curve) -> Option<String> {
     }
     Some(match recovery_s.is_finite() {
         true => format!(
-            "{} after the end of the overload it answered as before.",
+            "{} after the end of the overload it responded as before.",
             words::seconds(recovery_s)
         ),
-        false => "it did not answer as before in the time that was watched.".to_owned(),
+        false => "it did not respond as before while it was watched.".to_owned(),
     })
 }
 
@@ -293,11 +292,11 @@ fn hysteresis(axis: Axis, curve: &Curve) -> Option<String> {
     let found = curve.hysteresis?;
     Some(match found.loss_share >= LOSS_MIN {
         true => format!(
-            "{} less goodput than on the way up at {}.",
+            "{} less goodput at {} than when the load was rising.",
             show::share(found.loss_share),
             load(axis, found.at_level)
         ),
-        false => "as the way up.".to_owned(),
+        false => "as when the load was rising.".to_owned(),
     })
 }
 
@@ -321,7 +320,7 @@ pub(super) fn law(axis: Axis, curve: &Curve) -> Vec<(&'static str, String)> {
         facts.push(("Kneedle", format!("{}; {rule}", with_ends(axis, &found.at, TO))));
     }
     if let Some(at) = curve.power_at {
-        let text = format!("throughput over response time is largest at {}", load(axis, at));
+        let text = format!("best throughput/latency ratio at {}", load(axis, at));
         facts.push(("Power", text));
     }
     facts.extend(curve.usl.as_ref().map(|law| ("Scalability", scalability(law))));
@@ -363,5 +362,5 @@ pub fn steps_sentence(report: &RampRecord) -> String {
         (Some(_), Some(long)) => format!(", at most {} each", words::span(long)),
         _ => String::new(),
     };
-    format!("{count}, {range}{held}; the server came to rest between them")
+    format!("{count}, {range}{held}; the server was idle between them")
 }

@@ -81,7 +81,7 @@ fn lines(report: &RampRecord, plane: &Plane) -> Vec<String> {
 
 /// What the marks mean.
 fn head(report: &RampRecord) -> String {
-    let mut parts = vec!["Good responses a second over the load".to_owned()];
+    let mut parts = vec!["Successful responses/s by load".to_owned()];
     if report.labels.len() > 1 {
         for (label, mark) in report.labels.iter().zip(MARKS) {
             parts.push(format!("{mark} {}", printable(label, 12)));

@@ -93,7 +93,7 @@ fn capacity(axis: Axis, found: &Capacity, at_least: &str) -> String {
 pub(super) fn answers(report: &RampRecord) -> Vec<String> {
     let mut told = Vec::new();
     if report.verdict.state == State::Invalid {
-        told.push("Measured, though not a description of the server.".to_owned());
+        told.push("Measured, but not representative of the server.".to_owned());
     }
     if report.steps.is_empty() {
         told.push("No step was measured.".to_owned());
@@ -110,23 +110,22 @@ pub(super) fn answers(report: &RampRecord) -> Vec<String> {
 }
 
 fn one_answer(name: &str, axis: Axis, curve: &Curve) -> String {
-    let Some(peak) = &curve.peak else { return format!("{name}: no step can be used.") };
+    let Some(peak) = &curve.peak else { return format!("{name}: no step is usable.") };
     if !axis.is_load() {
         let peak = level(Axis::Rate, peak.at);
-        return format!("{name} gives at most {peak} good responses on these paths.");
+        return format!("{name} peaks at {peak} successful responses on these paths.");
     }
     let follows = match (&curve.knee, axis) {
         (Some(knee), Axis::Rate) => {
-            format!("follows the load up to {}", with_ends(axis, &knee.at, TO))
+            format!("keeps up with the offered load to {}", with_ends(axis, &knee.at, TO))
         }
         (Some(knee), _) => {
-            format!("throughput grows with the users up to {}", with_ends(axis, &knee.at, TO))
+            format!("gives more throughput to more users up to {}", with_ends(axis, &knee.at, TO))
         }
-        (None, _) => "followed the load as far as it was tried".to_owned(),
+        (None, _) => "kept up with the offered load in all steps".to_owned(),
     };
     let peak = level(Axis::Rate, peak.at);
-    let peak =
-        format!(" and gives at most {} good responses a second.", peak.trim_end_matches("/s"));
+    let peak = format!(" and peaks at {} successful responses/s.", peak.trim_end_matches("/s"));
     let asked = curve.capacity.as_ref().filter(|found| !found.objectives.is_empty());
     let asked = asked.map_or_else(String::new, |found| {
         format!(" Its capacity with {}: {}.", rules(found), capacity(axis, found, AT_LEAST))

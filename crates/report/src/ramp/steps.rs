@@ -144,12 +144,12 @@ fn legend(report: &RampRecord, row: usize, limited: &[&RampStepRecord]) -> Vec<B
     let line = |text: String| Block::Lines(vec![text]);
     let mut legend = Vec::new();
     if report.steps_of(row).any(|step| step.met.is_some()) {
-        legend.push(line("  ✓ objectives kept   ✗ missed".to_owned()));
+        legend.push(line("  ✓ objectives met   ✗ missed".to_owned()));
     }
     if limited.is_empty() {
         return legend;
     }
-    let text = "  * the client was late, or at its own limit: used in no figure above";
+    let text = "  * the client was late, or at its own limit: not used in any figure above";
     legend.push(line(text.to_owned()));
     legend.extend(limited.iter().take(CAUSES_MAX).map(|step| {
         let cause = step.run.verdict.causes.first();
@@ -254,7 +254,7 @@ fn whole(report: &RampRecord, n: usize, step: &RampStepRecord) -> Details {
     let mut body = Document::default();
     body.add(PAGE, [verdict(&run.verdict, (0, 0))]);
     let answer = words::answer(run, &times);
-    body.add(PAGE, [say(Voice::Plain, format!("{answer} At rest before it for {settled}."))]);
+    body.add(PAGE, [say(Voice::Plain, format!("{answer} Idle before it for {settled}."))]);
     run::tables::times(&mut body, PAGE, run, &times);
     run::parts::outcomes(&mut body, PAGE, run);
     run::parts::failures(&mut body, PAGE, run);

@@ -23,7 +23,7 @@ pub(super) fn asked(report: &RunRecord, room: usize) -> Vec<Fact> {
         asked.push(("Run", name));
     }
     asked.push(("Target", target));
-    asked.push(("Load", shortened(&done_sentence(report), room)));
+    asked.push(("Load", done_sentence(report)));
     asked
 }
 
@@ -89,17 +89,19 @@ pub(super) fn failed(report: &RunRecord, by_class: bool) -> Fact {
     let hidden = classes.len().saturating_sub(CLASSES_MAX);
     let named = classes.iter().take(CLASSES_MAX);
     let mut named: Vec<String> =
-        named.map(|one| format!("{} × {}", show::count(one.count), one.class.id())).collect();
+        named.map(|one| format!("{} × {}", show::count(one.count), one.class.in_short())).collect();
     if hidden > 0 {
         named.push(format!("{hidden} more"));
     }
-    let share = show::share(report.failure_share);
-    let due = counted(report.outcomes.due, "call");
-    let text = match by_class && !named.is_empty() {
-        true => format!("{share} of {due} due: {}", named.join(", ")),
-        false => format!("{share} of {due} due (failed, timed out or dropped)"),
-    };
-    ("Failures", text)
+    let bad = report.outcomes.bad();
+    let mut text = format!("{} of {}", show::count(bad), counted(report.outcomes.due, "call"));
+    if bad > 0 {
+        text = format!("{text} ({})", show::share(report.failure_share));
+    }
+    if by_class && !named.is_empty() {
+        text = format!("{text}: {}", named.join(", "));
+    }
+    ("Failed", text)
 }
 
 /// The figures that are asked for most, in frames.
@@ -274,7 +276,7 @@ pub(super) fn per_second(report: &RunRecord) -> Vec<Block> {
     let mut blocks = vec![heading(format!("Over time     a bar is {span}")), Block::Sparks(rows)];
     if count > 0 {
         let text = format!(
-            "After the window {} that had fallen due in it came to an end, the slowest after {}.",
+            "{} due within the window ended after it, the slowest after {}.",
             counted(count, "call"),
             words::seconds(slowest)
         );
@@ -312,15 +314,14 @@ pub(super) fn details(told: &mut Document, report: &RunRecord) {
         all.push(("Name", format!("{host}: {addresses} (in {took})")));
     }
     told.add(Forms::PAGE, [heading("Details"), fact_list(all)]);
-    let (plan, toml) = (report.plan.plan(), report.plan.toml());
+    let toml = report.plan.toml();
     if toml.is_empty() {
         return;
     }
     told.add(Forms::PAGE, [heading("Plan")]);
-    let differing = record::words::differing_from_defaults(plan, toml);
-    if !differing.is_empty() {
-        let what = say(Voice::Soft, "What differs from the defaults:");
-        told.add(Forms::PAGE, [what, Block::Code(differing)]);
+    if let Some(brief) = record::words::to_brief_toml(toml) {
+        let what = say(Voice::Soft, "Without what is default:");
+        told.add(Forms::PAGE, [what, Block::Code(brief)]);
     }
     let mut body = Document::default();
     body.add(Forms::PAGE, [Block::Code(toml.to_owned())]);

@@ -4,7 +4,7 @@
 use super::{begun, parts, tables};
 use crate::blocks::{conduct, verdict};
 use crate::page::text::layout::Page;
-use crate::page::text::{self, Style};
+use crate::page::text::{self, Style, picture};
 use crate::section::{Block, Document, Forms, Voice, facts as fact_list, heading, led};
 use crate::{RunRecord, RunTimes, facts, words};
 use record::run::JourneyRecord;
@@ -16,6 +16,8 @@ const LINES: usize = 23;
 /// Rows of the histogram: fewer tell nothing, more are not needed.
 const BARS_MIN: usize = 3;
 const BARS_MAX: usize = 8;
+/// Rows of the histogram if response times are spread so wide that fewer would hide where they are.
+const BARS_WIDE_MAX: usize = 12;
 
 /// How much is said where there is not room for all.
 #[derive(Clone, Copy, Debug)]
@@ -75,15 +77,23 @@ pub(super) fn screen(empty: Page, report: &RunRecord, all: &RunTimes, style: Sty
     let composed = |detail| composed(empty.alike(), report, all, style, detail);
     let mut detail = LEAST;
     let mut page = composed(detail);
+    // the rows that a wide spread needs are taken from no other part
+    let wide = bars_needed(all).saturating_sub(BARS_MIN);
     for more in MORE {
         let mut next = detail;
         more(&mut next);
         let fuller = composed(next);
-        if style.percentiles || fuller.lines() <= LINES {
+        let lines = if next.bars.is_some() { LINES + wide } else { LINES };
+        if style.percentiles || fuller.lines() <= lines {
             (detail, page) = (next, fuller);
         }
     }
     page
+}
+
+/// Rows that show each class of response times with more than a tail of the calls.
+fn bars_needed(all: &RunTimes) -> usize {
+    picture::rows_needed(&all.response).min(BARS_WIDE_MAX)
 }
 
 fn composed(
@@ -99,9 +109,10 @@ fn composed(
         text::write(&mut last, &findings(report, detail), SCREEN);
         if let Some(bars) = detail.bars {
             let room = LINES.saturating_sub(page.lines() + last.lines() + 2);
-            let mut picture = Document::default();
-            picture.add(SCREEN, parts::histogram(&all.response, room.clamp(bars, BARS_MAX)));
-            text::write(&mut page, &picture, SCREEN);
+            let mut drawn = Document::default();
+            let rows = room.clamp(bars, BARS_MAX).max(bars_needed(all));
+            drawn.add(SCREEN, parts::histogram(&all.response, rows));
+            text::write(&mut page, &drawn, SCREEN);
         }
     }
     page.append(last);

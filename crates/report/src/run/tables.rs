@@ -16,6 +16,7 @@ pub(super) const URLS_MAX: usize = 11;
 pub(super) const STEPS_MAX: usize = 25;
 /// Sentences on journeys.
 const NOTES_MAX: usize = 20;
+const FIRST_NOTES_MAX: usize = 3;
 
 const HEAD: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
@@ -81,7 +82,7 @@ pub(crate) fn times(told: &mut Document, forms: Forms, report: &RunRecord, all: 
     );
     told.add(forms, [led("  ", Voice::Note, legend)]);
     if in_doubt {
-        let text = "Lateness: at most so much of the response time is this client's own.";
+        let text = "Lateness: upper bound of client delay in the response time.";
         told.add(forms, [led("  ", Voice::Note, text)]);
     }
     told.add(forms, marks(&all.response));
@@ -149,7 +150,7 @@ pub(super) fn phases(told: &mut Document, forms: Forms, report: &RunRecord) {
     let spent = super::charts::composition(report).filter(|_| phases.is_some());
     told.add(forms, phases);
     told.add(forms & Forms::PAGE, spent);
-    let work = "What the server says of its work (Server-Timing)";
+    let work = "What the server reports of its work (Server-Timing)";
     told.add(forms, parts_table("Server-Timing", work, &figures::server_timings(report)));
     let malformed = report.server_timings.server_timing_malformed;
     if malformed > 0 {
@@ -316,19 +317,32 @@ pub(super) fn journeys(told: &mut Document, forms: Forms, report: &RunRecord) {
         ended_row(words::printable(&row.name, 400), counts, &report.hist_of_transaction(place))
     });
     let columns = ["done", "failed"].map(Column::from);
-    let names = ("Together", "Steps together");
+    let names = ("Journeys", "Journeys and blocks");
     told.add(forms, [ended_table(names, "journey or block", columns, rows)]);
     let notes = journeys.notes();
     if notes.is_empty() {
         return;
     }
-    told.add(forms, [subheading("On the way")]);
+    told.add(forms, [subheading("Notes")]);
     let said = |text: String| led("  ", Voice::Plain, text);
     let note =
         |(name, text): &(String, String)| said(format!("{}: {text}", words::printable(name, 100)));
     told.add(forms, notes.iter().take(NOTES_MAX).map(note));
     let more = notes.len().saturating_sub(NOTES_MAX);
     told.add(forms, (more > 0).then(|| said(format!("{more} more in the JSON"))));
+}
+
+/// The first of what users noticed, where there is no room for more.
+pub(super) fn first_notes(told: &mut Document, forms: Forms, report: &RunRecord) {
+    let Some(journeys) = &report.journeys else { return };
+    let notes = journeys.notes();
+    let note = |(name, text): &(String, String)| {
+        led("  ", Voice::Plain, format!("{}: {text}", words::printable(name, 100)))
+    };
+    if !notes.is_empty() {
+        told.add(forms, [subheading("Notes")]);
+        told.add(forms, notes.iter().take(FIRST_NOTES_MAX).map(note));
+    }
 }
 
 /// A row for each name, which is one of a `head`: counts, then times.

@@ -158,7 +158,7 @@ fn the_verdict_and_the_answer_stand_at_the_top() {
 #[test]
 fn a_run_without_a_measurement_has_no_charts() {
     let page = html(&fixtures::empty());
-    assert!(page.contains("No call fell due, so nothing was measured."));
+    assert!(page.contains("No call was due, so nothing was measured."));
     assert!(!page.contains("<svg"), "{page}");
 }
 
@@ -327,7 +327,7 @@ fn a_ramp_says_which_resource_was_full_at_the_knee() {
 #[test]
 fn the_page_of_a_ramp_says_what_the_curve_says() {
     let page = ramp_html(&curves::ramp(&["http://127.0.0.1:2020/work"]));
-    assert!(page.contains("The server follows the load up to 4"), "{page}");
+    assert!(page.contains("Throughput keeps up with the offered load to 4"), "{page}");
     assert!(page.contains("good responses a second. Its capacity with p99&lt;100ms: "));
     assert!(page.contains("</span>") && page.contains(">INVALID, client-limited<"));
     assert_eq!(page.matches("<details>").count(), 19);

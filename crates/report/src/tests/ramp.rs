@@ -106,12 +106,12 @@ fn a_knee_without_a_lower_end_says_so() {
     let points: Vec<(Purpose, stats::curve::Point)> =
         report.steps.iter().map(|step| (step.purpose, step.point)).collect();
     report.curves = vec![stats::curve::curve(&points, report.axis, &[])];
-    let told = "(at most 600/s; how far below was not measured)";
+    let told = "(at most 600/s; lower values were not measured)";
     let note = "The knee may lie anywhere below 500";
     let text = text(&report, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains(told) && text.contains(note), "{text}");
     let page = ramp_html(&report);
-    assert!(page.contains("at most 600/s; how far below was not measured"), "{page}");
+    assert!(page.contains("at most 600/s; lower values were not measured"), "{page}");
     assert!(page.contains(note) && !page.contains("0/s to 600/s"), "{page}");
     let document = document(&report);
     assert_eq!(errors(&document), "");

@@ -242,3 +242,27 @@ fn what_a_server_did_is_said_as_it_is_written() {
         assert!(text.contains(&line), "{line}{text}");
     }
 }
+
+#[test]
+fn a_terminal_has_the_server_and_the_verdict_last_as_well() {
+    let shown = text(&fixtures::troubled(), Style { columns: 100, ..SCREEN });
+    let last = shown.lines().last().unwrap();
+    assert!(last.starts_with("Measurement   INVALID: slip, "), "{shown}");
+    let servers = shown.lines().filter(|line| line.starts_with("Server   ")).count();
+    assert_eq!(servers, 2, "{shown}");
+    assert!(!text(&fixtures::troubled(), SCREEN).contains("INVALID: slip"));
+}
+
+#[test]
+fn the_load_is_in_full() {
+    let mut report = fixtures::valid();
+    report.plan.stop.warm_up = units::Nanos::from_secs(90);
+    report.plan.measure.repeat = 12;
+    let shown = text(&report, SCREEN);
+    assert!(shown.contains("12 runs") && !shown.contains("..."), "{shown}");
+}
+
+#[test]
+fn objectives_are_test_cases() {
+    insta::assert_snapshot!(crate::junit(&RunRecord::of(&fixtures::troubled())));
+}

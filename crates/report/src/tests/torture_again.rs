@@ -51,7 +51,7 @@ fn kept(name: &str) -> Transcript {
         plain: Plain::default(),
         script: TalkScript::of(Vec::new()),
         talk,
-        judgement: judgement(TestOutcome::Fail, "the text demands otherwise"),
+        judgement: judgement(TestOutcome::Fail, "the standard requires a different response"),
     }
 }
 
@@ -65,7 +65,7 @@ fn what_became_of_failures_is_told() {
             replayed(
                 ReplayVerdict::Flaky,
                 2,
-                judgement(TestOutcome::Fail, "the text demands otherwise"),
+                judgement(TestOutcome::Fail, "the standard requires a different response"),
             ),
             replayed(ReplayVerdict::Unlearned, 0, judgement(TestOutcome::Inconclusive, by_code)),
         ],
@@ -107,7 +107,8 @@ fn what_is_judged_otherwise_is_told_with_the_versions() {
             name: "different".into(),
             versions: (1, now_version),
             then: judgement(TestOutcome::Pass, ""),
-            now: now.map(|outcome| judgement(outcome, "the text demands otherwise")),
+            now: now
+                .map(|outcome| judgement(outcome, "the standard requires a different response")),
         };
     let ours = env!("CARGO_PKG_VERSION");
     let rows = [

@@ -30,7 +30,7 @@ fn exchange(name: &str, outcome: TestOutcome, sent: &[u8]) -> ExchangeResult {
             outcome,
             seen: "200, the connection stays open".into(),
             expected: "400".into(),
-            why: "the text demands otherwise".into(),
+            why: "the standard requires a different response".into(),
             kind: None,
         },
         tries: 3,

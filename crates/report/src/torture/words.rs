@@ -136,6 +136,9 @@ pub(crate) fn summary(result: &TortureRecord) -> String {
         n => format!("; {} skipped", show::count(n)),
     };
     let cut = if result.interrupted { "; interrupted before the end" } else { "" };
+    if !result.is_tested() {
+        return format!("{verdict}{list}{skipped}{cut}.");
+    }
     format!("{verdict}{list}, in {}{skipped}{cut}.", seconds(result.elapsed_s))
 }
 

@@ -83,7 +83,7 @@ fn knee_of_rates(levels: &[Level]) -> Option<Knee> {
         low = low.min(lows);
         high = high.max(highs);
     }
-    let rule = "achieved/offered below 0.99 at two levels running or at the highest, or failures \
+    let rule = "achieved/offered below 0.99 at two levels in a row or at the highest, or failures \
                 above 0.1 %";
     Some(Knee { at: Span { at, low, high }, rule: rule.to_owned() })
 }
@@ -115,8 +115,7 @@ fn knee_of_users(levels: &[Level]) -> Option<Knee> {
     let (low, high) = (low.floor().max(1.0), high.ceil());
     let open_below = at <= first.at * (1.0 + 2.0 * noise) && first.at > 1.0;
     let low = if open_below { 0.0 } else { low };
-    let rule = "where the asymptotes of throughput meet: highest throughput times the lowest \
-                population, over the throughput there";
+    let rule = "where throughput stops growing with the users";
     Some(Knee { at: Span { at: at.clamp(low, high), low, high }, rule: rule.to_owned() })
 }
 

@@ -99,7 +99,7 @@ const SMUGGLED: Weight = Weight {
 };
 const MISLED: Weight = Weight {
     severity: Severity::Medium,
-    reason: "an intermediary may route, store or understand the message otherwise than the server",
+    reason: "an intermediary may interpret the message differently",
 };
 const COSTLY: Weight = Weight {
     severity: Severity::Medium,
@@ -111,7 +111,7 @@ const UNSERVED: Weight = Weight {
 };
 const REPEATED: Weight = Weight {
     severity: Severity::High,
-    reason: "whoever records a request has it carried out again, in the name of who sent it",
+    reason: "an attacker who replays a recorded request executes it again, as its sender",
 };
 const DEAD: Weight = Weight {
     severity: Severity::Critical,

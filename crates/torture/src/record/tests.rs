@@ -80,7 +80,7 @@ fn transcript() -> Transcript {
             outcome: TestOutcome::Fail,
             seen: "200, then reset".into(),
             expected: "400".into(),
-            why: "the text demands otherwise".into(),
+            why: "the standard requires a different response".into(),
             kind: None,
         },
     }

@@ -10,8 +10,8 @@ fn durations() {
     for (text, ns) in [
         ("0", 0),
         ("0ms", 0),
-        ("10", 10_000_000_000),
-        ("0.1", 100_000_000),
+        ("10s", 10_000_000_000),
+        ("0.1s", 100_000_000),
         (".5s", 500_000_000),
         ("1ns", 1),
         ("500us", 500_000),
@@ -58,6 +58,16 @@ fn bad_durations_name_the_input_and_a_good_one() {
         assert!(message.starts_with(&format!("{text:?} is not a duration")), "{message}");
         assert!(message.contains("500ms"), "{message}");
     }
+}
+
+#[test]
+fn a_duration_needs_a_unit() {
+    assert_eq!(parse_duration("0"), Ok(Nanos::ZERO));
+    assert_eq!(
+        message(parse_duration("100")),
+        "\"100\" has no unit: write 100ms or 100s (units ns us ms s m h d)"
+    );
+    assert!(message(parse_duration(" 0.5 ")).contains("write 0.5ms or 0.5s"));
 }
 
 #[test]

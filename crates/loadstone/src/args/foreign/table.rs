@@ -28,7 +28,18 @@ const LOAD: &[Foreign] = &[
         "k6",
         "--stages '30s:0..100, 2m:100', or loadstone ramp URL for the whole curve",
     ),
+    of(
+        &["--ramp-up", "--rampup", "--ramp-up-time"],
+        "JMeter and others",
+        "--stages '30s:0..100, 2m:100' for users that come one by one",
+    ),
     of(&["--iterations"], "k6", "-n COUNT"),
+    of(&["--batch", "--batch-per-host"], "k6", "--group N, for requests that go out together"),
+    of(
+        &["--config"],
+        "k6 and others",
+        "a plan file: loadstone run PLAN.toml (--print-plan prints one)",
+    ),
     of(&["--amount", "--maxOverallRequests", "-O"], "autocannon", "-n COUNT"),
     of(
         &["--rps", "-R", "--overallRate"],
@@ -80,11 +91,13 @@ const LOAD: &[Foreign] = &[
 
 /// What is asked.
 const REQUEST: &[Foreign] = &[
+    of(&["-X", "--request"], "curl", "--method NAME"),
     of(
-        &["-X", "--request", "-m"],
-        "curl (-X), of oha, hey, bombardier and autocannon (-m), and of h2load (-m: requests at once)",
+        &["-m"],
+        "oha, hey, bombardier and autocannon, and of h2load (requests at once)",
         "--method NAME, or --pipeline N",
     ),
+    of(&["--json-body"], "other tools", "--body TEXT and -H 'Content-Type: application/json'"),
     of(&["-I", "--head"], "curl", "--method HEAD"),
     of(
         &["-F", "--form"],
@@ -158,20 +171,12 @@ const CONNECTION: &[Foreign] = &[
     of(&["--local-ips", "--interface"], "k6 and curl", "--bind LIST"),
     of(&["--max-time"], "curl", "--timeout TIME"),
     of(&["-N", "--connection-inactivity-timeout"], "h2load", "--progress-timeout TIME"),
-    of(
-        &[
-            "--http2",
-            "--http3",
-            "--h3",
-            "--h2c",
-            "--http1.1",
-            "--http1.0",
-            "--h1",
-            "--http-version",
-        ],
-        "curl, oha and h2load",
-        "--http 1.0, --http 1.1, --http 2 or --http 3",
-    ),
+    of(&["--http2", "--h2", "--h2c"], "curl, oha and h2load", "--http 2"),
+    of(&["--http3", "--h3"], "curl, oha and h2load", "--http 3"),
+    of(&["--http1.1", "--h1"], "curl and h2load", "--http 1.1"),
+    of(&["--http1.0"], "curl", "--http 1.0"),
+    of(&["--http-version"], "oha", "--http 1.0, --http 1.1, --http 2 or --http 3"),
+    of(&["--dns"], "k6", "--resolve HOST:PORT:ADDRESS, --ipv4 or --ipv6"),
     of(&["-M", "--maxConnectionRequests"], "autocannon", "--calls N"),
     of(
         &["--max-concurrent-streams", "--pipelining", "-p"],
@@ -200,6 +205,12 @@ const RESULT: &[Foreign] = &[
     of(&["-l", "--latency", "--latencies"], "wrk, bombardier and autocannon", "--percentiles"),
     of(&["--summary-trend-stats"], "k6", "--percentiles=50,95,99"),
     of(&["--log-file"], "h2load", "--log FILE"),
+    of(
+        &["-v", "--verbose"],
+        "curl and others",
+        "--full for all figures, or --log FILE for each call",
+    ),
+    of(&["--http-debug"], "k6", "--log FILE for each call, or -n 1 --full for one"),
     of(
         &["--no-tui", "--no-progress", "--no-print", "--headless"],
         "oha, autocannon, bombardier and Locust",

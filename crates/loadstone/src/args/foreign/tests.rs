@@ -11,7 +11,7 @@ fn hint_of(words: &[&str]) -> Option<String> {
 /// theirs alone.
 #[test]
 fn the_command_lines_of_ten_tools_are_answered_by_ours() {
-    let lines: [(&str, &[&str], &str); 38] = [
+    let lines: [(&str, &[&str], &str); 46] = [
         ("k6", &["--vus", "10", "URL"], "-c N"),
         ("k6", &["-u", "10", "URL"], "-c N"),
         ("k6", &["--stage", "30s:20", "URL"], "ramp"),
@@ -47,9 +47,17 @@ fn the_command_lines_of_ten_tools_are_answered_by_ours() {
         ("curl", &["-F", "a=b", "URL"], "--body"),
         ("Locust", &["--spawn-rate", "5", "URL"], "--stages '30s:0..100, 2m:100'"),
         ("autocannon", &["--har", "a.har", "URL"], "loadstone workload import FILE.har"),
-        ("curl", &["--http3", "URL"], "--http 2 or --http 3"),
-        ("h2load", &["--h3", "URL"], "--http 2 or --http 3"),
+        ("curl", &["--http2", "URL"], "use --http 2 ("),
+        ("curl", &["--http3", "URL"], "use --http 3 ("),
+        ("h2load", &["--h3", "URL"], "use --http 3 ("),
         ("oha", &["--http-version", "3", "URL"], "--http 2 or --http 3"),
+        ("JMeter", &["--ramp-up", "30s", "URL"], "--stages"),
+        ("k6", &["--batch", "5", "URL"], "--group N"),
+        ("k6", &["--http-debug", "URL"], "--log FILE"),
+        ("k6", &["--dns", "ttl=0", "URL"], "--resolve"),
+        ("k6", &["--config", "c.json", "URL"], "PLAN.toml"),
+        ("curl", &["-v", "URL"], "--full"),
+        ("other tools", &["--json-body", "{}", "URL"], "application/json"),
     ];
     for (tool, words, ours) in lines {
         let url = |word: &&str| if *word == "URL" { "http://h/" } else { *word }.to_owned();
@@ -65,7 +73,7 @@ fn the_command_lines_of_ten_tools_are_answered_by_ours() {
 fn what_is_said_is_a_whole_sentence() {
     assert_eq!(
         hint_of(&["run", "h", "-z", "10s"]).as_deref(),
-        Some("-z is an option of oha, hey and Locust; here it is -d TIME")
+        Some("-z is not an option here: use -d TIME (-z is an option of oha, hey and Locust)")
     );
     assert_eq!(
         hint_of(&["run", "-q", "50", "http://h/"]).as_deref(),
@@ -113,6 +121,32 @@ fn no_option_of_ours_is_called_foreign() {
     assert_eq!(all.len(), count, "an option stands twice");
 }
 
+#[test]
+fn a_misspelled_command_is_named() {
+    let told = |word: &str| hint_of(&[word, "http://h/"]).unwrap();
+    assert_eq!(told("rnu"), "\"rnu\" is not a command; did you mean run?");
+    assert_eq!(told("tortrue"), "\"tortrue\" is not a command; did you mean torture?");
+    assert_eq!(
+        told("benchmark"),
+        "\"benchmark\" is not a command; loadstone --help lists the commands"
+    );
+}
+
+#[test]
+fn a_second_url_leads_to_compare_and_lists() {
+    let told = hint_of(&["run", "http://a/", "http://b/"]).unwrap();
+    assert!(told.contains("loadstone compare") && told.contains("--urls FILE"), "{told}");
+}
+
+#[test]
+fn a_negative_number_is_refused_by_its_option() {
+    for words in [["run", "http://h/", "-c", "-5"], ["run", "http://h/", "-d", "-5s"]] {
+        let error =
+            Cli::try_parse_from(["loadstone"].iter().chain(&words)).unwrap_err().to_string();
+        assert!(!error.contains("-- -5"), "{error}");
+    }
+}
+
 /// What is offered instead must be there: options of `run`, commands of the program.
 #[test]
 fn what_is_offered_instead_exists() {
@@ -141,7 +175,7 @@ fn what_is_offered_instead_exists() {
 #[test]
 fn a_value_that_needs_an_equals_sign_is_told_so() {
     let set = "surge-like:files=200";
-    let said = format!("--verify takes its value behind an equals sign: write --verify={set}");
+    let said = format!("--verify takes its value after an equals sign: write --verify={set}");
     let words = ["run", "--verify", set, "http://h/"];
     assert_eq!(hint_of(&words), Some(said.clone()));
     assert_eq!(hint_of(&["run", "http://h/", "--verify", set, "-n", "1"]), Some(said.clone()));

@@ -3,6 +3,7 @@
 use crate::FileSource;
 use crate::check::node::{Node, Table, pick};
 use crate::check::read::Reader;
+use crate::file::MASK;
 use crate::journey::feeder::{COLUMNS_MAX, FEEDERS_MAX};
 use crate::journey::{
     ColumnLaw, Feeder, FeederFormat, FeederOrder, FeederRows, FeederTable, UsedUp,
@@ -80,13 +81,15 @@ fn feeder(
     };
     let kinds = [table.take("file"), table.take("text"), table.take("generate")];
     let (columns, rows) = match kinds {
-        [Some(path), None, None] => {
-            let named = reader.settled(&path)?;
-            let bytes = files.read(&named).map_err(|why| path.fault(why))?;
-            let text = String::from_utf8(bytes)
-                .map_err(|_| path.fault(format!("{} is not UTF-8 text", quoted(&named))))?;
-            let format = format.map_or_else(|| format_of(&path, &named), Ok)?;
-            rows_of(&path, &quoted(&named).to_string(), format, text)?
+        [Some(path), None, None] => rows_of_file(&path, reader, files, format)?,
+        // of a printed plan, whose text has the columns and no rows
+        [Some(path), Some(text), None] if text.text()?.contains(MASK) => {
+            match (rows_of_file(&path, reader, files, format), format) {
+                (Err(_), Some(format)) => {
+                    rows_of(&text, "the text", format, text.text()?.to_owned())?
+                }
+                (read, _) => read?,
+            }
         }
         [None, Some(text), None] => {
             let Some(format) = format else {
@@ -99,6 +102,20 @@ fn feeder(
     };
     table.close()?;
     Ok(Feeder { name, columns, rows, order, used_up })
+}
+
+fn rows_of_file(
+    path: &Node<'_>,
+    reader: &Reader<'_>,
+    files: &dyn FileSource,
+    format: Option<FeederFormat>,
+) -> Result<Rows, ParseError> {
+    let named = reader.settled(path)?;
+    let bytes = files.read(&named).map_err(|why| path.fault(why))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| path.fault(format!("{} is not UTF-8 text", quoted(&named))))?;
+    let format = format.map_or_else(|| format_of(path, &named), Ok)?;
+    rows_of(path, &quoted(&named).to_string(), format, text)
 }
 
 fn format_of(node: &Node<'_>, path: &str) -> Result<FeederFormat, ParseError> {

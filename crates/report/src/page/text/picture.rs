@@ -43,11 +43,19 @@ pub fn histogram_lines(hist: &Hist, columns: usize, rows_max: usize) -> Vec<Stri
         cells.into_iter().map(|cell| format!("{cell:>widest$}")).collect()
     };
     let label = |end| show::duration(end).replace(".00 ", " ").replace(".0 ", " ");
-    let labels = cells(&|end, _| label(end));
+    let names: Vec<String> = (0..classes.len())
+        .map(|row| match classes[..row].last() {
+            Some((below, _)) if is_lumped(&classes, row, hist.count()) => {
+                format!("{} to {}", label(*below), label(classes[row].0))
+            }
+            _ => format!("≤ {}", label(classes[row].0)),
+        })
+        .collect();
+    let labels = left_aligned(names);
     let counts = cells(&|_, count| show::count(count));
     let shares = cells(&|_, count| show::share(count as f64 / total));
-    // the sign with its gap, the gaps beside the bar, and what stands around it
-    let fixed = |gap: usize| 2 + wide(&labels) + 2 * gap + wide(&shares);
+    // the gaps beside the bar, and what stands around it
+    let fixed = |gap: usize| wide(&labels) + 2 * gap + wide(&shares);
     let whole = columns.saturating_sub(fixed(2) + 2 + wide(&counts));
     let (room, gap) = match whole >= BAR_MIN {
         true => (whole, 2),
@@ -57,11 +65,14 @@ pub fn histogram_lines(hist: &Hist, columns: usize, rows_max: usize) -> Vec<Stri
         let bar = bar(*count as f64 / most, room);
         let blank = " ".repeat(gap + room - bar.chars().count());
         let count = if gap == 2 { format!("{}  ", counts[row]) } else { String::new() };
-        let label = labels[row].trim_start();
-        let name = wide(&labels);
-        format!("≤ {label:<name$}{:gap$}{bar}{blank}{count}{}", "", shares[row])
+        format!("{}{:gap$}{bar}{blank}{count}{}", labels[row], "", shares[row])
     };
     classes.iter().enumerate().map(line).collect()
+}
+
+fn left_aligned(cells: Vec<String>) -> Vec<String> {
+    let widest = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+    cells.into_iter().map(|cell| format!("{cell:<widest$}")).collect()
 }
 
 /// Of cells that are equally wide.
@@ -80,25 +91,59 @@ fn bar(share: f64, room: usize) -> String {
     bar
 }
 
+/// A class with more than this share of the calls keeps its own row.
+const TAIL_SHARE_MAX: f64 = 0.01;
+
 /// (upper end, count) of each class from the fastest call to the slowest: 1, 2 and 5 of each decade.
-/// Where these are more than `rows_max`, the two outermost classes of an end become one, time and again,
-/// at the end where fewer calls lose their class: it is finest where most calls are.
+/// If there are more than `rows_max`, the two outermost classes of an end are merged repeatedly, at the
+/// end where fewer calls lose their class.
 pub(crate) fn classes(hist: &Hist, rows_max: usize) -> Vec<(Nanos, u64)> {
+    let mut rows = all_classes(hist);
+    while rows.len() > rows_max.max(1) {
+        merge_tail(&mut rows);
+    }
+    rows
+}
+
+/// Rows without which a class above [`TAIL_SHARE_MAX`] would share its row with others.
+pub(crate) fn rows_needed(hist: &Hist) -> usize {
+    let tail_max = hist.count() as f64 * TAIL_SHARE_MAX;
+    let mut rows = all_classes(hist);
+    while rows.len() > 1 && merge_tail(&mut rows) as f64 <= tail_max {}
+    // the last step has merged one too many
+    rows.len() + 1
+}
+
+/// Merges the two outermost classes of one end; returns the number of calls that lose their class.
+fn merge_tail(rows: &mut Vec<(Nanos, u64)>) -> u64 {
+    let last = rows.len() - 1;
+    // calls below an end are "at most" that end, while the slowest class also has a lower end
+    let (slow, fast) = (rows[last].1 + rows[last - 1].1, rows[0].1);
+    if slow <= fast {
+        rows[last].1 = slow;
+        rows.remove(last - 1);
+        slow
+    } else {
+        rows[1].1 += fast;
+        rows.remove(0);
+        fast
+    }
+}
+
+/// Whether a row holds several classes and more than a tail of the calls.
+fn is_lumped(rows: &[(Nanos, u64)], row: usize, calls: u64) -> bool {
+    let (end, count) = rows[row];
+    let below = row.checked_sub(1).map(|before| rows[before].0);
+    // classes of one decade are a factor of 2.5 apart at most
+    let wide = below.is_some_and(|below| end.0 as f64 > 2.6 * below.0 as f64);
+    wide && count as f64 > calls as f64 * TAIL_SHARE_MAX
+}
+
+fn all_classes(hist: &Hist) -> Vec<(Nanos, u64)> {
     let mut rows: Vec<(Nanos, u64)> = ends(hist).into_iter().map(|end| (end, 0)).collect();
     for (value, count) in hist.buckets() {
         let at = rows.partition_point(|(end, _)| *end < value).min(rows.len() - 1);
         rows[at].1 += count;
-    }
-    while rows.len() > rows_max.max(1) {
-        let last = rows.len() - 1;
-        let lost = |one: usize, other: usize| rows[one].1.min(rows[other].1);
-        if lost(last, last - 1) <= lost(0, 1) {
-            rows[last].1 += rows[last - 1].1;
-            rows.remove(last - 1);
-        } else {
-            rows[1].1 += rows[0].1;
-            rows.remove(0);
-        }
     }
     rows
 }
@@ -175,6 +220,30 @@ mod tests {
         for rows in 1..20 {
             assert_eq!(shown(rows).map(|(_, count)| count).sum::<u64>(), 1_000);
         }
+    }
+
+    #[test]
+    fn a_class_with_more_than_one_percent_keeps_its_row() {
+        let us = Nanos::from_micros;
+        let values = [(60, 2), (90, 310), (400, 160), (1_500, 150), (3_500, 150), (15_000, 220)];
+        let tails = [(300_000, 5), (3_000_000, 3)];
+        let all = values.into_iter().chain(tails);
+        let hist = Hist::from_buckets(all.map(|(time, count)| (us(time), count)));
+        let rows = rows_needed(&hist);
+        let classes = classes(&hist, rows);
+        assert_eq!(classes.iter().map(|(_, count)| count).sum::<u64>(), 1_000);
+        let lumped = |row: &usize| is_lumped(&classes, *row, 1_000);
+        assert_eq!((0..classes.len()).find(lumped), None, "{classes:?}");
+        assert!(rows < all_classes(&hist).len(), "tails share a row: {classes:?}");
+    }
+
+    #[test]
+    fn a_row_of_several_classes_names_both_its_ends() {
+        let us = Nanos::from_micros;
+        let values = [(90, 300), (800, 400), (3_500, 100), (15_000, 200)];
+        let hist = Hist::from_buckets(values.map(|(time, count)| (us(time), count)));
+        let lines = histogram_lines(&hist, 60, 3);
+        assert!(lines[2].starts_with("1 ms to 20 ms "), "{lines:?}");
     }
 
     #[test]

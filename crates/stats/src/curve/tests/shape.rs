@@ -244,7 +244,7 @@ fn the_knee_over_populations_is_where_asymptotes_meet() {
         (1..=12).map(f64::from).map(|users| (users, (users * 100.0).min(400.0))).collect();
     let knee = populations(&four).unwrap();
     assert_eq!((knee.at.at, knee.at.low, knee.at.high), (4.0, 3.0, 5.0));
-    assert!(knee.rule.starts_with("where the asymptotes of throughput meet"), "{}", knee.rule);
+    assert!(knee.rule.starts_with("where throughput stops growing"), "{}", knee.rule);
     // users that keep bringing more have no knee yet, nor has a plateau that was just reached
     assert_eq!(populations(&four[..4]), None);
     assert_eq!(populations(&four[..5]), None);
