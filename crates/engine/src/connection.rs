@@ -66,6 +66,8 @@ pub(crate) struct Conn {
     state: ConnState,
     /// Why no request can go out any more; for the record.
     broken: Option<FailureClass>,
+    /// Why a write failed. What the server sent before is still read.
+    unwritable: Option<FailureClass>,
     /// The server ended it, or said that it would.
     by_server: bool,
 }
@@ -207,6 +209,7 @@ impl Conn {
             served: 0,
             state: ConnState::Closed,
             broken: None,
+            unwritable: None,
             by_server: false,
         }
     }
@@ -218,6 +221,7 @@ impl Conn {
         (self.endpoint, self.address, self.user) = (endpoint, address as u32, user);
         (self.assigned, self.served) = (0, 0);
         (self.established, self.broken, self.by_server) = (Nanos::ZERO, None, false);
+        self.unwritable = None;
         self.opened = now;
         (self.busy, self.received) = (Nanos::ZERO, 0);
     }
@@ -674,7 +678,16 @@ impl Conn {
     pub(crate) fn hear_end(&mut self) -> Result<(), FailureClass> {
         let Some(work) = &mut self.work else { return Err(FailureClass::ClosedEarly) };
         match self.state {
-            ConnState::Open => work.speaker.hear_end(),
+            ConnState::Open => {
+                work.speaker.hear_end()?;
+                // a close that anyone could have made does not end a body (RFC 9112 section 9.8)
+                let cut = work.transport.is_encrypted() && !work.transport.is_tls_closed();
+                match self.unwritable {
+                    None if cut => Err(FailureClass::ClosedEarly),
+                    None => Ok(()),
+                    Some(class) => Err(class),
+                }
+            }
             ConnState::Tunnel => Err(FailureClass::Proxy),
             ConnState::Handshake => Err(FailureClass::Tls),
             ConnState::Closed | ConnState::Connecting => Err(FailureClass::ClosedEarly),
@@ -756,6 +769,18 @@ impl Conn {
     /// The peer has ended its side.
     pub(crate) fn end_by_server(&mut self) {
         self.by_server = true;
+    }
+
+    /// Notes that a write failed; `false`: one had failed before.
+    pub(crate) fn note_unwritable(&mut self, class: FailureClass) -> bool {
+        let first = self.unwritable.is_none();
+        self.unwritable.get_or_insert(class);
+        first
+    }
+
+    /// Why the first write that failed did.
+    pub(crate) fn unwritable(&self) -> Option<FailureClass> {
+        self.unwritable
     }
 
     pub(crate) fn break_with(&mut self, class: FailureClass) {

@@ -190,6 +190,8 @@ struct Line {
     agreed: Option<String>,
     ended: bool,
     connected: bool,
+    /// The server has sent something after the handshake.
+    answered: bool,
     /// Our side has closed it, before the others.
     parted: bool,
     heard: Option<(Result<Reply, Trouble>, Nanos)>,
@@ -517,6 +519,7 @@ impl Line {
             agreed: None,
             ended: false,
             connected: false,
+            answered: false,
             parted: false,
             heard: None,
         }
@@ -656,6 +659,8 @@ impl Line {
         self.drain();
         self.flush(io, slot);
         if let Err(error) = fed {
+            // over TLS 1.3 a server refuses the client's part of the handshake when ours is over
+            self.connected &= self.answered;
             return self.suffer(error.into(), io.now());
         }
         if let Some(agreed) = agreed {
@@ -725,6 +730,7 @@ impl Line {
         match heard {
             Ok(Said { used, begun, done }) => {
                 if !input.is_empty() {
+                    self.answered = true;
                     self.patience.hear(&self.limits, now, begun);
                 }
                 self.plain = input[used..].to_vec();
@@ -769,6 +775,9 @@ impl Line {
     fn end(&mut self, now: Nanos) {
         match self.stage {
             Stage::Asked => match self.voice.hear_end() {
+                Ok(()) if self.session.as_ref().is_some_and(|session| !session.closed()) => {
+                    self.fail(FailureClass::ClosedEarly, CUT.to_owned(), now);
+                }
                 Ok(()) => {
                     self.ended = true;
                     self.whole(now);
@@ -789,6 +798,10 @@ impl Line {
         }
     }
 }
+
+/// A close that anyone could have made does not end a body.
+const CUT: &str = "the connection was closed without TLS's close_notify, so that the body may be cut off \
+                   (RFC 9112 section 9.8)";
 
 /// What is to be said of a connection that failed.
 fn words(io: &mut impl Io, slot: usize, class: FailureClass) -> String {

@@ -8,6 +8,7 @@ use sample::{BodyPrint, FailureClass};
 use sha2::{Digest, Sha256};
 use wire::coding::Decoder;
 use wire::events::EventReader;
+use wire::fields;
 
 /// A body that must be searched is kept up to this many bytes; what lies beyond is not seen.
 const KEPT_MAX: usize = 16 << 20;
@@ -122,19 +123,13 @@ impl Inspect {
         std::mem::take(&mut self.fresh)
     }
 
-    /// Takes a piece of the body in; `encoding` is the response's Content-Encoding, `last`: it is the
-    /// end of the body.
-    pub(crate) fn take(
-        &mut self,
-        test: &BodyTest,
-        encoding: Option<&[u8]>,
-        piece: &[u8],
-        last: bool,
-    ) {
+    /// Takes a piece of the body in; `head` is the response's, `last`: it is the end of the body.
+    pub(crate) fn take(&mut self, test: &BodyTest, head: &[u8], piece: &[u8], last: bool) {
         if !self.begun {
             self.begun = true;
-            if let Some(encoding) = encoding.filter(|_| test.decode) {
-                self.decoder = Decoder::for_encoding(encoding);
+            let encoding = if test.decode { fields::content_encoding(head) } else { None };
+            if let Some(encoding) = encoding {
+                self.decoder = Decoder::for_encoding(&encoding);
                 self.broken = self.decoder.is_none() && !encoding.eq_ignore_ascii_case(b"identity");
             }
         }
@@ -232,13 +227,15 @@ mod tests {
         BodyTest::new(&Expect { body: Some(rule), ..Expect::default() }, false, false).unwrap()
     }
 
+    const GZIP: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n";
+
     /// Feeds the body in two pieces cut at every place; all cuts must agree.
     fn verdict(test: &BodyTest, body: &[u8]) -> Option<FailureClass> {
         let judge = |cut: usize| {
             let mut inspect = Inspect::default();
             inspect.reset();
-            inspect.take(test, None, &body[..cut], false);
-            inspect.take(test, None, &body[cut..], true);
+            inspect.take(test, b"", &body[..cut], false);
+            inspect.take(test, b"", &body[cut..], true);
             inspect.finish(test).1
         };
         let verdicts: Vec<_> = (0..=body.len()).map(judge).collect();
@@ -288,9 +285,9 @@ mod tests {
         let mut inspect = Inspect::default();
         inspect.reset();
         inspect.expect_events(EventReader::sse);
-        inspect.take(&test, Some(b"gzip"), &packed[..first], false);
+        inspect.take(&test, GZIP, &packed[..first], false);
         assert_eq!((inspect.take_events(false), inspect.take_events(false)), (1, 0));
-        inspect.take(&test, Some(b"gzip"), &packed[first..], true);
+        inspect.take(&test, GZIP, &packed[first..], true);
         assert_eq!(inspect.take_events(true), 1);
         inspect.reset();
         assert!(!inspect.is_stream());
@@ -307,10 +304,15 @@ mod tests {
         let test = BodyTest::new(&Expect::default(), true, false).unwrap();
         let mut inspect = Inspect::default();
         inspect.reset();
-        inspect.take(&test, Some(b"gzip"), b"this is not gzip stream", true);
+        inspect.take(&test, GZIP, b"this is not gzip stream", true);
         assert_eq!(inspect.finish(&test).1, Some(FailureClass::Encoding));
         inspect.reset();
-        inspect.take(&test, Some(b"identity"), b"plain", true);
+        inspect.take(
+            &test,
+            b"HTTP/1.1 200 OK\r\nContent-Encoding: identity\r\n\r\n",
+            b"plain",
+            true,
+        );
         assert_eq!(inspect.finish(&test), (5, None));
     }
 }

@@ -62,14 +62,8 @@ impl Intake {
     }
 
     /// A piece of the body that the plan's expectations look at.
-    pub(crate) fn inspect(
-        &mut self,
-        test: &BodyTest,
-        encoding: Option<&[u8]>,
-        piece: &[u8],
-        last: bool,
-    ) {
-        self.inspect.take(test, encoding, piece, last);
+    pub(crate) fn inspect(&mut self, test: &BodyTest, head: &[u8], piece: &[u8], last: bool) {
+        self.inspect.take(test, head, piece, last);
     }
 
     /// The body is whole: its length after decoding, what is wrong with it, and its print.

@@ -25,6 +25,7 @@ pub mod journey;
 mod pool;
 pub mod proof;
 pub mod ramp;
+pub mod redirect;
 mod render;
 mod script;
 mod setup;
@@ -43,6 +44,6 @@ pub use render::{build_template, connect_request};
 pub use schedule::Share;
 pub use setup::{
     Crowd, Endpoint, LateShare, Logging, RESPONSE_KEPT_MAX, Setup, SetupError, endpoint_key,
-    open_options, redirect_method,
+    open_options,
 };
 pub use worker::{Driven, Link, Order, Turn, Worker, drive, ends_first};

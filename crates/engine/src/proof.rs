@@ -57,7 +57,7 @@ pub(crate) fn take_challenge(
     let Some(found) = challenge(fields::all(head, "www-authenticate")) else { return false };
     let own = call.request.as_deref().unwrap_or_else(|| setup.targets.template(call.target));
     let again = call.logins == 0 || (found.stale && call.logins < LOGINS_MAX);
-    if !again || has_own(own) {
+    if !again || own.stripped.credentials || has_own(own) {
         return false;
     }
     let id = feedback.user_id(call.user).unwrap_or(u64::MAX);
@@ -97,7 +97,8 @@ fn template_with_proof(
     known: Option<&mut Answers>,
     unix_s: u64,
 ) -> Option<Template> {
-    if has_own(template) {
+    // the login is not for the server that a redirect leads to
+    if template.stripped.credentials || has_own(template) {
         return None;
     }
     let target = origin_form(template.target()?)?;

@@ -1,10 +1,11 @@
 //! From a plan and a URL to bytes.
 
+use crate::redirect;
 use percent_encoding::percent_decode_str;
 use plan::{Auth, HttpVersion, Plan};
 use url::{Position, Url};
 use wire::request::{RequestError, RequestHead, Target, Version, basic_authorization};
-use workload::Template;
+use workload::{Stripped, Template};
 
 /// Renders one request of a plan. `own`: the fields of its target, each of which takes the place of
 /// the plan's with that name. `absolute`: for a plain HTTP proxy.
@@ -21,12 +22,12 @@ pub fn build_template(
     absolute: bool,
 ) -> Result<Template, RequestError> {
     let target = &url[Position::BeforePath..Position::AfterQuery];
-    let own = Own { target, headers: own, authorization: None, body };
+    let own = Own { target, headers: own, body, ..Own::default() };
     build_own(plan, url, method, &own, endpoint, absolute)
 }
 
 /// What a request has of its own beside the plan's fields and login.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Own<'a> {
     /// Path and query as they are sent.
     pub(crate) target: &'a str,
@@ -35,6 +36,17 @@ pub(crate) struct Own<'a> {
     /// In place of the plan's login.
     pub(crate) authorization: Option<&'a str>,
     pub(crate) body: Option<&'a [u8]>,
+    /// What redirects have removed from it.
+    pub(crate) stripped: Stripped,
+}
+
+impl Own<'_> {
+    /// Whether a header field of the user is sent.
+    fn sends(&self, name: &str) -> bool {
+        let foreign = self.stripped.credentials && redirect::is_for_one_server(name);
+        let empty = self.stripped.content && redirect::describes_content(name);
+        !foreign && !empty
+    }
 }
 
 /// As [`build_template`], for a request with fields of its own.
@@ -51,7 +63,8 @@ pub(crate) fn build_own(
 ) -> Result<Template, RequestError> {
     let request = &plan.request;
     let given = |name: &str| own.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
-    let login = request.auth.as_ref().filter(|_| !given("authorization"));
+    let withheld = own.stripped.credentials || given("authorization");
+    let login = request.auth.as_ref().filter(|_| !withheld);
     let authorization = match own.authorization {
         Some(own) => Some(own.to_owned()),
         None => login.map(authorization).transpose()?.flatten(),
@@ -60,6 +73,9 @@ pub(crate) fn build_own(
     if !own.headers.is_empty() {
         headers.retain(|(name, _)| !given(name));
         headers.extend_from_slice(own.headers);
+    }
+    if own.stripped != Stripped::default() {
+        headers.retain(|(name, _)| own.sends(name));
     }
     let prioritised = headers.iter().any(|(known, _)| known.eq_ignore_ascii_case("priority"));
     if let Some(priority) = request.priority.filter(|_| !prioritised) {
@@ -80,7 +96,7 @@ pub(crate) fn build_own(
         host: &url[Position::BeforeHost..Position::AfterPort],
         headers: &headers,
         user_agent: Some(&request.user_agent),
-        accept_encoding: request.compressed.then_some("gzip, deflate, br"),
+        accept_encoding: request.compressed.then_some(wire::coding::ACCEPTED),
         authorization: authorization.as_deref(),
         body: own.body,
     };
@@ -97,6 +113,7 @@ pub(crate) fn build_own(
         cookie_at_last: rendered.cookie_at_last,
         http2,
         http3,
+        stripped: own.stripped,
     })
 }
 
@@ -135,6 +152,7 @@ pub(crate) fn raw_template(url: &Url, method: &str, raw: &[u8], endpoint: u32) -
         // a plan for HTTP/2 or HTTP/3 has no requests in bytes
         http2: None,
         http3: None,
+        stripped: Stripped::default(),
     }
 }
 

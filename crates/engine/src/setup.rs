@@ -412,15 +412,3 @@ fn statuses(plan: &Plan) -> Box<[bool; 1000]> {
     }
     table
 }
-
-/// How a redirect changes the request (RFC 9110 §15.4): 303 always becomes GET, 301 and 302 turn a
-/// POST into GET as every browser does, 307 and 308 repeat it as it was. `None`: no redirect.
-pub fn redirect_method(status: u16, method: &str) -> Option<&str> {
-    match status {
-        303 if method == "HEAD" => Some("HEAD"),
-        303 => Some("GET"),
-        301 | 302 if method == "POST" => Some("GET"),
-        301 | 302 | 307 | 308 => Some(method),
-        _ => None,
-    }
-}

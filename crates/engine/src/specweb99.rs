@@ -143,7 +143,7 @@ impl SpecwebLoad {
         }
         let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
         let method = if body.is_some() { "POST" } else { "GET" };
-        let own = Own { target, headers: &headers, authorization: None, body: body.as_deref() };
+        let own = Own { target, headers: &headers, body: body.as_deref(), ..Own::default() };
         let absolute = plan.connection.proxy.is_some() && url.scheme() == "http";
         let mut made = build_own(plan, &url, method, &own, 0, absolute)?;
         if asked.left == 0 {

@@ -119,6 +119,17 @@ pub fn resolve_within(
     Ok((choose(found, host, family)?, took))
 }
 
+/// The number of the interface that an IPv6 zone names, by its name or that number; `None`: there is none
+/// of that name.
+pub fn interface_index(zone: &str) -> Option<u32> {
+    if let Ok(number) = zone.parse() {
+        return Some(number);
+    }
+    let family = rustix::net::AddressFamily::INET;
+    let socket = rustix::net::socket(family, rustix::net::SocketType::DGRAM, None).ok()?;
+    rustix::net::netdevice::name_to_index(&socket, zone).ok()
+}
+
 fn bounded(
     bound: Nanos,
     host: &str,
@@ -167,6 +178,12 @@ fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_zone_is_an_interface_by_name_or_number() {
+        assert_eq!((interface_index("lo"), interface_index("7")), (Some(1), Some(7)));
+        assert_eq!(interface_index("no such one"), None);
+    }
     use std::sync::mpsc::channel;
 
     fn addresses(texts: &[&str]) -> Vec<SocketAddr> {

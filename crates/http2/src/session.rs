@@ -13,6 +13,9 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+/// Frames without effect that a connection may carry, at once and each second after that.
+const GLITCHES_MAX: u64 = 1_000_000;
+const GLITCHES_PER_S: u64 = 100_000;
 /// The last stream id that a client has (RFC 9113 section 5.1.1).
 const ID_LAST: i32 = i32::MAX;
 
@@ -618,6 +621,8 @@ fn client(
         assert!(!callbacks.is_null() && !option.is_null(), "no memory for a session");
         callbacks::set(callbacks);
         ng::nghttp2_option_set_peer_max_concurrent_streams(option, STREAMS_AT_FIRST);
+        // late frames of streams that were reset are no attack of a server under load
+        ng::nghttp2_option_set_glitch_rate_limit(option, GLITCHES_MAX, GLITCHES_PER_S);
         if table != TABLE_AT_FIRST {
             ng::nghttp2_option_set_max_deflate_dynamic_table_size(option, table as usize);
         }

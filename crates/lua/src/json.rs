@@ -1,7 +1,7 @@
 //! JSON as values of Lua, and back.
 
-use mlua::{Lua, Value};
-use serde_json::Value as Json;
+use mlua::{Lua, MetaMethod, UserData, UserDataMethods, UserDataRef, Value};
+use serde_json::{Number, Value as Json};
 
 /// Tables in tables, at most; a table that holds itself ends here too.
 const DEPTH_MAX: u32 = 64;
@@ -11,7 +11,9 @@ pub(crate) fn to_lua(lua: &Lua, value: &Json) -> mlua::Result<Value> {
     Ok(match value {
         Json::Null => Value::Nil,
         Json::Bool(flag) => Value::Boolean(*flag),
-        // Lua's numbers are doubles: whole ones are exact up to 2^53
+        Json::Number(number) if is_beyond_doubles(number) => {
+            Value::UserData(lua.create_userdata(WholeNumber(number.clone()))?)
+        }
         Json::Number(number) => Value::Number(number.as_f64().unwrap_or(f64::NAN)),
         Json::String(text) => Value::String(lua.create_string(text)?),
         Json::Array(all) => {
@@ -29,6 +31,51 @@ pub(crate) fn to_lua(lua: &Lua, value: &Json) -> mlua::Result<Value> {
             Value::Table(table)
         }
     })
+}
+
+/// Whole numbers are exact as doubles up to this one.
+const DOUBLES_MAX: u64 = 1 << 53;
+
+fn is_beyond_doubles(number: &Number) -> bool {
+    number.as_i128().is_some_and(|whole| whole.unsigned_abs() > u128::from(DOUBLES_MAX))
+}
+
+/// An integer of 64 bits that Lua's numbers, which are doubles, cannot hold. It keeps its digits as text and
+/// in JSON. Two of them can be compared; arithmetic makes doubles of them.
+#[derive(Debug)]
+struct WholeNumber(Number);
+
+impl UserData for WholeNumber {
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        type Two = (UserDataRef<WholeNumber>, UserDataRef<WholeNumber>);
+        methods.add_meta_method(MetaMethod::ToString, |_, this, ()| Ok(this.0.to_string()));
+        methods.add_meta_function(MetaMethod::Concat, |lua, (left, right): (Value, Value)| {
+            lua.create_string(format!("{}{}", left.to_string()?, right.to_string()?))
+        });
+        methods.add_meta_function(MetaMethod::Eq, |_, (left, right): Two| Ok(left.0 == right.0));
+        methods.add_meta_function(MetaMethod::Lt, |_, (left, right): Two| {
+            Ok(left.0.as_i128() < right.0.as_i128())
+        });
+        methods.add_meta_function(MetaMethod::Le, |_, (left, right): Two| {
+            Ok(left.0.as_i128() <= right.0.as_i128())
+        });
+        for (operation, result) in [
+            (MetaMethod::Add, (|a, b| a + b) as fn(f64, f64) -> f64),
+            (MetaMethod::Sub, |a, b| a - b),
+            (MetaMethod::Mul, |a, b| a * b),
+            (MetaMethod::Div, |a, b| a / b),
+        ] {
+            methods.add_meta_function(operation, move |_, (left, right): (Value, Value)| {
+                Ok(result(double(&left)?, double(&right)?))
+            });
+        }
+    }
+}
+
+fn double(value: &Value) -> mlua::Result<f64> {
+    let digits = value.to_string()?;
+    let number = digits.parse::<f64>();
+    number.map_err(|_| mlua::Error::runtime(format!("arithmetic with a {}", value.type_name())))
 }
 
 /// A table with entries from 1 on is an array; an empty one is an object.
@@ -65,15 +112,19 @@ fn within(value: &Value, depth: u32) -> Result<Json, String> {
             }
             Ok(Json::Object(all))
         }
+        Value::UserData(data) => match data.borrow::<WholeNumber>() {
+            Ok(whole) => Ok(Json::Number(whole.0.clone())),
+            Err(_) => Err("json: there is no userdata in JSON".to_owned()),
+        },
         other => Err(format!("json: there is no {} in JSON", other.type_name())),
     }
 }
 
 fn numbered(number: f64) -> Result<Json, String> {
     // whole numbers are written as such
-    if number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0 {
+    if number.fract() == 0.0 && number.abs() <= DOUBLES_MAX as f64 {
         return Ok((number as i64).into());
     }
-    let found = serde_json::Number::from_f64(number).map(Json::Number);
+    let found = Number::from_f64(number).map(Json::Number);
     found.ok_or_else(|| format!("json: {number} is no number in JSON"))
 }

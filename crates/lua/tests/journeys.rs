@@ -122,6 +122,33 @@ fn a_user_keeps_what_it_learns_and_calls_wait_for_responses() {
     );
 }
 
+/// IDs of this size are usual; as doubles they would become other IDs.
+#[test]
+fn integers_beyond_doubles_keep_their_digits() {
+    let text = "
+function journey(user)
+  local got = user:get('/'):json()
+  local same = user:post('/use/' .. got.id, { query = { q = got.id }, json = { all = { got.id, got.low, got.n } } })
+  user:check(same:json().id == got.id, 'another')
+  user:check(same:json().more > got.id and got.id <= same:json().more, 'order')
+  user:check(got.id + 1 == 438544484291054296, 'sum')
+  user:get(tostring(got.u))
+end";
+    let mut actor = actor(text, &["request"]);
+    begin(&mut actor, 0, 0);
+    let body = r#"{"id": 438544484291054295, "low": -9223372036854775808, "u": 18446744073709551615, "n": 9007199254740992}"#;
+    assert_eq!(
+        line(response(&mut actor, 0, 200, "", body)),
+        "POST http://a.example:81/use/438544484291054295?q=438544484291054295 for step 0 | Content-Type: \
+         application/json | {\"all\":[438544484291054295,-9223372036854775808,9007199254740992]}"
+    );
+    let body = r#"{"id": 438544484291054295, "more": 438544484291054296}"#;
+    assert_eq!(
+        line(response(&mut actor, 0, 200, "", body)),
+        "check met check met check met GET http://a.example:81/shop/18446744073709551615 for step 0"
+    );
+}
+
 const FOLLOW: &str = "t.lua:2: follow is true, or how many redirects are followed at most";
 
 #[test]

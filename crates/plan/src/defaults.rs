@@ -87,6 +87,7 @@ impl Default for RequestPlan {
             priority: None,
             compressed: false,
             follow_max: 0,
+            follow_auth: Vec::new(),
             cookies: false,
             last_cookie: false,
         }

@@ -35,5 +35,5 @@ pub use stack::{StackChoice, XdpChoice, XdpMode};
 pub use stream::{StepStream, Streaming, parse_streaming};
 pub use targets::PlanTargets;
 pub use tcp::TcpTraits;
-pub use urls::{Location, parse_proxy, parse_url, parse_url_list};
+pub use urls::{Location, parse_proxy, parse_url, parse_url_list, parse_zoned_url};
 pub use validate::{Problem, validate};

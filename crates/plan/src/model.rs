@@ -291,10 +291,12 @@ pub struct RequestPlan {
     pub user_agent: String,
     /// Sent with each request that has no field `priority` of its own (RFC 9218).
     pub priority: Option<Priority>,
-    /// Ask for gzip, deflate and br, and undo them.
+    /// Ask for gzip, deflate, br and zstd, and undo them.
     pub compressed: bool,
     /// Redirects followed per call; 0: none.
     pub follow_max: u16,
+    /// Hosts, as URLs name them, to which a redirect takes the credentials along.
+    pub follow_auth: Vec<String>,
     /// Keep cookies per user and send them back.
     pub cookies: bool,
     /// Of these, send the one alone that was set last, whatever its path and domain.
@@ -410,6 +412,8 @@ pub struct ResolveRule {
     pub host: String,
     pub port: u16,
     pub address: IpAddr,
+    /// Interface of a link-local IPv6 address, by name or number (RFC 4007 section 11).
+    pub zone: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -127,6 +127,25 @@ pub fn parse_abort_rule(text: &str) -> Result<AbortRule, ParseError> {
     Ok(AbortRule { objective, hold, text: text.to_owned() })
 }
 
+/// A host as URLs name it: lowercase, an internationalized name in its ASCII form, IPv6 in brackets.
+pub fn parse_host(text: &str) -> Result<String, ParseError> {
+    let bad = |why: &str| bad(text, "a host", why, "shop.example or 192.0.2.7 or [2001:db8::7]");
+    if text.contains("://") || text.contains('/') {
+        return Err(bad("it is a URL"));
+    }
+    if !text.starts_with('[') && text.matches(':').count() == 1 {
+        return Err(bad("it has a port, and every port of a host is meant"));
+    }
+    host_of(text).ok_or_else(|| bad(if text.is_empty() { "it is empty" } else { "no URL has it" }))
+}
+
+/// The host as URLs name it; IPv6 addresses may lack their brackets.
+fn host_of(text: &str) -> Option<String> {
+    let bare = text.parse::<Ipv6Addr>().map(|address| format!("[{address}]"));
+    let host = url::Host::parse(bare.as_deref().unwrap_or(text)).ok()?;
+    Some(host.to_string())
+}
+
 /// `host:port:address`; IPv6 in brackets or bare after the second colon.
 pub fn parse_resolve(text: &str) -> Result<ResolveRule, ParseError> {
     let bad = |why: &str| bad(text, "a resolve rule", why, "HOST:PORT:ADDRESS");
@@ -147,15 +166,39 @@ pub fn parse_resolve(text: &str) -> Result<ResolveRule, ParseError> {
     };
     let bare = address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let address = bare.unwrap_or(address);
+    let (address, zone) = match address.split_once('%') {
+        Some((address, zone)) => {
+            let fault =
+                zone_fault(zone).or((!address.contains(':')).then_some("IPv4 has no zones"));
+            if let Some(why) = fault {
+                return Err(bad(&format!("the zone {} cannot be used: {why}", quoted(zone))));
+            }
+            (address, Some(zone.to_owned()))
+        }
+        None => (address, None),
+    };
     let address = address
         .parse()
         .map_err(|_| bad(&format!("{} is not an IPv4 or IPv6 address", quoted(address))))?;
-    Ok(ResolveRule { host: host.to_ascii_lowercase(), port, address })
+    // what is no host of a URL matches none
+    let host = host_of(host).unwrap_or_else(|| host.to_ascii_lowercase());
+    Ok(ResolveRule { host, port, address, zone })
+}
+
+/// Why the text does not name an interface; Linux allows 15 bytes without space and slash.
+pub(crate) fn zone_fault(zone: &str) -> Option<&'static str> {
+    let allowed = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b'%' | b'[' | b']');
+    match zone.len() {
+        0 => Some("it is empty"),
+        16.. => Some("an interface has at most 15 characters"),
+        _ => (!zone.bytes().all(allowed)).then_some("no interface has such a name"),
+    }
 }
 
 /// What [`parse_resolve`] reads back.
 pub fn show_resolve(rule: &ResolveRule) -> String {
-    format!("{}:{}:{}", rule.host, rule.port, rule.address)
+    let zone = rule.zone.as_ref().map_or_else(String::new, |zone| format!("%{zone}"));
+    format!("{}:{}:{}{zone}", rule.host, rule.port, rule.address)
 }
 
 /// `127.0.0.2-127.0.0.9,127.0.1.1`, IPv6 alike: addresses in order, each once, at most [`BIND_MAX`].

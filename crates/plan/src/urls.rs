@@ -1,9 +1,9 @@
 //! URLs as people write them: the one on the command line, and lists of them.
 
-use crate::{Auth, TargetPlan, rules};
+use crate::{Auth, ResolveRule, TargetPlan, rules};
 use percent_encoding::percent_decode_str;
 use units::{ParseError, quoted};
-use url::Url;
+use url::{Host, Url};
 
 /// Lines that a list has at most.
 pub(crate) const LINES_MAX: usize = 1_000_000;
@@ -27,7 +27,47 @@ pub struct Location {
 /// What is malformed, has another scheme, no host or the port 0.
 pub fn parse_url(text: &str) -> Result<Location, ParseError> {
     let text = text.trim();
+    if without_zone(text).is_some() {
+        let why = "it has an IPv6 zone, which only the URL of the command line can have; give --resolve \
+                   '[ADDRESS]:PORT:ADDRESS%ZONE' and leave the zone out here";
+        return Err(bad_url(text, why));
+    }
     take_apart(read_url(text)?).map_err(|why| bad_url(text, &why))
+}
+
+/// As [`parse_url`], and the address may have a zone, `http://[fe80::1%eth0]/` or `%25eth0` (RFC 9844). The
+/// URL is without it, and so is the Host field; the rule says where to connect.
+///
+/// # Errors
+/// As [`parse_url`]; a zone that no interface can have.
+pub fn parse_zoned_url(text: &str) -> Result<(Location, Option<ResolveRule>), ParseError> {
+    let text = text.trim();
+    let Some((bare, zone)) = without_zone(text) else { return Ok((parse_url(text)?, None)) };
+    if let Some(why) = rules::zone_fault(&zone) {
+        return Err(bad_url(
+            text,
+            &format!("its IPv6 zone {} cannot be used: {why}", quoted(&zone)),
+        ));
+    }
+    let location =
+        parse_url(&bare).map_err(|_| bad_url(text, "no IPv6 address is before its zone"))?;
+    let Some(Host::Ipv6(address)) = location.url.host() else {
+        return Err(bad_url(text, "no IPv6 address is before its zone"));
+    };
+    let (host, port) = (format!("[{address}]"), location.url.port_or_known_default().unwrap_or(80));
+    let rule = ResolveRule { host, port, address: address.into(), zone: Some(zone) };
+    Ok((location, Some(rule)))
+}
+
+/// The text without the zone of the address in brackets, and the zone.
+fn without_zone(text: &str) -> Option<(String, String)> {
+    let from = text.find("://").map_or(0, |at| at + 3);
+    let end = text[from..].find(['/', '?', '#']).map_or(text.len(), |at| from + at);
+    let open = from + text[from..end].rfind('[')?;
+    let close = open + text[open..end].find(']')?;
+    let (address, zone) = text[open..close].split_once('%')?;
+    let zone = zone.strip_prefix("25").filter(|zone| !zone.is_empty()).unwrap_or(zone);
+    Some((format!("{}{address}{}", &text[..open], &text[close..]), zone.to_owned()))
 }
 
 /// `http://[user:password@]host:port` or `host:port` of a proxy; the login stays in the URL.

@@ -35,6 +35,7 @@ fn template(url: &str) -> Template {
         cookie_at_last: bytes.len(),
         http2: None,
         http3: None,
+        stripped: workload::Stripped::default(),
         last: bytes.clone(),
         bytes,
         url: url.into(),

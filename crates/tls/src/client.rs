@@ -4,11 +4,12 @@ use crate::error::tls_error;
 use crate::open::OpenSession;
 use crate::session::ClientSession;
 use crate::tickets::Tickets;
-use crate::verify::{AcceptAny, OwnRoots};
+use crate::verify::{AcceptAny, OwnRoots, webpki_says};
 use crate::{FileRole, Settings, SetupError, Versions, names, pem, roots};
 use conduit::{TlsError, TlsFactory, TlsSession};
 use rustls::client::{Resumption, WantsClientCert, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::version::{TLS12, TLS13};
 use rustls::{
     ClientConfig, ClientConnection, ConfigBuilder, SupportedProtocolVersion, WantsVerifier,
@@ -256,14 +257,23 @@ fn with_identity(
     };
     let chain = pem::certificates(FileRole::Cert, chain)?;
     let key = pem::private_key(role, key)?;
-    builder.with_client_auth_cert(chain, key).map_err(|error| match error {
+    let unusable = |error| match error {
         rustls::Error::InconsistentKeys(_) => SetupError::KeyMismatch,
         rustls::Error::InvalidCertificate(_) => SetupError::File {
             role: FileRole::Cert,
             why: format!("has a certificate that cannot be used: {error}"),
         },
         other => SetupError::File { role, why: format!("has a key that cannot be used: {other}") },
-    })
+    };
+    let key = builder.crypto_provider().key_provider.load_private_key(key).map_err(unusable)?;
+    let identity = CertifiedKey::new(chain, key);
+    match identity.keys_match() {
+        Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {}
+        // X.509 v1, as `openssl x509 -req` makes it: the server decides whether it accepts that
+        Err(error) if webpki_says(&error, &webpki::Error::UnsupportedCertVersion) => {}
+        Err(error) => return Err(unusable(error)),
+    }
+    Ok(builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity))))
 }
 
 fn alpn(names: &[String]) -> Result<Vec<Vec<u8>>, SetupError> {

@@ -1,14 +1,20 @@
-//! Content codings undone piece by piece: gzip, deflate, br, and chains of them (RFC 9110 §8.4).
+//! Content codings undone piece by piece: gzip, deflate, br, zstd, and chains of them (RFC 9110 §8.4).
 //!
 //! Strict where it matters to a measurement: a stream that ends early, fails its checksum or is
 //! followed by other bytes is an error. Tolerant where servers differ: `deflate` may come with or
 //! without its zlib wrapper, and a body without any byte is empty content. Output is bounded, so
 //! that a small response cannot fill the memory.
 
+mod zstd;
+
 use brotli_decompressor::DecompressorWriter;
 use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 use std::io::{self, Write};
+use zstd::Zstd;
+
+/// The codings that can be undone, as the value of an Accept-Encoding field.
+pub const ACCEPTED: &str = "gzip, deflate, br, zstd";
 
 /// Why content could not be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +142,7 @@ enum Codec {
     Gzip(Box<MultiGzDecoder<Sink>>),
     Deflate(Box<Deflate>),
     Brotli(Box<DecompressorWriter<Sink>>),
+    Zstd(Box<Zstd>),
 }
 
 impl std::fmt::Debug for DecodeStep {
@@ -150,6 +157,7 @@ impl Codec {
             Codec::Gzip(_) => "gzip",
             Codec::Deflate(_) => "deflate",
             Codec::Brotli(_) => "br",
+            Codec::Zstd(_) => "zstd",
         }
     }
 }
@@ -165,6 +173,8 @@ impl DecodeStep {
                 Codec::Deflate(Box::new(Deflate::new(sink)))
             } else if coding.eq_ignore_ascii_case(b"br") {
                 Codec::Brotli(Box::new(DecompressorWriter::new(sink, STEP)))
+            } else if coding.eq_ignore_ascii_case(b"zstd") {
+                Codec::Zstd(Box::new(Zstd::new(sink)))
             } else {
                 return None;
             };
@@ -181,6 +191,7 @@ impl DecodeStep {
             Codec::Gzip(gzip) => gzip.write_all(input).and_then(|()| gzip.flush()),
             Codec::Deflate(deflate) => deflate.push(input),
             Codec::Brotli(brotli) => brotli.write_all(input),
+            Codec::Zstd(zstd) => zstd.push(input),
         };
         let name = self.codec.name();
         let sink = self.sink();
@@ -199,6 +210,7 @@ impl DecodeStep {
             Codec::Gzip(gzip) => gzip.try_finish().is_ok(),
             Codec::Deflate(deflate) => deflate.ended,
             Codec::Brotli(brotli) => brotli.close().is_ok(),
+            Codec::Zstd(zstd) => zstd.is_whole(),
         };
         if whole { Ok(()) } else { Err(CodingError::Truncated(self.codec.name())) }
     }
@@ -208,6 +220,7 @@ impl DecodeStep {
             Codec::Gzip(gzip) => gzip.get_mut(),
             Codec::Deflate(deflate) => &mut deflate.sink,
             Codec::Brotli(brotli) => brotli.get_mut(),
+            Codec::Zstd(zstd) => &mut zstd.sink,
         }
     }
 }

@@ -46,9 +46,13 @@ pub fn location(head: &[u8]) -> Option<&[u8]> {
     find(head, "location")
 }
 
-/// The codings applied to the content, as a list.
-pub fn content_encoding(head: &[u8]) -> Option<&[u8]> {
-    find(head, "content-encoding")
+/// The codings applied to the content, as a list: several fields are one (RFC 9110 §5.3).
+pub fn content_encoding(head: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let mut all = all(head, "content-encoding");
+    let first = all.next()?;
+    let Some(second) = all.next() else { return Some(Cow::Borrowed(first)) };
+    let lines: Vec<&[u8]> = [first, second].into_iter().chain(all).collect();
+    Some(Cow::Owned(lines.join(&b", "[..])))
 }
 
 /// A folded value as one line: each line end with the white space around it becomes a space

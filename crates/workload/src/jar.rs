@@ -1,6 +1,10 @@
-//! One user's cookies (RFC 6265), kept by the `cookie_store` crate.
+//! One user's cookies (RFC 6265), kept by the `cookie_store` crate. Dates and public suffixes, which it does
+//! not know or reads too strictly, are read here.
 
-use cookie_store::{Cookie, CookieStore};
+mod date;
+
+use cookie_store::{Cookie, CookieStore, RawCookie, StoreAction};
+use psl::{List, Psl as _};
 use url::Url;
 
 /// Cookies of one user. Bounded: a server that sets more than `COOKIES_MAX` that have not expired loses the
@@ -8,8 +12,25 @@ use url::Url;
 #[derive(Clone, Debug, Default)]
 pub struct Jar {
     store: CookieStore,
+    /// The cookies that are kept, in the order of their creation.
+    created: Vec<Place>,
     /// A cookie was ever kept: most users of most servers have none, and are not asked.
     used: bool,
+}
+
+/// What a cookie is known by: another one with the same replaces it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    domain: String,
+    path: String,
+    name: String,
+}
+
+impl Place {
+    fn of(cookie: &Cookie<'_>) -> Option<Place> {
+        let domain = cookie.domain.as_cow()?.into_owned();
+        Some(Place { domain, path: String::from(&cookie.path), name: cookie.name().to_owned() })
+    }
 }
 
 /// RFC 6265 §6.1 asks for at least 50 per domain and 3,000 in all; one user of one site needs few.
@@ -24,10 +45,29 @@ impl Jar {
     /// browser would.
     pub fn absorb(&mut self, url: &Url, set_cookie: &[u8]) {
         let Ok(text) = std::str::from_utf8(set_cookie) else { return };
+        let Ok(mut raw) = RawCookie::parse(text.to_owned()) else { return };
+        raw.unset_expires();
+        if let Some(expires) = expires(text) {
+            raw.set_expires(expires);
+        }
+        if !settle_domain(&mut raw, url) {
+            return;
+        }
         // one that is not for this URL is an error as well
-        let Ok(cookie) = Cookie::parse(text.to_owned(), url) else { return };
-        if self.has_room_for(&cookie) {
-            self.used |= self.store.insert(cookie, url).is_ok();
+        let Ok(cookie) = Cookie::try_from_raw_cookie(&raw, url) else { return };
+        let Some(place) = Place::of(&cookie) else { return };
+        if !self.has_room_for(&cookie) {
+            return;
+        }
+        match self.store.insert(cookie, url) {
+            Ok(StoreAction::ExpiredExisting) => self.created.retain(|known| *known != place),
+            Ok(StoreAction::Inserted | StoreAction::UpdatedExisting) => {
+                self.used = true;
+                if !self.created.contains(&place) {
+                    self.created.push(place);
+                }
+            }
+            Err(_) => {}
         }
     }
 
@@ -41,13 +81,10 @@ impl Jar {
             return true;
         }
         let expired = self.store.iter_any().filter(|kept| kept.is_expired());
-        let places = expired.filter_map(|kept| {
-            let domain = kept.domain.as_cow()?.into_owned();
-            Some((domain, String::from(&kept.path), kept.name().to_owned()))
-        });
-        let places: Vec<(String, String, String)> = places.collect();
-        for (domain, path, name) in &places {
-            self.store.remove(domain, path, name);
+        let places: Vec<Place> = expired.filter_map(|kept| Place::of(kept)).collect();
+        for place in &places {
+            self.store.remove(&place.domain, &place.path, &place.name);
+            self.created.retain(|known| known != place);
         }
         !places.is_empty()
     }
@@ -58,19 +95,43 @@ impl Jar {
     }
 
     /// The value of the `Cookie` field for a request to `url`; `None` when there is none to send. Cookies of
-    /// longer paths come first (RFC 6265 §5.4), and those of one path by name.
+    /// longer paths come first, and those of paths of one length in the order of their creation (RFC 6265
+    /// §5.4).
     pub fn header(&self, url: &Url) -> Option<String> {
         let mut cookies = self.store.matches(url);
-        // the order must not be that of a hash table, whose seed is another one in each process
-        cookies.sort_by(|a, b| {
-            let by_path = b.path.len().cmp(&a.path.len());
-            let by_name = || a.name().cmp(b.name());
-            by_path.then_with(by_name).then_with(|| a.domain.as_cow().cmp(&b.domain.as_cow()))
-        });
+        if cookies.len() > 1 {
+            // the order must not be that of a hash table, whose seed is another one in each process
+            cookies.sort_by_cached_key(|cookie| {
+                let place = Place::of(cookie);
+                let created = self.created.iter().position(|known| Some(known) == place.as_ref());
+                (std::cmp::Reverse(cookie.path.len()), created)
+            });
+        }
         let pairs: Vec<String> =
             cookies.iter().map(|cookie| format!("{}={}", cookie.name(), cookie.value())).collect();
         (!pairs.is_empty()).then(|| pairs.join("; "))
     }
+}
+
+/// The date of the last Expires attribute that has one.
+fn expires(set_cookie: &str) -> Option<time::OffsetDateTime> {
+    let attributes =
+        set_cookie.split(';').skip(1).filter_map(|attribute| attribute.split_once('='));
+    let values = attributes.filter(|(name, _)| name.trim().eq_ignore_ascii_case("expires"));
+    values.filter_map(|(_, value)| date::parse(value.as_bytes())).last()
+}
+
+/// A cookie for a public suffix, such as `co.uk` or any single label, is for its own host alone, and else
+/// for none (RFC 6265 §5.3 step 5). `false`: it is refused.
+fn settle_domain(cookie: &mut RawCookie<'_>, url: &Url) -> bool {
+    let Some(domain) = cookie.domain().map(str::to_ascii_lowercase) else { return true };
+    let is_suffix =
+        List.suffix(domain.as_bytes()).is_some_and(|it| it.as_bytes() == domain.as_bytes());
+    if !is_suffix {
+        return true;
+    }
+    cookie.unset_domain();
+    url.host_str() == Some(&domain)
 }
 
 #[cfg(test)]
@@ -148,14 +209,61 @@ mod tests {
     }
 
     #[test]
-    fn cookies_of_longer_paths_come_first_and_then_by_name() {
+    fn cookies_of_longer_paths_come_first_and_then_older_ones() {
         let app = url("http://h.example/app/x");
         for _ in 0..20 {
             let mut jar = Jar::new();
-            for set in ["id=a; Path=/", "z=1; Path=/app", "id=b; Path=/app", "y=1; Path=/"] {
+            for set in [
+                "id=a; Path=/",
+                "z=1; Path=/app",
+                "id=b; Path=/app",
+                "y=1; Domain=h.example; Path=/",
+                "x=1; Path=/",
+            ] {
                 jar.absorb(&app, set.as_bytes());
             }
-            assert_eq!(jar.header(&app).as_deref(), Some("id=b; z=1; id=a; y=1"));
+            assert_eq!(jar.header(&app).as_deref(), Some("z=1; id=b; id=a; y=1; x=1"));
+            // a change keeps the time of creation, and a cookie that was removed begins again
+            jar.absorb(&app, b"id=c; Path=/");
+            jar.absorb(&app, b"z=; Path=/app; Max-Age=0");
+            jar.absorb(&app, b"z=2; Path=/app");
+            assert_eq!(jar.header(&app).as_deref(), Some("id=b; z=2; id=c; y=1; x=1"));
+        }
+    }
+
+    #[test]
+    fn a_date_in_the_past_removes_a_cookie() {
+        for date in [
+            "Thu, 1 Jan 1970 00:00:00 UTC",
+            "thursday, 01-january-1970 0:00:00",
+            "6 Nov 94 8:49:37",
+        ] {
+            let (mut jar, home) = (Jar::new(), url("http://h.example/"));
+            jar.absorb(&home, b"id=1; expires=never");
+            assert_eq!(jar.header(&home).as_deref(), Some("id=1"));
+            jar.absorb(&home, format!("id=; Expires=never; EXPIRES = {date}").as_bytes());
+            assert_eq!(jar.header(&home), None, "{date}");
+        }
+    }
+
+    #[test]
+    fn no_cookie_is_for_a_public_suffix() {
+        for (host, domain, kept) in [
+            ("www.shop.co.uk", "co.uk", None),
+            ("me.github.io", "github.io", None),
+            ("a.b.example", "example", None),
+            ("www.shop.co.uk", ".Shop.co.uk", Some("other.shop.co.uk")),
+            ("github.io", "github.io", Some("github.io")),
+            ("localhost", "localhost", Some("localhost")),
+            ("127.0.0.1", "127.0.0.1", Some("127.0.0.1")),
+        ] {
+            let mut jar = Jar::new();
+            let at = |host: &str| url(&format!("http://{host}/"));
+            jar.absorb(&at(host), format!("id=1; Domain={domain}").as_bytes());
+            let sent = |host: &str| jar.header(&at(host)).is_some();
+            assert_eq!(sent(host), kept.is_some(), "{host}");
+            assert!(kept.is_none_or(sent), "{host}");
+            assert!(domain.contains("Shop") || !sent(&format!("other.{domain}")), "{host}");
         }
     }
 }

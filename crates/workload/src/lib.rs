@@ -18,5 +18,5 @@ pub use jar::Jar;
 pub use links::{LINKS_MAX, Link, Use, links};
 pub use script::{Script, ScriptError, Wants};
 pub use selector::Selector;
-pub use targets::{Order, RequestUrl, Targets, Template, with_target};
+pub use targets::{Order, RequestUrl, Stripped, Targets, Template, with_target};
 pub use think::Think;

@@ -34,6 +34,17 @@ pub struct Template {
     pub http2: Option<http2::Request>,
     /// And for HTTP/3.
     pub http3: Option<http3::Coded>,
+    /// What redirects have removed from it.
+    pub stripped: Stripped,
+}
+
+/// What redirects remove from a request. It stays removed for the rest of the call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stripped {
+    /// Login, cookies, the Host field of the user: the request goes to another server.
+    pub credentials: bool,
+    /// The body and the fields that describe it: the method has become GET.
+    pub content: bool,
 }
 
 /// The URL that a request is for. Where requests differ in their targets alone they share one, and the
@@ -185,6 +196,7 @@ mod tests {
             cookie_at_last: 0,
             http2: None,
             http3: None,
+            stripped: Stripped::default(),
         };
         Targets::new(vec![template; weights.len()], weights, order, Seed(11))
     }

@@ -92,11 +92,7 @@ fn in_json(place: &JsonPlace, body: &[u8], most: usize) -> Vec<Vec<u8>> {
     let Ok(document) = serde_json::from_slice::<serde_json::Value>(body) else {
         return Vec::new();
     };
-    let text = |value: &&serde_json::Value| match value {
-        serde_json::Value::String(text) => text.clone().into_bytes(),
-        other => other.to_string().into_bytes(),
-    };
-    place.find(&document).iter().take(most).map(text).collect()
+    place.texts(body, &document, most).into_iter().map(String::into_bytes).collect()
 }
 
 /// The values under which a response sets a cookie.

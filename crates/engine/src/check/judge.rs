@@ -282,10 +282,7 @@ fn json(
                 let text = filled(text, captured)?;
                 let met = got.is_some_and(|got| match got {
                     serde_json::Value::String(got) => *got == text,
-                    other => {
-                        let written = other.to_string();
-                        loose && written == text
-                    }
+                    got => loose && is_written(&text, got, &place.texts(bytes, &document, 1)),
                 });
                 (serde_json::Value::String(text).to_string(), met)
             }
@@ -306,9 +303,7 @@ fn json(
 fn same_json(wanted: &serde_json::Value, got: &serde_json::Value) -> bool {
     use serde_json::Value;
     match (wanted, got) {
-        (Value::Number(a), Value::Number(b)) => {
-            a == b || a.as_f64().zip(b.as_f64()).is_some_and(|(a, b)| a.total_cmp(&b).is_eq())
-        }
+        (Value::Number(a), Value::Number(b)) => same_number(a, b),
         (Value::Array(a), Value::Array(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_json(a, b))
         }
@@ -317,6 +312,30 @@ fn same_json(wanted: &serde_json::Value, got: &serde_json::Value) -> bool {
                 && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same_json(a, b)))
         }
         _ => wanted == got,
+    }
+}
+
+/// Whether a text that was filled in is the value, of which the body has `digits`: text by text, so that long
+/// integers are exact, or by value where one of them is a fraction.
+fn is_written(text: &str, got: &serde_json::Value, digits: &[String]) -> bool {
+    let Some(digits) = digits.first() else { return false };
+    let is_fraction = |text: &str| text.contains(['.', 'e', 'E']);
+    text == digits
+        || (is_fraction(text) || is_fraction(digits))
+            && serde_json::from_str(text).is_ok_and(|wanted| same_json(&wanted, got))
+}
+
+/// 64-bit integers are compared as such: as doubles, different ones above 2^53 would be the same.
+fn same_number(a: &serde_json::Number, b: &serde_json::Number) -> bool {
+    let whole = |it: &serde_json::Number| it.as_i128();
+    match (whole(a), whole(b), a.as_f64(), b.as_f64()) {
+        (Some(a), Some(b), ..) => a == b,
+        // within a double's whole numbers the conversion is exact
+        (Some(whole), None, _, Some(real)) | (None, Some(whole), Some(real), _) => {
+            real.fract().abs().total_cmp(&0.0).is_eq() && real as i128 == whole
+        }
+        (None, None, Some(a), Some(b)) => a.total_cmp(&b).is_eq(),
+        _ => false,
     }
 }
 

@@ -318,7 +318,7 @@ pub(super) fn content<'a>(plan: &plan::Plan, heard: &WholeResponse<'a>) -> Optio
     let coded = plan.request.compressed && !heard.body.is_empty();
     let coding = if coded { fields::content_encoding(heard.head) } else { None };
     let Some(coding) = coding else { return Some(Cow::Borrowed(heard.body)) };
-    let mut decoder = Decoder::for_encoding(coding)?;
+    let mut decoder = Decoder::for_encoding(&coding)?;
     let mut content = Vec::new();
     decoder.push(heard.body, &mut content).ok()?;
     decoder.finish().ok()?;

@@ -48,6 +48,7 @@ pub(super) fn make(
         headers: &made.headers,
         authorization: made.authorization.as_deref(),
         body: made.body.as_deref(),
+        ..Own::default()
     };
     let template = build_own(plan, &made.url, &step.ask.method, &own, endpoint, absolute);
     template.map_err(|error| error.to_string())

@@ -164,8 +164,8 @@ impl Performance<'_> {
         let own = Own {
             target: &call.url[Position::BeforePath..Position::AfterQuery],
             headers: &call.headers,
-            authorization: None,
             body: call.body.as_deref(),
+            ..Own::default()
         };
         let absolute = plan.connection.proxy.is_some();
         let made = build_own(plan, &call.url, &call.method, &own, 0, absolute);

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use url::Url;
 use url::form_urlencoded::byte_serialize;
 use wire::response::Asked;
-use workload::{RequestUrl, Template};
+use workload::{RequestUrl, Stripped, Template};
 
 /// Room for a value, where the memory of a request is reserved.
 const VALUE_LENGTH: usize = 16;
@@ -225,6 +225,7 @@ impl Stencil {
             cookie_at_last,
             http2,
             http3,
+            stripped: Stripped::default(),
         }))
     }
 }

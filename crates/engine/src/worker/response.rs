@@ -7,8 +7,8 @@ use crate::connection::{Conn, ConnState};
 use crate::guide::AnsweredCall;
 use crate::intake::Intake;
 use crate::proof;
-use crate::render::build_template;
-use crate::setup::{Setup, endpoint_key, redirect_method};
+use crate::redirect::{self, Redirect, redirect_method};
+use crate::setup::{Setup, endpoint_key};
 use crate::verify::NotItsBody;
 use conduit::{Close, Io, Slot};
 use sample::{BodyPrint, EarlyFacts, FailureClass, WrongBody};
@@ -43,8 +43,7 @@ impl Worker {
                 if self.setup.body.streams() {
                     expect_events(&self.setup, conn, row, &mut intake);
                 }
-                let encoding = fields::content_encoding(conn.head());
-                intake.inspect(&self.setup.body, encoding, body, last);
+                intake.inspect(&self.setup.body, conn.head(), body, last);
             }
         }
         if intake.is_stream()
@@ -329,12 +328,11 @@ impl Worker {
             return Ok(None);
         }
         let Some(next) = redirect_method(status, &from.method) else { return Ok(None) };
-        let Some(location) = fields::location(head) else { return Ok(None) };
+        let Some(value) = fields::location(head) else { return Ok(None) };
         if u16::from(redirects) >= setup.plan.request.follow_max {
             return Err(FailureClass::Redirects);
         }
-        let location = std::str::from_utf8(location).map_err(|_| FailureClass::Redirects)?;
-        let url = from.url().join(location).map_err(|_| FailureClass::Redirects)?;
+        let url = redirect::location(from.url(), value).ok_or(FailureClass::Redirects)?;
         let Some(endpoint) = setup.keys.get(&endpoint_key(&url)).copied() else {
             return Err(FailureClass::Redirects);
         };
@@ -344,11 +342,10 @@ impl Worker {
             (Some(_), Some(own)) => body_of(&own.bytes),
             _ => target.body.as_deref().or(setup.plan.request.body.as_deref()),
         };
-        let body = body.filter(|_| *next == *from.method);
         let absolute = setup.endpoints[endpoint as usize].absolute;
-        let template =
-            build_template(&setup.plan, &url, next, &target.headers, body, endpoint, absolute);
-        template.map(Some).map_err(|_| FailureClass::Redirects)
+        let headers = &target.headers;
+        let next = Redirect { from, url: &url, method: next, headers, body, endpoint, absolute };
+        next.build(&setup.plan).map(Some).map_err(|_| FailureClass::Redirects)
     }
 
     /// A response with this status is not the last one to its call: the server asks for a login, or
@@ -464,6 +461,8 @@ impl Worker {
         now: Nanos,
     ) {
         let conn = self.pool.conn_mut(slot);
+        // the end of the input says less
+        let class = conn.unwritable().unwrap_or(class);
         conn.settle_bytes();
         let (endpoint, address) = (conn.endpoint(), conn.address());
         if conn.state() == ConnState::Connecting && self.pool.give_up_address(endpoint, address) {

@@ -1,6 +1,8 @@
 //! The worker above a multiplexed protocol: what pool, deadlines and journal make of responses that
 //! do not come in the order of their requests.
 
+mod endings;
+
 use super::*;
 use crate::speaker::Protocol;
 use crate::speaker::numbered::frame;

@@ -40,7 +40,28 @@ impl Worker {
         match self.pool.conn_mut(slot).flush(io, slot, now) {
             Ok(false) => {}
             Ok(true) => self.connected(slot, now),
-            Err(error) => self.break_off(io, slot, class_of(error), now),
+            Err(error) => self.write_failed(io, slot, class_of(error), now),
+        }
+    }
+
+    /// The server may have responded before it closed: what it sent is read first (RFC 9112 section 9.5).
+    #[cold]
+    #[inline(never)]
+    fn write_failed<I: Io>(&mut self, io: &mut I, slot: Slot, class: FailureClass, now: Nanos) {
+        let conn = self.pool.conn_mut(slot);
+        let generation = conn.generation();
+        if conn.is_open() {
+            let first = conn.note_unwritable(class);
+            // the buffer is in use: the read that this write is part of goes on to the end of the input
+            if self.buffer.is_empty() {
+                return;
+            }
+            if first {
+                self.read_all(io, slot, true);
+            }
+        }
+        if self.pool.conn(slot).is_still(generation) {
+            self.break_off(io, slot, class, now);
         }
     }
 

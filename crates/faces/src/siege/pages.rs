@@ -80,7 +80,7 @@ fn pause(delay: f64, random: &mut Stream) -> Nanos {
 /// A body with its content coding undone, as far as it can be.
 pub(super) fn decoded(head: &[u8], body: &[u8]) -> Vec<u8> {
     let decoder = fields::content_encoding(head)
-        .and_then(|coding| Decoder::with_output_max(coding, PAGE_MAX));
+        .and_then(|coding| Decoder::with_output_max(&coding, PAGE_MAX));
     let Some(mut decoder) = decoder else { return body.to_vec() };
     let mut out = Vec::new();
     // what was good before a break is a page as well

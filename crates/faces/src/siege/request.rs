@@ -72,6 +72,7 @@ pub(super) fn template(address: &Address, bytes: Vec<u8>) -> Template {
         cookie_at_last: bytes.len(),
         http2: None,
         http3: None,
+        stripped: workload::Stripped::default(),
         last: bytes.clone(),
         bytes,
     }

@@ -92,7 +92,12 @@ impl Base {
             (Some(path), _) if is_file(path) => {
                 Base { plan: read_plan(path, files)?, name: path.to_owned(), from_file: true }
             }
-            (Some(url), _) => Base::of_url(plan::parse_url(url)?, given)?,
+            (Some(url), _) => {
+                let (location, zone) = plan::parse_zoned_url(url)?;
+                let mut base = Base::of_url(location, given)?;
+                base.plan.connection.resolve.extend(zone);
+                base
+            }
             (None, Some(list)) => Base {
                 plan: Plan::for_targets(Vec::new()),
                 name: list.to_owned(),

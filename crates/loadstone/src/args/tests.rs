@@ -356,6 +356,7 @@ const VALUES: &[(&str, &str)] = &[
     ("priority", "u=1"),
     ("http", "1.0"),
     ("follow", "=4"),
+    ("follow-auth", "other.example --follow"),
     ("expect-status", "200"),
     ("expect-length", "5"),
     ("expect-body", "x"),

@@ -6,7 +6,8 @@ use conduit::{Io, TlsFactory};
 use engine::exchange::{
     Contact, Exchange, Heard, Message, Request, ResponseLimits, Terms, Trouble,
 };
-use engine::{Endpoint, build_template, endpoint_key, open_options, proof, redirect_method};
+use engine::redirect::{self, Redirect, redirect_method};
+use engine::{Endpoint, build_template, endpoint_key, open_options, proof};
 use ownstack::OwnNetwork;
 use plan::{HttpVersion, Plan};
 use reactor::{Reactor, failure_class};
@@ -255,7 +256,18 @@ pub(crate) fn unknown_host(found: &Found, plan: &Plan, endpoints: &[Endpoint]) -
     endpoints.iter().all(|endpoint| endpoint.key != key).then_some(url)
 }
 
-/// The request for a redirect's URL.
+/// The request to which a redirect of `from` leads: a GET, without the credentials of another server.
+pub(crate) fn redirected(
+    plan: &Plan,
+    from: &Template,
+    url: &Url,
+    (endpoint, absolute): (u32, bool),
+) -> Option<Template> {
+    let (headers, body) = (&[][..], None);
+    Redirect { from, url, method: "GET", headers, body, endpoint, absolute }.build(plan).ok()
+}
+
+/// A GET with the fields and the login of the plan.
 pub(crate) fn request_for(plan: &Plan, url: &Url, row: u32, absolute: bool) -> Option<Template> {
     build_template(plan, url, "GET", &[], None, row, absolute).ok()
 }
@@ -270,7 +282,7 @@ fn told(
     let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
     let redirect = redirect_method(status, &template.method).is_some();
     let location = fields::location(head).filter(|_| redirect);
-    let location = location.and_then(|value| template.url().join(&text(value)).ok());
+    let location = location.and_then(|value| redirect::location(template.url(), value));
     let call = FirstCall {
         status,
         http_version,

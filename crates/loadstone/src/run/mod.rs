@@ -51,6 +51,7 @@ use threads::{DriverCost, Watcher};
 use units::Nanos;
 use view::View;
 use watchers::Watchers;
+use workload::Template;
 
 /// Who else looks on while the runs of a command go on.
 struct Onlookers {
@@ -234,7 +235,7 @@ fn reach(typed: &Plan, loads: Loads) -> Result<(Prepared, Found), Failure> {
         // what was said of streams holds for HTTP/2 alone
         prepared.keep_to_streams(1);
     }
-    let mut found = call_first(&mut prepared)?;
+    let (mut found, mut from) = call_first(&mut prepared)?;
     if let Some(choice) = choice.filter(|choice| !choice.unreached) {
         prepared.notes.push(choice.sentence(&prepared.plan, typed.connection.pipeline));
         found.call.negotiated = Some(choice.offered);
@@ -269,13 +270,13 @@ fn reach(typed: &Plan, loads: Loads) -> Result<(Prepared, Found), Failure> {
         let row = prepared.endpoints.len() - 1;
         let endpoint = &mut prepared.endpoints[row];
         let absolute = endpoint.absolute;
-        let Some(template) = first_call::request_for(plan, &url, row as u32, absolute) else {
-            break;
-        };
+        let place = (row as u32, absolute);
+        let Some(template) = first_call::redirected(plan, &from, &url, place) else { break };
         let (tls, route) = (prepared.tls.as_ref(), prepared.route.as_deref());
         let own = prepared.own.as_ref();
         let next = path::through(route, || first_call::make(plan, endpoint, tls, own, &template))?;
         found.location = next.location;
+        from = template;
     }
     if !found.unreachable {
         journeys::set_up(plan, &mut prepared)?;
@@ -294,7 +295,8 @@ fn keep_to_allowed(prepared: &mut Prepared, allowed: Option<u32>) {
     prepared.notes.push(note);
 }
 
-fn call_first(prepared: &mut Prepared) -> Result<Found, Failure> {
+/// Makes the first call; returns its request too.
+fn call_first(prepared: &mut Prepared) -> Result<(Found, Template), Failure> {
     let plan = &*prepared.plan.clone();
     let setup = engine::Setup::new(plan.clone(), prepared.endpoints.clone(), 1, Nanos::ZERO)
         .map_err(|error| Failure::usage(error.to_string()))?;
@@ -308,14 +310,14 @@ fn call_first(prepared: &mut Prepared) -> Result<Found, Failure> {
         let base = first_call::request_for(plan, &journeys.base, row, absolute);
         template = base.unwrap_or(template);
     }
-    let template = &template;
     let endpoint = &mut prepared.endpoints[template.endpoint as usize];
     let tls = prepared.tls.as_ref();
     let (route, own) = (prepared.route.as_deref(), prepared.own.as_ref());
-    path::through(route, || match journeys {
+    let found = path::through(route, || match journeys {
         Some(_) if !over_quic => first_call::connect(plan, endpoint, tls, own),
-        _ => first_call::make(plan, endpoint, tls, own, template),
-    })
+        _ => first_call::make(plan, endpoint, tls, own, &template),
+    })?;
+    Ok((found, template))
 }
 
 /// The runs of a plan, and why there are fewer of them than it says: a fleet may not begin the next one.

@@ -342,7 +342,14 @@ fn addresses(
         .iter()
         .find(|rule| rule.host.eq_ignore_ascii_case(host) && rule.port == port);
     if let Some(rule) = rule {
-        return Ok(vec![Peer::Tcp(SocketAddr::new(rule.address, port))]);
+        let mut address = SocketAddr::new(rule.address, port);
+        if let (SocketAddr::V6(address), Some(zone)) = (&mut address, &rule.zone) {
+            let index = host::interface_index(zone);
+            address.set_scope_id(index.with_context(|| {
+                format!("the IPv6 zone {zone} is not an interface of this machine (see `ip link`)")
+            })?);
+        }
+        return Ok(vec![Peer::Tcp(address)]);
     }
     let family = match plan.connection.prefer {
         AddressFamily::Any => host::Family::Any,

@@ -137,7 +137,7 @@ fn headers(plan: &Plan) -> Vec<(String, String)> {
         add("Priority", priority.to_string());
     }
     if request.compressed {
-        add("Accept-Encoding", "gzip, deflate, br".to_owned());
+        add("Accept-Encoding", wire::coding::ACCEPTED.to_owned());
     }
     let authorization = match &request.auth {
         Some(Auth::Basic { user, password }) => basic_authorization(user, password).ok(),

@@ -235,7 +235,7 @@ fn permit(plan: &Plan, name: &str) -> Result<Vec<ResolveRule>, Failure> {
             return refused(&why);
         }
         let Some(address) = addresses.first() else { return refused("the name has no address") };
-        rules.push(ResolveRule { host: host.to_owned(), port, address: *address });
+        rules.push(ResolveRule { host: host.to_owned(), port, address: *address, zone: None });
     }
     rules.retain(|rule| rule.host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_err());
     Ok(rules)

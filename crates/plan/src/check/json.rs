@@ -1,5 +1,8 @@
-//! Places in a JSON document.
+//! Places in a JSON document, and what is there as text.
 
+mod raw;
+
+use raw::RawJson;
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
@@ -46,5 +49,76 @@ impl JsonPlace {
             JsonPlace::Pointer(pointer) => document.pointer(pointer).into_iter().collect(),
             JsonPlace::Path { path, .. } => path.query(document).all(),
         }
+    }
+
+    /// The text of everything that it leads to, at most `most` of them. A string is without its quotation
+    /// marks, a number has the digits of `body`, of which `document` was parsed.
+    pub fn texts(&self, body: &[u8], document: &Value, most: usize) -> Vec<String> {
+        let mut raw = None;
+        let mut text = |(pointer, value): (String, &Value)| match value {
+            Value::String(text) => text.clone(),
+            value if is_exact(value) => value.to_string(),
+            value => {
+                let raw = raw.get_or_insert_with(|| RawJson::parse(body));
+                raw.at(&pointer).map_or_else(|| value.to_string(), RawJson::text)
+            }
+        };
+        match self {
+            JsonPlace::Pointer(pointer) => {
+                let found = document.pointer(pointer).into_iter().take(most);
+                found.map(|value| text((pointer.clone(), value))).collect()
+            }
+            JsonPlace::Path { path, .. } => {
+                let found = path.query_located(document);
+                let found = found.iter().take(most);
+                found.map(|it| text((it.location().to_json_pointer(), it.node()))).collect()
+            }
+        }
+    }
+}
+
+/// Whether printing the value restores its digits: other numbers than 64-bit integers are doubles here.
+fn is_exact(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_i64() || number.is_u64(),
+        Value::Array(all) => all.iter().all(is_exact),
+        Value::Object(all) => all.values().all(is_exact),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(place: &str, body: &str) -> Vec<String> {
+        let document = serde_json::from_str(body).unwrap();
+        JsonPlace::parse(place).unwrap().texts(body.as_bytes(), &document, 10)
+    }
+
+    #[test]
+    fn a_number_keeps_the_digits_of_the_body() {
+        let body =
+            r#" {"u": 18446744073709551616, "m" :1.10, "all": [1, -0.0, 1e2, {"a/b~": 2.50}]} "#;
+        for (place, found) in [
+            ("/u", "18446744073709551616"),
+            ("/m", "1.10"),
+            ("/all/1", "-0.0"),
+            ("$.all[2]", "1e2"),
+            ("/all/3/a~1b~0", "2.50"),
+            ("$.all[3]['a/b~']", "2.50"),
+            ("/all", r#"[1,-0.0,1e2,{"a/b~":2.50}]"#),
+        ] {
+            assert_eq!(texts(place, body), [found], "{place}");
+        }
+        assert_eq!(texts("$.all[:3]", body), ["1", "-0.0", "1e2"]);
+    }
+
+    #[test]
+    fn the_last_of_equal_keys_counts_and_escapes_are_read() {
+        let body = r#"{"\u0061": 1.0, "a": 2.50, "t": {"k\n": "x\"]}", "n": 0.10}}"#;
+        assert_eq!(texts("/a", body), ["2.50"]);
+        assert_eq!(texts("/t", body), [r#"{"k\n":"x\"]}","n":0.10}"#]);
+        assert_eq!(texts("/t/k\n", body), ["x\"]}"]);
     }
 }

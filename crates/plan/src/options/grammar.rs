@@ -110,6 +110,12 @@ pub(super) const RESOLVE: Grammar<Vec<ResolveRule>> = list(
     |items| each(items, rules::parse_resolve),
     |all, _| texts(all, rules::show_resolve),
 );
+/// Hosts between commas, as URLs name them.
+pub(super) const HOSTS: Grammar<Vec<String>> = list(
+    |text, _| text.split(',').map(|host| rules::parse_host(host.trim())).collect(),
+    |items| each(items, rules::parse_host),
+    |all, _| texts(all, String::clone),
+);
 pub(super) const ADDRESS_LIST: Grammar<Vec<IpAddr>> = list(
     |text, _| rules::parse_bind(text),
     |items| match each(items, |text| Ok(text.to_owned()))? {

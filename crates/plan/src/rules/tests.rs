@@ -89,12 +89,47 @@ fn abort_rules() {
 }
 
 #[test]
+fn hosts_are_as_urls_name_them() {
+    for (text, host) in [
+        ("Shop.example", "shop.example"),
+        ("b\u{fc}cher.example", "xn--bcher-kva.example"),
+        ("::1", "[::1]"),
+        ("[0:0::1]", "[::1]"),
+        ("192.0.2.7", "192.0.2.7"),
+    ] {
+        assert_eq!(parse_host(text).as_deref(), Ok(host));
+    }
+    let example = "write shop.example or 192.0.2.7 or [2001:db8::7]";
+    for (text, why) in [
+        ("", "it is empty"),
+        ("http://h/", "it is a URL"),
+        ("h:80", "it has a port, and every port of a host is meant"),
+        ("a b", "no URL has it"),
+    ] {
+        let told = format!("{} is not a host: {why}; {example}", units::quoted(text));
+        assert_eq!(parse_host(text).unwrap_err().0, told);
+    }
+}
+
+#[test]
+fn a_zone_is_for_ipv6_alone() {
+    let why = |text: &str| parse_resolve(text).unwrap_err().0;
+    assert!(why("h:80:127.0.0.1%lo").contains("the zone \"lo\" cannot be used: IPv4 has no zones"));
+    assert!(why("h:80:::1%").contains("it is empty"));
+    assert!(why("h:80:::1%a b").contains("no interface has such a name"));
+    assert!(why("h:80:::1%abcdefghijklmnop").contains("at most 15"));
+}
+
+#[test]
 fn resolve_rules() {
     for (text, shown) in [
         ("Example.com:443:127.0.0.1", "example.com:443:127.0.0.1"),
         ("h:80:::1", "h:80:::1"),
         ("h:80:[::1]", "h:80:::1"),
         ("[::2]:80:[::1]", "[::2]:80:::1"),
+        ("[FE80:0::1]:80:[fe80::1%eth0]", "[fe80::1]:80:fe80::1%eth0"),
+        ("B\u{fc}cher.example:80:::1", "xn--bcher-kva.example:80:::1"),
+        ("xn--bcher-kva.example:80:::1", "xn--bcher-kva.example:80:::1"),
     ] {
         let rule = parse_resolve(text).unwrap();
         assert_eq!(show_resolve(&rule), shown);

@@ -12,6 +12,34 @@ fn shown(text: &str) -> String {
     }
 }
 
+/// RFC 9844: the zone says where to connect, and the URL and its Host field are without it.
+#[test]
+fn an_ipv6_zone_becomes_a_resolve_rule() {
+    for (text, url, rule) in [
+        (
+            "http://[fe80::1%25eth0]:8080/a?b=[%25",
+            "http://[fe80::1]:8080/a?b=[%25",
+            "[fe80::1]:8080:fe80::1%eth0",
+        ),
+        ("[fe80:0::1%lo]", "http://[fe80::1]/", "[fe80::1]:80:fe80::1%lo"),
+        ("https://u:p@[::1%2]/", "https://[::1]/", "[::1]:443:::1%2"),
+    ] {
+        let (location, found) = parse_zoned_url(text).unwrap();
+        assert_eq!(location.url.as_str(), url, "{text}");
+        assert_eq!(rules::show_resolve(&found.unwrap()), rule, "{text}");
+        assert!(parse_url(text).unwrap_err().0.contains("IPv6 zone"), "{text}");
+    }
+    for (text, why) in [
+        ("http://[::1%]/", "its IPv6 zone \"\" cannot be used: it is empty"),
+        ("http://[1.2.3.4%lo]/", "no IPv6 address is before its zone"),
+    ] {
+        let told = parse_zoned_url(text).map(|(location, _)| location.url.to_string());
+        let told = told.map_or_else(|error| error.0, |url| url);
+        assert!(told.contains(why), "{text}: {told}");
+    }
+    assert_eq!(parse_zoned_url("http://h/[a%25b]").unwrap().1, None);
+}
+
 #[test]
 fn one_url() {
     for (text, expected) in [

@@ -106,6 +106,11 @@ fn check_request(request: &RequestPlan, problems: &mut Problems) {
     if let Some(why) = header_fault("User-Agent", &request.user_agent) {
         problems.add("--user-agent", format!("--user-agent cannot be sent: {why}"));
     }
+    problems.add_if(
+        !request.follow_auth.is_empty() && request.follow_max == 0,
+        "--follow-auth",
+        "--follow-auth needs --follow: without it no redirect is followed",
+    );
     if request.priority.is_some() && has_header(&request.headers, "Priority") {
         let text = "-H 'Priority: …' and --priority both write that header; drop one".to_owned();
         problems.add("-H", text);

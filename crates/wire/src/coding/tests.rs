@@ -42,6 +42,10 @@ fn raw_deflate(data: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+fn zstd(data: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(data, ruzstd::encoding::CompressionLevel::Fastest)
+}
+
 /// Decodes in pieces of `step` bytes; what every piece gave must be out before the end is told.
 fn decode(encoding: &str, content: &[u8], step: usize) -> Result<Vec<u8>, CodingError> {
     let mut decoder = Decoder::for_encoding(encoding.as_bytes()).unwrap();
@@ -62,7 +66,9 @@ fn every_coding(data: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
         ("deflate", raw_deflate(data)),
         ("identity", data.to_vec()),
         ("", data.to_vec()),
+        ("zstd", zstd(data)),
         ("deflate, gzip", gzip(&zlib(data))),
+        ("Zstd, gzip", gzip(&zstd(data))),
         ("gzip,identity ,\tdeflate", raw_deflate(&gzip(data))),
         ("gzip, gzip, gzip, gzip", gzip(&gzip(&gzip(&gzip(data))))),
     ]
@@ -102,10 +108,31 @@ fn several_gzip_members_are_one_content() {
     }
 }
 
+/// A frame of 5 bytes without a checksum: a single segment with a raw block.
+const ZSTD_HELLO: &str = "28b52ffd 2005 290000 68656c6c6f";
+/// A frame without content, and 3 bytes to skip (RFC 8878 section 3.1.2).
+const ZSTD_SKIPPED: &str = "542a4d18 03000000 010203";
+
+#[test]
+fn several_zstd_frames_are_one_content() {
+    let all = unhex(&[ZSTD_HELLO, ZSTD_SKIPPED, "502a4d1800000000", ZSTD_HELLO].concat());
+    for step in 1..=all.len() {
+        assert_eq!(decode("zstd", &all, step), Ok(b"hellohello".to_vec()), "by {step}");
+    }
+}
+
+/// RFC 9659: a window of more than 8 MB is not the content coding.
+#[test]
+fn a_zstd_window_of_more_than_8_mib_is_refused() {
+    let frame = |window: &str| unhex(&format!("28b52ffd 00{window} 290000 68656c6c6f"));
+    assert_eq!(decode("zstd", &frame("68"), 9), Ok(b"hello".to_vec()));
+    assert_eq!(decode("zstd", &frame("69"), 9), Err(CodingError::Broken("zstd")));
+}
+
 #[test]
 fn unknown_codings_and_endless_chains_are_refused() {
     for encoding in
-        ["zstd", "compress", "gzip, exi", "gzip;q=1", "gzip, gzip, gzip, gzip, gzip", "\u{ff}"]
+        ["zstd2", "compress", "gzip, exi", "gzip;q=1", "gzip, gzip, gzip, gzip, gzip", "\u{ff}"]
     {
         assert!(Decoder::for_encoding(encoding.as_bytes()).is_none(), "{encoding}");
     }
@@ -113,7 +140,7 @@ fn unknown_codings_and_endless_chains_are_refused() {
 
 #[test]
 fn no_content_at_all_is_empty_content() {
-    for encoding in ["gzip", "deflate", "br", "gzip, br", "identity"] {
+    for encoding in ["gzip", "deflate", "br", "zstd", "gzip, br", "identity"] {
         assert_eq!(decode(encoding, b"", 1), Ok(Vec::new()), "{encoding}");
     }
 }
@@ -138,7 +165,12 @@ fn damage_and_trailing_bytes_are_found() {
     let mut flipped = gzip(&sample());
     let checksum = flipped.len() - 8;
     flipped[checksum] ^= 1;
+    let mut zstd_flipped = zstd(&sample());
+    *zstd_flipped.last_mut().unwrap() ^= 1;
     let broken = [
+        ("zstd", zstd_flipped),
+        ("zstd", b"this is no zstd stream".to_vec()),
+        ("zstd", [zstd(b"x"), b"extra bytes after".to_vec()].concat()),
         ("gzip", flipped),
         ("gzip", b"this is no gzip stream".to_vec()),
         ("gzip", [gzip(b"x"), b"extra bytes after".to_vec()].concat()),
@@ -207,7 +239,7 @@ proptest! {
 
     #[test]
     fn random_bytes_never_panic(
-        encoding in prop::sample::select(vec!["gzip", "deflate", "br", "br, deflate", "gzip, br"]),
+        encoding in prop::sample::select(vec!["gzip", "deflate", "br", "zstd", "br, deflate", "gzip, br"]),
         mut data in proptest::collection::vec(any::<u8>(), 0..600),
         valid in any::<bool>(),
         step in 1usize..200,

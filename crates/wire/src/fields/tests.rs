@@ -37,7 +37,7 @@ fn names_are_found_in_any_case() {
     assert_eq!(find(HEAD, "serve"), None);
     assert_eq!(find(HEAD, "body"), None, "behind the head");
     assert_eq!(location(HEAD), Some(&b"/next"[..]));
-    assert_eq!(content_encoding(HEAD), Some(&b"gzip"[..]));
+    assert_eq!(content_encoding(HEAD).as_deref(), Some(&b"gzip"[..]));
     assert_eq!(set_cookies(HEAD).collect::<Vec<_>>(), [&b"x=1; Path=/"[..], b"y=2, z"]);
     assert_eq!(all(HEAD, "EMPTY").collect::<Vec<_>>(), [b""]);
 }
@@ -61,6 +61,15 @@ fn heads_cut_anywhere_give_no_more_than_they_hold() {
     }
     assert_eq!(shown(b""), Vec::<String>::new());
     assert_eq!(shown(b"\r\n\r\nA: b"), Vec::<String>::new());
+}
+
+#[test]
+fn several_content_encoding_fields_are_one_list() {
+    let coding = |head: &'static [u8]| content_encoding(head).map(|it| it.into_owned());
+    assert_eq!(coding(b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n"), None);
+    let head =
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nA: b\r\ncontent-encoding: br, zstd\r\n\r\n";
+    assert_eq!(coding(head).as_deref(), Some(&b"gzip, br, zstd"[..]));
 }
 
 #[test]

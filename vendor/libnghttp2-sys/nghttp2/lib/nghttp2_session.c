@@ -3631,8 +3631,15 @@ static int inflate_header_block(nghttp2_session *session, nghttp2_frame *frame,
               return rv;
             }
 
-            return nghttp2_session_terminate_session(session,
-                                                     NGHTTP2_PROTOCOL_ERROR);
+            /* loadstone: a stream error, as before 1.65 */
+            rv = session_handle_invalid_stream2(
+              session, subject_stream->stream_id, frame,
+              NGHTTP2_ERR_HTTP_HEADER);
+            if (nghttp2_is_fatal(rv)) {
+              return rv;
+            }
+
+            return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
           }
         }
         if (rv == 0) {
@@ -3745,7 +3752,23 @@ static int session_after_header_block_received(nghttp2_session *session) {
       }
     }
     if (rv != 0) {
-      return nghttp2_session_terminate_session(session, NGHTTP2_PROTOCOL_ERROR);
+      /* loadstone: a stream error, as before 1.65 */
+      int32_t stream_id = frame->hd.type == NGHTTP2_PUSH_PROMISE
+                            ? frame->push_promise.promised_stream_id
+                            : frame->hd.stream_id;
+
+      rv = session_handle_invalid_stream2(session, stream_id, frame,
+                                          NGHTTP2_ERR_HTTP_MESSAGING);
+      if (nghttp2_is_fatal(rv)) {
+        return rv;
+      }
+
+      if (frame->hd.type == NGHTTP2_HEADERS &&
+          (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
+        /* the stream is closed when its RST_STREAM is sent */
+        nghttp2_stream_shutdown(stream, NGHTTP2_SHUT_RD);
+      }
+      return 0;
     }
   }
 
@@ -4945,7 +4968,16 @@ int nghttp2_session_on_data_received(nghttp2_session *session,
   if (session_enforce_http_messaging(session) &&
       (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
     if (nghttp2_http_on_remote_end_stream(stream) != 0) {
-      return nghttp2_session_terminate_session(session, NGHTTP2_PROTOCOL_ERROR);
+      /* loadstone: a stream error, as before 1.65 */
+      rv = nghttp2_session_add_rst_stream(session, stream->stream_id,
+                                          NGHTTP2_PROTOCOL_ERROR);
+      if (nghttp2_is_fatal(rv)) {
+        return rv;
+      }
+
+      /* the stream is closed when its RST_STREAM is sent */
+      nghttp2_stream_shutdown(stream, NGHTTP2_SHUT_RD);
+      return 0;
     }
   }
 
@@ -6774,13 +6806,16 @@ nghttp2_ssize nghttp2_session_mem_recv2(nghttp2_session *session,
         if (data_readlen > 0) {
           if (session_enforce_http_messaging(session)) {
             if (nghttp2_http_on_data_chunk(stream, (size_t)data_readlen) != 0) {
-              rv = nghttp2_session_terminate_session(session,
-                                                     NGHTTP2_PROTOCOL_ERROR);
+              /* loadstone: a stream error, as before 1.65 */
+              rv = nghttp2_session_add_rst_stream(
+                session, iframe->frame.hd.stream_id, NGHTTP2_PROTOCOL_ERROR);
               if (nghttp2_is_fatal(rv)) {
                 return rv;
               }
 
-              return (nghttp2_ssize)inlen;
+              busy = 1;
+              iframe->state = NGHTTP2_IB_IGN_DATA;
+              break;
             }
           }
           if (session->callbacks.on_data_chunk_recv_callback) {

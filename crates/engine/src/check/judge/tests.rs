@@ -222,3 +222,40 @@ fn folders() {
     assert_eq!((wrong.expected.as_str(), wrong.got.as_str()), ("nothing", "access, errors"));
     assert!(entries(&exactly(&["errors"]), &names).is_some());
 }
+
+#[test]
+fn integers_are_compared_exactly_and_other_numbers_by_value() {
+    for (wanted, got, same) in [
+        ("9007199254740993", "9007199254740993", true),
+        ("9007199254740992", "9007199254740993", false),
+        ("-9223372036854775808", "-9223372036854775807", false),
+        ("9223372036854775807", "9223372036854775808", false),
+        ("18446744073709551615", "18446744073709551614", false),
+        ("9223372036854775807", "18446744073709551616", false),
+        ("9007199254740993", "9007199254740992.0", false),
+        ("1", "1.0", true),
+        ("1000", "1e3", true),
+        ("0", "-0.0", true),
+        ("1", "1.5", false),
+        ("0.1", "0.10", true),
+        ("[{\"a\": 9007199254740992}]", "[{\"a\": 9007199254740993}]", false),
+    ] {
+        let value = |text: &str| serde_json::from_str(text).unwrap();
+        assert_eq!(same_json(&value(wanted), &value(got)), same, "{wanted} and {got}");
+    }
+}
+
+#[test]
+fn a_value_that_is_filled_in_is_compared_by_its_digits() {
+    for (text, digits, same) in [
+        ("18446744073709551616", "18446744073709551616", true),
+        ("18446744073709551617", "18446744073709551616", false),
+        ("1.10", "1.1", true),
+        ("1", "1.0", true),
+        ("1.2", "1.1", false),
+        ("one", "1.1", false),
+    ] {
+        let value = serde_json::from_str(digits).unwrap();
+        assert_eq!(is_written(text, &value, &[digits.to_owned()]), same, "{text} and {digits}");
+    }
+}

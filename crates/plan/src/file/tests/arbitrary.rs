@@ -60,7 +60,8 @@ fn request() -> impl Strategy<Value = RequestPlan> {
         Just(HttpVersion::Auto),
         Just(HttpVersion::Http3),
     ];
-    let switches = (any::<bool>(), any::<u16>(), any::<bool>(), any::<bool>());
+    let hosts = vec("[a-z]{1,5}[.][a-z]{2,5}x", 0..3);
+    let switches = (any::<bool>(), (any::<u16>(), hosts), any::<bool>(), any::<bool>());
     let priority = option::of(
         (0..8u8, any::<bool>())
             .prop_map(|(urgency, incremental)| Priority { urgency, incremental }),
@@ -69,7 +70,7 @@ fn request() -> impl Strategy<Value = RequestPlan> {
     ("(GET|PUT|PURGE)", version, vec(header(), 0..4), bytes(), auth(), names, switches).prop_map(
         |(method, version, headers, body, auth, names, switches)| {
             let (user_agent, priority) = names;
-            let (compressed, follow_max, cookies, last_cookie) = switches;
+            let (compressed, (follow_max, follow_auth), cookies, last_cookie) = switches;
             RequestPlan {
                 method,
                 version,
@@ -80,6 +81,7 @@ fn request() -> impl Strategy<Value = RequestPlan> {
                 priority,
                 compressed,
                 follow_max,
+                follow_auth,
                 cookies,
                 last_cookie,
             }
@@ -105,8 +107,10 @@ impl wan::TraceSource for OneTrace {
 }
 
 fn connection() -> impl Strategy<Value = ConnectionPlan> {
-    let rule = ("[a-z]{1,5}", 1..=u16::MAX, any::<IpAddr>())
-        .prop_map(|(host, port, address)| ResolveRule { host, port, address });
+    let rule = ("[a-z]{1,5}", 1..=u16::MAX, any::<IpAddr>()).prop_map(|(host, port, address)| {
+        let zone = address.is_ipv6().then(|| host.clone()).filter(|_| port % 2 == 0);
+        ResolveRule { host, port, address, zone }
+    });
     let bind = prop::collection::btree_set(any::<IpAddr>(), 0..4)
         .prop_map(|set| set.into_iter().collect());
     let proxy = option::of("http://([a-z]{1,3}(:[a-z]{1,3})?@)?[a-z]{1,5}(:[1-9][0-9]{1,3})?")
